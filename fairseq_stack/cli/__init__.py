@@ -1,0 +1,62 @@
+"""The command ``fairseq-stack``: what fairseq's own commands lack.
+
+Each subcommand is a module of this package with ``add_parser(subparsers)``, which declares its options and
+sets ``run`` as the default of that name, and ``run(args)``, which returns the exit code. Modules import what
+takes long to load (torch, fairseq) inside ``run``, so that the command starts at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from fairseq_stack_preprocess.errors import PrepareError
+
+from .. import __version__
+from . import prepare, user_dir
+from .arguments import USER_ERROR, Parser
+
+PROGRAM = "fairseq-stack"
+
+SUBCOMMANDS = (prepare, user_dir)
+
+INTERRUPTED = 130
+
+
+DESCRIPTION = """\
+Data and tools for fairseq models with stacks in them. Training, translating and
+scoring are fairseq's own commands with --user-dir $(fairseq-stack user-dir)."""
+
+EXAMPLE = """\
+example:
+  fairseq-stack prepare nested-translation data/nested
+
+fairseq-stack SUBCOMMAND --help describes a subcommand, with an example."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the command with all its subcommands."""
+    parser = Parser(prog=PROGRAM, description=DESCRIPTION, epilog=EXAMPLE)
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    subparsers = parser.add_subparsers(title="subcommands", metavar="SUBCOMMAND", required=True)
+    for subcommand in SUBCOMMANDS:
+        subcommand.add_parser(subparsers)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with ``argv`` (default: the process' arguments) and return its exit code.
+
+    A user's mistake and a failure of the system (a full disk, a missing permission) give one line on standard
+    error and exit code 2; Ctrl-C gives 130.
+    """
+    args = build_parser().parse_args(argv)
+    try:
+        return int(args.run(args))
+    except (PrepareError, OSError) as error:
+        print(f"{PROGRAM}: error: {error}", file=sys.stderr)
+        return USER_ERROR
+    except KeyboardInterrupt:
+        print(f"{PROGRAM}: interrupted", file=sys.stderr)
+        return INTERRUPTED

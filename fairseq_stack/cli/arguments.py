@@ -1,0 +1,27 @@
+"""Parsing of arguments, as all subcommands do it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn, TypeAlias
+
+USER_ERROR = 2
+"""Exit code after a mistake of the user."""
+
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""What ``add_parser`` of a subcommand adds its parser to."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that reports a mistake in one line and keeps the line breaks of descriptions.
+
+    Its subparsers are of this class as well.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with code 2 after one line on standard error."""
+        self.exit(USER_ERROR, f"{self.prog}: error: {message} (see {self.prog} --help)\n")

@@ -1,0 +1,74 @@
+"""Clear errors for checkpoints that do not fit the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor, nn
+
+FINGERPRINT = "dictionary_fingerprint"
+_MOST_NAMES = 3
+
+
+class CheckedLoading:
+    """Mixin for fairseq models: says what is wrong when a checkpoint does not fit."""
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Tensor], strict: bool = True, model_cfg: Any = None, args: Any = None
+    ) -> Any:
+        """Load parameters as fairseq does.
+
+        Raises:
+            ValueError: if the checkpoint is of another vocabulary or of another architecture.
+        """
+        assert isinstance(self, nn.Module)
+        own = self.state_dict()
+        problem = _other_vocabulary(own, state_dict)
+        if problem is not None:
+            raise ValueError(problem)
+        try:
+            return super().load_state_dict(state_dict, strict, model_cfg, args)  # type: ignore[misc]
+        except RuntimeError as error:
+            raise ValueError(_other_architecture(own, state_dict)) from error
+
+
+def _other_vocabulary(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str | None:
+    for name in own:
+        if name.endswith(FINGERPRINT) and name in loaded and int(own[name]) != int(loaded[name]):
+            side = name.split(".")[0]
+            sizes = [
+                f"{len(table)} rows" if table is not None else "?"
+                for table in (states.get(f"{side}.embed_tokens.weight") for states in (loaded, own))
+            ]
+            return (
+                f"the checkpoint's {side} vocabulary (embeddings: {sizes[0]}) is not that of the data ({sizes[1]}): "
+                "use the dict.*.txt files that the model was trained with, in their order "
+                "(fairseq-preprocess --srcdict / --tgtdict)"
+            )
+    return None
+
+
+def _other_architecture(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str:
+    missing = [name for name in own if name not in loaded]
+    unexpected = [name for name in loaded if name not in own]
+    other_shape = [
+        f"{name} is {tuple(loaded[name].shape)}, not {tuple(own[name].shape)}"
+        for name in own
+        if name in loaded and own[name].shape != loaded[name].shape
+    ]
+    problems = [
+        f"{title}: {_first(names)}"
+        for title, names in (
+            ("parameters of the model that it lacks", missing),
+            ("parameters that the model lacks", unexpected),
+            ("parameters of another shape", other_shape),
+        )
+        if names
+    ]
+    return "the checkpoint is of another architecture; " + "; ".join(problems)
+
+
+def _first(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

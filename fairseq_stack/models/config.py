@@ -1,0 +1,72 @@
+"""The options of the stack transformers.
+
+fairseq reads these types at run time: annotations must not be postponed, and optional ones be spelled ``Optional``.
+"""
+
+# ruff: noqa: UP045
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.models.transformer_lm import TransformerLanguageModelConfig
+
+VALUE_ACTIVATIONS = ChoiceEnum(["sigmoid", "released"])
+POSITIONS = ChoiceEnum(["fairseq", "interleaved"])
+INITIALIZATIONS = ChoiceEnum(["fairseq", "paper"])
+
+
+@dataclass
+class StackOptions(FairseqDataclass):
+    """What all stack transformers have beside fairseq's own options; the presets set them as in the paper."""
+
+    stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
+        default="sigmoid",
+        metadata={
+            "help": "how pushed vectors are made: by a sigmoid (Eq. 17 of DuSell & Chiang 2024), or as in the "
+            "authors' released code (no activation for sup, exp for nd)"
+        },
+    )
+    stack_positions: POSITIONS = field(  # type: ignore[valid-type]
+        default="fairseq",
+        metadata={
+            "help": "positional encodings: fairseq's, or sines and cosines interleaved and counted from 0 as in the "
+            "paper ('interleaved')"
+        },
+    )
+    stack_init: INITIALIZATIONS = field(  # type: ignore[valid-type]
+        default="fairseq",
+        metadata={"help": "initialization: fairseq's, or as in Appendix D.2 of DuSell & Chiang 2024 ('paper')"},
+    )
+    stack_init_scale: float = field(
+        default=0.01,
+        metadata={"help": "with --stack-init paper: other parameters are drawn from [-scale, scale]"},
+    )
+    compact_vocab: bool = field(
+        default=False,
+        metadata={"help": "embeddings and softmax over the symbols that can occur only"},
+    )
+    compact_vocab_unk: bool = field(
+        default=False,
+        metadata={"help": "with --compact-vocab: <unk> can occur in language modelling (it always can in translation)"},
+    )
+    output_bias: bool = field(default=False, metadata={"help": "give the output layer a bias"})
+
+
+@dataclass
+class StackTransformerLanguageModelConfig(TransformerLanguageModelConfig, StackOptions):
+    """fairseq's options for transformer language models and ours."""
+
+    stack_layers: Optional[str] = field(
+        default=None,
+        metadata={"help": "attention of each layer, e.g. 2xsdpa,nd-3-3-10,2xsdpa; it sets the depth too"},
+    )
+    decoder_normalize_before: bool = field(
+        default=True, metadata={"help": "apply layer normalization before each sublayer"}
+    )
+    decoder_input_dim: Optional[int] = field(
+        default=None, metadata={"help": "size of input embeddings (default: --decoder-embed-dim)"}
+    )
+    decoder_output_dim: Optional[int] = field(
+        default=None, metadata={"help": "size of output embeddings (default: --decoder-embed-dim)"}
+    )

@@ -1,0 +1,52 @@
+"""Initialization as in Appendix D.2 of DuSell & Chiang (2024)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+from fairseq_stack.models.layers import StackDecoderLayer, StackEncoderLayer
+from fairseq_stack.modules import StackAttention
+
+
+@torch.no_grad()
+def initialize_as_in_paper(model: nn.Module, scale: float) -> None:
+    """Initialise all parameters of a stack transformer as the paper's experiments did.
+
+    Fully connected layers are Xavier uniform with biases 0, except those of SDPA layers; layer norm has weights 1
+    and biases 0; everything else (embeddings, bottom vectors, SDPA layers, cross-attention) is uniform in
+    [-scale, scale]. The first feedforward layer has gain sqrt(2), for its ReLU.
+
+    Raises:
+        ValueError: if ``scale`` is not positive.
+    """
+    if scale <= 0:
+        raise ValueError(f"--stack-init-scale: expected a positive number, got {scale}")
+    for parameter in model.parameters():
+        parameter.uniform_(-scale, scale)
+    for module in model.modules():
+        if type(module).__name__.endswith("LayerNorm"):
+            nn.init.ones_(module.get_parameter("weight"))
+            nn.init.zeros_(module.get_parameter("bias"))
+        elif isinstance(module, StackAttention):
+            for linear in (module.actions, module.values, module.output):
+                nn.init.xavier_uniform_(linear.weight)
+        elif isinstance(module, StackEncoderLayer | StackDecoderLayer):
+            _initialize_linear(module.fc1, gain=math.sqrt(2))
+            _initialize_linear(module.fc2)
+        elif isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            module.weight[module.padding_idx].zero_()
+
+
+@torch.no_grad()
+def initialize_output_layer(output_layer: nn.Module) -> None:
+    """Initialise an output layer that does not share its weight with embeddings: Xavier uniform, biases 0."""
+    _initialize_linear(output_layer)
+
+
+def _initialize_linear(linear: nn.Module, gain: float = 1.0) -> None:
+    nn.init.xavier_uniform_(linear.get_parameter("weight"), gain=gain)
+    if getattr(linear, "bias", None) is not None:
+        nn.init.zeros_(linear.get_parameter("bias"))

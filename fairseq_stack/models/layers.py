@@ -1,0 +1,57 @@
+"""Transformer layers whose self-attention is given by a layer list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairseq.distributed import fsdp_wrap
+from fairseq.modules import transformer_layer
+from fairseq.modules.checkpoint_activations import checkpoint_wrapper
+from torch import nn
+
+from fairseq_stack.layer_list import LayerKind, ScaledDotProduct
+from fairseq_stack.models.self_attention import StackSelfAttention, build_stack_attention
+
+
+class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):
+    """fairseq's encoder layer with stack attention instead of self-attention."""
+
+    def __init__(self, cfg: Any, kind: LayerKind, return_fc: bool = False) -> None:
+        self._kind = kind
+        super().__init__(cfg, return_fc=return_fc)
+
+    def build_self_attention(self, embed_dim: int, cfg: Any) -> StackSelfAttention:
+        return build_stack_attention(self._kind, embed_dim, cfg.stack_value_activation)
+
+
+class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
+    """fairseq's decoder layer with stack attention instead of self-attention."""
+
+    def __init__(self, cfg: Any, kind: LayerKind, no_encoder_attn: bool = False) -> None:
+        self._kind = kind
+        super().__init__(cfg, no_encoder_attn)
+
+    def build_self_attention(
+        self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
+    ) -> StackSelfAttention:
+        return build_stack_attention(self._kind, embed_dim, cfg.stack_value_activation)
+
+
+def build_encoder_layer(cfg: Any, kind: LayerKind, return_fc: bool) -> nn.Module:
+    """An encoder layer of this kind, wrapped as fairseq wraps its own."""
+    if isinstance(kind, ScaledDotProduct):
+        return _wrap(transformer_layer.TransformerEncoderLayerBase(cfg, return_fc=return_fc), cfg)
+    return _wrap(StackEncoderLayer(cfg, kind, return_fc), cfg)
+
+
+def build_decoder_layer(cfg: Any, kind: LayerKind, no_encoder_attn: bool) -> nn.Module:
+    """A decoder layer of this kind, wrapped as fairseq wraps its own."""
+    if isinstance(kind, ScaledDotProduct):
+        return _wrap(transformer_layer.TransformerDecoderLayerBase(cfg, no_encoder_attn), cfg)
+    return _wrap(StackDecoderLayer(cfg, kind, no_encoder_attn), cfg)
+
+
+def _wrap(layer: nn.Module, cfg: Any) -> nn.Module:
+    if cfg.checkpoint_activations:
+        layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
+    return fsdp_wrap(layer, min_num_params=0 if cfg.checkpoint_activations else cfg.min_params_to_wrap)

@@ -1,0 +1,99 @@
+"""Stack attention behind the interface that fairseq's transformer layers expect of self-attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from fairseq.incremental_decoding_utils import with_incremental_state
+from torch import Tensor, nn
+
+from fairseq_stack.layer_list import LayerKind, Nondeterministic, Superposition
+from fairseq_stack.modules import NondeterministicStackAttention, StackAttention, SuperpositionStackAttention
+from fairseq_stack.modules.stack_attention import ValueActivation
+
+IncrementalState = dict[str, dict[str, Any]]
+
+
+@with_incremental_state
+class StackSelfAttention(nn.Module):
+    """A stack attention sublayer in place of fairseq's ``MultiheadAttention`` in ``layer.self_attn``.
+
+    Padding on the left is moved to the right before the stack sees it, so that the stack is empty at a
+    sequence's first symbol whatever else is in the batch; padding on the right comes too late to matter.
+
+    Args:
+        attention: the sublayer function.
+    """
+
+    def __init__(self, attention: StackAttention) -> None:
+        super().__init__()
+        self.attention = attention
+        # Read by the constructor of fairseq's decoder layer.
+        self.num_heads = 1
+        self.head_dim = attention.model_size
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        key_padding_mask: Tensor | None = None,
+        incremental_state: IncrementalState | None = None,
+        need_weights: bool = False,
+        static_kv: bool = False,
+        attn_mask: Tensor | None = None,
+        before_softmax: bool = False,
+        need_head_weights: bool = False,
+    ) -> tuple[Tensor, None]:
+        """Map ``query`` (n, B, d) to the sublayer's output (n, B, d); the other inputs only say how fairseq calls.
+
+        Args:
+            key_padding_mask: (B, n), true at padding, or None if there is none.
+            incremental_state: if given, ``query`` is the newest symbol only, (1, B, d).
+        """
+        if incremental_state is not None:
+            return self._step(query, incremental_state), None
+        inputs = query.transpose(0, 1)
+        if key_padding_mask is None:
+            return self.attention(inputs).transpose(0, 1), None
+        lefts = key_padding_mask.long().cumprod(1).sum(1)
+        outputs = _rotate(self.attention(_rotate(inputs, lefts)), -lefts)
+        return outputs.transpose(0, 1), None
+
+    def _step(self, query: Tensor, incremental_state: IncrementalState) -> Tensor:
+        saved = self.get_incremental_state(incremental_state, "stack")
+        state = self.attention.initial_state(query.size(1)) if saved is None else saved["state"]
+        output, state = self.attention.step(query[0], state)
+        self.set_incremental_state(incremental_state, "stack", {"state": state})
+        return output.unsqueeze(0)
+
+    def reorder_incremental_state(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
+        """Keep the stacks of the hypotheses that ``new_order`` lists."""
+        saved = self.get_incremental_state(incremental_state, "stack")
+        if saved is not None:
+            self.set_incremental_state(incremental_state, "stack", {"state": saved["state"].reorder(new_order)})
+
+    def _get_input_buffer(self, incremental_state: IncrementalState | None) -> dict[str, Tensor]:
+        """fairseq's decoder layer asks for saved keys and values; a stack has none."""
+        return {}
+
+
+def build_stack_attention(kind: LayerKind, model_size: int, value_activation: ValueActivation) -> StackSelfAttention:
+    """The self-attention of a stack layer of this kind."""
+    match kind:
+        case Superposition(size):
+            attention: StackAttention = SuperpositionStackAttention(model_size, size, value_activation)
+        case Nondeterministic(num_states, num_symbols, size):
+            attention = NondeterministicStackAttention(model_size, num_states, num_symbols, size, value_activation)
+        case _:
+            raise ValueError(f"{kind} is no stack attention")
+    return StackSelfAttention(attention)
+
+
+def _rotate(inputs: Tensor, shifts: Tensor) -> Tensor:
+    """Rotate row b of ``inputs`` (B, n, d) to the left by ``shifts[b]``."""
+    length = inputs.size(1)
+    steps = torch.arange(length, device=inputs.device)
+    sources = (steps + shifts.unsqueeze(1)) % length
+    return inputs.gather(1, sources.unsqueeze(-1).expand_as(inputs))

@@ -1,0 +1,78 @@
+"""``stack_transformer_lm``: language modelling with stack attention in chosen layers."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from functools import partial
+from typing import Any
+
+from fairseq.models import register_model, register_model_architecture
+from fairseq.models.transformer import TransformerConfig
+from fairseq.models.transformer_lm import TransformerLanguageModel, base_lm_architecture
+from fairseq.tasks import FairseqTask
+from torch import Tensor
+
+from fairseq_stack.models.checkpoints import CheckedLoading
+from fairseq_stack.models.config import StackTransformerLanguageModelConfig
+from fairseq_stack.models.presets import LANGUAGE_MODEL_PRESETS, Settings
+from fairseq_stack.models.stack_transformer import (
+    StackTransformerDecoder,
+    check_options,
+    check_symbols,
+    compact_embedding,
+    fill_in,
+    initialize,
+    parse_option,
+    plain_namespace,
+)
+from fairseq_stack.models.vocabulary import CompactVocabulary
+
+
+@register_model("stack_transformer_lm", dataclass=StackTransformerLanguageModelConfig)
+class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
+    """A causal transformer language model whose layers are given by a layer list."""
+
+    @classmethod
+    def build_model(cls, args: Any, task: FairseqTask) -> StackTransformerLanguageModel:
+        """Build the model that fairseq's and our options describe.
+
+        Raises:
+            ValueError: for a wrong layer list, or options that do not go together.
+        """
+        options = plain_namespace(args)
+        if options.character_embeddings or options.adaptive_input:
+            raise ValueError("stack_transformer_lm has no character embeddings and no adaptive input")
+        check_options(options)
+        options.stack_decoder_layers = options.stack_layers
+        if options.stack_layers is not None:
+            options.decoder_layers = len(parse_option("--stack-layers", options.stack_layers))
+        options.decoder_input_dim = options.decoder_input_dim or options.decoder_embed_dim
+        options.decoder_output_dim = options.decoder_output_dim or options.decoder_embed_dim
+        if options.max_target_positions is None:
+            options.max_target_positions = options.tokens_per_sample
+        embeddings = cls.build_embedding(options, task.source_dictionary, options.decoder_input_dim)
+        cfg = TransformerConfig.from_namespace(options)
+        model = cls(StackTransformerDecoder(cfg, task.target_dictionary, embeddings, no_encoder_attn=True))
+        initialize(model, options)
+        return model
+
+    @classmethod
+    def build_embedding(cls, args: Any, dictionary: Any, embed_dim: int, path: str | None = None) -> Any:
+        if not args.compact_vocab:
+            return super().build_embedding(args, dictionary, embed_dim, path)
+        shared = args.share_decoder_input_output_embed
+        return compact_embedding(CompactVocabulary(dictionary, args.compact_vocab_unk, shared), embed_dim)
+
+    def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
+        """As fairseq's; symbols that a compact vocabulary takes as impossible raise ValueError."""
+        check_symbols(self.decoder, src_tokens)
+        return super().forward(src_tokens, **kwargs)
+
+
+def _preset(settings: Settings, args: Namespace) -> None:
+    fill_in(args, settings)
+    base_lm_architecture(args)
+
+
+for _name, _settings in LANGUAGE_MODEL_PRESETS.items():
+    register_model_architecture("stack_transformer_lm", _name)(partial(_preset, _settings))

@@ -1,0 +1,162 @@
+"""Vocabularies without symbols that cannot occur: compact embeddings and output layers.
+
+A fairseq dictionary always has <s>, <pad>, </s> and <unk>, and may be padded with ``madeupword`` entries. Most
+of these cannot occur, yet a stock model gives them embeddings and probability. A compact model keeps rows for
+
+- the *symbols*: the words of the dictionary, and <unk> if it can occur;
+- EOS, as the last symbol of the encoder's input and of the output;
+- BOS, the first symbol of the decoder's input, which fairseq writes as </s> too;
+- padding, in a table that embeddings and output layer share (as in the papers' models).
+
+The decoder still returns one logit for each entry of the dictionary: minus infinity where a symbol cannot occur.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from enum import Enum
+
+import torch
+from fairseq.data import Dictionary
+from torch import Tensor, nn
+
+ABSENT = -1
+
+
+class End(Enum):
+    """What </s> means in a sequence of tokens."""
+
+    EOS = "end of a sequence"
+    BOS = "beginning of a sequence"
+
+
+class CompactVocabulary:
+    """The rows of compact tables for a dictionary.
+
+    Rows 0..num_symbols-1 are the symbols, in the dictionary's order. A shared table goes on with EOS, BOS and
+    padding; other tables with EOS or BOS only.
+
+    Args:
+        dictionary: the fairseq dictionary.
+        keep_unk: whether <unk> can occur.
+        shared: whether input and output share one table.
+    """
+
+    def __init__(self, dictionary: Dictionary, keep_unk: bool, shared: bool) -> None:
+        special = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
+        if not keep_unk:
+            special.add(dictionary.unk())
+        self.size = len(dictionary)
+        self.eos = dictionary.eos()
+        self.pad = dictionary.pad()
+        self.shared = shared
+        self.symbols = [
+            index for index in range(self.size) if index not in special and not _is_made_up(dictionary[index])
+        ]
+
+    def num_input_rows(self) -> int:
+        return len(self.symbols) + (3 if self.shared else 1)
+
+    def num_output_rows(self) -> int:
+        return len(self.symbols) + 1
+
+    def rows(self, end: End) -> Tensor:
+        """The row of each entry of the dictionary, (size,), or ``ABSENT``, in a sequence in which </s> means ``end``."""
+        rows = torch.full((self.size,), ABSENT)
+        rows[self.symbols] = torch.arange(len(self.symbols))
+        after_symbols = len(self.symbols)
+        rows[self.eos] = after_symbols + 1 if self.shared and end is End.BOS else after_symbols
+        if self.shared:
+            rows[self.pad] = after_symbols + 2
+        return rows
+
+
+class CompactEmbedding(nn.Module):
+    """Embeddings of the symbols that can occur, looked up by their index in the dictionary.
+
+    Padding, and symbols that cannot occur, have the zero vector: a beam may hold dead hypotheses with such
+    symbols. Whole models refuse them (:meth:`check`).
+
+    Args:
+        vocabulary: which symbols can occur.
+        weight: the table, (num_input_rows, embedding_dim), possibly shared with others.
+        end: what </s> means here.
+    """
+
+    rows: Tensor
+
+    def __init__(self, vocabulary: CompactVocabulary, weight: nn.Parameter, end: End) -> None:
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.weight = weight
+        self.embedding_dim = weight.size(1)
+        self.padding_idx = vocabulary.pad
+        self.register_buffer("rows", vocabulary.rows(end), persistent=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Embed tokens (...) as (..., embedding_dim)."""
+        rows = self.rows[tokens]
+        is_embedded = rows.ne(ABSENT) & tokens.ne(self.padding_idx)
+        embedded = nn.functional.embedding(rows.clamp_min(0), self.weight)
+        return embedded * is_embedded.unsqueeze(-1).to(self.weight.dtype)
+
+    def at_beginning(self) -> CompactEmbedding:
+        """The same table, for the decoder's input, where </s> is the beginning of a sequence."""
+        return CompactEmbedding(self.vocabulary, self.weight, End.BOS)
+
+    def check(self, tokens: Tensor, dictionary: Dictionary) -> None:
+        """Raise ValueError if a token is a symbol that cannot occur."""
+        impossible = self.rows[tokens].eq(ABSENT) & tokens.ne(self.padding_idx)
+        if impossible.any():
+            symbol = dictionary[int(tokens[impossible][0])]
+            raise ValueError(
+                f"the symbol {symbol!r} is in the data, but --compact-vocab takes it as one that cannot occur"
+                + ("; train with --compact-vocab-unk" if symbol == dictionary.unk_word else "")
+            )
+
+
+class CompactOutput(nn.Module):
+    """The output layer over the symbols that can occur and EOS; others get the logit minus infinity.
+
+    Args:
+        vocabulary: which symbols can occur.
+        weight: a table whose first ``num_output_rows`` rows are the output embeddings.
+        bias: whether there is a bias.
+    """
+
+    rows: Tensor
+
+    def __init__(self, vocabulary: CompactVocabulary, weight: nn.Parameter, bias: bool) -> None:
+        super().__init__()
+        self.weight = weight
+        self.bias = nn.Parameter(torch.zeros(vocabulary.num_output_rows())) if bias else None
+        rows = vocabulary.rows(End.EOS)
+        rows[vocabulary.pad] = ABSENT
+        self.register_buffer("rows", rows, persistent=False)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map features (..., d) to logits over the whole dictionary, (..., size)."""
+        can_occur = self.rows.ne(ABSENT)
+        rows = self.rows.clamp_min(0)
+        weight = self.weight.index_select(0, rows) * can_occur.unsqueeze(1).to(self.weight.dtype)
+        bias = weight.new_zeros(rows.size(0)) if self.bias is None else self.bias[rows]
+        return nn.functional.linear(features, weight, bias.masked_fill(~can_occur, -torch.inf))
+
+
+def new_table(num_rows: int, embedding_dim: int, padding_row: int | None = None) -> nn.Parameter:
+    """A table of embeddings, initialised as fairseq does: N(0, 1/d), padding 0."""
+    weight = torch.empty(num_rows, embedding_dim).normal_(std=embedding_dim**-0.5)
+    if padding_row is not None:
+        weight[padding_row] = 0
+    return nn.Parameter(weight)
+
+
+def fingerprint(dictionary: Dictionary) -> int:
+    """A 63-bit hash of the dictionary's symbols in their order, to tell vocabularies apart."""
+    digest = hashlib.sha256("\n".join(dictionary.symbols).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def _is_made_up(symbol: str) -> bool:
+    return re.fullmatch(r"madeupword\d{4}", symbol) is not None

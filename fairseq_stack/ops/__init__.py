@@ -1,0 +1,18 @@
+"""Differentiable stacks as pure tensor functions, and their states for one step at a time.
+
+Each stack has a folder of its own: ``reference.py`` is the executable specification in the papers' notation, the
+other backends are fast, ``state.py`` decodes incrementally.
+"""
+
+from fairseq_stack.ops.nondeterministic import NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops.stratification import StratificationStackState, stratification_stack
+from fairseq_stack.ops.superposition import SuperpositionStackState, superposition_stack
+
+__all__ = [
+    "NondeterministicStackState",
+    "StratificationStackState",
+    "SuperpositionStackState",
+    "nondeterministic_stack",
+    "stratification_stack",
+    "superposition_stack",
+]

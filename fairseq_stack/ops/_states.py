@@ -1,0 +1,43 @@
+"""Checks that the step-by-step states of the stacks share."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ._arguments import computation_dtype
+
+
+def check_fits_state(name: str, tensor: Tensor, held: Tensor) -> None:
+    """Check that a step's argument has the device, and the precision, that the state was made for.
+
+    Args:
+        name: the argument's name, for the message.
+        tensor: a floating-point argument of ``step``.
+        held: a tensor of the state, in the dtype that the state computes in.
+
+    Raises:
+        ValueError: naming the argument, what was expected and what was got.
+    """
+    if computation_dtype(tensor.dtype) != held.dtype:
+        wide = held.dtype == torch.float64
+        expected = "torch.float64" if wide else "torch.float32 or a narrower dtype"
+        raise ValueError(f"{name}: expected dtype {expected} like the state, got {tensor.dtype}")
+    if tensor.device != held.device:
+        raise ValueError(f"{name}: expected device {held.device} like the state, got {tensor.device}")
+
+
+def check_index(index: Tensor, held: Tensor) -> None:
+    """Check the argument of ``reorder``: which batch rows to keep, in which order.
+
+    Raises:
+        ValueError: if it is not a one-dimensional LongTensor on the state's device.
+    """
+    if not isinstance(index, Tensor):
+        raise ValueError(f"index: expected a one-dimensional LongTensor, got {type(index).__name__}")
+    if index.dim() != 1 or index.dtype != torch.long:
+        raise ValueError(
+            f"index: expected a one-dimensional LongTensor, got shape {tuple(index.shape)} of {index.dtype}"
+        )
+    if index.device != held.device:
+        raise ValueError(f"index: expected device {held.device} like the state, got {index.device}")

@@ -1,0 +1,101 @@
+"""The nondeterministic stack: the differentiable vector pushdown automaton of DuSell and Chiang (2024)."""
+
+from __future__ import annotations
+
+from typing import Literal, overload
+
+import torch
+from torch import Tensor
+
+from .._arguments import Sizes
+from .._backends import choose_backend
+from .pytorch import nondeterministic_stack_pytorch
+from .reference import nondeterministic_stack_reference
+from .state import NondeterministicStackState
+
+__all__ = ["NondeterministicStackState", "nondeterministic_stack"]
+
+_IMPLEMENTATIONS = {
+    "reference": nondeterministic_stack_reference,
+    "pytorch": nondeterministic_stack_pytorch,
+}
+
+
+@overload
+def nondeterministic_stack(
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    values: Tensor,
+    bottom: Tensor,
+    *,
+    backend: str = "auto",
+    return_weights: Literal[False] = False,
+) -> Tensor: ...
+
+
+@overload
+def nondeterministic_stack(
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    values: Tensor,
+    bottom: Tensor,
+    *,
+    backend: str = "auto",
+    return_weights: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+
+
+def nondeterministic_stack(
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    values: Tensor,
+    bottom: Tensor,
+    *,
+    backend: str = "auto",
+    return_weights: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Read the top of a nondeterministic stack after each of n steps (DuSell and Chiang, 2024, Appendix B).
+
+    A pushdown automaton with Q states and S stack symbols, each of which lies on the stack with a vector of
+    size m, makes all its runs at once. The reading r_t[r, y] is the sum, over the runs of t steps that end in
+    state r with symbol y on top, of the run's weight times the vector on top, divided by the weight of all
+    runs of t steps:
+
+        r_t[r, y] = eta_t[r, y] / sum_{r', y'} alpha[t][r', y']    (Eq. 29)
+
+    Runs start in state 0 with symbol 0 and v_0 on the stack, which are never popped. A log weight of -inf
+    forbids its transition; where no run is left, the reading is 0. Readings and gradients are finite for all
+    finite inputs, and exact as long as the finite log weights of a step are at most 690 apart.
+
+    Args:
+        push: log Delta_t[q, x -> r, xy] at index [b, t - 1, q, x, r, y], (B, n, Q, S, Q, S): in state q with
+            x on top, go to state r and push y with v_t.
+        replace: log Delta_t[q, x -> r, y], (B, n, Q, S, Q, S): replace x by y and keep its vector.
+        pop: log Delta_t[q, x -> r, eps] at index [b, t - 1, q, x, r], (B, n, Q, S, Q).
+        values: v_1..v_n, (B, n, m).
+        bottom: v_0, (m,) or (B, m).
+        backend: ``"auto"``, ``"pytorch"`` (vectorised; a second derivative raises RuntimeError) or
+            ``"reference"`` (the equations, for autograd to differentiate).
+        return_weights: also return the weights W.
+
+    Returns:
+        The readings r_1..r_n, (B, n, Q, S, m), in the dtype of the arguments; computed in float64, whatever
+        autocast says. With ``return_weights``, also W (B, n, n + 1, Q, S), which can be differentiated too:
+        W[b, t - 1, i] is the share of v_i in r_t, so that the readings are einsum("btirs,bim->btrsm", W, V)
+        with V = [bottom; values], and W[b, t - 1] sums to 1.
+
+    Raises:
+        ValueError: if an argument's shape, dtype or device is wrong, or there is no such backend.
+    """
+    sizes = Sizes()
+    sizes.check("push", push, "B n Q S Q S")
+    sizes.check("replace", replace, "B n Q S Q S")
+    sizes.check("pop", pop, "B n Q S Q")
+    sizes.check("values", values, "B n m")
+    sizes.check("bottom", bottom, "m" if isinstance(bottom, Tensor) and bottom.dim() == 1 else "B m")
+    compute = choose_backend("nondeterministic_stack", backend, _IMPLEMENTATIONS, automatic="pytorch")
+    with torch.autocast(push.device.type, enabled=False):
+        return compute(push, replace, pop, values, bottom, return_weights=return_weights)

@@ -1,0 +1,109 @@
+"""The nondeterministic stack as the paper writes it: slow, and meant to be obviously right.
+
+DuSell and Chiang (2024), Appendix B. ``log_gamma[i, t]`` holds log gamma[i -> t][q, x -> r, y] at index [b,
+q, x, r, y]. Weights are kept as logarithms. The vectors in zeta can be negative and have no logarithm, so
+zeta is kept as gamma times a mean: ``mean[i, t]`` holds zeta[i -> t][q, x -> r, y] / gamma[i -> t][q, x -> r,
+y], the mean of the vectors that the runs from i to t leave on top, at index [b, q, x, r, y, :].
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+Span = tuple[int, int]
+
+
+def nondeterministic_stack_reference(
+    push: Tensor, replace: Tensor, pop: Tensor, values: Tensor, bottom: Tensor, *, return_weights: bool
+) -> Tensor | tuple[Tensor, Tensor]:
+    """The readings, in float64 inside; arguments and results as for ``nondeterministic_stack``."""
+    dtype = values.dtype
+    push, replace, pop, values, bottom = (x.double() for x in (push, replace, pop, values, bottom))
+    batch_size, length = push.shape[:2]
+    vectors = torch.cat([bottom.expand(batch_size, -1)[:, None], values], 1)
+    readings = _readings(push, replace, pop, vectors).to(dtype)
+    if not return_weights:
+        return readings
+    # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
+    units = torch.eye(length + 1, dtype=push.dtype, device=push.device).expand(batch_size, -1, -1)
+    return readings, _readings(push, replace, pop, units).permute(0, 1, 4, 2, 3).to(dtype)
+
+
+def _readings(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> Tensor:
+    """Eqs. 21-29 with ``vectors[:, i]`` = v_i, i = 0..n."""
+    batch_size, length, num_states, num_symbols = push.shape[:4]
+    start = push.new_full((batch_size, num_states, num_symbols), -torch.inf)
+    start[:, 0, 0] = 0
+    log_gamma: dict[Span, Tensor] = {(-1, 0): start[:, :, :, None, None] + start[:, None, None]}  # Eq. 21
+    mean: dict[Span, Tensor] = {(-1, 0): _on_top(vectors[:, 0], log_gamma[-1, 0])}  # Eq. 22
+    log_alpha = {-1: start, 0: start}  # Eq. 23; alpha[0] by Eq. 27 with t = 0
+    readings = []
+    for t in range(1, length + 1):
+        # gamma'[k -> t][u, y -> r] at index [b, u, y, r], Eq. 25
+        log_popped = {
+            k: _log_sum_exp(log_gamma[k, t - 1][..., None] + pop[:, t - 1, None, None], (3, 4))
+            for k in range(t - 1)
+        }
+        for i in range(-1, t - 1):
+            log_gamma[i, t], mean[i, t] = _replace_or_pop(
+                log_gamma, mean, replace[:, t - 1], log_popped, i, t
+            )
+        log_gamma[t - 1, t] = push[:, t - 1]  # Eq. 24, push
+        mean[t - 1, t] = _on_top(vectors[:, t], push[:, t - 1])  # Eq. 26, push
+        # alpha[i][q, x] gamma[i -> t][q, x -> r, y] at index [b, i + 1, q, x, r, y]
+        runs = torch.stack([log_alpha[i][..., None, None] + log_gamma[i, t] for i in range(-1, t)], 1)
+        log_alpha[t] = _log_sum_exp(runs, (1, 2, 3))  # Eq. 27
+        total = _log_sum_exp(log_alpha[t], (1, 2))
+        tops = torch.stack([mean[i, t] for i in range(-1, t)], 1)
+        share = _share(runs, total[:, None, None, None, None, None])
+        readings.append(torch.einsum("biqxry,biqxrym->brym", share, tops))  # Eqs. 28 and 29
+    if not readings:
+        return torch.einsum("btqxry,btm->btrym", push, vectors[:, 1:])  # empty
+    return torch.stack(readings, 1)
+
+
+def _replace_or_pop(
+    log_gamma: dict[Span, Tensor],
+    mean: dict[Span, Tensor],
+    replace: Tensor,
+    log_popped: dict[int, Tensor],
+    i: int,
+    t: int,
+) -> tuple[Tensor, Tensor]:
+    """gamma[i -> t] and zeta[i -> t] / gamma[i -> t] for i < t - 1: the last two lines of Eqs. 24 and 26."""
+    # index [b, q, x, s, z, r, y]
+    replaced = log_gamma[i, t - 1][..., None, None] + replace[:, None, None]
+    # index [b, q, x, u, r, y], for each k
+    popped = {
+        k: log_gamma[i, k][:, :, :, :, None] + log_popped[k].transpose(2, 3)[:, None, None]
+        for k in range(i + 1, t - 1)
+    }
+    terms = [replaced.flatten(3, 4), *popped.values()]
+    total = _log_sum_exp(torch.cat(terms, 3), (3,))
+    average = torch.einsum(
+        "bqxszry,bqxszm->bqxrym", _share(replaced, total[:, :, :, None, None]), mean[i, t - 1]
+    )
+    for k, term in popped.items():
+        share = _share(term, total[:, :, :, None])
+        average = average + torch.einsum("bqxury,bqxuym->bqxrym", share, mean[i, k])
+    return total, average
+
+
+def _on_top(vector: Tensor, log_gamma: Tensor) -> Tensor:
+    """The mean vector where every run has just pushed ``vector`` (B, m)."""
+    return vector[:, None, None, None, None].expand(*log_gamma.shape, -1)
+
+
+def _log_sum_exp(terms: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """log sum exp whose gradient is 0, not NaN, where every term is -inf."""
+    largest = terms.detach().amax(axes, keepdim=True).clamp_min(torch.finfo(terms.dtype).min)
+    total = torch.exp(terms - largest).sum(axes)
+    possible = total > 0
+    log_total = torch.log(torch.where(possible, total, 1)) + largest.reshape(total.shape)
+    return torch.where(possible, log_total, -torch.inf)
+
+
+def _share(term: Tensor, total: Tensor) -> Tensor:
+    """exp(term - total), and 0 where both are -inf."""
+    return torch.exp(term - total.clamp_min(torch.finfo(total.dtype).min))

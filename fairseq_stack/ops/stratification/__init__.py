@@ -1,0 +1,61 @@
+"""The stratification stack of Grefenstette et al. (2015), as in Hao et al. (2018), Section 2.1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from .._arguments import Sizes, computation_dtype
+from .._backends import choose_backend
+from .pytorch import stratification_stack_pytorch
+from .reference import stratification_stack_reference
+from .state import StratificationStackState
+
+__all__ = ["StratificationStackState", "stratification_stack"]
+
+_IMPLEMENTATIONS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+    "reference": stratification_stack_reference,
+    "pytorch": stratification_stack_pytorch,
+}
+
+
+def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: str = "auto") -> Tensor:
+    """Read the top of a stratification stack after each of n steps (Section 2.1 of Hao et al., 2018).
+
+    Each step pops, then pushes, then reads. Popping takes the strength u_t away from the top downwards,
+    until it is used up or the stack is empty:
+
+        s_t[i] = ReLU(s_{t-1}[i] - u_t[i]),    u_t[t-1] = u_t,    u_t[i] = ReLU(u_t[i+1] - s_{t-1}[i+1]).
+
+    Pushing puts v_t on top with the strength s_t[t] = d_t. Reading takes the top items up to the strength 1:
+
+        r_t = sum_i min(s_t[i], rho_t[i]) v_i,    rho_t[t] = 1,    rho_t[i] = ReLU(rho_t[i+1] - s_t[i+1]).
+
+    Strengths are usually in [0, 1]; the equations make sense for all that are not negative. Readings are
+    continuous in the strengths but have kinks, where a strength is used up exactly. There gradients are not
+    unique, and the backends may return different ones.
+
+    Args:
+        pop: (B, n), the strengths u_t >= 0.
+        push: (B, n), the strengths d_t >= 0.
+        values: (B, n, m), the pushed vectors v_t.
+        backend: ``"auto"``, ``"pytorch"`` (closed form without a loop; its weights have an absolute error of
+            about 1e-16 times the sum of all strengths) or ``"reference"`` (the equations).
+
+    Returns:
+        The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
+        autocast says.
+
+    Raises:
+        ValueError: if an argument's shape, dtype or device is wrong, or there is no such backend.
+    """
+    sizes = Sizes()
+    sizes.check("pop", pop, "B n")
+    sizes.check("push", push, "B n")
+    sizes.check("values", values, "B n m")
+    compute = choose_backend("stratification_stack", backend, _IMPLEMENTATIONS, automatic="pytorch")
+    dtype = computation_dtype(values.dtype)
+    with torch.autocast(values.device.type, enabled=False):
+        return compute(pop.to(dtype), push.to(dtype), values.to(dtype)).to(values.dtype)

@@ -1,0 +1,47 @@
+"""The stratification stack as the paper writes it: slow, and easy to check against the equations."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def stratification_stack_reference(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+    """Section 2.1 of Hao et al. (2018), differentiated by autograd.
+
+    Args:
+        pop: (B, n), the strengths u_t.
+        push: (B, n), the strengths d_t.
+        values: (B, n, m), the pushed vectors v_t = V_t[t].
+
+    Returns:
+        (B, n, m), the readings r_t.
+    """
+    length = values.size(1)
+    if length == 0:
+        return values.clone()  # of the same empty shape (B, 0, m)
+    strengths: list[Tensor] = []  # s_t[1], ..., s_t[t]
+    readings = []
+    for t in range(length):
+        strengths = [*_pop(strengths, pop[:, t]), push[:, t]]
+        readings.append(_read(strengths, values))
+    return torch.stack(readings, dim=1)
+
+
+def _pop(strengths: list[Tensor], left_over: Tensor) -> list[Tensor]:
+    """s_t[i] = ReLU(s_{t-1}[i] - u_t[i]), where u_t[i] is left over from the items above i."""
+    popped = []
+    for strength in reversed(strengths):
+        popped.append(torch.relu(strength - left_over))
+        left_over = torch.relu(left_over - strength)
+    return popped[::-1]
+
+
+def _read(strengths: list[Tensor], values: Tensor) -> Tensor:
+    """r_t = sum_i min(s_t[i], rho_t[i]) V_t[i], where rho_t[i] is left over from the items above i."""
+    reading = torch.zeros_like(values[:, 0])
+    left_over = torch.ones_like(strengths[0])
+    for i in reversed(range(len(strengths))):
+        reading = reading + torch.minimum(strengths[i], left_over).unsqueeze(1) * values[:, i]
+        left_over = torch.relu(left_over - strengths[i])
+    return reading

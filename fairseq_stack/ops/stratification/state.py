@@ -1,0 +1,90 @@
+"""The stratification stack one step at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from .._arguments import Sizes, computation_dtype
+from .._states import check_fits_state, check_index
+
+
+@dataclass(frozen=True)
+class StratificationStackState:
+    """The stacks of a batch after t steps. Immutable; autograd differentiates through its steps.
+
+    Attributes:
+        cumulative_strengths: (B, t), H_t[i] = strength of item i and of all items above it; at least float32.
+        values: (B, t, m), the items from the bottom up, in the same dtype.
+    """
+
+    cumulative_strengths: Tensor
+    values: Tensor
+
+    @classmethod
+    def initial(
+        cls,
+        *,
+        batch_size: int,
+        size: int,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> StratificationStackState:
+        """The state before the first step: no items.
+
+        Args:
+            batch_size: B.
+            size: m, the size of the pushed vectors.
+            dtype: that of the inputs of the steps (default: torch's default dtype).
+            device: that of the inputs of the steps (default: torch's default device).
+        """
+        dtype = computation_dtype(dtype or torch.get_default_dtype())
+        values = torch.zeros(batch_size, 0, size, dtype=dtype, device=device)
+        return cls(values.new_zeros(batch_size, 0), values)
+
+    def step(self, pop: Tensor, push: Tensor, value: Tensor) -> tuple[Tensor, StratificationStackState]:
+        """Pop, push and read once (Section 2.1 of Hao et al., 2018).
+
+        Args:
+            pop: (B,), the strengths u_t.
+            push: (B,), the strengths d_t.
+            value: (B, m), the vectors v_t.
+
+        Returns:
+            The reading (B, m) in the dtype of ``value``, and the state after the step.
+
+        Raises:
+            ValueError: if a shape, dtype or device does not fit the state or the other arguments.
+        """
+        batch_size, _, size = self.values.shape
+        sizes = Sizes()
+        sizes.check("pop", pop, f"{batch_size}")
+        sizes.check("push", push, f"{batch_size}")
+        sizes.check("value", value, f"{batch_size} {size}")
+        check_fits_state("pop", pop, self.values)
+        dtype = self.values.dtype
+        with torch.autocast(value.device.type, enabled=False):
+            left = torch.relu(self.cumulative_strengths - pop.to(dtype).unsqueeze(1))
+            strengths = pad(left, (0, 1)) + push.to(dtype).unsqueeze(1)
+            values = torch.cat([self.values, value.to(dtype).unsqueeze(1)], dim=1)
+            readable = strengths.clamp(max=1)
+            weights = readable - pad(readable[:, 1:], (0, 1))
+            reading = torch.bmm(weights.unsqueeze(1), values).squeeze(1)
+        return reading.to(value.dtype), StratificationStackState(strengths, values)
+
+    def reorder(self, index: Tensor) -> StratificationStackState:
+        """The state whose batch row i is this state's row ``index[i]``, for beam search.
+
+        Args:
+            index: (B',), a LongTensor; rows may be left out, repeated and permuted.
+
+        Raises:
+            ValueError: if ``index`` is not a one-dimensional LongTensor on the state's device.
+        """
+        check_index(index, self.values)
+        return StratificationStackState(
+            self.cumulative_strengths.index_select(0, index), self.values.index_select(0, index)
+        )

@@ -1,0 +1,55 @@
+"""The superposition stack of Joulin and Mikolov (2015), as in DuSell and Chiang (2024), Section 3.2.1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from .._arguments import Sizes, computation_dtype
+from .._backends import choose_backend
+from .pytorch import superposition_stack_pytorch
+from .reference import superposition_stack_reference
+from .state import SuperpositionStackState
+
+__all__ = ["SuperpositionStackState", "superposition_stack"]
+
+_IMPLEMENTATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "reference": superposition_stack_reference,
+    "pytorch": superposition_stack_pytorch,
+}
+
+
+def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto") -> Tensor:
+    """Read the top of a superposition stack after each of n steps (Eqs. 5-8 of DuSell and Chiang, 2024).
+
+    The stack starts with zero vectors all the way down (V_0 = [0]). With a_t = ``actions[:, t-1]``,
+
+        V_t[i] = a_t^push ABOVE_t(i) + a_t^noop AT_t(i) + a_t^pop BELOW_t(i),    r_t = V_t[1],
+
+    where ABOVE_t, AT_t and BELOW_t are V_{t-1} with v_t put on top, as it is, and without its top element.
+    If the weights of each step sum to 1, r_t is the mean, over all sequences of t actions, of the vector that
+    they leave on top (Eq. 13), or 0 where they leave the stack empty; a pop of the empty stack leaves it so.
+    Weights of any other size and sign will do as well.
+
+    Args:
+        actions: (B, n, 3), the weights of push, no-op and pop in each step, in that order.
+        values: (B, n, m), the pushed vectors v_t.
+        backend: ``"auto"``, ``"pytorch"`` (vectorised; a second derivative raises RuntimeError) or
+            ``"reference"`` (the equations, for autograd to differentiate).
+
+    Returns:
+        The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
+        autocast says.
+
+    Raises:
+        ValueError: if an argument's shape, dtype or device is wrong, or there is no such backend.
+    """
+    sizes = Sizes()
+    sizes.check("actions", actions, "B n 3")
+    sizes.check("values", values, "B n m")
+    compute = choose_backend("superposition_stack", backend, _IMPLEMENTATIONS, automatic="pytorch")
+    dtype = computation_dtype(values.dtype)
+    with torch.autocast(values.device.type, enabled=False):
+        return compute(actions.to(dtype), values.to(dtype)).to(values.dtype)

@@ -1,0 +1,168 @@
+"""The superposition stack in plain PyTorch, with a hand-written backward pass: runs on any device.
+
+Readings are linear in the pushed vectors, R = W V, and W is what the same stack reads if the unit vectors
+e_1, ..., e_n are pushed instead. A stack of n-vectors costs less to update than one of m-vectors if n < m, so
+the shorter vectors are taken: O(n^2 min(n, m)) operations instead of O(n^2 m).
+
+The walk from V_0 to V_n is cut into segments of about sqrt(n) steps. Only the stacks between them are kept,
+and the backward pass walks each segment again: it takes less memory, and no more time where memory is slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isqrt
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+def superposition_stack_pytorch(actions: Tensor, values: Tensor) -> Tensor:
+    """As ``superposition_stack_reference``, but differentiable only once."""
+    return _Superposition.apply(actions, values)
+
+
+class _Superposition(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, actions: Tensor, values: Tensor) -> Tensor:
+        batch_size, length, size = values.shape
+        ctx.units = length < size
+        if not ctx.units:
+            readings, stacks = _forward(actions, values, units=False)
+            ctx.save_for_backward(actions, values, *stacks)
+            return readings
+        units = torch.eye(length, dtype=values.dtype, device=values.device).expand(batch_size, -1, -1)
+        weights, stacks = _forward(actions, units, units=True)
+        ctx.save_for_backward(actions, values, units, weights, *stacks)
+        return torch.bmm(weights, values)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_readings: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.autocast(grad_readings.device.type, enabled=False):
+            if not ctx.units:
+                actions, values, *stacks = ctx.saved_tensors
+                return _backward(actions, values, stacks, grad_readings, units=False)
+            actions, values, units, weights, *stacks = ctx.saved_tensors
+            grad_values = torch.bmm(weights.transpose(1, 2), grad_readings)
+            grad_weights = torch.bmm(grad_readings, values.transpose(1, 2))
+            grad_actions, _ = _backward(actions, units, stacks, grad_weights, units=True)
+            return grad_actions, grad_values
+
+
+def _segments(length: int) -> list[tuple[int, int]]:
+    """The segments as pairs (start, stop): steps start+1, ..., stop lead from V_start to V_stop."""
+    span = isqrt(length) + 1
+    return [(start, min(start + span, length)) for start in range(0, length, span)]
+
+
+def _height(t: int, length: int) -> int:
+    """How many elements of V_t matter: at most t were pushed, and at most n - t can still be popped."""
+    return min(t, length - t + 1)
+
+
+def _pushed(values: Tensor, start: int, stop: int, units: bool) -> Tensor:
+    """(B, stop - start, components that are not 0 in V_stop): the values of a segment."""
+    return values[:, start:stop, :stop] if units else values[:, start:stop]
+
+
+def _forward(actions: Tensor, values: Tensor, *, units: bool) -> tuple[Tensor, list[Tensor]]:
+    """The readings and each segment's first stack.
+
+    ``units`` says that the values are e_1, ..., e_n, so that V_t[i] has zeros after component t.
+    """
+    batch_size, length, _ = values.shape
+    readings = torch.zeros_like(values, memory_format=torch.contiguous_format)
+    stack = values.new_zeros(batch_size, 0, 0)
+    stacks = []
+    for start, stop in _segments(length):
+        stacks.append(stack)
+        pushed = _pushed(values, start, stop, units)
+        walk = _walk(stack, actions[:, start:stop], pushed, start, length)
+        readings[:, start:stop, : pushed.size(2)] = walk[1:, :, 1].transpose(0, 1)
+        stack = walk[-1, :, 1 : _height(stop, length) + 1].clone()
+    return readings, stacks
+
+
+def _backward(
+    actions: Tensor, values: Tensor, stacks: list[Tensor], grad_readings: Tensor, *, units: bool
+) -> tuple[Tensor, Tensor]:
+    """The gradients of ``actions`` and, unless ``units``, of ``values``, from what ``_forward`` returned."""
+    length = values.size(1)
+    grad_actions = torch.empty_like(actions)
+    grad_values = torch.zeros_like(grad_readings)
+    grad_stack = values.new_zeros(values.size(0), 0, values.size(2))
+    for (start, stop), stack in zip(reversed(_segments(length)), reversed(stacks), strict=True):
+        step_actions = actions[:, start:stop]
+        pushed = _pushed(values, start, stop, units)
+        size = pushed.size(2)
+        walk = _walk(stack, step_actions, pushed, start, length)
+        grad = torch.zeros_like(walk)
+        grad[-1, :, 1 : grad_stack.size(1) + 1] = grad_stack[..., :size]
+        grad[1:, :, 1] += grad_readings[:, start:stop, :size].transpose(0, 1)
+        grad_actions[:, start:stop] = _walk_back(walk, grad, step_actions, start, length)
+        grad_values[:, start:stop, :size] = grad[1:, :, 1].transpose(0, 1) * step_actions[..., :1]
+        grad_stack = grad[0, :, 1 : _height(start, length) + 1]
+    return grad_actions, grad_values
+
+
+def _walk(stack: Tensor, actions: Tensor, values: Tensor, start: int, length: int) -> Tensor:
+    """Eqs. 5-8 for one segment.
+
+    Args:
+        stack: (B, height, components), V_start; it may lack components that are 0.
+        actions: (B, steps, 3).
+        values: (B, steps, components).
+
+    Returns:
+        (steps + 1, B, rows, components): [j, :, i] is V_{start+j}[i] for i = 1, ..., height of V_{start+j},
+        and [j, :, 0] is the vector that is pushed next, ABOVE(1); all else is 0. There are rows for the
+        greatest height, for ABOVE(1), and for one 0 as the last BELOW.
+    """
+    batch_size, steps, size = values.shape
+    rows = 2 + max(_height(t, length) for t in range(start, start + steps + 1))
+    walk = values.new_zeros(steps + 1, batch_size, rows, size)
+    walk[0, :, 1 : stack.size(1) + 1, : stack.size(2)] = stack
+    walk[:-1, :, 0] = values.transpose(0, 1)
+    for j, (push, noop, pop) in enumerate(_weights(actions)):
+        height = _height(start + j + 1, length)
+        old, new = walk[j], walk[j + 1, :, 1 : height + 1]
+        torch.mul(old[:, :height], push, out=new)
+        new.addcmul_(old[:, 1 : height + 1], noop)
+        new.addcmul_(old[:, 2 : height + 2], pop)
+    return walk
+
+
+def _weights(actions: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """The weights of push, no-op and pop, each (B, 1, 1), for one step after the other."""
+    return (step.unbind(0) for step in actions.permute(1, 2, 0)[..., None, None].unbind(0))
+
+
+def _walk_back(walk: Tensor, grad: Tensor, actions: Tensor, start: int, length: int) -> Tensor:
+    """The reverse of ``_walk``: carry gradients from each stack of a segment to the one before it.
+
+    Args:
+        walk: (steps + 1, B, rows, components), from ``_walk``.
+        grad: alike, the gradients of V_start, ..., V_stop but for what comes through the steps of this
+            segment, which is added in place; row 0 is 0.
+        actions: (B, steps, 3).
+
+    Returns:
+        (B, steps, 3), the gradient of ``actions``.
+    """
+    rows = walk.size(2) - 2
+    # A view: operands[j] stacks ABOVE, AT and BELOW of the step from V_{start+j}.
+    operands = walk.unfold(2, rows, 1).permute(0, 2, 1, 4, 3)
+    products = walk.new_empty(operands.shape[1:])
+    grad_weights = walk.new_empty(actions.size(1), 3, actions.size(0))
+    for j, (push, noop, pop) in reversed(list(enumerate(_weights(actions)))):
+        torch.mul(operands[j], grad[j + 1, :, 1 : rows + 1], out=products)
+        torch.sum(products, (2, 3), out=grad_weights[j])
+        height = _height(start + j, length)
+        new, old = grad[j + 1], grad[j, :, 1 : height + 1]
+        old.addcmul_(new[:, 2 : height + 2], push)
+        old.addcmul_(new[:, 1 : height + 1], noop)
+        old.addcmul_(new[:, :height], pop)
+    return grad_weights.permute(2, 0, 1)

@@ -1,0 +1,17 @@
+"""Search for the most probable output: what fairseq's own generators cannot do."""
+
+from .length_normalized import LengthNormalizedBeamSearchGenerator
+from .options import (
+    BEAM_SEARCH_CHOICES,
+    BEAM_SEARCH_HELP,
+    LENGTH_NORMALIZED,
+    build_length_normalized_generator,
+)
+
+__all__ = [
+    "BEAM_SEARCH_CHOICES",
+    "BEAM_SEARCH_HELP",
+    "LENGTH_NORMALIZED",
+    "LengthNormalizedBeamSearchGenerator",
+    "build_length_normalized_generator",
+]

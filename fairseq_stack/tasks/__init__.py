@@ -1,0 +1,15 @@
+"""fairseq's tasks with what stack models need. Importing this package registers them."""
+
+from fairseq_stack import compat
+
+compat.apply()
+
+from .stack_language_modeling import StackLanguageModelingConfig, StackLanguageModelingTask  # noqa: E402
+from .stack_translation import StackTranslationConfig, StackTranslationTask  # noqa: E402
+
+__all__ = [
+    "StackLanguageModelingConfig",
+    "StackLanguageModelingTask",
+    "StackTranslationConfig",
+    "StackTranslationTask",
+]

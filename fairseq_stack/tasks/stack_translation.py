@@ -1,0 +1,27 @@
+"""Translation with the choice of the paper's beam search."""
+
+from dataclasses import dataclass, field
+
+from fairseq.data import Dictionary
+from fairseq.tasks import register_task
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+from fairseq_stack.search import BEAM_SEARCH_CHOICES, BEAM_SEARCH_HELP
+
+from ._generation import BeamSearchChoice
+
+
+@dataclass
+class StackTranslationConfig(TranslationConfig):
+    """Options of fairseq's translation task and the kind of beam search."""
+
+    beam_search: BEAM_SEARCH_CHOICES = field(default="fairseq", metadata={"help": BEAM_SEARCH_HELP})
+
+
+@register_task("stack_translation", dataclass=StackTranslationConfig)
+class StackTranslationTask(BeamSearchChoice, TranslationTask):
+    """fairseq's translation task; ``--beam-search length-normalized`` is the paper's search."""
+
+    def __init__(self, cfg: StackTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
+        super().__init__(cfg, src_dict, tgt_dict)
+        self.beam_search = str(cfg.beam_search)

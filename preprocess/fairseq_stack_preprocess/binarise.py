@@ -1,0 +1,49 @@
+"""From text to fairseq's binary format, by fairseq's own ``fairseq-preprocess``."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .errors import PrepareError
+from .splits import SPLITS
+
+TEXT = "text"
+DATA_BIN = "data-bin"
+
+
+def require_fairseq() -> None:
+    """Raise PrepareError if fairseq is not installed: to be called before work that ends with binarising."""
+    if importlib.util.find_spec("fairseq_cli") is None:
+        raise PrepareError(
+            "fairseq is not installed (pip install fairseq-fixed); --no-binarise writes text only"
+        )
+
+
+def binarise_translation(folder: Path, source: str, target: str) -> None:
+    """Binarise ``text/{train,valid,test}.{source,target}`` into ``data-bin`` with one dictionary for both."""
+    languages = ["--source-lang", source, "--target-lang", target]
+    _preprocess(folder, [*languages, "--joined-dictionary"], suffix="")
+
+
+def binarise_language(folder: Path, suffix: str) -> None:
+    """Binarise ``text/{train,valid,test}.<suffix>`` into ``data-bin`` for language modelling."""
+    _preprocess(folder, ["--only-source"], suffix=f".{suffix}")
+
+
+def _preprocess(folder: Path, options: Sequence[str], suffix: str) -> None:
+    """Run fairseq-preprocess, with no made-up words in the dictionary (``--padding-factor 1``)."""
+    prefixes = {"train": "--trainpref", "valid": "--validpref", "test": "--testpref"}
+    texts = [word for split in SPLITS for word in (prefixes[split], str(folder / TEXT / f"{split}{suffix}"))]
+    data_bin = folder / DATA_BIN
+    command = [sys.executable, "-m", "fairseq_cli.preprocess", *options, *texts]
+    command += ["--destdir", str(data_bin), "--padding-factor", "1", "--workers", "1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        last = (result.stderr.strip() or result.stdout.strip() or "no message").splitlines()[-1]
+        raise PrepareError(f"fairseq-preprocess failed with exit code {result.returncode}: {last}")
+    # Its log holds paths and dates: the only file that would differ between two runs.
+    (data_bin / "preprocess.log").unlink(missing_ok=True)

@@ -1,0 +1,13 @@
+"""The one exception that stands for a mistake a user can mend."""
+
+from __future__ import annotations
+
+
+class PrepareError(ValueError):
+    """An option, an input or a target folder that cannot be used; the message is one line for the user."""
+
+
+def require_at_least(flag: str, value: int, least: int) -> None:
+    """Raise PrepareError unless ``value`` >= ``least``; ``flag`` is the option's name on the command line."""
+    if value < least:
+        raise PrepareError(f"{flag} must be at least {least}, got {value}")

@@ -1,0 +1,38 @@
+"""Progress of long work: a bar on a terminal, plain lines in a log."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+def say(message: str) -> None:
+    """One line of progress on standard error."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def progress(items: Iterable[T], *, label: str, total: int) -> Iterator[T]:
+    """Yield ``items`` and show on standard error how many of ``total`` are done."""
+    if sys.stderr.isatty():
+        from tqdm import tqdm
+
+        yield from tqdm(items, desc=label, total=total, unit="line")
+    else:
+        yield from _with_lines(items, label, total)
+
+
+def _with_lines(items: Iterable[T], label: str, total: int) -> Iterator[T]:
+    done = 0
+    last = time.monotonic()
+    for done, item in enumerate(items, start=1):
+        yield item
+        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
+            say(f"{label}: {done} of {total}")
+            last = time.monotonic()
+    say(f"{label}: {done} of {total}, done")

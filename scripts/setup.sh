@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Make the virtual environment, install everything into it, and say how to use it. Can be run again: what is there
+# is kept. Needs Python >= 3.11, a C++ compiler and pip's package index. Settings: see _environment.sh.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/_environment.sh"
+say "Ready. To use it: . '$VENV/bin/activate'"

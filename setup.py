@@ -1,0 +1,72 @@
+"""Installation of fairseq_stack and of its companion for data, fairseq_stack_preprocess."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).parent
+
+
+def read_version() -> str:
+    """The version of the package, read without importing it (an import would need its requirements)."""
+    text = (ROOT / "fairseq_stack" / "__init__.py").read_text(encoding="utf-8")
+    found = re.search(r'^__version__ = "([^"]+)"$', text, flags=re.MULTILINE)
+    if found is None:
+        raise RuntimeError('fairseq_stack/__init__.py has no line __version__ = "..."')
+    return found.group(1)
+
+
+def read_readme() -> str:
+    """The README, or nothing while there is none."""
+    readme = ROOT / "README.md"
+    return readme.read_text(encoding="utf-8") if readme.exists() else ""
+
+
+PLOTS = ["matplotlib>=3.7"]
+
+setup(
+    name="fairseq_stack",
+    version=read_version(),
+    description="Transformers and recurrent networks with differentiable stacks, as a fairseq plugin",
+    long_description=read_readme(),
+    long_description_content_type="text/markdown",
+    author="The fairseq_stack authors",
+    license="MIT",
+    license_files=["LICENSE"],
+    python_requires=">=3.11",
+    packages=[
+        *find_packages(include=["fairseq_stack", "fairseq_stack.*"]),
+        *find_packages("preprocess", include=["fairseq_stack_preprocess", "fairseq_stack_preprocess.*"]),
+    ],
+    package_dir={
+        "fairseq_stack": "fairseq_stack",
+        "fairseq_stack_preprocess": "preprocess/fairseq_stack_preprocess",
+    },
+    package_data={"fairseq_stack": ["py.typed"], "fairseq_stack_preprocess": ["py.typed"]},
+    install_requires=[
+        "fairseq-fixed>=0.12.3.1,<0.12.4",
+        "torch>=2.6",
+        "numpy>=1.25",
+        "sentencepiece>=0.2",
+        "sacrebleu>=2.3",
+        "sacremoses>=0.1",
+        "tqdm>=4.60",
+    ],
+    extras_require={
+        "plots": PLOTS,
+        "dev": [*PLOTS, "hypothesis>=6.80", "mypy>=1.10", "pytest>=8.0", "pytest-xdist>=3.5", "ruff>=0.6"],
+    },
+    entry_points={"console_scripts": ["fairseq-stack = fairseq_stack.cli:main"]},
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
+)

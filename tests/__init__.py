@@ -1,0 +1,1 @@
+"""Tests of fairseq_stack and fairseq_stack_preprocess; the folders mirror the packages."""

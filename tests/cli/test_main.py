@@ -1,0 +1,95 @@
+"""The command fairseq-stack: help, version, user-dir, and mistakes in one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fairseq_stack
+from fairseq_stack import cli
+
+PACKAGE = Path(fairseq_stack.__file__).absolute().parent
+
+
+def help_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit) as caught:
+        cli.main([*words, "--help"])
+    assert caught.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_lists_every_subcommand(capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of(capsys)
+    for subcommand in cli.SUBCOMMANDS:
+        name = subcommand.__name__.rsplit(".", 1)[1].replace("_", "-")
+        assert f"\n    {name} " in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("user-dir",),
+        ("prepare",),
+        ("prepare", "nested-translation"),
+        ("prepare", "reversal"),
+    ],
+    ids=lambda words: " ".join(words) or "top",
+)
+def test_each_help_has_an_example(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    text = help_of(capsys, *words)
+    assert "\nexample:\n  fairseq-" in text
+    assert max(map(len, text.splitlines())) <= 85
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"fairseq-stack {fairseq_stack.__version__}\n"
+
+
+def test_user_dir(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["user-dir"]) == 0
+    assert capsys.readouterr().out == f"{PACKAGE}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "fairseq-stack: error: the following arguments are required: SUBCOMMAND"),
+        (["prepair"], "fairseq-stack: error: argument SUBCOMMAND: invalid choice: 'prepair'"),
+        (["prepare"], "fairseq-stack prepare: error: the following arguments are required: CORPUS"),
+        (["prepare", "reversal"], "prepare reversal: error: the following arguments are required: FOLDER"),
+        (["prepare", "reversal", "out", "--seed", "x"], "argument --seed: invalid int value: 'x'"),
+        (["prepare", "reversal", "out", "--train", "5"], "unrecognized arguments: --train"),
+    ],
+    ids=["nothing", "typo", "no-corpus", "no-folder", "not-a-number", "abbreviation"],
+)
+def test_mistakes_on_the_command_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_module_can_be_run(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    result = subprocess.run(
+        [sys.executable, "-m", "fairseq_stack.cli", "user-dir"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        cwd=tmp_path,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"{PACKAGE}\n", "")

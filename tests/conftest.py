@@ -1,0 +1,58 @@
+"""Fixtures and settings for all tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+import torch
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+DATA_VARIABLE = "FAIRSEQ_STACK_REFERENCE_DATA"
+REQUIRE_VARIABLE = "FAIRSEQ_STACK_REQUIRE_REFERENCE_DATA"
+
+# A shared machine makes deadlines fail at random. In CI the same examples are drawn every time.
+hypothesis.settings.register_profile(
+    "default", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("default"), derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def single_thread() -> None:
+    """One thread a process: sums are done in the same order everywhere, and workers do not compete."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def fixed_seed() -> None:
+    """Every test starts from the same random state."""
+    torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def default_dtype() -> Iterator[None]:
+    """A test that changes torch's default dtype does not change it for the next one."""
+    dtype = torch.get_default_dtype()
+    yield
+    torch.set_default_dtype(dtype)
+
+
+@pytest.fixture(scope="session")
+def reference_data() -> Path:
+    """The folder of golden values and corpora, which are no part of the project.
+
+    ``FAIRSEQ_STACK_REFERENCE_DATA`` names it; the default is ``shared`` beside the repository. Without it the
+    test is skipped, or fails where ``FAIRSEQ_STACK_REQUIRE_REFERENCE_DATA`` is 1.
+    """
+    folder = Path(os.environ.get(DATA_VARIABLE) or REPOSITORY.parent / "shared")
+    if not (folder / "golden").is_dir():
+        problem = f"no reference data: {folder}/golden is missing; set {DATA_VARIABLE}"
+        if os.environ.get(REQUIRE_VARIABLE) == "1":
+            pytest.fail(f"{problem} ({REQUIRE_VARIABLE}=1 forbids skipping)")
+        pytest.skip(problem)
+    return folder

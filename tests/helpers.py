@@ -1,0 +1,48 @@
+"""What several test modules need: ``from tests.helpers import assert_normwise_close``."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+ArrayLike = Tensor | np.ndarray | float
+
+
+def assert_normwise_close(actual: ArrayLike, expected: ArrayLike, tolerance: float, name: str = "") -> None:
+    """Assert that max |actual - expected| <= tolerance * max |expected|.
+
+    Where ``expected`` is zero throughout, the tolerance is absolute. Equal infinities agree; a NaN on either
+    side, an infinity on one side only and a difference in shape fail.
+
+    Args:
+        actual: what the code under test returned, a tensor or an array.
+        expected: what it should have returned, of the same shape.
+        tolerance: the largest relative error allowed.
+        name: what is compared, for the message.
+    """
+    what = f"{name}: " if name else ""
+    actual_array, expected_array = _to_float64(actual), _to_float64(expected)
+    assert actual_array.shape == expected_array.shape, (
+        f"{what}shape {actual_array.shape}, expected {expected_array.shape}"
+    )
+    if expected_array.size == 0:
+        return
+    assert not np.isnan(expected_array).any(), f"{what}the expected values contain NaN"
+    assert not np.isnan(actual_array).any(), f"{what}{np.isnan(actual_array).sum()} values are NaN"
+    infinite = np.isinf(actual_array) | np.isinf(expected_array)
+    assert np.array_equal(actual_array[infinite], expected_array[infinite]), f"{what}infinities differ"
+    actual_array, expected_array = (np.where(infinite, 0, array) for array in (actual_array, expected_array))
+    error = np.abs(actual_array - expected_array)
+    scale = np.abs(expected_array).max() or 1.0
+    worst = np.unravel_index(error.argmax(), error.shape)
+    assert error.max() <= tolerance * scale, (
+        f"{what}normwise error {error.max() / scale:.3g} exceeds {tolerance:.3g}; largest at "
+        f"{tuple(int(i) for i in worst)}: got {actual_array[worst]!r}, expected {expected_array[worst]!r}"
+    )
+
+
+def _to_float64(values: ArrayLike) -> np.ndarray:
+    if isinstance(values, Tensor):
+        values = values.detach().to("cpu", torch.float64).numpy()
+    return np.asarray(values, dtype=np.float64)

@@ -1,0 +1,62 @@
+"""The presets have the parameter counts that Tables 2, 3 and 5 of DuSell & Chiang (2024) print."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.models.building import (
+    build_language_model,
+    build_translation_model,
+    count_parameters,
+    make_dictionary,
+)
+
+TABLE_2 = {"tf": 10_051_072, "sup": 10_050_304, "nd": 9_861_898}
+
+TABLE_3 = {
+    ("small", "tf"): 4_595_200,
+    ("small", "sup"): 4_492_480,
+    ("small", "nd"): 4_465_610,
+    ("medium", "tf"): 9_580_800,
+    ("medium", "sup"): 9_349_920,
+    ("medium", "nd"): 9_232_810,
+    ("large", "tf"): 20_419_200,
+    ("large", "sup"): 19_900_080,
+    ("large", "nd"): 19_551_610,
+}
+
+# Symbols of the alphabet; layers of Tf+Nd; Tf, Tf+Sup, Tf+Nd.
+TABLE_5 = {
+    "marked-reversal": (3, "nd-2-3-5", (43_044, 40_964, 33_273)),
+    "unmarked-reversal": (2, "nd-2-3-5", (42_979, 40_899, 33_216)),
+    "padded-reversal": (2, "nd-3-3-5", (42_979, 40_899, 36_576)),
+    "dyck": (4, "nd-2-3-5", (43_109, 41_029, 33_330)),
+    "hardest-cfl": (7, "nd-3-3-5", (43_304, 41_224, 36_861)),
+}
+
+
+@pytest.mark.parametrize(("kind", "expected"), TABLE_2.items(), ids=TABLE_2)
+def test_table_2_penn_treebank(kind: str, expected: int) -> None:
+    model = build_language_model(f"stack_transformer_lm_{kind}_ptb", make_dictionary(23_832), "--compact-vocab")
+    assert count_parameters(model) == expected
+
+
+@pytest.mark.parametrize(("cell", "expected"), TABLE_3.items(), ids=map("-".join, TABLE_3))
+@pytest.mark.parametrize("flags", [(), ("--compact-vocab",)], ids=["stock-vocab", "compact-vocab"])
+def test_table_3_translation(cell: tuple[str, str], expected: int, flags: tuple[str, ...]) -> None:
+    size, kind = cell
+    model = build_translation_model(f"stack_transformer_{kind}_{size}", make_dictionary(6_152), *flags)
+    assert count_parameters(model) == expected
+
+
+@pytest.mark.parametrize("kind", ["tf", "sup", "nd"])
+@pytest.mark.parametrize("language", TABLE_5)
+@pytest.mark.parametrize("multiple_of", [1, 8], ids=["padding-factor-1", "padding-factor-8"])
+def test_table_5_context_free_languages(language: str, kind: str, multiple_of: int) -> None:
+    num_symbols, nondeterministic, expected = TABLE_5[language]
+    flags = ["--compact-vocab"]
+    if kind == "nd":
+        flags += ["--stack-layers", f"2xsdpa,{nondeterministic},2xsdpa"]
+    dictionary = make_dictionary(num_symbols, multiple_of)
+    model = build_language_model(f"stack_transformer_lm_{kind}_cfl", dictionary, *flags)
+    assert count_parameters(model) == dict(zip(("tf", "sup", "nd"), expected, strict=True))[kind]

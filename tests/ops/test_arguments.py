@@ -1,0 +1,196 @@
+"""The checks of arguments that all stacks share, through the ops and alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import (
+    StratificationStackState,
+    SuperpositionStackState,
+    stratification_stack,
+    superposition_stack,
+)
+from fairseq_stack.ops._arguments import Sizes, computation_dtype
+from fairseq_stack.ops._backends import choose_backend
+
+Arguments = dict[str, Any]
+
+ARGUMENTS: dict[str, dict[str, tuple[int, ...]]] = {
+    "superposition_stack": {"actions": (2, 5, 3), "values": (2, 5, 4)},
+    "stratification_stack": {"pop": (2, 5), "push": (2, 5), "values": (2, 5, 4)},
+    "SuperpositionStackState": {"actions": (2, 3), "value": (2, 4)},
+    "StratificationStackState": {"pop": (2,), "push": (2,), "value": (2, 4)},
+}
+CALLS: dict[str, Callable[[Arguments], object]] = {
+    "superposition_stack": lambda arguments: superposition_stack(**arguments),
+    "stratification_stack": lambda arguments: stratification_stack(**arguments),
+    "SuperpositionStackState": lambda arguments: SuperpositionStackState.initial(batch_size=2, size=4).step(
+        **arguments
+    ),
+    "StratificationStackState": lambda arguments: StratificationStackState.initial(batch_size=2, size=4).step(
+        **arguments
+    ),
+}
+EACH_ARGUMENT = [(op, name) for op, shapes in ARGUMENTS.items() for name in shapes]
+STATES = [
+    SuperpositionStackState.initial(batch_size=3, size=4),
+    StratificationStackState.initial(batch_size=3, size=4),
+]
+
+
+def good_arguments(op: str) -> Arguments:
+    return {name: torch.rand(shape) for name, shape in ARGUMENTS[op].items()}
+
+
+@pytest.mark.parametrize("op", ARGUMENTS)
+def test_good_arguments_pass(op: str) -> None:
+    CALLS[op](good_arguments(op))
+
+
+@pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
+def test_wrong_number_of_axes(op: str, name: str) -> None:
+    arguments = good_arguments(op)
+    arguments[name] = arguments[name].unsqueeze(0)
+    shape = re.escape(str(tuple(arguments[name].shape)))
+    with pytest.raises(ValueError, match=rf"^{name}: expected shape .*, got {shape}$"):
+        CALLS[op](arguments)
+
+
+@pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
+def test_wrong_batch_size(op: str, name: str) -> None:
+    arguments = good_arguments(op)
+    first = next(iter(arguments))
+    arguments[name] = torch.cat([arguments[name]] * 2)
+    # The first argument of an op sets the batch size, so that the second one is found wrong.
+    blamed = list(arguments)[1] if name == first and not op.endswith("State") else name
+    with pytest.raises(ValueError, match=rf"^{blamed}: expected shape .*, got \("):
+        CALLS[op](arguments)
+
+
+@pytest.mark.parametrize(("op", "name"), [pair for pair in EACH_ARGUMENT if not pair[0].endswith("State")])
+def test_wrong_length(op: str, name: str) -> None:
+    arguments = good_arguments(op)
+    arguments[name] = arguments[name][:, 1:]
+    with pytest.raises(ValueError, match=r"expected shape \(B, n.*\) with B = 2, n = [45], got \(2, [45]"):
+        CALLS[op](arguments)
+
+
+def test_wrong_number_of_actions() -> None:
+    with pytest.raises(ValueError, match=r"^actions: expected shape \(B, n, 3\).*, got \(2, 5, 4\)$"):
+        superposition_stack(torch.rand(2, 5, 4), torch.rand(2, 5, 4))
+
+
+@pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
+def test_integers(op: str, name: str) -> None:
+    arguments = good_arguments(op)
+    arguments[name] = arguments[name].long()
+    with pytest.raises(ValueError, match=rf"^{name}: expected a floating-point dtype, got torch.int64$"):
+        CALLS[op](arguments)
+
+
+@pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
+def test_dtypes_that_differ(op: str, name: str) -> None:
+    arguments = good_arguments(op)
+    arguments[name] = arguments[name].double()
+    with pytest.raises(
+        ValueError, match=r"^\w+: expected dtype torch.float(32|64) like \w+, got torch.float(64|32)$"
+    ):
+        CALLS[op](arguments)
+
+
+@pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
+def test_devices_that_differ(op: str, name: str) -> None:
+    arguments = good_arguments(op)
+    arguments[name] = arguments[name].to("meta")
+    with pytest.raises(ValueError, match=r"^\w+: expected device (cpu|meta) like \w+, got (meta|cpu)$"):
+        CALLS[op](arguments)
+
+
+@pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
+def test_not_a_tensor(op: str, name: str) -> None:
+    arguments = good_arguments(op)
+    arguments[name] = arguments[name].tolist()
+    with pytest.raises(ValueError, match=rf"^{name}: expected a tensor of shape .*, got list$"):
+        CALLS[op](arguments)
+
+
+@pytest.mark.parametrize("op", ["superposition_stack", "stratification_stack"])
+def test_unknown_backend(op: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{op}: backend must be one of 'auto', .*, got 'pytorsh'$"):
+        CALLS[op](good_arguments(op) | {"backend": "pytorsh"})
+
+
+@pytest.mark.parametrize("op", ["SuperpositionStackState", "StratificationStackState"])
+def test_steps_in_another_precision_than_the_state(op: str) -> None:
+    arguments = {name: tensor.double() for name, tensor in good_arguments(op).items()}
+    with pytest.raises(
+        ValueError,
+        match=r"^\w+: expected dtype torch.float32 or a narrower dtype like the state, got torch.float64$",
+    ):
+        CALLS[op](arguments)
+
+
+@pytest.mark.parametrize("op", ["SuperpositionStackState", "StratificationStackState"])
+def test_steps_on_another_device_than_the_state(op: str) -> None:
+    arguments = {name: tensor.to("meta") for name, tensor in good_arguments(op).items()}
+    with pytest.raises(ValueError, match=r"^\w+: expected device cpu like the state, got meta$"):
+        CALLS[op](arguments)
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: type(state).__name__)
+@pytest.mark.parametrize(
+    "index",
+    [torch.tensor([0.0]), torch.tensor([0], dtype=torch.int32), torch.tensor([[0]]), torch.tensor(0), [0]],
+    ids=["float", "int32", "two-axes", "no-axis", "list"],
+)
+def test_reorder_with_a_bad_index(state: SuperpositionStackState, index: Tensor) -> None:
+    with pytest.raises(ValueError, match=r"^index: expected a one-dimensional LongTensor, got "):
+        state.reorder(index)
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: type(state).__name__)
+def test_reorder_with_an_index_elsewhere(state: SuperpositionStackState) -> None:
+    with pytest.raises(ValueError, match=r"^index: expected device cpu like the state, got meta$"):
+        state.reorder(torch.zeros(2, dtype=torch.long, device="meta"))
+
+
+def test_sizes_binds_letters() -> None:
+    sizes = Sizes()
+    sizes.check("push", torch.rand(2, 5, 3, 4, 3, 4), "B n Q S Q S")
+    assert [sizes[letter] for letter in "BnQS"] == [2, 5, 3, 4]
+    with pytest.raises(
+        ValueError, match=r"^pop: expected shape \(B, n, Q, S, Q\) with B = 2, n = 5, Q = 3, S = 4, got"
+    ):
+        sizes.check("pop", torch.rand(2, 5, 3, 4, 4), "B n Q S Q")
+
+
+def test_sizes_of_one_letter_within_one_argument() -> None:
+    with pytest.raises(ValueError, match=r"^push: expected shape \(Q, Q\) with Q = 2, got \(2, 3\)$"):
+        Sizes().check("push", torch.rand(2, 3), "Q Q")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        (torch.float64, torch.float64),
+        (torch.float32, torch.float32),
+        (torch.float16, torch.float32),
+        (torch.bfloat16, torch.float32),
+    ],
+)
+def test_computation_dtype(dtype: torch.dtype, expected: torch.dtype) -> None:
+    assert computation_dtype(dtype) == expected
+
+
+def test_choose_backend() -> None:
+    implementations = {"slow": max, "fast": min}
+    assert choose_backend("op", "auto", implementations, automatic="fast") is min
+    assert choose_backend("op", "slow", implementations, automatic="fast") is max
+    with pytest.raises(ValueError, match=r"^op: backend must be one of 'auto', 'slow', 'fast', got 'quick'$"):
+        choose_backend("op", "quick", implementations, automatic="fast")

@@ -1,0 +1,180 @@
+"""The nondeterministic stack one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
+from tests.helpers import assert_normwise_close
+
+ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
+
+
+def random_inputs(
+    batch_size: int,
+    length: int,
+    num_states: int = 2,
+    num_symbols: int = 3,
+    *,
+    std: float = 1.0,
+    masked: float = 0.0,
+    dtype: torch.dtype = torch.float64,
+) -> list[Tensor]:
+    """The arguments of ``nondeterministic_stack``, with vectors of size 4 and one bottom vector for all."""
+    source = batch_size, length, num_states, num_symbols
+    weights = [
+        torch.randn(*source, *target, dtype=torch.float64).mul(std)
+        for target in ((num_states, num_symbols), (num_states, num_symbols), (num_states,))
+    ]
+    if masked:
+        weights = [x.masked_fill(torch.rand_like(x) < masked, -torch.inf) for x in weights]
+    values, bottom = torch.randn(batch_size, length, 4), torch.randn(4)
+    return [x.to(dtype).requires_grad_() for x in (*weights, values, bottom)]
+
+
+def initial_state(inputs: Sequence[Tensor]) -> NondeterministicStackState:
+    batch_size, _, num_states, num_symbols = inputs[0].shape[:4]
+    return NondeterministicStackState.initial(
+        inputs[4], batch_size=batch_size, num_states=num_states, num_symbols=num_symbols
+    )
+
+
+def step_through(
+    inputs: Sequence[Tensor], state: NondeterministicStackState
+) -> tuple[Tensor, NondeterministicStackState]:
+    """The readings of all steps, and the state after them."""
+    readings = []
+    for t in range(inputs[0].shape[1]):
+        reading, state = state.step(*(x[:, t] for x in inputs[:4]))
+        readings.append(reading)
+    return torch.stack(readings, 1), state
+
+
+def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
+    return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["0_n1_q2_s3_m4_std1", "2_n3_q3_s2_m3_std1", "6_n12_q3_s3_m2_std30", "8_n10_q1_s1_m3_std2"]
+)
+def test_golden_values_and_gradients(name: str, reference_data: Path) -> None:
+    golden = np.load(reference_data / "golden" / f"nondeterministic_{name}.npz")
+    inputs = [torch.tensor(golden[key]).requires_grad_() for key in ARGUMENTS]
+    readings, _ = step_through(inputs, initial_state(inputs))
+    assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
+    for key, gradient in zip(
+        ARGUMENTS, gradients(readings, inputs, torch.tensor(golden["cotangent"])), strict=True
+    ):
+        assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
+
+
+@pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (2, 3), (3, 1)])
+@pytest.mark.parametrize(("std", "masked"), [(0.1, 0), (1, 0), (20, 0), (60, 0), (1, 0.5), (30, 0.5)])
+@pytest.mark.parametrize("length", [1, 2, 11])
+def test_steps_equal_the_whole_sequence(
+    length: int, std: float, masked: float, num_states: int, num_symbols: int
+) -> None:
+    inputs = random_inputs(3, length, num_states, num_symbols, std=std, masked=masked)
+    whole = nondeterministic_stack(*inputs)
+    stepped, _ = step_through(inputs, initial_state(inputs))
+    cotangent = torch.randn_like(whole)
+    assert_normwise_close(stepped, whole, 1e-12)
+    for name, actual, wanted in zip(
+        ARGUMENTS, gradients(stepped, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True
+    ):
+        scale = float(wanted.abs().max()) or 1.0
+        assert_normwise_close(actual, wanted, max(1e-9, 1e-14 / scale), name)
+
+
+@pytest.mark.parametrize("magnitude", [100.0, 500.0, 1e4])
+@pytest.mark.parametrize("masked", [0.0, 0.3])
+def test_large_log_weights_give_finite_results(magnitude: float, masked: float) -> None:
+    inputs = random_inputs(4, 12, std=magnitude, masked=masked)
+    readings, _ = step_through(inputs, initial_state(inputs))
+    assert readings.isfinite().all()
+    for name, gradient in zip(
+        ARGUMENTS, gradients(readings, inputs, torch.randn_like(readings)), strict=True
+    ):
+        assert gradient.isfinite().all(), name
+
+
+def test_state_is_immutable() -> None:
+    inputs = [x.detach() for x in random_inputs(3, 7)]
+    _, state = step_through([x[:, :5] for x in inputs[:4]] + inputs[4:], initial_state(inputs))
+    fields = [x for x in vars(state).values() if isinstance(x, Tensor)]
+    copies = [x.clone() for x in fields]
+    first, after = state.step(*(x[:, 5] for x in inputs[:4]))
+    after.step(*(x[:, 6] for x in inputs[:4]))
+    state.reorder(torch.tensor([2, 0, 0])).step(*(x[:, 6] for x in inputs[:4]))
+    second, _ = state.step(*(x[:, 5] for x in inputs[:4]))
+    assert torch.equal(first, second)
+    for x, copy in zip(fields, copies, strict=True):
+        assert torch.equal(x, copy)
+    with pytest.raises(AttributeError):
+        state.last = copies[0]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "index", [[2, 0, 1], [1], [0, 0, 2, 2, 1], []], ids=["permute", "shrink", "repeat", "none-left"]
+)
+@pytest.mark.parametrize("cut", [0, 1, 4])
+def test_reorder(index: list[int], cut: int) -> None:
+    inputs = [x.detach() for x in random_inputs(3, 8)]
+    state = initial_state(inputs)
+    if cut:
+        _, state = step_through([x[:, :cut] for x in inputs[:4]], state)
+    rows = torch.tensor(index, dtype=torch.long)
+    continued, _ = step_through([x[rows, cut:] for x in inputs[:4]], state.reorder(rows))
+    expected = nondeterministic_stack(*(x[rows] for x in inputs[:4]), inputs[4])
+    assert_normwise_close(continued, expected[:, cut:], 1e-12)
+
+
+def test_reorder_carries_a_bottom_vector_for_each_row() -> None:
+    inputs = [x.detach() for x in random_inputs(3, 4)]
+    inputs[4] = torch.randn(3, 4, dtype=torch.float64)
+    rows = torch.tensor([2, 2, 0, 1])
+    readings, _ = step_through([x[rows] for x in inputs[:4]], initial_state(inputs).reorder(rows))
+    assert_normwise_close(readings, nondeterministic_stack(*(x[rows] for x in inputs)), 1e-12)
+
+
+def test_gradient_through_reorder() -> None:
+    inputs = random_inputs(2, 6)
+    rows = torch.tensor([1, 0])
+    state = initial_state(inputs)
+    first, state = step_through([x[:, :3] for x in inputs[:4]], state)
+    second, _ = step_through([x[rows, 3:] for x in inputs[:4]], state.reorder(rows))
+    readings = torch.cat([first, second[rows]], 1)
+    whole = nondeterministic_stack(*inputs)
+    cotangent = torch.randn_like(whole)
+    for actual, wanted in zip(
+        gradients(readings, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True
+    ):
+        assert_normwise_close(actual, wanted, 1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("autocast", [False, True], ids=["plain", "autocast"])
+def test_precision_does_not_depend_on_dtype_or_autocast(dtype: torch.dtype, autocast: bool) -> None:
+    inputs = random_inputs(2, 6, dtype=dtype)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+        readings, state = step_through(inputs, initial_state(inputs))
+    assert readings.dtype == dtype
+    assert state.vectors.dtype == torch.float32
+    expected = nondeterministic_stack(*(x.double() for x in inputs))
+    assert_normwise_close(readings, expected.to(dtype), 1e-6 if dtype == torch.float32 else 1e-2)
+
+
+def test_sizes_are_checked() -> None:
+    bottom = torch.zeros(3)
+    with pytest.raises(ValueError, match="num_states: expected at least 1, got 0"):
+        NondeterministicStackState.initial(bottom, batch_size=2, num_states=0, num_symbols=2)
+    with pytest.raises(ValueError, match="num_symbols: expected at least 1, got 0"):
+        NondeterministicStackState.initial(bottom, batch_size=2, num_states=1, num_symbols=0)
+    with pytest.raises(ValueError, match="batch_size: expected at least 0, got -1"):
+        NondeterministicStackState.initial(bottom, batch_size=-1, num_states=1, num_symbols=1)

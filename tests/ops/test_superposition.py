@@ -1,0 +1,419 @@
+"""The superposition stack against golden values, enumeration, a real stack, and its own reference."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from fairseq_stack.ops import SuperpositionStackState, superposition_stack
+from tests.helpers import assert_normwise_close
+
+BACKENDS = ["reference", "pytorch"]
+GOLDEN = ["0_n1_m3_std1", "1_n2_m3_std1", "2_n17_m5_std1", "3_n40_m8_std4"]
+PUSH, NOOP, POP = range(3)
+Item = TypeVar("Item")
+
+# Lengths around the places where segments, and heights, change; vectors shorter and longer than those.
+SIZES = [(n, m) for n in (0, 1, 2, 3, 4, 5, 7, 63) for m in (1, 3, 70)]
+
+
+def random_inputs(
+    batch_size: int, length: int, size: int, *, dtype: torch.dtype = torch.float64
+) -> tuple[Tensor, Tensor]:
+    actions = torch.randn(batch_size, length, 3, dtype=dtype).mul(2).softmax(2).requires_grad_()
+    values = torch.randn(batch_size, length, size, dtype=dtype).requires_grad_()
+    return actions, values
+
+
+def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
+    return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
+
+
+def step_through(inputs: Sequence[Tensor], state: SuperpositionStackState) -> Tensor:
+    actions, values = inputs
+    readings = []
+    for t in range(values.size(1)):
+        reading, state = state.step(actions[:, t], values[:, t])
+        readings.append(reading)
+    return torch.stack(readings, dim=1)
+
+
+def initial_state(values: Tensor) -> SuperpositionStackState:
+    return SuperpositionStackState.initial(
+        batch_size=values.size(0), size=values.size(2), dtype=values.dtype, device=values.device
+    )
+
+
+def enumerated_readings(actions: Tensor, values: Tensor) -> Tensor:
+    """Eq. 13 for one sequence: all sequences of actions, each with a Python list as its stack."""
+    readings = torch.zeros_like(values)
+    for t in range(1, values.size(0) + 1):
+        for run in itertools.product((PUSH, NOOP, POP), repeat=t):
+            stack: list[Tensor] = []
+            for action, vector in zip(run, values, strict=False):
+                apply(stack, action, vector)
+            if stack:
+                readings[t - 1] += actions[range(t), run].prod() * stack[-1]
+    return readings
+
+
+def enumerated_readings_item_by_item(actions: Tensor, values: Tensor) -> Tensor:
+    """Eqs. 5-8 unrolled: v_s, pushed with a_s^push, counts as often as later actions leave it on top.
+
+    What happened before s does not enter. It is the same as Eq. 13 where the weights of each step sum to 1.
+    """
+    readings = torch.zeros_like(values)
+    for t in range(1, values.size(0) + 1):
+        for s in range(1, t + 1):
+            for run in itertools.product((PUSH, NOOP, POP), repeat=t - s):
+                stack = [s]
+                for later, action in enumerate(run, start=s + 1):
+                    apply(stack, action, later)
+                if stack == [s]:
+                    weight = actions[s - 1, PUSH] * actions[range(s, t), run].prod()
+                    readings[t - 1] += weight * values[s - 1]
+    return readings
+
+
+def apply(stack: list[Item], action: int, item: Item) -> None:
+    if action == PUSH:
+        stack.append(item)
+    elif action == POP and stack:
+        stack.pop()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_values_and_gradients(name: str, backend: str, reference_data: Path) -> None:
+    golden = np.load(reference_data / "golden" / f"superposition_{name}.npz")
+    inputs = [torch.tensor(golden[key]).requires_grad_() for key in ("actions", "values")]
+    readings = superposition_stack(*inputs, backend=backend)
+    assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
+    for key, gradient in zip(
+        ("actions", "values"), gradients(readings, inputs, torch.tensor(golden["cotangent"])), strict=True
+    ):
+        assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_state_golden_values_and_gradients(name: str, reference_data: Path) -> None:
+    golden = np.load(reference_data / "golden" / f"superposition_{name}.npz")
+    inputs = [torch.tensor(golden[key]).requires_grad_() for key in ("actions", "values")]
+    readings = step_through(inputs, initial_state(inputs[1]))
+    assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
+    for key, gradient in zip(
+        ("actions", "values"), gradients(readings, inputs, torch.tensor(golden["cotangent"])), strict=True
+    ):
+        assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("length", [1, 2, 3, 6])
+def test_probabilities_against_enumeration(length: int, backend: str) -> None:
+    actions = torch.randn(length, 3, dtype=torch.float64).softmax(1)
+    values = torch.randn(length, 2, dtype=torch.float64)
+    readings = superposition_stack(actions[None], values[None], backend=backend)[0]
+    assert_normwise_close(readings, enumerated_readings(actions, values), 1e-12)
+    assert_normwise_close(readings, enumerated_readings_item_by_item(actions, values), 1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("length", [1, 2, 3, 6])
+def test_any_weights_against_enumeration(length: int, backend: str) -> None:
+    actions, values = torch.randn(length, 3, dtype=torch.float64), torch.randn(length, 2, dtype=torch.float64)
+    readings = superposition_stack(actions[None], values[None], backend=backend)[0]
+    assert_normwise_close(readings, enumerated_readings_item_by_item(actions, values), 1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@given(runs=st.lists(st.lists(st.integers(0, 2), min_size=12, max_size=12), min_size=1, max_size=4))
+def test_deterministic_actions_are_a_real_stack(backend: str, runs: list[list[int]]) -> None:
+    actions = torch.nn.functional.one_hot(torch.tensor(runs), 3).float()
+    values = torch.arange(1.0, actions.size(0) * 12 * 2 + 1).view(actions.size(0), 12, 2)
+    readings = superposition_stack(actions, values, backend=backend)
+    for run, vectors, rows in zip(runs, values, readings, strict=True):
+        stack: list[Tensor] = []
+        for action, vector, row in zip(run, vectors, rows, strict=True):
+            apply(stack, action, vector)
+            assert torch.equal(row, stack[-1] if stack else torch.zeros(2))
+
+
+@pytest.mark.parametrize(("length", "size"), SIZES)
+@pytest.mark.parametrize("normalised", [True, False], ids=["probabilities", "any-weights"])
+def test_pytorch_equals_reference(length: int, size: int, normalised: bool) -> None:
+    inputs = random_inputs(3, length, size)
+    if not normalised:
+        inputs = (torch.randn_like(inputs[0], requires_grad=True), inputs[1])
+    cotangent = torch.randn(3, length, size, dtype=torch.float64)
+    readings = superposition_stack(*inputs, backend="pytorch")
+    expected = superposition_stack(*inputs, backend="reference")
+    assert readings.shape == (3, length, size)
+    assert_normwise_close(readings, expected, 1e-12, "readings")
+    if length:
+        actual_gradients = gradients(readings, inputs, cotangent)
+        for name, actual, wanted in zip(
+            ("actions", "values"), actual_gradients, gradients(expected, inputs, cotangent), strict=True
+        ):
+            assert_normwise_close(actual, wanted, 1e-12, name)
+
+
+@pytest.mark.parametrize("needs", ["actions", "values"])
+@pytest.mark.parametrize("size", [2, 20], ids=["short-vectors", "long-vectors"])
+def test_gradient_of_one_argument_alone(needs: str, size: int) -> None:
+    actions, values = random_inputs(2, 9, size)
+    cotangent = torch.randn_like(values)
+    both = gradients(superposition_stack(actions, values), (actions, values), cotangent)
+    if needs == "actions":
+        (alone,) = gradients(superposition_stack(actions, values.detach()), (actions,), cotangent)
+        assert_normwise_close(alone, both[0], 1e-12)
+    else:
+        (alone,) = gradients(superposition_stack(actions.detach(), values), (values,), cotangent)
+        assert_normwise_close(alone, both[1], 1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("length", "size"), [(1, 2), (5, 2), (5, 8)])
+def test_gradcheck(length: int, size: int, backend: str) -> None:
+    inputs = random_inputs(2, length, size)
+    assert torch.autograd.gradcheck(lambda *x: superposition_stack(*x, backend=backend), inputs)
+
+
+@pytest.mark.parametrize("size", [2, 20], ids=["short-vectors", "long-vectors"])
+def test_second_derivative_is_refused(size: int) -> None:
+    actions, values = random_inputs(2, 6, size)
+    (gradient,) = torch.autograd.grad(
+        superposition_stack(actions, values).square().sum(), actions, create_graph=True
+    )
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradient_may_be_taken_twice_if_the_graph_is_kept(backend: str) -> None:
+    actions, values = random_inputs(2, 8, 3)
+    loss = superposition_stack(actions, values, backend=backend).square().sum()
+    first = torch.autograd.grad(loss, actions, retain_graph=True)[0]
+    assert torch.equal(first, torch.autograd.grad(loss, actions)[0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_float32_accuracy(backend: str) -> None:
+    inputs = random_inputs(2, 100, 10)
+    narrow = [x.detach().float().requires_grad_() for x in inputs]
+    cotangent = torch.randn_like(inputs[1])
+    expected = superposition_stack(*inputs, backend="reference")
+    readings = superposition_stack(*narrow, backend=backend)
+    assert readings.dtype == torch.float32
+    assert_normwise_close(readings, expected, 1e-6)
+    for actual, wanted in zip(
+        gradients(readings, narrow, cotangent.float()), gradients(expected, inputs, cotangent), strict=True
+    ):
+        assert_normwise_close(actual, wanted, 1e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@given(data=st.data())
+def test_properties(backend: str, data: st.DataObject) -> None:
+    length = data.draw(st.integers(1, 12))
+    size = data.draw(st.integers(1, 14))
+    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 2**31)))
+    actions = torch.randn(2, length, 3, generator=generator, dtype=torch.float64).mul(3).softmax(2)
+    values = torch.rand(2, length, size, generator=generator, dtype=torch.float64)
+    readings = superposition_stack(actions, values, backend=backend)
+
+    def read(actions: Tensor, values: Tensor) -> Tensor:
+        return superposition_stack(actions, values, backend=backend)
+
+    # A mean of the pushed vectors and zero vectors.
+    assert (readings >= 0).all()
+    assert (readings <= values.cummax(1).values + 1e-12).all()
+    # Linear in the vectors.
+    assert_normwise_close(
+        read(actions, 3 * values - 1), 3 * readings + read(actions, -torch.ones_like(values)), 1e-12
+    )
+    # Causal: what follows does not matter.
+    cut = data.draw(st.integers(0, length))
+    assert_normwise_close(read(actions[:, :cut], values[:, :cut]), readings[:, :cut], 1e-12)
+    # Sequences of a batch do not interact, nor do the components of the vectors.
+    assert_normwise_close(read(actions[1:], values[1:]), readings[1:], 1e-12)
+    assert_normwise_close(read(actions, values[:, :, :1]), readings[:, :, :1], 1e-12)
+    # A no-op in every sequence repeats the reading.
+    pause = torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64).expand(2, 1, 3)
+    longer = read(torch.cat([actions, pause], 1), torch.cat([values, torch.ones_like(values[:, :1])], 1))
+    assert_normwise_close(longer[:, -1], readings[:, -1], 1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("weights", [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1e-38, 1, 1e-38)])
+@pytest.mark.parametrize("scale", [0.0, 1e-40, 1e30])
+def test_extreme_values_are_finite(weights: tuple[float, ...], scale: float, backend: str) -> None:
+    actions = torch.tensor(weights, dtype=torch.float32).expand(2, 50, 3).clone().requires_grad_()
+    values = torch.full((2, 50, 3), scale, requires_grad=True)
+    readings = superposition_stack(actions, values, backend=backend)
+    assert readings.isfinite().all()
+    for gradient in gradients(readings, (actions, values), torch.ones_like(values)):
+        assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("autocast", [False, True], ids=["plain", "autocast"])
+def test_half_precision_is_computed_in_float32(dtype: torch.dtype, autocast: bool, backend: str) -> None:
+    inputs = [x.detach().to(dtype).requires_grad_() for x in random_inputs(2, 30, 40)]
+    wide = [x.detach().float().requires_grad_() for x in inputs]
+    cotangent = torch.randn(2, 30, 40).to(dtype)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+        readings = superposition_stack(*inputs, backend=backend)
+        actual_gradients = gradients(readings, inputs, cotangent)
+    expected = superposition_stack(*wide, backend=backend)
+    assert readings.dtype == dtype
+    assert torch.equal(readings, expected.to(dtype))
+    for actual, wanted in zip(actual_gradients, gradients(expected, wide, cotangent.float()), strict=True):
+        assert actual.dtype == dtype
+        assert torch.equal(actual, wanted.to(dtype))
+
+
+def test_autocast_does_not_lower_the_precision_of_float32() -> None:
+    actions, values = random_inputs(2, 30, 40, dtype=torch.float32)
+    cotangent = torch.randn_like(values)
+    expected = superposition_stack(actions, values)
+    wanted_gradients = gradients(expected, (actions, values), cotangent)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        readings = superposition_stack(actions, values)
+        actual_gradients = gradients(readings, (actions, values), cotangent)
+        _, state = initial_state(values).step(actions[:, 0], values[:, 0])
+    assert torch.equal(readings, expected)
+    assert state.elements.dtype == torch.float32
+    for actual, wanted in zip(actual_gradients, wanted_gradients, strict=True):
+        assert_normwise_close(actual, wanted, 1e-6)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("size", [4, 20], ids=["short-vectors", "long-vectors"])
+def test_non_contiguous_arguments(size: int, backend: str) -> None:
+    actions, values = (x.detach() for x in random_inputs(3, 9, size))
+    cotangent = torch.randn_like(values)
+    strided = [x.transpose(0, 2).contiguous().transpose(0, 2).requires_grad_() for x in (actions, values)]
+    assert not any(x.is_contiguous() for x in strided)
+    inputs = [x.requires_grad_() for x in (actions, values)]
+    readings = superposition_stack(*strided, backend=backend)
+    expected = superposition_stack(*inputs, backend=backend)
+    assert_normwise_close(readings, expected, 1e-12)
+    strided_cotangent = cotangent.transpose(0, 1).contiguous().transpose(0, 1)
+    for actual, wanted in zip(
+        gradients(readings, strided, strided_cotangent), gradients(expected, inputs, cotangent), strict=True
+    ):
+        assert_normwise_close(actual, wanted, 1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_arguments_broadcast_over_the_batch_by_expand(backend: str) -> None:
+    actions, values = random_inputs(1, 6, 9)
+    readings = superposition_stack(actions.expand(3, -1, -1), values.expand(3, -1, -1), backend=backend)
+    expected = superposition_stack(actions, values, backend=backend).expand(3, -1, -1)
+    assert_normwise_close(readings, expected, 1e-12)
+    for actual, wanted in zip(
+        gradients(readings, (actions, values), torch.ones_like(readings)),
+        gradients(expected, (actions, values), torch.ones_like(readings)),
+        strict=True,
+    ):
+        assert_normwise_close(actual, wanted, 1e-12)
+
+
+def test_long_sequences_keep_only_the_stacks_between_segments() -> None:
+    actions, values = random_inputs(1, 400, 20, dtype=torch.float32)
+    kept = 0
+
+    def count(tensor: Tensor) -> Tensor:
+        nonlocal kept
+        kept += tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
+        superposition_stack(actions, values)
+    whole_walk = 400 * 200 * 20 * 4
+    assert kept < whole_walk / 10
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda_equals_cpu(backend: str) -> None:
+    inputs = random_inputs(3, 20, 30)
+    on_device = [x.detach().cuda().requires_grad_() for x in inputs]
+    cotangent = torch.randn_like(inputs[1])
+    expected = superposition_stack(*inputs, backend=backend)
+    readings = superposition_stack(*on_device, backend=backend)
+    assert readings.is_cuda
+    assert_normwise_close(readings, expected, 1e-12)
+    for actual, wanted in zip(
+        gradients(readings, on_device, cotangent.cuda()), gradients(expected, inputs, cotangent), strict=True
+    ):
+        assert_normwise_close(actual, wanted, 1e-12)
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 20])
+def test_steps_equal_the_whole_sequence(length: int) -> None:
+    inputs = random_inputs(3, length, 4)
+    cotangent = torch.randn_like(inputs[1])
+    stepped = step_through(inputs, initial_state(inputs[1]))
+    whole = superposition_stack(*inputs)
+    assert_normwise_close(stepped, whole, 1e-12)
+    for actual, wanted in zip(
+        gradients(stepped, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True
+    ):
+        assert_normwise_close(actual, wanted, 1e-12)
+
+
+def test_state_is_immutable() -> None:
+    actions, values = (x.detach() for x in random_inputs(2, 6, 3))
+    state = initial_state(values)
+    for t in range(5):
+        _, state = state.step(actions[:, t], values[:, t])
+    before = state.elements.clone()
+    first, after = state.step(actions[:, 5], values[:, 5])
+    after.step(actions[:, 0], values[:, 0])
+    state.reorder(torch.tensor([1, 1, 0]))
+    second, _ = state.step(actions[:, 5], values[:, 5])
+    assert torch.equal(first, second)
+    assert torch.equal(state.elements, before)
+    with pytest.raises(AttributeError):
+        state.elements = before  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "index", [[2, 0, 1], [1], [0, 0, 2, 2, 1], []], ids=["permute", "shrink", "repeat", "none-left"]
+)
+def test_state_reorder(index: list[int]) -> None:
+    actions, values = (x.detach() for x in random_inputs(3, 8, 4))
+    rows = torch.tensor(index, dtype=torch.long)
+    state = initial_state(values)
+    for t in range(4):
+        _, state = state.step(actions[:, t], values[:, t])
+    continued = step_through((actions[rows, 4:], values[rows, 4:]), state.reorder(rows))
+    assert_normwise_close(continued, superposition_stack(actions[rows], values[rows])[:, 4:], 1e-12)
+
+
+def test_state_reorder_before_the_first_step() -> None:
+    state = SuperpositionStackState.initial(batch_size=1, size=4).reorder(torch.tensor([0, 0, 0]))
+    reading, _ = state.step(torch.ones(3, 3), torch.ones(3, 4))
+    assert reading.shape == (3, 4)
+
+
+def test_state_follows_the_default_dtype_and_takes_half_precision() -> None:
+    state = SuperpositionStackState.initial(batch_size=2, size=3)
+    assert state.elements.dtype == torch.float32
+    half = SuperpositionStackState.initial(batch_size=2, size=3, dtype=torch.float16)
+    reading, half = half.step(torch.ones(2, 3).half(), torch.ones(2, 3).half())
+    assert reading.dtype == torch.float16
+    assert half.elements.dtype == torch.float32
+    torch.set_default_dtype(torch.float64)
+    assert SuperpositionStackState.initial(batch_size=2, size=3).elements.dtype == torch.float64

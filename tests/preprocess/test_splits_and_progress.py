@@ -1,0 +1,60 @@
+"""Drawing without repetition, and progress in a log and on a terminal."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import random
+import sys
+from collections import Counter
+
+import pytest
+
+from fairseq_stack_preprocess import progress as progress_module
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.progress import progress
+from fairseq_stack_preprocess.splits import TRIES_IN_A_ROW, distinct, stream
+
+
+def test_distinct_skips_and_counts_repetitions() -> None:
+    taken, dropped = {"0": "test"}, Counter[str]()
+    items = distinct(iter([0, 1, 1, 2, 0, 3]), key=str, size=3, split="train", taken=taken, dropped=dropped)
+    assert list(items) == [1, 2, 3]
+    assert dropped == {"already in test": 2, "already in train": 1}
+    assert taken == {"0": "test", "1": "train", "2": "train", "3": "train"}
+
+
+def test_distinct_gives_up_after_the_stated_number_of_tries() -> None:
+    rng, dropped = random.Random(0), Counter[str]()
+    draws = (rng.randrange(10) for _ in itertools.count())
+    items = distinct(draws, key=str, size=11, split="valid", taken={}, dropped=dropped)
+    message = f"--valid-size 11 is too large: 10 sentences were found, then {TRIES_IN_A_ROW} draws in a row"
+    with pytest.raises(PrepareError, match=message):
+        list(items)
+    assert dropped["already in valid"] >= TRIES_IN_A_ROW
+
+
+def test_streams_differ_by_seed_and_split() -> None:
+    values = {(seed, split): stream(seed, split).random() for seed in (0, 1) for split in ("train", "test")}
+    assert len(set(values.values())) == 4
+    assert stream(0, "train").random() == values[0, "train"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_in_a_log_is_plain_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress_module, "SECONDS_BETWEEN_LINES", 0.0)
+    assert list(progress(iter("ab"), label="corpus", total=2)) == ["a", "b"]
+    assert capsys.readouterr().err == "corpus: 1 of 2\ncorpus: 2 of 2\ncorpus: 2 of 2, done\n"
+
+
+def test_progress_on_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert list(progress(iter("ab"), label="corpus", total=2)) == ["a", "b"]
+    assert "corpus: 100%" in terminal.getvalue()

@@ -1,0 +1,415 @@
+"""The paper's beam search against slow searches, on scripted models and on a small transformer of fairseq."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from itertools import chain
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer.transformer_legacy import base_architecture
+from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
+from fairseq.sequence_scorer import SequenceScorer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
+from tests.search.reference import (
+    BOS,
+    EOS,
+    FIRST_WORD,
+    PAD,
+    UNK,
+    RandomTable,
+    ScriptedModel,
+    ScriptedTable,
+    Tokens,
+    assert_same_hypotheses,
+    attention_of,
+    exhaustive_search,
+    make_dictionary,
+    make_sample,
+    next_log_probs,
+    reference_search,
+)
+
+OPTIONS: dict[str, Any] = {"beam_size": 4, "max_len_a": 1, "max_len_b": 6}
+SOURCES: list[Tokens] = [(5, 4, EOS), (EOS,), (4, 4, 5, 5, EOS), (6, EOS)]
+
+
+def scripted_model(seed: int = 0, num_words: int = 4, **table: Any) -> ScriptedModel:
+    dictionary = make_dictionary(num_words)
+    return ScriptedModel(dictionary, RandomTable(seed, len(dictionary), **table))
+
+
+def search(
+    models: list[Any], sources: list[Tokens], prefixes: list[Tokens] | None = None, **options: Any
+) -> list[list[dict[str, Any]]]:
+    left_pad, bos = options.pop("left_pad", True), options.pop("bos", None)
+    generator = LengthNormalizedBeamSearchGenerator(models, models[0].decoder.dictionary, **options)
+    return generator.generate(
+        models,
+        make_sample(sources, left_pad=left_pad),
+        prefix_tokens=None if prefixes is None else pad_prefixes(prefixes),
+        bos_token=bos,
+    )
+
+
+def pad_prefixes(prefixes: list[Tokens]) -> Tensor:
+    width = max(len(prefix) for prefix in prefixes)
+    return torch.tensor([[*prefix, *[PAD] * (width - len(prefix))] for prefix in prefixes], dtype=torch.long)
+
+
+def plain(results: list[list[dict[str, Any]]]) -> list[list[Tokens]]:
+    return [[tuple(hypothesis["tokens"].tolist()) for hypothesis in result] for result in results]
+
+
+def assert_needs_reordering(
+    models: list[Any], sources: list[Tokens], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence at a time, since a batch that shrinks would not fit a state that is not reordered."""
+    expected = [plain(search(models, [source], **OPTIONS)) for source in sources]
+    monkeypatch.setattr(EnsembleModel, "reorder_incremental_state", lambda self, states, order: None)
+    assert [plain(search(models, [source], **OPTIONS)) for source in sources] != expected
+
+
+def build_transformer(seed: int, dictionary: Dictionary) -> TransformerModel:
+    """fairseq's transformer, tiny, with weights that make peaked distributions and a good chance of EOS."""
+    torch.manual_seed(seed)
+    args = Namespace(
+        encoder_embed_dim=16,
+        encoder_ffn_embed_dim=16,
+        encoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_layers=2,
+        decoder_attention_heads=2,
+        max_source_positions=30,
+        max_target_positions=30,
+        dropout=0.3,
+        share_all_embeddings=True,
+    )
+    base_architecture(args)
+    task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
+    model = TransformerModel.build_model(args, task).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2.0)
+        model.decoder.layers[-1].final_layer_norm.bias += model.decoder.embed_tokens.weight[EOS]
+    return model
+
+
+class TestAgainstReference:
+    @given(data=st.data())
+    @settings(max_examples=150)
+    def test_any_options(self, data: st.DataObject) -> None:
+        """Batches of sentences of all lengths, any beam, prefixes, ensembles, impossible symbols."""
+        seed = data.draw(st.integers(0, 10**6), label="seed")
+        num_words = data.draw(st.integers(1, 4), label="num_words")
+        impossible = data.draw(st.frozensets(st.sampled_from([BOS, PAD, UNK, 5, 6])), label="impossible")
+        models = [
+            scripted_model(
+                seed + member,
+                num_words,
+                impossible=impossible,
+                holes=data.draw(st.booleans(), label="holes"),
+                eos_bonus=data.draw(st.sampled_from([-2.0, 0.0, 1.0]), label="eos_bonus"),
+            )
+            for member in range(data.draw(st.integers(1, 2), label="num_models"))
+        ]
+        sources = data.draw(st.lists(st.sampled_from(SOURCES), min_size=1, max_size=4), label="sources")
+        max_len_a = data.draw(st.sampled_from([0, 0.5, 1]), label="max_len_a")
+        max_len_b = data.draw(st.integers(1, 5), label="max_len_b")
+        beam_size = data.draw(st.integers(1, 7), label="beam_size")
+        options: dict[str, Any] = {
+            "min_len": data.draw(st.integers(0, max_len_b), label="min_len"),
+            "unk_penalty": data.draw(st.sampled_from([0.0, 1.5, -1.5]), label="unk_penalty"),
+            "temperature": data.draw(st.sampled_from([1.0, 0.7, 2.0]), label="temperature"),
+        }
+        bos = data.draw(st.sampled_from([BOS, EOS]), label="bos")
+        prefix = st.lists(st.just(FIRST_WORD), max_size=3).map(tuple)
+        with_eos = prefix.map(lambda tokens: (*tokens, EOS))
+        prefixes = data.draw(
+            st.none() | st.lists(st.one_of(prefix, with_eos), min_size=len(sources), max_size=len(sources)),
+            label="prefixes",
+        )
+
+        results = search(
+            models,
+            sources,
+            prefixes,
+            beam_size=beam_size,
+            max_len_a=max_len_a,
+            max_len_b=max_len_b,
+            left_pad=data.draw(st.booleans(), label="left_pad"),
+            bos=bos,
+            **options,
+        )
+
+        for i, (source, result) in enumerate(zip(sources, results, strict=True)):
+            forced = () if prefixes is None else prefixes[i]
+            log_probs = next_log_probs(models, source, bos=bos, prefix=forced, **options)
+            max_len = int(max_len_a * len(source) + max_len_b)
+            assert_same_hypotheses(result, reference_search(log_probs, beam_size, max_len))
+
+    @pytest.mark.parametrize("eos_bonus", [-3.0, 0.0, 2.0])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_beam_that_loses_nothing(self, seed: int, eos_bonus: float) -> None:
+        """With a huge beam the result follows from the scores of all strings."""
+        model = scripted_model(seed, num_words=3, impossible=frozenset([BOS, UNK]), eos_bonus=eos_bonus)
+        symbols = [EOS, 4, 5, 6]
+        results = search([model], SOURCES, beam_size=1000, max_len_b=4, min_len=0)
+        for source, result in zip(SOURCES, results, strict=True):
+            expected = exhaustive_search(next_log_probs([model], source), 4, symbols)
+            assert_same_hypotheses(result, expected)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_beam_of_one_is_greedy(self, seed: int) -> None:
+        model = scripted_model(seed)
+        results = search([model], SOURCES, beam_size=1, max_len_b=8, min_len=0)
+        for source, result in zip(SOURCES, results, strict=True):
+            log_probs = next_log_probs([model], source)
+            tokens: Tokens = ()
+            while tokens[-1:] != (EOS,) and len(tokens) < 8:
+                scores = log_probs(tokens)
+                tokens = (*tokens, scores.index(max(scores)))
+            assert plain([result]) == [[tokens if tokens[-1] == EOS else (*tokens, EOS)]]
+
+
+class TestScripted:
+    """Small cases that can be followed by hand."""
+
+    WORDS = range(FIRST_WORD, FIRST_WORD + 4)
+    A, B, *_ = WORDS
+
+    def model(self, rows: dict[Tokens, dict[int, float]]) -> ScriptedModel:
+        dictionary = make_dictionary(len(self.WORDS))
+        return ScriptedModel(dictionary, ScriptedTable(len(dictionary), rows))
+
+    def run(
+        self, rows: dict[Tokens, dict[int, float]], prefixes: list[Tokens] | None = None, **options: Any
+    ) -> list[dict[str, Any]]:
+        options = {"min_len": 0, "max_len_b": 5, **options}
+        return search([self.model(rows)], [(EOS,)], prefixes, **options)[0]
+
+    def test_stops_when_the_top_is_finished_unlike_fairseq(self) -> None:
+        rows = {(): {EOS: 0.5, self.A: 0.4, self.B: 0.1}, (self.A,): {EOS: 0.99, self.B: 0.01}}
+        model = self.model(rows)
+        of_fairseq = SequenceGenerator([model], model.decoder.dictionary, beam_size=2, min_len=0, max_len_b=5)
+        expected = of_fairseq.generate([model], make_sample([(EOS,)]))[0]
+        assert plain([expected])[0][0] == (self.A, EOS)  # (log 0.4 + log 0.99) / 2 > log 0.5
+
+        result = self.run(rows, beam_size=2)
+        assert plain([result]) == [[(EOS,)]]
+        assert float(result[0]["score"]) == pytest.approx(math.log(0.5))
+
+    def test_finished_hypothesis_competes_and_wins_later(self) -> None:
+        """EOS is second at first, and first when the other hypothesis has got worse on average."""
+        rows = {(): {self.A: 0.6, EOS: 0.4}, (self.A,): dict.fromkeys(self.WORDS, 0.25)}
+        assert math.log(0.6 * 0.25) / 2 < math.log(0.4)
+        assert plain([self.run(rows, beam_size=2)])[0][0] == (EOS,)
+        assert plain([self.run(rows, beam_size=1)])[0][0] != (EOS,)
+
+    def test_finished_hypothesis_is_pushed_off_the_beam(self) -> None:
+        """At the second step two unfinished hypotheses are better by length-normalised score."""
+        rows = {
+            (): {self.A: 0.9, EOS: 0.1},
+            (self.A,): {self.A: 0.5, self.B: 0.5},
+            (self.A, self.A): {EOS: 1.0},
+            (self.A, self.B): {EOS: 0.9, self.A: 0.1},
+        }
+        result = self.run(rows, beam_size=2)
+        assert plain([result]) == [[(self.A, self.A, EOS), (self.A, self.B, EOS)]]
+
+    def test_maximal_length_keeps_the_order_of_the_beam(self) -> None:
+        """The top is unfinished and stays first; its closing EOS is free."""
+        rows = {(): {self.A: 0.8, EOS: 0.2}, (self.A,): {self.A: 1.0}, (self.A, self.A): {self.A: 1.0}}
+        best, second = self.run(rows, beam_size=2, max_len_b=3)
+        assert best["tokens"].tolist() == [self.A, self.A, self.A, EOS]
+        assert best["positional_scores"].tolist() == pytest.approx([math.log(0.8), 0.0, 0.0, 0.0])
+        assert float(best["score"]) == pytest.approx(math.log(0.8) / 3)
+        assert not best["finished"]
+        assert second["tokens"].tolist() == [EOS]
+        assert float(second["score"]) == pytest.approx(math.log(0.2))
+        assert second["finished"]
+
+    def test_fewer_hypotheses_than_slots(self) -> None:
+        """Impossible symbols fill no slot, however large the beam is."""
+        rows = {(): {self.A: 1.0}, (self.A,): {self.A: 0.6, EOS: 0.4}, (self.A, self.A): {EOS: 1.0}}
+        result = self.run(rows, beam_size=50)
+        assert plain([result]) == [[(self.A, self.A, EOS), (self.A, EOS)]]
+
+    def test_prefix_is_forced_and_counts(self) -> None:
+        rows = {(): {self.A: 0.9, self.B: 0.1}, (self.B,): {self.A: 0.6, EOS: 0.4}}
+        result = self.run(rows, [(self.B,)], beam_size=2)
+        assert plain([result])[0][0] == (self.B, self.A, EOS)
+        assert float(result[0]["score"]) == pytest.approx((math.log(0.1) + math.log(0.6)) / 3)
+
+    def test_prefix_as_long_as_the_maximal_length(self) -> None:
+        rows: dict[Tokens, dict[int, float]] = {(): {self.A: 1.0}, (self.A,): {self.A: 0.5, EOS: 0.5}}
+        result = self.run(rows, [(self.A, self.A, self.A)], beam_size=2, max_len_b=2)
+        assert plain([result]) == [[(self.A, self.A, EOS)]]
+
+
+class TestBatching:
+    @pytest.mark.parametrize("beam_size", [2, 4])
+    def test_attention_belongs_to_the_hypothesis(self, beam_size: int) -> None:
+        model = scripted_model(3)
+        results = search([model], SOURCES, beam_size=beam_size, max_len_b=6, min_len=2)
+        width = max(len(source) for source in SOURCES)
+        for result in results:
+            for hypothesis in result:
+                tokens = hypothesis["tokens"].tolist()
+                expected = torch.tensor(
+                    [attention_of((EOS, *tokens[:i]), width) for i in range(len(tokens))]
+                ).T.clone()
+                if not hypothesis["finished"]:
+                    expected[:, -1] = 0
+                assert torch.equal(hypothesis["attention"], expected)
+
+    def test_needs_reordering(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert_needs_reordering([scripted_model(1, eos_bonus=-1.0)], SOURCES, monkeypatch)
+
+    def test_maximal_length_is_limited_by_the_decoder(self) -> None:
+        dictionary = make_dictionary(2)
+        table = RandomTable(0, len(dictionary), eos_bonus=-100.0)
+        model = ScriptedModel(dictionary, table, positions=5)
+        results = search([model], SOURCES, beam_size=2, max_len_b=200)
+        assert {len(result[0]["tokens"]) for result in results} == {5}
+
+
+@pytest.fixture(scope="module")
+def dictionary() -> Dictionary:
+    return make_dictionary(10)
+
+
+@pytest.fixture(scope="module")
+def models(dictionary: Dictionary) -> list[TransformerModel]:
+    return [build_transformer(seed, dictionary) for seed in (4, 26)]
+
+
+@pytest.fixture(scope="module")
+def sources() -> list[Tokens]:
+    generator = torch.Generator().manual_seed(0)
+    lengths = [3, 9, 1, 6, 4, 6]
+    return [(*torch.randint(FIRST_WORD, 14, (n,), generator=generator).tolist(), EOS) for n in lengths]
+
+
+class TestTransformer:
+    """On fairseq's own transformer, whose attention keeps state in its own way."""
+
+    def check_same(self, actual: list[Any], expected: list[Any]) -> None:
+        assert plain(actual) == plain(expected)
+        pairs = zip(chain.from_iterable(actual), chain.from_iterable(expected), strict=True)
+        for one, other in pairs:
+            torch.testing.assert_close(one["score"], other["score"], rtol=0, atol=1e-5)
+
+    @pytest.mark.parametrize("num_models", [1, 2])
+    def test_equals_search_without_state(
+        self, models: list[TransformerModel], sources: list[Tokens], dictionary: Dictionary, num_models: int
+    ) -> None:
+        generator = LengthNormalizedBeamSearchGenerator(models[:num_models], dictionary, **OPTIONS)
+        actual = generator.generate(models, make_sample(sources))
+        generator.model.has_incremental = False
+        self.check_same(actual, generator.generate(models, make_sample(sources)))
+        lengths = {len(result[0]["tokens"]) for result in actual}
+        assert len(lengths) > 2, "searches that end at different steps shrink the batch"
+
+    def test_needs_reordering(
+        self, models: list[TransformerModel], sources: list[Tokens], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert_needs_reordering(models[:1], sources, monkeypatch)
+
+    @pytest.mark.parametrize("left_pad", [True, False], ids=["left", "right"])
+    def test_does_not_depend_on_the_batch(
+        self, models: list[TransformerModel], sources: list[Tokens], left_pad: bool
+    ) -> None:
+        together = search(models[:1], sources, left_pad=left_pad, **OPTIONS)
+        alone = [search(models[:1], [source], **OPTIONS)[0] for source in sources]
+        self.check_same(together, alone)
+        backwards = search(models[:1], sources[::-1], left_pad=left_pad, **OPTIONS)
+        self.check_same(backwards[::-1], alone)
+
+    def test_scores_are_those_of_the_scorer(
+        self, models: list[TransformerModel], sources: list[Tokens], dictionary: Dictionary
+    ) -> None:
+        results = search(models[:1], sources, **OPTIONS)
+        finished = [(s, r[0]) for s, r in zip(sources, results, strict=True) if r[0]["finished"]]
+        assert finished
+        for source, hypothesis in finished:
+            sample = make_sample([source])
+            sample["target"] = hypothesis["tokens"][None]
+            sample["net_input"]["prev_output_tokens"] = hypothesis["tokens"].roll(1)[None]
+            scored = SequenceScorer(dictionary).generate(models[:1], sample)[0][0]
+            torch.testing.assert_close(
+                scored["positional_scores"], hypothesis["positional_scores"], rtol=0, atol=1e-5
+            )
+            torch.testing.assert_close(scored["score"], hypothesis["score"], rtol=0, atol=1e-5)
+
+    def test_beam_of_one_equals_fairseq(
+        self, models: list[TransformerModel], sources: list[Tokens], dictionary: Dictionary
+    ) -> None:
+        finished = [
+            (source, result[0])
+            for source, result in zip(
+                sources, search(models[:1], sources, beam_size=1, max_len_b=12), strict=True
+            )
+            if result[0]["finished"]
+        ]
+        assert finished
+        generator = SequenceGenerator(models[:1], dictionary, beam_size=1, max_len_b=12)
+        of_fairseq = generator.generate(models[:1], make_sample([source for source, _ in finished]))
+        self.check_same([[hypothesis] for _, hypothesis in finished], of_fairseq)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"beam_size": 0}, r"--beam\): expected at least 1, got 0"),
+            ({"min_len": -1}, r"--min-len\): expected at least 0, got -1"),
+            ({"temperature": 0.0}, r"--temperature\): expected more than 0, got 0.0"),
+            ({"min_len": 4, "max_len_b": 3}, r"expected at least 4 \(--min-len, or 1\), got 3"),
+            ({"min_len": 0, "max_len_b": 0}, r"expected at least 1 \(--min-len, or 1\), got 0"),
+        ],
+        ids=["beam", "min-len", "temperature", "min-over-max", "no-length"],
+    )
+    def test_options(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            search([scripted_model()], SOURCES, **options)
+
+    def test_constraints(self) -> None:
+        model = scripted_model()
+        generator = LengthNormalizedBeamSearchGenerator([model], model.decoder.dictionary)
+        with pytest.raises(ValueError, match="constraints: expected None"):
+            generator.generate([model], make_sample(SOURCES), constraints=torch.zeros(4, 1))
+
+    def test_sample_without_source_tokens(self) -> None:
+        model = scripted_model()
+        generator = LengthNormalizedBeamSearchGenerator([model], model.decoder.dictionary)
+        with pytest.raises(ValueError, match="expected a key 'src_tokens', got \\['features'\\]"):
+            generator.generate([model], {"net_input": {"features": torch.zeros(1, 2, 3)}})
+
+    def test_nan(self) -> None:
+        def table(source: Tokens, history: Tokens) -> list[float]:
+            return [math.nan if len(source) == 5 and len(history) == 3 else 0.0] * 6
+
+        model = ScriptedModel(make_dictionary(2), table)
+        with pytest.raises(ValueError, match=r"got NaN \(sentence 2 of the batch, token 3 of the output\)"):
+            search([model], SOURCES, beam_size=2, min_len=4)
+
+    @pytest.mark.parametrize(
+        ("prefixes", "min_len"),
+        [([(), (), (UNK,), ()], 1), (None, 1)],
+        ids=["prefix-cannot-occur", "only-EOS-can-occur"],
+    )
+    def test_no_continuation(self, prefixes: list[Tokens] | None, min_len: int) -> None:
+        impossible = [UNK] if prefixes else [BOS, UNK, 4, 5]
+        model = scripted_model(num_words=2, impossible=frozenset(impossible))
+        with pytest.raises(ValueError, match=r"none \(sentence \d of the batch, token 1 .*--min-len 1"):
+            search([model], SOURCES, prefixes, beam_size=2, min_len=min_len)
