@@ -8,6 +8,7 @@
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 VENV="${FAIRSEQ_STACK_VENV:-$ROOT/.venv}"
+[ "${VENV#/}" != "$VENV" ] || VENV="$PWD/$VENV"
 
 say() {
     printf '==> %s\n' "$*"
@@ -69,7 +70,7 @@ check_compiler() {
 pip_install() {
     local quiet=()
     [ -t 1 ] || quiet=(--quiet)
-    "$VENV/bin/python" -m pip --disable-pip-version-check install "${quiet[@]}" \
+    "$VENV/bin/python" -m pip --disable-pip-version-check install ${quiet[@]+"${quiet[@]}"} \
         --constraint "$ROOT/constraints.txt" "$@" </dev/null || fail "pip install $* failed, see above; run this again"
 }
 
@@ -80,7 +81,7 @@ install_packages() {
     if [ "${#index[@]}" -eq 0 ] && ! command -v nvidia-smi >/dev/null && [ "$(uname)" = Linux ]; then
         say "(no GPU found: FAIRSEQ_STACK_TORCH_INDEX=https://download.pytorch.org/whl/cpu saves gigabytes)"
     fi
-    pip_install "${index[@]}" torch setuptools wheel cython numpy
+    pip_install ${index[@]+"${index[@]}"} torch setuptools wheel cython numpy
     # With build isolation pip would fetch a second torch with all of CUDA, only to compile the extensions.
     say "Compiling and installing fairseq (about two minutes)"
     pip_install --no-build-isolation fairseq-fixed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,6 +26,10 @@ class StackSelfAttention(nn.Module):
     Args:
         attention: the sublayer function.
     """
+
+    # Given by the decorator.
+    get_incremental_state: Callable[..., dict[str, Any] | None]
+    set_incremental_state: Callable[..., None]
 
     def __init__(self, attention: StackAttention) -> None:
         super().__init__()

@@ -155,9 +155,7 @@ class StackTransformer(CheckedLoading, TransformerModel):
         return model
 
     @classmethod
-    def build_embedding(
-        cls, args: Any, dictionary: Dictionary, embed_dim: int, path: str | None = None
-    ) -> nn.Module:
+    def build_embedding(cls, args: Any, dictionary: Dictionary, embed_dim: int, path: str | None = None) -> nn.Module:
         if not args.compact_vocab:
             return super().build_embedding(args, dictionary, embed_dim, path)
         shared = args.share_all_embeddings or args.share_decoder_input_output_embed
@@ -239,7 +237,7 @@ def compact_embedding(vocabulary: CompactVocabulary, embed_dim: int) -> CompactE
     return CompactEmbedding(vocabulary, weight, End.EOS)
 
 
-def initialize(model: nn.Module, args: Namespace) -> None:
+def initialize(model: Any, args: Namespace) -> None:
     """Initialise the model anew if ``--stack-init paper`` asks for it."""
     if args.stack_init == "paper":
         initialize_as_in_paper(model, args.stack_init_scale)

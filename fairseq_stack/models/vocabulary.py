@@ -62,7 +62,7 @@ class CompactVocabulary:
         return len(self.symbols) + 1
 
     def rows(self, end: End) -> Tensor:
-        """The row of each entry of the dictionary, (size,), or ``ABSENT``, in a sequence in which </s> means ``end``."""
+        """The row of each entry of the dictionary, (size,), or ``ABSENT``, where </s> means ``end``."""
         rows = torch.full((self.size,), ABSENT)
         rows[self.symbols] = torch.arange(len(self.symbols))
         after_symbols = len(self.symbols)

@@ -54,9 +54,7 @@ def build_length_normalized_generator(
     """
     options = {name: getattr(args, name, neutral) for name, neutral in _UNSUPPORTED.items()}
     set_options = [
-        f"--{name.replace('_', '-')} {value}"
-        for name, value in options.items()
-        if value != _UNSUPPORTED[name]
+        f"--{name.replace('_', '-')} {value}" for name, value in options.items() if value != _UNSUPPORTED[name]
     ]
     set_options += [f"{name}={value}" for name, value in unsupported.items() if value is not None]
     if set_options:

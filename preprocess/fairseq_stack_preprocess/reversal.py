@@ -9,8 +9,8 @@ splits.
 
 Files, in ``text/``: ``{train,valid,test}.txt``, one string a line, symbols separated by blanks; ``.nll``, for
 each line -log p in nats with the end of sentence (EOS) counted and, after a tab, without.
-``lower_bound.json`` has the sums and rates for each split: no model of strings does better in expectation
-than p itself.
+``lower_bound.json`` has the sums and rates of p for each split: in expectation over strings drawn from p, no
+model does better.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 import pytest
 
@@ -57,22 +57,26 @@ def test_exact_probability_is_that_of_all_derivations(depth: int) -> None:
     assert grammar.exact("S", depth) == pytest.approx(exact, rel=1e-12)
 
 
-def shape(grammar: SynchronousGrammar, derivation: Derivation) -> tuple[Rule, tuple[int, ...]]:
+def shape(grammar: SynchronousGrammar, derivation: Derivation) -> Hashable:
     """The rule at the root and the nesting of each of its children."""
     return derivation.rule, tuple(grammar.depth(child) for child in derivation.children)
 
 
+def itself(grammar: SynchronousGrammar, derivation: Derivation) -> Hashable:
+    return derivation
+
+
 @pytest.mark.parametrize("depth", [0, 1, 2])
-@pytest.mark.parametrize("by", ["derivation", "shape"])
-def test_samples_follow_the_distribution_given_the_depth(depth: int, by: str) -> None:
+@pytest.mark.parametrize("key_of", [itself, shape])
+def test_samples_follow_the_distribution_given_the_depth(
+    depth: int, key_of: Callable[[SynchronousGrammar, Derivation], Hashable]
+) -> None:
     grammar, rng, draws = toy(), random.Random(3), 20_000
     probabilities: defaultdict[Hashable, float] = defaultdict(float)
     for derivation, p in enumerate_derivations(grammar, "S", depth):
         if grammar.depth(derivation) == depth:
-            key = shape(grammar, derivation) if by == "shape" else derivation
-            probabilities[key] += p / grammar.exact("S", depth)
-    samples = [grammar.sample(rng, depth) for _ in range(draws)]
-    counts = Counter(shape(grammar, sample) if by == "shape" else sample for sample in samples)
+            probabilities[key_of(grammar, derivation)] += p / grammar.exact("S", depth)
+    counts = Counter(key_of(grammar, grammar.sample(rng, depth)) for _ in range(draws))
     assert set(counts) <= set(probabilities)
     for key, p in sorted(probabilities.items(), key=lambda item: -item[1])[:50]:
         assert abs(counts[key] - draws * p) < 5 * math.sqrt(draws * p * (1 - p)) + 1

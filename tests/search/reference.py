@@ -75,18 +75,14 @@ class _Encoder(FairseqEncoder):
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None) -> dict[str, list[Tensor]]:
         return {"src_tokens": [src_tokens]}
 
-    def reorder_encoder_out(
-        self, encoder_out: dict[str, list[Tensor]], new_order: Tensor
-    ) -> dict[str, list[Tensor]]:
+    def reorder_encoder_out(self, encoder_out: dict[str, list[Tensor]], new_order: Tensor) -> dict[str, list[Tensor]]:
         return {"src_tokens": [encoder_out["src_tokens"][0][new_order]]}
 
 
 class _Decoder(FairseqIncrementalDecoder):
     """Knows its history from the incremental state only, so it errs when that is not reordered."""
 
-    def __init__(
-        self, dictionary: Dictionary, table: Callable[[Tokens, Tokens], list[float]], positions: int
-    ):
+    def __init__(self, dictionary: Dictionary, table: Callable[[Tokens, Tokens], list[float]], positions: int):
         super().__init__(dictionary)
         self.table = table
         self.positions = positions
@@ -162,8 +158,7 @@ def next_log_probs(
 
     def log_probs(tokens: Tokens) -> list[float]:
         members = [
-            _log_softmax([logit / temperature for logit in model.table(source, (bos, *tokens))])
-            for model in models
+            _log_softmax([logit / temperature for logit in model.table(source, (bos, *tokens))]) for model in models
         ]
         means = [sum(math.exp(x) for x in column) / len(models) for column in zip(*members, strict=True)]
         result = [math.log(mean) if mean > 0 else -math.inf for mean in means]

@@ -70,9 +70,7 @@ def plain(results: list[list[dict[str, Any]]]) -> list[list[Tokens]]:
     return [[tuple(hypothesis["tokens"].tolist()) for hypothesis in result] for result in results]
 
 
-def assert_needs_reordering(
-    models: list[Any], sources: list[Tokens], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def assert_needs_reordering(models: list[Any], sources: list[Tokens], monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence at a time, since a batch that shrinks would not fit a state that is not reordered."""
     expected = [plain(search(models, [source], **OPTIONS)) for source in sources]
     monkeypatch.setattr(EnsembleModel, "reorder_incremental_state", lambda self, states, order: None)
@@ -226,6 +224,11 @@ class TestScripted:
         result = self.run(rows, beam_size=2)
         assert plain([result]) == [[(self.A, self.A, EOS), (self.A, self.B, EOS)]]
 
+    def test_dead_end_leaves_the_finished(self) -> None:
+        """The top of the beam can only go on with pad, which is never generated."""
+        rows = {(): {self.A: 0.6, EOS: 0.4}, (self.A,): {PAD: 1.0}}
+        assert plain([self.run(rows, beam_size=2)]) == [[(EOS,)]]
+
     def test_maximal_length_keeps_the_order_of_the_beam(self) -> None:
         """The top is unfinished and stays first; its closing EOS is free."""
         rows = {(): {self.A: 0.8, EOS: 0.2}, (self.A,): {self.A: 1.0}, (self.A, self.A): {self.A: 1.0}}
@@ -257,17 +260,16 @@ class TestScripted:
 
 
 class TestBatching:
-    @pytest.mark.parametrize("beam_size", [2, 4])
-    def test_attention_belongs_to_the_hypothesis(self, beam_size: int) -> None:
-        model = scripted_model(3)
-        results = search([model], SOURCES, beam_size=beam_size, max_len_b=6, min_len=2)
+    @pytest.mark.parametrize("eos_bonus", [-5.0, 0.0], ids=["unfinished", "finished"])
+    def test_attention_belongs_to_the_hypothesis(self, eos_bonus: float) -> None:
+        model = scripted_model(3, eos_bonus=eos_bonus)
+        results = search([model], SOURCES, beam_size=4, max_len_b=6, min_len=2)
+        assert {result[0]["finished"] for result in results} == {eos_bonus == 0.0}
         width = max(len(source) for source in SOURCES)
         for result in results:
             for hypothesis in result:
                 tokens = hypothesis["tokens"].tolist()
-                expected = torch.tensor(
-                    [attention_of((EOS, *tokens[:i]), width) for i in range(len(tokens))]
-                ).T.clone()
+                expected = torch.tensor([attention_of((EOS, *tokens[:i]), width) for i in range(len(tokens))]).T.clone()
                 if not hypothesis["finished"]:
                     expected[:, -1] = 0
                 assert torch.equal(hypothesis["attention"], expected)
@@ -346,9 +348,7 @@ class TestTransformer:
             sample["target"] = hypothesis["tokens"][None]
             sample["net_input"]["prev_output_tokens"] = hypothesis["tokens"].roll(1)[None]
             scored = SequenceScorer(dictionary).generate(models[:1], sample)[0][0]
-            torch.testing.assert_close(
-                scored["positional_scores"], hypothesis["positional_scores"], rtol=0, atol=1e-5
-            )
+            torch.testing.assert_close(scored["positional_scores"], hypothesis["positional_scores"], rtol=0, atol=1e-5)
             torch.testing.assert_close(scored["score"], hypothesis["score"], rtol=0, atol=1e-5)
 
     def test_beam_of_one_equals_fairseq(
@@ -356,9 +356,7 @@ class TestTransformer:
     ) -> None:
         finished = [
             (source, result[0])
-            for source, result in zip(
-                sources, search(models[:1], sources, beam_size=1, max_len_b=12), strict=True
-            )
+            for source, result in zip(sources, search(models[:1], sources, beam_size=1, max_len_b=12), strict=True)
             if result[0]["finished"]
         ]
         assert finished
@@ -397,11 +395,12 @@ class TestErrors:
 
     def test_nan(self) -> None:
         def table(source: Tokens, history: Tokens) -> list[float]:
-            return [math.nan if len(source) == 5 and len(history) == 3 else 0.0] * 6
+            is_bad = len(source) == 5 and len(history) == 3 and history[-1] == FIRST_WORD
+            return [math.nan if is_bad else 0.0] * 6
 
         model = ScriptedModel(make_dictionary(2), table)
         with pytest.raises(ValueError, match=r"got NaN \(sentence 2 of the batch, token 3 of the output\)"):
-            search([model], SOURCES, beam_size=2, min_len=4)
+            search([model], SOURCES, beam_size=25, min_len=4)
 
     @pytest.mark.parametrize(
         ("prefixes", "min_len"),

@@ -195,7 +195,7 @@ def _move(last: Tensor, transitions: Tensor, occurs: Tensor) -> tuple[Tensor, Te
     """
     batch_size, steps, size, _ = last.shape
     moved = last.reshape(batch_size, steps * size, size) @ transitions[:, :, size:]
-    moved = moved.view(batch_size, steps, size, -1)
+    moved = moved.view(batch_size, steps, size, transitions.shape[2] - size)
     pushed = transitions[:, None, :, :size] * occurs[:, None, :, None]
     return pushed, moved[..., :size], moved[:, 1:, :, size:]
 

@@ -7,6 +7,7 @@ do not, the pass is repeated with an exponent for each block.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +47,7 @@ def nondeterministic_stack_pytorch(
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The readings; arguments and results as for ``nondeterministic_stack``."""
     batch_size, length, num_states, num_symbols = push.shape[:4]
-    vectors = torch.cat([bottom.expand(batch_size, -1)[:, None], values], 1).double()
+    vectors = torch.cat([bottom.double().expand(batch_size, -1)[:, None], values.double()], 1)
     weights = _top_weights(join_transitions(push, replace, pop), num_states)
     weights = weights.view(batch_size, length, length + 1, num_states, num_symbols)
     readings = torch.einsum("btirs,bim->btrsm", weights, vectors).to(values.dtype)
@@ -187,6 +188,16 @@ class _InnerWeights:
         source = as_blocks(column, self.num_states)
         self.part(blocks, slice(t, t + 1), t + 1).view(source.shape).copy_(source)
 
+    def clean(self, grad: Tensor, weight: Tensor) -> None:
+        """Set to 0 what a gradient has where the ``weight`` is 0.
+
+        No run passes there: the derivative has no effect, and can be too large for a number. With exponents, where
+        log weights can be any distance apart, so can others.
+        """
+        grad.masked_fill_(weight == 0, 0)
+        if self.exponents is not None:
+            grad.nan_to_num_(0, 0, 0)
+
     def _append(self, t: int) -> None:
         earlier = self.part(self.blocks, slice(0, t - 1), t - 1)
         alpha = self.alpha[:, : t + 1]
@@ -215,9 +226,10 @@ class _InnerWeights:
 def _inner_weights(logits: Tensor, num_states: int) -> _InnerWeights:
     """The inner weights, without exponents where that is exact."""
     transitions, difference = _exponentiate(logits)
-    if difference <= PLAIN_RANGE:
+    undefined = math.isnan(difference)
+    if undefined or difference <= PLAIN_RANGE:
         inner = _InnerWeights(transitions, num_states, plain=True)
-        if inner.stayed_in_window():
+        if undefined or inner.stayed_in_window():
             return inner
     return _InnerWeights(transitions, num_states, plain=False)
 
@@ -225,7 +237,7 @@ def _inner_weights(logits: Tensor, num_states: int) -> _InnerWeights:
 def _exponentiate(logits: Tensor) -> tuple[Tensor, float]:
     """Delta_t up to a factor for each step, and how far a finite log weight is below the largest, at most."""
     if logits.numel() == 0:
-        return logits, 0.0
+        return logits, math.inf
     largest = torch.cat([largest_logs(logits[:, :1], True), largest_logs(logits[:, 1:], False)], 1)
     relative = (logits - largest).clamp_(max=0)  # Only what cannot be taken at the first step is above 0.
     lowest = float(relative.amin())
@@ -239,8 +251,7 @@ def _exponentiate(logits: Tensor) -> tuple[Tensor, float]:
 def _backward(inner: _InnerWeights, weights: Tensor, grad: Tensor) -> Tensor:
     """The gradient of the log weights, given W and its gradient.
 
-    ``outer`` is 2^e dL/dgamma[i -> t], for one t, with the exponent e of gamma[i -> t]. Where a weight is 0
-    no run passes: its derivative has no effect and is left out, as it can be too large for a number.
+    ``outer`` is 2^e dL/dgamma[i -> t], for one t, with the exponent e of gamma[i -> t].
     """
     size, exponents = inner.size, inner.exponents
     outer_blocks = torch.zeros_like(inner.blocks)
@@ -253,14 +264,14 @@ def _backward(inner: _InnerWeights, weights: Tensor, grad: Tensor) -> Tensor:
         transitions = inner.transitions[:, t - 1, :, size:]
         top = inner.tops[t - 1]
         beta = grad_top[:, t - 1, : t + 1] / top.total[:, None, None] + grad_alpha[:, t + 1, None]
-        beta.masked_fill_(top.weights == 0, 0)
+        inner.clean(beta, top.weights)
         in_top = None if exponents is None else exponents.of_top(t)
         outer = times(inner.alpha[:, : t + 1], in_top)[..., None] * beta[:, :, None]
         grad_alpha[:, : t + 1] += times(torch.matmul(gamma, beta[..., None])[..., 0], in_top)
         if from_next_column is not None:
             outer += from_next_column
         outer += _from_pops_to(inner, outer_blocks, t)
-        outer.masked_fill_(gamma == 0, 0)
+        inner.clean(outer, gamma)
         inner.store(outer_blocks, outer, t)
         moved = _before_transition(inner, outer, outer_blocks, t)
         grad_logits[:, t - 1, :, :size] = gamma[:, t] * outer[:, t]
@@ -288,7 +299,7 @@ def _before_transition(inner: _InnerWeights, outer: Tensor, outer_blocks: Tensor
     if inner.exponents is not None:
         blocks = scale_blocks(blocks, inner.exponents.of_pops_at(t), inner.size)
     outer_popped = torch.bmm(inner.part(outer_blocks, slice(t, t + 1), t - 1), blocks.transpose(1, 2))
-    outer_popped.masked_fill_(inner.popped_part(slice(t, t + 1), slice(0, t - 1)) == 0, 0)
+    inner.clean(outer_popped, inner.popped_part(slice(t, t + 1), slice(0, t - 1)))
     outer_popped = from_popped(outer_popped, inner.size)
     outer = outer[:, :t]
     if inner.exponents is not None:
