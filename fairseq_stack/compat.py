@@ -63,9 +63,7 @@ def require_supported_fairseq() -> None:
         return
     reason = ""
     if version == "0.12.2":
-        reason = (
-            " (where self-attention cannot be replaced: the encoder layer reads the weights of self_attn)"
-        )
+        reason = " (where self-attention cannot be replaced: the encoder layer reads the weights of self_attn)"
     raise ImportError(
         f"fairseq_stack needs fairseq {SUPPORTED_FAIRSEQ}, got version {version}{reason}: "
         f"pip uninstall fairseq, then {INSTALL_FAIRSEQ}"

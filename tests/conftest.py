@@ -15,9 +15,7 @@ DATA_VARIABLE = "FAIRSEQ_STACK_REFERENCE_DATA"
 REQUIRE_VARIABLE = "FAIRSEQ_STACK_REQUIRE_REFERENCE_DATA"
 
 # A shared machine makes deadlines fail at random. In CI the same examples are drawn every time.
-hypothesis.settings.register_profile(
-    "default", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
+hypothesis.settings.register_profile("default", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("default"), derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
 

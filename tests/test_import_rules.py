@@ -77,9 +77,7 @@ def violations_of_top_level(path: Path, source: str) -> set[str]:
 def violations_of_all(path: Path, source: str) -> set[str]:
     """Nothing imports `cli`, but itself, or `scripts`."""
     forbidden = ["scripts"] if path.is_relative_to(STACK / "cli") else ["scripts", "fairseq_stack.cli"]
-    return {
-        name for name in imported_names(path, source) if any(is_within(name, other) for other in forbidden)
-    }
+    return {name for name in imported_names(path, source) if any(is_within(name, other) for other in forbidden)}
 
 
 def violations_of_preprocess(path: Path, source: str) -> set[str]:

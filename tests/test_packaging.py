@@ -46,9 +46,7 @@ def metadata(wheel: zipfile.ZipFile, name: str) -> str:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_wheel_holds_every_module(wheel: zipfile.ZipFile, package: str) -> None:
     folder = PACKAGES[package]
-    expected = {
-        f"{package}/{path.relative_to(folder).as_posix()}" for path in folder.rglob("*") if _belongs(path)
-    }
+    expected = {f"{package}/{path.relative_to(folder).as_posix()}" for path in folder.rglob("*") if _belongs(path)}
     assert f"{package}/py.typed" in expected
     assert expected == {name for name in wheel.namelist() if name.startswith(f"{package}/")}
 

@@ -54,7 +54,7 @@ class InterleavedSinusoidalPositions(nn.Module):
         like = self.get_buffer("_like")
         table = self._table
         if table.dtype != like.dtype or table.device != like.device or table.size(0) < length:
-            table = sinusoids(max(length, 2 * table.size(0)), self.embedding_dim).to(like)
+            table = sinusoids(max(length, 2 * table.size(0), 1), self.embedding_dim).to(like)
             self._table = table
         return table
 

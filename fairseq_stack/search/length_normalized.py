@@ -311,7 +311,7 @@ class LengthNormalizedBeamSearchGenerator:
             tokens = torch.cat([tokens, tokens.new_tensor([self.eos])])
             token_scores = torch.cat([token_scores, token_scores.new_zeros(1)])
             if beam.attention is not None:
-                attention = torch.cat([attention, attention.new_ones(attention.size(0), 1)], dim=1)
+                attention = torch.cat([attention, attention.new_zeros(attention.size(0), 1)], dim=1)
         return {  # clones, since a view would keep the tensors of the whole batch alive
             "tokens": tokens.clone(),
             "score": beam.log_prob[sentence, slot] / length,

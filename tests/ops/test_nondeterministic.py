@@ -140,9 +140,7 @@ def test_golden_values_and_gradients(name: str, backend: str, reference_data: Pa
     inputs = [torch.tensor(golden[key]).requires_grad_() for key in ARGUMENTS]
     readings = nondeterministic_stack(*inputs, backend=backend)
     assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
-    for key, gradient in zip(
-        ARGUMENTS, gradients(readings, inputs, torch.tensor(golden["cotangent"])), strict=True
-    ):
+    for key, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.tensor(golden["cotangent"])), strict=True):
         assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
 
 
@@ -243,9 +241,7 @@ def hindsight(kind: str, cost: float) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("cost", [10.0, 30.0, 100.0, 200.0])
-@pytest.mark.parametrize(
-    "kind", ["deep-stacks-win", "only-pops-remain", "only-low-stacks-remain", "always-push"]
-)
+@pytest.mark.parametrize("kind", ["deep-stacks-win", "only-pops-remain", "only-low-stacks-remain", "always-push"])
 def test_unlikely_runs_that_win_in_the_end(kind: str, cost: float, fast_backend: str) -> None:
     assert_equal_results(hindsight(kind, cost), fast_backend)
 
@@ -290,9 +286,7 @@ def test_gradient_where_one_run_dominates(weight: float, fast_backend: str) -> N
     cotangent[:, -1] = torch.randn(2, 1, 1, 3, dtype=torch.float64)
     wanted = gradients(expected, inputs[:3], cotangent)
     assert max(float(x.abs().max()) for x in wanted) < 10 * math.exp(-weight / 2)
-    for name, actual, want in zip(
-        ARGUMENTS, gradients(readings, inputs[:3], cotangent), wanted, strict=False
-    ):
+    for name, actual, want in zip(ARGUMENTS, gradients(readings, inputs[:3], cotangent), wanted, strict=False):
         assert_normwise_close(actual, want, 1e-9, name)
 
 
@@ -316,9 +310,7 @@ def test_large_log_weights_give_finite_results(
     readings, weights = nondeterministic_stack(*inputs, backend=backend, return_weights=True)
     assert readings.isfinite().all()
     assert_normwise_close(weights.sum((2, 3, 4)), torch.ones(2, 12), 1e-6)
-    for name, gradient in zip(
-        ARGUMENTS, gradients(readings, inputs, torch.randn_like(readings)), strict=True
-    ):
+    for name, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.randn_like(readings)), strict=True):
         assert gradient.isfinite().all(), name
 
 
@@ -424,9 +416,7 @@ def test_float32_accuracy(std: float, backend: str) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("autocast", [False, True], ids=["plain", "autocast"])
-def test_precision_does_not_depend_on_dtype_or_autocast(
-    dtype: torch.dtype, autocast: bool, backend: str
-) -> None:
+def test_precision_does_not_depend_on_dtype_or_autocast(dtype: torch.dtype, autocast: bool, backend: str) -> None:
     inputs = random_inputs(2, 9, 2, 3, 4, dtype=dtype)
     wide = [x.detach().double().requires_grad_() for x in inputs]
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
@@ -498,12 +488,8 @@ def test_arguments_stay_as_they_are(backend: str) -> None:
 
 def test_auto_is_a_fast_backend() -> None:
     inputs = random_inputs(2, 6, 2, 2, 3)
-    assert_normwise_close(
-        nondeterministic_stack(*inputs), nondeterministic_stack(*inputs, backend="reference"), 1e-12
-    )
-    with pytest.raises(
-        ValueError, match=r"nondeterministic_stack: backend must be one of .*'pytorch'.*'torch'"
-    ):
+    assert_normwise_close(nondeterministic_stack(*inputs), nondeterministic_stack(*inputs, backend="reference"), 1e-12)
+    with pytest.raises(ValueError, match=r"nondeterministic_stack: backend must be one of .*'pytorch'.*'torch'"):
         nondeterministic_stack(*inputs, backend="torch")
 
 

@@ -68,9 +68,7 @@ def test_golden_values_and_gradients(name: str, reference_data: Path) -> None:
     inputs = [torch.tensor(golden[key]).requires_grad_() for key in ARGUMENTS]
     readings, _ = step_through(inputs, initial_state(inputs))
     assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
-    for key, gradient in zip(
-        ARGUMENTS, gradients(readings, inputs, torch.tensor(golden["cotangent"])), strict=True
-    ):
+    for key, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.tensor(golden["cotangent"])), strict=True):
         assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
 
 
@@ -98,9 +96,7 @@ def test_large_log_weights_give_finite_results(magnitude: float, masked: float) 
     inputs = random_inputs(4, 12, std=magnitude, masked=masked)
     readings, _ = step_through(inputs, initial_state(inputs))
     assert readings.isfinite().all()
-    for name, gradient in zip(
-        ARGUMENTS, gradients(readings, inputs, torch.randn_like(readings)), strict=True
-    ):
+    for name, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.randn_like(readings)), strict=True):
         assert gradient.isfinite().all(), name
 
 
@@ -152,9 +148,7 @@ def test_gradient_through_reorder() -> None:
     readings = torch.cat([first, second[rows]], 1)
     whole = nondeterministic_stack(*inputs)
     cotangent = torch.randn_like(whole)
-    for actual, wanted in zip(
-        gradients(readings, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True
-    ):
+    for actual, wanted in zip(gradients(readings, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True):
         assert_normwise_close(actual, wanted, 1e-9)
 
 

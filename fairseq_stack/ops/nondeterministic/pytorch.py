@@ -40,6 +40,7 @@ from ._columns import (
 # that are not 0 stay in this window, in which no product of two numbers leaves the range of float64.
 PLAIN_RANGE = 230.0
 _PLAIN_WINDOW = (2.0**-450, 2.0**450)
+_LARGEST = 2.0**1000  # of a derivative: sums of products with weights, which are below 2, are numbers
 
 
 def nondeterministic_stack_pytorch(
@@ -189,10 +190,10 @@ class _InnerWeights:
         self.part(blocks, slice(t, t + 1), t + 1).view(source.shape).copy_(source)
 
     def clean(self, grad: Tensor, weight: Tensor) -> None:
-        """Set to 0 what a gradient has where the ``weight`` is 0.
+        """Set a gradient to 0 where the ``weight`` is 0, and where it is too large for a number.
 
-        No run passes there: the derivative has no effect, and can be too large for a number. With exponents, where
-        log weights can be any distance apart, so can others.
+        No run passes where the weight is 0: the derivative has no effect there, and can be very large. Elsewhere it
+        can if log weights are more than 690 apart.
         """
         grad.masked_fill_(weight == 0, 0)
         if self.exponents is not None:
@@ -303,8 +304,8 @@ def _before_transition(inner: _InnerWeights, outer: Tensor, outer_blocks: Tensor
     outer_popped = from_popped(outer_popped, inner.size)
     outer = outer[:, :t]
     if inner.exponents is not None:
-        outer = times(outer, inner.exponents.of_replaced(t))
-        outer_popped = times(outer_popped, inner.exponents.of_popped(t))
+        outer = times(outer, inner.exponents.of_replaced(t)).clamp(-_LARGEST, _LARGEST)
+        outer_popped = times(outer_popped, inner.exponents.of_popped(t)).clamp(-_LARGEST, _LARGEST)
     outer_popped = pad(outer_popped, (0, 0, 0, 0, 1, 0))  # Nothing pops the row i = -1.
     return torch.cat([outer, outer_popped], 3).flatten(1, 2)
 

@@ -42,13 +42,10 @@ def _readings(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> Te
     for t in range(1, length + 1):
         # gamma'[k -> t][u, y -> r] at index [b, u, y, r], Eq. 25
         log_popped = {
-            k: _log_sum_exp(log_gamma[k, t - 1][..., None] + pop[:, t - 1, None, None], (3, 4))
-            for k in range(t - 1)
+            k: _log_sum_exp(log_gamma[k, t - 1][..., None] + pop[:, t - 1, None, None], (3, 4)) for k in range(t - 1)
         }
         for i in range(-1, t - 1):
-            log_gamma[i, t], mean[i, t] = _replace_or_pop(
-                log_gamma, mean, replace[:, t - 1], log_popped, i, t
-            )
+            log_gamma[i, t], mean[i, t] = _replace_or_pop(log_gamma, mean, replace[:, t - 1], log_popped, i, t)
         log_gamma[t - 1, t] = push[:, t - 1]  # Eq. 24, push
         mean[t - 1, t] = _on_top(vectors[:, t], push[:, t - 1])  # Eq. 26, push
         # alpha[i][q, x] gamma[i -> t][q, x -> r, y] at index [b, i + 1, q, x, r, y]
@@ -76,14 +73,11 @@ def _replace_or_pop(
     replaced = log_gamma[i, t - 1][..., None, None] + replace[:, None, None]
     # index [b, q, x, u, r, y], for each k
     popped = {
-        k: log_gamma[i, k][:, :, :, :, None] + log_popped[k].transpose(2, 3)[:, None, None]
-        for k in range(i + 1, t - 1)
+        k: log_gamma[i, k][:, :, :, :, None] + log_popped[k].transpose(2, 3)[:, None, None] for k in range(i + 1, t - 1)
     }
     terms = [replaced.flatten(3, 4), *popped.values()]
     total = _log_sum_exp(torch.cat(terms, 3), (3,))
-    average = torch.einsum(
-        "bqxszry,bqxszm->bqxrym", _share(replaced, total[:, :, :, None, None]), mean[i, t - 1]
-    )
+    average = torch.einsum("bqxszry,bqxszm->bqxrym", _share(replaced, total[:, :, :, None, None]), mean[i, t - 1])
     for k, term in popped.items():
         share = _share(term, total[:, :, :, None])
         average = average + torch.einsum("bqxury,bqxuym->bqxrym", share, mean[i, k])

@@ -143,9 +143,7 @@ class NondeterministicStackState:
             torch.exp(lift(logits - largest_logs(logits, first_step))),
             occurs=self.alpha[:, -1] > 0,
         )
-        top, alpha_exponent = read_top_with_exponents(
-            column.gamma, self.alpha, exponents.gamma + self.alpha_exponents
-        )
+        top, alpha_exponent = read_top_with_exponents(column.gamma, self.alpha, exponents.gamma + self.alpha_exponents)
         return top.weights, NondeterministicStackState(
             num_states=self.num_states,
             vectors=torch.cat([self.vectors, value[:, None].to(self.vectors.dtype)], 1),

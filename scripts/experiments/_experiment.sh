@@ -1,0 +1,59 @@
+# Common part of the experiments; to be sourced. It needs `usage`, a function that explains the script's arguments.
+set -euo pipefail
+
+user_dir=$(fairseq-stack user-dir)
+export OMP_NUM_THREADS=${THREADS:-$(nproc)}
+
+say() { printf '%s  %s\n' "$(date +%H:%M:%S)" "$*"; }
+
+# The arguments are DATA OUT [KIND ...], where a KIND is tf, sup or nd.
+if [ $# -lt 2 ]; then
+    usage >&2
+    exit 2
+fi
+data=$1 out=$2
+shift 2
+kinds=("$@")
+[ $# -gt 0 ] || kinds=(tf sup nd)
+for kind in "${kinds[@]}"; do
+    case $kind in
+        tf | sup | nd) ;;
+        *) echo "$0: expected tf, sup or nd, got '$kind'" >&2 && exit 2 ;;
+    esac
+done
+mkdir -p "$out"
+
+# Prints a text file of DATA, which may be compressed.
+read_text() {
+    if [ -f "$data/$1" ]; then
+        cat "$data/$1"
+    elif [ -f "$data/$1.gz" ]; then
+        gzip -dc "$data/$1.gz"
+    else
+        echo "$0: $data has neither $1 nor $1.gz" >&2
+        return 2
+    fi
+}
+
+# Runs a command with its output in a log, and shows the end of the log if it fails.
+logged() { # LOG COMMAND ...
+    local log=$1
+    shift
+    "$@" >> "$log" 2>&1 || {
+        echo "$0: failed: $1; the end of $log:" >&2
+        tail -n 20 "$log" >&2
+        return 1
+    }
+}
+
+# Trains a model; training that was interrupted goes on. Arguments are those of fairseq-train.
+train() { # KIND ARGUMENT ...
+    local save=$out/$1
+    shift
+    [ -f "$save/trained" ] && return
+    mkdir -p "$save"
+    say "training $(basename "$save") (log: $save/train.log)"
+    logged "$save/train.log" fairseq-train "$@" --user-dir "$user_dir" --save-dir "$save" --seed "${SEED:-1}" \
+        --num-workers 0 --no-epoch-checkpoints --no-progress-bar --log-format simple --log-interval 100
+    touch "$save/trained"
+}

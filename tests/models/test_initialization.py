@@ -1,0 +1,63 @@
+"""``--stack-init paper`` is Appendix D.2 of DuSell & Chiang (2024)."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from torch import nn
+
+from tests.models.building import build_language_model, build_translation_model, make_dictionary
+
+DICTIONARY = make_dictionary(50)
+SMALL = ("--encoder-embed-dim=16", "--decoder-embed-dim=16", "--encoder-ffn-embed-dim=64", "--decoder-ffn-embed-dim=64")
+
+
+def xavier_bound(module: nn.Module, gain: float = 1.0) -> float:
+    rows, columns = module.get_parameter("weight").shape
+    return gain * math.sqrt(6 / (rows + columns))
+
+
+def assert_uniform(module: nn.Module, name: str, bound: float) -> None:
+    largest = module.get_parameter(name).abs().max().item()
+    assert 0.8 * bound < largest <= bound, f"{name}: {largest} for a bound of {bound}"
+
+
+@pytest.mark.parametrize("kind", ["sup", "nd"])
+def test_translation(kind: str) -> None:
+    model = build_translation_model(f"stack_transformer_{kind}_small", DICTIONARY, *SMALL)
+    scale = 0.01
+    for layers in (model.encoder.layers, model.decoder.layers):
+        sdpa, stack = layers[1], layers[2]
+        for name in ("self_attn.q_proj.weight", "self_attn.out_proj.bias", "fc1.weight", "fc2.bias"):
+            assert_uniform(sdpa, name, scale)
+        for linear in (stack.self_attn.attention.actions, stack.self_attn.attention.output, stack.fc2):
+            assert_uniform(linear, "weight", xavier_bound(linear))
+        assert_uniform(stack.fc1, "weight", xavier_bound(stack.fc1, math.sqrt(2)))
+        assert stack.fc1.bias.count_nonzero() == stack.fc2.bias.count_nonzero() == 0
+        assert stack.self_attn_layer_norm.weight.eq(1).all()
+        assert sdpa.final_layer_norm.bias.eq(0).all()
+    assert_uniform(model.decoder.layers[2].encoder_attn, "k_proj.weight", scale)
+    assert_uniform(model.encoder.embed_tokens, "weight", scale)
+    assert model.decoder.output_projection.weight is model.encoder.embed_tokens.weight
+    assert model.encoder.embed_tokens.weight[DICTIONARY.pad()].count_nonzero() == 0
+
+
+@pytest.mark.parametrize("flags", [(), ("--compact-vocab",)], ids=["stock-vocab", "compact-vocab"])
+def test_language_model_with_an_output_layer_of_its_own(flags: tuple[str, ...]) -> None:
+    model = build_language_model("stack_transformer_lm_nd_cfl", DICTIONARY, *flags)
+    output = model.decoder.output_projection
+    assert_uniform(output, "weight", xavier_bound(output))
+    assert output.bias.count_nonzero() == 0
+    assert_uniform(model.decoder.embed_tokens, "weight", 0.1)
+    assert_uniform(model.decoder.layers[2].self_attn.attention, "bottom_logits", 0.1)
+
+
+def test_the_scale_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="--stack-init-scale: expected a positive number, got 0"):
+        build_language_model("stack_transformer_lm_tf_cfl", DICTIONARY, "--stack-init-scale=0")
+
+
+def test_fairseq_initialization_is_an_option() -> None:
+    model = build_language_model("stack_transformer_lm_tf_ptb", DICTIONARY, "--stack-init=fairseq")
+    assert model.decoder.embed_tokens.weight.abs().max() > 0.1

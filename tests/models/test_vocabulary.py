@@ -1,0 +1,161 @@
+"""Compact vocabularies: the right rows, no probability for what cannot occur, finite and exact losses."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from fairseq import criterions
+from fairseq.data import Dictionary
+from torch import nn
+
+from fairseq_stack.models.vocabulary import (
+    CompactEmbedding,
+    CompactOutput,
+    CompactVocabulary,
+    End,
+    fingerprint,
+    new_table,
+)
+from tests.helpers import assert_normwise_close
+from tests.models.building import build_language_model, build_translation_model, make_dictionary
+
+WORDS = 5
+DICTIONARY = make_dictionary(WORDS, multiple_of=4)
+BOS, PAD, EOS, UNK = DICTIONARY.bos(), DICTIONARY.pad(), DICTIONARY.eos(), DICTIONARY.unk()
+FIRST = DICTIONARY.nspecial
+MADE_UP = FIRST + WORDS
+
+
+def test_the_dictionary_has_made_up_words() -> None:
+    assert DICTIONARY[MADE_UP].startswith("madeupword")
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("end", End)
+def test_rows(shared: bool, end: End) -> None:
+    rows = CompactVocabulary(DICTIONARY, keep_unk=False, shared=shared).rows(end).tolist()
+    assert rows[FIRST:MADE_UP] == list(range(WORDS))
+    assert rows[EOS] == (WORDS + 1 if shared and end is End.BOS else WORDS)
+    assert rows[PAD] == (WORDS + 2 if shared else -1)
+    assert {rows[BOS], rows[UNK], *rows[MADE_UP:]} == {-1}
+
+
+def test_unk_can_be_kept() -> None:
+    vocabulary = CompactVocabulary(DICTIONARY, keep_unk=True, shared=False)
+    assert vocabulary.symbols == [UNK, *range(FIRST, MADE_UP)]
+
+
+def test_embeddings_of_the_beginning_and_of_the_end_differ_in_a_shared_table() -> None:
+    vocabulary = CompactVocabulary(DICTIONARY, keep_unk=False, shared=True)
+    embedding = CompactEmbedding(vocabulary, new_table(vocabulary.num_input_rows(), 4), End.EOS)
+    tokens = torch.tensor([EOS, FIRST])
+    at_end, at_beginning = embedding(tokens), embedding.at_beginning()(tokens)
+    assert not torch.equal(at_end[0], at_beginning[0])
+    assert torch.equal(at_end[1], at_beginning[1])
+    assert embedding.at_beginning().weight is embedding.weight
+
+
+def test_padding_and_impossible_symbols_are_embedded_as_zero_and_never_learn() -> None:
+    vocabulary = CompactVocabulary(DICTIONARY, keep_unk=False, shared=True)
+    embedding = CompactEmbedding(vocabulary, new_table(vocabulary.num_input_rows(), 4), End.EOS)
+    embedded = embedding(torch.tensor([PAD, UNK, MADE_UP]))
+    assert embedded.count_nonzero() == 0
+    embedded.sum().backward()
+    assert embedding.weight.grad is not None
+    assert embedding.weight.grad.count_nonzero() == 0
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shared", [True, False])
+def test_output_layer(bias: bool, shared: bool) -> None:
+    vocabulary = CompactVocabulary(DICTIONARY, keep_unk=False, shared=shared)
+    weight = new_table(vocabulary.num_input_rows() if shared else vocabulary.num_output_rows(), 4)
+    output = CompactOutput(vocabulary, weight, bias)
+    if output.bias is not None:
+        nn.init.normal_(output.bias)
+    features = torch.randn(2, 3, 4)
+    logits = output(features)
+    expected = features @ weight[: WORDS + 1].T + (0 if output.bias is None else output.bias)
+    assert_normwise_close(logits[..., [*range(FIRST, MADE_UP), EOS]], expected, 1e-6)
+    assert logits[..., [BOS, PAD, UNK, *range(MADE_UP, len(DICTIONARY))]].eq(-torch.inf).all()
+
+
+def build(task: str) -> nn.Module:
+    if task == "translation":
+        return build_translation_model(
+            "stack_transformer_nd_small",
+            DICTIONARY,
+            "--compact-vocab",
+            "--encoder-embed-dim=16",
+            "--decoder-embed-dim=16",
+        )
+    return build_language_model("stack_transformer_lm_sup_cfl", DICTIONARY, "--compact-vocab")
+
+
+def sample_for(task: str) -> dict:
+    target = torch.tensor([[FIRST, FIRST + 2, EOS], [FIRST + 1, EOS, PAD]])
+    previous = torch.tensor([[EOS, FIRST, FIRST + 2], [EOS, FIRST + 1, PAD]])
+    inputs = {"src_tokens": previous, "src_lengths": torch.tensor([3, 2])}
+    if task == "translation":
+        inputs = {"src_tokens": target, "src_lengths": torch.tensor([3, 2]), "prev_output_tokens": previous}
+    return {"net_input": inputs, "target": target, "ntokens": 5, "nsentences": 2}
+
+
+class _Task:
+    """As much of a task as a criterion looks at."""
+
+    target_dictionary = DICTIONARY
+
+
+@pytest.mark.parametrize("task", ["translation", "language_modeling"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_stock_criterions_are_finite_and_exact(task: str, smoothing: float) -> None:
+    """The losses of fairseq's criterions are those over a vocabulary of only the symbols that can occur."""
+    model = build(task).double().eval()
+    sample = sample_for(task)
+    name = "label_smoothed_cross_entropy" if smoothing else "cross_entropy"
+    options = {"sentence_avg": False, "label_smoothing": smoothing} if smoothing else {"sentence_avg": False}
+    criterion = criterions.CRITERION_REGISTRY[name](_Task(), **options)
+    loss, _, _ = criterion(model, sample)
+    loss.backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+    possible = [EOS, *range(FIRST, MADE_UP)] + ([UNK] if task == "translation" else [])
+    logits, _ = model(**sample["net_input"])
+    log_probs = logits[..., possible].log_softmax(-1)
+    each = smoothing / (len(possible) - 1)
+    expected = torch.zeros((), dtype=torch.float64)
+    for row, column in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]:
+        weights = torch.full((len(possible),), each, dtype=torch.float64)
+        weights[possible.index(int(sample["target"][row, column]))] = 1 - smoothing
+        expected -= weights @ log_probs[row, column]
+    assert_normwise_close(loss, expected, 1e-12)
+
+
+@pytest.mark.parametrize("task", ["translation", "language_modeling"])
+def test_probabilities_of_the_symbols_that_can_occur_sum_to_one(task: str) -> None:
+    model = build(task).eval()
+    net_output = model(**sample_for(task)["net_input"])
+    probs = model.get_normalized_probs(net_output, log_probs=False)
+    assert_normwise_close(probs.sum(-1), torch.ones(2, 3), 1e-6)
+    assert probs[..., [PAD, BOS, MADE_UP]].count_nonzero() == 0
+
+
+def test_a_symbol_that_cannot_occur_is_an_error() -> None:
+    model = build_language_model("stack_transformer_lm_tf_cfl", DICTIONARY, "--compact-vocab")
+    with pytest.raises(ValueError, match=r"'<unk>' is in the data.*train with --compact-vocab-unk"):
+        model(torch.tensor([[EOS, UNK]]))
+    with pytest.raises(ValueError, match="'madeupword0000' is in the data"):
+        model(torch.tensor([[EOS, MADE_UP]]))
+    with_unk = build_language_model("stack_transformer_lm_tf_cfl", DICTIONARY, "--compact-vocab", "--compact-vocab-unk")
+    assert with_unk(torch.tensor([[EOS, UNK]]))[0].shape == (1, 2, len(DICTIONARY))
+
+
+def test_fingerprints_tell_dictionaries_apart() -> None:
+    other = Dictionary()
+    for word in reversed(range(WORDS)):
+        other.add_symbol(f"w{word}")
+    other.pad_to_multiple_(4)
+    assert len(other) == len(DICTIONARY)
+    assert fingerprint(other) != fingerprint(DICTIONARY)
+    assert fingerprint(DICTIONARY) == fingerprint(make_dictionary(WORDS, multiple_of=4))

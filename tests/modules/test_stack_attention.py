@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.modules import (
+    NondeterministicStackAttention,
+    StackAttention,
+    SuperpositionStackAttention,
+)
+from fairseq_stack.ops import nondeterministic_stack, superposition_stack
+from tests.helpers import assert_normwise_close
+
+SIZE = 6
+BUILDERS: dict[str, Callable[..., StackAttention]] = {
+    "sup": lambda **options: SuperpositionStackAttention(SIZE, 4, **options),
+    "nd": lambda **options: NondeterministicStackAttention(SIZE, 2, 3, 4, **options),
+}
+KINDS = pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
+ACTIVATIONS = pytest.mark.parametrize("activation", ["sigmoid", "released"])
+
+
+def test_parameter_counts_follow_the_formulas() -> None:
+    d, q, s, m = 28, 2, 3, 5
+    count = lambda module: sum(parameter.numel() for parameter in module.parameters())  # noqa: E731
+    assert count(SuperpositionStackAttention(d, m)) == 3 * d + 2 * m * d
+    nondeterministic = NondeterministicStackAttention(d, q, s, m)
+    assert count(nondeterministic) == q * s * q * (2 * s + 1) * d + m * d + q * s * m * d + m == 3_337
+
+
+def test_superposition_is_equations_17_18_and_20() -> None:
+    attention = SuperpositionStackAttention(SIZE, 4).double()
+    inputs = torch.randn(2, 5, SIZE, dtype=torch.float64)
+    actions = torch.softmax(inputs @ attention.actions.weight.T, dim=-1)
+    values = torch.sigmoid(inputs @ attention.values.weight.T)
+    readings = superposition_stack(actions, values, backend="reference")
+    assert_normwise_close(attention(inputs), readings @ attention.output.weight.T, 1e-12)
+
+
+def test_nondeterministic_is_equations_17_19_and_20() -> None:
+    attention = NondeterministicStackAttention(SIZE, 2, 3, 4).double()
+    inputs = torch.randn(2, 5, SIZE, dtype=torch.float64)
+    by_top = (inputs @ attention.actions.weight.T).reshape(2, 5, 2, 3, 14)
+    push, replace = (by_top[..., first : first + 6].reshape(2, 5, 2, 3, 2, 3) for first in (0, 6))
+    values = torch.sigmoid(inputs @ attention.values.weight.T)
+    bottom = torch.sigmoid(attention.bottom_logits)
+    readings = nondeterministic_stack(push, replace, by_top[..., 12:], values, bottom, backend="reference")
+    assert_normwise_close(attention(inputs), readings.flatten(2) @ attention.output.weight.T, 1e-12)
+
+
+def test_released_activations() -> None:
+    inputs = torch.randn(3, SIZE)
+    superposition = BUILDERS["sup"](value_activation="released")
+    assert torch.equal(superposition.pushed_values(inputs), superposition.values(inputs))
+    nondeterministic = BUILDERS["nd"](value_activation="released")
+    assert torch.equal(nondeterministic.pushed_values(inputs), nondeterministic.values(inputs).exp())
+
+
+@KINDS
+def test_unknown_activation_is_an_error(build: Callable[..., StackAttention]) -> None:
+    with pytest.raises(ValueError, match=r"value_activation: expected one of .*'sigmoid', 'released'.*got 'tanh'"):
+        build(value_activation="tanh")
+
+
+@KINDS
+@ACTIVATIONS
+@pytest.mark.parametrize("length", [0, 1, 2, 9])
+def test_steps_equal_the_whole_sequence(build: Callable[..., StackAttention], activation: str, length: int) -> None:
+    attention = build(value_activation=activation).double()
+    inputs = torch.randn(3, length, SIZE, dtype=torch.float64)
+    state = attention.initial_state(3)
+    outputs: list[Tensor] = []
+    for step in range(length):
+        output, state = attention.step(inputs[:, step], state)
+        outputs.append(output)
+    parallel = attention(inputs)
+    assert parallel.shape == inputs.shape
+    if length:
+        assert_normwise_close(torch.stack(outputs, dim=1), parallel, 1e-12)
+
+
+@KINDS
+def test_every_parameter_learns(build: Callable[..., StackAttention]) -> None:
+    attention = build()
+    attention(torch.randn(2, 6, SIZE)).square().sum().backward()
+    for name, parameter in attention.named_parameters():
+        assert parameter.grad is not None and parameter.grad.count_nonzero() > 0, name
+
+
+@KINDS
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_inputs_give_half_precision_outputs(
+    build: Callable[..., StackAttention], dtype: torch.dtype
+) -> None:
+    attention = build()
+    inputs = torch.randn(2, 6, SIZE)
+    expected = attention(inputs)
+    half = attention.to(dtype)(inputs.to(dtype))
+    assert half.dtype == dtype
+    assert_normwise_close(half, expected, 0.05)
+
+
+@KINDS
+def test_autocast_agrees_with_full_precision(build: Callable[..., StackAttention]) -> None:
+    attention = build()
+    inputs = torch.randn(2, 6, SIZE)
+    expected = attention(inputs)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = attention(inputs)
+        step, _ = attention.step(inputs[:, 0], attention.initial_state(2))
+    output.float().sum().backward()
+    assert_normwise_close(output, expected, 0.05)
+    assert_normwise_close(step, expected[:, 0], 0.05)
