@@ -46,7 +46,7 @@ class InterleavedSinusoidalPositions(nn.Module):
                 f"a sequence of {int(counts.max())} symbols is longer than the {self.max_positions} positions "
                 "of the model"
             )
-        encodings = self._encodings(min(tokens.size(1), self.max_positions))
+        encodings = self._encodings(max(1, min(tokens.size(1), self.max_positions)))
         positions = (counts - 1).clamp_min(0)
         return encodings[positions] * is_symbol.unsqueeze(-1).to(encodings.dtype)
 
@@ -54,7 +54,7 @@ class InterleavedSinusoidalPositions(nn.Module):
         like = self.get_buffer("_like")
         table = self._table
         if table.dtype != like.dtype or table.device != like.device or table.size(0) < length:
-            table = sinusoids(max(length, 2 * table.size(0), 1), self.embedding_dim).to(like)
+            table = sinusoids(max(length, 2 * table.size(0)), self.embedding_dim).to(like)
             self._table = table
         return table
 
