@@ -1,9 +1,59 @@
 """fairseq_stack: sequence models that have stacks in them, as a fairseq plugin.
 
-Importing this package is cheap and registers nothing. ``fairseq-train --user-dir ...`` imports
-:mod:`fairseq_stack.models` and :mod:`fairseq_stack.tasks`, which register the architectures, tasks and
-criterions with fairseq; a program that loads checkpoints itself imports :mod:`fairseq_stack.models` first.
-The differentiable stacks in :mod:`fairseq_stack.ops` need torch only.
+``fairseq-train --user-dir ...`` imports this package and its :mod:`~fairseq_stack.models` and
+:mod:`~fairseq_stack.tasks`, which register the architectures and tasks with fairseq. The differentiable stacks in
+:mod:`fairseq_stack.ops` need torch only, and importing them imports nothing else.
 """
 
+from __future__ import annotations
+
+import importlib.abc
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
 __version__ = "0.1.0"
+
+
+def register() -> None:
+    """Register the architectures and tasks with fairseq; calling it again changes nothing.
+
+    Raises:
+        ImportError: if fairseq is missing or not supported.
+    """
+    importlib.import_module("fairseq_stack.models")
+    importlib.import_module("fairseq_stack.tasks")
+
+
+class _RegisterAfterFairseq(importlib.abc.MetaPathFinder):
+    """Calls :func:`register` when fairseq has been imported.
+
+    fairseq takes ``--user-dir`` as done if the package has been imported before. Whoever imports
+    ``fairseq_stack.ops`` and then runs a command of fairseq in the same process would look for the models in vain.
+    """
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != "fairseq":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_register(module: ModuleType) -> None:
+            execute(module)
+            register()
+
+        spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec
+
+
+if "fairseq" in sys.modules:
+    register()
+else:
+    sys.meta_path.insert(0, _RegisterAfterFairseq())

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from fairseq_stack_preprocess.errors import PrepareError
 
 from .. import __version__
-from . import prepare, user_dir
+from . import prepare, report, user_dir
 from .arguments import USER_ERROR, Parser
 
 PROGRAM = "fairseq-stack"
 
-SUBCOMMANDS = (prepare, user_dir)
+SUBCOMMANDS = (prepare, report, user_dir)
 
 INTERRUPTED = 130
 

@@ -32,9 +32,7 @@ class BeamSearchChoice(FairseqTask):
             ValueError: the options ask for something that the paper's search does not have.
         """
         if self.beam_search != LENGTH_NORMALIZED or getattr(args, "score_reference", False):
-            return super().build_generator(
-                models, args, seq_gen_cls, extra_gen_cls_kwargs, prefix_allowed_tokens_fn
-            )
+            return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, prefix_allowed_tokens_fn)
         extra = dict(extra_gen_cls_kwargs or {})
         if extra.get("lm_model") is None:
             extra.pop("lm_weight", None)  # fairseq-generate always passes one

@@ -56,7 +56,6 @@ def choose(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
 def poisoned_memory() -> Iterator[None]:
     """Memory that nobody has written to yet holds NaN."""
     torch.use_deterministic_algorithms(True)
-    assert torch.utils.deterministic.fill_uninitialized_memory
     assert torch.empty(3).isnan().all()
     yield
     torch.use_deterministic_algorithms(False)
@@ -168,7 +167,7 @@ def test_equals_reference(
 
 
 def test_equals_reference_on_a_long_sequence(fast_backend: str) -> None:
-    assert_equal_results(random_inputs(1, 40, 2, 2, 3), fast_backend)
+    assert_equal_results(random_inputs(1, 26, 2, 2, 3), fast_backend)
 
 
 @pytest.mark.parametrize("masked", [0.2, 0.5, 0.8])
@@ -179,10 +178,10 @@ def test_forbidden_transitions(masked: float, std: float, fast_backend: str) -> 
 
 def test_forbidden_transitions_out_of_unreachable_states_may_grow(backend: str) -> None:
     """Weights that no run uses do not become too large for a number and spoil the others."""
-    inputs = random_inputs(2, 30, 2, 2, 3)
+    inputs = random_inputs(2, 16, 2, 2, 3)
     with torch.no_grad():
         for weights in inputs[:2]:
-            weights[:, :, 1] += 100
+            weights[:, :, 1] += 200
             weights[:, :, 0, :, 1] = -torch.inf
         inputs[2][:, :, 0, :, 1] = -torch.inf
     one_state = [x.detach()[:, :, :1, :, :1].requires_grad_() for x in inputs[:3]] + inputs[3:]
@@ -203,7 +202,7 @@ def test_reading_is_zero_where_no_run_is_left(backend: str) -> None:
     readings, weights = nondeterministic_stack(*inputs, backend=backend, return_weights=True)
     assert (readings[1, 4:] == 0).all()
     assert (weights[1, 4:] == 0).all()
-    expected = nondeterministic_stack(*(x[:, :4] for x in inputs[:4]), inputs[4], backend="reference")
+    expected = nondeterministic_stack(*[x[:, :4] for x in inputs[:4]] + inputs[4:], backend="reference")
     assert_normwise_close(readings[:, :4], expected, 1e-12)
     for name, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.ones_like(readings)), strict=True):
         assert gradient.isfinite().all(), name
@@ -315,14 +314,14 @@ def test_large_log_weights_give_finite_results(
 
 
 @pytest.mark.parametrize("batched", [False, True], ids=["bottom-m", "bottom-B-m"])
-@pytest.mark.parametrize("length", [1, 2, 5])
+@pytest.mark.parametrize("length", [1, 2, 4])
 def test_gradcheck(length: int, batched: bool, backend: str) -> None:
-    inputs = random_inputs(2, length, 2, 2, 2, batched_bottom=batched)
+    inputs = random_inputs(2, length, 2, 1, 2, batched_bottom=batched)
     assert torch.autograd.gradcheck(lambda *x: nondeterministic_stack(*x, backend=backend), inputs)
 
 
 def test_gradcheck_of_weights(backend: str) -> None:
-    inputs = random_inputs(1, 4, 2, 2, 1)
+    inputs = random_inputs(1, 4, 1, 2, 1)
 
     def both(*x: Tensor) -> tuple[Tensor, Tensor]:
         return nondeterministic_stack(*x, backend=backend, return_weights=True)
@@ -357,6 +356,17 @@ def test_nothing_can_be_popped_at_the_first_step(backend: str) -> None:
     inputs = random_inputs(2, 1, 2, 2, 3)
     readings = nondeterministic_stack(*inputs, backend=backend)
     assert not gradients(readings, inputs, torch.randn_like(readings))[2].any()
+
+
+def test_what_cannot_be_taken_at_the_first_step_does_not_matter(backend: str) -> None:
+    inputs = random_inputs(2, 4, 2, 2, 3)
+    expected = nondeterministic_stack(*inputs, backend=backend)
+    with torch.no_grad():
+        inputs[2][:, 0] += 2000
+        for weights in inputs[:3]:
+            weights[:, 0, 1] += 2000
+            weights[:, 0, :, 1] += 2000
+    assert_normwise_close(nondeterministic_stack(*inputs, backend=backend), expected, 1e-12)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
@@ -396,7 +406,7 @@ def test_properties(backend: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("std", [1.0, 5.0, 10.0, 30.0])
 def test_float32_accuracy(std: float, backend: str) -> None:
-    inputs = random_inputs(2, 24, 2, 3, 4, std=std)
+    inputs = random_inputs(2, 14, 2, 3, 4, std=std)
     narrow = [x.detach().float().requires_grad_() for x in inputs]
     wide = [x.detach().double().requires_grad_() for x in narrow]
     readings = nondeterministic_stack(*narrow, backend=backend)

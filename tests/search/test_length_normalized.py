@@ -104,7 +104,7 @@ def build_transformer(seed: int, dictionary: Dictionary) -> TransformerModel:
 
 class TestAgainstReference:
     @given(data=st.data())
-    @settings(max_examples=150)
+    @settings(max_examples=100)
     def test_any_options(self, data: st.DataObject) -> None:
         """Batches of sentences of all lengths, any beam, prefixes, ensembles, impossible symbols."""
         seed = data.draw(st.integers(0, 10**6), label="seed")

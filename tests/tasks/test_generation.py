@@ -68,9 +68,7 @@ both_tasks = pytest.mark.parametrize(
 class TestBuildGenerator:
     @both_tasks
     def test_options_arrive(self, make_task: Callable[..., Any]) -> None:
-        args = GenerationConfig(
-            beam=3, max_len_a=1.5, max_len_b=7, min_len=2, unkpen=0.5, temperature=2.0, nbest=2
-        )
+        args = GenerationConfig(beam=3, max_len_a=1.5, max_len_b=7, min_len=2, unkpen=0.5, temperature=2.0, nbest=2)
         extra = {"lm_model": None, "lm_weight": 0.0}  # what fairseq-generate passes without --lm-path
         generator = make_task().build_generator(scripted_models(), args, extra_gen_cls_kwargs=extra)
         assert type(generator) is LengthNormalizedBeamSearchGenerator
@@ -118,9 +116,7 @@ class TestBuildGenerator:
             ("lm_path", "lm.pt"),
         ],
     )
-    def test_refuses_what_it_would_ignore(
-        self, make_task: Callable[..., Any], option: str, value: Any
-    ) -> None:
+    def test_refuses_what_it_would_ignore(self, make_task: Callable[..., Any], option: str, value: Any) -> None:
         flag = f"--{option.replace('_', '-')} {value}"
         with pytest.raises(ValueError, match=f"--beam-search length-normalized cannot .*: {flag};"):
             make_task().build_generator(scripted_models(), Namespace(**{option: value}))
@@ -230,9 +226,7 @@ def translation(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def translations(translation: tuple[Path, Path]) -> dict[int, list[tuple[str, float]]]:
     """The outputs for the test set by the slow search, from whole prefixes."""
     data, checkpoint = translation
-    task = StackTranslationTask.setup_task(
-        StackTranslationConfig(data=str(data), source_lang="src", target_lang="tgt")
-    )
+    task = StackTranslationTask.setup_task(StackTranslationConfig(data=str(data), source_lang="src", target_lang="tgt"))
     (model,), _ = checkpoint_utils.load_model_ensemble([str(checkpoint)], task=task)
     model.eval()
     result = {}
@@ -253,9 +247,7 @@ def translations(translation: tuple[Path, Path]) -> dict[int, list[tuple[str, fl
 class TestTranslation:
     def generate(self, translation: tuple[Path, Path], *options: Any) -> list[str]:
         data, checkpoint = translation
-        return run(
-            generate.cli_main, data, "--path", checkpoint, "--task", "stack_translation", *LIMITS, *options
-        )
+        return run(generate.cli_main, data, "--path", checkpoint, "--task", "stack_translation", *LIMITS, *options)
 
     def test_generate(self, translation: tuple[Path, Path], translations: dict[int, Any]) -> None:
         actual = hypotheses(self.generate(translation, *SEARCH, "--batch-size", 3))
@@ -296,9 +288,7 @@ class TestTranslation:
         assert {len(found) for found in hypotheses(self.generate(translation)).values()} == {3}
 
     def test_option_that_would_be_ignored(self, translation: tuple[Path, Path]) -> None:
-        with pytest.raises(
-            ValueError, match=r"cannot be combined with: --lenpen 0\.6, --print-alignment hard"
-        ):
+        with pytest.raises(ValueError, match=r"cannot be combined with: --lenpen 0\.6, --print-alignment hard"):
             self.generate(translation, *SEARCH, "--lenpen", 0.6, "--print-alignment")
 
     def test_unknown_search(self, translation: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -307,9 +297,7 @@ class TestTranslation:
         assert error.value.code == 2
         assert "--beam-search: invalid choice: 'papers'" in capsys.readouterr().err
 
-    def test_user_dir_in_a_new_process(
-        self, translation: tuple[Path, Path], translations: dict[int, Any]
-    ) -> None:
+    def test_user_dir_in_a_new_process(self, translation: tuple[Path, Path], translations: dict[int, Any]) -> None:
         data, checkpoint = translation
         arguments = [data, "--path", checkpoint, "--task", "stack_translation", *LIMITS, *SEARCH]
         command = [sys.executable, "-m", "fairseq_cli.generate", *map(str, arguments)]

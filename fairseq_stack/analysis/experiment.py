@@ -1,0 +1,175 @@
+"""The results of the demo: three models on two generated corpora.
+
+The folder of an experiment holds ``nested-translation/`` and ``reversal/``. In each there are ``corpus/``, which
+``fairseq-stack prepare`` wrote, and for each kind of model a folder with ``train.jsonl`` (``fairseq-train
+--log-file``), ``checkpoint_best.pt`` and ``generate-test.txt`` (translation) or ``scores.txt`` (language modelling).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from fairseq_stack_preprocess import nested_translation, reversal
+from fairseq_stack_preprocess.binarise import DATA_BIN, TEXT
+
+from .errors import AnalysisError
+from .training_log import TrainingLog, read_training_log
+from .translations import bleu, exact_match, exact_match_by, read_translations
+from .word_scores import cross_entropy, excess, excess_by_length, read_word_scores
+
+KINDS = ("tf", "sup", "nd")
+"""The kinds of models: without a stack, with superposition and with nondeterministic stack attention."""
+
+TRAINING_LOG = "train.jsonl"
+CHECKPOINT = "checkpoint_best.pt"
+TRANSLATIONS = "generate-test.txt"
+WORD_SCORES = "scores.txt"
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class TranslationResult:
+    """A translation model on the test set.
+
+    Attributes:
+        training: the course of its training.
+        bleu: sacrebleu's BLEU of the words as they are.
+        signature: sacrebleu's signature.
+        exact_match: share of the translations that are the reference, word by word.
+        exact_match_by_depth: the same for each depth of nesting.
+    """
+
+    training: TrainingLog
+    bleu: float
+    signature: str
+    exact_match: float
+    exact_match_by_depth: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class LanguageModelResult:
+    """A language model on the test set; all in nats a token, the end of a string being one.
+
+    Attributes:
+        training: the course of its training.
+        cross_entropy: negative log-likelihood.
+        excess: cross-entropy less that of the distribution from which the strings were drawn.
+        excess_by_length: the same for each length of strings.
+    """
+
+    training: TrainingLog
+    cross_entropy: float
+    excess: float
+    excess_by_length: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The results of an experiment, by kind of model.
+
+    Attributes:
+        translation: on nested translation.
+        reversal: on strings w w^R.
+        valid_bound: the least cross-entropy on the validation strings, in nats a token: that of their distribution.
+    """
+
+    translation: Mapping[str, TranslationResult]
+    reversal: Mapping[str, LanguageModelResult]
+    valid_bound: float
+
+
+def read_experiment(folder: Path) -> Experiment:
+    """Read the results in ``folder``.
+
+    Raises:
+        AnalysisError: a file does not hold what it should.
+        OSError: a file is missing.
+    """
+    valid_bounds = _read_bounds(folder / reversal.CORPUS, "valid")
+    valid_lines = _lines(folder / reversal.CORPUS / "corpus" / TEXT / f"valid.{reversal.SUFFIX}")
+    tokens = sum(len(line.split()) + 1 for line in valid_lines)
+    return Experiment(
+        translation=_of_each_kind(read_translation_result, folder / nested_translation.CORPUS),
+        reversal=_of_each_kind(read_language_model_result, folder / reversal.CORPUS),
+        valid_bound=sum(valid_bounds) / tokens,
+    )
+
+
+def read_translation_result(task: Path, kind: str) -> TranslationResult:
+    """The result of one kind of model; ``task`` is the folder of the corpus and its models."""
+    translations = read_translations(task / kind / TRANSLATIONS)
+    depths = [int(line) for line in _lines(task / "corpus" / TEXT / "test.depth")]
+    _check_equal(task / kind / TRANSLATIONS, len(translations), len(depths))
+    score, signature = bleu(translations)
+    return TranslationResult(
+        training=read_training_log(task / kind / TRAINING_LOG),
+        bleu=score,
+        signature=signature,
+        exact_match=exact_match(translations),
+        exact_match_by_depth=exact_match_by(translations, depths),
+    )
+
+
+def read_language_model_result(task: Path, kind: str) -> LanguageModelResult:
+    """The result of one kind of model; ``task`` is the folder of the corpus and its models."""
+    scores = read_word_scores(task / kind / WORD_SCORES)
+    bounds = _read_bounds(task, "test")
+    _check_equal(task / kind / WORD_SCORES, len(scores), len(bounds))
+    return LanguageModelResult(
+        training=read_training_log(task / kind / TRAINING_LOG),
+        cross_entropy=cross_entropy(scores),
+        excess=excess(scores, bounds),
+        excess_by_length=excess_by_length(scores, bounds),
+    )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model's stack attention looks at while it reads a string.
+
+    Attributes:
+        words: the string.
+        weights: for the readings after 0, 1, ... words the weights of the vectors pushed at each of the words.
+    """
+
+    words: tuple[str, ...]
+    weights: tuple[tuple[float, ...], ...]
+
+
+def read_reversal(folder: Path, length: int) -> Reading:
+    """The stack attention of the trained ``nd`` model on the first test string that has at least ``length`` symbols.
+
+    Raises:
+        AnalysisError: there is no such string.
+    """
+    from .stack_weights import stack_weights_of_string  # loads torch and fairseq
+
+    task = folder / reversal.CORPUS
+    path = task / "corpus" / TEXT / f"test.{reversal.SUFFIX}"
+    string = next((line for line in _lines(path) if len(line.split()) >= length), None)
+    if string is None:
+        raise AnalysisError(f"{path}: no string has {length} symbols or more")
+    weights = stack_weights_of_string(task / "nd" / CHECKPOINT, task / "corpus" / DATA_BIN, string)
+    return Reading(tuple(string.split()), tuple(tuple(row) for row in weights[:, 2:].tolist()))
+
+
+def _of_each_kind(read: Callable[[Path, str], Result], task: Path) -> dict[str, Result]:
+    return {kind: read(task, kind) for kind in KINDS}
+
+
+def _read_bounds(task: Path, split: str) -> list[float]:
+    """For each string of a split -log p(string and its end), in nats."""
+    return [float(line.split("\t")[0]) for line in _lines(task / "corpus" / TEXT / f"{split}.nll")]
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def _check_equal(path: Path, number: int, expected: int) -> None:
+    if number != expected:
+        raise AnalysisError(f"{path}: {number} sentences, expected {expected}, as many as in the corpus")

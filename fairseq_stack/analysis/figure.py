@@ -1,0 +1,100 @@
+"""The picture of an experiment, drawn by matplotlib."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .experiment import Experiment, Reading
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart; the markers tell the lines apart in grey.
+STYLES: dict[str, dict[str, str]] = {
+    "tf": {"color": "#0072B2", "marker": "o"},
+    "sup": {"color": "#E69F00", "marker": "s"},
+    "nd": {"color": "#009E73", "marker": "^"},
+}
+NAMES = {
+    "tf": "tf: no stack",
+    "sup": "sup: superposition",
+    "nd": "nd: nondeterministic",
+}
+SETTINGS = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.markersize": 4,
+    "svg.hashsalt": "fairseq_stack",
+}
+
+
+def draw(experiment: Experiment, reading: Reading, path: Path) -> None:
+    """Draw the experiment into a file, whose name ends with the format (.png, .svg, ...).
+
+    The panels: the validations on reversal, the cross-entropy difference by length, the exact match of translations
+    by depth, and the stack attention of the trained nd model on one string.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    with pyplot.rc_context(SETTINGS):
+        figure, axes = pyplot.subplots(2, 2, figsize=(9.5, 7), layout="constrained")
+        draw_validations(axes[0, 0], experiment)
+        draw_excess_by_length(axes[0, 1], experiment)
+        draw_exact_match_by_depth(axes[1, 0], experiment)
+        draw_reading(axes[1, 1], reading)
+        figure.savefig(path, dpi=150)
+        pyplot.close(figure)
+
+
+def draw_validations(axes: Any, experiment: Experiment) -> None:
+    """The loss on the validation strings against updates, with the least possible as a dashed line."""
+    for kind, result in experiment.reversal.items():
+        validations = result.training.validations
+        axes.plot(
+            [validation.updates for validation in validations],
+            [validation.loss for validation in validations],
+            label=NAMES[kind],
+            **STYLES[kind],
+        )
+    axes.axhline(experiment.valid_bound, color="0.3", linestyle="--", label="lower bound")
+    axes.set(title="Language modelling of $w w^R$", xlabel="updates", ylabel="validation loss (nats a token)")
+    axes.legend(frameon=False)
+
+
+def draw_excess_by_length(axes: Any, experiment: Experiment) -> None:
+    """The cross-entropy difference on the test strings against their length."""
+    for kind, result in experiment.reversal.items():
+        axes.plot(list(result.excess_by_length), list(result.excess_by_length.values()), **STYLES[kind])
+    axes.axhline(0, color="0.3", linestyle="--")
+    axes.set(title="$w w^R$: distance to the lower bound", xlabel="length of $w w^R$", ylabel="nats a token above it")
+    axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+
+
+def draw_exact_match_by_depth(axes: Any, experiment: Experiment) -> None:
+    """The share of test sentences translated without a mistake against their nesting, as groups of bars."""
+    width = 0.8 / len(experiment.translation)
+    for place, (kind, result) in enumerate(experiment.translation.items()):
+        depths = list(result.exact_match_by_depth)
+        shift = (place - (len(experiment.translation) - 1) / 2) * width
+        percent = [100 * share for share in result.exact_match_by_depth.values()]
+        bars = axes.bar([depth + shift for depth in depths], percent, width, color=STYLES[kind]["color"], label=kind)
+        axes.bar_label(bars, fmt="%.0f", fontsize=8)
+    axes.set_xticks(depths)
+    axes.set_ylim(0, 105)
+    axes.set(title="Nested translation", xlabel="depth of nesting", ylabel="exact translations (%)")
+    axes.legend(frameon=False, ncols=3, loc="upper right", bbox_to_anchor=(1, 1.02))
+
+
+def draw_reading(axes: Any, reading: Reading) -> None:
+    """Which pushed vectors each reading is made of: rows are readings, columns are pushed vectors."""
+    readings = reading.weights[1:]
+    image = axes.imshow(readings, cmap="viridis", vmin=0, vmax=1, interpolation="nearest")
+    positions = range(len(reading.words))
+    axes.set_xticks(positions, reading.words, fontsize=8)
+    axes.set_yticks(positions, reading.words, fontsize=8)
+    axes.tick_params(length=0)
+    axes.set(title="nd: what the stack attention reads", xlabel="vector pushed at", ylabel="reading after")
+    axes.figure.colorbar(image, ax=axes, label="weight", shrink=0.9)

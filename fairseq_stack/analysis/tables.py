@@ -1,0 +1,66 @@
+"""The results of an experiment as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from .experiment import Experiment, LanguageModelResult, TranslationResult
+
+TRANSLATION_COLUMNS = ("model", "parameters", "updates", "training", "valid ppl", "BLEU", "exact match")
+REVERSAL_COLUMNS = ("model", "parameters", "updates", "training", "test ppl", "nats a token", "above the bound")
+
+
+def as_markdown(experiment: Experiment) -> str:
+    """A table for each corpus, which can be read as it is, too."""
+    translation = [_translation_row(kind, result) for kind, result in experiment.translation.items()]
+    reversal = [_reversal_row(kind, result) for kind, result in experiment.reversal.items()]
+    return "\n\n".join(
+        [
+            "Nested translation, German-like to English-like (test set):",
+            _table(TRANSLATION_COLUMNS, translation),
+            "Language modelling of w w^R (test set; the bound is the entropy of the strings' distribution):",
+            _table(REVERSAL_COLUMNS, reversal),
+        ]
+    )
+
+
+def as_json(experiment: Experiment) -> dict[str, Any]:
+    """All results, with the course of training, for ``json.dump``."""
+    return asdict(experiment)
+
+
+def _translation_row(kind: str, result: TranslationResult) -> list[str]:
+    return [
+        *_training_cells(kind, result),
+        f"{math.exp(result.training.best.loss):.3f}",
+        f"{result.bleu:.1f}",
+        f"{100 * result.exact_match:.1f} %",
+    ]
+
+
+def _reversal_row(kind: str, result: LanguageModelResult) -> list[str]:
+    return [
+        *_training_cells(kind, result),
+        f"{math.exp(result.cross_entropy):.3f}",
+        f"{result.cross_entropy:.3f}",
+        f"{result.excess:.3f}",
+    ]
+
+
+def _training_cells(kind: str, result: TranslationResult | LanguageModelResult) -> list[str]:
+    training = result.training
+    return [kind, f"{training.parameters:,}", f"{training.updates:,}", f"{training.seconds} s"]
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    return "\n".join(_line(cells, widths) for cells in [columns, rule, *rows])
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [cells[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))]
+    return f"| {' | '.join(padded)} |"

@@ -1,0 +1,66 @@
+"""Translations, from the file that ``fairseq-generate --results-path`` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import AnalysisError
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A sentence's translation, as blank-separated words."""
+
+    source: str
+    reference: str
+    hypothesis: str
+
+    @property
+    def is_exact(self) -> bool:
+        return self.hypothesis == self.reference
+
+
+def read_translations(path: Path) -> list[Translation]:
+    """The best translation of each sentence, in the order of the data set.
+
+    Raises:
+        AnalysisError: a sentence has no source, reference or translation, or there is no sentence.
+    """
+    columns: dict[str, dict[int, str]] = {"S": {}, "T": {}, "H": {}}
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        label, _, rest = line.partition("\t")
+        kind, _, number = label.partition("-")
+        if kind in columns and number.isdigit():
+            text = rest.partition("\t")[2] if kind == "H" else rest
+            columns[kind].setdefault(int(number), text)
+    numbers = range(len(columns["S"]))
+    for kind, lines in columns.items():
+        if not lines or sorted(lines) != list(numbers):
+            raise AnalysisError(f"{path}: {len(lines)} lines {kind}-..., expected one for each of the sentences 0, 1, ...")
+    return [Translation(*(lines[number] for lines in columns.values())) for number in numbers]
+
+
+def bleu(translations: Sequence[Translation]) -> tuple[float, str]:
+    """BLEU of words that are separated already, and sacrebleu's signature."""
+    from sacrebleu.metrics import BLEU  # takes long to load
+
+    metric = BLEU(tokenize="none")
+    hypotheses = [translation.hypothesis for translation in translations]
+    references = [translation.reference for translation in translations]
+    score = metric.corpus_score(hypotheses, [references]).score
+    return score, str(metric.get_signature())
+
+
+def exact_match(translations: Sequence[Translation]) -> float:
+    """The share of translations that are the reference, word by word."""
+    return sum(translation.is_exact for translation in translations) / len(translations)
+
+
+def exact_match_by(translations: Sequence[Translation], groups: Sequence[int]) -> dict[int, float]:
+    """:func:`exact_match` of the sentences of each group (say, of each depth of nesting), by ascending group."""
+    by_group: dict[int, list[Translation]] = {}
+    for translation, group in zip(translations, groups, strict=True):
+        by_group.setdefault(group, []).append(translation)
+    return {group: exact_match(members) for group, members in sorted(by_group.items())}
