@@ -1,0 +1,85 @@
+"""Every command and snippet of the README runs as it stands, on tiny data and for one epoch."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+# In tiny mode a command differs from the README's in these numbers only.
+TINY = (
+    (re.compile(r"--max-epoch \d+"), "--max-epoch 1"),
+    (re.compile(r"(prepare \S+ \S+)"), r"\1 --train-size 1500 --valid-size 20 --test-size 20"),
+)
+SENTENCES = ["der Hund schläft .", "die Katze , die der Hund sieht , schläft .", "die Kinder lesen .", "<unk> liest ."]
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def commands() -> list[str]:
+    """The README's blocks of shell commands, but for those of its scripts, which have tests of their own."""
+    return [block for block in blocks("bash") if "scripts/" not in block]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the text files that the README speaks of."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "text").mkdir()
+    for split, times in (("train", 10), ("valid", 2), ("test", 1)):
+        for language in ("de", "en", "txt"):
+            text = "".join(f"{sentence}\n" for sentence in SENTENCES * times)
+            (folder / "text" / f"{split}.{language}").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_the_commands_run(folder: Path) -> None:
+    """One test, since they build on each other."""
+    outputs = [run(block, folder) for block in commands()]
+    generated = outputs[0]
+    assert sum(line.startswith("H-") for line in generated.splitlines()) == len(SENTENCES)
+    assert sum(line.startswith("H-") for line in outputs[1].splitlines()) == len(SENTENCES)
+    assert re.search(r"Perplexity: \d+\.\d+", outputs[2])
+    assert (folder / "checkpoints" / "mixed" / "checkpoint_best.pt").exists()
+    assert (folder / "data" / "nested" / "manifest.json").exists()
+    assert (folder / "data" / "reversal" / "manifest.json").exists()
+
+
+def test_the_scripts_exist() -> None:
+    scripts = re.findall(r"bash (scripts/\S+\.sh)", README.read_text(encoding="utf-8"))
+    assert {"scripts/demo.sh", "scripts/test.sh", "scripts/setup.sh"} <= set(scripts)
+    for script in scripts:
+        assert (README.parent / script).exists(), script
+
+
+def test_the_links_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (README.parent / link).exists()]
+    assert not missing
+
+
+def test_the_snippets_run() -> None:
+    snippets = blocks("python")
+    assert snippets
+    for snippet in snippets:
+        subprocess.run([sys.executable, "-c", snippet], check=True)
+
+
+def run(block: str, folder: Path) -> str:
+    """Run a block as a script that stops at the first error; return what it prints."""
+    for pattern, replacement in TINY:
+        block = pattern.sub(replacement, block)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    result = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert result.returncode == 0, f"{block}\n{result.stdout[-2000:]}\n{result.stderr[-4000:]}"
+    return result.stdout + result.stderr
