@@ -320,6 +320,15 @@ def test_gradcheck(length: int, batched: bool, backend: str) -> None:
     assert torch.autograd.gradcheck(lambda *x: nondeterministic_stack(*x, backend=backend), inputs)
 
 
+@pytest.mark.parametrize("masked", [0.0, 0.3])
+@pytest.mark.parametrize("std", [500.0, 2000.0])
+def test_log_weights_far_apart_give_bounded_gradients(std: float, masked: float) -> None:
+    inputs = random_inputs(64, 14, 3, 2, 3, std=std, masked=masked)
+    readings = nondeterministic_stack(*inputs, backend="pytorch")
+    for name, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.randn_like(readings)), strict=True):
+        assert gradient.abs().max() < 100, name
+
+
 def test_gradcheck_of_weights(backend: str) -> None:
     inputs = random_inputs(1, 4, 1, 2, 1)
 

@@ -29,6 +29,7 @@ from torch import Tensor
 DEAD = -1e9
 LOWEST_LOG = -690.0  # its exp is still a normal number in float64
 _LARGEST_EXPONENT = 1000.0
+LARGEST = 2.0**1000  # of a derivative: sums of its products with weights, which are below 2, are numbers
 
 
 class Column(NamedTuple):
@@ -57,20 +58,14 @@ def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
     return torch.cat([push, replace, pop.flatten(-3, -2)], -1).double()
 
 
-def largest_logs(logits: Tensor, first_step: bool) -> Tensor:
-    """The largest log weight (..., 1, 1) of the transitions (..., C, 2 C + Q) that can be taken at a step.
-
-    At the first step these are the pushes and replacements from the start configuration. The result is 0
-    where all are forbidden.
-    """
-    if first_step:
-        logits = logits[..., :1, : 2 * logits.shape[-2]]
+def relative_to_largest(logits: Tensor) -> Tensor:
+    """Log weights (..., C, 2 C + Q) less the largest of the step, unless all are -inf."""
     largest = logits.detach().amax((-2, -1), keepdim=True)
-    return torch.where(largest == -torch.inf, 0, largest)
+    return logits - torch.where(largest == -torch.inf, 0, largest)
 
 
 def lift(logits: Tensor) -> Tensor:
-    """Raise log weights (..., C, 2 C + Q), relative to ``largest_logs``, to where their exp is not 0.
+    """Raise log weights (..., C, 2 C + Q), relative to the largest, to where their exp is not 0.
 
     All transitions from one configuration are raised together, so that its largest push or replacement is a
     normal number: runs can go on from every configuration from which they could before.
@@ -195,7 +190,7 @@ def _move(last: Tensor, transitions: Tensor, occurs: Tensor) -> tuple[Tensor, Te
     """
     batch_size, steps, size, _ = last.shape
     moved = last.reshape(batch_size, steps * size, size) @ transitions[:, :, size:]
-    moved = moved.view(batch_size, steps, size, transitions.shape[2] - size)
+    moved = _bound_gradient(moved).view(batch_size, steps, size, transitions.shape[2] - size)
     pushed = transitions[:, None, :, :size] * occurs[:, None, :, None]
     return pushed, moved[..., :size], moved[:, 1:, :, size:]
 
@@ -217,7 +212,14 @@ def _normalise(blocks: Tensor, exponents: Tensor) -> tuple[Tensor, Tensor]:
 
 def _cut_off(x: Tensor) -> Tensor:
     """``x``, but where it is 0 with derivative 0: no run passes there, and the derivative can be infinite."""
-    return torch.where(x == 0, 0, x)
+    return _bound_gradient(torch.where(x == 0, 0, x))
+
+
+def _bound_gradient(x: Tensor) -> Tensor:
+    """``x``, but with a derivative that is a number, also if log weights are very far apart."""
+    if x.requires_grad:
+        x.register_hook(lambda grad: grad.nan_to_num(0, 0, 0).clamp(-LARGEST, LARGEST))
+    return x
 
 
 def _exponents_of(x: Tensor) -> Tensor:

@@ -8,7 +8,6 @@ do not, the pass is repeated with an exponent for each block.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from torch.nn.functional import pad
 
 from ._columns import (
     DEAD,
+    LARGEST,
     LOWEST_LOG,
     ColumnExponents,
     Top,
@@ -25,13 +25,13 @@ from ._columns import (
     from_blocks,
     from_popped,
     join_transitions,
-    largest_logs,
     lift,
     next_column,
     next_column_with_exponents,
     power_of_two,
     read_top,
     read_top_with_exponents,
+    relative_to_largest,
     scale_blocks,
     times,
 )
@@ -40,7 +40,6 @@ from ._columns import (
 # that are not 0 stay in this window, in which no product of two numbers leaves the range of float64.
 PLAIN_RANGE = 230.0
 _PLAIN_WINDOW = (2.0**-450, 2.0**450)
-_LARGEST = 2.0**1000  # of a derivative: sums of products with weights, which are below 2, are numbers
 
 
 def nondeterministic_stack_pytorch(
@@ -116,7 +115,6 @@ class _Exponents:
         return power_of_two(gamma[:, :, k, None] + self.popped[:, None, k, k + 2 :] - gamma[:, :, k + 2 :])
 
 
-@dataclass(init=False)
 class _InnerWeights:
     """All inner weights, which the backward pass needs: columns t = 0..n with rows i = -1..t-1.
 
@@ -129,14 +127,6 @@ class _InnerWeights:
         tops: what Eqs. 27 and 29 give for t = 1..n.
         exponents: None if all are 0.
     """
-
-    transitions: Tensor
-    columns: list[Tensor]
-    blocks: Tensor
-    popped: Tensor
-    alpha: Tensor
-    tops: list[Top]
-    exponents: _Exponents | None
 
     def __init__(self, transitions: Tensor, num_states: int, plain: bool) -> None:
         batch_size, length, size, _ = transitions.shape
@@ -151,7 +141,7 @@ class _InnerWeights:
         self.popped = self.blocks.new_zeros(*self.blocks.shape[:2], steps * num_states)
         self.alpha = transitions.new_zeros(batch_size, steps + 1, size)
         self.alpha[:, :2, 0] = 1  # Eq. 23
-        self.tops = []
+        self.tops: list[Top] = []
         self.exponents = None if plain else _Exponents(batch_size, steps, transitions)
         for t in range(1, steps):
             self._append(t)
@@ -193,7 +183,7 @@ class _InnerWeights:
         """Set a gradient to 0 where the ``weight`` is 0, and where it is too large for a number.
 
         No run passes where the weight is 0: the derivative has no effect there, and can be very large. Elsewhere it
-        can if log weights are more than 690 apart.
+        can if log weights are very far apart.
         """
         grad.masked_fill_(weight == 0, 0)
         if self.exponents is not None:
@@ -239,8 +229,7 @@ def _exponentiate(logits: Tensor) -> tuple[Tensor, float]:
     """Delta_t up to a factor for each step, and how far a finite log weight is below the largest, at most."""
     if logits.numel() == 0:
         return logits, math.inf
-    largest = torch.cat([largest_logs(logits[:, :1], True), largest_logs(logits[:, 1:], False)], 1)
-    relative = (logits - largest).clamp_(max=0)  # Only what cannot be taken at the first step is above 0.
+    relative = relative_to_largest(logits)
     lowest = float(relative.amin())
     if lowest == -torch.inf:
         lowest = float(torch.where(relative == -torch.inf, 0, relative).amin())
@@ -304,8 +293,8 @@ def _before_transition(inner: _InnerWeights, outer: Tensor, outer_blocks: Tensor
     outer_popped = from_popped(outer_popped, inner.size)
     outer = outer[:, :t]
     if inner.exponents is not None:
-        outer = times(outer, inner.exponents.of_replaced(t)).clamp(-_LARGEST, _LARGEST)
-        outer_popped = times(outer_popped, inner.exponents.of_popped(t)).clamp(-_LARGEST, _LARGEST)
+        outer = times(outer, inner.exponents.of_replaced(t)).clamp(-LARGEST, LARGEST)
+        outer_popped = times(outer_popped, inner.exponents.of_popped(t)).clamp(-LARGEST, LARGEST)
     outer_popped = pad(outer_popped, (0, 0, 0, 0, 1, 0))  # Nothing pops the row i = -1.
     return torch.cat([outer, outer_popped], 3).flatten(1, 2)
 

@@ -13,10 +13,10 @@ from ._columns import (
     DEAD,
     as_blocks,
     join_transitions,
-    largest_logs,
     lift,
     next_column_with_exponents,
     read_top_with_exponents,
+    relative_to_largest,
 )
 
 
@@ -135,12 +135,11 @@ class NondeterministicStackState:
 
     def _advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
         """The reading's weights W_t (B, t + 1, C) and the next state, from log weights (B, C, 2 C + Q)."""
-        first_step = self.last.shape[1] == 1
         column, exponents = next_column_with_exponents(
             self.last,
             self.blocks,
             self.exponents,
-            torch.exp(lift(logits - largest_logs(logits, first_step))),
+            torch.exp(lift(relative_to_largest(logits))),
             occurs=self.alpha[:, -1] > 0,
         )
         top, alpha_exponent = read_top_with_exponents(column.gamma, self.alpha, exponents.gamma + self.alpha_exponents)
