@@ -1,8 +1,8 @@
 """The results of the demo: three models on two generated corpora.
 
 The folder of an experiment holds ``nested-translation/`` and ``reversal/``. In each there are ``corpus/``, which
-``fairseq-stack prepare`` wrote, and for each kind of model a folder with ``train.jsonl`` (``fairseq-train
---log-file``), ``checkpoint_best.pt`` and ``generate-test.txt`` (translation) or ``scores.txt`` (language modelling).
+``fairseq-stack prepare`` wrote, and for each kind of model a folder with ``train.log`` (``fairseq-train
+--log-file``), ``checkpoint_best.pt`` and ``generate-test.txt`` (translation) or ``score.out`` (language modelling).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .word_scores import cross_entropy, excess, excess_by_length, read_word_scor
 KINDS = ("tf", "sup", "nd")
 """The kinds of models: without a stack, with superposition and with nondeterministic stack attention."""
 
-TRAINING_LOG = "train.jsonl"
+TRAINING_LOG = "train.log"
 CHECKPOINT = "checkpoint_best.pt"
 TRANSLATIONS = "generate-test.txt"
-WORD_SCORES = "scores.txt"
+WORD_SCORES = "score.out"
 
 Result = TypeVar("Result")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
+from .errors import AnalysisError
 from .experiment import Experiment, Reading
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; the markers tell the lines apart in grey.
@@ -26,6 +28,12 @@ SETTINGS = {
     "lines.markersize": 4,
     "svg.hashsalt": "fairseq_stack",
 }
+
+
+def require_matplotlib() -> None:
+    """Raise AnalysisError if matplotlib is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise AnalysisError("the picture needs matplotlib; install it with: pip install 'fairseq_stack[plots]'")
 
 
 def draw(experiment: Experiment, reading: Reading, path: Path) -> None:
@@ -60,6 +68,7 @@ def draw_validations(axes: Any, experiment: Experiment) -> None:
             **STYLES[kind],
         )
     axes.axhline(experiment.valid_bound, color="0.3", linestyle="--", label="lower bound")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(title="Language modelling of $w w^R$", xlabel="updates", ylabel="validation loss (nats a token)")
     axes.legend(frameon=False)
 
@@ -68,6 +77,7 @@ def draw_excess_by_length(axes: Any, experiment: Experiment) -> None:
     """The cross-entropy difference on the test strings against their length."""
     for kind, result in experiment.reversal.items():
         axes.plot(list(result.excess_by_length), list(result.excess_by_length.values()), **STYLES[kind])
+    axes.set_xticks(list(result.excess_by_length))
     axes.axhline(0, color="0.3", linestyle="--")
     axes.set(title="$w w^R$: distance to the lower bound", xlabel="length of $w w^R$", ylabel="nats a token above it")
     axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))

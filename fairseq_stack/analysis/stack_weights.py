@@ -71,8 +71,9 @@ def stack_weights_of_string(checkpoint: Path, data: Path, string: str) -> Tensor
     Raises:
         AnalysisError: the model has no nondeterministic layer.
     """
-    import fairseq_stack.models  # noqa: F401  (registers the architecture)
     from fairseq import checkpoint_utils
+
+    import fairseq_stack.models  # noqa: F401  (registers the architecture)
 
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
     words = task.source_dictionary.encode_line(string, append_eos=False, add_if_not_exist=False).long()

@@ -38,7 +38,7 @@ def read_translations(path: Path) -> list[Translation]:
     numbers = range(len(columns["S"]))
     for kind, lines in columns.items():
         if not lines or sorted(lines) != list(numbers):
-            raise AnalysisError(f"{path}: {len(lines)} lines {kind}-..., expected one for each of the sentences 0, 1, ...")
+            raise AnalysisError(f"{path}: {len(lines)} lines {kind}-..., expected one for each sentence 0, 1, ...")
     return [Translation(*(lines[number] for lines in columns.values())) for number in numbers]
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from .errors import AnalysisError
 
-_SENTENCE = re.compile(r"(?:^|\| )(\d+) (\S+ \[[^]\t]+\](?:\t\S+ \[[^]\t]+\])*)\s*$")
+# After what logging puts before a message: "... | INFO | fairseq_cli.eval_lm | " or "INFO:fairseq_cli.eval_lm:".
+_SENTENCE = re.compile(r"(?:^|\| |:)(\d+) (\S+ \[[^]\t]+\](?:\t\S+ \[[^]\t]+\])*)\s*$")
 _WORD = re.compile(r"\S+ \[([^]\t]+)\]")
 
 

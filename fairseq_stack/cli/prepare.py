@@ -69,9 +69,7 @@ def _add_nested_translation(corpora: Subparsers) -> None:
     )
     default = NestedTranslationOptions()
     _add_number(parser, "--depth", default.depth, "greatest nesting")
-    parser.add_argument(
-        "--test-depth", type=int, metavar="N", help="greatest nesting in test (default: as --depth)"
-    )
+    parser.add_argument("--test-depth", type=int, metavar="N", help="greatest nesting in test (default: as --depth)")
     _add_common(parser, default)
     parser.set_defaults(run=run_nested_translation)
 
@@ -96,9 +94,7 @@ def _add_common(parser: argparse.ArgumentParser, default: NestedTranslationOptio
     for split, size in default.sizes().items():
         _add_number(parser, f"--{split}-size", size, f"sentences in {split}")
     _add_number(parser, "--seed", default.seed, "seed of the random numbers")
-    parser.add_argument(
-        "--no-binarise", action="store_true", help="write text only, without fairseq's binary format"
-    )
+    parser.add_argument("--no-binarise", action="store_true", help="write text only, without fairseq's binary format")
     parser.add_argument(
         "--force",
         action="store_true",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 from pathlib import Path
 
@@ -38,12 +39,14 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write and print the report."""
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
     from fairseq_stack.analysis import tables
     from fairseq_stack.analysis.errors import AnalysisError
     from fairseq_stack.analysis.experiment import read_experiment, read_reversal
-    from fairseq_stack.analysis.figure import draw
+    from fairseq_stack.analysis.figure import draw, require_matplotlib
 
     try:
+        require_matplotlib()
         experiment = read_experiment(args.folder)
         reading = read_reversal(args.folder, args.length)
     except AnalysisError as error:

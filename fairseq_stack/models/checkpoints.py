@@ -34,19 +34,32 @@ class CheckedLoading:
 
 
 def _other_vocabulary(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str | None:
-    for name in own:
-        if name.endswith(FINGERPRINT) and name in loaded and int(own[name]) != int(loaded[name]):
-            side = name.split(".")[0]
-            sizes = [
-                f"{len(table)} rows" if table is not None else "?"
-                for table in (states.get(f"{side}.embed_tokens.weight") for states in (loaded, own))
-            ]
+    sides = _sides(own)
+    if sides != _sides(loaded):  # not even of the same kind of model
+        return None
+    for side in sides:
+        name = f"{side}.{FINGERPRINT}"
+        if int(own[name]) != int(loaded[name]):
+            which = {"encoder": "source ", "decoder": "target "}[side] if len(sides) > 1 else ""
             return (
-                f"the checkpoint's {side} vocabulary (embeddings: {sizes[0]}) is not that of the data ({sizes[1]}): "
-                "use the dict.*.txt files that the model was trained with, in their order "
-                "(fairseq-preprocess --srcdict / --tgtdict)"
+                f"the checkpoint's {which}vocabulary is not that of the data: {_difference(own, loaded, side)}; "
+                "use the dictionary that the model was trained with (dict.txt or dict.*.txt in its folder of data, "
+                "for fairseq-preprocess --srcdict and --tgtdict)"
             )
     return None
+
+
+def _sides(state: Mapping[str, Tensor]) -> list[str]:
+    """The parts of a model that have a dictionary: encoder, decoder, both or, in other models, none."""
+    return [side for side in ("encoder", "decoder") if f"{side}.{FINGERPRINT}" in state]
+
+
+def _difference(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor], side: str) -> str:
+    table = f"{side}.embed_tokens.weight"
+    expected, got = (len(state[table]) if table in state else None for state in (loaded, own))
+    if expected == got:
+        return "it has other symbols, or the same in another order"
+    return f"expected {expected} embeddings, got {got}"
 
 
 def _other_architecture(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str:

@@ -14,6 +14,7 @@ from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import TransformerDecoderBase, TransformerEncoderBase, TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from fairseq.tasks import FairseqTask
+from fairseq.tasks.language_modeling import LanguageModelingTask
 from omegaconf import OmegaConf
 from torch import Tensor, nn
 
@@ -141,8 +142,10 @@ class StackTransformer(CheckedLoading, TransformerModel):
         """Build the model that fairseq's and our options describe.
 
         Raises:
-            ValueError: for a wrong layer list, or options that do not go together.
+            ValueError: for a wrong layer list, options that do not go together, or a task of language modelling.
         """
+        if isinstance(task, LanguageModelingTask):
+            raise ValueError(f"stack_transformer translates: expected --task translation, got {type(task).__name__}")
         args = plain_namespace(args)
         stack_transformer(args)
         for side in ("encoder", "decoder"):
@@ -222,7 +225,13 @@ def parse_option(flag: str, layers: str) -> tuple[LayerKind, ...]:
 
 def check_options(args: Namespace) -> None:
     """Raise ValueError if options do not go together."""
+    if args.stack_positions == "interleaved":
+        for name in ("encoder_learned_pos", "decoder_learned_pos"):
+            if getattr(args, name, None):
+                raise ValueError(f"--stack-positions interleaved and --{name.replace('_', '-')} cannot be combined")
     if not args.compact_vocab:
+        if args.compact_vocab_unk:
+            raise ValueError("--compact-vocab-unk needs --compact-vocab")
         return
     for name in ("adaptive_softmax_cutoff", "merge_src_tgt_embed", "base_layers", "encoder_embed_path",
                  "decoder_embed_path", "adaptive_input"):  # fmt: skip
@@ -257,6 +266,8 @@ def _kinds_to_build(layers: str | None, cfg: Any) -> Iterator[LayerKind]:
     kinds = parse_layer_list(layers)
     if cfg.layers_to_keep:
         kept = sorted(int(index) for index in str(cfg.layers_to_keep).split(","))
+        if kept[-1] >= len(kinds):
+            raise ValueError(f"layers to keep: expected numbers below {len(kinds)} for {layers!r}, got {kept[-1]}")
         kinds = tuple(kinds[index] for index in kept)
     return iter(kinds)
 

@@ -10,6 +10,7 @@ from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import TransformerConfig
 from fairseq.models.transformer_lm import TransformerLanguageModel, base_lm_architecture
 from fairseq.tasks import FairseqTask
+from fairseq.tasks.translation import TranslationTask
 from torch import Tensor
 
 from fairseq_stack.models.checkpoints import CheckedLoading
@@ -37,8 +38,13 @@ class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
         """Build the model that fairseq's and our options describe.
 
         Raises:
-            ValueError: for a wrong layer list, or options that do not go together.
+            ValueError: for a wrong layer list, options that do not go together, or a task of translation.
         """
+        if isinstance(task, TranslationTask):
+            raise ValueError(
+                "stack_transformer_lm is a language model: expected --task language_modeling, "
+                f"got {type(task).__name__}"
+            )
         options = plain_namespace(args)
         if options.character_embeddings or options.adaptive_input:
             raise ValueError("stack_transformer_lm has no character embeddings and no adaptive input")
@@ -46,6 +52,8 @@ class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
         options.stack_decoder_layers = options.stack_layers
         if options.stack_layers is not None:
             options.decoder_layers = len(parse_option("--stack-layers", options.stack_layers))
+        if options.decoder_layers_to_keep:
+            options.decoder_layers = len(str(options.decoder_layers_to_keep).split(","))
         options.decoder_input_dim = options.decoder_input_dim or options.decoder_embed_dim
         options.decoder_output_dim = options.decoder_output_dim or options.decoder_embed_dim
         if options.max_target_positions is None:

@@ -18,9 +18,7 @@ DATA_BIN = "data-bin"
 def require_fairseq() -> None:
     """Raise PrepareError if fairseq is not installed: to be called before work that ends with binarising."""
     if importlib.util.find_spec("fairseq_cli") is None:
-        raise PrepareError(
-            "fairseq is not installed (pip install fairseq-fixed); --no-binarise writes text only"
-        )
+        raise PrepareError("fairseq is not installed (pip install fairseq-fixed); --no-binarise writes text only")
 
 
 def binarise_translation(folder: Path, source: str, target: str) -> None:

@@ -142,9 +142,7 @@ def _write_text(corpus: NestedTranslation, folder: Path) -> None:
     for split, pairs in corpus.splits.items():
         write_lines(folder / f"{split}.{SOURCE}", (" ".join(pair.source) for pair in pairs))
         write_lines(folder / f"{split}.{TARGET}", (" ".join(pair.target) for pair in pairs))
-        write_lines(
-            folder / f"{split}.align", (" ".join(f"{i}-{j}" for i, j in pair.alignment) for pair in pairs)
-        )
+        write_lines(folder / f"{split}.align", (" ".join(f"{i}-{j}" for i, j in pair.alignment) for pair in pairs))
         write_lines(folder / f"{split}.depth", (str(pair.nesting) for pair in pairs))
 
 

@@ -59,9 +59,7 @@ def _check_target(target: Path, force: bool) -> None:
     if not target.is_dir():
         raise PrepareError(f"{target} is not a folder; --force replaces folders only")
     if any(target.iterdir()) and not (target / MANIFEST_NAME).is_file():
-        raise PrepareError(
-            f"{target} holds no {MANIFEST_NAME}; --force replaces only folders made by this command"
-        )
+        raise PrepareError(f"{target} holds no {MANIFEST_NAME}; --force replaces only folders made by this command")
 
 
 def _make_parents(target: Path) -> list[Path]:

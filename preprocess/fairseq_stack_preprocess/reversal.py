@@ -71,9 +71,7 @@ class ReversalOptions:
         require_at_least("--min-length", self.min_length, 2)
         for flag, length in (("--min-length", self.min_length), ("--max-length", self.max_length)):
             if length % 2:
-                raise PrepareError(
-                    f"{flag} must be even (it is the length of w and its reversal), got {length}"
-                )
+                raise PrepareError(f"{flag} must be even (it is the length of w and its reversal), got {length}")
         if self.max_length < self.min_length:
             raise PrepareError(f"--max-length {self.max_length} is less than --min-length {self.min_length}")
 

@@ -103,9 +103,7 @@ class SynchronousGrammar:
 
     def _check_recursion(self, symbol: str, path: tuple[str, ...], finished: set[str]) -> None:
         if symbol in path:
-            raise ValueError(
-                f"{symbol} is recursive without a nesting nonterminal: {' > '.join([*path, symbol])}"
-            )
+            raise ValueError(f"{symbol} is recursive without a nesting nonterminal: {' > '.join([*path, symbol])}")
         if symbol in finished:
             return
         for rule in self.rules[symbol]:
@@ -127,9 +125,7 @@ class SynchronousGrammar:
             return 0.0
         key = symbol, depth
         if key not in self._exact:
-            weights = (
-                rule.weight * math.fsum(self._first_reaches(rule, depth)) for rule in self.rules[symbol]
-            )
+            weights = (rule.weight * math.fsum(self._first_reaches(rule, depth)) for rule in self.rules[symbol])
             self._exact[key] = math.fsum(weights) / self._total[symbol]
         return self._exact[key]
 
@@ -148,9 +144,7 @@ class SynchronousGrammar:
         below = [self.at_most(child, self._inner(child, depth - 1)) for child in rule.children]
         exactly = [self.exact(child, self._inner(child, depth)) for child in rule.children]
         up_to = [self.at_most(child, self._inner(child, depth)) for child in rule.children]
-        return [
-            math.prod(below[:i]) * exactly[i] * math.prod(up_to[i + 1 :]) for i in range(len(rule.children))
-        ]
+        return [math.prod(below[:i]) * exactly[i] * math.prod(up_to[i + 1 :]) for i in range(len(rule.children))]
 
     def _inner(self, child: str, depth: int) -> int:
         """The nesting that is left below ``child`` when the nesting including it is ``depth``."""
@@ -211,9 +205,7 @@ Address = tuple[int, ...]
 """The place of a node in a derivation: the indices of the children on the path from the root."""
 
 
-def _words(
-    node: Derivation, address: Address, side: Callable[[Rule], Side]
-) -> Iterator[tuple[str, Address | None]]:
+def _words(node: Derivation, address: Address, side: Callable[[Rule], Side]) -> Iterator[tuple[str, Address | None]]:
     """The words of one side, each with its node's address if the node's rule is lexical (has no children)."""
     for item in side(node.rule):
         if isinstance(item, int):

@@ -70,9 +70,7 @@ def test_user_dir(capsys: pytest.CaptureFixture[str]) -> None:
     ],
     ids=["nothing", "typo", "no-corpus", "no-folder", "not-a-number", "abbreviation"],
 )
-def test_mistakes_on_the_command_line(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_on_the_command_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main(arguments)
     assert caught.value.code == 2

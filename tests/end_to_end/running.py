@@ -1,10 +1,11 @@
-"""Runs fairseq's commands in this process, as the command line would."""
+"""Runs fairseq's commands in this process, as the command line would, on small models."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,9 +19,31 @@ from hydra.core.global_hydra import GlobalHydra
 
 import fairseq_stack
 import fairseq_stack.models
-import fairseq_stack.tasks  # --user-dir registers nothing once its package has been imported
+import fairseq_stack.tasks  # --user-dir registers nothing in a process that has imported its package before
 
 USER_DIR = str(Path(fairseq_stack.__file__).parent)
+
+ENCODER = "sdpa,sup-4,nd-2-2-3"
+DECODER = "nd-2-2-3,sdpa,sup-4"
+SIZES = [
+    *("--encoder-embed-dim", 16, "--encoder-ffn-embed-dim", 16, "--encoder-attention-heads", 2),
+    *("--decoder-embed-dim", 16, "--decoder-ffn-embed-dim", 16, "--decoder-attention-heads", 2),
+]
+BARE_TRANSLATION = ["--task", "translation", "--arch", "stack_transformer", *SIZES]
+TRANSLATION = [*BARE_TRANSLATION, "--stack-encoder-layers", ENCODER, "--stack-decoder-layers", DECODER]
+SENTENCES = ["--sample-break-mode", "eos", "--tokens-per-sample", 50]
+BARE_LANGUAGE_MODEL = [
+    *("--task", "language_modeling", "--arch", "stack_transformer_lm", *SIZES[6:], *SENTENCES),
+]
+LANGUAGE_MODEL = [*BARE_LANGUAGE_MODEL, "--stack-layers", DECODER]
+TRAINING = [
+    *("--optimizer", "adam", "--lr", 0.01, "--batch-size", 10, "--max-epoch", 2),
+    *("--no-epoch-checkpoints", "--no-progress-bar", "--num-workers", 0, "--cpu"),
+]
+GENERATION = ["--beam", 4, "--max-len-b", 10, "--batch-size", 4, "--num-workers", 0, "--cpu"]
+SMOOTHED_COMPACT = [
+    *("--compact-vocab", "--criterion", "label_smoothed_cross_entropy", "--label-smoothing", 0.1),
+]
 
 _MAINS: dict[str, Callable[[], None]] = {
     "preprocess": preprocess.cli_main,
@@ -31,6 +54,7 @@ _MAINS: dict[str, Callable[[], None]] = {
     "validate": validate.cli_main,
     "eval-lm": eval_lm.cli_main,
 }
+_WITHOUT_USER_DIR = ("preprocess", "hydra-train")
 
 
 @dataclass
@@ -49,13 +73,24 @@ class Output:
                 found.setdefault(int(name[2:]), text)
         return found
 
+    def training_losses(self) -> list[float]:
+        """The mean loss of each epoch, to base 2."""
+        return self._numbers(r"epoch \d+ \| loss (\S+)")
+
+    def validation_losses(self) -> list[float]:
+        """The loss of each validation, to base 2; of fairseq-validate and fairseq-eval-lm the only one."""
+        return self._numbers(r"subset \| loss (\S+)|Loss \(base 2\): ([^,]+)")
+
+    def _numbers(self, pattern: str) -> list[float]:
+        text = "\n".join([*self.log, self.printed])
+        return [float(found[found.lastindex or 0]) for found in re.finditer(pattern, text)]
+
 
 def run(command: str, *arguments: Any, stdin: str = "") -> Output:
     """Run ``fairseq-COMMAND ARGUMENTS`` with this plugin and return what it said; exceptions pass through."""
     output = Output()
-    argv = [f"fairseq-{command}", *map(str, arguments)]
-    if command not in ("preprocess", "hydra-train"):
-        argv += ["--user-dir", USER_DIR]
+    user_dir = [] if command in _WITHOUT_USER_DIR else ["--user-dir", USER_DIR]
+    argv = [f"fairseq-{command}", *map(str, arguments), *user_dir]
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, _logged(output.log), contextlib.redirect_stdout(printed):
         patch.setattr(sys, "argv", argv)
@@ -71,8 +106,8 @@ def run(command: str, *arguments: Any, stdin: str = "") -> Output:
 def _forget_earlier_runs(patch: pytest.MonkeyPatch) -> None:
     """fairseq and hydra keep these between runs in one process."""
     for function in (checkpoint_utils.save_checkpoint, train.should_stop_early):
-        patch.delattr(function, "best", raising=False)
-        patch.delattr(function, "num_runs", raising=False)
+        for name in ("best", "num_runs"):
+            patch.delattr(function, name, raising=False)
     GlobalHydra.instance().clear()
 
 

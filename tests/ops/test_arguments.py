@@ -98,9 +98,7 @@ def test_integers(op: str, name: str) -> None:
 def test_dtypes_that_differ(op: str, name: str) -> None:
     arguments = good_arguments(op)
     arguments[name] = arguments[name].double()
-    with pytest.raises(
-        ValueError, match=r"^\w+: expected dtype torch.float(32|64) like \w+, got torch.float(64|32)$"
-    ):
+    with pytest.raises(ValueError, match=r"^\w+: expected dtype torch.float(32|64) like \w+, got torch.float(64|32)$"):
         CALLS[op](arguments)
 
 

@@ -113,9 +113,7 @@ def test_whole_strengths_are_a_real_stack(how: str, runs: list[list[tuple[int, b
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 7, 63])
-@pytest.mark.parametrize(
-    "scale", [1.0, 0.3, 3.0], ids=["strengths-to-1", "strengths-to-0.3", "strengths-to-3"]
-)
+@pytest.mark.parametrize("scale", [1.0, 0.3, 3.0], ids=["strengths-to-1", "strengths-to-0.3", "strengths-to-3"])
 def test_pytorch_equals_reference(length: int, scale: float) -> None:
     pop, push, values = (x.detach() for x in random_inputs(3, length, 5))
     inputs = [x.requires_grad_() for x in (scale * pop, scale * push, values)]
@@ -162,9 +160,7 @@ def test_properties(backend: str, data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 12))
     # Multiples of 1/8, so that strengths are used up exactly, and sums are exact.
     strengths = st.lists(st.integers(0, 12), min_size=2 * length, max_size=2 * length)
-    pop, push = (
-        torch.tensor(data.draw(strengths), dtype=torch.float64).view(2, length) / 8 for _ in range(2)
-    )
+    pop, push = (torch.tensor(data.draw(strengths), dtype=torch.float64).view(2, length) / 8 for _ in range(2))
     generator = torch.Generator().manual_seed(data.draw(st.integers(0, 2**31)))
     values = torch.rand(2, length, 3, generator=generator, dtype=torch.float64)
 
@@ -197,9 +193,7 @@ def test_extreme_strengths_are_finite(how: str, dtype: torch.dtype, data: st.Dat
     largest = torch.finfo(dtype).max
     strength = st.sampled_from([0.0, torch.finfo(dtype).tiny, 1e-20, 0.5, 1.0, 1e20, largest])
     pop, push = (
-        torch.tensor(data.draw(st.lists(strength, min_size=7, max_size=7)), dtype=dtype)[
-            None
-        ].requires_grad_()
+        torch.tensor(data.draw(st.lists(strength, min_size=7, max_size=7)), dtype=dtype)[None].requires_grad_()
         for _ in range(2)
     )
     values = torch.full((1, 7, 2), 1e30, dtype=dtype, requires_grad=True)
@@ -269,9 +263,7 @@ def test_steps_equal_the_whole_sequence(length: int) -> None:
     stepped = compute(inputs, "state")
     whole = stratification_stack(*inputs)
     assert_normwise_close(stepped, whole, 1e-12)
-    for actual, wanted in zip(
-        gradients(stepped, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True
-    ):
+    for actual, wanted in zip(gradients(stepped, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True):
         assert_normwise_close(actual, wanted, 1e-12)
 
 

@@ -190,9 +190,7 @@ def test_gradcheck(length: int, size: int, backend: str) -> None:
 @pytest.mark.parametrize("size", [2, 20], ids=["short-vectors", "long-vectors"])
 def test_second_derivative_is_refused(size: int) -> None:
     actions, values = random_inputs(2, 6, size)
-    (gradient,) = torch.autograd.grad(
-        superposition_stack(actions, values).square().sum(), actions, create_graph=True
-    )
+    (gradient,) = torch.autograd.grad(superposition_stack(actions, values).square().sum(), actions, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         gradient.sum().backward()
 
@@ -237,9 +235,7 @@ def test_properties(backend: str, data: st.DataObject) -> None:
     assert (readings >= 0).all()
     assert (readings <= values.cummax(1).values + 1e-12).all()
     # Linear in the vectors.
-    assert_normwise_close(
-        read(actions, 3 * values - 1), 3 * readings + read(actions, -torch.ones_like(values)), 1e-12
-    )
+    assert_normwise_close(read(actions, 3 * values - 1), 3 * readings + read(actions, -torch.ones_like(values)), 1e-12)
     # Causal: what follows does not matter.
     cut = data.draw(st.integers(0, length))
     assert_normwise_close(read(actions[:, :cut], values[:, :cut]), readings[:, :cut], 1e-12)
@@ -367,9 +363,7 @@ def test_steps_equal_the_whole_sequence(length: int) -> None:
     stepped = step_through(inputs, initial_state(inputs[1]))
     whole = superposition_stack(*inputs)
     assert_normwise_close(stepped, whole, 1e-12)
-    for actual, wanted in zip(
-        gradients(stepped, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True
-    ):
+    for actual, wanted in zip(gradients(stepped, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True):
         assert_normwise_close(actual, wanted, 1e-12)
 
 

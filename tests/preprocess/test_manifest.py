@@ -70,9 +70,7 @@ def test_records_options_versions_and_counts(nested: Path) -> None:
 
 
 def test_dropped_repetitions_are_counted(tmp_path: Path) -> None:
-    options = NestedTranslationOptions(
-        depth=0, train_size=3000, valid_size=200, test_size=200, binarise=False
-    )
+    options = NestedTranslationOptions(depth=0, train_size=3000, valid_size=200, test_size=200, binarise=False)
     nested_translation.prepare(options, tmp_path / "out")
     dropped = read_manifest(tmp_path / "out")["dropped"]
     assert dropped["train"] == dict(nested_translation.generate(options).dropped["train"])
@@ -91,9 +89,7 @@ def test_fairseq_loads_the_pairs(nested: Path) -> None:
     from fairseq.data import Dictionary
     from fairseq.tasks.translation import load_langpair_dataset
 
-    german, english = (
-        Dictionary.load(str(nested / "data-bin" / f"dict.{side}.txt")) for side in ("de", "en")
-    )
+    german, english = (Dictionary.load(str(nested / "data-bin" / f"dict.{side}.txt")) for side in ("de", "en"))
     assert german.symbols == english.symbols
     assert not [symbol for symbol in german.symbols if "madeupword" in symbol]
     for split in ("train", "valid", "test"):
@@ -133,9 +129,7 @@ def test_failing_fairseq_preprocess_is_one_clear_line_and_leaves_nothing(
 ) -> None:
     failed = subprocess.CompletedProcess([], 1, stdout="", stderr="Traceback ...\nOSError: disk full\n")
     monkeypatch.setattr(binarise.subprocess, "run", lambda *args, **kwargs: failed)
-    with pytest.raises(
-        PrepareError, match=r"^fairseq-preprocess failed with exit code 1: OSError: disk full$"
-    ):
+    with pytest.raises(PrepareError, match=r"^fairseq-preprocess failed with exit code 1: OSError: disk full$"):
         reversal.prepare(ReversalOptions(**SIZES), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 

@@ -97,8 +97,7 @@ def test_alignment_links_every_word_but_commas_to_its_translation(pairs: list[Se
 def test_target_order_differs_from_source_order(pairs: list[SentencePair]) -> None:
     nested = [pair for pair in pairs if pair.nesting > 0]
     crossed = sum(
-        any(b < a for (_, a), (_, b) in zip(pair.alignment, pair.alignment[1:], strict=False))
-        for pair in nested
+        any(b < a for (_, a), (_, b) in zip(pair.alignment, pair.alignment[1:], strict=False)) for pair in nested
     )
     assert crossed > len(nested) / 2
 
@@ -152,9 +151,7 @@ def test_same_options_give_the_same_bytes_in_another_process(tmp_path: Path) -> 
         "PYTHONHASHSEED": "12345",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
-    subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "there")], check=True, env=environment, cwd=tmp_path
-    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "there")], check=True, env=environment, cwd=tmp_path)
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
 
 
@@ -179,9 +176,7 @@ def test_files_hold_the_corpus(tmp_path: Path) -> None:
         assert links == [pair.alignment for pair in pairs]
 
 
-def test_exhausted_grammar_is_an_error_that_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exhausted_grammar_is_an_error_that_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(splits_module, "TRIES_IN_A_ROW", 1)
     options = NestedTranslationOptions(depth=0, train_size=50_000, valid_size=1, test_size=1, binarise=False)
     with pytest.raises(PrepareError, match=r"--train-size 50000 is too large: \d+ sentences were found"):

@@ -67,9 +67,7 @@ def test_force_keeps_the_old_folder_until_the_new_one_is_complete(tmp_path: Path
     assert (tmp_path / "out" / "file").read_text() == "old\n"
 
 
-def test_force_puts_the_old_folder_back_when_renaming_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_force_puts_the_old_folder_back_when_renaming_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "out", "old")
     rename = Path.rename
 
@@ -88,9 +86,7 @@ def test_force_puts_the_old_folder_back_when_renaming_fails(
 def test_force_spares_folders_that_are_no_output(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     write_lines(tmp_path / "home" / "thesis", ["text"])
-    with pytest.raises(
-        PrepareError, match=r"home holds no manifest\.json; --force replaces only folders made"
-    ):
+    with pytest.raises(PrepareError, match=r"home holds no manifest\.json; --force replaces only folders made"):
         write(tmp_path / "home", "new", force=True)
     assert names(tmp_path / "home") == ["thesis"]
 

@@ -76,9 +76,7 @@ def test_seed_decides() -> None:
     assert generate(ReversalOptions(**SMALL)) != generate(ReversalOptions(**SMALL, seed=1))
 
 
-@pytest.mark.parametrize(
-    ("symbols", "lengths"), [(2, range(2, 13, 2)), (3, range(2, 9, 2)), (2, range(6, 13, 2))]
-)
+@pytest.mark.parametrize(("symbols", "lengths"), [(2, range(2, 13, 2)), (3, range(2, 9, 2)), (2, range(6, 13, 2))])
 def test_probabilities_against_enumeration(symbols: int, lengths: range) -> None:
     """p sums to 1, and a prefix has the probability of all the strings that begin with it."""
     language = {
@@ -121,9 +119,7 @@ def test_side_files_agree_with_the_text(tmp_path: Path) -> None:
 
 def test_length_without_strings_for_a_split_is_an_error_that_leaves_nothing(tmp_path: Path) -> None:
     options = ReversalOptions(min_length=2, max_length=2, **SMALL)
-    with pytest.raises(
-        PrepareError, match=r"none of the 2 strings of length 2 belongs to \w+ .* raise --min"
-    ):
+    with pytest.raises(PrepareError, match=r"none of the 2 strings of length 2 belongs to \w+ .* raise --min"):
         prepare(options, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 

@@ -45,9 +45,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_in_a_log_is_plain_lines(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_in_a_log_is_plain_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(progress_module, "SECONDS_BETWEEN_LINES", 0.0)
     assert list(progress(iter("ab"), label="corpus", total=2)) == ["a", "b"]
     assert capsys.readouterr().err == "corpus: 1 of 2\ncorpus: 2 of 2\ncorpus: 2 of 2, done\n"

@@ -29,9 +29,7 @@ def toy() -> SynchronousGrammar:
     return SynchronousGrammar(expand_table(TABLE, {}, {}), "S", {"R"})
 
 
-def enumerate_derivations(
-    grammar: SynchronousGrammar, symbol: str, depth: int
-) -> list[tuple[Derivation, float]]:
+def enumerate_derivations(grammar: SynchronousGrammar, symbol: str, depth: int) -> list[tuple[Derivation, float]]:
     """All derivations of nesting at most ``depth``, by brute force, with their probabilities."""
     total = sum(rule.weight for rule in grammar.rules[symbol])
     found = []
@@ -39,9 +37,7 @@ def enumerate_derivations(
         inner = [depth - (child in grammar.nesting) for child in rule.children]
         if any(d < 0 for d in inner):
             continue
-        options = [
-            enumerate_derivations(grammar, child, d) for child, d in zip(rule.children, inner, strict=True)
-        ]
+        options = [enumerate_derivations(grammar, child, d) for child, d in zip(rule.children, inner, strict=True)]
         for choice in itertools.product(*options):
             children = tuple(derivation for derivation, _ in choice)
             found.append((Derivation(rule, children), rule.weight / total * math.prod(p for _, p in choice)))

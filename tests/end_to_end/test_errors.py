@@ -1,0 +1,287 @@
+"""A user's mistake ends in one message that names what is wrong, and nothing half-written stays behind."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairseq.data import data_utils
+from fairseq.trainer import Trainer
+
+from fairseq_stack import commands
+from tests.end_to_end.conftest import Corpora
+from tests.end_to_end.running import (
+    BARE_LANGUAGE_MODEL,
+    BARE_TRANSLATION,
+    GENERATION,
+    LANGUAGE_MODEL,
+    SENTENCES,
+    SIZES,
+    TRAINING,
+    TRANSLATION,
+    USER_DIR,
+    run,
+)
+
+SCORING = ["--sample-break-mode", "eos", "--num-workers", 0, "--cpu"]
+Change = Callable[[list[str]], list[str]]
+
+
+def assert_refused(message: str, command: str, *arguments: Any, save_dir: Path | None = None, stdin: str = "") -> None:
+    """Assert that a command ends with an error whose message has this text, and leaves no checkpoint."""
+    saving = [] if save_dir is None else ["--save-dir", save_dir]
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        run(command, *arguments, *saving, stdin=stdin)
+    assert "\n" not in str(error.value)
+    if save_dir is not None and save_dir.exists():
+        assert not list(save_dir.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("layers", "position", "got"),
+    [
+        ("sdpa,spda", 6, "'spda'"),
+        ("0xsdpa", 1, "'0xsdpa'"),
+        ("sdpa,sup-0", 6, "'sup-0'"),
+        ("sup--3", 1, "'sup--3'"),
+        ("nd-3-3", 1, "'nd-3-3'"),
+        ("2xsdpa,,sdpa", 8, "nothing"),
+        ("", 1, "nothing"),
+    ],
+)
+def test_layer_list(corpora: Corpora, tmp_path: Path, layers: str, position: int, got: str) -> None:
+    command = [corpora.language_modeling, *BARE_LANGUAGE_MODEL, "--stack-layers", layers, *TRAINING]
+    with pytest.raises(ValueError, match=re.escape(f"--stack-layers: layer list {layers!r}: ")) as error:
+        run("train", *command, "--save-dir", tmp_path)
+    assert f"at position {position}, got {got}; a layer list is comma-separated" in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("flag", ["--stack-encoder-layers", "--stack-decoder-layers"])
+def test_layer_list_of_translation(corpora: Corpora, tmp_path: Path, flag: str) -> None:
+    command = [corpora.translation, *BARE_TRANSLATION, flag, "sup", *TRAINING]
+    assert_refused(f"{flag}: layer list 'sup': ", "train", *command, save_dir=tmp_path)
+
+
+def test_applying_again_changes_nothing() -> None:
+    before = Trainer.load_checkpoint, data_utils.load_indexed_dataset
+    commands.apply()
+    assert (Trainer.load_checkpoint, data_utils.load_indexed_dataset) == before
+
+
+def test_last_line_and_exit_code(corpora: Corpora, tmp_path: Path) -> None:
+    arguments = [corpora.translation, *BARE_TRANSLATION, "--stack-encoder-layers", "spda", *TRAINING]
+    process = subprocess.run(
+        [sys.executable, "-m", "fairseq_cli.train", *map(str, arguments), "--user-dir", USER_DIR],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert process.returncode != 0
+    assert process.stderr.splitlines()[-1].startswith("ValueError: --stack-encoder-layers: layer list 'spda':")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--compact-vocab", "--adaptive-softmax-cutoff", "4,6"], "--compact-vocab and --adaptive-softmax-cutoff"),
+        (["--compact-vocab", "--share-all-embeddings", "--merge-src-tgt-embed"], "--merge-src-tgt-embed cannot be"),
+        (["--compact-vocab", "--encoder-embed-path", "x"], "--compact-vocab and --encoder-embed-path cannot be"),
+        (["--compact-vocab-unk"], "--compact-vocab-unk needs --compact-vocab"),
+        (["--stack-positions", "interleaved", "--encoder-learned-pos"], "--stack-positions interleaved and --enc"),
+        (["--stack-init", "paper", "--stack-init-scale", 0], "--stack-init-scale: expected a positive number"),
+    ],
+    ids=lambda value: value[-2] if isinstance(value, list) and len(value) > 1 else None,
+)
+def test_options(corpora: Corpora, tmp_path: Path, flags: list[Any], message: str) -> None:
+    assert_refused(message, "train", corpora.translation, *TRANSLATION, *TRAINING, *flags, save_dir=tmp_path)
+
+
+def test_layers_to_keep(corpora: Corpora, translation_model: Path) -> None:
+    command = [corpora.translation, "--path", translation_model, *GENERATION]
+    keep = ["--model-overrides", {"encoder_layers_to_keep": "0,3"}]
+    message = "layers to keep: expected numbers below 3 for 'sdpa,sup-4,nd-2-2-3', got 3"
+    assert_refused(message, "generate", *command, *keep)
+
+
+@pytest.mark.parametrize("flag", ["--adaptive-input", "--character-embeddings"])
+def test_options_of_other_language_models(corpora: Corpora, tmp_path: Path, flag: str) -> None:
+    message = "stack_transformer_lm has no character embeddings and no adaptive input"
+    command = [corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, flag]
+    assert_refused(message, "train", *command, save_dir=tmp_path)
+
+
+def with_other_dictionary(data: Path, folder: Path, change: Change) -> Path:
+    """A copy of binarised data whose dictionary files are changed."""
+    shutil.copytree(data, folder)
+    for path in folder.glob("dict*.txt"):
+        path.write_text("".join(change(path.read_text().splitlines(keepends=True))))
+    return folder
+
+
+OTHER_DICTIONARIES = pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        (lambda lines: [lines[1], lines[0], *lines[2:]], "it has other symbols, or the same in another order"),
+        (lambda lines: [*lines, "new 1\n"], "expected {} embeddings, got {}"),
+    ],
+    ids=["same-size", "larger"],
+)
+
+
+class TestOtherDictionary:
+    @OTHER_DICTIONARIES
+    def test_translation(
+        self, corpora: Corpora, translation_model: Path, tmp_path: Path, change: Change, difference: str
+    ) -> None:
+        data = with_other_dictionary(corpora.translation, tmp_path / "data", change)
+        message = f"source vocabulary is not that of the data: {difference.format(16, 17)}"
+        command = [data, "--path", translation_model, *GENERATION]
+        assert_refused(message, "generate", *command)
+        assert_refused(message, "interactive", *command, "--batch-size", 1, stdin="a b\n")
+        assert_refused(message, "validate", *command[:3], "--task", "translation", "--batch-size", 4, "--cpu")
+        for flag in ("--restore-file", "--finetune-from-model"):
+            command = [data, *TRANSLATION, *TRAINING, flag, translation_model]
+            assert_refused(message, "train", *command, save_dir=tmp_path / "save")
+            assert_refused(f"cannot continue from {translation_model}: ", "train", *command, save_dir=tmp_path / "save")
+
+    @OTHER_DICTIONARIES
+    def test_language_modeling(
+        self, corpora: Corpora, language_model: Path, tmp_path: Path, change: Change, difference: str
+    ) -> None:
+        data = with_other_dictionary(corpora.language_modeling, tmp_path / "data", change)
+        message = f"the checkpoint's vocabulary is not that of the data: {difference.format(8, 9)}"
+        assert_refused(message, "eval-lm", data, "--path", language_model, *SCORING)
+
+    def test_target_only(self, corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
+        data = shutil.copytree(corpora.translation, tmp_path / "data")
+        with (data / "dict.tgt.txt").open("a") as dictionary:
+            dictionary.write("new 1\n")
+        message = "target vocabulary is not that of the data: expected 16 embeddings, got 17"
+        assert_refused(message, "generate", data, "--path", translation_model, *GENERATION)
+
+
+class TestOtherArchitecture:
+    def test_sizes(self, corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
+        layers = ["--stack-encoder-layers", "sdpa,sup-5,nd-2-2-3"]
+        message = "the checkpoint is of another architecture; parameters of another shape: encoder.layers.1."
+        command = [corpora.translation, *TRANSLATION, *layers, *TRAINING, "--restore-file", translation_model]
+        assert_refused(message, "train", *command, save_dir=tmp_path)
+
+    def test_language_model(self, corpora: Corpora, language_model: Path, tmp_path: Path) -> None:
+        message = "the checkpoint is of another architecture; parameters of the model that it lacks: encoder."
+        command = [corpora.translation, *TRANSLATION, *TRAINING, "--restore-file", language_model]
+        assert_refused(message, "train", *command, save_dir=tmp_path)
+
+    def test_model_of_fairseq(self, corpora: Corpora, tmp_path: Path) -> None:
+        layers = [*SIZES, "--encoder-layers", 1, "--decoder-layers", 1]
+        theirs = ["--arch", "transformer", *layers, *TRAINING, "--save-dir", tmp_path / "theirs"]
+        run("train", corpora.translation, *theirs)
+        model = tmp_path / "theirs" / "checkpoint_last.pt"
+        command = [corpora.translation, *BARE_TRANSLATION, *layers, *TRAINING, "--restore-file", model]
+        assert_refused("is of another architecture; ", "train", *command, save_dir=tmp_path / "ours")
+
+    def test_overrides(self, corpora: Corpora, translation_model: Path) -> None:
+        overrides = ["--model-overrides", {"stack_encoder_layers": "sdpa,sup-5,nd-2-2-3"}]
+        message = "is of another architecture; parameters of another shape: encoder.layers.1."
+        command = [corpora.translation, "--path", translation_model, *GENERATION]
+        assert_refused(message, "generate", *command, *overrides)
+
+    def test_use_for_another_task(self, corpora: Corpora, translation_model: Path, language_model: Path) -> None:
+        message = "stack_transformer translates: expected --task translation, got LanguageModelingTask"
+        assert_refused(message, "eval-lm", corpora.language_modeling, "--path", translation_model, *SCORING)
+        message = "stack_transformer_lm is a language model: expected --task language_modeling, got TranslationTask"
+        assert_refused(message, "generate", corpora.translation, "--path", language_model, *GENERATION)
+
+    def test_train_for_another_task(self, corpora: Corpora, tmp_path: Path) -> None:
+        message = "stack_transformer translates: expected --task translation, got LanguageModelingTask"
+        command = [corpora.language_modeling, *TRANSLATION, *TRAINING, "--task", "language_modeling"]
+        assert_refused(message, "train", *command, save_dir=tmp_path)
+
+
+@pytest.fixture(scope="module")
+def empty_data(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Corpora:
+    """Binarised data of which train is empty, test too."""
+    folder = tmp_path_factory.mktemp("empty")
+    for side in ("src", "tgt"):
+        (folder / f"empty.{side}").touch()
+        shutil.copy(corpora.text / f"valid.{side}", folder)
+    made = Corpora(folder, folder / "translation", folder / "language_modeling")
+    dictionary = corpora.translation / "dict.src.txt"
+    dictionaries = ["--srcdict", dictionary, "--tgtdict", dictionary]
+    splits = ["--trainpref", folder / "empty", "--validpref", folder / "valid", "--testpref", folder / "empty"]
+    run("preprocess", "-s", "src", "-t", "tgt", *dictionaries, *splits, "--destdir", made.translation)
+    splits = [part if str(part)[:2] == "--" else f"{part}.src" for part in splits]
+    dictionaries = ["--srcdict", corpora.language_modeling / "dict.txt"]
+    run("preprocess", "--only-source", *dictionaries, *splits, "--destdir", made.language_modeling)
+    return made
+
+
+class TestEmptyData:
+    @pytest.mark.parametrize("prefix", ["", "stack_"], ids=["task-of-fairseq", "our-task"])
+    def test_training(self, empty_data: Corpora, tmp_path: Path, prefix: str) -> None:
+        message = f"the data set {empty_data.translation}/train.src-tgt.src.bin is empty: expected at least one"
+        command = [empty_data.translation, *TRANSLATION, "--task", f"{prefix}translation", *TRAINING]
+        assert_refused(message, "train", *command, save_dir=tmp_path)
+        message = f"the data set {empty_data.language_modeling}/train.bin is empty"
+        command = [empty_data.language_modeling, *LANGUAGE_MODEL, "--task", f"{prefix}language_modeling", *TRAINING]
+        assert_refused(message, "train", *command, save_dir=tmp_path)
+
+    def test_use(self, empty_data: Corpora, translation_model: Path, language_model: Path) -> None:
+        message = f"the data set {empty_data.translation}/test.src-tgt.src.bin is empty"
+        assert_refused(message, "generate", empty_data.translation, "--path", translation_model, *GENERATION)
+        message = f"the data set {empty_data.language_modeling}/test.bin is empty"
+        assert_refused(message, "eval-lm", empty_data.language_modeling, "--path", language_model, *SCORING)
+
+
+class TestTooLong:
+    """fairseq's own messages."""
+
+    @pytest.mark.parametrize(
+        ("flag", "limits"), [("--max-source-positions", "(4, 1024)"), ("--max-target-positions", "(1024, 4)")]
+    )
+    def test_translation(self, corpora: Corpora, tmp_path: Path, flag: str, limits: str) -> None:
+        command = [corpora.translation, *TRANSLATION, *TRAINING, flag, 4, "--save-dir", tmp_path]
+        with pytest.raises(Exception, match=re.escape(f"since max_positions={limits}, skip this example with --skip")):
+            run("train", *command)
+        assert not list(tmp_path.iterdir())
+        run("train", *command, "--skip-invalid-size-inputs-valid-test")
+        use = [corpora.translation, "--path", tmp_path / "checkpoint_last.pt", *GENERATION]
+        with pytest.raises(Exception, match=r"^Size of sample #\d+ is invalid .* since max_positions="):
+            run("generate", *use)
+        if flag == "--max-source-positions":
+            with pytest.raises(Exception, match=r"^Size of sample #0 is invalid .* since max_positions="):
+                run("interactive", *use, "--batch-size", 1, stdin="a b c d a\n")
+
+    def test_language_modeling(self, corpora: Corpora, language_model: Path, tmp_path: Path) -> None:
+        command = [corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, "--tokens-per-sample", 4]
+        with pytest.raises(Exception, match=r"since max_positions=4, skip this example with --skip-invalid-size"):
+            run("train", *command, "--save-dir", tmp_path)
+        assert not list(tmp_path.iterdir())
+        use = ["--task", "language_modeling", *SENTENCES, "--path", language_model, *GENERATION, "--batch-size", 1]
+        with pytest.raises(Exception, match=r"^Size of sample #0 is invalid \(=61\) since max_positions=50"):
+            run("interactive", corpora.language_modeling, *use, stdin="a " * 60 + "\n")
+
+
+def test_symbol_outside_a_compact_vocabulary(corpora: Corpora, tmp_path: Path) -> None:
+    (tmp_path / "train.src").write_text("a b\nc <unk> d\n")
+    dictionary = ["--srcdict", corpora.language_modeling / "dict.txt"]
+    splits = ["--trainpref", tmp_path / "train.src", "--validpref", corpora.text / "valid.src"]
+    data = tmp_path / "data"
+    run("preprocess", "--only-source", *dictionary, *splits, "--destdir", data)
+    command = [data, *LANGUAGE_MODEL, *TRAINING, "--compact-vocab", "--save-dir", tmp_path / "save"]
+    message = "the symbol '<unk>' is in the data, but --compact-vocab takes it as one that cannot occur; train with"
+    assert_refused(f"{message} --compact-vocab-unk", "train", *command)
+    run("train", *command, "--compact-vocab-unk")
+
+    model = ["--path", tmp_path / "save" / "checkpoint_last.pt"]
+    run("train", corpora.language_modeling, *command[1:-1], tmp_path / "without", "--restore-file", "none.pt")
+    model = ["--path", tmp_path / "without" / "checkpoint_last.pt"]
+    assert_refused(message, "eval-lm", data, *model, *SCORING, "--gen-subset", "train")

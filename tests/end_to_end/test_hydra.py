@@ -1,0 +1,170 @@
+"""fairseq-hydra-train, and the configurations of the presets that it needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fairseq.dataclass.configs import CommonConfig, DatasetConfig
+from fairseq.models import build_model
+from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from omegaconf import OmegaConf
+from torch import nn
+
+from fairseq_stack.models.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
+from tests.end_to_end.conftest import SPLITS, Corpora
+from tests.end_to_end.running import GENERATION, USER_DIR, run
+from tests.models.building import build_language_model, build_translation_model, count_parameters, make_dictionary
+
+CONFIGS = Path(USER_DIR) / "configs"
+MODELS = {
+    **dict.fromkeys(TRANSLATION_PRESETS, "stack_transformer"),
+    **dict.fromkeys(LANGUAGE_MODEL_PRESETS, "stack_transformer_lm"),
+}
+PRESETS = {**TRANSLATION_PRESETS, **LANGUAGE_MODEL_PRESETS}
+DICTIONARY = make_dictionary(9)
+TRAINING = [
+    *("optimizer=adam", "optimization.lr=[0.01]", "optimization.max_epoch=2", "dataset.batch_size=10"),
+    *("dataset.num_workers=0", "checkpoint.no_epoch_checkpoints=true", "common.cpu=true"),
+    *("common.no_progress_bar=true", f"common.user_dir={USER_DIR}"),
+]
+SCORING = ["--sample-break-mode", "eos", "--gen-subset", "valid", "--num-workers", 0, "--cpu"]
+
+
+def small(*sides: str) -> list[str]:
+    """Overrides that make a preset small."""
+    sizes = {"embed_dim": 16, "ffn_embed_dim": 16, "attention_heads": 2}
+    return [f"model.{side}_{name}={size}" for side in sides for name, size in sizes.items()]
+
+
+class TestConfigurations:
+    def test_one_for_each_preset(self) -> None:
+        assert {path.stem for path in (CONFIGS / "model").glob("*.yaml")} == set(PRESETS)
+
+    @pytest.mark.parametrize("preset", PRESETS)
+    def test_says_what_the_preset_says(self, preset: str) -> None:
+        expected = {"_name": MODELS[preset], **PRESETS[preset]}
+        actual = OmegaConf.load(CONFIGS / "model" / f"{preset}.yaml")
+        assert OmegaConf.to_container(actual) == expected, f"it should be:\n{OmegaConf.to_yaml(expected)}"
+
+    @pytest.mark.parametrize("preset", PRESETS)
+    def test_gives_the_model_of_the_preset(self, preset: str) -> None:
+        expected, actual = build_by_arch(preset), build_by_configuration(preset)
+        assert count_parameters(actual) == count_parameters(expected)
+        assert str(actual) == str(expected)
+        given, by_arch = options_of(actual), options_of(expected)
+        assert {name: by_arch[name] for name in given} == given  # --arch drags the whole command line along
+
+
+def build_by_arch(preset: str) -> nn.Module:
+    build = build_translation_model if preset in TRANSLATION_PRESETS else build_language_model
+    return build(preset, DICTIONARY)
+
+
+def build_by_configuration(preset: str) -> nn.Module:
+    cfg = OmegaConf.load(CONFIGS / "model" / f"{preset}.yaml")
+    if preset in TRANSLATION_PRESETS:
+        return build_model(cfg, TranslationTask(TranslationConfig(), DICTIONARY, DICTIONARY))
+    whole = {"common": CommonConfig(), "dataset": DatasetConfig(), "task": LanguageModelingConfig(), "model": cfg}
+    cfg = OmegaConf.create(whole)
+    return build_model(cfg.model, LanguageModelingTask(cfg.task, DICTIONARY))
+
+
+def options_of(model: nn.Module) -> dict[str, Any]:
+    """The options that a model was built with."""
+    return flatten(model.decoder.cfg)
+
+
+def flatten(options: Any, prefix: str = "") -> dict[str, Any]:
+    """Options of nested configurations by their dotted names.
+
+    ``_name`` is how the model was asked for, and ``base_shuffle`` is of layers that are not there.
+    """
+    flat: dict[str, Any] = {}
+    for name, value in vars(options).items():
+        if is_dataclass(value):
+            flat |= flatten(value, f"{prefix}{name}.")
+        elif name not in ("_name", "base_shuffle"):
+            flat[prefix + name] = value
+    return flat
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for what hydra writes into the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def last_checkpoint(folder: Path) -> dict[str, Any]:
+    return torch.load(folder / "checkpoint_last.pt", weights_only=True)
+
+
+@pytest.mark.parametrize("preset", ["stack_transformer_nd_small", "stack_transformer_sup_large"])
+def test_translation(corpora: Corpora, workplace: Path, preset: str) -> None:
+    data = ["task=translation", f"task.data={corpora.translation}", f"checkpoint.save_dir={workplace}/save"]
+    model = [f"model={preset}", *small("encoder", "decoder")]
+    trained = run("hydra-train", "--config-dir", CONFIGS, *data, *model, *TRAINING)
+    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
+    checkpoint = workplace / "save" / "checkpoint_last.pt"
+    generated = run("generate", corpora.translation, "--path", checkpoint, *GENERATION)
+    assert sorted(generated.hypotheses()) == list(range(SPLITS["test"]))
+    validated = run("validate", corpora.translation, "--task", "translation", "--path", checkpoint, "--batch-size", 4,
+                    "--cpu")  # fmt: skip
+    assert validated.validation_losses() == pytest.approx(trained.validation_losses()[-1:], abs=0.0011)
+
+
+def test_language_modeling_and_resuming(corpora: Corpora, workplace: Path) -> None:
+    data = ["task=language_modeling", f"task.data={corpora.language_modeling}", "task.sample_break_mode=eos"]
+    model = ["model=stack_transformer_lm_nd_cfl", *small("decoder"), "task.tokens_per_sample=50"]
+    command = ["--config-dir", CONFIGS, *data, *model, *TRAINING]
+    trained = run("hydra-train", *command, f"checkpoint.save_dir={workplace}/whole")
+    run("hydra-train", *command, f"checkpoint.save_dir={workplace}/parts", "optimization.max_update=4")
+    run("hydra-train", *command, f"checkpoint.save_dir={workplace}/parts")
+    whole, parts = last_checkpoint(workplace / "whole"), last_checkpoint(workplace / "parts")
+    assert all(torch.equal(parts["model"][name], whole["model"][name]) for name in whole["model"])
+    checkpoint = workplace / "whole" / "checkpoint_last.pt"
+    scored = run("eval-lm", corpora.language_modeling, "--path", checkpoint, *SCORING)
+    assert scored.validation_losses() == pytest.approx(trained.validation_losses()[-1:], abs=0.0006)
+
+
+def test_own_configuration(corpora: Corpora, workplace: Path) -> None:
+    """A file of the user's with everything in it, and a task of this plugin."""
+    options: dict[str, Any] = {
+        "hydra": {"run": {"dir": "."}},
+        "common": {"user_dir": USER_DIR, "cpu": True, "no_progress_bar": True},
+        "task": {"_name": "stack_translation", "data": str(corpora.translation)},
+        "model": {
+            "_name": "stack_transformer",
+            "stack_encoder_layers": "sdpa,sup-4",
+            "stack_decoder_layers": "nd-2-2-3",
+            "compact_vocab": True,
+            **{override.split("=")[0][6:]: int(override.split("=")[1]) for override in small("encoder", "decoder")},
+        },
+        "criterion": {"_name": "label_smoothed_cross_entropy", "label_smoothing": 0.1},
+        "optimizer": {"_name": "adam"},
+        "lr_scheduler": {"_name": "fixed"},
+        "optimization": {"lr": [0.01], "max_epoch": 1},
+        "dataset": {"batch_size": 10, "num_workers": 0},
+        "checkpoint": {"save_dir": str(workplace / "save")},
+    }
+    OmegaConf.save(OmegaConf.create(options), workplace / "mine.yaml")
+    trained = run("hydra-train", "--config-dir", workplace, "--config-name", "mine")
+    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
+    layers = {name.split(".")[2] for name in last_checkpoint(workplace / "save")["model"] if "encoder.layers" in name}
+    assert layers == {"0", "1"}
+
+
+def test_wrong_layer_list(corpora: Corpora, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = ["task=translation", f"task.data={corpora.translation}", f"checkpoint.save_dir={workplace}/save"]
+    model = ["model=stack_transformer_nd_small", "model.stack_encoder_layers=spda"]
+    with pytest.raises(SystemExit) as error:
+        run("hydra-train", "--config-dir", CONFIGS, *data, *model, *TRAINING)
+    assert error.value.code == 1
+    assert "ValueError: --stack-encoder-layers: layer list 'spda'" in capsys.readouterr().err
+    assert not list((workplace / "save").iterdir())

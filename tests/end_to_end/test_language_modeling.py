@@ -1,0 +1,105 @@
+"""fairseq's commands train, score and use language models."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.conftest import SPLITS, Corpora
+from tests.end_to_end.running import (
+    BARE_LANGUAGE_MODEL,
+    DECODER,
+    GENERATION,
+    LANGUAGE_MODEL,
+    SENTENCES,
+    SMOOTHED_COMPACT,
+    TRAINING,
+    run,
+)
+
+SCORING = ["--sample-break-mode", "eos", "--gen-subset", "valid", "--num-workers", 0, "--cpu"]
+PREFIXES = {0: "a b", 1: "c", 2: "d d a"}
+
+
+@pytest.mark.parametrize("layers", ["2xsdpa", "sup-4,nd-1-2-3", DECODER], ids=["tf", "stacks-only", "mixed"])
+@pytest.mark.parametrize(
+    "vocabulary",
+    [[], ["--compact-vocab", "--output-bias"], ["--compact-vocab", "--share-decoder-input-output-embed"]],
+    ids=["stock", "compact", "compact-shared"],
+)
+def test_train_and_evaluate(corpora: Corpora, tmp_path: Path, layers: str, vocabulary: list[str]) -> None:
+    task = "stack_language_modeling" if vocabulary else "language_modeling"
+    data, model = corpora.language_modeling, tmp_path / "checkpoint_last.pt"
+    flags = ["--stack-layers", layers, "--task", task, *vocabulary]
+    trained = run("train", data, *BARE_LANGUAGE_MODEL, *flags, *TRAINING, "--save-dir", tmp_path)
+    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
+
+    scored = run("eval-lm", data, "--path", model, *SCORING, "--batch-size", 4)
+    assert scored.validation_losses() == pytest.approx(trained.validation_losses()[-1:], abs=0.0006)
+    sentences = (corpora.text / "valid.src").read_text().splitlines()
+    num_tokens = sum(len(sentence.split()) + 1 for sentence in sentences)
+    assert any(f"Evaluated {num_tokens} tokens" in line for line in scored.log)
+
+
+def test_validate_agrees_with_eval_lm(corpora: Corpora, language_model: Path) -> None:
+    data = corpora.language_modeling
+    batches = ["--batch-size", 4, "--num-workers", 0, "--cpu"]
+    validated = run("validate", data, "--task", "language_modeling", "--path", language_model, *batches)
+    scored = run("eval-lm", data, "--path", language_model, *SCORING)
+    assert validated.validation_losses() == pytest.approx(scored.validation_losses(), abs=0.0006)
+
+
+def test_label_smoothing_with_compact_vocabulary(corpora: Corpora, tmp_path: Path) -> None:
+    trained = run(
+        "train", corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, *SMOOTHED_COMPACT, "--save-dir", tmp_path
+    )
+    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
+
+
+@pytest.mark.parametrize("flags", [["--amp"], ["--memory-efficient-fp16"]], ids=["amp", "fp16"])
+def test_low_precision(corpora: Corpora, tmp_path: Path, flags: list[str]) -> None:
+    trained = run("train", corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, *flags, "--save-dir", tmp_path)
+    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
+    assert trained.training_losses()[1] < trained.training_losses()[0]
+
+
+@pytest.mark.parametrize("task", ["language_modeling", "stack_language_modeling"])
+def test_interactive_continues_prefixes(corpora: Corpora, language_model: Path, task: str) -> None:
+    options = ["--task", task, "--path", language_model, *GENERATION, "--batch-size", 1]
+    answered = run("interactive", corpora.language_modeling, *options, stdin="\n".join(PREFIXES.values()) + "\n")
+    found = answered.hypotheses()
+    assert found.keys() == PREFIXES.keys()
+    assert all(found[number].startswith(prefix) for number, prefix in PREFIXES.items())
+
+
+def test_generate_with_prefixes(corpora: Corpora, language_model: Path) -> None:
+    options = ["--task", "language_modeling", *SENTENCES, "--path", language_model, *GENERATION, "--prefix-size", 2]
+    found = run("generate", corpora.language_modeling, *options).hypotheses()
+    sentences = (corpora.text / "test.src").read_text().splitlines()
+    assert sorted(found) == list(range(SPLITS["test"]))
+    assert all(found[number].split()[:2] == sentence.split()[:2] for number, sentence in enumerate(sentences))
+
+
+def test_pruning_keeps_the_layers_named(corpora: Corpora, language_model: Path) -> None:
+    data = corpora.language_modeling
+    whole = run("eval-lm", data, "--path", language_model, *SCORING)
+    options = ["--path", language_model, *SCORING, "--model-overrides"]
+    same = run("eval-lm", data, *options, {"decoder_layers_to_keep": "0,1,2"})
+    pruned = run("eval-lm", data, *options, {"decoder_layers_to_keep": "0,2"})
+    assert same.validation_losses() == whole.validation_losses() != pruned.validation_losses()
+
+
+def test_longer_sentences_than_in_training(corpora: Corpora, tmp_path: Path) -> None:
+    """fairseq-eval-lm leaves out, with a warning, what is longer than the model takes; that can be raised."""
+    data, model = corpora.language_modeling, tmp_path / "checkpoint_last.pt"
+    short = ["--tokens-per-sample", 4, "--skip-invalid-size-inputs-valid-test"]
+    run("train", data, *LANGUAGE_MODEL, *TRAINING, *short, "--save-dir", tmp_path)
+    scored = run("eval-lm", data, "--path", model, *SCORING)
+    assert any("samples have invalid sizes and will be skipped, max_positions=4" in line for line in scored.log)
+    longer: dict[str, Any] = {"max_target_positions": 100}
+    scored = run("eval-lm", data, "--path", model, *SCORING, "--model-overrides", longer)
+    assert not any("skipped" in line for line in scored.log if line[0] != "{")
+    assert all(map(math.isfinite, scored.validation_losses()))

@@ -1,0 +1,119 @@
+"""fairseq's commands train, validate and use translation models."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.conftest import SPLITS, Corpora
+from tests.end_to_end.running import (
+    BARE_TRANSLATION,
+    DECODER,
+    ENCODER,
+    GENERATION,
+    SMOOTHED_COMPACT,
+    TRAINING,
+    TRANSLATION,
+    USER_DIR,
+    run,
+)
+
+LAYERS = pytest.mark.parametrize(
+    ("encoder", "decoder"),
+    [("2xsdpa", "2xsdpa"), ("sup-4", "2xnd-1-2-3"), (ENCODER, DECODER)],
+    ids=["tf", "stacks-only", "mixed"],
+)
+VOCABULARIES = pytest.mark.parametrize(
+    "vocabulary", [[], [*SMOOTHED_COMPACT, "--share-all-embeddings"]], ids=["stock", "smoothed-compact-shared"]
+)
+
+
+@LAYERS
+@VOCABULARIES
+def test_train_validate_generate(
+    corpora: Corpora, tmp_path: Path, encoder: str, decoder: str, vocabulary: list[Any]
+) -> None:
+    task = "stack_translation" if vocabulary else "translation"
+    layers = ["--stack-encoder-layers", encoder, "--stack-decoder-layers", decoder, "--task", task]
+    data, model = corpora.translation, tmp_path / "checkpoint_last.pt"
+    trained = run("train", data, *BARE_TRANSLATION, *layers, *vocabulary, *TRAINING, "--save-dir", tmp_path)
+    assert len(trained.training_losses()) == len(trained.validation_losses()) == 2
+    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
+    assert trained.training_losses()[1] < trained.training_losses()[0]
+
+    validated = run("validate", data, "--task", task, "--path", model, "--batch-size", 4, "--cpu", "--num-workers", 0)
+    assert validated.validation_losses() == pytest.approx(trained.validation_losses()[-1:], abs=0.0011)
+
+    generated = run("generate", data, "--task", task, "--path", model, *GENERATION)
+    assert sorted(generated.hypotheses()) == list(range(SPLITS["test"]))
+    assert any(f"Translated {SPLITS['test']} sentences" in line for line in generated.log)
+
+
+def test_interactive_agrees_with_generate(corpora: Corpora, translation_model: Path) -> None:
+    generated = run("generate", corpora.translation, "--path", translation_model, *GENERATION)
+    options = ["--path", translation_model, *GENERATION, "--batch-size", 1]
+    answered = run("interactive", corpora.translation, *options, stdin=(corpora.text / "test.src").read_text())
+    assert answered.hypotheses() == generated.hypotheses()
+
+
+def test_interactive_takes_odd_lines(corpora: Corpora, translation_model: Path) -> None:
+    lines = "\nnever-seen a\n   \n"
+    options = ["--path", translation_model, *GENERATION, "--batch-size", 1]
+    answered = run("interactive", corpora.translation, *options, stdin=lines)
+    assert sorted(answered.hypotheses()) == [0, 1, 2]
+
+
+def test_ensemble(corpora: Corpora, translation_model: Path) -> None:
+    both = f"{translation_model}:{translation_model}"
+    one = run("generate", corpora.translation, "--path", translation_model, *GENERATION)
+    two = run("generate", corpora.translation, "--path", both, *GENERATION)
+    assert two.hypotheses() == one.hypotheses()
+
+
+@pytest.mark.parametrize("flags", [["--amp"], ["--memory-efficient-fp16"]], ids=["amp", "fp16"])
+@VOCABULARIES
+def test_low_precision(corpora: Corpora, tmp_path: Path, flags: list[Any], vocabulary: list[Any]) -> None:
+    trained = run("train", corpora.translation, *TRANSLATION, *TRAINING, *flags, *vocabulary, "--save-dir", tmp_path)
+    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
+    assert trained.training_losses()[1] < trained.training_losses()[0]
+
+
+@pytest.mark.parametrize("offload", [[], ["--offload-activations"]], ids=["keep", "offload"])
+def test_recomputed_activations_change_no_loss(corpora: Corpora, tmp_path: Path, offload: list[str]) -> None:
+    plain, recomputing = (
+        run("train", corpora.translation, *TRANSLATION, *TRAINING, *flags, "--save-dir", tmp_path / name)
+        for name, flags in (("plain", []), ("recomputing", ["--checkpoint-activations", *offload]))
+    )
+    assert recomputing.training_losses() == pytest.approx(plain.training_losses(), abs=0.0011)
+    assert recomputing.validation_losses() == pytest.approx(plain.validation_losses(), abs=0.0011)
+
+
+def test_layer_drop(corpora: Corpora, tmp_path: Path) -> None:
+    flags = ["--encoder-layerdrop", 0.5, "--decoder-layerdrop", 0.5]
+    trained = run("train", corpora.translation, *TRANSLATION, *TRAINING, *flags, "--save-dir", tmp_path)
+    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
+
+
+def test_pruning_keeps_the_layers_named(corpora: Corpora, translation_model: Path) -> None:
+    keep = {"encoder_layers_to_keep": "0,2", "decoder_layers_to_keep": "1"}
+    pruned = run("generate", corpora.translation, "--path", translation_model, *GENERATION, "--model-overrides", keep)
+    assert sorted(pruned.hypotheses()) == list(range(SPLITS["test"]))
+
+
+def test_user_dir_in_a_new_process(corpora: Corpora, translation_model: Path) -> None:
+    arguments = [corpora.translation, "--path", translation_model, *GENERATION]
+    process = subprocess.run(
+        [sys.executable, "-m", "fairseq_cli.generate", *map(str, arguments), "--user-dir", USER_DIR],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    printed = {line.split("\t")[0]: line.split("\t")[2] for line in process.stdout.splitlines() if line[:2] == "H-"}
+    expected = run("generate", *arguments).hypotheses()
+    assert printed == {f"H-{number}": text for number, text in expected.items()}

@@ -1,0 +1,149 @@
+"""scripts/demo.sh, all of it in its tiny mode."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+KINDS = ["tf", "sup", "nd"]
+PICTURE_SIZE = (1425, 1050)
+
+
+def demo(*arguments: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+    """Run the demo in the environment that runs the tests."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(
+        ["bash", str(REPOSITORY / "scripts" / "demo.sh"), "--no-setup", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        env=environment,
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder and the standard output of a demo that ran through; the folder's name has a blank."""
+    folder = tmp_path_factory.mktemp("demo") / "demo out"
+    done = demo("--tiny", str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder, done.stdout
+
+
+def report(output: str) -> str:
+    """The tables and the path of the picture, without what was said before and how long it took."""
+    return output[output.index("Nested translation, German") : output.rindex("==> ")]
+
+
+def test_says_what_it_does_and_how_long_it_took(finished: tuple[Path, str]) -> None:
+    _, output = finished
+    for stage in [
+        *(f"{corpus}: generating the corpus" for corpus in ("Nested translation", "Reversal")),
+        *(f"{corpus}: training {kind}" for corpus in ("Nested translation", "Reversal") for kind in KINDS),
+        *(f"Nested translation: translating with {kind}" for kind in KINDS),
+        *(f"Reversal: scoring with {kind}" for kind in KINDS),
+    ]:
+        assert re.search(rf"^==> {stage}\n(.*\n)*==> {stage}: \d+ s$", output, re.MULTILINE), stage
+    assert re.search(r"^==> Took \d+ min \d+ s$", output, re.MULTILINE)
+
+
+def test_ends_with_a_table_and_a_picture(finished: tuple[Path, str]) -> None:
+    folder, output = finished
+    table = (folder / "table.md").read_text(encoding="utf-8")
+    assert report(output) == f"{table}\npicture: {folder / 'demo.png'}\n"
+    rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("|")]
+    assert [row[0].strip() for row in rows if not row[0].startswith("-")] == ["model", *KINDS] * 2
+    assert len(rows) == 10
+
+
+def test_results_agree_with_fairseq(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    for kind in KINDS:
+        scored = (folder / "reversal" / kind / "score.out").read_text(encoding="utf-8")
+        (perplexity,) = re.findall(r"Loss \(base 2\): ([\d.]+)", scored)
+        result = results["reversal"][kind]
+        assert result["cross_entropy"] / 0.6931471805599453 == pytest.approx(float(perplexity), abs=1e-3)
+        bound = json.loads((folder / "reversal/corpus/lower_bound.json").read_text(encoding="utf-8"))["test"]
+        tokens = bound["tokens_with_eos"]
+        assert result["excess"] == pytest.approx(result["cross_entropy"] - bound["nats_with_eos"] / tokens)
+        assert set(result["excess_by_length"]) == {"10", "12", "14", "16"}
+        assert set(results["translation"][kind]["exact_match_by_depth"]) == {"0", "1"}
+        for course in (result["training"], results["translation"][kind]["training"]):
+            assert [validation["updates"] for validation in course["validations"]] == [2, 4]
+
+
+def test_the_picture_is_a_picture(finished: tuple[Path, str]) -> None:
+    image = pytest.importorskip("matplotlib.image")
+    folder, _ = finished
+    pixels = image.imread(folder / "demo.png", format="png")
+    assert pixels.shape[1::-1] == PICTURE_SIZE
+    for half in (pixels[:, : pixels.shape[1] // 2], pixels[:, pixels.shape[1] // 2 :]):
+        share_of_white = (half[..., :3] == 1).all(-1).mean()
+        assert 0.3 < share_of_white < 0.95
+
+
+def test_a_second_run_does_nothing_twice(finished: tuple[Path, str]) -> None:
+    folder, output = finished
+    checkpoints = sorted(folder.rglob("checkpoint_best.pt"))
+    before = [path.stat().st_mtime_ns for path in checkpoints]
+    again = demo("--tiny", str(folder), timeout=120)
+    assert again.returncode == 0, again.stderr
+    assert report(again.stdout) == report(output)
+    assert again.stdout.count(": done before\n") == 14
+    assert [path.stat().st_mtime_ns for path in checkpoints] == before and len(before) == 6
+
+
+def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: tuple[Path, str]) -> None:
+    folder = tmp_path / "out"
+    corpus = folder / "reversal" / "corpus"
+    settings = (finished[0] / "settings").read_text(encoding="utf-8")
+    for path, text in {
+        folder / "settings": settings,
+        folder / "nested-translation" / "prepare.done": "",
+        folder / "reversal" / "prepare.done": "",
+        corpus / "no-data": "",
+    }.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    done = demo("--tiny", str(folder))
+    assert done.returncode == 1
+    assert "FileNotFoundError" in done.stderr or "No such file" in done.stderr
+    assert re.search(r"^Error: .*: training \w+ failed; its whole output: .*/train\.out$", done.stderr, re.MULTILINE)
+    assert "picture:" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--tine"], 2, "unknown option --tine"),
+        (["a", "b"], 2, "more than one folder"),
+        (["FOREIGN"], 1, "was not made by the demo"),
+        (["--fresh", "FOREIGN"], 1, "was not made by the demo"),
+        (["OTHER"], 1, "other settings"),
+    ],
+    ids=["typo", "two-folders", "foreign-folder", "foreign-folder-fresh", "other-settings"],
+)
+def test_mistakes(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    for name, file in (("FOREIGN", "thesis.tex"), ("OTHER", "settings")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("precious\n", encoding="utf-8")
+    arguments = [str(tmp_path / word) if word.isupper() else word for word in arguments]
+    done = demo(*arguments)
+    assert done.returncode == code
+    assert message in done.stderr
+    assert (tmp_path / "FOREIGN" / "thesis.tex").read_text(encoding="utf-8") == "precious\n"
+
+
+def test_help() -> None:
+    done = demo("--help")
+    assert done.returncode == 0
+    assert "--fresh" in done.stdout and "#" not in done.stdout
