@@ -29,21 +29,23 @@ while [ $# -gt 0 ]; do
     --no-setup) setup=no ;;
     -h | --help) usage && exit 0 ;;
     -*) usage_error "unknown option $1" ;;
-    *) [ -z "$out" ] && out="$1" || usage_error "more than one folder: $out and $1" ;;
+    *)
+        [ -z "$out" ] || usage_error "more than one folder: $out and $1"
+        out="$1"
+        ;;
     esac
     shift
 done
-if [ -z "$out" ]; then
-    [ "$size" = full ] && out="$ROOT/demo-out" || out="$ROOT/demo-out-tiny"
-fi
 
 # The budget: the same for all kinds of models.
 if [ "$size" = full ]; then
+    out="${out:-$ROOT/demo-out}"
     translation_corpus=(--depth 3 --train-size 20000 --valid-size 300 --test-size 500)
     translation_updates=1000 translation_interval=100
     reversal_corpus=(--symbols 3 --min-length 10 --max-length 20 --train-size 30000 --valid-size 300 --test-size 500)
     reversal_updates=2000 reversal_interval=100
 else
+    out="${out:-$ROOT/demo-out-tiny}"
     translation_corpus=(--depth 1 --train-size 200 --valid-size 20 --test-size 20)
     translation_updates=4 translation_interval=2
     reversal_corpus=(--min-length 10 --max-length 16 --train-size 200 --valid-size 20 --test-size 50)
@@ -202,6 +204,7 @@ mkdir -p "$out"
 out="$(cd "$out" && pwd)"
 printf '%s\n' "$settings" >"$out/settings"
 
+SECONDS=0 # without the set-up
 say "Everything is written to $out; $jobs at a time"
 in_background run_stage nested-translation/prepare "Nested translation: generating the corpus" \
     prepare nested-translation "${translation_corpus[@]}"

@@ -59,9 +59,8 @@ def test_ends_with_a_table_and_a_picture(finished: tuple[Path, str]) -> None:
     folder, output = finished
     table = (folder / "table.md").read_text(encoding="utf-8")
     assert report(output) == f"{table}\npicture: {folder / 'demo.png'}\n"
-    rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("|")]
-    assert [row[0].strip() for row in rows if not row[0].startswith("-")] == ["model", *KINDS] * 2
-    assert len(rows) == 10
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")]
+    assert rows == ["model", "-----", *KINDS] * 2
 
 
 def test_results_agree_with_fairseq(finished: tuple[Path, str]) -> None:
@@ -88,7 +87,7 @@ def test_the_picture_is_a_picture(finished: tuple[Path, str]) -> None:
     assert pixels.shape[1::-1] == PICTURE_SIZE
     for half in (pixels[:, : pixels.shape[1] // 2], pixels[:, pixels.shape[1] // 2 :]):
         share_of_white = (half[..., :3] == 1).all(-1).mean()
-        assert 0.3 < share_of_white < 0.95
+        assert 0.3 < share_of_white < 0.98
 
 
 def test_a_second_run_does_nothing_twice(finished: tuple[Path, str]) -> None:

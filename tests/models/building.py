@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairseq import options
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.tasks.language_modeling import LanguageModelingTask
 from fairseq.tasks.translation import TranslationTask
+from omegaconf import DictConfig
 from torch import nn
 
 import fairseq_stack.models  # noqa: F401  (registers the architectures)
@@ -21,7 +24,7 @@ def make_dictionary(num_symbols: int, multiple_of: int = 1) -> Dictionary:
     return dictionary
 
 
-def build_language_model(arch: str, dictionary: Dictionary, *flags: str) -> nn.Module:
+def build_language_model(arch: str, dictionary: Dictionary, *flags: str) -> Any:
     """The language model that ``fairseq-train --arch ARCH FLAGS`` would build."""
     cfg = _configure("language_modeling", arch, flags)
     task = LanguageModelingTask(cfg.task, dictionary, dictionary)
@@ -30,7 +33,7 @@ def build_language_model(arch: str, dictionary: Dictionary, *flags: str) -> nn.M
 
 def build_translation_model(
     arch: str, dictionary: Dictionary, *flags: str, target_dictionary: Dictionary | None = None
-) -> nn.Module:
+) -> Any:
     """The translation model that ``fairseq-train --arch ARCH FLAGS`` would build."""
     cfg = _configure("translation", arch, flags)
     task = TranslationTask(cfg.task, dictionary, target_dictionary or dictionary)
@@ -41,7 +44,7 @@ def count_parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def _configure(task: str, arch: str, flags: tuple[str, ...]):
+def _configure(task: str, arch: str, flags: tuple[str, ...]) -> DictConfig:
     parser = options.get_training_parser(default_task=task)
     args = options.parse_args_and_arch(parser, ["data", "--task", task, "--arch", arch, *flags])
     return convert_namespace_to_omegaconf(args)
