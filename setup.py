@@ -45,7 +45,10 @@ setup(
         "fairseq_stack": "fairseq_stack",
         "fairseq_stack_preprocess": "preprocess/fairseq_stack_preprocess",
     },
-    package_data={"fairseq_stack": ["py.typed"], "fairseq_stack_preprocess": ["py.typed"]},
+    package_data={
+        "fairseq_stack": ["py.typed", "configs/model/*.yaml"],
+        "fairseq_stack_preprocess": ["py.typed"],
+    },
     install_requires=[
         "fairseq-fixed>=0.12.3.1,<0.12.4",
         "torch>=2.6",

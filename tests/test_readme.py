@@ -48,6 +48,7 @@ def test_the_commands_run(folder: Path) -> None:
     assert sum(line.startswith("H-") for line in outputs[1].splitlines()) == len(SENTENCES)
     assert re.search(r"Perplexity: \d+\.\d+", outputs[2])
     assert (folder / "checkpoints" / "mixed" / "checkpoint_best.pt").exists()
+    assert (folder / "checkpoints" / "hydra" / "checkpoint_best.pt").exists()
     assert (folder / "data" / "nested" / "manifest.json").exists()
     assert (folder / "data" / "reversal" / "manifest.json").exists()
 

@@ -256,8 +256,9 @@ def initialize(model: Any, args: Namespace) -> None:
 
 def check_symbols(part: Any, tokens: Tensor) -> None:
     """Raise ValueError if tokens have symbols that the compact vocabulary of an encoder or decoder lacks."""
-    if isinstance(part.embed_tokens, CompactEmbedding):
-        part.embed_tokens.check(tokens, part.dictionary)
+    embed_tokens = getattr(part, "embed_tokens", None)
+    if isinstance(embed_tokens, CompactEmbedding):
+        embed_tokens.check(tokens, part.dictionary)
 
 
 def _kinds_to_build(layers: str | None, cfg: Any) -> Iterator[LayerKind]:

@@ -153,9 +153,12 @@ def new_table(num_rows: int, embedding_dim: int, padding_row: int | None = None)
 
 
 def fingerprint(dictionary: Dictionary) -> int:
-    """A 63-bit hash of the dictionary's symbols in their order, to tell vocabularies apart."""
+    """A 48-bit hash of the dictionary's symbols in their order, to tell vocabularies apart.
+
+    A sum of thousands of them is an int64 still, as it must be where checkpoints are averaged.
+    """
     digest = hashlib.sha256("\n".join(dictionary.symbols).encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
+    return int.from_bytes(digest[:6], "big")
 
 
 def _is_made_up(symbol: str) -> bool:

@@ -19,7 +19,7 @@ from hydra.core.global_hydra import GlobalHydra
 
 import fairseq_stack
 import fairseq_stack.models
-import fairseq_stack.tasks  # --user-dir registers nothing in a process that has imported its package before
+import fairseq_stack.tasks
 
 USER_DIR = str(Path(fairseq_stack.__file__).parent)
 

@@ -14,7 +14,7 @@ import pytest
 from fairseq.data import data_utils
 from fairseq.trainer import Trainer
 
-from fairseq_stack import commands
+from fairseq_stack import compat
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import (
     BARE_LANGUAGE_MODEL,
@@ -71,7 +71,7 @@ def test_layer_list_of_translation(corpora: Corpora, tmp_path: Path, flag: str) 
 
 def test_applying_again_changes_nothing() -> None:
     before = Trainer.load_checkpoint, data_utils.load_indexed_dataset
-    commands.apply()
+    compat.apply()
     assert (Trainer.load_checkpoint, data_utils.load_indexed_dataset) == before
 
 
@@ -281,7 +281,8 @@ def test_symbol_outside_a_compact_vocabulary(corpora: Corpora, tmp_path: Path) -
     assert_refused(f"{message} --compact-vocab-unk", "train", *command)
     run("train", *command, "--compact-vocab-unk")
 
-    model = ["--path", tmp_path / "save" / "checkpoint_last.pt"]
     run("train", corpora.language_modeling, *command[1:-1], tmp_path / "without", "--restore-file", "none.pt")
     model = ["--path", tmp_path / "without" / "checkpoint_last.pt"]
     assert_refused(message, "eval-lm", data, *model, *SCORING, "--gen-subset", "train")
+    use = ["--task", "stack_language_modeling", *SENTENCES, *model, *GENERATION, "--batch-size", 1]
+    assert_refused(message, "interactive", corpora.language_modeling, *use, stdin="a nonsense\n")

@@ -36,7 +36,7 @@ def build(preset: str, flags: tuple[str, ...] = ()) -> nn.Module:
             parameter.add_(torch.randn_like(parameter), alpha=2.0 * parameter.size(-1) ** -0.5)
         for module in model.modules():
             if isinstance(module, StackAttention):
-                module.output.weight.mul_(4.0)
+                module.output.weight.mul_(10.0)
         # Shared embeddings would otherwise make the model repeat its last token.
         model.decoder.layer_norm.weight.normal_()
     return model
