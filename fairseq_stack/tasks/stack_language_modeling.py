@@ -6,7 +6,6 @@ from typing import Any
 from fairseq.data import Dictionary
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
-
 from torch import Tensor, nn
 
 from fairseq_stack.models.stack_transformer import check_symbols
