@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,26 +18,63 @@ KINDS = ["tf", "sup", "nd"]
 PICTURE_SIZE = (1425, 1050)
 
 
-def demo(*arguments: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
-    """Run the demo in the environment that runs the tests."""
+def start(*arguments: str) -> subprocess.Popen[str]:
+    """Start the demo in the environment that runs the tests."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    return subprocess.run(
-        ["bash", str(REPOSITORY / "scripts" / "demo.sh"), "--no-setup", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-        env=environment,
-    )
+    command = ["bash", str(REPOSITORY / "scripts" / "demo.sh"), "--no-setup", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def demo(*arguments: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+    """Run the demo to its end."""
+    process = start(*arguments)
+    stdout, stderr = process.communicate(timeout=timeout)
+    return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
+
+
+def interrupt(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the demo, and stop it when it has begun to train."""
+    process = start(*arguments)
+    assert process.stdout is not None
+    said: list[str] = []
+    while not said or (said[-1] and ": training" not in said[-1]):
+        said.append(process.stdout.readline())
+    process.terminate()
+    stdout, stderr = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(arguments, process.returncode, "".join(said) + stdout, stderr)
+
+
+def processes_on(folder: Path) -> list[str]:
+    """The commands that run with ``folder`` among their arguments."""
+    commands = subprocess.run(["ps", "-A", "-ww", "-o", "args="], capture_output=True, text=True, check=True).stdout
+    return [command for command in commands.splitlines() if str(folder) in command]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A demo that was stopped while it trained, and then run again.
+
+    Attributes:
+        folder: where; its name has a blank.
+        stopped: the run that was stopped.
+        left: commands that still ran after it.
+        output: standard output of the run that ended.
+    """
+
+    folder: Path
+    stopped: subprocess.CompletedProcess[str]
+    left: list[str]
+    output: str
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The folder and the standard output of a demo that ran through; the folder's name has a blank."""
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     folder = tmp_path_factory.mktemp("demo") / "demo out"
+    stopped = interrupt("--tiny", str(folder))
+    left = processes_on(folder)
     done = demo("--tiny", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder, done.stdout
+    return Finished(folder, stopped, left, done.stdout)
 
 
 def report(output: str) -> str:
@@ -43,8 +82,14 @@ def report(output: str) -> str:
     return output[output.index("Nested translation, German") : output.rindex("==> ")]
 
 
-def test_says_what_it_does_and_how_long_it_took(finished: tuple[Path, str]) -> None:
-    _, output = finished
+def test_stops_with_all_that_it_started(finished: Finished) -> None:
+    assert finished.stopped.returncode == 143, finished.stopped.stderr
+    assert finished.left == []
+    assert not list(finished.folder.glob("*/corpus.*"))
+
+
+def test_says_what_it_does_and_how_long_it_took(finished: Finished) -> None:
+    output = finished.stopped.stdout + finished.output
     for stage in [
         *(f"{corpus}: generating the corpus" for corpus in ("Nested translation", "Reversal")),
         *(f"{corpus}: training {kind}" for corpus in ("Nested translation", "Reversal") for kind in KINDS),
@@ -55,22 +100,21 @@ def test_says_what_it_does_and_how_long_it_took(finished: tuple[Path, str]) -> N
     assert re.search(r"^==> Took \d+ min \d+ s$", output, re.MULTILINE)
 
 
-def test_ends_with_a_table_and_a_picture(finished: tuple[Path, str]) -> None:
-    folder, output = finished
-    table = (folder / "table.md").read_text(encoding="utf-8")
-    assert report(output) == f"{table}\npicture: {folder / 'demo.png'}\n"
+def test_ends_with_a_table_and_a_picture(finished: Finished) -> None:
+    table = (finished.folder / "table.md").read_text(encoding="utf-8")
+    assert report(finished.output) == f"{table}\npicture: {finished.folder / 'demo.png'}\n"
     rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")]
     assert rows == ["model", "-----", *KINDS] * 2
 
 
-def test_results_agree_with_fairseq(finished: tuple[Path, str]) -> None:
-    folder, _ = finished
+def test_results_agree_with_fairseq(finished: Finished) -> None:
+    folder = finished.folder
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for kind in KINDS:
         scored = (folder / "reversal" / kind / "score.out").read_text(encoding="utf-8")
-        (perplexity,) = re.findall(r"Loss \(base 2\): ([\d.]+)", scored)
+        (loss,) = re.findall(r"Loss \(base 2\): ([\d.]+)", scored)
         result = results["reversal"][kind]
-        assert result["cross_entropy"] / 0.6931471805599453 == pytest.approx(float(perplexity), abs=1e-3)
+        assert result["cross_entropy"] / math.log(2) == pytest.approx(float(loss), abs=1e-3)
         bound = json.loads((folder / "reversal/corpus/lower_bound.json").read_text(encoding="utf-8"))["test"]
         tokens = bound["tokens_with_eos"]
         assert result["excess"] == pytest.approx(result["cross_entropy"] - bound["nats_with_eos"] / tokens)
@@ -80,31 +124,29 @@ def test_results_agree_with_fairseq(finished: tuple[Path, str]) -> None:
             assert [validation["updates"] for validation in course["validations"]] == [2, 4]
 
 
-def test_the_picture_is_a_picture(finished: tuple[Path, str]) -> None:
+def test_the_picture_is_a_picture(finished: Finished) -> None:
     image = pytest.importorskip("matplotlib.image")
-    folder, _ = finished
-    pixels = image.imread(folder / "demo.png", format="png")
+    pixels = image.imread(finished.folder / "demo.png", format="png")
     assert pixels.shape[1::-1] == PICTURE_SIZE
     for half in (pixels[:, : pixels.shape[1] // 2], pixels[:, pixels.shape[1] // 2 :]):
         share_of_white = (half[..., :3] == 1).all(-1).mean()
         assert 0.3 < share_of_white < 0.98
 
 
-def test_a_second_run_does_nothing_twice(finished: tuple[Path, str]) -> None:
-    folder, output = finished
-    checkpoints = sorted(folder.rglob("checkpoint_best.pt"))
+def test_a_second_run_does_nothing_twice(finished: Finished) -> None:
+    checkpoints = sorted(finished.folder.rglob("checkpoint_best.pt"))
     before = [path.stat().st_mtime_ns for path in checkpoints]
-    again = demo("--tiny", str(folder), timeout=120)
+    again = demo("--tiny", str(finished.folder), timeout=120)
     assert again.returncode == 0, again.stderr
-    assert report(again.stdout) == report(output)
+    assert report(again.stdout) == report(finished.output)
     assert again.stdout.count(": done before\n") == 14
     assert [path.stat().st_mtime_ns for path in checkpoints] == before and len(before) == 6
 
 
-def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: tuple[Path, str]) -> None:
+def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: Finished) -> None:
     folder = tmp_path / "out"
     corpus = folder / "reversal" / "corpus"
-    settings = (finished[0] / "settings").read_text(encoding="utf-8")
+    settings = (finished.folder / "settings").read_text(encoding="utf-8")
     for path, text in {
         folder / "settings": settings,
         folder / "nested-translation" / "prepare.done": "",

@@ -128,33 +128,35 @@ def read_language_model_result(task: Path, kind: str) -> LanguageModelResult:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What a model's stack attention looks at while it reads a string.
+class DecoderReading:
+    """What the stack attention in a decoder looks at while it reads a sentence.
 
     Attributes:
-        words: the string.
-        weights: for the readings after 0, 1, ... words the weights of the vectors pushed at each of the words.
+        inputs: what the decoder reads: the beginning of the sentence, and its words.
+        weights: for the reading after each of the inputs, the weights of the bottom of the stack and of the vectors
+            pushed at each of the inputs.
     """
 
-    words: tuple[str, ...]
+    inputs: tuple[str, ...]
     weights: tuple[tuple[float, ...], ...]
 
 
-def read_reversal(folder: Path, length: int) -> Reading:
-    """The stack attention of the trained ``nd`` model on the first test string that has at least ``length`` symbols.
+def read_decoder(folder: Path, depth: int) -> DecoderReading:
+    """The stack attention of the trained ``nd`` translation model on the reference of a test sentence.
 
-    Raises:
-        AnalysisError: there is no such string.
+    It is the first sentence with a nesting of ``depth``, or of the greatest that there is if that is less.
     """
-    from .stack_weights import stack_weights_of_string  # loads torch and fairseq
+    from .stack_weights import decoder_stack_weights  # loads torch and fairseq
 
-    task = folder / reversal.CORPUS
-    path = task / "corpus" / TEXT / f"test.{reversal.SUFFIX}"
-    string = next((line for line in _lines(path) if len(line.split()) >= length), None)
-    if string is None:
-        raise AnalysisError(f"{path}: no string has {length} symbols or more")
-    weights = stack_weights_of_string(task / "nd" / CHECKPOINT, task / "corpus" / DATA_BIN, string)
-    return Reading(tuple(string.split()), tuple(tuple(row) for row in weights[:, 2:].tolist()))
+    task = folder / nested_translation.CORPUS
+    text = task / "corpus" / TEXT
+    depths = [int(line) for line in _lines(text / "test.depth")]
+    number = depths.index(min(depth, max(depths)))
+    source, target = (
+        _lines(text / f"test.{language}")[number] for language in (nested_translation.SOURCE, nested_translation.TARGET)
+    )
+    weights = decoder_stack_weights(task / "nd" / CHECKPOINT, task / "corpus" / DATA_BIN, source, target)
+    return DecoderReading(("</s>", *target.split()), tuple(tuple(row) for row in weights.tolist()))
 
 
 def _of_each_kind(read: Callable[[Path, str], Result], task: Path) -> dict[str, Result]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import AnalysisError
-from .experiment import Experiment, Reading
+from .experiment import DecoderReading, Experiment
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; the markers tell the lines apart in grey.
 STYLES: dict[str, dict[str, str]] = {
@@ -36,11 +36,11 @@ def require_matplotlib() -> None:
         raise AnalysisError("the picture needs matplotlib; install it with: pip install 'fairseq_stack[plots]'")
 
 
-def draw(experiment: Experiment, reading: Reading, path: Path) -> None:
+def draw(experiment: Experiment, reading: DecoderReading, path: Path) -> None:
     """Draw the experiment into a file, whose name ends with the format (.png, .svg, ...).
 
     The panels: the validations on reversal, the cross-entropy difference by length, the exact match of translations
-    by depth, and the stack attention of the trained nd model on one string.
+    by depth, and the stack attention in the decoder of the nd model on one sentence.
     """
     import matplotlib
 
@@ -93,18 +93,19 @@ def draw_exact_match_by_depth(axes: Any, experiment: Experiment) -> None:
         bars = axes.bar([depth + shift for depth in depths], percent, width, color=STYLES[kind]["color"], label=kind)
         axes.bar_label(bars, fmt="%.0f", fontsize=8)
     axes.set_xticks(depths)
-    axes.set_ylim(0, 105)
+    axes.set_yticks(range(0, 101, 20))
+    axes.set_ylim(0, 118)  # room for the legend
     axes.set(title="Nested translation", xlabel="depth of nesting", ylabel="exact translations (%)")
     axes.legend(frameon=False, ncols=3, loc="upper right", bbox_to_anchor=(1, 1.02))
 
 
-def draw_reading(axes: Any, reading: Reading) -> None:
+def draw_reading(axes: Any, reading: DecoderReading) -> None:
     """Which pushed vectors each reading is made of: rows are readings, columns are pushed vectors."""
-    readings = reading.weights[1:]
-    image = axes.imshow(readings, cmap="viridis", vmin=0, vmax=1, interpolation="nearest")
-    positions = range(len(reading.words))
-    axes.set_xticks(positions, reading.words, fontsize=8)
-    axes.set_yticks(positions, reading.words, fontsize=8)
+    image = axes.imshow(reading.weights, cmap="viridis", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
+    size = 8 if len(reading.inputs) <= 22 else 6
+    columns = ("bottom", *reading.inputs)
+    axes.set_xticks(range(len(columns)), columns, fontsize=size, rotation=90)
+    axes.set_yticks(range(len(reading.inputs)), reading.inputs, fontsize=size)
     axes.tick_params(length=0)
-    axes.set(title="nd: what the stack attention reads", xlabel="vector pushed at", ylabel="reading after")
-    axes.figure.colorbar(image, ax=axes, label="weight", shrink=0.9)
+    axes.set(title="nd: what the decoder's stack attention reads", xlabel="vector pushed at", ylabel="reading after")
+    axes.figure.colorbar(image, ax=axes, label="weight")

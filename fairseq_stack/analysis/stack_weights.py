@@ -56,31 +56,40 @@ def _stack_weights(attention: NondeterministicStackAttention, inputs: Tensor) ->
 
 
 @torch.no_grad()
-def stack_weights_of_string(checkpoint: Path, data: Path, string: str) -> Tensor:
-    """The weights of the first nondeterministic layer of a language model when it reads ``string``.
+def decoder_stack_weights(checkpoint: Path, data: Path, source: str, target: str) -> Tensor:
+    """The weights of the decoder's first nondeterministic layer while a translation model reads ``target``.
 
     Args:
-        checkpoint: a checkpoint of ``stack_transformer_lm``.
-        data: the folder with the model's ``dict.txt``.
-        string: blank-separated words.
+        checkpoint: a checkpoint of ``stack_transformer``.
+        data: the folder with the model's dictionaries.
+        source: the sentence to translate, as blank-separated words.
+        target: its translation.
 
     Returns:
-        Weights (n + 1, n + 2) of the readings after 0..n words. Input 1 is the beginning of the string, so column
-        i + 1 belongs to the vector pushed at the i-th word, column 1 to the beginning and column 0 to the bottom.
+        Weights (n + 1, n + 2) of the readings after 0..n words. The decoder's first input is the beginning of the
+        sentence: column 0 belongs to the bottom of the stack, column 1 to the vector pushed at the beginning, and
+        column i + 1 to the one pushed at the i-th word.
 
     Raises:
-        AnalysisError: the model has no nondeterministic layer.
+        AnalysisError: the decoder has no nondeterministic layer.
     """
     from fairseq import checkpoint_utils
 
     import fairseq_stack.models  # noqa: F401  (registers the architecture)
 
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
-    words = task.source_dictionary.encode_line(string, append_eos=False, add_if_not_exist=False).long()
-    tokens = torch.cat([words.new_tensor([task.source_dictionary.eos()]), words])
+    source_tokens = _encode(task.source_dictionary, source)
+    target_tokens = _encode(task.target_dictionary, target)
     model.eval()
     with recorded_stack_weights(model) as weights:
-        model(tokens.unsqueeze(0))
-    if not weights:
-        raise AnalysisError(f"{checkpoint}: the model has no nondeterministic stack attention")
-    return next(iter(weights.values()))[0]
+        # What the decoder reads is shifted by one: it begins with </s>.
+        model(source_tokens, torch.tensor([source_tokens.size(1)]), target_tokens.roll(1, dims=1))
+    of_decoder = [layer for name, layer in weights.items() if name.startswith("decoder.")]
+    if not of_decoder:
+        raise AnalysisError(f"{checkpoint}: the decoder has no nondeterministic stack attention")
+    return of_decoder[0][0]
+
+
+def _encode(dictionary: Any, sentence: str) -> Tensor:
+    """The tokens of a sentence and its end, (1, n + 1)."""
+    return dictionary.encode_line(sentence, add_if_not_exist=False).long().unsqueeze(0)

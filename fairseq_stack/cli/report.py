@@ -32,7 +32,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="what scripts/demo.sh wrote")
     parser.add_argument(
-        "--length", type=int, metavar="N", default=16, help="least length of the string in the picture (default: 16)"
+        "--depth", type=int, metavar="N", default=2, help="nesting of the sentence in the picture (default: 2)"
     )
     parser.set_defaults(run=run)
 
@@ -42,13 +42,13 @@ def run(args: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
     from fairseq_stack.analysis import tables
     from fairseq_stack.analysis.errors import AnalysisError
-    from fairseq_stack.analysis.experiment import read_experiment, read_reversal
+    from fairseq_stack.analysis.experiment import read_decoder, read_experiment
     from fairseq_stack.analysis.figure import draw, require_matplotlib
 
     try:
         require_matplotlib()
         experiment = read_experiment(args.folder)
-        reading = read_reversal(args.folder, args.length)
+        reading = read_decoder(args.folder, args.depth)
     except AnalysisError as error:
         print(f"fairseq-stack report: error: {error}", file=sys.stderr)
         return USER_ERROR

@@ -12,9 +12,9 @@ import pytest
 from fairseq_stack import cli
 from fairseq_stack.analysis.experiment import (
     KINDS,
+    DecoderReading,
     Experiment,
     LanguageModelResult,
-    Reading,
     TranslationResult,
     read_language_model_result,
     read_translation_result,
@@ -27,7 +27,7 @@ TRAINING = TrainingLog(42_979, 61, (Validation(50, 1.0), Validation(100, math.lo
 TRANSLATION = TranslationResult(TRAINING, 81.26, "tok:none", 0.5, {0: 0.75, 1: 0.25})
 REVERSAL = LanguageModelResult(TRAINING, math.log(3), 0.1234, {10: 0.1, 12: 0.2})
 EXPERIMENT = Experiment(dict.fromkeys(KINDS, TRANSLATION), dict.fromkeys(KINDS, REVERSAL), 0.44)
-READING = Reading(("0", "1", "1", "0"), tuple((0.25,) * 4 for _ in range(5)))
+READING = DecoderReading(("</s>", "the", "dog"), ((1.0, 0.0, 0.0, 0.0), (0.5, 0.5, 0.0, 0.0), (0.0, 0.5, 0.0, 0.5)))
 
 
 def test_markdown() -> None:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import fairseq_stack.analysis.stack_weights as stack_weights
 from fairseq_stack.analysis.errors import AnalysisError
+from fairseq_stack.analysis.stack_weights import decoder_stack_weights, recorded_stack_weights
 from fairseq_stack.modules import NondeterministicStackAttention, SuperpositionStackAttention
 from tests.helpers import assert_normwise_close
 
@@ -36,7 +36,7 @@ def ones(length: int) -> Tensor:
 
 
 def recorded(model: nn.Module, inputs: Tensor) -> dict[str, Tensor]:
-    with stack_weights.recorded_stack_weights(model) as weights:
+    with recorded_stack_weights(model) as weights:
         model(inputs)
     return weights
 
@@ -77,23 +77,25 @@ def test_a_model_without_stack_has_none() -> None:
     assert recorded(nn.Linear(MODEL_SIZE, 2).double(), ones(2)) == {}
 
 
-@pytest.mark.parametrize(("layers", "shape"), [("sdpa,nd-1-2-3", (5, 6)), ("sdpa,sup-3", None)], ids=["nd", "sup"])
-def test_weights_of_a_trained_language_model(tmp_path: Path, layers: str, shape: tuple[int, int] | None) -> None:
+@pytest.mark.parametrize(("layers", "is_nd"), [("sdpa,nd-1-2-3", True), ("sdpa,sup-3", False)], ids=["nd", "sup"])
+def test_weights_of_a_checkpoint(tmp_path: Path, layers: str, is_nd: bool) -> None:
     data, checkpoint = tmp_path / "data", tmp_path / "checkpoint.pt"
-    write_language_model(data, checkpoint, layers)
-    if shape is None:
-        with pytest.raises(AnalysisError, match=r"checkpoint\.pt: the model has no nondeterministic"):
-            stack_weights.stack_weights_of_string(checkpoint, data, "w0 w1 w1 w0")
+    write_translation_model(data, checkpoint, layers)
+    if not is_nd:
+        with pytest.raises(AnalysisError, match=r"checkpoint\.pt: the decoder has no nondeterministic"):
+            decoder_stack_weights(checkpoint, data, "w0 w1", "w0")
         return
-    weights = stack_weights.stack_weights_of_string(checkpoint, data, "w0 w1 w1 w0")
-    assert weights.shape == shape
-    other = stack_weights.stack_weights_of_string(checkpoint, data, "w0 w1 w0 w0")
+    weights = decoder_stack_weights(checkpoint, data, "w0 w1", "w0 w1 w1 w0")
+    assert weights.shape == (5, 6)
+    other = decoder_stack_weights(checkpoint, data, "w0 w1", "w0 w1 w0 w0")
     assert_normwise_close(other[:3], weights[:3], 1e-6)
     assert not torch.allclose(other[3:], weights[3:])
+    another = decoder_stack_weights(checkpoint, data, "w1 w0", "w0 w1 w1 w0")
+    assert not torch.allclose(another, weights), "the source does not matter"
 
 
-def write_language_model(data: Path, checkpoint: Path, layers: str) -> None:
-    """A checkpoint of an untrained language model with the symbols w0 and w1, as fairseq writes it."""
+def write_translation_model(data: Path, checkpoint: Path, layers: str) -> None:
+    """A checkpoint of an untrained translation model with the symbols w0 and w1, as fairseq writes it."""
     from fairseq import checkpoint_utils, options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
     from fairseq.tasks import setup_task
@@ -102,15 +104,22 @@ def write_language_model(data: Path, checkpoint: Path, layers: str) -> None:
     import fairseq_stack.models  # noqa: F401  (registers the architectures)
 
     data.mkdir()
-    (data / "dict.txt").write_text("w0 1\nw1 1\n", encoding="utf-8")
-    flags = ["--arch", "stack_transformer_lm_nd_cfl", "--stack-layers", layers, "--compact-vocab"]
-    parser = options.get_training_parser(default_task="language_modeling")
-    args = options.parse_args_and_arch(parser, [str(data), "--task", "language_modeling", *flags])
-    cfg = convert_namespace_to_omegaconf(args)
+    for language in ("de", "en"):
+        (data / f"dict.{language}.txt").write_text("w0 1\nw1 1\n", encoding="utf-8")
+    sizes = [
+        f"--{side}-{what}={value}"
+        for side in ("encoder", "decoder")
+        for what, value in {"embed-dim": 8, "ffn-embed-dim": 8, "attention-heads": 2}.items()
+    ]
+    flags = [f"--stack-encoder-layers={layers}", f"--stack-decoder-layers={layers}", "--stack-init=fairseq", *sizes]
+    languages = ["--source-lang", "de", "--target-lang", "en"]
+    parser = options.get_training_parser(default_task="translation")
+    arguments = [str(data), "--task", "translation", *languages, "--arch", "stack_transformer_nd_small", *flags]
+    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, arguments))
     model = setup_task(cfg.task).build_model(cfg.model)
     state = {
         "args": None,
-        "cfg": OmegaConf.to_container(cfg),
+        "cfg": OmegaConf.to_container(OmegaConf.create(cfg)),
         "model": model.state_dict(),
         "optimizer_history": [{"optimizer_name": "FairseqAdam", "lr_scheduler_state": {}, "num_updates": 0}],
         "extra_state": {"train_iterator": {}},
