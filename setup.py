@@ -19,19 +19,13 @@ def read_version() -> str:
     return found.group(1)
 
 
-def read_readme() -> str:
-    """The README, or nothing while there is none."""
-    readme = ROOT / "README.md"
-    return readme.read_text(encoding="utf-8") if readme.exists() else ""
-
-
 PLOTS = ["matplotlib>=3.7"]
 
 setup(
     name="fairseq_stack",
     version=read_version(),
-    description="Transformers and recurrent networks with differentiable stacks, as a fairseq plugin",
-    long_description=read_readme(),
+    description="Transformers with differentiable stacks, as a fairseq plugin",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     author="The fairseq_stack authors",
     license="MIT",

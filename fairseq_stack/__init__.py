@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.util
+import logging
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
@@ -34,20 +35,31 @@ class _RegisterAfterFairseq(importlib.abc.MetaPathFinder):
     ``fairseq_stack.ops`` and then runs a command of fairseq in the same process would look for the models in vain.
     """
 
+    def __init__(self) -> None:
+        self._searching = False
+
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != "fairseq":
+        if name != "fairseq" or self._searching:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self._searching = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._searching = False
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
 
         def execute_and_register(module: ModuleType) -> None:
             execute(module)
-            register()
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+            try:
+                register()
+            except ImportError as error:  # fairseq itself is there, and not everybody wants the plugin
+                logging.getLogger(__name__).warning("fairseq_stack is not registered with fairseq: %s", error)
 
         spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
         return spec

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops._arguments import computation_dtype
+from fairseq_stack.ops import computation_dtype
 
 SUPPORTED_FAIRSEQ = "0.12.3"
 INSTALL_FAIRSEQ = (

@@ -79,7 +79,7 @@ install_packages() {
     [ -z "${FAIRSEQ_STACK_TORCH_INDEX:-}" ] || index=(--extra-index-url "$FAIRSEQ_STACK_TORCH_INDEX")
     say "Installing torch (the largest part: some minutes)"
     if [ "${#index[@]}" -eq 0 ] && ! command -v nvidia-smi >/dev/null && [ "$(uname)" = Linux ]; then
-        say "(no GPU found: FAIRSEQ_STACK_TORCH_INDEX=https://download.pytorch.org/whl/cpu saves gigabytes)"
+        say "(no GPU found: FAIRSEQ_STACK_TORCH_INDEX set to PyTorch's index of CPU builds would save gigabytes)"
     fi
     pip_install ${index[@]+"${index[@]}"} torch setuptools wheel cython numpy
     # With build isolation pip would fetch a second torch with all of CUDA, only to compile the extensions.

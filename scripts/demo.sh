@@ -82,7 +82,7 @@ run_stage() { # STAGE WHAT COMMAND...
     say "$what"
     "$@" </dev/null >"$out/$stage.out" 2>&1 &
     child=$!
-    trap 'kill "$child" 2>/dev/null; exit 143' TERM
+    trap 'kill "$child" 2>/dev/null; wait "$child"; exit 143' TERM
     if ! wait "$child"; then
         tail -n 15 "$out/$stage.out" >&2
         fail "$what failed; its whole output: $out/$stage.out"

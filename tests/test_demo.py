@@ -32,16 +32,18 @@ def demo(*arguments: str, timeout: float = 600) -> subprocess.CompletedProcess[s
     return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
 
 
-def interrupt(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the demo, and stop it when it has begun to train."""
-    process = start(*arguments)
+def interrupt(folder: Path) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """Run the demo, and stop it when it has begun to train; also return the commands that then still run."""
+    process = start("--tiny", str(folder))
     assert process.stdout is not None
     said: list[str] = []
     while not said or (said[-1] and ": training" not in said[-1]):
         said.append(process.stdout.readline())
     process.terminate()
+    process.wait(timeout=60)
+    left = processes_on(folder)
     stdout, stderr = process.communicate(timeout=60)
-    return subprocess.CompletedProcess(arguments, process.returncode, "".join(said) + stdout, stderr)
+    return subprocess.CompletedProcess(process.args, process.returncode, "".join(said) + stdout, stderr), left
 
 
 def processes_on(folder: Path) -> list[str]:
@@ -70,8 +72,7 @@ class Finished:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     folder = tmp_path_factory.mktemp("demo") / "demo out"
-    stopped = interrupt("--tiny", str(folder))
-    left = processes_on(folder)
+    stopped, left = interrupt(folder)
     done = demo("--tiny", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     return Finished(folder, stopped, left, done.stdout)

@@ -31,7 +31,10 @@ class CheckedLoading:
         try:
             return super().load_state_dict(state_dict, strict, model_cfg, args)  # type: ignore[misc]
         except RuntimeError as error:
-            raise ValueError(_other_architecture(own, state_dict)) from error
+            problems = _other_architecture(own, state_dict)
+            if not problems:
+                raise
+            raise ValueError(f"the checkpoint is of another architecture; {problems}") from error
 
 
 def _other_vocabulary(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str | None:
@@ -80,7 +83,7 @@ def _other_architecture(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor])
         )
         if names
     ]
-    return "the checkpoint is of another architecture; " + "; ".join(problems)
+    return "; ".join(problems)
 
 
 def _first(names: list[str]) -> str:

@@ -61,9 +61,6 @@ class StackTransformerLanguageModelConfig(TransformerLanguageModelConfig, StackO
         default=None,
         metadata={"help": "attention of each layer, e.g. 2xsdpa,nd-3-3-10,2xsdpa; it sets the depth too"},
     )
-    decoder_normalize_before: bool = field(
-        default=True, metadata={"help": "apply layer normalization before each sublayer"}
-    )
     decoder_input_dim: Optional[int] = field(
         default=None, metadata={"help": "size of input embeddings (default: --decoder-embed-dim)"}
     )

@@ -149,6 +149,9 @@ class StackTransformer(CheckedLoading, TransformerModel):
         args = plain_namespace(args)
         stack_transformer(args)
         for side in ("encoder", "decoder"):
+            kept = getattr(args, f"{side}_layers_to_keep", None)
+            if isinstance(kept, list | tuple):  # the command line gives a list, fairseq goes on to split a string
+                setattr(args, f"{side}_layers_to_keep", ",".join(map(str, kept)))
             layers = getattr(args, f"stack_{side}_layers")
             if layers is not None:
                 setattr(args, f"{side}_layers", len(parse_option(f"--stack-{side}-layers", layers)))
@@ -166,6 +169,10 @@ class StackTransformer(CheckedLoading, TransformerModel):
 
     @classmethod
     def build_encoder(cls, args: Any, src_dict: Dictionary, embed_tokens: nn.Module) -> StackTransformerEncoder:
+        if isinstance(embed_tokens, CompactEmbedding) and not args.share_all_embeddings:
+            # The decoder may share its table with the output layer; that of the encoder is shared with nothing.
+            vocabulary = CompactVocabulary(src_dict, keep_unk=True, shared=False)
+            embed_tokens = compact_embedding(vocabulary, args.encoder.embed_dim)
         return StackTransformerEncoder(args, src_dict, embed_tokens)
 
     @classmethod
@@ -225,6 +232,10 @@ def parse_option(flag: str, layers: str) -> tuple[LayerKind, ...]:
 
 def check_options(args: Namespace) -> None:
     """Raise ValueError if options do not go together."""
+    if args.output_bias and args.adaptive_softmax_cutoff:
+        raise ValueError("--output-bias and --adaptive-softmax-cutoff cannot be combined")
+    if args.quant_noise_pq:
+        raise ValueError("--quant-noise-pq: stack attention has no quantization noise")
     if args.stack_positions == "interleaved":
         for name in ("encoder_learned_pos", "decoder_learned_pos"):
             if getattr(args, name, None):

@@ -31,7 +31,7 @@ from fairseq_stack.models.vocabulary import CompactVocabulary
 
 @register_model("stack_transformer_lm", dataclass=StackTransformerLanguageModelConfig)
 class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
-    """A causal transformer language model whose layers are given by a layer list."""
+    """A causal, pre-norm transformer language model whose layers are given by a layer list."""
 
     @classmethod
     def build_model(cls, args: Any, task: FairseqTask) -> StackTransformerLanguageModel:
@@ -54,6 +54,7 @@ class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
             options.decoder_layers = len(parse_option("--stack-layers", options.stack_layers))
         if options.decoder_layers_to_keep:
             options.decoder_layers = len(str(options.decoder_layers_to_keep).split(","))
+        options.decoder_normalize_before = True  # as in the paper, and in all of fairseq's own presets
         options.decoder_input_dim = options.decoder_input_dim or options.decoder_embed_dim
         options.decoder_output_dim = options.decoder_output_dim or options.decoder_embed_dim
         if options.max_target_positions is None:

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from fairseq_stack.ops import (
     NondeterministicStackState,
     SuperpositionStackState,
+    computation_dtype,
     nondeterministic_stack,
     superposition_stack,
 )
-from fairseq_stack.ops._arguments import computation_dtype
 
 ValueActivation = Literal["sigmoid", "released"]
 

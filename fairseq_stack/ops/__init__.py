@@ -4,6 +4,7 @@ Each stack has a folder of its own: ``reference.py`` is the executable specifica
 other backends are fast, ``state.py`` decodes incrementally.
 """
 
+from fairseq_stack.ops._arguments import computation_dtype
 from fairseq_stack.ops.nondeterministic import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.stratification import StratificationStackState, stratification_stack
 from fairseq_stack.ops.superposition import SuperpositionStackState, superposition_stack
@@ -12,6 +13,7 @@ __all__ = [
     "NondeterministicStackState",
     "StratificationStackState",
     "SuperpositionStackState",
+    "computation_dtype",
     "nondeterministic_stack",
     "stratification_stack",
     "superposition_stack",

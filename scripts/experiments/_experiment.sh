@@ -46,14 +46,35 @@ logged() { # LOG COMMAND ...
     }
 }
 
+# Notes in a folder the settings it is made with, and fails if those noted before are others. A folder without a note,
+# of an earlier version of these scripts, is taken to be made with these.
+keep_settings() { # FOLDER SETTING ...
+    local file=$1/settings old new
+    shift
+    new=$(printf '%q ' "$@")
+    if [ ! -f "$file" ]; then
+        printf '%s\n' "$new" > "$file.part"
+        mv "$file.part" "$file"
+    fi
+    old=$(cat "$file")
+    [ "$old" = "$new" ] || {
+        printf '%s: %s has other settings; choose another OUT, or delete that folder\n  there: %s\n  now:   %s\n' \
+            "$0" "$file" "$old" "$new" >&2
+        return 1
+    }
+}
+
 # Trains a model; training that was interrupted goes on. Arguments are those of fairseq-train.
 train() { # KIND ARGUMENT ...
-    local save=$out/$1
+    local save=$out/$1 settings
     shift
-    [ -f "$save/trained" ] && return
+    settings=("$@" --seed "${SEED:-1}")
     mkdir -p "$save"
+    keep_settings "$save" "${settings[@]}"
+    [ -f "$save/trained" ] && return
     say "training $(basename "$save") (log: $save/train.log)"
-    logged "$save/train.log" fairseq-train "$@" --user-dir "$user_dir" --save-dir "$save" --seed "${SEED:-1}" \
-        --num-workers 0 --no-epoch-checkpoints --no-progress-bar --log-format simple --log-interval 100
+    logged "$save/train.log" fairseq-train "$out/corpus/data-bin" "${settings[@]}" --user-dir "$user_dir" \
+        --save-dir "$save" --num-workers 0 --no-epoch-checkpoints --no-progress-bar --log-format simple \
+        --log-interval 100
     touch "$save/trained"
 }

@@ -6,14 +6,15 @@ bash scripts/experiments/multi30k.sh DATA OUT [tf|sup|nd ...]
 
 DATA holds {train,val,test_2016_flickr}.{de,en}, plain or .gz, from https://github.com/multi30k/dataset (data/task1/raw).
 Everything is written to OUT; what is complete there is not done again, and interrupted training goes on.
-EPOCHS (default 10), SEED (default 1) and THREADS (default: all cores) are read from the environment.
+EPOCHS (default 10), SEED (default 1), PIECES (of BPE; default 8000) and THREADS (default: all cores) are read from the
+environment. An OUT that was made with other EPOCHS, SEED or PIECES is refused.
 TEXT
 }
 . "$(dirname "${BASH_SOURCE[0]}")/_experiment.sh"
-epochs=${EPOCHS:-10}
+epochs=${EPOCHS:-10} pieces=${PIECES:-8000}
 
 prepare() {
-    say "joint BPE of 8,000 pieces, fairseq-preprocess"
+    say "joint BPE of $pieces pieces, fairseq-preprocess"
     local work=$out/preparing
     rm -rf "$work"
     mkdir -p "$work/text"
@@ -22,14 +23,14 @@ prepare() {
         read_text "val.$language" > "$work/text/valid.$language"
         read_text "test_2016_flickr.$language" > "$work/text/test.$language"
     done
-    python - "$work" << 'PYTHON'
+    python - "$work" "$pieces" << 'PYTHON'
 import pathlib, sys
 import sentencepiece
 
 work = pathlib.Path(sys.argv[1])
 sentencepiece.SentencePieceTrainer.train(
     input=[work / "text" / "train.de", work / "text" / "train.en"], model_prefix=work / "bpe", model_type="bpe",
-    vocab_size=8000, character_coverage=1.0, minloglevel=2,
+    vocab_size=int(sys.argv[2]), character_coverage=1.0, minloglevel=2,
 )
 pieces = sentencepiece.SentencePieceProcessor(model_file=str(work / "bpe.model"))
 for text in sorted((work / "text").iterdir()):
@@ -56,8 +57,9 @@ translate() { # KIND
 }
 
 [ -d "$out/corpus" ] || prepare
+keep_settings "$out/corpus" "PIECES=$pieces"
 for kind in "${kinds[@]}"; do
-    train "$kind" "$out/corpus/data-bin" --task translation --arch "stack_transformer_${kind}_small" \
+    train "$kind" --task translation --arch "stack_transformer_${kind}_small" \
         --stack-init fairseq --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
         --best-checkpoint-metric nll_loss --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 5 --lr 2e-3 \
         --lr-scheduler inverse_sqrt --warmup-updates 400 --max-tokens 2048 --max-epoch "$epochs"

@@ -8,6 +8,7 @@ bash scripts/experiments/ptb.sh DATA OUT [tf|sup|nd ...]
 DATA holds ptb.{train,valid,test}.txt, plain or .gz.
 Everything is written to OUT; what is complete there is not done again, and interrupted training goes on.
 EPOCHS (default 2), SEED (default 1) and THREADS (default: all cores) are read from the environment.
+An OUT that was made with other EPOCHS or SEED is refused.
 TEXT
 }
 . "$(dirname "${BASH_SOURCE[0]}")/_experiment.sh"
@@ -38,7 +39,7 @@ evaluate() { # KIND SPLIT
 
 [ -d "$out/corpus" ] || prepare
 for kind in "${kinds[@]}"; do
-    train "$kind" "$out/corpus/data-bin" --task language_modeling --arch "stack_transformer_lm_${kind}_ptb" \
+    train "$kind" --task language_modeling --arch "stack_transformer_lm_${kind}_ptb" \
         --decoder-embed-dim 64 --decoder-ffn-embed-dim 256 --stack-layers "${layers[$kind]}" --stack-init fairseq \
         --compact-vocab --compact-vocab-unk --sample-break-mode eos --tokens-per-sample 512 --max-tokens 1024 \
         --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 5 --lr 4e-3 --lr-scheduler inverse_sqrt \

@@ -97,7 +97,7 @@ def flatten(options: Any, prefix: str = "") -> dict[str, Any]:
 
 
 @pytest.fixture
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for what hydra writes into the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -107,12 +107,12 @@ def last_checkpoint(folder: Path) -> dict[str, Any]:
     return torch.load(folder / "checkpoint_last.pt", weights_only=True)
 
 
-def test_translation(corpora: Corpora, workplace: Path) -> None:
-    data = ["task=translation", f"task.data={corpora.translation}", f"checkpoint.save_dir={workplace}/save"]
+def test_translation(corpora: Corpora, working_folder: Path) -> None:
+    data = ["task=translation", f"task.data={corpora.translation}", f"checkpoint.save_dir={working_folder}/save"]
     model = ["model=stack_transformer_nd_small", *small("encoder", "decoder")]
     trained = run("hydra-train", "--config-dir", CONFIGS, *data, *model, *TRAINING)
     assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
-    checkpoint = workplace / "save" / "checkpoint_last.pt"
+    checkpoint = working_folder / "save" / "checkpoint_last.pt"
     generated = run("generate", corpora.translation, "--path", checkpoint, *GENERATION)
     assert sorted(generated.hypotheses()) == list(range(SPLITS["test"]))
     validated = run("validate", corpora.translation, "--task", "translation", "--path", checkpoint, "--batch-size", 4,
@@ -120,21 +120,21 @@ def test_translation(corpora: Corpora, workplace: Path) -> None:
     assert validated.validation_losses() == pytest.approx(trained.validation_losses()[-1:], abs=0.0011)
 
 
-def test_language_modeling_and_resuming(corpora: Corpora, workplace: Path) -> None:
+def test_language_modeling_and_resuming(corpora: Corpora, working_folder: Path) -> None:
     data = ["task=language_modeling", f"task.data={corpora.language_modeling}", "task.sample_break_mode=eos"]
     model = ["model=stack_transformer_lm_nd_cfl", *small("decoder"), "task.tokens_per_sample=50"]
     command = ["--config-dir", CONFIGS, *data, *model, *TRAINING]
-    trained = run("hydra-train", *command, f"checkpoint.save_dir={workplace}/whole")
-    run("hydra-train", *command, f"checkpoint.save_dir={workplace}/parts", "optimization.max_update=4")
-    run("hydra-train", *command, f"checkpoint.save_dir={workplace}/parts")
-    whole, parts = last_checkpoint(workplace / "whole"), last_checkpoint(workplace / "parts")
+    trained = run("hydra-train", *command, f"checkpoint.save_dir={working_folder}/whole")
+    run("hydra-train", *command, f"checkpoint.save_dir={working_folder}/parts", "optimization.max_update=4")
+    run("hydra-train", *command, f"checkpoint.save_dir={working_folder}/parts")
+    whole, parts = last_checkpoint(working_folder / "whole"), last_checkpoint(working_folder / "parts")
     assert all(torch.equal(parts["model"][name], whole["model"][name]) for name in whole["model"])
-    checkpoint = workplace / "whole" / "checkpoint_last.pt"
+    checkpoint = working_folder / "whole" / "checkpoint_last.pt"
     scored = run("eval-lm", corpora.language_modeling, "--path", checkpoint, *SCORING)
     assert scored.validation_losses() == pytest.approx(trained.validation_losses()[-1:], abs=0.0006)
 
 
-def test_own_configuration(corpora: Corpora, workplace: Path) -> None:
+def test_own_configuration(corpora: Corpora, working_folder: Path) -> None:
     """A file of the user's with everything in it, and a task that is not known before the plugin is imported."""
     options: dict[str, Any] = {
         "hydra": {"run": {"dir": "."}},
@@ -152,21 +152,31 @@ def test_own_configuration(corpora: Corpora, workplace: Path) -> None:
         "lr_scheduler": {"_name": "fixed"},
         "optimization": {"lr": [0.01], "max_epoch": 1},
         "dataset": {"batch_size": 10, "num_workers": 0},
-        "checkpoint": {"save_dir": str(workplace / "save")},
+        "checkpoint": {"save_dir": str(working_folder / "save")},
     }
-    OmegaConf.save(OmegaConf.create(options), workplace / "mine.yaml")
-    command = [sys.executable, "-m", "fairseq_cli.hydra_train", "--config-dir", str(workplace), "--config-name", "mine"]
+    OmegaConf.save(OmegaConf.create(options), working_folder / "mine.yaml")
+    command = [
+        sys.executable,
+        "-m",
+        "fairseq_cli.hydra_train",
+        "--config-dir",
+        str(working_folder),
+        "--config-name",
+        "mine",
+    ]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
-    layers = {name.split(".")[2] for name in last_checkpoint(workplace / "save")["model"] if "encoder.layers" in name}
+    layers = {
+        name.split(".")[2] for name in last_checkpoint(working_folder / "save")["model"] if "encoder.layers" in name
+    }
     assert layers == {"0", "1"}
 
 
-def test_wrong_layer_list(corpora: Corpora, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = ["task=translation", f"task.data={corpora.translation}", f"checkpoint.save_dir={workplace}/save"]
+def test_wrong_layer_list(corpora: Corpora, working_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = ["task=translation", f"task.data={corpora.translation}", f"checkpoint.save_dir={working_folder}/save"]
     model = ["model=stack_transformer_nd_small", "model.stack_encoder_layers=spda"]
     with pytest.raises(SystemExit) as error:
         run("hydra-train", "--config-dir", CONFIGS, *data, *model, *TRAINING)
     assert error.value.code == 1
     assert "ValueError: --stack-encoder-layers: layer list 'spda'" in capsys.readouterr().err
-    assert not list((workplace / "save").iterdir())
+    assert not list((working_folder / "save").iterdir())

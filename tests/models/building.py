@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+import torch
 from fairseq import options
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.tasks.language_modeling import LanguageModelingTask
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
-from torch import nn
+from torch import Tensor, nn
 
-import fairseq_stack.models  # noqa: F401  (registers the architectures)
+from fairseq_stack.models.presets import TRANSLATION_PRESETS
+from fairseq_stack.models.self_attention import IncrementalState, StackSelfAttention
+from fairseq_stack.modules import StackAttention
 
 
 def make_dictionary(num_symbols: int, multiple_of: int = 1) -> Dictionary:
@@ -22,6 +26,10 @@ def make_dictionary(num_symbols: int, multiple_of: int = 1) -> Dictionary:
         dictionary.add_symbol(f"w{index}", n=num_symbols - index)
     dictionary.pad_to_multiple_(multiple_of)
     return dictionary
+
+
+VOCABULARIES = pytest.mark.parametrize("flags", [(), ("--compact-vocab",)], ids=["stock-vocab", "compact-vocab"])
+DICTIONARY = make_dictionary(9)
 
 
 def build_language_model(arch: str, dictionary: Dictionary, *flags: str) -> Any:
@@ -38,6 +46,68 @@ def build_translation_model(
     cfg = _configure("translation", arch, flags)
     task = TranslationTask(cfg.task, dictionary, target_dictionary or dictionary)
     return task.build_model(cfg.model)
+
+
+def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> nn.Module:
+    """A model of this preset in evaluation mode, in float64, with parameters that make it opinionated.
+
+    The stacks get a loud voice, so that what goes wrong in them changes what the model prefers.
+    """
+    make = build_translation_model if preset in TRANSLATION_PRESETS else build_language_model
+    model = make(preset, DICTIONARY, *flags).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=2.0 * parameter.size(-1) ** -0.5)
+        for module in model.modules():
+            if isinstance(module, StackAttention):
+                module.output.weight.mul_(10.0)
+        # Shared embeddings would otherwise make the model repeat its last token.
+        model.decoder.layer_norm.weight.normal_()
+    return model
+
+
+def random_words(*shape: int) -> Tensor:
+    return torch.randint(DICTIONARY.nspecial, len(DICTIONARY), shape)
+
+
+def with_eos(sentences: list[Tensor], left_pad: bool, extra_pads: int = 0) -> Tensor:
+    """A batch of sentences, EOS added, padded on one side."""
+    length = max(map(len, sentences)) + 1 + extra_pads
+    batch = torch.full((len(sentences), length), DICTIONARY.pad())
+    for row, words in zip(batch, sentences, strict=True):
+        sentence = torch.cat([words, torch.tensor([DICTIONARY.eos()])])
+        row[-len(sentence) :] = sentence if left_pad else row[-len(sentence) :]
+        if not left_pad:
+            row[: len(sentence)] = sentence
+    return batch
+
+
+def sources_for(model: nn.Module) -> list[Tensor]:
+    """Source sentences for a translation model, prefixes of one length for a language model."""
+    lengths = [3, 6, 1, 5, 4, 2] if hasattr(model, "encoder") else [2] * 6
+    return [random_words(length) for length in lengths]
+
+
+def search_inputs(model: nn.Module, sources: list[Tensor]) -> tuple[dict[str, Any], Tensor | None]:
+    """The sample and the prefix tokens that fairseq hands its generator.
+
+    A language model gets the prefix with EOS in front, and as tokens to force.
+    """
+    if hasattr(model, "encoder"):
+        batch, prefix = with_eos(sources, left_pad=True), None
+    else:
+        batch = torch.stack([torch.cat([torch.tensor([DICTIONARY.eos()]), words]) for words in sources])
+        prefix = batch[:, 1:]
+    sample = {"net_input": {"src_tokens": batch, "src_lengths": batch.ne(DICTIONARY.pad()).sum(1)}}
+    return sample, prefix
+
+
+def reorder_sizes_only(self: StackSelfAttention, incremental_state: IncrementalState, new_order: Tensor) -> None:
+    """What is wrong with ``StackSelfAttention.reorder_incremental_state`` in the tests of the tests."""
+    saved = self.get_incremental_state(incremental_state, "stack")
+    if saved is not None:
+        kept = torch.arange(len(new_order))
+        self.set_incremental_state(incremental_state, "stack", {"state": saved["state"].reorder(kept)})
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -6,56 +6,28 @@ from typing import Any
 
 import pytest
 import torch
-from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
 from fairseq_stack.models.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
 from fairseq_stack.models.self_attention import StackSelfAttention
-from fairseq_stack.modules import StackAttention
 from tests.helpers import assert_normwise_close
-from tests.models.building import build_language_model, build_translation_model, make_dictionary
+from tests.models.building import (
+    DICTIONARY,
+    VOCABULARIES,
+    build_opinionated_model,
+    build_translation_model,
+    random_words,
+    reorder_sizes_only,
+    search_inputs,
+    sources_for,
+    with_eos,
+)
 
-VOCABULARIES = pytest.mark.parametrize("flags", [(), ("--compact-vocab",)], ids=["stock-vocab", "compact-vocab"])
 ALL_PRESETS = pytest.mark.parametrize("preset", [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS])
 STACK_PRESETS = pytest.mark.parametrize(
     "preset", [name for name in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS) if "_tf_" not in name]
 )
-DICTIONARY = make_dictionary(9)
-
-
-def build(preset: str, flags: tuple[str, ...] = ()) -> nn.Module:
-    """A model of this preset in evaluation mode, in float64, with parameters that make it opinionated.
-
-    The stacks get a loud voice, so that what goes wrong in them changes what the model prefers.
-    """
-    make = build_translation_model if preset in TRANSLATION_PRESETS else build_language_model
-    model = make(preset, DICTIONARY, *flags).double().eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter), alpha=2.0 * parameter.size(-1) ** -0.5)
-        for module in model.modules():
-            if isinstance(module, StackAttention):
-                module.output.weight.mul_(10.0)
-        # Shared embeddings would otherwise make the model repeat its last token.
-        model.decoder.layer_norm.weight.normal_()
-    return model
-
-
-def random_words(*shape: int) -> Tensor:
-    return torch.randint(DICTIONARY.nspecial, len(DICTIONARY), shape)
-
-
-def with_eos(sentences: list[Tensor], left_pad: bool, extra_pads: int = 0) -> Tensor:
-    """A batch of sentences, EOS added, padded on one side."""
-    length = max(map(len, sentences)) + 1 + extra_pads
-    batch = torch.full((len(sentences), length), DICTIONARY.pad())
-    for row, words in zip(batch, sentences, strict=True):
-        sentence = torch.cat([words, torch.tensor([DICTIONARY.eos()])])
-        row[-len(sentence) :] = sentence if left_pad else row[-len(sentence) :]
-        if not left_pad:
-            row[: len(sentence)] = sentence
-    return batch
 
 
 def decoder_input(batch_size: int, length: int) -> Tensor:
@@ -72,7 +44,7 @@ def encode(model: nn.Module, source: Tensor) -> Any:
 @VOCABULARIES
 @ALL_PRESETS
 def test_incremental_logits_equal_parallel_ones(preset: str, flags: tuple[str, ...]) -> None:
-    model = build(preset, flags)
+    model = build_opinionated_model(preset, flags)
     encoder_out = encode(model, with_eos([random_words(4), random_words(6)], left_pad=True))
     tokens = decoder_input(2, 8)
     parallel, _ = model.decoder(tokens, encoder_out=encoder_out)
@@ -88,7 +60,7 @@ def test_incremental_logits_equal_parallel_ones(preset: str, flags: tuple[str, .
 @STACK_PRESETS
 def test_reordered_states_follow_their_hypotheses(preset: str) -> None:
     """Rows are swapped, repeated and dropped in the middle of incremental decoding."""
-    model = build(preset)
+    model = build_opinionated_model(preset)
     encoder_out = encode(model, with_eos([random_words(5)] * 3, left_pad=True))
     tokens = decoder_input(3, 9)
     order = torch.tensor([2, 0])
@@ -108,7 +80,7 @@ def test_reordered_states_follow_their_hypotheses(preset: str) -> None:
 @torch.no_grad()
 @ALL_PRESETS
 def test_outputs_are_causal(preset: str) -> None:
-    model = build(preset)
+    model = build_opinionated_model(preset)
     encoder_out = encode(model, with_eos([random_words(5)] * 2, left_pad=False))
     tokens = decoder_input(2, 8)
     changed = tokens.clone()
@@ -128,13 +100,15 @@ def test_stack_layers_of_the_encoder_are_causal(kind: str) -> None:
     changed = torch.cat([source[:, :4], random_words(2, 3)], dim=1)
     before, after = (encode(model, tokens)["encoder_out"][0] for tokens in (source, changed))
     assert_normwise_close(after[:4], before[:4], 1e-12)
+    assert not torch.allclose(after[4:], before[4:])
 
 
 @torch.no_grad()
+@VOCABULARIES
 @pytest.mark.parametrize("preset", TRANSLATION_PRESETS)
 @pytest.mark.parametrize("left_pad", [True, False], ids=["pads-left", "pads-right"])
-def test_translation_does_not_depend_on_the_batch(preset: str, left_pad: bool) -> None:
-    model = build(preset)
+def test_translation_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags: tuple[str, ...]) -> None:
+    model = build_opinionated_model(preset, flags)
     sentences = [random_words(length) for length in (1, 7, 4)]
     tokens = decoder_input(3, 6)
     together = with_eos(sentences, left_pad, extra_pads=2)
@@ -146,10 +120,11 @@ def test_translation_does_not_depend_on_the_batch(preset: str, left_pad: bool) -
 
 
 @torch.no_grad()
+@VOCABULARIES
 @ALL_PRESETS
 @pytest.mark.parametrize("left_pad", [True, False], ids=["pads-left", "pads-right"])
-def test_decoder_does_not_depend_on_the_batch(preset: str, left_pad: bool) -> None:
-    model = build(preset)
+def test_decoder_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags: tuple[str, ...]) -> None:
+    model = build_opinionated_model(preset, flags)
     source = with_eos([random_words(4)] * 3, left_pad=False)
     encoder_out = encode(model, source)
     rows = [decoder_input(1, length)[0] for length in (0, 7, 3)]
@@ -165,27 +140,17 @@ def test_decoder_does_not_depend_on_the_batch(preset: str, left_pad: bool) -> No
 
 def beam_search(model: nn.Module, sources: list[Tensor], incremental: bool = True) -> list[list[list[int]]]:
     """The hypotheses that fairseq's generator finds, as lists of tokens."""
-    batch = with_eos(sources, left_pad=True)
-    if not hasattr(model, "encoder"):
-        # fairseq hands a language model the prefix with EOS in front, and as tokens to force.
-        batch = torch.stack([torch.cat([torch.tensor([DICTIONARY.eos()]), words]) for words in sources])
+    sample, prefix = search_inputs(model, sources)
     generator = SequenceGenerator([model], DICTIONARY, beam_size=4, max_len_a=0, max_len_b=12)
     generator.model.has_incremental = incremental
-    sample = {"net_input": {"src_tokens": batch, "src_lengths": batch.ne(DICTIONARY.pad()).sum(1)}}
-    prefix = None if hasattr(model, "encoder") else batch[:, 1:]
     found = generator.generate([model], sample, prefix_tokens=prefix)
     return [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in found]
-
-
-def sources_for(model: nn.Module) -> list[Tensor]:
-    lengths = [3, 6, 1, 5, 4, 2] if hasattr(model, "encoder") else [2] * 6
-    return [random_words(length) for length in lengths]
 
 
 @VOCABULARIES
 @ALL_PRESETS
 def test_beam_search_finds_what_it_finds_without_incremental_state(preset: str, flags: tuple[str, ...]) -> None:
-    model = build(preset, flags)
+    model = build_opinionated_model(preset, flags)
     sources = sources_for(model)
     assert beam_search(model, sources) == beam_search(model, sources, incremental=False)
 
@@ -193,34 +158,22 @@ def test_beam_search_finds_what_it_finds_without_incremental_state(preset: str, 
 @STACK_PRESETS
 def test_beam_search_needs_reordering(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would notice if stacks were not reordered."""
-    model = build(preset)
+    model = build_opinionated_model(preset)
     sources = sources_for(model)
     expected = beam_search(model, sources)
-
-    def reorder_sizes_only(self: StackSelfAttention, incremental_state: Any, new_order: Tensor) -> None:
-        saved = self.get_incremental_state(incremental_state, "stack")
-        if saved is not None:
-            kept = torch.arange(len(new_order))
-            self.set_incremental_state(incremental_state, "stack", {"state": saved["state"].reorder(kept)})
-
     monkeypatch.setattr(StackSelfAttention, "reorder_incremental_state", reorder_sizes_only)
     assert beam_search(model, sources) != expected
 
 
-@pytest.mark.parametrize("preset", TRANSLATION_PRESETS)
+@ALL_PRESETS
 def test_beam_search_does_not_depend_on_the_batch(preset: str) -> None:
-    model = build(preset)
+    model = build_opinionated_model(preset)
     sources = sources_for(model)
     together = beam_search(model, sources)
     assert together == [beam_search(model, [source])[0] for source in sources]
 
 
 def test_skipping_a_step_is_an_error() -> None:
-    model = build("stack_transformer_lm_nd_cfl")
+    model = build_opinionated_model("stack_transformer_lm_nd_cfl")
     with pytest.raises(ValueError, match="one token a step: expected 1 previous output tokens, got 3"):
         model.decoder(decoder_input(2, 2), incremental_state={})
-
-
-def test_dictionary_has_the_special_symbols() -> None:
-    assert isinstance(DICTIONARY, Dictionary)
-    assert DICTIONARY.nspecial == 4

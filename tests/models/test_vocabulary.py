@@ -159,3 +159,13 @@ def test_fingerprints_tell_dictionaries_apart() -> None:
     assert len(other) == len(DICTIONARY)
     assert fingerprint(other) != fingerprint(DICTIONARY)
     assert fingerprint(DICTIONARY) == fingerprint(make_dictionary(WORDS, multiple_of=4))
+
+
+def test_an_encoder_that_shares_its_table_with_nothing_has_no_rows_to_spare() -> None:
+    model = build_translation_model(
+        "stack_transformer", DICTIONARY, "--compact-vocab", "--share-decoder-input-output-embed"
+    )
+    symbols = WORDS + 1  # and <unk>
+    assert len(model.encoder.embed_tokens.weight) == symbols + 1
+    assert len(model.decoder.embed_tokens.weight) == symbols + 3
+    assert model.decoder.output_projection.weight is model.decoder.embed_tokens.weight

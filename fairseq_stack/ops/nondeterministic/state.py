@@ -20,7 +20,7 @@ from ._columns import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NondeterministicStackState:
     """The stack after t steps, for a batch of B sequences; immutable.
 

@@ -12,7 +12,7 @@ from .._arguments import Sizes, computation_dtype
 from .._states import check_fits_state, check_index
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StratificationStackState:
     """The stacks of a batch after t steps. Immutable; autograd differentiates through its steps.
 

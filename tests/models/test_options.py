@@ -1,0 +1,50 @@
+"""Options mean what they say, in presets and in bare architectures."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.models.building import build_language_model, build_translation_model, make_dictionary
+
+DICTIONARY = make_dictionary(5)
+SMALL = ("--decoder-embed-dim=16", "--decoder-ffn-embed-dim=16", "--decoder-attention-heads=2", "--decoder-layers=3")
+
+
+@pytest.mark.parametrize("flags", [(), ("--decoder-normalize-before",)], ids=["default", "flag"])
+def test_language_models_are_pre_norm(flags: tuple[str, ...]) -> None:
+    model = build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, *flags)
+    assert all(layer.normalize_before for layer in model.decoder.layers)
+    assert model.decoder.layer_norm is not None
+    assert model.decoder.project_in_dim is model.decoder.project_out_dim is None
+
+
+def test_the_layer_list_sets_the_depth() -> None:
+    model = build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, "--stack-layers=sdpa,2xsup-3")
+    assert len(model.decoder.layers) == 3
+    kinds = [type(layer.self_attn).__name__ for layer in model.decoder.layers]
+    assert kinds == ["MultiheadAttention", "StackSelfAttention", "StackSelfAttention"]
+
+
+def test_layers_to_keep_are_those_of_the_list() -> None:
+    model = build_translation_model(
+        "stack_transformer_tf_small",
+        DICTIONARY,
+        "--stack-encoder-layers=sdpa,sup-3,nd-2-2-3",
+        "--encoder-layers-to-keep=[0, 2]",
+    )
+    first, second = model.encoder.layers
+    assert type(first.self_attn).__name__ == "MultiheadAttention"
+    assert second.self_attn.attention.num_symbols == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--output-bias", "--adaptive-softmax-cutoff=3"], "--output-bias and --adaptive-softmax-cutoff"),
+        (["--quant-noise-pq=0.1"], "--quant-noise-pq: stack attention has no quantization noise"),
+    ],
+    ids=["bias-of-adaptive-softmax", "quantization-noise"],
+)
+def test_options_that_do_not_go_together(flags: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, *flags)

@@ -1,0 +1,46 @@
+"""Whichever of fairseq and the plugin is imported first, the architectures are known afterwards."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECK = """
+from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.tasks import TASK_REGISTRY
+assert "stack_transformer_nd_small" in ARCH_MODEL_REGISTRY
+assert "stack_translation" in TASK_REGISTRY
+"""
+
+ORDERS = {
+    "plugin-first": "import fairseq_stack.ops, sys; assert 'fairseq' not in sys.modules; import fairseq",
+    "plugin-first-and-somebody-looks-for-fairseq": (
+        "import fairseq_stack, importlib.util; assert importlib.util.find_spec('fairseq'); import fairseq"
+    ),
+    "fairseq-first": "import fairseq, fairseq_stack.ops",
+    "models-first": "import fairseq_stack.models",
+    "tasks-first": "import fairseq_stack.tasks",
+}
+
+
+def run(program: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("imports", ORDERS.values(), ids=ORDERS)
+def test_architectures_are_known(imports: str) -> None:
+    result = run(f"{imports}\n{CHECK}")
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_fairseq_that_is_not_supported_can_still_be_imported(tmp_path: Path) -> None:
+    (tmp_path / "fairseq").mkdir()
+    (tmp_path / "fairseq" / "__init__.py").write_text('__version__ = "1.0.0a0"\n')
+    result = run("import fairseq_stack.ops, fairseq; print(fairseq.__version__)", tmp_path)
+    assert result.stdout.strip() == "1.0.0a0"
+    assert "is not registered with fairseq" in result.stderr
+    assert "needs fairseq 0.12.3, got version 1.0.0a0" in result.stderr
