@@ -137,6 +137,8 @@ def test_interrupted_run_leaves_nothing(number: signal.Signals, code: int, tmp_p
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
+        # A test run in the background ignores Ctrl-C, and would have its children ignore it.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     wait_for_folder(tmp_path / "new", process)
     process.send_signal(number)
