@@ -189,20 +189,26 @@ reversal() { # KIND MIDDLE-LAYER
     run_stage "reversal/$1/score" "Reversal: scoring with $1" score "$1"
 }
 
-# A folder holds one experiment. One that we did not make is never deleted.
-settings="$size: ${translation_corpus[*]}, $translation_updates updates; ${reversal_corpus[*]}, $reversal_updates updates"
-if [ "$fresh" = yes ] && [ -e "$out/settings" ]; then
-    rm -rf "$out"
+# A folder holds one experiment. In one that we did not make nothing is deleted; in ours, only what we made.
+settings="fairseq_stack demo, $size: ${translation_corpus[*]}, $translation_updates updates;"
+settings+=" ${reversal_corpus[*]}, $reversal_updates updates"
+mark="$out/demo-settings"
+ours=no
+if [ -f "$mark" ] && [[ "$(cat "$mark")" == "fairseq_stack demo, "* ]]; then
+    ours=yes
 fi
-if [ -e "$out/settings" ]; then
-    [ "$(cat "$out/settings")" = "$settings" ] ||
+if [ "$ours" = yes ] && [ "$fresh" = yes ]; then
+    rm -rf "$out/nested-translation" "$out/reversal"
+    rm -f "$out/table.md" "$out/results.json" "$out/demo.png"
+elif [ "$ours" = yes ]; then
+    [ "$(cat "$mark")" = "$settings" ] ||
         fail "$out holds a run with other settings; use --fresh to replace it, or another folder"
 elif [ -n "$(ls -A "$out" 2>/dev/null)" ]; then
     fail "$out is there and was not made by the demo; choose another folder"
 fi
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
-printf '%s\n' "$settings" >"$out/settings"
+printf '%s\n' "$settings" >"$out/demo-settings"
 
 SECONDS=0 # without the set-up
 say "Everything is written to $out; $jobs at a time"

@@ -147,9 +147,9 @@ def test_a_second_run_does_nothing_twice(finished: Finished) -> None:
 def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: Finished) -> None:
     folder = tmp_path / "out"
     corpus = folder / "reversal" / "corpus"
-    settings = (finished.folder / "settings").read_text(encoding="utf-8")
+    settings = (finished.folder / "demo-settings").read_text(encoding="utf-8")
     for path, text in {
-        folder / "settings": settings,
+        folder / "demo-settings": settings,
         folder / "nested-translation" / "prepare.done": "",
         folder / "reversal" / "prepare.done": "",
         corpus / "no-data": "",
@@ -170,19 +170,24 @@ def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: Finishe
         (["a", "b"], 2, "more than one folder"),
         (["FOREIGN"], 1, "was not made by the demo"),
         (["--fresh", "FOREIGN"], 1, "was not made by the demo"),
+        (["--fresh", "MARKED"], 1, "was not made by the demo"),
         (["OTHER"], 1, "other settings"),
     ],
-    ids=["typo", "two-folders", "foreign-folder", "foreign-folder-fresh", "other-settings"],
+    ids=["typo", "two-folders", "foreign-folder", "foreign-folder-fresh", "foreign-mark-fresh", "other-settings"],
 )
 def test_mistakes(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
-    for name, file in (("FOREIGN", "thesis.tex"), ("OTHER", "settings")):
+    precious = {"FOREIGN": "thesis.tex", "MARKED": "demo-settings"}
+    for name, file in precious.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / file).write_text("precious\n", encoding="utf-8")
+    (tmp_path / "OTHER").mkdir()
+    (tmp_path / "OTHER" / "demo-settings").write_text("fairseq_stack demo, of another size\n", encoding="utf-8")
     arguments = [str(tmp_path / word) if word.isupper() else word for word in arguments]
     done = demo(*arguments)
     assert done.returncode == code
     assert message in done.stderr
-    assert (tmp_path / "FOREIGN" / "thesis.tex").read_text(encoding="utf-8") == "precious\n"
+    for name, file in precious.items():
+        assert (tmp_path / name / file).read_text(encoding="utf-8") == "precious\n"
 
 
 def test_help() -> None:
