@@ -52,6 +52,7 @@ keep_settings() { # FOLDER SETTING ...
     local file=$1/settings old new
     shift
     new=$(printf '%q ' "$@")
+    new=${new% }
     if [ ! -f "$file" ]; then
         printf '%s\n' "$new" > "$file.part"
         mv "$file.part" "$file"
