@@ -48,7 +48,7 @@ def build_translation_model(
     return task.build_model(cfg.model)
 
 
-def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> nn.Module:
+def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> Any:
     """A model of this preset in evaluation mode, in float64, with parameters that make it opinionated.
 
     The stacks get a loud voice, so that what goes wrong in them changes what the model prefers.

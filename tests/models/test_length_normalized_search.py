@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import pytest
+import torch
 from torch import Tensor, nn
 
 from fairseq_stack.models.self_attention import StackSelfAttention
@@ -33,9 +35,25 @@ Hypotheses = list[dict[str, Any]]
 
 def search(model: nn.Module, sources: list[Tensor], incremental: bool = True) -> list[Hypotheses]:
     sample, prefix = search_inputs(model, sources)
-    generator = LengthNormalizedBeamSearchGenerator([model], DICTIONARY, beam_size=4, max_len_b=12)
+    generator = LengthNormalizedBeamSearchGenerator([model], DICTIONARY, beam_size=4, max_len_b=12, min_len=4)
     generator.model.has_incremental = incremental
     return generator.generate([model], sample, prefix_tokens=prefix)
+
+
+def build_model_and_sources(preset: str, flags: tuple[str, ...]) -> tuple[nn.Module, list[Tensor]]:
+    """A model whose searches end at different times, and what to search for.
+
+    EOS gets more probable until half of the sentences are finished before the maximal length.
+    """
+    model = build_opinionated_model(preset, (*flags, "--output-bias"))
+    sources = sources_for(model) + sources_for(model)
+    eos = DICTIONARY.eos() if not flags else -1  # the last row of a compact output layer
+    for _ in range(10):
+        if sum(sentence[0]["finished"] for sentence in search(model, sources)) >= len(sources) / 2:
+            break
+        with torch.no_grad():
+            model.decoder.output_projection.bias[eos] += 1.0
+    return model, sources
 
 
 def tokens_of(found: list[Hypotheses]) -> list[list[list[int]]]:
@@ -44,7 +62,7 @@ def tokens_of(found: list[Hypotheses]) -> list[list[list[int]]]:
 
 def assert_same(actual: list[Hypotheses], expected: list[Hypotheses]) -> None:
     assert tokens_of(actual) == tokens_of(expected)
-    for ours, theirs in zip(sum(actual, []), sum(expected, []), strict=True):
+    for ours, theirs in zip(chain(*actual), chain(*expected), strict=True):
         assert_normwise_close(ours["score"], theirs["score"], 1e-9, "score")
         assert_normwise_close(ours["positional_scores"], theirs["positional_scores"], 1e-9, "positional scores")
 
@@ -52,10 +70,8 @@ def assert_same(actual: list[Hypotheses], expected: list[Hypotheses]) -> None:
 @VOCABULARIES
 @PRESETS
 def test_incremental_state_and_batch_change_nothing(preset: str, flags: tuple[str, ...]) -> None:
-    model = build_opinionated_model(preset, flags)
-    sources = sources_for(model)
+    model, sources = build_model_and_sources(preset, flags)
     found = search(model, sources)
-    print([(len(s[0]["tokens"]), s[0]["finished"], len(s), s[0]["score"].dtype) for s in found])
     assert len({len(sentence[0]["tokens"]) for sentence in found}) > 1, "all sentences finish at the same time"
     assert_same(found, search(model, sources, incremental=False))
     assert_same(found, [search(model, [source])[0] for source in sources])
@@ -65,8 +81,7 @@ def test_incremental_state_and_batch_change_nothing(preset: str, flags: tuple[st
 @PRESETS
 def test_search_needs_reordering(preset: str, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would notice if stacks were not reordered."""
-    model = build_opinionated_model(preset, flags)
-    sources = sources_for(model)
+    model, sources = build_model_and_sources(preset, flags)
     expected = search(model, sources)
     monkeypatch.setattr(StackSelfAttention, "reorder_incremental_state", reorder_sizes_only)
     with pytest.raises(AssertionError):
