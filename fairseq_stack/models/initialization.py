@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
+from argparse import Namespace
+from typing import Any
 
 import torch
 from torch import nn
 
 from fairseq_stack.models.layers import StackDecoderLayer, StackEncoderLayer
 from fairseq_stack.modules import StackAttention
+
+
+def initialize(model: Any, args: Namespace) -> None:
+    """Initialise the model anew if ``--stack-init paper`` asks for it."""
+    if args.stack_init == "paper":
+        initialize_as_in_paper(model, args.stack_init_scale)
+        if not args.share_decoder_input_output_embed:
+            _initialize_linear(model.decoder.output_projection)
 
 
 @torch.no_grad()
@@ -41,11 +51,6 @@ def initialize_as_in_paper(model: nn.Module, scale: float) -> None:
 
 
 @torch.no_grad()
-def initialize_output_layer(output_layer: nn.Module) -> None:
-    """Initialise an output layer that does not share its weight with embeddings: Xavier uniform, biases 0."""
-    _initialize_linear(output_layer)
-
-
 def _initialize_linear(linear: nn.Module, gain: float = 1.0) -> None:
     nn.init.xavier_uniform_(linear.get_parameter("weight"), gain=gain)
     if getattr(linear, "bias", None) is not None:

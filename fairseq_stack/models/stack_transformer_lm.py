@@ -15,18 +15,11 @@ from torch import Tensor
 
 from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.config import StackTransformerLanguageModelConfig
+from fairseq_stack.models.encoder_decoder import StackTransformerDecoder, check_symbols
+from fairseq_stack.models.initialization import initialize
+from fairseq_stack.models.options import check_options, fill_in, parse_option, plain_namespace
 from fairseq_stack.models.presets import LANGUAGE_MODEL_PRESETS, Settings
-from fairseq_stack.models.stack_transformer import (
-    StackTransformerDecoder,
-    check_options,
-    check_symbols,
-    compact_embedding,
-    fill_in,
-    initialize,
-    parse_option,
-    plain_namespace,
-)
-from fairseq_stack.models.vocabulary import CompactVocabulary
+from fairseq_stack.models.vocabulary import CompactVocabulary, compact_embedding
 
 
 @register_model("stack_transformer_lm", dataclass=StackTransformerLanguageModelConfig)

@@ -152,6 +152,13 @@ def new_table(num_rows: int, embedding_dim: int, padding_row: int | None = None)
     return nn.Parameter(weight)
 
 
+def compact_embedding(vocabulary: CompactVocabulary, embed_dim: int) -> CompactEmbedding:
+    """New embeddings for the input of an encoder; a decoder takes them ``at_beginning()``."""
+    num_rows = vocabulary.num_input_rows()
+    weight = new_table(num_rows, embed_dim, padding_row=num_rows - 1 if vocabulary.shared else None)
+    return CompactEmbedding(vocabulary, weight, End.EOS)
+
+
 def fingerprint(dictionary: Dictionary) -> int:
     """A 48-bit hash of the dictionary's symbols in their order, to tell vocabularies apart.
 

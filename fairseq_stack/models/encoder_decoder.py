@@ -1,0 +1,127 @@
+"""fairseq's transformer encoder and decoder with layers that are given by layer lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.models.transformer import TransformerDecoderBase, TransformerEncoderBase
+from torch import Tensor, nn
+
+from fairseq_stack.layer_list import LayerKind, ScaledDotProduct, parse_layer_list
+from fairseq_stack.models.checkpoints import FINGERPRINT
+from fairseq_stack.models.layers import build_decoder_layer, build_encoder_layer
+from fairseq_stack.models.self_attention import IncrementalState
+from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, fingerprint, new_table
+from fairseq_stack.modules import InterleavedSinusoidalPositions
+
+
+class StackTransformerEncoder(TransformerEncoderBase):
+    """fairseq's transformer encoder with the self-attention that ``cfg.stack_encoder_layers`` lists."""
+
+    def __init__(self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module, return_fc: bool = False) -> None:
+        self._kinds = _kinds_to_build(cfg.stack_encoder_layers, cfg.encoder)
+        super().__init__(cfg, dictionary, embed_tokens, return_fc=return_fc)
+        _set_positions(self, cfg, cfg.encoder.embed_dim, cfg.max_source_positions)
+        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
+
+    def build_encoder_layer(self, cfg: Any) -> nn.Module:
+        return build_encoder_layer(cfg, next(self._kinds), self.return_fc)
+
+
+class StackTransformerDecoder(TransformerDecoderBase):
+    """fairseq's transformer decoder with the self-attention that ``cfg.stack_decoder_layers`` lists.
+
+    It is the decoder of translation models, and with ``no_encoder_attn`` a language model's.
+    """
+
+    def __init__(
+        self,
+        cfg: Any,
+        dictionary: Dictionary,
+        embed_tokens: nn.Module,
+        no_encoder_attn: bool = False,
+        output_projection: nn.Module | None = None,
+    ) -> None:
+        self._kinds = _kinds_to_build(cfg.stack_decoder_layers, cfg.decoder)
+        if isinstance(embed_tokens, CompactEmbedding):
+            embed_tokens = embed_tokens.at_beginning()
+        super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
+        _set_positions(self, cfg, cfg.decoder.embed_dim, cfg.max_target_positions)
+        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
+
+    def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
+        return build_decoder_layer(cfg, next(self._kinds), no_encoder_attn)
+
+    def build_output_projection(self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module) -> None:
+        if isinstance(embed_tokens, CompactEmbedding):
+            vocabulary = embed_tokens.vocabulary
+            shared = self.share_input_output_embed
+            weight = embed_tokens.weight if shared else new_table(vocabulary.num_output_rows(), self.output_embed_dim)
+            self.output_projection = CompactOutput(vocabulary, weight, cfg.output_bias)
+            return
+        super().build_output_projection(cfg, dictionary, embed_tokens)
+        if cfg.output_bias:
+            self.output_projection.bias = nn.Parameter(torch.zeros(len(dictionary)))
+
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: dict[str, list[Tensor]] | None = None,
+        incremental_state: IncrementalState | None = None,
+        full_context_alignment: bool = False,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """As fairseq's.
+
+        Raises:
+            ValueError: if, decoding incrementally, ``prev_output_tokens`` is not one token longer than before: the
+                base class would silently skip the tokens between.
+        """
+        if incremental_state is not None:
+            self._count_step(incremental_state, prev_output_tokens.size(1))
+        return super().extract_features(
+            prev_output_tokens,
+            encoder_out,
+            incremental_state,
+            full_context_alignment,
+            alignment_layer,
+            alignment_heads,
+        )
+
+    def _count_step(self, incremental_state: IncrementalState, num_tokens: int) -> None:
+        saved = self.get_incremental_state(incremental_state, "length")
+        num_before = 0 if saved is None else saved["length"]
+        if num_tokens != num_before + 1:
+            raise ValueError(
+                f"incremental decoding takes one token a step: expected {num_before + 1} previous output tokens, "
+                f"got {num_tokens}"
+            )
+        self.set_incremental_state(incremental_state, "length", {"length": num_tokens})
+
+
+def check_symbols(part: Any, tokens: Tensor) -> None:
+    """Raise ValueError if tokens have symbols that the compact vocabulary of an encoder or decoder lacks."""
+    embed_tokens = getattr(part, "embed_tokens", None)
+    if isinstance(embed_tokens, CompactEmbedding):
+        embed_tokens.check(tokens, part.dictionary)
+
+
+def _kinds_to_build(layers: str | None, cfg: Any) -> Iterator[LayerKind]:
+    if layers is None:
+        return iter([ScaledDotProduct()] * cfg.layers)
+    kinds = parse_layer_list(layers)
+    if cfg.layers_to_keep:
+        kept = sorted(int(index) for index in str(cfg.layers_to_keep).split(","))
+        if kept[-1] >= len(kinds):
+            raise ValueError(f"layers to keep: expected numbers below {len(kinds)} for {layers!r}, got {kept[-1]}")
+        kinds = tuple(kinds[index] for index in kept)
+    return iter(kinds)
+
+
+def _set_positions(part: Any, cfg: Any, embed_dim: int, max_positions: int) -> None:
+    if cfg.stack_positions == "interleaved" and not cfg.no_token_positional_embeddings:
+        part.embed_positions = InterleavedSinusoidalPositions(embed_dim, part.padding_idx, max_positions)
