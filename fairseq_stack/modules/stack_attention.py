@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Literal, get_args
 
 import torch
@@ -18,7 +19,7 @@ from fairseq_stack.ops import (
 ValueActivation = Literal["sigmoid", "released"]
 
 
-class StackAttention(nn.Module):
+class StackAttention(nn.Module, ABC):
     """What the two kinds of stack attention share: ``y_t = W_y r_t`` (Eq. 20) for the stack's readings r_t.
 
     A subclass computes the readings of a whole sequence, and of one step from a state. The output at t depends on
@@ -69,21 +70,21 @@ class StackAttention(nn.Module):
         values = _at_least_float32(self.values(inputs))
         return values.sigmoid() if self.value_activation == "sigmoid" else self.released_activation(values)
 
+    @abstractmethod
     def released_activation(self, values: Tensor) -> Tensor:
         """What the authors' public code does instead of the sigmoid of Eq. 17."""
-        raise NotImplementedError
 
+    @abstractmethod
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
         """The readings r_1..r_n, (B, n, ...), for ``W_a x_t``, (B, n, d_a), and v_t, (B, n, m)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
         """One step of :meth:`readings`: (B, d_a), (B, m) and a state to r_t, (B, ...), and the next state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def initial_state(self, batch_size: int) -> Any:
         """The stack before the first step; it has ``step``, which leaves it as it is, and ``reorder(index)``."""
-        raise NotImplementedError
 
 
 class SuperpositionStackAttention(StackAttention):
