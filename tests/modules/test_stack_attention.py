@@ -23,9 +23,12 @@ KINDS = pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
 ACTIVATIONS = pytest.mark.parametrize("activation", ["sigmoid", "released"])
 
 
+def count(module: StackAttention) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
 def test_parameter_counts_follow_the_formulas() -> None:
     d, q, s, m = 28, 2, 3, 5
-    count = lambda module: sum(parameter.numel() for parameter in module.parameters())  # noqa: E731
     assert count(SuperpositionStackAttention(d, m)) == 3 * d + 2 * m * d
     nondeterministic = NondeterministicStackAttention(d, q, s, m)
     assert count(nondeterministic) == q * s * q * (2 * s + 1) * d + m * d + q * s * m * d + m == 3_337
