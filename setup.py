@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 
 ROOT = Path(__file__).parent
 
@@ -18,6 +18,21 @@ def read_version() -> str:
         raise RuntimeError('fairseq_stack/__init__.py has no line __version__ = "..."')
     return found.group(1)
 
+
+# A shared library that is loaded with ctypes, in C without Python or torch: see fairseq_stack/ops/_native. Without a
+# compiler for it the package is installed all the same, and the stacks run in PyTorch.
+KERNELS = Path("fairseq_stack/ops/_native")
+KERNELS_EXTENSION = Extension(
+    "fairseq_stack.ops._native._kernels",
+    sources=[str(KERNELS / "src" / "kernels.c")],
+    depends=[str(path.relative_to(ROOT)) for path in sorted((ROOT / KERNELS / "src").glob("*.h"))],
+    extra_compile_args=[
+        *("-std=c11", "-O3", "-g0", "-pthread"),
+        *("-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"),
+    ],
+    extra_link_args=["-pthread"],
+    optional=True,
+)
 
 PLOTS = ["matplotlib>=3.7"]
 
@@ -40,9 +55,10 @@ setup(
         "fairseq_stack_preprocess": "preprocess/fairseq_stack_preprocess",
     },
     package_data={
-        "fairseq_stack": ["py.typed", "configs/model/*.yaml"],
+        "fairseq_stack": ["py.typed", "configs/model/*.yaml", "ops/_native/src/*"],
         "fairseq_stack_preprocess": ["py.typed"],
     },
+    ext_modules=[KERNELS_EXTENSION],
     install_requires=[
         "fairseq-fixed>=0.12.3.1,<0.12.4",
         "torch>=2.6",
@@ -54,7 +70,7 @@ setup(
     ],
     extras_require={
         "plots": PLOTS,
-        "dev": [*PLOTS, "hypothesis>=6.80", "mypy>=1.10", "pytest>=8.0", "pytest-xdist>=3.5", "ruff>=0.6"],
+        "dev": [*PLOTS, "hypothesis>=6.80", "mypy>=1.10", "nltk>=3.8", "pytest>=8.0", "pytest-xdist>=3.5", "ruff>=0.6"],
     },
     entry_points={"console_scripts": ["fairseq-stack = fairseq_stack.cli:main"]},
     classifiers=[

@@ -33,7 +33,7 @@ find_python() {
 
 # What has gone into the environment: when this changes, it is brought up to date.
 environment_stamp() {
-    (cd "$ROOT" && pwd && cat constraints.txt setup.py pyproject.toml) | cksum
+    (cd "$ROOT" && pwd && cat constraints.txt setup.py pyproject.toml fairseq_stack/ops/_native/src/*) | cksum
 }
 
 make_venv() {
@@ -85,7 +85,7 @@ install_packages() {
     # With build isolation pip would fetch a second torch with all of CUDA, only to compile the extensions.
     say "Compiling and installing fairseq (about two minutes)"
     pip_install --no-build-isolation fairseq-fixed
-    say "Installing fairseq_stack, editable, and the tools to plot and to develop"
+    say "Compiling the kernels and installing fairseq_stack, editable, with the tools to plot and to develop"
     (cd "$ROOT" && pip_install --no-build-isolation --editable '.[dev,plots]') || exit 1
 }
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
+
+from fairseq_stack.ops._native import availability
 
 ArrayLike = Tensor | np.ndarray | float
 
@@ -46,3 +51,17 @@ def _to_float64(values: ArrayLike) -> np.ndarray:
     if isinstance(values, Tensor):
         values = values.detach().to("cpu", torch.float64).numpy()
     return np.asarray(values, dtype=np.float64)
+
+
+INSTRUCTION_SETS = ("avx512", "avx2", "baseline")
+
+
+def use_instruction_set(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the compiled kernels use this instruction set, or skip the test where they cannot."""
+    compiled, reason = availability()
+    if compiled is None:
+        assert "CI" not in os.environ, f"CI has a C compiler, but {reason}"
+        pytest.skip(reason)
+    if name not in compiled.instruction_sets:
+        pytest.skip(f"this machine has no {name}")
+    monkeypatch.setattr(compiled, "instruction_set", name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -22,18 +23,20 @@ PACKAGES = {
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel, built from a copy, since a build leaves folders behind."""
+    """The wheel of a machine without a C compiler, built from a copy, since a build leaves folders behind."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
-    ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", "*.so")
     for name in ("fairseq_stack", "preprocess"):
         shutil.copytree(REPOSITORY / name, source / name, ignore=ignored)
     for name in ("setup.py", "pyproject.toml", "LICENSE", "README.md"):
         if (REPOSITORY / name).exists():
             shutil.copy(REPOSITORY / name, source)
     command = [sys.executable, "setup.py", "-q", "bdist_wheel", "--dist-dir", str(folder)]
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True)
+    no_compiler = os.environ | {"CC": "no-such-compiler"}
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, env=no_compiler)
     assert done.returncode == 0, done.stderr
+    assert 'building extension "fairseq_stack.ops._native._kernels" failed' in done.stderr
     (path,) = folder.glob("*.whl")
     return zipfile.ZipFile(path)
 
@@ -52,7 +55,7 @@ def test_wheel_holds_every_module(wheel: zipfile.ZipFile, package: str) -> None:
 
 
 def _belongs(path: Path) -> bool:
-    return path.is_file() and path.suffix != ".pyc"
+    return path.is_file() and path.suffix not in (".pyc", ".so")
 
 
 def test_wheel_holds_nothing_else(wheel: zipfile.ZipFile) -> None:

@@ -17,7 +17,9 @@ from fairseq_stack.ops import (
     superposition_stack,
 )
 from fairseq_stack.ops._arguments import Sizes, computation_dtype
+from fairseq_stack.ops import _backends
 from fairseq_stack.ops._backends import choose_backend
+from fairseq_stack.ops._native import Availability
 
 Arguments = dict[str, Any]
 
@@ -186,9 +188,26 @@ def test_computation_dtype(dtype: torch.dtype, expected: torch.dtype) -> None:
     assert computation_dtype(dtype) == expected
 
 
-def test_choose_backend() -> None:
-    implementations = {"slow": max, "fast": min}
-    assert choose_backend("op", "auto", implementations, automatic="fast") is min
-    assert choose_backend("op", "slow", implementations, automatic="fast") is max
-    with pytest.raises(ValueError, match=r"^op: backend must be one of 'auto', 'slow', 'fast', got 'quick'$"):
-        choose_backend("op", "quick", implementations, automatic="fast")
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+
+
+def test_choose_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    implementations = {"pytorch": max, "native": min}
+    monkeypatch.setattr(_backends, "library", lambda: object())
+    assert choose_backend("op", "auto", implementations, CPU) is min
+    assert choose_backend("op", "auto", implementations, CUDA) is max
+    assert choose_backend("op", "auto", {"pytorch": max}, CPU) is max
+    assert choose_backend("op", "pytorch", implementations, CPU) is max
+    with pytest.raises(ValueError, match=r"^op: backend must be one of 'auto', 'pytorch', 'native', got 'quick'$"):
+        choose_backend("op", "quick", implementations, CPU)
+    with pytest.raises(ValueError, match=r"^op: backend 'native' needs tensors on the CPU, got cuda$"):
+        choose_backend("op", "native", implementations, CUDA)
+
+
+def test_choose_backend_without_the_compiled_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    implementations = {"pytorch": max, "native": min}
+    monkeypatch.setattr(_backends, "library", lambda: None)
+    monkeypatch.setattr(_backends, "availability", lambda: Availability(None, "no compiler"))
+    assert choose_backend("op", "auto", implementations, CPU) is max
+    with pytest.raises(ValueError, match=r"^op: backend 'native' cannot be used: no compiler$"):
+        choose_backend("op", "native", implementations, CPU)

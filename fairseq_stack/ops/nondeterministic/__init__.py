@@ -9,15 +9,17 @@ from torch import Tensor
 
 from .._arguments import Sizes
 from .._backends import choose_backend
+from .native import nondeterministic_stack_native
 from .pytorch import nondeterministic_stack_pytorch
 from .reference import nondeterministic_stack_reference
 from .state import NondeterministicStackState
 
 __all__ = ["NondeterministicStackState", "nondeterministic_stack"]
 
-_IMPLEMENTATIONS = {
+BACKENDS = {
     "reference": nondeterministic_stack_reference,
     "pytorch": nondeterministic_stack_pytorch,
+    "native": nondeterministic_stack_native,
 }
 
 
@@ -98,6 +100,6 @@ def nondeterministic_stack(
     sizes.check("pop", pop, "B n Q S Q")
     sizes.check("values", values, "B n m")
     sizes.check("bottom", bottom, "m" if isinstance(bottom, Tensor) and bottom.dim() == 1 else "B m")
-    compute = choose_backend("nondeterministic_stack", backend, _IMPLEMENTATIONS, automatic="pytorch")
+    compute = choose_backend("nondeterministic_stack", backend, BACKENDS, push.device)
     with torch.autocast(push.device.type, enabled=False):
         return compute(push, replace, pop, values, bottom, return_weights=return_weights)

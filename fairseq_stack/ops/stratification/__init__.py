@@ -15,7 +15,7 @@ from .state import StratificationStackState
 
 __all__ = ["StratificationStackState", "stratification_stack"]
 
-_IMPLEMENTATIONS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+BACKENDS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "reference": stratification_stack_reference,
     "pytorch": stratification_stack_pytorch,
 }
@@ -55,7 +55,7 @@ def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: 
     sizes.check("pop", pop, "B n")
     sizes.check("push", push, "B n")
     sizes.check("values", values, "B n m")
-    compute = choose_backend("stratification_stack", backend, _IMPLEMENTATIONS, automatic="pytorch")
+    compute = choose_backend("stratification_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
     with torch.autocast(values.device.type, enabled=False):
         return compute(pop.to(dtype), push.to(dtype), values.to(dtype)).to(values.dtype)

@@ -15,7 +15,7 @@ from .state import SuperpositionStackState
 
 __all__ = ["SuperpositionStackState", "superposition_stack"]
 
-_IMPLEMENTATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+BACKENDS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "reference": superposition_stack_reference,
     "pytorch": superposition_stack_pytorch,
 }
@@ -49,7 +49,7 @@ def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto
     sizes = Sizes()
     sizes.check("actions", actions, "B n 3")
     sizes.check("values", values, "B n m")
-    compute = choose_backend("superposition_stack", backend, _IMPLEMENTATIONS, automatic="pytorch")
+    compute = choose_backend("superposition_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
     with torch.autocast(values.device.type, enabled=False):
         return compute(actions.to(dtype), values.to(dtype)).to(values.dtype)

@@ -1,0 +1,117 @@
+"""The compiled kernels: a shared library in C that is built when the package is installed, called through ctypes.
+
+The library needs neither torch nor Python to be compiled, runs without the GIL, and chooses the instruction set at
+run time. Where it is missing the stacks use their PyTorch implementations.
+
+Environment variables, read when the library is first asked for:
+    FAIRSEQ_STACK_NATIVE: ``0`` to do without the library.
+    FAIRSEQ_STACK_INSTRUCTION_SET: the name of one to use in place of the fastest that the machine has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+import os
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import NamedTuple
+
+from .buffers import Buffers, buffers
+
+__all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "library"]
+
+logger = logging.getLogger(__name__)
+
+INTERFACE = 1  # fss_interface() of the library that this module can call
+
+_ENABLED, _INSTRUCTION_SET = "FAIRSEQ_STACK_NATIVE", "FAIRSEQ_STACK_INSTRUCTION_SET"
+
+
+class Library:
+    """The loaded library, with one of its instruction sets.
+
+    Attributes:
+        functions: the library, for ctypes.
+        path: its file.
+        instruction_sets: the names of those that this machine has, from the fastest on.
+        instruction_set: the name of the one that is used.
+    """
+
+    def __init__(self, functions: ctypes.CDLL, path: Path, instruction_set: str | None = None) -> None:
+        functions.fss_instruction_set.restype = ctypes.c_char_p
+        self.functions = functions
+        self.path = path
+        self._numbers = _supported_instruction_sets(functions)
+        self.instruction_sets = tuple(self._numbers)
+        self.instruction_set = instruction_set or self.instruction_sets[0]
+        if self.instruction_set not in self._numbers:
+            has = ", ".join(self.instruction_sets)
+            raise ValueError(f"{_INSTRUCTION_SET}: expected one that this machine has ({has}), got {instruction_set!r}")
+
+    @property
+    def number(self) -> int:
+        """The library's number of the instruction set."""
+        return self._numbers[self.instruction_set]
+
+    def using(self, instruction_set: str) -> Library:
+        """The same library with another instruction set."""
+        return Library(self.functions, self.path, instruction_set)
+
+
+class Availability(NamedTuple):
+    """The library, or None and why not."""
+
+    library: Library | None
+    reason: str
+
+
+def library() -> Library | None:
+    """The library, or None where it cannot be used, which is logged once."""
+    return availability().library
+
+
+@functools.cache
+def availability() -> Availability:
+    """Load the library if it is there, fits this version, and is wanted.
+
+    Raises:
+        ValueError: if the environment names an instruction set that this machine does not have.
+    """
+    found = _load()
+    if found.library is None:
+        logger.info("stacks run in PyTorch: %s", found.reason)
+    return found
+
+
+def _load() -> Availability:
+    if os.environ.get(_ENABLED, "1") == "0":
+        return Availability(None, f"the compiled kernels are switched off ({_ENABLED}=0)")
+    path = _find()
+    if path is None:
+        return Availability(None, "the compiled kernels are missing; install the package again with a C compiler")
+    try:
+        functions = ctypes.CDLL(str(path))
+        interface = functions.fss_interface()
+    except (OSError, AttributeError) as error:
+        return Availability(None, f"{path} cannot be used ({error}); install the package again")
+    if interface != INTERFACE:
+        return Availability(None, f"{path} is of another version of the package; install it again")
+    loaded = Library(functions, path, os.environ.get(_INSTRUCTION_SET))
+    return Availability(loaded, f"compiled kernels, {loaded.instruction_set}")
+
+
+def _find() -> Path | None:
+    candidates = (Path(__file__).with_name("_kernels" + suffix) for suffix in EXTENSION_SUFFIXES)
+    return next((path for path in candidates if path.exists()), None)
+
+
+def _supported_instruction_sets(functions: ctypes.CDLL) -> dict[str, int]:
+    names: dict[str, int] = {}
+    number = 0
+    while (name := functions.fss_instruction_set(number)) is not None:
+        if functions.fss_is_supported(number):
+            names[name.decode()] = number
+        number += 1
+    return names

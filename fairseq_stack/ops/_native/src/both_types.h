@@ -1,0 +1,28 @@
+/* All kernels in float and double, for the VECTOR_BYTES and the SUFFIX of one instruction set. */
+#define JOIN(x, type, suffix) x##_##type##_##suffix
+#define NAME_WITH(x, type, suffix) JOIN(x, type, suffix)
+
+#define REAL float
+#define INTEGER int32_t
+#define NAME(x) NAME_WITH(x, float, SUFFIX)
+#include "vector.h"
+#include "micro_kernels.h"
+#include "nondeterministic.h"
+#include "superposition.h"
+#undef REAL
+#undef INTEGER
+#undef NAME
+
+#define REAL double
+#define INTEGER int64_t
+#define NAME(x) NAME_WITH(x, double, SUFFIX)
+#include "vector.h"
+#include "micro_kernels.h"
+#include "nondeterministic.h"
+#include "superposition.h"
+#undef REAL
+#undef INTEGER
+#undef NAME
+
+#undef JOIN
+#undef NAME_WITH

@@ -1,0 +1,599 @@
+/* The nondeterministic stack: all inner weights of one sequence, and the gradients of the transition weights.
+ *
+ * Notation as in docs/algorithm.md: n steps, Q states, S stack symbols, C = Q S configurations x = (q, s), and
+ * gamma[i -> t][x -> y] = g[i -> t][x -> y] 2^e[i, t] for -1 <= i < t <= n. The lanes of a vector are LANES rows
+ * j = i + 1 of one tile. Column t has the rows 0..t; what is stored for others is 0, with the exponent DEAD.
+ * gamma'[k -> t][x -> r], which pops, is stored at row j = k + 1.
+ */
+
+/* Steps that one pass over the earlier columns serves. */
+#undef TIME_TILE
+#define TIME_TILE 16
+
+/* What the forward pass leaves for the backward pass. Arrays of tiles begin with the tile's first column. */
+#define nd_record NAME(nd_record)
+struct nd_record {
+    int n, Q, S, C, columns, tiles, width;
+    const real *transitions; /* Delta_t up to a factor: [t - 1][x][C pushes, C replacements, Q pops] */
+    vector *gamma;           /* [tile][s][t][r][x] for y = (r, s) */
+    ivector *gamma_exponent; /* [tile][t] */
+    vector *popped;          /* gamma'[k -> t][x -> r]: [tile][t][r][x] */
+    ivector *popped_exponent;
+    vector *alpha; /* alpha[i] at row i + 1: [tile][x] */
+    ivector *alpha_exponent;
+    real *total; /* sum_x alpha[t][x] without its exponent: [t] */
+    integer *total_exponent;
+    size_t bytes; /* of all arrays */
+};
+
+/* Number of columns of all tiles before this one. */
+#define nd_columns_before NAME(nd_columns_before)
+INLINE size_t nd_columns_before(int n, int tile) {
+    return (size_t)tile * (n + 1) - (size_t)LANES * tile * (tile - 1) / 2;
+}
+
+#define nd_column NAME(nd_column)
+INLINE size_t nd_column(const struct nd_record *s, int tile, int t) {
+    return nd_columns_before(s->n, tile) + t - tile * LANES;
+}
+
+/* gamma[. -> t][. -> (0, symbol)], followed by the other states, and then by the next columns of the tile. */
+#define nd_gamma NAME(nd_gamma)
+INLINE vector *nd_gamma(const struct nd_record *s, vector *base, int tile, int symbol, int t) {
+    size_t length = s->columns - tile * LANES;
+    size_t before = nd_columns_before(s->n, tile) * s->S + symbol * length + t - tile * LANES;
+    return base + before * s->Q * s->C;
+}
+
+#define nd_popped NAME(nd_popped)
+INLINE vector *nd_popped(const struct nd_record *s, int tile, int t) {
+    return s->popped + nd_column(s, tile, t) * s->Q * s->C;
+}
+
+#define nd_row_transitions NAME(nd_row_transitions)
+INLINE const real *nd_row_transitions(const struct nd_record *s, int t) {
+    return s->transitions + (size_t)(t - 1) * s->C * (2 * s->C + s->Q);
+}
+
+/* Lays the arrays out in a workspace. */
+#define nd_lay_out NAME(nd_lay_out)
+INLINE struct nd_record nd_lay_out(int n, int Q, int S, char *workspace) {
+    struct nd_record s = {.n = n, .Q = Q, .S = S, .C = Q * S, .columns = n + 1, .tiles = n / LANES + 1};
+    size_t all = nd_columns_before(n, s.tiles), C = s.C, used = 0;
+    s.width = 2 * s.C + Q;
+#define TAKE(array, count)               \
+    s.array = (void *)(workspace + used); \
+    used += ((count) * sizeof(*s.array) + 63) / 64 * 64;
+    TAKE(gamma, all * C * C)
+    TAKE(gamma_exponent, all)
+    TAKE(popped, all * Q * C)
+    TAKE(popped_exponent, all)
+    TAKE(alpha, s.tiles * C)
+    TAKE(alpha_exponent, (size_t)s.tiles)
+    TAKE(total, (size_t)s.columns)
+    TAKE(total_exponent, (size_t)s.columns)
+#undef TAKE
+    s.bytes = used;
+    return s;
+}
+
+/* ---------------------------------------------------------------- forward */
+
+/* Raises the exponent of the sums for (tile, t) to at least this; returns the factor that keeps their value. */
+#define nd_raise NAME(nd_raise)
+INLINE vector nd_raise(ivector *exponent, ivector least) {
+    ivector old = *exponent;
+    *exponent = ilarger(old, least);
+    return power_of_two(old - *exponent);
+}
+
+/* Eq. 24, pop: adds sum_k gamma[i -> k] gamma'[k -> t] over begin <= k < end, k <= t - 2, to the columns
+ * first <= t < last of a tile. All rows k + 1 are in one tile. */
+#define nd_add_pops NAME(nd_add_pops)
+INLINE void nd_add_pops(const struct nd_record *s, int tile, int first, int last, int begin, int end) {
+    const int Q = s->Q, S = s->S, C = s->C;
+    const int from = (begin + 1) / LANES, lane = (begin + 1) % LANES;
+    vector factors[TIME_TILE][LANES], scale[TIME_TILE];
+    for (int t = first; t < last; t++) {
+        ivector *exponent = s->gamma_exponent + nd_column(s, tile, t), least = *exponent;
+        const ivector *kept = s->gamma_exponent + nd_column(s, tile, begin);
+        const integer *popped = (const integer *)(s->popped_exponent + nd_column(s, from, t)) + lane;
+        int count = (end < t - 1 ? end : t - 1) - begin;
+        for (int k = 0; k < count; k++) least = ilarger(least, kept[k] + popped[k]);
+        scale[t - first] = nd_raise(exponent, least);
+        for (int k = 0; k < count; k++) factors[t - first][k] = power_of_two(kept[k] + popped[k] - least);
+    }
+    for (int symbol = 0; symbol < S; symbol++)
+        for (int t = first; t < last; t++) {
+            int count = (end < t - 1 ? end : t - 1) - begin;
+            if (count <= 0) continue;
+            struct matrices m = {nd_gamma(s, s->gamma, tile, symbol, begin), Q * C, factors[t - first], 1, count};
+            struct coefficients c = {(const real *)(nd_popped(s, from, t) + symbol) + lane, 1, S * LANES, C * LANES};
+            add_products(Q, C, Q, nd_gamma(s, s->gamma, tile, symbol, t), scale[t - first], m, c);
+        }
+}
+
+/* The same for any begin and end. */
+#define nd_add_all_pops NAME(nd_add_all_pops)
+INLINE void nd_add_all_pops(const struct nd_record *s, int tile, int first, int last, int begin, int end) {
+    while (begin < end) {
+        int next = ((begin + 1) / LANES + 1) * LANES - 1;
+        nd_add_pops(s, tile, first, last, begin, next < end ? next : end);
+        begin = next;
+    }
+}
+
+/* Eq. 24, replace. */
+#define nd_add_replacements NAME(nd_add_replacements)
+INLINE void nd_add_replacements(const struct nd_record *s, int tile, int t) {
+    const int Q = s->Q, S = s->S, C = s->C, width = s->width;
+    ivector *exponent = s->gamma_exponent + nd_column(s, tile, t), before = exponent[-1];
+    vector scale = nd_raise(exponent, before), factor = power_of_two(before - *exponent);
+    ptrdiff_t next_symbol = (ptrdiff_t)(s->columns - tile * LANES) * Q * C;
+    struct matrices m = {nd_gamma(s, s->gamma, tile, 0, t - 1), next_symbol, &factor, 0, S};
+    for (int symbol = 0; symbol < S; symbol++) {
+        struct coefficients c = {nd_row_transitions(s, t) + C + symbol, width, S * width, S};
+        add_products(Q, C, Q, nd_gamma(s, s->gamma, tile, symbol, t), scale, m, c);
+    }
+}
+
+/* Eq. 24, push: row t of column t, for the configurations that can be on top after step t - 1. */
+#define nd_push NAME(nd_push)
+INLINE void nd_push(const struct nd_record *s, int t, int careful) {
+    const int Q = s->Q, S = s->S, C = s->C, tile = t / LANES, lane = t % LANES;
+    const real *transitions = nd_row_transitions(s, t);
+    for (int x = 0; x < C; x++) {
+        if ((careful || t == 1) && !(s->alpha[tile * C + x][lane] > 0)) continue;
+        for (int symbol = 0; symbol < S; symbol++)
+            for (int r = 0; r < Q; r++)
+                nd_gamma(s, s->gamma, tile, symbol, t)[r * C + x][lane] = transitions[x * s->width + r * S + symbol];
+    }
+    s->gamma_exponent[nd_column(s, tile, t)][lane] = 0;
+}
+
+/* Makes the sum of each block be in [1, 2); returns the exponent that keeps its value. */
+#define nd_normalise NAME(nd_normalise)
+INLINE ivector nd_normalise(vector *parts, ptrdiff_t step, int count, int size, ivector exponent) {
+    vector sum = {0};
+    for (int part = 0; part < count; part++)
+        for (int x = 0; x < size; x++) sum += parts[part * step + x];
+    ivector shift = exponent_of(sum), dead = shift == DEAD;
+    vector scale = power_of_two(~dead & -shift);
+    for (int part = 0; part < count; part++)
+        for (int x = 0; x < size; x++) parts[part * step + x] *= scale;
+    return (dead & DEAD) | (~dead & (exponent + shift));
+}
+
+/* Eq. 25: gamma'[k -> t] for the rows of a tile. */
+#define nd_pop NAME(nd_pop)
+INLINE void nd_pop(const struct nd_record *s, int tile, int t) {
+    const int Q = s->Q, S = s->S, C = s->C, width = s->width;
+    vector *popped = nd_popped(s, tile, t), one = splat(1);
+    ivector *exponent = s->popped_exponent + nd_column(s, tile, t);
+    memset(popped, 0, Q * C * sizeof(vector));
+    *exponent = isplat(DEAD);
+    if (t == tile * LANES) return;
+    ptrdiff_t next_symbol = (ptrdiff_t)(s->columns - tile * LANES) * Q * C;
+    struct matrices m = {nd_gamma(s, s->gamma, tile, 0, t - 1), next_symbol, &one, 0, S};
+    struct coefficients c = {nd_row_transitions(s, t) + 2 * C, width, S * width, 1};
+    add_products(Q, C, Q, popped, one, m, c);
+    *exponent = nd_normalise(popped, 0, 1, Q * C, s->gamma_exponent[nd_column(s, tile, t - 1)]);
+}
+
+/* The columns first <= t < last of a tile of rows, from those of the tiles below it and all earlier columns. */
+#define nd_fill NAME(nd_fill)
+INLINE void nd_fill(const struct nd_record *s, int tile, int first, int last, int careful) {
+    const int row = tile * LANES, next = row + LANES, S = s->S, size = s->Q * s->C;
+    const ptrdiff_t next_symbol = (ptrdiff_t)(s->columns - row) * size;
+    if (first < row) first = row;
+    for (int symbol = 0; symbol < S; symbol++)
+        memset(nd_gamma(s, s->gamma, tile, symbol, first), 0, (last - first) * size * sizeof(vector));
+    for (int t = first; t < last; t++) s->gamma_exponent[nd_column(s, tile, t)] = isplat(DEAD);
+    nd_add_all_pops(s, tile, first, last, next - 1, first);
+    for (int t = first; t < last; t++) {
+        nd_pop(s, tile, t);
+        if (t == 0) { /* Eq. 21 */
+            nd_gamma(s, s->gamma, 0, 0, 0)[0][0] = 1;
+            s->gamma_exponent[0][0] = 0;
+            continue;
+        }
+        if (t > row) nd_add_replacements(s, tile, t);
+        nd_add_all_pops(s, tile, t, t + 1, row, next - 1);
+        nd_add_all_pops(s, tile, t, t + 1, first > next - 1 ? first : next - 1, t - 1);
+        if (t / LANES == tile) nd_push(s, t, careful);
+        ivector *exponent = s->gamma_exponent + nd_column(s, tile, t);
+        *exponent = nd_normalise(nd_gamma(s, s->gamma, tile, 0, t), next_symbol, S, size, *exponent);
+    }
+}
+
+/* Eqs. 27 and 29: alpha[t] and W_t, which goes to weights[y][i + 1]; `tops` has room for a column of it. */
+#define nd_read NAME(nd_read)
+INLINE void nd_read(const struct nd_record *s, int t, vector *tops, real *weights) {
+    const int Q = s->Q, S = s->S, C = s->C, last = t / LANES;
+    ivector most = isplat(DEAD);
+    for (int tile = 0; tile <= last; tile++) {
+        vector sum = {0};
+        for (int symbol = 0; symbol < S; symbol++)
+            for (int r = 0; r < Q; r++) {
+                const vector *gamma = nd_gamma(s, s->gamma, tile, symbol, t) + r * C;
+                vector top = {0};
+                for (int x = 0; x < C; x++) top += s->alpha[tile * C + x] * gamma[x];
+                tops[tile * C + r * S + symbol] = top;
+                sum += top;
+            }
+        most = ilarger(most, s->gamma_exponent[nd_column(s, tile, t)] + s->alpha_exponent[tile] + exponent_of(sum));
+    }
+    integer exponent = most[0];
+    for (int lane = 1; lane < LANES; lane++) exponent = most[lane] > exponent ? most[lane] : exponent;
+    real total = 0;
+    for (int tile = 0; tile <= last; tile++) {
+        ivector own = s->gamma_exponent[nd_column(s, tile, t)] + s->alpha_exponent[tile];
+        for (int y = 0; y < C; y++) tops[tile * C + y] *= power_of_two(own - exponent);
+    }
+    for (int y = 0; y < C; y++) {
+        vector sum = {0};
+        for (int tile = 0; tile <= last; tile++) sum += tops[tile * C + y];
+        real alpha = lane_sum(sum);
+        total += alpha;
+        if (t < s->n) s->alpha[(t + 1) / LANES * C + y][(t + 1) % LANES] = alpha;
+    }
+    if (!(total > 0)) total = 1;
+    for (int y = 0; y < C; y++)
+        for (int tile = 0; tile < s->tiles; tile++)
+            store(weights + y * s->columns + tile * LANES,
+                  tile <= last ? tops[tile * C + y] * (1 / total) : (vector){0}, s->columns - tile * LANES);
+    s->total[t] = total;
+    s->total_exponent[t] = exponent;
+    if (t < s->n) s->alpha_exponent[(t + 1) / LANES][(t + 1) % LANES] = exponent;
+}
+
+/* All inner weights of a sequence, and W: [t - 1][y][i + 1]. */
+#define nd_forward_body NAME(nd_forward_body)
+INLINE void nd_forward_body(struct nd_record *s, vector *tops, real *weights, int careful) {
+    const int step = careful ? 1 : TIME_TILE; /* alpha[t - 1] is there before column t if it is needed */
+    memset(s->alpha, 0, s->tiles * s->C * sizeof(vector));
+    for (int tile = 0; tile < s->tiles; tile++) s->alpha_exponent[tile] = isplat(DEAD);
+    for (int row = 0; row <= 1 && row <= s->n; row++) { /* Eq. 23 */
+        s->alpha[row / LANES * s->C][row % LANES] = 1;
+        s->alpha_exponent[row / LANES][row % LANES] = 0;
+    }
+    for (int first = 0; first <= s->n; first += step) {
+        int last = first + step <= s->n ? first + step : s->n + 1;
+        for (int tile = (last - 1) / LANES; tile >= 0; tile--) nd_fill(s, tile, first, last, careful);
+        for (int t = first > 1 ? first : 1; t < last; t++)
+            nd_read(s, t, tops, weights + (size_t)(t - 1) * s->C * s->columns);
+    }
+}
+
+/* ---------------------------------------------------------------- backward */
+
+/* What the backward pass works with. Arrays of tiles are laid out like those of the record. */
+#define nd_adjoint NAME(nd_adjoint)
+struct nd_adjoint {
+    vector *outer;      /* O[i -> t][x -> y] = dL/dg[i -> t][x -> y], laid out like gamma */
+    vector *top;        /* h[i, t] beta_t[i, y]: [tile][t][y] */
+    vector *alpha;      /* 2^A_i dL/dalpha[i][x], at row i + 1: [tile][x] */
+    vector *popped_sum; /* dL/dg'[k -> t], to be summed over lanes, k = row - 1: [t - first][lane][symbol][u, r] */
+    vector *popped;     /* dL/dg'[k -> t] for the column t that was done last: [tile][r][x] */
+    vector *replaced;   /* gradients of replacements, to be summed over lanes: [t - first][symbol][symbol'][q, r] */
+    vector *pops;       /* those of pops, likewise: [t - first][symbol][q, r] */
+    size_t bytes;       /* of all arrays */
+};
+
+#define nd_lay_out_adjoint NAME(nd_lay_out_adjoint)
+INLINE struct nd_adjoint nd_lay_out_adjoint(const struct nd_record *s, char *scratch) {
+    struct nd_adjoint a;
+    size_t all = nd_columns_before(s->n, s->tiles), Q = s->Q, C = s->C, used = 0;
+#define TAKE(array, count)              \
+    a.array = (void *)(scratch + used); \
+    used += (count) * sizeof(vector);
+    TAKE(outer, all * C * C)
+    TAKE(top, all * C)
+    TAKE(alpha, s->tiles * C)
+    TAKE(popped_sum, TIME_TILE * LANES * Q * C)
+    TAKE(popped, s->tiles * Q * C)
+    TAKE(replaced, TIME_TILE * C * C)
+    TAKE(pops, TIME_TILE * Q * C)
+#undef TAKE
+    a.bytes = used;
+    return a;
+}
+
+/* Through Eqs. 27 and 29: for column t, `top` and what it adds to `alpha`. The cotangents are centred on that of the
+ * largest weight: where one weight is almost 1, the usual formula is a difference of two almost equal numbers. */
+#define nd_read_back NAME(nd_read_back)
+INLINE void nd_read_back(const struct nd_record *s, struct nd_adjoint *a, int t, const real *weights,
+                         const real *cotangents) {
+    const int S = s->S, C = s->C, last = t / LANES, width = s->columns;
+    vector most = splat(-1), centre = {0}, mean = {0};
+    for (int y = 0; y < C; y++)
+        for (int tile = 0; tile <= last; tile++) {
+            int at = tile * LANES, count = width - at;
+            vector weight = load(weights + y * width + at, count), own = load(cotangents + y * width + at, count);
+            ivector more = weight > most;
+            most = choose(more, weight, most);
+            centre = choose(more, own, centre);
+        }
+    int star = 0;
+    for (int lane = 1; lane < LANES; lane++)
+        if (most[lane] > most[star]) star = lane;
+    for (int y = 0; y < C; y++)
+        for (int tile = 0; tile <= last; tile++) {
+            int at = tile * LANES, count = width - at;
+            vector own = load(cotangents + y * width + at, count) - centre[star];
+            mean += load(weights + y * width + at, count) * own;
+        }
+    real offset = lane_sum(mean), scale = 1 / s->total[t];
+    for (int tile = 0; tile <= last; tile++) {
+        int at = tile * LANES, count = width - at;
+        size_t column = nd_column(s, tile, t);
+        vector h = power_of_two(s->gamma_exponent[column] + s->alpha_exponent[tile] - s->total_exponent[t]);
+        for (int y = 0; y < C; y++) {
+            real after = t < s->n ? a->alpha[(t + 1) / LANES * C + y][(t + 1) % LANES] : 0;
+            vector own = (load(cotangents + y * width + at, count) - centre[star]) - offset;
+            vector top = keep_reached((own * scale + after) * h, load(weights + y * width + at, count));
+            a->top[column * C + y] = top;
+            const vector *gamma = nd_gamma(s, s->gamma, tile, y % S, t) + y / S * C;
+            for (int x = 0; x < C; x++) a->alpha[tile * C + x] += gamma[x] * top;
+        }
+    }
+}
+
+/* Adds what the pops to column k = t at the times begin <= t' < end, t' >= t + 2, need of O[. -> t]. */
+#define nd_add_outer_of_pops NAME(nd_add_outer_of_pops)
+INLINE void nd_add_outer_of_pops(const struct nd_record *s, const struct nd_adjoint *a, int tile, int first, int last,
+                                 int begin, int end) {
+    const int Q = s->Q, S = s->S, C = s->C;
+    vector factors[TIME_TILE][TIME_TILE];
+    const vector one = splat(1);
+    for (int t = first; t < last; t++) {
+        const int from = (t + 1) / LANES, lane = (t + 1) % LANES, start = begin > t + 2 ? begin : t + 2;
+        if (start >= end) continue;
+        ivector own = s->gamma_exponent[nd_column(s, tile, t)];
+        const ivector *popped = s->popped_exponent + nd_column(s, from, start);
+        const ivector *result = s->gamma_exponent + nd_column(s, tile, start);
+        for (int k = 0; k < end - start; k++)
+            factors[t - first][k] = power_of_two(own + popped[k][lane] - result[k]);
+    }
+    for (int symbol = 0; symbol < S; symbol++)
+        for (int t = first; t < last; t++) {
+            const int from = (t + 1) / LANES, lane = (t + 1) % LANES, start = begin > t + 2 ? begin : t + 2;
+            if (start >= end) continue;
+            struct matrices m = {nd_gamma(s, a->outer, tile, symbol, start), Q * C, factors[t - first], 1, end - start};
+            struct coefficients c = {(const real *)(nd_popped(s, from, start) + symbol) + lane, Q * C * LANES,
+                                     C * LANES, S * LANES};
+            add_products(Q, C, Q, nd_gamma(s, a->outer, tile, symbol, t), one, m, c);
+        }
+}
+
+#define nd_add_outer_of_all_pops NAME(nd_add_outer_of_all_pops)
+INLINE void nd_add_outer_of_all_pops(const struct nd_record *s, const struct nd_adjoint *a, int tile, int first,
+                                     int last, int begin, int end) {
+    for (; begin < end; begin += TIME_TILE)
+        nd_add_outer_of_pops(s, a, tile, first, last, begin, begin + TIME_TILE < end ? begin + TIME_TILE : end);
+}
+
+/* Adds what the rows of a tile give for the pops of the columns k = row - 1 of the rows of tile `rows`, at the times
+ * first <= t < last; `sums` is that of the first time. */
+#define nd_add_popped_sums NAME(nd_add_popped_sums)
+INLINE void nd_add_popped_sums(const struct nd_record *s, const struct nd_adjoint *a, int tile, int rows, int first,
+                               int last, vector *sums) {
+    const int Q = s->Q, S = s->S, C = s->C, lane = tile == rows; /* k is a column of the tile */
+    const int begin = rows * LANES - 1 + lane;
+    vector factors[TIME_TILE][LANES];
+    int counts[TIME_TILE];
+    const ivector *kept = s->gamma_exponent + nd_column(s, tile, begin);
+    for (int t = first; t < last; t++) {
+        int count = t - 1 - begin;
+        counts[t - first] = count = count < LANES - lane ? count : LANES - lane;
+        const ivector popped = s->popped_exponent[nd_column(s, rows, t)];
+        const ivector result = s->gamma_exponent[nd_column(s, tile, t)];
+        for (int k = 0; k < count; k++) factors[t - first][k] = power_of_two(kept[k] + popped[lane + k] - result);
+    }
+    for (int symbol = 0; symbol < S; symbol++)
+        for (int t = first; t < last; t++) {
+            if (counts[t - first] <= 0) continue;
+            struct matrices m = {nd_gamma(s, s->gamma, tile, symbol, begin), Q * C, factors[t - first], 1,
+                                 counts[t - first]};
+            vector *to = sums + ((t - first) * LANES + lane) * Q * C + symbol * Q * Q;
+            add_dots(Q, C, Q, to, Q * C, m, nd_gamma(s, a->outer, tile, symbol, t));
+        }
+}
+
+/* Through the transitions from column t to column t + 1. */
+#define nd_add_outer_of_next NAME(nd_add_outer_of_next)
+INLINE void nd_add_outer_of_next(const struct nd_record *s, const struct nd_adjoint *a, int tile, int t) {
+    const int Q = s->Q, S = s->S, C = s->C, width = s->width;
+    const real *transitions = nd_row_transitions(s, t + 1);
+    const size_t column = nd_column(s, tile, t);
+    ptrdiff_t next_symbol = (ptrdiff_t)(s->columns - tile * LANES) * Q * C;
+    vector one = splat(1);
+    vector replaced = power_of_two(s->gamma_exponent[column] - s->gamma_exponent[column + 1]);
+    vector popped = power_of_two(s->gamma_exponent[column] - s->popped_exponent[column + 1]);
+    for (int symbol = 0; symbol < S; symbol++) {
+        vector *outer = nd_gamma(s, a->outer, tile, symbol, t);
+        struct matrices m = {nd_gamma(s, a->outer, tile, 0, t + 1), next_symbol, &replaced, 0, S};
+        add_products(Q, C, Q, outer, one, m,
+                     (struct coefficients){transitions + symbol * width + C, 1, S, S * width});
+        struct matrices p = {a->popped + tile * Q * C, 0, &popped, 0, 1};
+        add_products(Q, C, Q, outer, one, p,
+                     (struct coefficients){transitions + symbol * width + 2 * C, 0, 1, S * width});
+    }
+}
+
+/* Adds the runs that end at t, and clears what no run reaches. */
+#define nd_finish_outer NAME(nd_finish_outer)
+INLINE void nd_finish_outer(const struct nd_record *s, const struct nd_adjoint *a, int tile, int t) {
+    const int Q = s->Q, S = s->S, C = s->C;
+    const vector *top = a->top + nd_column(s, tile, t) * C;
+    for (int symbol = 0; symbol < S; symbol++) {
+        vector *outer = nd_gamma(s, a->outer, tile, symbol, t);
+        const vector *gamma = nd_gamma(s, s->gamma, tile, symbol, t);
+        for (int r = 0; r < Q; r++)
+            for (int x = 0; x < C; x++)
+                outer[r * C + x] = keep_reached(outer[r * C + x] + s->alpha[tile * C + x] * top[r * S + symbol],
+                                                gamma[r * C + x]);
+    }
+}
+
+/* The sums over lanes of dL/dg'[k -> t], each moved to the lane of its row k + 1. */
+#define nd_collect_popped NAME(nd_collect_popped)
+INLINE void nd_collect_popped(const struct nd_record *s, const struct nd_adjoint *a, int tile, int t,
+                              const vector *sums) {
+    const int Q = s->Q, S = s->S, C = s->C;
+    const vector *popped = nd_popped(s, tile, t);
+    for (int symbol = 0; symbol < S; symbol++)
+        for (int u = 0; u < Q; u++)
+            for (int r = 0; r < Q; r++) {
+                vector parts[LANES];
+                for (int lane = 0; lane < LANES; lane++) parts[lane] = sums[lane * Q * C + (symbol * Q + u) * Q + r];
+                int at = r * C + u * S + symbol;
+                a->popped[tile * Q * C + at] = keep_reached(lane_sums(parts), popped[at]);
+            }
+}
+
+/* Gradients of the logarithms of the pushes of step t. */
+#define nd_push_back NAME(nd_push_back)
+INLINE void nd_push_back(const struct nd_record *s, const struct nd_adjoint *a, int t, real *gradients) {
+    const int Q = s->Q, S = s->S, C = s->C, tile = t / LANES, lane = t % LANES;
+    for (int symbol = 0; symbol < S; symbol++) {
+        const vector *gamma = nd_gamma(s, s->gamma, tile, symbol, t), *outer = nd_gamma(s, a->outer, tile, symbol, t);
+        for (int r = 0; r < Q; r++)
+            for (int x = 0; x < C; x++)
+                gradients[x * s->width + r * S + symbol] = gamma[r * C + x][lane] * outer[r * C + x][lane];
+    }
+}
+
+/* Adds what the rows of a tile give for the gradients of the replacements and pops of step t. */
+#define nd_transitions_back NAME(nd_transitions_back)
+INLINE void nd_transitions_back(const struct nd_record *s, const struct nd_adjoint *a, int tile, int t,
+                                vector *replaced, vector *pops) {
+    const int Q = s->Q, S = s->S, C = s->C;
+    const size_t column = nd_column(s, tile, t);
+    ptrdiff_t next_symbol = (ptrdiff_t)(s->columns - tile * LANES) * Q * C;
+    vector factor = power_of_two(s->gamma_exponent[column - 1] - s->gamma_exponent[column]);
+    struct matrices m = {nd_gamma(s, s->gamma, tile, 0, t - 1), next_symbol, &factor, 0, S};
+    for (int symbol = 0; symbol < S; symbol++)
+        add_dots(Q, C, Q, replaced + symbol * Q * Q, C * Q, m, nd_gamma(s, a->outer, tile, symbol, t));
+    factor = power_of_two(s->gamma_exponent[column - 1] - s->popped_exponent[column]);
+    add_dots(Q, C, Q, pops, Q * Q, m, a->popped + tile * Q * C);
+}
+
+/* O for the columns first <= t < last of a tile, and all that follows from it. */
+#define nd_fill_back NAME(nd_fill_back)
+INLINE void nd_fill_back(const struct nd_record *s, const struct nd_adjoint *a, int tile, int first, int last,
+                         int start, real *gradients) {
+    const int row = tile * LANES, S = s->S, size = s->Q * s->C;
+    if (first < row) first = row;
+    for (int symbol = 0; symbol < S; symbol++)
+        memset(nd_gamma(s, a->outer, tile, symbol, first), 0, (last - first) * size * sizeof(vector));
+    memset(a->popped_sum, 0, (last - first) * LANES * size * sizeof(vector));
+    for (int below = 0; below < tile; below++) nd_add_popped_sums(s, a, below, tile, first, last, a->popped_sum);
+    nd_add_outer_of_all_pops(s, a, tile, first, last, last, s->columns);
+    for (int t = last - 1; t >= first && t > 0; t--) {
+        vector *sums = a->popped_sum + (t - first) * LANES * size;
+        nd_add_outer_of_all_pops(s, a, tile, t, t + 1, t + 2, last);
+        if (t < s->n) nd_add_outer_of_next(s, a, tile, t);
+        nd_finish_outer(s, a, tile, t);
+        if (t / LANES == tile) nd_push_back(s, a, t, gradients + (size_t)(t - 1) * s->C * s->width);
+        nd_add_popped_sums(s, a, tile, tile, t, t + 1, sums);
+        nd_collect_popped(s, a, tile, t, sums);
+        if (t > row)
+            nd_transitions_back(s, a, tile, t, a->replaced + (t - start) * s->C * s->C, a->pops + (t - start) * size);
+    }
+}
+
+/* Gradients of the logarithms of the replacements and pops of step t. */
+#define nd_store_gradients NAME(nd_store_gradients)
+INLINE void nd_store_gradients(const struct nd_record *s, int t, const vector *replaced, const vector *pops,
+                               real *gradients) {
+    const int Q = s->Q, S = s->S, C = s->C, width = s->width;
+    const real *transitions = nd_row_transitions(s, t);
+    for (int before = 0; before < S; before++)
+        for (int q = 0; q < Q; q++)
+            for (int r = 0; r < Q; r++) {
+                int at = (q * S + before) * width, pop = at + 2 * C + r;
+                for (int after = 0; after < S; after++) {
+                    int replace = at + C + r * S + after;
+                    real sum = lane_sum(replaced[((before * S + after) * Q + q) * Q + r]);
+                    gradients[replace] = sum * transitions[replace];
+                }
+                gradients[pop] = lane_sum(pops[(before * Q + q) * Q + r]) * transitions[pop];
+            }
+}
+
+/* The gradient of the logarithms of the transition weights, from W and its cotangents, both [t - 1][y][i + 1]. */
+#define nd_backward_body NAME(nd_backward_body)
+INLINE void nd_backward_body(const struct nd_record *s, struct nd_adjoint *a, const real *weights,
+                             const real *cotangents, real *gradients) {
+    const int C = s->C, size = s->Q * s->C;
+    memset(a->alpha, 0, s->tiles * C * sizeof(vector));
+    for (int t = s->n; t > 0; t--)
+        nd_read_back(s, a, t, weights + (size_t)(t - 1) * C * s->columns, cotangents + (size_t)(t - 1) * C * s->columns);
+    memset(a->popped, 0, s->tiles * size * sizeof(vector));
+    for (int first = s->n / TIME_TILE * TIME_TILE; first >= 0; first -= TIME_TILE) {
+        int last = first + TIME_TILE <= s->n ? first + TIME_TILE : s->columns;
+        memset(a->replaced, 0, TIME_TILE * C * C * sizeof(vector));
+        memset(a->pops, 0, TIME_TILE * size * sizeof(vector));
+        for (int tile = 0; tile <= (last - 1) / LANES; tile++) nd_fill_back(s, a, tile, first, last, first, gradients);
+        for (int t = first > 1 ? first : 1; t < last; t++)
+            nd_store_gradients(s, t, a->replaced + (t - first) * C * C, a->pops + (t - first) * size,
+                               gradients + (size_t)(t - 1) * C * s->width);
+    }
+}
+
+/* ---------------------------------------------------------------- calls */
+
+/* The records are local and handed to inlined functions alone, so that constant sizes are constants everywhere. */
+#define nd_forward_sized NAME(nd_forward_sized)
+INLINE void nd_forward_sized(const struct nd_call *call, int64_t sequence, char *scratch, int Q, int S) {
+    struct nd_record s = nd_lay_out(call->length, Q, S, (char *)call->workspace + sequence * call->workspace_bytes);
+    const int64_t rows = sequence * s.n * s.C;
+    s.transitions = (const real *)call->transitions + rows * s.width;
+    nd_forward_body(&s, (vector *)scratch, (real *)call->weights + rows * s.columns, call->careful[sequence]);
+}
+
+#define nd_backward_sized NAME(nd_backward_sized)
+INLINE void nd_backward_sized(const struct nd_call *call, int64_t sequence, char *scratch, int Q, int S) {
+    struct nd_record s = nd_lay_out(call->length, Q, S, (char *)call->workspace + sequence * call->workspace_bytes);
+    struct nd_adjoint a = nd_lay_out_adjoint(&s, scratch);
+    const int64_t rows = sequence * s.n * s.C;
+    s.transitions = (const real *)call->transitions + rows * s.width;
+    nd_backward_body(&s, &a, (const real *)call->weights + rows * s.columns,
+                     (const real *)call->cotangents + rows * s.columns, (real *)call->gradients + rows * s.width);
+}
+
+/* Compiled for all sizes and, but for the slowest instruction set, once more for those that the papers use. */
+#undef FOR_SIZES
+#undef COMPILE
+#define FOR_SIZES(pass, name, num_states, num_symbols)                                              \
+    static __attribute__((noinline)) void name(const void *call, int64_t sequence, char *scratch) { \
+        pass((const struct nd_call *)call, sequence, scratch, num_states, num_symbols);             \
+    }
+#if VECTOR_BYTES > 16
+#define COMPILE(pass)                                                                  \
+    FOR_SIZES(pass##_sized, NAME(pass##_2_3), 2, 3)                                    \
+    FOR_SIZES(pass##_sized, NAME(pass##_3_3), 3, 3)                                    \
+    FOR_SIZES(pass##_sized, NAME(pass##_any), ((const struct nd_call *)call)->num_states, \
+              ((const struct nd_call *)call)->num_symbols)                             \
+    static kernel *NAME(pass)(int Q, int S) {                                          \
+        return S != 3 ? NAME(pass##_any) : Q == 2 ? NAME(pass##_2_3) : Q == 3 ? NAME(pass##_3_3) : NAME(pass##_any); \
+    }
+#else
+#define COMPILE(pass)                                                                     \
+    FOR_SIZES(pass##_sized, NAME(pass##_any), ((const struct nd_call *)call)->num_states, \
+              ((const struct nd_call *)call)->num_symbols)                                \
+    static kernel *NAME(pass)(int Q, int S) {                                             \
+        (void)Q, (void)S;                                                                 \
+        return NAME(pass##_any);                                                          \
+    }
+#endif
+COMPILE(nd_forward)
+COMPILE(nd_backward)
+
+static void NAME(nd_sizes)(int n, int Q, int S, size_t *workspace, size_t *forward, size_t *backward) {
+    const struct nd_record s = nd_lay_out(n, Q, S, NULL);
+    *workspace = s.bytes;
+    *forward = (size_t)s.tiles * s.C * sizeof(vector);
+    *backward = nd_lay_out_adjoint(&s, NULL).bytes;
+}

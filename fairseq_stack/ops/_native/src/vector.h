@@ -1,0 +1,118 @@
+/* Vectors of one real type for one instruction set. Included once for each pair, with these macros defined:
+ *
+ *   REAL, INTEGER   float and int32_t, or double and int64_t
+ *   VECTOR_BYTES    64, 32 or 16
+ *   NAME(x)         x with a suffix for the pair
+ *
+ * Only the vector extensions that GCC and Clang share are used, so that the same source serves every processor.
+ */
+#undef LANES
+#undef MANTISSA_BITS
+#undef EXPONENT_BIAS
+#define LANES ((int)(VECTOR_BYTES / sizeof(REAL)))
+#define MANTISSA_BITS (sizeof(REAL) == 4 ? 23 : 52)
+#define EXPONENT_BIAS (sizeof(REAL) == 4 ? 127 : 1023)
+
+#define real REAL
+#define integer INTEGER
+#define vector NAME(vector)
+#define ivector NAME(ivector)
+typedef REAL vector __attribute__((vector_size(VECTOR_BYTES)));
+typedef INTEGER ivector __attribute__((vector_size(VECTOR_BYTES)));
+
+/* Exponent of a block of zeros. The sum of any three exponents is a number, and 2 to that power is 0. */
+#undef DEAD
+#define DEAD (-(1 << 28))
+
+#define splat NAME(splat)
+INLINE vector splat(real x) { return x - (vector){0}; }
+
+#define isplat NAME(isplat)
+INLINE ivector isplat(integer x) { return x - (ivector){0}; }
+
+#define lane_numbers NAME(lane_numbers)
+INLINE ivector lane_numbers(void) {
+    ivector numbers;
+    for (int lane = 0; lane < LANES; lane++) numbers[lane] = lane;
+    return numbers;
+}
+
+/* mask ? a : b; a comparison's mask has all bits or none set in each lane. */
+#define choose NAME(choose)
+INLINE vector choose(ivector mask, vector a, vector b) {
+    return (vector)((mask & (ivector)a) | (~mask & (ivector)b));
+}
+
+#define ilarger NAME(ilarger)
+INLINE ivector ilarger(ivector a, ivector b) {
+    ivector mask = a > b;
+    return (mask & a) | (~mask & b);
+}
+
+/* 2^x; 0 if that is not a normal number, and finite where it can only be a factor of 0. */
+#define power_of_two NAME(power_of_two)
+INLINE vector power_of_two(ivector x) {
+    const integer most = EXPONENT_BIAS - 1;
+    ivector large = x > most, bits = ((large & most) | (~large & x)) + EXPONENT_BIAS;
+    return (vector)((bits & (bits > 0)) << MANTISSA_BITS);
+}
+
+/* floor(log2 x) of positive normal numbers, and DEAD for 0. */
+#define exponent_of NAME(exponent_of)
+INLINE ivector exponent_of(vector x) {
+    ivector positive = x > 0, exponent = ((ivector)x >> MANTISSA_BITS) - EXPONENT_BIAS;
+    return (positive & exponent) | (~positive & DEAD);
+}
+
+/* x where the weight is not 0 and x is a finite number, else 0: no run passes where the weight is 0, and the
+ * derivative can be infinite there. */
+#define keep_reached NAME(keep_reached)
+INLINE vector keep_reached(vector x, vector weight) {
+    const real most = sizeof(real) == 4 ? (real)1e30 : (real)1e300;
+    return (vector)((ivector)x & (weight > 0) & (x <= most) & (x >= -most));
+}
+
+#define lane_sum NAME(lane_sum)
+INLINE real lane_sum(vector x) {
+    real sum = 0;
+    for (int lane = 0; lane < LANES; lane++) sum += x[lane];
+    return sum;
+}
+
+/* x with lanes l and l ^ step exchanged. */
+#define exchange NAME(exchange)
+INLINE vector exchange(vector x, int step) {
+#ifdef __clang__
+    vector exchanged;
+    for (int lane = 0; lane < LANES; lane++) exchanged[lane] = x[lane ^ step];
+    return exchanged;
+#else
+    return __builtin_shuffle(x, lane_numbers() ^ step);
+#endif
+}
+
+/* The sums of LANES vectors, x[0], x[stride], ..., each in the lane of its number; x is overwritten. */
+#define lane_sums NAME(lane_sums)
+INLINE vector lane_sums(vector x[LANES]) {
+    UNROLL for (int step = LANES / 2; step > 0; step /= 2) {
+        ivector mask = (lane_numbers() & step) != 0;
+        UNROLL for (int m = 0; m < step; m++)
+            x[m] = choose(mask, x[m + step], x[m]) + exchange(choose(mask, x[m], x[m + step]), step);
+    }
+    return x[0];
+}
+
+/* Vectors that lie anywhere in memory, and cover only `count` numbers if that is less than a vector has lanes. */
+#define load NAME(load)
+INLINE vector load(const real *from, int count) {
+    vector x = {0};
+    if (count >= LANES) memcpy(&x, from, sizeof x);
+    else if (count > 0) memcpy(&x, from, count * sizeof(real));
+    return x;
+}
+
+#define store NAME(store)
+INLINE void store(real *to, vector x, int count) {
+    if (count >= LANES) memcpy(to, &x, sizeof x);
+    else if (count > 0) memcpy(to, &x, count * sizeof(real));
+}

@@ -1,0 +1,171 @@
+"""The compiled kernels: loading, buffers, threads, and what PyTorch demands of an operator."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from fairseq_stack.ops import _native, nondeterministic_stack, release_buffers
+from fairseq_stack.ops._native import availability, buffers
+from fairseq_stack.ops.nondeterministic import native
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Forget what was loaded, before and after the test."""
+    availability.cache_clear()
+    yield
+    availability.cache_clear()
+
+
+@pytest.fixture
+def deterministic() -> Iterator[None]:
+    """Memory that nobody has written to yet has always the same content, NaN."""
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.fixture
+def compiled() -> _native.Library:
+    loaded, reason = availability()
+    if loaded is None:
+        pytest.skip(reason)
+    return loaded
+
+
+@pytest.mark.usefixtures("fresh")
+def test_switched_off(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv("FAIRSEQ_STACK_NATIVE", "0")
+    inputs = [torch.randn(1, 3, 1, 2, *target) for target in ((1, 2), (1, 2), (1,))]
+    inputs += [torch.randn(1, 3, 2), torch.randn(2)]
+    with caplog.at_level(logging.INFO):
+        for _ in range(2):
+            nondeterministic_stack(*inputs)
+    assert [record.message for record in caplog.records] == [
+        "stacks run in PyTorch: the compiled kernels are switched off (FAIRSEQ_STACK_NATIVE=0)"
+    ]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native, "_find", lambda: None)
+    assert "missing; install the package again with a C compiler" in availability().reason
+
+
+@pytest.mark.usefixtures("fresh")
+def test_broken_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "_kernels.so"
+    broken.write_text("no library")
+    monkeypatch.setattr(_native, "_find", lambda: broken)
+    found = availability()
+    assert found.library is None
+    assert f"{broken} cannot be used" in found.reason
+
+
+@pytest.mark.usefixtures("fresh", "compiled")
+def test_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native, "INTERFACE", -1)
+    availability.cache_clear()
+    assert "is of another version of the package" in availability().reason
+
+
+@pytest.mark.usefixtures("fresh")
+def test_instruction_set_from_the_environment(monkeypatch: pytest.MonkeyPatch, compiled: _native.Library) -> None:
+    for name in compiled.instruction_sets:
+        monkeypatch.setenv("FAIRSEQ_STACK_INSTRUCTION_SET", name)
+        availability.cache_clear()
+        assert availability().reason == f"compiled kernels, {name}"
+    monkeypatch.setenv("FAIRSEQ_STACK_INSTRUCTION_SET", "avx1024")
+    availability.cache_clear()
+    with pytest.raises(ValueError, match="FAIRSEQ_STACK_INSTRUCTION_SET: expected one that this machine has"):
+        availability()
+
+
+def test_buffers_are_used_again() -> None:
+    release_buffers()
+    first = buffers.take(10_000)
+    address = first.data_ptr()
+    assert first.shape == (10_000,)
+    view = first[5:]
+    del first
+    assert buffers.take(10_000).data_ptr() != address
+    del view
+    again = buffers.take(10_000)
+    assert again.data_ptr() == address
+    assert buffers.take(9_000).data_ptr() != address
+
+
+def test_released_buffers_are_gone() -> None:
+    del_me = buffers.take(10_000)
+    del del_me
+    release_buffers()
+    assert not any(buffers._free.values())
+
+
+@pytest.mark.usefixtures("compiled", "deterministic")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_operators_are_what_pytorch_demands(dtype: torch.dtype) -> None:
+    logits = torch.randn(3, 5, 4, 10, dtype=dtype)
+    logits[1] *= 100
+    logits[2, :, :, 3] = -torch.inf
+    logits.requires_grad_()
+    vectors = torch.randn(3, 6, 2, dtype=dtype, requires_grad=True)
+    torch.library.opcheck(native._stack, (logits, vectors, 2))
+    readings, weights, workspace = (x.detach() for x in native._stack(logits, vectors, 2))
+    arguments = logits.detach(), vectors.detach(), weights, workspace, 2
+    for grad_weights in (None, torch.randn_like(weights)):
+        torch.library.opcheck(native._stack_backward, (torch.randn_like(readings), grad_weights, *arguments))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_compiled_graph_without_breaks() -> None:
+    def loss(*inputs: torch.Tensor) -> torch.Tensor:
+        return nondeterministic_stack(*inputs).square().sum()
+
+    compiled_loss = torch.compile(loss, fullgraph=True, backend="aot_eager", dynamic=True)
+    for length in (3, 7):
+        inputs = [torch.randn(2, length, 2, 2, *target) for target in ((2, 2), (2, 2), (2,))]
+        inputs = [x.requires_grad_() for x in (*inputs, torch.randn(2, length, 3), torch.randn(3))]
+        actual = torch.autograd.grad(compiled_loss(*inputs), inputs)
+        for one, other in zip(actual, torch.autograd.grad(loss(*inputs), inputs), strict=True):
+            torch.testing.assert_close(one, other)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_checkpointing_computes_it_again() -> None:
+    inputs = [torch.randn(2, 9, 2, 2, *target, requires_grad=True) for target in ((2, 2), (2, 2), (2,))]
+    inputs += [torch.randn(2, 9, 3, requires_grad=True), torch.randn(3, requires_grad=True)]
+    plain = torch.autograd.grad(nondeterministic_stack(*inputs).square().sum(), inputs)
+    readings = torch.utils.checkpoint.checkpoint(nondeterministic_stack, *inputs, use_reentrant=False)
+    again = torch.autograd.grad(readings.square().sum(), inputs)
+    for one, other in zip(again, plain, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_threads_change_nothing(threads: int) -> None:
+    inputs = [torch.randn(5, 20, 2, 2, *target, requires_grad=True) for target in ((2, 2), (2, 2), (2,))]
+    inputs += [torch.randn(5, 20, 3, requires_grad=True), torch.randn(3, requires_grad=True)]
+
+    def results() -> list[torch.Tensor]:
+        readings, weights = nondeterministic_stack(*inputs, return_weights=True)
+        return [readings, weights, *torch.autograd.grad(readings.square().sum(), inputs)]
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = results()
+        torch.set_num_threads(threads)
+        many = results()
+    finally:
+        torch.set_num_threads(before)
+    for x, y in zip(one[:2], many[:2], strict=True):
+        assert torch.equal(x, y)
+    for x, y in zip(one[2:], many[2:], strict=True):
+        torch.testing.assert_close(x, y)
