@@ -13,11 +13,11 @@ from torch import Tensor
 from fairseq_stack.ops import (
     StratificationStackState,
     SuperpositionStackState,
+    _backends,
     stratification_stack,
     superposition_stack,
 )
 from fairseq_stack.ops._arguments import Sizes, computation_dtype
-from fairseq_stack.ops import _backends
 from fairseq_stack.ops._backends import choose_backend
 from fairseq_stack.ops._native import Availability
 

@@ -176,6 +176,19 @@ def test_equals_reference_on_a_long_sequence(fast_backend: str) -> None:
     assert_equal_results(random_inputs(1, 26, 2, 2, 3), fast_backend)
 
 
+@pytest.mark.parametrize("masked", [0.0, 0.4])
+@pytest.mark.parametrize("length", [5, 6, 7, 14, 15, 16, 17, 37, 38, 63])
+def test_large_and_small_tiles_agree(length: int, masked: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = random_inputs(2, length, 2, 3, 2, std=3.0, masked=masked)
+    cotangent = torch.randn(2, length, 2, 3, 2, dtype=torch.float64)
+    results = []
+    for name in ("pytorch", "pytorch-exponents"):
+        readings = nondeterministic_stack(*inputs, backend=choose(name, monkeypatch))
+        results.append((readings, *gradients(readings, inputs, cotangent)))
+    for name, large, small in zip(("readings", *ARGUMENTS), *results, strict=True):
+        assert_normwise_close(large, small, 1e-12, name)
+
+
 @pytest.mark.parametrize("masked", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("std", [1.0, 30.0])
 def test_forbidden_transitions(masked: float, std: float, fast_backend: str) -> None:
@@ -493,11 +506,30 @@ def test_gradient_may_be_taken_twice_if_the_graph_is_kept(backend: str) -> None:
         assert torch.equal(one, other)
 
 
+@pytest.mark.parametrize("name", ["pytorch", "pytorch-exponents"])
+def test_saved_tensor_hooks_see_the_inner_weights(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = random_inputs(2, 20, 2, 2, 3)
+    backend = choose(name, monkeypatch)
+    cotangent = torch.randn(2, 20, 2, 2, 3, dtype=torch.float64)
+    expected = gradients(nondeterministic_stack(*inputs, backend=backend), inputs, cotangent)
+    saved: list[Tensor] = []
+
+    def pack(x: Tensor) -> int:
+        saved.append(x.clone())
+        return len(saved) - 1
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, saved.__getitem__):
+        readings = nondeterministic_stack(*inputs, backend=backend)
+    assert sum(x.numel() for x in saved) > 2 * (20 * 21 / 2) * (4 * 4 + 4 * 2)
+    for actual, wanted in zip(gradients(readings, inputs, cotangent), expected, strict=True):
+        assert torch.equal(actual, wanted)
+
+
 def test_second_derivative_is_refused(fast_backend: str) -> None:
     inputs = random_inputs(2, 6, 2, 2, 3)
     readings = nondeterministic_stack(*inputs, backend=fast_backend)
     (gradient,) = torch.autograd.grad(readings.square().sum(), inputs[0], create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable|only backend='reference' has second derivatives"):
+    with pytest.raises(RuntimeError, match=r"once_differentiable|only backend='reference' has second derivatives"):
         gradient.sum().backward()
 
 

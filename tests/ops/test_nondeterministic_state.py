@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
-from tests.helpers import assert_normwise_close
+from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
+from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_instruction_set
 
 ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
 
@@ -90,6 +91,61 @@ def test_steps_equal_the_whole_sequence(
         assert_normwise_close(actual, wanted, max(1e-9, 1e-14 / scale), name)
 
 
+@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
+@pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (2, 3), (3, 3), (4, 2)])
+@pytest.mark.parametrize(("std", "masked"), [(1, 0), (60, 0), (1, 0.5), (30, 0.5)])
+def test_steps_without_gradients_equal_the_whole_sequence(
+    std: float, masked: float, num_states: int, num_symbols: int, instruction_set: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_instruction_set(instruction_set, monkeypatch)
+    inputs = [x.detach() for x in random_inputs(3, 19, num_states, num_symbols, std=std, masked=masked)]
+    inputs[4] = torch.randn(3, 4, dtype=torch.float64)
+    stepped, state = step_through(inputs, initial_state(inputs))
+    assert isinstance(state.columns, NativeColumns)
+    assert_normwise_close(stepped, nondeterministic_stack(*inputs, backend="pytorch"), 1e-12)
+
+
+def test_threads_change_nothing() -> None:
+    inputs = [x.detach() for x in random_inputs(64, 24, 3, 3)]
+    threads = torch.get_num_threads()
+    readings = []
+    try:
+        for count in (1, 3):
+            torch.set_num_threads(count)
+            readings.append(step_through(inputs, initial_state(inputs))[0])
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(*readings)
+
+
+def test_gradients_of_later_steps_alone() -> None:
+    """Steps without gradients, a reordering, and then steps with gradients."""
+    inputs = random_inputs(2, 12, 2, 3, std=3, masked=0.2)
+    rows = torch.tensor([1, 0, 1])
+    first = [x.detach()[:, :9] for x in inputs[:4]] + [inputs[4].detach()]
+    _, state = step_through(first, initial_state(first))
+    later, _ = step_through([x[rows, 9:] for x in inputs[:4]], state.reorder(rows))
+    whole = nondeterministic_stack(*[x[rows] for x in inputs[:4]] + [inputs[4].detach()])[:, 9:]
+    cotangent = torch.randn_like(whole)
+    assert_normwise_close(later, whole, 1e-12)
+    wanted = [x.clone() for x in gradients(whole, inputs[:4], cotangent)]
+    for name, actual, want in zip(ARGUMENTS, gradients(later, inputs[:4], cotangent), wanted, strict=False):
+        assert not actual[:, :9].any()
+        assert_normwise_close(actual[:, 9:], want[:, 9:], 1e-9, name)
+
+
+def test_reordering_moves_no_columns() -> None:
+    inputs = [x.detach() for x in random_inputs(3, 8)]
+    _, state = step_through(inputs, initial_state(inputs))
+    reordered = state.reorder(torch.tensor([2, 2, 0, 1]))
+    assert isinstance(state.columns, NativeColumns)
+    assert isinstance(reordered.columns, NativeColumns)
+    assert reordered.columns.memory is state.columns.memory
+    _, after = reordered.step(*(x[[2, 2, 0, 1], 0] for x in inputs[:4]))
+    assert isinstance(after.columns, NativeColumns)
+    assert all(one is other for one, other in zip(after.columns.memory, state.columns.memory, strict=False))
+
+
 def test_steps_equal_the_whole_sequence_where_inner_weights_are_out_of_range() -> None:
     inputs = random_inputs(2, 15)
     with torch.no_grad():
@@ -137,7 +193,9 @@ def test_large_log_weights_give_finite_results(magnitude: float, masked: float) 
 def test_state_is_immutable() -> None:
     inputs = [x.detach() for x in random_inputs(3, 7)]
     _, state = step_through([x[:, :5] for x in inputs[:4]] + inputs[4:], initial_state(inputs))
-    fields = [x for x in vars(state).values() if isinstance(x, Tensor)]
+    fields = [x for x in vars(state.columns).values() if isinstance(x, Tensor)]
+    fields += getattr(state.columns, "memory", ())
+    assert len(fields) > 2
     copies = [x.clone() for x in fields]
     first, after = state.step(*(x[:, 5] for x in inputs[:4]))
     after.step(*(x[:, 6] for x in inputs[:4]))
@@ -147,7 +205,7 @@ def test_state_is_immutable() -> None:
     for x, copy in zip(fields, copies, strict=True):
         assert torch.equal(x, copy)
     with pytest.raises(AttributeError):
-        state.last = copies[0]  # type: ignore[misc]
+        state.columns = None  # type: ignore[misc,assignment]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +255,7 @@ def test_precision_does_not_depend_on_dtype_or_autocast(dtype: torch.dtype, auto
             reading, state = state.step(*(x[:, t] for x in inputs[:4]))
         assert reading.dtype == dtype
         assert_normwise_close(reading, expected[:, t], torch.finfo(dtype).eps)
-    assert state.vectors.dtype == torch.float32
+    assert state.like.dtype == torch.float32
 
 
 def test_sizes_are_checked() -> None:

@@ -55,6 +55,11 @@ class Library:
         """The library's number of the instruction set."""
         return self._numbers[self.instruction_set]
 
+    @property
+    def vector_bytes(self) -> int:
+        """The size of a vector of the instruction set."""
+        return int(self.functions.fss_vector_bytes(self.number))
+
     def using(self, instruction_set: str) -> Library:
         """The same library with another instruction set."""
         return Library(self.functions, self.path, instruction_set)

@@ -34,7 +34,7 @@ class Buffers:
         holder = (ctypes.c_uint8 * pages).from_buffer(memory)
         weakref.finalize(holder, self._give_back, memory, pages).atexit = False
         buffer = torch.frombuffer(holder, dtype=torch.uint8, count=size) if size else torch.empty(0, dtype=torch.uint8)
-        if torch.are_deterministic_algorithms_enabled() and torch.utils.deterministic.fill_uninitialized_memory:
+        if torch.are_deterministic_algorithms_enabled():
             buffer.fill_(255)
         return buffer
 

@@ -190,7 +190,7 @@ def _groups(logits: Tensor, workspace: Tensor) -> list[_Group]:
 
 
 def _room(length: int, num_states: int, size: int) -> int:
-    """At least the bytes of the kernels' workspace for one sequence, a multiple of 64, also if ``length`` is a symbol."""
+    """At least the bytes of one sequence's workspace, a multiple of 64; ``length`` may be symbolic."""
     return 64 * ((length + 16) * (length + 4) * (size + 1) * (size + num_states + 1) // 16 + 16)
 
 

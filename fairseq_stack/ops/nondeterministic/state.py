@@ -8,43 +8,32 @@ import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
+from .._native import library
 from .._states import check_fits_state, check_index
-from ._columns import (
-    DEAD,
-    as_blocks,
-    join_transitions,
-    lift,
-    next_column_with_exponents,
-    read_top_with_exponents,
-    relative_to_largest,
-)
+from ._columns import join_transitions
+from ._native_columns import NativeColumns
+from ._tracked_columns import TrackedColumns
 
 
 @dataclass(frozen=True, eq=False)
 class NondeterministicStackState:
     """The stack after t steps, for a batch of B sequences; immutable.
 
-    A step takes O(Q^3 S^2 t^2) time and a state O(Q^2 S^2 t^2) space for each sequence. Autograd
-    differentiates through the steps. Make the first state with ``initial``. The fields are laid out as
-    ``_columns.py`` says: inner weights are mantissas in float64 with an exponent for each block.
+    A step takes O(Q^3 S^2 t^2) time and a state O(Q^2 S^2 t^2) space for each sequence. Autograd differentiates through
+    the steps. Where it does not need to, on the CPU, they run on the compiled kernels: then a step copies nothing of
+    the steps before, and reordering moves t integers for each sequence. Make the first state with ``initial``.
 
     Attributes:
         num_states: Q.
-        vectors: v_0..v_t, (B, t + 1, m), in the dtype that the vectors are kept in (at least float32).
-        last: column t of gamma, (B, t + 1, C, C).
-        blocks: the columns before it, (B * S, t * Q, t * C).
-        exponents: of gamma[i -> k] at [b, i + 1, k], (B, t + 1, t + 1).
-        alpha: alpha[i] at [b, i + 1], (B, t + 2, C).
-        alpha_exponents: its exponents, (B, t + 2).
+        num_symbols: S.
+        like: an empty tensor with the device of the inputs, and the dtype that they have or are narrower than.
+        columns: what the steps have left, computed in float64.
     """
 
     num_states: int
-    vectors: Tensor
-    last: Tensor
-    blocks: Tensor
-    exponents: Tensor
-    alpha: Tensor
-    alpha_exponents: Tensor
+    num_symbols: int
+    like: Tensor
+    columns: TrackedColumns | NativeColumns
 
     @classmethod
     def initial(
@@ -70,22 +59,9 @@ class NondeterministicStackState:
                 raise ValueError(f"{name}: expected at least {least}, got {size}")
         shared = isinstance(bottom, Tensor) and bottom.dim() == 1
         Sizes().check("bottom", bottom, "m" if shared else f"{batch_size} m")
-        vectors = bottom.to(computation_dtype(bottom.dtype)).expand(batch_size, -1)[:, None]
-        size = num_states * num_symbols
-        like = bottom.detach().double()
-        last = like.new_zeros(batch_size, 1, size, size)
-        last[:, :, 0, 0] = 1  # Eq. 21
-        alpha = like.new_zeros(batch_size, 2, size)
-        alpha[:, :, 0] = 1  # Eq. 23
-        return cls(
-            num_states=num_states,
-            vectors=vectors,
-            last=last,
-            blocks=like.new_zeros(batch_size * num_symbols, 0, 0),
-            exponents=like.new_zeros(batch_size, 1, 1),
-            alpha=alpha,
-            alpha_exponents=like.new_zeros(batch_size, 2),
-        )
+        like = bottom.new_empty(0, dtype=computation_dtype(bottom.dtype))
+        columns = TrackedColumns.initial(bottom.expand(batch_size, -1), num_states, num_symbols)
+        return cls(num_states, num_symbols, like, columns)
 
     def step(
         self, push: Tensor, replace: Tensor, pop: Tensor, value: Tensor
@@ -106,9 +82,10 @@ class NondeterministicStackState:
         """
         self._check(push, replace, pop, value)
         with torch.autocast(push.device.type, enabled=False):
-            weights, state = self._advance(join_transitions(push, replace, pop), value)
-            reading = torch.einsum("bic,bim->bcm", weights, state.vectors.double())
-        return reading.view(*push.shape[:3], value.shape[1]).to(value.dtype), state
+            logits = join_transitions(push, replace, pop)
+            reading, columns = self._columns_for(logits, value).advance(logits, value)
+        reading = reading.unflatten(1, (self.num_states, self.num_symbols)).to(value.dtype)
+        return reading, self._with(columns)
 
     def reorder(self, index: Tensor) -> NondeterministicStackState:
         """The state whose batch row i is this state's row ``index[i]``, for beam search.
@@ -119,58 +96,31 @@ class NondeterministicStackState:
         Raises:
             ValueError: if ``index`` is not a one-dimensional LongTensor on the state's device.
         """
-        check_index(index, self.vectors)
-        batch_size = self.last.shape[0]
-        num_symbols = self.last.shape[2] // self.num_states
-        blocks = self.blocks.view(batch_size, num_symbols, *self.blocks.shape[1:])
-        return NondeterministicStackState(
-            num_states=self.num_states,
-            vectors=self.vectors[index],
-            last=self.last[index],
-            blocks=blocks[index].flatten(0, 1),
-            exponents=self.exponents[index],
-            alpha=self.alpha[index],
-            alpha_exponents=self.alpha_exponents[index],
-        )
+        check_index(index, self.like)
+        return self._with(self.columns.reorder(index))
 
-    def _advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
-        """The reading's weights W_t (B, t + 1, C) and the next state, from log weights (B, C, 2 C + Q)."""
-        column, exponents = next_column_with_exponents(
-            self.last,
-            self.blocks,
-            self.exponents,
-            torch.exp(lift(relative_to_largest(logits))),
-            occurs=self.alpha[:, -1] > 0,
-        )
-        top, alpha_exponent = read_top_with_exponents(column.gamma, self.alpha, exponents.gamma + self.alpha_exponents)
-        return top.weights, NondeterministicStackState(
-            num_states=self.num_states,
-            vectors=torch.cat([self.vectors, value[:, None].to(self.vectors.dtype)], 1),
-            last=column.gamma,
-            blocks=self._blocks_with_last(),
-            exponents=_append_column(self.exponents, exponents.gamma),
-            alpha=torch.cat([self.alpha, top.alpha[:, None]], 1),
-            alpha_exponents=torch.cat([self.alpha_exponents, alpha_exponent[:, None]], 1),
-        )
+    def _columns_for(self, *inputs: Tensor) -> TrackedColumns | NativeColumns:
+        """The columns in the form in which these inputs can be added."""
+        columns = self.columns
+        tracking = torch.is_grad_enabled() and (columns.requires_grad or any(x.requires_grad for x in inputs))
+        if tracking:
+            return columns.tracked()
+        if columns.steps == 0 and isinstance(columns, TrackedColumns) and self._native_is_available():
+            return NativeColumns.initial(columns.vectors[:, 0], self.num_states, self.num_symbols)
+        return columns
+
+    def _native_is_available(self) -> bool:
+        return self.like.device.type == "cpu" and library() is not None
+
+    def _with(self, columns: TrackedColumns | NativeColumns) -> NondeterministicStackState:
+        return NondeterministicStackState(self.num_states, self.num_symbols, self.like, columns)
 
     def _check(self, push: Tensor, replace: Tensor, pop: Tensor, value: Tensor) -> None:
-        batch_size, _, vector_size = self.vectors.shape
-        num_symbols = self.last.shape[2] // self.num_states
-        source = f"{batch_size} {self.num_states} {num_symbols}"
+        batch_size, value_size = self.columns.batch_size, self.columns.value_size
+        source = f"{batch_size} {self.num_states} {self.num_symbols}"
         sizes = Sizes()
-        sizes.check("push", push, f"{source} {self.num_states} {num_symbols}")
-        sizes.check("replace", replace, f"{source} {self.num_states} {num_symbols}")
+        sizes.check("push", push, f"{source} {self.num_states} {self.num_symbols}")
+        sizes.check("replace", replace, f"{source} {self.num_states} {self.num_symbols}")
         sizes.check("pop", pop, f"{source} {self.num_states}")
-        sizes.check("value", value, f"{batch_size} {vector_size}")
-        check_fits_state("push", push, self.vectors)
-
-    def _blocks_with_last(self) -> Tensor:
-        """The columns 0..t as blocks, (B * S, (t + 1) Q, (t + 1) C)."""
-        size = self.last.shape[2]
-        newest = as_blocks(self.last, self.num_states).flatten(0, 1)
-        return torch.cat([torch.nn.functional.pad(self.blocks, (0, size)), newest], 1)
-
-
-def _append_column(exponents: Tensor, column: Tensor) -> Tensor:
-    """Exponents (B, t, t) with a new column (B, t + 1), and nothing below the old ones."""
-    return torch.cat([torch.nn.functional.pad(exponents, (0, 0, 0, 1), value=DEAD), column[:, :, None]], 2)
+        sizes.check("value", value, f"{batch_size} {value_size}")
+        check_fits_state("push", push, self.like)

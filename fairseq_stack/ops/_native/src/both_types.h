@@ -19,6 +19,7 @@
 #include "vector.h"
 #include "micro_kernels.h"
 #include "nondeterministic.h"
+#include "nondeterministic_step.h"
 #include "superposition.h"
 #undef REAL
 #undef INTEGER

@@ -32,13 +32,24 @@ struct nd_call {
     int64_t workspace_bytes;
 };
 
+/* Step t of the nondeterministic stack for a batch of beams, in double; columns as in nondeterministic_step.h. */
+struct nd_step_call {
+    int64_t step, num_states, num_symbols, value_size;
+    const int32_t *ancestors;   /* (beams, t): each beam's place among the columns 0..t-1 */
+    const void *const *columns; /* those of the steps 0..t-1 */
+    const void *transitions;    /* (beams, C, 2 C + Q), up to a factor */
+    const void *values;         /* v_t, (beams, value_size) */
+    void *column;               /* the new columns, one for each beam */
+    void *readings;             /* (beams, C, value_size) */
+};
+
 /* One call of the superposition stack; arrays likewise. */
 struct sup_call {
-    int64_t sequences, length;
-    const void *actions;    /* (sequences, length, 3): push, no-op, pop */
-    void *weights;          /* W, (sequences, length, length) */
-    const void *cotangents; /* of W */
-    void *gradients;        /* of the actions */
+    int64_t sequences, length, size;
+    const void *actions, *values; /* (sequences, length, 3): push, no-op, pop; and (sequences, length, size) */
+    void *readings;
+    const void *cotangents; /* of the readings */
+    void *action_gradients, *value_gradients;
 };
 
 #if defined(__x86_64__)
@@ -60,17 +71,22 @@ typedef void kernel(const void *call, int64_t sequence, char *scratch);
 /* The kernels for one instruction set, by real type: 0 for float, 1 for double. */
 struct instruction_set {
     const char *name;
-    kernel *(*nd_forward[2])(int Q, int S), *(*nd_backward[2])(int Q, int S);
+    int vector_bytes;
+    kernel *(*nd_forward[2])(int Q, int S), *(*nd_backward[2])(int Q, int S), *(*nd_step)(int Q, int S);
+    void (*nd_step_sizes)(int t, int Q, int S, int value_size, size_t *column, size_t *scratch);
     void (*nd_sizes[2])(int n, int Q, int S, size_t *workspace, size_t *forward, size_t *backward);
     kernel *sup_forward[2], *sup_backward[2];
-    void (*sup_sizes[2])(int n, size_t *forward, size_t *backward);
+    void (*sup_sizes[2])(int n, int m, size_t *forward, size_t *backward);
 };
 
 #define INSTRUCTION_SET(name, suffix)                                \
     {                                                                \
         name,                                                        \
+        sizeof(vector_float_##suffix),                               \
         {nd_forward_float_##suffix, nd_forward_double_##suffix},     \
         {nd_backward_float_##suffix, nd_backward_double_##suffix},   \
+        nd_step_double_##suffix,                                     \
+        nd_step_sizes_double_##suffix,                               \
         {nd_sizes_float_##suffix, nd_sizes_double_##suffix},         \
         {sup_forward_float_##suffix, sup_forward_double_##suffix},   \
         {sup_backward_float_##suffix, sup_backward_double_##suffix}, \
@@ -117,7 +133,8 @@ static int is_supported(const char *name) {
     __builtin_cpu_init();
     if (!strcmp(name, "avx512"))
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("fma");
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("fma");
     if (!strcmp(name, "avx2")) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
     (void)name;
@@ -129,6 +146,9 @@ const char *fss_instruction_set(int i) { return i < NUM_INSTRUCTION_SETS ? INSTR
 
 /* Whether this machine has instruction set number i. */
 int fss_is_supported(int i) { return is_supported(INSTRUCTION_SETS[i].name); }
+
+/* Bytes of one of its vectors. */
+int fss_vector_bytes(int i) { return INSTRUCTION_SETS[i].vector_bytes; }
 
 /* ---------------------------------------------------------------- threads */
 
@@ -184,11 +204,22 @@ void fss_nd_backward(int instruction_set, int is_double, const struct nd_call *c
     run(kernel, call, call->sequences, threads, scratch, scratch_bytes);
 }
 
+/* Bytes of the column of step t, for one beam, and of the scratch memory of one thread. */
+void fss_nd_step_sizes(int instruction_set, int t, int Q, int S, int value_size, size_t sizes[2]) {
+    INSTRUCTION_SETS[instruction_set].nd_step_sizes(t, Q, S, value_size, &sizes[0], &sizes[1]);
+}
+
+void fss_nd_step(int instruction_set, const struct nd_step_call *call, int beams, int threads, char *scratch,
+                 size_t scratch_bytes) {
+    run(INSTRUCTION_SETS[instruction_set].nd_step(call->num_states, call->num_symbols), call, beams, threads, scratch,
+        scratch_bytes);
+}
+
 /* ---------------------------------------------------------------- superposition stack */
 
 /* Bytes of the scratch memory of one thread, forward and backward. */
-void fss_sup_sizes(int instruction_set, int is_double, int n, size_t sizes[2]) {
-    INSTRUCTION_SETS[instruction_set].sup_sizes[is_double](n, &sizes[0], &sizes[1]);
+void fss_sup_sizes(int instruction_set, int is_double, int n, int m, size_t sizes[2]) {
+    INSTRUCTION_SETS[instruction_set].sup_sizes[is_double](n, m, &sizes[0], &sizes[1]);
 }
 
 void fss_sup_forward(int instruction_set, int is_double, const struct sup_call *call, int threads, char *scratch,

@@ -1,8 +1,8 @@
 /* The two products that all the arithmetic of the nondeterministic stack is made of.
  *
- * Both run over a list of matrices of vectors: the matrix k has its row u at a + k * a_step + u * columns. The
- * matrices are scaled by vectors of factors f[k * f_step]. The sizes `rows` and `columns` are constants where they
- * are called with constants; tiles of the sums are kept in registers.
+ * Both run over some matrices of vectors; row u of one begins at its vector u * columns. The matrices are scaled by
+ * vectors of factors f[k * f_step]. The sizes `rows` and `columns` are constants where they are called with
+ * constants; tiles of the sums are kept in registers.
  */
 
 /* A tile of as many sums as fit the registers: AVX-512 has 32 of them, the others 16. */
@@ -27,22 +27,40 @@ struct coefficients {
 
 #define matrices NAME(matrices)
 struct matrices {
-    const vector *a;
+    const vector *first; /* matrix k is at first + k * step, */
+    const vector *const *list; /* or, unless this is NULL, at list[k] + step */
     ptrdiff_t step;
     const vector *f;
     ptrdiff_t f_step;
     int count;
 };
 
-/* sums[r, x] = sums[r, x] * scale + sum_{k, u} a[k][u, x] f[k] c[k, u, r] for r and x in the tile at `sums`. */
+#define consecutive NAME(consecutive)
+INLINE struct matrices consecutive(const vector *first, ptrdiff_t step, const vector *f, ptrdiff_t f_step, int count) {
+    return (struct matrices){first, NULL, step, f, f_step, count};
+}
+
+#define listed NAME(listed)
+INLINE struct matrices listed(const vector *const *list, ptrdiff_t offset, const vector *f, ptrdiff_t f_step,
+                              int count) {
+    return (struct matrices){NULL, list, offset, f, f_step, count};
+}
+
+#define matrix NAME(matrix)
+INLINE const vector *matrix(struct matrices m, int k) {
+    return m.list ? m.list[k] + m.step : m.first + k * m.step;
+}
+
+/* sums[r, x] = sums[r, x] * scale + sum_{k, u} a[k][u, x] f[k] c[k, u, r] for r and x in the tile at `sums`, which
+ * begins at this column. */
 #define add_products_tile NAME(add_products_tile)
-INLINE void add_products_tile(int tile_rows, int tile_columns, int depth, int columns, vector *sums, vector scale,
-                              struct matrices m, struct coefficients c) {
+INLINE void add_products_tile(int tile_rows, int tile_columns, int column, int depth, int columns, vector *sums,
+                              vector scale, struct matrices m, struct coefficients c) {
     vector tile[TILE_ROWS][TILE_COLUMNS];
     UNROLL for (int r = 0; r < tile_rows; r++)
         UNROLL for (int x = 0; x < tile_columns; x++) tile[r][x] = sums[r * columns + x] * scale;
     for (int k = 0; k < m.count; k++) {
-        const vector *a = m.a + k * m.step, f = m.f[k * m.f_step];
+        const vector *a = matrix(m, k) + column, f = m.f[k * m.f_step];
         const real *from = c.c + k * c.k_step;
         for (int u = 0; u < depth; u++) {
             vector factor[TILE_ROWS];
@@ -61,16 +79,13 @@ INLINE void add_products_tile(int tile_rows, int tile_columns, int depth, int co
 #define add_products NAME(add_products)
 INLINE void add_products(int rows, int columns, int depth, vector *sums, vector scale, struct matrices m,
                          struct coefficients c) {
-    struct matrices part = m;
     for (int r = 0; r < rows; r += TILE_ROWS) {
         struct coefficients from = c;
         from.c += r * c.r_step;
         int x = 0;
-#define TILE(tile_rows, tile_columns)                                                                          \
-    for (; x + tile_columns <= columns; x += tile_columns) {                                                   \
-        part.a = m.a + x;                                                                                      \
-        add_products_tile(tile_rows, tile_columns, depth, columns, sums + r * columns + x, scale, part, from); \
-    }
+#define TILE(tile_rows, tile_columns)                      \
+    for (; x + tile_columns <= columns; x += tile_columns) \
+        add_products_tile(tile_rows, tile_columns, x, depth, columns, sums + r * columns + x, scale, m, from);
         if (rows - r >= 3) { TILES(3) }
         else if (rows - r == 2) { TILES(2) }
         else { TILES(1) }
@@ -80,10 +95,10 @@ INLINE void add_products(int rows, int columns, int depth, vector *sums, vector 
 
 /* sums[k][u, r] += f[k] sum_x a[k][u, x] b[r, x], where row r of b is at b + r * columns. */
 #define add_dots_tile NAME(add_dots_tile)
-INLINE void add_dots_tile(int tile_depth, int tile_rows, int rows, int columns, vector *sums, ptrdiff_t sums_step,
-                          struct matrices m, const vector *b) {
+INLINE void add_dots_tile(int tile_depth, int tile_rows, int row, int rows, int columns, vector *sums,
+                          ptrdiff_t sums_step, struct matrices m, const vector *b) {
     for (int k = 0; k < m.count; k++) {
-        const vector *a = m.a + k * m.step, f = m.f[k * m.f_step];
+        const vector *a = matrix(m, k) + row * columns, f = m.f[k * m.f_step];
         vector tile[TILE_ROWS][TILE_ROWS] = {{{0}}};
         for (int x = 0; x < columns; x++) {
             vector factor[TILE_ROWS];
@@ -107,14 +122,12 @@ INLINE void add_dots_tile(int tile_depth, int tile_rows, int rows, int columns, 
 INLINE void add_dots(int rows, int columns, int depth, vector *sums, ptrdiff_t sums_step, struct matrices m,
                      const vector *b) {
     for (int u = 0; u < depth; u += TILE_ROWS) {
-        struct matrices part = m;
-        part.a += u * columns;
         for (int r = 0; r < rows; r += TILE_ROWS) {
             vector *to = sums + u * rows + r;
             const vector *from = b + r * columns;
 #define TILE(d, n) \
     if ((depth - u >= 3 ? 3 : depth - u) == d && (rows - r >= 3 ? 3 : rows - r) == n) \
-        add_dots_tile(d, n, rows, columns, to, sums_step, part, from);
+        add_dots_tile(d, n, u, rows, columns, to, sums_step, m, from);
             TILE(1, 1) TILE(1, 2) TILE(1, 3) TILE(2, 1) TILE(2, 2) TILE(2, 3) TILE(3, 1) TILE(3, 2) TILE(3, 3)
 #undef TILE
         }

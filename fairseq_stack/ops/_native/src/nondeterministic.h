@@ -79,6 +79,13 @@ INLINE struct nd_record nd_lay_out(int n, int Q, int S, char *workspace) {
 
 /* ---------------------------------------------------------------- forward */
 
+/* What the forward pass works with: a column of the numerators of W, by tile. */
+#define nd_scratch NAME(nd_scratch)
+struct nd_scratch {
+    vector *tops; /* [tile][y] */
+    ivector *exponents;
+};
+
 /* Raises the exponent of the sums for (tile, t) to at least this; returns the factor that keeps their value. */
 #define nd_raise NAME(nd_raise)
 INLINE vector nd_raise(ivector *exponent, ivector least) {
@@ -107,7 +114,8 @@ INLINE void nd_add_pops(const struct nd_record *s, int tile, int first, int last
         for (int t = first; t < last; t++) {
             int count = (end < t - 1 ? end : t - 1) - begin;
             if (count <= 0) continue;
-            struct matrices m = {nd_gamma(s, s->gamma, tile, symbol, begin), Q * C, factors[t - first], 1, count};
+            struct matrices m =
+                consecutive(nd_gamma(s, s->gamma, tile, symbol, begin), Q * C, factors[t - first], 1, count);
             struct coefficients c = {(const real *)(nd_popped(s, from, t) + symbol) + lane, 1, S * LANES, C * LANES};
             add_products(Q, C, Q, nd_gamma(s, s->gamma, tile, symbol, t), scale[t - first], m, c);
         }
@@ -130,7 +138,7 @@ INLINE void nd_add_replacements(const struct nd_record *s, int tile, int t) {
     ivector *exponent = s->gamma_exponent + nd_column(s, tile, t), before = exponent[-1];
     vector scale = nd_raise(exponent, before), factor = power_of_two(before - *exponent);
     ptrdiff_t next_symbol = (ptrdiff_t)(s->columns - tile * LANES) * Q * C;
-    struct matrices m = {nd_gamma(s, s->gamma, tile, 0, t - 1), next_symbol, &factor, 0, S};
+    struct matrices m = consecutive(nd_gamma(s, s->gamma, tile, 0, t - 1), next_symbol, &factor, 0, S);
     for (int symbol = 0; symbol < S; symbol++) {
         struct coefficients c = {nd_row_transitions(s, t) + C + symbol, width, S * width, S};
         add_products(Q, C, Q, nd_gamma(s, s->gamma, tile, symbol, t), scale, m, c);
@@ -174,7 +182,7 @@ INLINE void nd_pop(const struct nd_record *s, int tile, int t) {
     *exponent = isplat(DEAD);
     if (t == tile * LANES) return;
     ptrdiff_t next_symbol = (ptrdiff_t)(s->columns - tile * LANES) * Q * C;
-    struct matrices m = {nd_gamma(s, s->gamma, tile, 0, t - 1), next_symbol, &one, 0, S};
+    struct matrices m = consecutive(nd_gamma(s, s->gamma, tile, 0, t - 1), next_symbol, &one, 0, S);
     struct coefficients c = {nd_row_transitions(s, t) + 2 * C, width, S * width, 1};
     add_products(Q, C, Q, popped, one, m, c);
     *exponent = nd_normalise(popped, 0, 1, Q * C, s->gamma_exponent[nd_column(s, tile, t - 1)]);
@@ -206,50 +214,68 @@ INLINE void nd_fill(const struct nd_record *s, int tile, int first, int last, in
     }
 }
 
-/* Eqs. 27 and 29: alpha[t] and W_t, which goes to weights[y][i + 1]; `tops` has room for a column of it. */
-#define nd_read NAME(nd_read)
-INLINE void nd_read(const struct nd_record *s, int t, vector *tops, real *weights) {
-    const int Q = s->Q, S = s->S, C = s->C, last = t / LANES;
+/* sum_x alpha[i][x] gamma[i -> t][x -> y] for one y, a numerator of W_t, without exponents. */
+#define nd_top NAME(nd_top)
+INLINE vector nd_top(const vector *alpha, const vector *gamma, int C) {
+    vector top = {0};
+    for (int x = 0; x < C; x++) top += alpha[x] * gamma[x];
+    return top;
+}
+
+/* Gives tops[tile][y] 2^exponents[tile] one exponent for all, that of the largest; returns it. */
+#define nd_align_tops NAME(nd_align_tops)
+INLINE integer nd_align_tops(vector *tops, const ivector *exponents, int tiles, int C) {
     ivector most = isplat(DEAD);
-    for (int tile = 0; tile <= last; tile++) {
+    for (int tile = 0; tile < tiles; tile++) {
         vector sum = {0};
-        for (int symbol = 0; symbol < S; symbol++)
-            for (int r = 0; r < Q; r++) {
-                const vector *gamma = nd_gamma(s, s->gamma, tile, symbol, t) + r * C;
-                vector top = {0};
-                for (int x = 0; x < C; x++) top += s->alpha[tile * C + x] * gamma[x];
-                tops[tile * C + r * S + symbol] = top;
-                sum += top;
-            }
-        most = ilarger(most, s->gamma_exponent[nd_column(s, tile, t)] + s->alpha_exponent[tile] + exponent_of(sum));
+        for (int y = 0; y < C; y++) sum += tops[tile * C + y];
+        most = ilarger(most, exponents[tile] + exponent_of(sum));
     }
     integer exponent = most[0];
     for (int lane = 1; lane < LANES; lane++) exponent = most[lane] > exponent ? most[lane] : exponent;
+    for (int tile = 0; tile < tiles; tile++)
+        for (int y = 0; y < C; y++) tops[tile * C + y] *= power_of_two(exponents[tile] - exponent);
+    return exponent;
+}
+
+/* alpha[t][y], Eq. 27. */
+#define nd_sum_tops NAME(nd_sum_tops)
+INLINE real nd_sum_tops(const vector *tops, int tiles, int C, int y) {
+    vector sum = {0};
+    for (int tile = 0; tile < tiles; tile++) sum += tops[tile * C + y];
+    return lane_sum(sum);
+}
+
+/* Eqs. 27 and 29: alpha[t] and W_t, which goes to weights[y][i + 1]. */
+#define nd_read NAME(nd_read)
+INLINE void nd_read(const struct nd_record *s, int t, struct nd_scratch scratch, real *weights) {
+    const int S = s->S, C = s->C, tiles = t / LANES + 1, next = (t + 1) / LANES, lane = (t + 1) % LANES;
+    for (int tile = 0; tile < tiles; tile++) {
+        for (int y = 0; y < C; y++)
+            scratch.tops[tile * C + y] =
+                nd_top(s->alpha + tile * C, nd_gamma(s, s->gamma, tile, y % S, t) + y / S * C, C);
+        scratch.exponents[tile] = s->gamma_exponent[nd_column(s, tile, t)] + s->alpha_exponent[tile];
+    }
+    const integer exponent = nd_align_tops(scratch.tops, scratch.exponents, tiles, C);
     real total = 0;
-    for (int tile = 0; tile <= last; tile++) {
-        ivector own = s->gamma_exponent[nd_column(s, tile, t)] + s->alpha_exponent[tile];
-        for (int y = 0; y < C; y++) tops[tile * C + y] *= power_of_two(own - exponent);
-    }
     for (int y = 0; y < C; y++) {
-        vector sum = {0};
-        for (int tile = 0; tile <= last; tile++) sum += tops[tile * C + y];
-        real alpha = lane_sum(sum);
+        const real alpha = nd_sum_tops(scratch.tops, tiles, C, y);
         total += alpha;
-        if (t < s->n) s->alpha[(t + 1) / LANES * C + y][(t + 1) % LANES] = alpha;
+        if (t < s->n) s->alpha[next * C + y][lane] = alpha;
     }
-    if (!(total > 0)) total = 1;
-    for (int y = 0; y < C; y++)
-        for (int tile = 0; tile < s->tiles; tile++)
-            store(weights + y * s->columns + tile * LANES,
-                  tile <= last ? tops[tile * C + y] * (1 / total) : (vector){0}, s->columns - tile * LANES);
-    s->total[t] = total;
+    if (t < s->n) s->alpha_exponent[next][lane] = exponent;
+    s->total[t] = total = total > 0 ? total : 1;
     s->total_exponent[t] = exponent;
-    if (t < s->n) s->alpha_exponent[(t + 1) / LANES][(t + 1) % LANES] = exponent;
+    for (int y = 0; y < C; y++)
+        for (int tile = 0; tile < s->tiles; tile++) {
+            vector weight = tile < tiles ? scratch.tops[tile * C + y] * (1 / total) : (vector){0};
+            store(weights + y * s->columns + tile * LANES, weight, s->columns - tile * LANES);
+        }
 }
 
 /* All inner weights of a sequence, and W: [t - 1][y][i + 1]. */
 #define nd_forward_body NAME(nd_forward_body)
-INLINE void nd_forward_body(struct nd_record *s, vector *tops, real *weights, int careful) {
+INLINE void nd_forward_body(const struct nd_record *s, struct nd_scratch scratch, real *weights, int careful) {
     const int step = careful ? 1 : TIME_TILE; /* alpha[t - 1] is there before column t if it is needed */
     memset(s->alpha, 0, s->tiles * s->C * sizeof(vector));
     for (int tile = 0; tile < s->tiles; tile++) s->alpha_exponent[tile] = isplat(DEAD);
@@ -261,7 +287,7 @@ INLINE void nd_forward_body(struct nd_record *s, vector *tops, real *weights, in
         int last = first + step <= s->n ? first + step : s->n + 1;
         for (int tile = (last - 1) / LANES; tile >= 0; tile--) nd_fill(s, tile, first, last, careful);
         for (int t = first > 1 ? first : 1; t < last; t++)
-            nd_read(s, t, tops, weights + (size_t)(t - 1) * s->C * s->columns);
+            nd_read(s, t, scratch, weights + (size_t)(t - 1) * s->C * s->columns);
     }
 }
 
@@ -359,7 +385,8 @@ INLINE void nd_add_outer_of_pops(const struct nd_record *s, const struct nd_adjo
         for (int t = first; t < last; t++) {
             const int from = (t + 1) / LANES, lane = (t + 1) % LANES, start = begin > t + 2 ? begin : t + 2;
             if (start >= end) continue;
-            struct matrices m = {nd_gamma(s, a->outer, tile, symbol, start), Q * C, factors[t - first], 1, end - start};
+            struct matrices m =
+                consecutive(nd_gamma(s, a->outer, tile, symbol, start), Q * C, factors[t - first], 1, end - start);
             struct coefficients c = {(const real *)(nd_popped(s, from, start) + symbol) + lane, Q * C * LANES,
                                      C * LANES, S * LANES};
             add_products(Q, C, Q, nd_gamma(s, a->outer, tile, symbol, t), one, m, c);
@@ -393,8 +420,8 @@ INLINE void nd_add_popped_sums(const struct nd_record *s, const struct nd_adjoin
     for (int symbol = 0; symbol < S; symbol++)
         for (int t = first; t < last; t++) {
             if (counts[t - first] <= 0) continue;
-            struct matrices m = {nd_gamma(s, s->gamma, tile, symbol, begin), Q * C, factors[t - first], 1,
-                                 counts[t - first]};
+            struct matrices m = consecutive(nd_gamma(s, s->gamma, tile, symbol, begin), Q * C, factors[t - first], 1,
+                                 counts[t - first]);
             vector *to = sums + ((t - first) * LANES + lane) * Q * C + symbol * Q * Q;
             add_dots(Q, C, Q, to, Q * C, m, nd_gamma(s, a->outer, tile, symbol, t));
         }
@@ -412,10 +439,10 @@ INLINE void nd_add_outer_of_next(const struct nd_record *s, const struct nd_adjo
     vector popped = power_of_two(s->gamma_exponent[column] - s->popped_exponent[column + 1]);
     for (int symbol = 0; symbol < S; symbol++) {
         vector *outer = nd_gamma(s, a->outer, tile, symbol, t);
-        struct matrices m = {nd_gamma(s, a->outer, tile, 0, t + 1), next_symbol, &replaced, 0, S};
+        struct matrices m = consecutive(nd_gamma(s, a->outer, tile, 0, t + 1), next_symbol, &replaced, 0, S);
         add_products(Q, C, Q, outer, one, m,
                      (struct coefficients){transitions + symbol * width + C, 1, S, S * width});
-        struct matrices p = {a->popped + tile * Q * C, 0, &popped, 0, 1};
+        struct matrices p = consecutive(a->popped + tile * Q * C, 0, &popped, 0, 1);
         add_products(Q, C, Q, outer, one, p,
                      (struct coefficients){transitions + symbol * width + 2 * C, 0, 1, S * width});
     }
@@ -472,7 +499,7 @@ INLINE void nd_transitions_back(const struct nd_record *s, const struct nd_adjoi
     const size_t column = nd_column(s, tile, t);
     ptrdiff_t next_symbol = (ptrdiff_t)(s->columns - tile * LANES) * Q * C;
     vector factor = power_of_two(s->gamma_exponent[column - 1] - s->gamma_exponent[column]);
-    struct matrices m = {nd_gamma(s, s->gamma, tile, 0, t - 1), next_symbol, &factor, 0, S};
+    struct matrices m = consecutive(nd_gamma(s, s->gamma, tile, 0, t - 1), next_symbol, &factor, 0, S);
     for (int symbol = 0; symbol < S; symbol++)
         add_dots(Q, C, Q, replaced + symbol * Q * Q, C * Q, m, nd_gamma(s, a->outer, tile, symbol, t));
     factor = power_of_two(s->gamma_exponent[column - 1] - s->popped_exponent[column]);
@@ -528,8 +555,10 @@ INLINE void nd_backward_body(const struct nd_record *s, struct nd_adjoint *a, co
                              const real *cotangents, real *gradients) {
     const int C = s->C, size = s->Q * s->C;
     memset(a->alpha, 0, s->tiles * C * sizeof(vector));
-    for (int t = s->n; t > 0; t--)
-        nd_read_back(s, a, t, weights + (size_t)(t - 1) * C * s->columns, cotangents + (size_t)(t - 1) * C * s->columns);
+    for (int t = s->n; t > 0; t--) {
+        const size_t top = (size_t)(t - 1) * C * s->columns;
+        nd_read_back(s, a, t, weights + top, cotangents + top);
+    }
     memset(a->popped, 0, s->tiles * size * sizeof(vector));
     for (int first = s->n / TIME_TILE * TIME_TILE; first >= 0; first -= TIME_TILE) {
         int last = first + TIME_TILE <= s->n ? first + TIME_TILE : s->columns;
@@ -550,7 +579,8 @@ INLINE void nd_forward_sized(const struct nd_call *call, int64_t sequence, char 
     struct nd_record s = nd_lay_out(call->length, Q, S, (char *)call->workspace + sequence * call->workspace_bytes);
     const int64_t rows = sequence * s.n * s.C;
     s.transitions = (const real *)call->transitions + rows * s.width;
-    nd_forward_body(&s, (vector *)scratch, (real *)call->weights + rows * s.columns, call->careful[sequence]);
+    struct nd_scratch column = {(vector *)scratch, (ivector *)scratch + s.tiles * s.C};
+    nd_forward_body(&s, column, (real *)call->weights + rows * s.columns, call->careful[sequence]);
 }
 
 #define nd_backward_sized NAME(nd_backward_sized)
@@ -566,34 +596,34 @@ INLINE void nd_backward_sized(const struct nd_call *call, int64_t sequence, char
 /* Compiled for all sizes and, but for the slowest instruction set, once more for those that the papers use. */
 #undef FOR_SIZES
 #undef COMPILE
-#define FOR_SIZES(pass, name, num_states, num_symbols)                                              \
+#define FOR_SIZES(pass, name, call_type, num_states, num_symbols)                                   \
     static __attribute__((noinline)) void name(const void *call, int64_t sequence, char *scratch) { \
-        pass((const struct nd_call *)call, sequence, scratch, num_states, num_symbols);             \
+        const call_type *c = call;                                                                  \
+        pass(c, sequence, scratch, num_states, num_symbols);                                        \
     }
 #if VECTOR_BYTES > 16
-#define COMPILE(pass)                                                                  \
-    FOR_SIZES(pass##_sized, NAME(pass##_2_3), 2, 3)                                    \
-    FOR_SIZES(pass##_sized, NAME(pass##_3_3), 3, 3)                                    \
-    FOR_SIZES(pass##_sized, NAME(pass##_any), ((const struct nd_call *)call)->num_states, \
-              ((const struct nd_call *)call)->num_symbols)                             \
-    static kernel *NAME(pass)(int Q, int S) {                                          \
-        return S != 3 ? NAME(pass##_any) : Q == 2 ? NAME(pass##_2_3) : Q == 3 ? NAME(pass##_3_3) : NAME(pass##_any); \
+#define COMPILE(pass, call_type)                                                            \
+    FOR_SIZES(pass##_sized, NAME(pass##_2_3), call_type, 2, 3)                              \
+    FOR_SIZES(pass##_sized, NAME(pass##_3_3), call_type, 3, 3)                              \
+    FOR_SIZES(pass##_sized, NAME(pass##_any), call_type, c->num_states, c->num_symbols)     \
+    static kernel *NAME(pass)(int Q, int S) {                                               \
+        if (Q == 2 && S == 3) return NAME(pass##_2_3);                                      \
+        return Q == 3 && S == 3 ? NAME(pass##_3_3) : NAME(pass##_any);                      \
     }
 #else
-#define COMPILE(pass)                                                                     \
-    FOR_SIZES(pass##_sized, NAME(pass##_any), ((const struct nd_call *)call)->num_states, \
-              ((const struct nd_call *)call)->num_symbols)                                \
-    static kernel *NAME(pass)(int Q, int S) {                                             \
-        (void)Q, (void)S;                                                                 \
-        return NAME(pass##_any);                                                          \
+#define COMPILE(pass, call_type)                                                            \
+    FOR_SIZES(pass##_sized, NAME(pass##_any), call_type, c->num_states, c->num_symbols)     \
+    static kernel *NAME(pass)(int Q, int S) {                                               \
+        return Q > 0 && S > 0 ? NAME(pass##_any) : NULL;                                    \
     }
 #endif
-COMPILE(nd_forward)
-COMPILE(nd_backward)
+
+COMPILE(nd_forward, struct nd_call)
+COMPILE(nd_backward, struct nd_call)
 
 static void NAME(nd_sizes)(int n, int Q, int S, size_t *workspace, size_t *forward, size_t *backward) {
     const struct nd_record s = nd_lay_out(n, Q, S, NULL);
     *workspace = s.bytes;
-    *forward = (size_t)s.tiles * s.C * sizeof(vector);
+    *forward = (size_t)s.tiles * (s.C + 1) * sizeof(vector);
     *backward = nd_lay_out_adjoint(&s, NULL).bytes;
 }

@@ -1,31 +1,153 @@
-/* The superposition stack: W of one sequence, and the gradients of its actions.
+/* The superposition stack: the readings of one sequence, and the gradients of its actions and pushed vectors.
  *
  * Notation as in docs/algorithm.md: F_t(d) is the weight with which the vector that was pushed in step s is at depth d
- * after step t. Steps are counted from 0, and depth 0 is the top: W_t[s] = F_t(0). Pushed vectors do not interact, so
- * the lanes of a vector are LANES push times, a tile. A column is F_t, or its gradient, for a tile.
+ * after step t. Steps are counted from 0, and depth 0 is the top: W_t[s] = F_t(0), and the readings are W V. Pushed
+ * vectors do not interact, so the lanes are LANES push times, a tile. A column is F_t, or its gradient, for a tile.
+ * W and its gradient are matrices of vectors, [t][tile]. Nothing is kept for the backward pass.
  */
 
-/* The backward pass keeps the columns of so many steps, and computes those of longer sequences once more. */
+/* The backward pass has the columns of so many steps at a time, and computes those of longer sequences once more. */
 #undef SUP_SEGMENT
 #define SUP_SEGMENT 128
+
+/* ---------------------------------------------------------------- matrix products */
+
+/* A tile of a product is kept in registers: AVX-512 has 32 of them, the others 16. */
+#undef SUP_ROWS
+#undef SUP_COLUMNS
+#if VECTOR_BYTES == 64
+#define SUP_ROWS 6
+#define SUP_COLUMNS 4
+#else
+#define SUP_ROWS 4
+#define SUP_COLUMNS 3
+#endif
+
+/* The left factor: its number in row r and column k is at[r * row_step + k * step]. */
+#define sup_factor NAME(sup_factor)
+struct sup_factor {
+    const real *at;
+    ptrdiff_t row_step, step;
+    int is_lower, is_upper; /* 0 where k > r, or where k < r; only k < r + SUP_ROWS, or k >= r, are looked at */
+};
+
+/* A panel is as many columns of the right factor as a tile has: [k][x]. */
+#define sup_panel_columns NAME(sup_panel_columns)
+INLINE int sup_panel_columns(int width) {
+    return width > (SUP_COLUMNS - 1) * LANES ? SUP_COLUMNS : width > LANES ? 2 : 1;
+}
+
+/* The product for a tile, of which `width` numbers a row are wanted. */
+#define sup_product_tile NAME(sup_product_tile)
+INLINE void sup_product_tile(int rows, int columns, struct sup_factor left, int row, int depth, const vector *panel,
+                             real *out, ptrdiff_t out_step, int width) {
+    const int begin = left.is_upper ? row : 0;
+    const int end = left.is_lower && row + rows < depth ? row + rows : depth;
+    const real *from = left.at + row * left.row_step + begin * left.step;
+    vector tile[SUP_ROWS][SUP_COLUMNS] = {{{0}}};
+    for (int k = begin; k < end; k++, from += left.step) {
+        vector right[SUP_COLUMNS];
+        UNROLL for (int x = 0; x < columns; x++) right[x] = panel[k * columns + x];
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int x = 0; x < columns; x++) tile[r][x] += from[r * left.row_step] * right[x];
+    }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int x = 0; x < columns; x++)
+            store(out + (row + r) * out_step + x * LANES, tile[r][x], width - x * LANES);
+}
+
+/* The same for the rows first <= r < rows; the last tile may overlap the one before. */
+#define sup_product_columns NAME(sup_product_columns)
+INLINE void sup_product_columns(int columns, struct sup_factor left, int first, int rows, int depth,
+                                const vector *panel, real *out, ptrdiff_t out_step, int width) {
+    int row = first;
+    for (; row < rows && rows >= SUP_ROWS; row += SUP_ROWS) {
+        if (row > rows - SUP_ROWS) row = rows - SUP_ROWS;
+        sup_product_tile(SUP_ROWS, columns, left, row, depth, panel, out, out_step, width);
+    }
+    for (; row < rows; row++) sup_product_tile(1, columns, left, row, depth, panel, out, out_step, width);
+}
+
+static __attribute__((noinline)) void NAME(sup_panel_product)(struct sup_factor left, int first, int rows, int depth,
+                                                              const vector *panel, real *out, ptrdiff_t out_step,
+                                                              int width) {
+    const int columns = sup_panel_columns(width);
+    if (columns == 1) sup_product_columns(1, left, first, rows, depth, panel, out, out_step, width);
+    else if (columns == 2) sup_product_columns(2, left, first, rows, depth, panel, out, out_step, width);
+    else sup_product_columns(SUP_COLUMNS, left, first, rows, depth, panel, out, out_step, width);
+}
+
+/* out[r] = sum_k left[r, k] right[k] for r < length, where right[k] and out[r] are vectors of this size. */
+#define sup_product NAME(sup_product)
+INLINE void sup_product(struct sup_factor left, int length, const real *right, int size, real *out, vector *panel) {
+    for (int x = 0; x < size;) {
+        const int columns = sup_panel_columns(size - x);
+        for (int k = 0; k < length; k++)
+            for (int column = 0; column < columns; column++) {
+                const int at = x + column * LANES;
+                panel[k * columns + column] = load(right + (size_t)k * size + at, size - at);
+            }
+        NAME(sup_panel_product)(left, 0, length, length, panel, out + x, size, size - x);
+        x += columns * LANES;
+    }
+}
+
+/* Row i of x becomes column i. */
+#define transpose NAME(transpose)
+INLINE void transpose(vector x[LANES]) {
+    UNROLL for (int step = LANES / 2; step > 0; step /= 2) {
+        ivector mask = (lane_numbers() & step) != 0;
+        UNROLL for (int i = 0; i < LANES; i++) {
+            if (i & step) continue;
+            vector first = x[i], second = x[i + step];
+            x[i] = choose(mask, exchange(second, step), first);
+            x[i + step] = choose(mask, second, exchange(first, step));
+        }
+    }
+}
+
+/* out[t][s] = the product of left[t] and right[s], vectors of this size, for s <= t < length; others are any. */
+#define sup_inner_products NAME(sup_inner_products)
+INLINE void sup_inner_products(const real *left, const real *right, int length, int size, vector *out,
+                               ptrdiff_t out_step, vector *panel) {
+    for (int s = 0; s < length;) {
+        const int columns = sup_panel_columns(length - s);
+        for (int column = 0; column < columns; column++)
+            for (int k = 0; k < size; k += LANES) {
+                const int row = s + column * LANES, count = size - k < LANES ? size - k : LANES;
+                vector square[LANES];
+                for (int i = 0; i < LANES; i++)
+                    square[i] = load(right + (size_t)(row + i) * size + k, row + i < length ? count : 0);
+                transpose(square);
+                for (int i = 0; i < count; i++) panel[(k + i) * columns + column] = square[i];
+            }
+        struct sup_factor factor = {left, size, 1, 0, 0};
+        NAME(sup_panel_product)(factor, s, length, size, panel, (real *)out + s, out_step * LANES, columns * LANES);
+        s += columns * LANES;
+    }
+}
+
+/* ---------------------------------------------------------------- steps */
 
 /* The push times first, first + 1, ..., of which those below `length` are steps. */
 #define sup_tile NAME(sup_tile)
 struct sup_tile {
     int first, length;
     const real *actions; /* push, no-op and pop of step t: [t][3] */
+    vector *weights;     /* W_t is at weights[t * step], and where the gradient of W is, that of W_t likewise */
+    ptrdiff_t step;
 };
 
-/* The depths of F_t that matter: before t there were no more pushes, and after t there are no more pops. */
+/* The depths of F_t that matter: up to t there were no more pushes, and after t there are no more pops. */
 #define sup_height NAME(sup_height)
 INLINE int sup_height(const struct sup_tile *s, int t) {
     const int pushes = t - s->first + 1, pops = s->length - t;
     return pushes < pops ? pushes : pops;
 }
 
-/* Room for any column of the tile: a step may read two depths below those that matter. */
+/* Room for any column of the tile: a step reads up to two depths below those that matter. */
 #define sup_column_size NAME(sup_column_size)
-INLINE int sup_column_size(const struct sup_tile *s) { return (s->length - s->first + 1) / 2 + 2; }
+INLINE int sup_column_size(int length) { return (length + 1) / 2 + 2; }
 
 /* Eq. 5: F_t from F_{t-1}, which may be the same column. */
 #define sup_step NAME(sup_step)
@@ -42,6 +164,13 @@ INLINE void sup_step(const struct sup_tile *s, int t, const vector *before, vect
     }
     after[height] = after[height + 1] = (vector){0};
     if (lane < LANES) after[0][lane] += action[0];
+    s->weights[t * s->step] = after[0];
+}
+
+/* W_t = 0 in the steps just before the first push, where products read it. */
+#define sup_clear_weights NAME(sup_clear_weights)
+INLINE void sup_clear_weights(const struct sup_tile *s) {
+    for (int t = s->first - 1; t >= 0 && t > s->first - SUP_ROWS; t--) s->weights[t * s->step] = (vector){0};
 }
 
 /* The gradient of F_{t-1} from that of F_t, in place, and of the weights of step t from both; `sums`, one for each
@@ -69,54 +198,61 @@ INLINE void sup_step_back(const struct sup_tile *s, int t, const vector *before,
     sums[2] += of_pop[0] + of_pop[1];
 }
 
-/* W, [t][s], with zeros for s > t. */
-static void NAME(sup_forward)(const void *argument, int64_t sequence, char *scratch) {
-    const struct sup_call *call = argument;
-    const int n = call->length;
-    const real *actions = (const real *)call->actions + sequence * n * 3;
-    real *weights = (real *)call->weights + sequence * n * n;
-    vector *column = (vector *)scratch;
-    for (int first = 0; first < n; first += LANES) {
-        const struct sup_tile s = {first, n, actions};
-        for (int t = 0; t < first; t++) store(weights + (size_t)t * n + first, (vector){0}, n - first);
-        column[0] = column[1] = (vector){0};
-        for (int t = first; t < n; t++) {
-            sup_step(&s, t, column, column);
-            store(weights + (size_t)t * n + first, column[0], n - first);
-        }
-    }
-}
+/* ---------------------------------------------------------------- sequences */
 
-/* What the backward pass works with. */
-#define sup_adjoint NAME(sup_adjoint)
-struct sup_adjoint {
-    vector *kept;     /* the column before each segment: [segment][d] */
-    vector *columns;  /* those after the steps of one segment: [t - start][d] */
-    vector *gradient; /* of one column */
-    vector *sums;     /* gradients of the actions, to be summed over lanes: [t][3] */
-    size_t bytes;     /* of all arrays */
+/* What the passes work with; the forward pass has only the first three, and one column. */
+#define sup_scratch NAME(sup_scratch)
+struct sup_scratch {
+    int tiles;
+    vector *panel;      /* of a right factor */
+    vector *weights;    /* W: [t][tile] */
+    vector *columns;    /* forward one, backward those after the steps of one segment: [t - start][d] */
+    vector *kept;       /* the column before each segment: [segment][d] */
+    vector *gradient;   /* of one column */
+    vector *of_weights; /* the gradient of W: [t][tile] */
+    vector *sums;       /* those of the actions, to be summed over lanes: [t][3] */
+    size_t forward_bytes, bytes;
 };
 
-#define sup_lay_out_adjoint NAME(sup_lay_out_adjoint)
-INLINE struct sup_adjoint sup_lay_out_adjoint(int n, char *scratch) {
-    struct sup_adjoint a;
-    const struct sup_tile s = {.first = 0, .length = n};
-    size_t size = sup_column_size(&s), used = 0;
+#define sup_lay_out NAME(sup_lay_out)
+INLINE struct sup_scratch sup_lay_out(int n, int m, char *scratch) {
+    struct sup_scratch a = {.tiles = (n + LANES - 1) / LANES};
+    size_t size = sup_column_size(n), used = 0;
 #define TAKE(array, count)              \
     a.array = (void *)(scratch + used); \
     used += (count) * sizeof(vector);
+    TAKE(panel, (size_t)(n > m ? n : m) * SUP_COLUMNS)
+    TAKE(weights, (size_t)n * a.tiles)
+    a.forward_bytes = used + size * sizeof(vector);
+    TAKE(columns, (n < SUP_SEGMENT ? n + 1 : SUP_SEGMENT) * size)
     TAKE(kept, (n / SUP_SEGMENT + 1) * size)
-    TAKE(columns, (n < SUP_SEGMENT ? n : SUP_SEGMENT) * size)
     TAKE(gradient, size)
-    TAKE(sums, (size_t)(3 * n + LANES))
+    TAKE(of_weights, (size_t)n * a.tiles)
+    TAKE(sums, (size_t)3 * n + LANES)
 #undef TAKE
     a.bytes = used;
     return a;
 }
 
+static void NAME(sup_forward)(const void *argument, int64_t sequence, char *scratch) {
+    const struct sup_call *call = argument;
+    const int n = call->length, m = call->size;
+    const struct sup_scratch a = sup_lay_out(n, m, scratch);
+    for (int tile = 0; tile < a.tiles; tile++) {
+        const real *actions = (const real *)call->actions + sequence * n * 3;
+        const struct sup_tile s = {tile * LANES, n, actions, a.weights + tile, a.tiles};
+        sup_clear_weights(&s);
+        a.columns[0] = a.columns[1] = (vector){0};
+        for (int t = s.first; t < n; t++) sup_step(&s, t, a.columns, a.columns);
+    }
+    const struct sup_factor weights = {(real *)a.weights, a.tiles * LANES, 1, 1, 0};
+    sup_product(weights, n, (const real *)call->values + sequence * n * m, m,
+                (real *)call->readings + sequence * n * m, a.panel);
+}
+
 /* The columns before each segment. */
 #define sup_keep NAME(sup_keep)
-INLINE void sup_keep(const struct sup_tile *s, const struct sup_adjoint *a, int size) {
+INLINE void sup_keep(const struct sup_tile *s, const struct sup_scratch *a, int size) {
     const vector *before = a->kept;
     vector *after = a->kept;
     after[0] = after[1] = (vector){0};
@@ -129,50 +265,52 @@ INLINE void sup_keep(const struct sup_tile *s, const struct sup_adjoint *a, int 
     }
 }
 
-/* Adds what the push times of a tile give for the gradients of the actions. */
+/* W, and what the push times of a tile give for the gradients of the actions. */
 #define sup_tile_back NAME(sup_tile_back)
-INLINE void sup_tile_back(const struct sup_tile *s, const struct sup_adjoint *a, const real *cotangents) {
-    const int size = sup_column_size(s), n = s->length, segments = (n - s->first - 1) / SUP_SEGMENT;
+INLINE void sup_tile_back(const struct sup_tile *s, const struct sup_scratch *a, const vector *of_weights) {
+    const int n = s->length, size = sup_column_size(n - s->first), segments = (n - 1 - s->first) / SUP_SEGMENT;
     sup_keep(s, a, size);
     memset(a->gradient, 0, size * sizeof(vector));
     for (int segment = segments; segment >= 0; segment--) {
         const int start = s->first + segment * SUP_SEGMENT, stop = start + SUP_SEGMENT < n ? start + SUP_SEGMENT : n;
         const vector *kept = a->kept + (size_t)segment * size;
-        for (int t = start; t < stop - 1; t++) {
+        for (int t = start; t < stop; t++) {
             vector *after = a->columns + (size_t)(t - start) * size;
             sup_step(s, t, t > start ? after - size : kept, after);
         }
         for (int t = stop - 1; t >= start; t--) {
             const int lane = t - s->first;
             const vector *before = t > start ? a->columns + (size_t)(t - 1 - start) * size : kept;
-            vector own = load(cotangents + (size_t)t * n + s->first, n - s->first);
-            a->gradient[0] += (vector)((ivector)own & (lane_numbers() <= lane));
+            a->gradient[0] += (vector)((ivector)of_weights[t * s->step] & (lane_numbers() <= lane));
             if (lane < LANES) a->sums[3 * t][lane] += a->gradient[0][lane];
             sup_step_back(s, t, before, a->gradient, a->sums + 3 * t);
-            for (int d = 0; lane < LANES && d < lane; d++) /* nothing was pushed in step t before it */
+            for (int d = 0; lane < LANES && d < lane; d++) /* what is pushed in step t is not there before it */
                 a->gradient[d] = (vector)((ivector)a->gradient[d] & (lane_numbers() < lane));
         }
     }
 }
 
-/* The gradient of the actions, from the cotangents of W; those for s > t do not matter. */
 static void NAME(sup_backward)(const void *argument, int64_t sequence, char *scratch) {
     const struct sup_call *call = argument;
-    const int n = call->length;
-    const struct sup_adjoint a = sup_lay_out_adjoint(n, scratch);
-    const real *actions = (const real *)call->actions + sequence * n * 3;
-    const real *cotangents = (const real *)call->cotangents + sequence * n * n;
-    real *gradients = (real *)call->gradients + sequence * n * 3;
+    const int n = call->length, m = call->size;
+    const struct sup_scratch a = sup_lay_out(n, m, scratch);
+    const real *cotangents = (const real *)call->cotangents + sequence * n * m;
+    real *gradients = (real *)call->action_gradients + sequence * n * 3;
+    sup_inner_products(cotangents, (const real *)call->values + sequence * n * m, n, m, a.of_weights, a.tiles, a.panel);
     memset(a.sums, 0, (3 * n + LANES) * sizeof(vector));
-    for (int first = 0; first < n; first += LANES) {
-        const struct sup_tile s = {first, n, actions};
-        sup_tile_back(&s, &a, cotangents);
+    for (int tile = 0; tile < a.tiles; tile++) {
+        const real *actions = (const real *)call->actions + sequence * n * 3;
+        const struct sup_tile s = {tile * LANES, n, actions, a.weights + tile, a.tiles};
+        sup_clear_weights(&s);
+        sup_tile_back(&s, &a, a.of_weights + tile);
     }
     for (int i = 0; i < 3 * n; i += LANES) store(gradients + i, lane_sums(a.sums + i), 3 * n - i);
+    const struct sup_factor transposed = {(real *)a.weights, 1, a.tiles * LANES, 0, 1};
+    sup_product(transposed, n, cotangents, m, (real *)call->value_gradients + sequence * n * m, a.panel);
 }
 
-static void NAME(sup_sizes)(int n, size_t *forward, size_t *backward) {
-    const struct sup_tile s = {.first = 0, .length = n};
-    *forward = sup_column_size(&s) * sizeof(vector);
-    *backward = sup_lay_out_adjoint(n, NULL).bytes;
+static void NAME(sup_sizes)(int n, int m, size_t *forward, size_t *backward) {
+    const struct sup_scratch a = sup_lay_out(n, m, NULL);
+    *forward = a.forward_bytes;
+    *backward = a.bytes;
 }

@@ -1,0 +1,135 @@
+"""The columns of an incremental state as tensors that autograd follows, on any device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ._columns import (
+    DEAD,
+    as_blocks,
+    lift,
+    next_column_with_exponents,
+    read_top_with_exponents,
+    relative_to_largest,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TrackedColumns:
+    """What t steps leave, laid out as ``_columns.py`` says: mantissas in float64 with an exponent for each block.
+
+    A step copies it all, and so does ``reorder``.
+
+    Attributes:
+        num_states: Q.
+        vectors: v_0..v_t, (B, t + 1, m), in float64.
+        last: column t of gamma, (B, t + 1, C, C).
+        blocks: the columns before it, (B * S, t * Q, t * C).
+        exponents: of gamma[i -> k] at [b, i + 1, k], (B, t + 1, t + 1).
+        alpha: alpha[i] at [b, i + 1], (B, t + 2, C).
+        alpha_exponents: its exponents, (B, t + 2).
+    """
+
+    num_states: int
+    vectors: Tensor
+    last: Tensor
+    blocks: Tensor
+    exponents: Tensor
+    alpha: Tensor
+    alpha_exponents: Tensor
+
+    @classmethod
+    def initial(cls, bottom: Tensor, num_states: int, num_symbols: int) -> TrackedColumns:
+        """Before the first step, with v_0 (B, m)."""
+        bottom = bottom.double()
+        batch_size, size = len(bottom), num_states * num_symbols
+        last = bottom.new_zeros(batch_size, 1, size, size)
+        last[:, :, 0, 0] = 1  # Eq. 21
+        alpha = bottom.new_zeros(batch_size, 2, size)
+        alpha[:, :, 0] = 1  # Eq. 23
+        return cls(
+            num_states=num_states,
+            vectors=bottom[:, None],
+            last=last,
+            blocks=bottom.new_zeros(batch_size * num_symbols, 0, 0),
+            exponents=bottom.new_zeros(batch_size, 1, 1),
+            alpha=alpha,
+            alpha_exponents=bottom.new_zeros(batch_size, 2),
+        )
+
+    @property
+    def batch_size(self) -> int:
+        """B."""
+        return self.vectors.shape[0]
+
+    @property
+    def value_size(self) -> int:
+        """m."""
+        return self.vectors.shape[2]
+
+    @property
+    def steps(self) -> int:
+        """t."""
+        return self.vectors.shape[1] - 1
+
+    @property
+    def requires_grad(self) -> bool:
+        return any(x.requires_grad for x in (self.vectors, self.last, self.blocks, self.alpha))
+
+    def advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, TrackedColumns]:
+        """The reading (B, C, m) and the next columns, from log weights (B, C, 2 C + Q) and v_t (B, m)."""
+        column, exponents = next_column_with_exponents(
+            self.last,
+            self.blocks,
+            self.exponents,
+            torch.exp(lift(relative_to_largest(logits.double()))),
+            occurs=self.alpha[:, -1] > 0,
+        )
+        top, alpha_exponent = read_top_with_exponents(column.gamma, self.alpha, exponents.gamma + self.alpha_exponents)
+        columns = self.append(column.gamma, exponents.gamma, top.alpha, alpha_exponent, value)
+        return torch.bmm(top.weights.transpose(1, 2), columns.vectors), columns
+
+    def append(
+        self, gamma: Tensor, exponents: Tensor, alpha: Tensor, alpha_exponents: Tensor, value: Tensor
+    ) -> TrackedColumns:
+        """With column t of gamma (B, t + 1, C, C), alpha[t] (B, C), their exponents (B, t + 1) and (B,); and v_t."""
+        return TrackedColumns(
+            num_states=self.num_states,
+            vectors=torch.cat([self.vectors, value[:, None].double()], 1),
+            last=gamma,
+            blocks=self._blocks_with_last(),
+            exponents=_append_column(self.exponents, exponents),
+            alpha=torch.cat([self.alpha, alpha[:, None]], 1),
+            alpha_exponents=torch.cat([self.alpha_exponents, alpha_exponents[:, None]], 1),
+        )
+
+    def reorder(self, index: Tensor) -> TrackedColumns:
+        """The columns of these batch rows, (B',)."""
+        blocks = self.blocks.unflatten(0, (len(self.last), -1))
+        return TrackedColumns(
+            num_states=self.num_states,
+            vectors=self.vectors[index],
+            last=self.last[index],
+            blocks=blocks[index].flatten(0, 1),
+            exponents=self.exponents[index],
+            alpha=self.alpha[index],
+            alpha_exponents=self.alpha_exponents[index],
+        )
+
+    def tracked(self) -> TrackedColumns:
+        """Themselves."""
+        return self
+
+    def _blocks_with_last(self) -> Tensor:
+        """The columns 0..t as blocks, (B * S, (t + 1) Q, (t + 1) C)."""
+        newest = as_blocks(self.last, self.num_states).flatten(0, 1)
+        return torch.cat([pad(self.blocks, (0, self.last.shape[2])), newest], 1)
+
+
+def _append_column(exponents: Tensor, column: Tensor) -> Tensor:
+    """Exponents (B, t, t) with a new column (B, t + 1), and nothing below the old ones."""
+    return torch.cat([pad(exponents, (0, 0, 0, 1), value=DEAD), column[:, :, None]], 2)
