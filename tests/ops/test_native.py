@@ -12,6 +12,7 @@ import torch
 from fairseq_stack.ops import _native, nondeterministic_stack, release_buffers
 from fairseq_stack.ops._native import availability, buffers
 from fairseq_stack.ops.nondeterministic import native
+from tests.helpers import assert_normwise_close
 
 
 @pytest.fixture
@@ -116,9 +117,9 @@ def test_operators_are_what_pytorch_demands(dtype: torch.dtype) -> None:
     logits.requires_grad_()
     vectors = torch.randn(3, 6, 2, dtype=dtype, requires_grad=True)
     torch.library.opcheck(native._stack, (logits, vectors, 2))
-    readings, weights, workspace = (x.detach() for x in native._stack(logits, vectors, 2))
-    arguments = logits.detach(), vectors.detach(), weights, workspace, 2
-    for grad_weights in (None, torch.randn_like(weights)):
+    readings, *saved = (x.detach() for x in native._stack(logits, vectors, 2))
+    arguments = logits.detach(), vectors.detach(), *saved, 2
+    for grad_weights in (None, torch.randn_like(saved[0])):
         torch.library.opcheck(native._stack_backward, (torch.randn_like(readings), grad_weights, *arguments))
 
 
@@ -169,3 +170,33 @@ def test_threads_change_nothing(threads: int) -> None:
         assert torch.equal(x, y)
     for x, y in zip(one[2:], many[2:], strict=True):
         torch.testing.assert_close(x, y)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("apart", [25.0, 40.0, 55.0, 80.0, 200.0])
+def test_inner_weights_that_are_too_far_apart_for_float32(apart: float) -> None:
+    """A few transitions are likelier by e^apart than all others, and some configurations are hardly ever reached."""
+    torch.manual_seed(0)
+    inputs = [torch.zeros(4, 33, 2, 2, *target) for target in ((2, 2), (2, 2), (2,))]
+    inputs = [torch.where(torch.rand_like(x) < 0.03, apart, x) for x in inputs]
+    narrow = [x.requires_grad_() for x in (*inputs, torch.randn(4, 33, 3), torch.randn(3))]
+    wide = [x.detach().double().requires_grad_() for x in narrow]
+    readings = nondeterministic_stack(*narrow, backend="native")
+    expected = nondeterministic_stack(*wide, backend="reference")
+    cotangent = torch.randn_like(readings)
+    assert_normwise_close(readings, expected, 2e-5)
+    actual = torch.autograd.grad((readings * cotangent).sum(), narrow)
+    for one, other in zip(actual, torch.autograd.grad((expected * cotangent).sum(), wide), strict=True):
+        assert_normwise_close(one, other, 2e-5)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_float32_is_used_where_it_is_precise_enough() -> None:
+    logits = torch.randn(4, 30, 6, 14)
+    logits[1] *= 5
+    logits[2] *= 30
+    logits[3, 20, 1, 2] = -torch.inf
+    *_, wide = native._stack(logits, torch.randn(4, 31, 2), 2)
+    assert wide.tolist() == [False, False, True, True]
+    *_, wide = native._stack(logits.double(), torch.randn(4, 31, 2).double(), 2)
+    assert wide.all()

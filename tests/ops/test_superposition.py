@@ -3,27 +3,62 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
 from fairseq_stack.ops import SuperpositionStackState, superposition_stack
-from tests.helpers import assert_normwise_close
+from fairseq_stack.ops.superposition import native
+from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_instruction_set
 
-BACKENDS = ["reference", "pytorch"]
+FAST = ["pytorch", *(f"native-{name}" for name in INSTRUCTION_SETS)]
 GOLDEN = ["0_n1_m3_std1", "1_n2_m3_std1", "2_n17_m5_std1", "3_n40_m8_std4"]
 PUSH, NOOP, POP = range(3)
 Item = TypeVar("Item")
 
-# Lengths around the places where segments, and heights, change; vectors shorter and longer than those.
+# Lengths around the places where segments, heights, and the vectors of a processor end; vectors shorter and longer.
 SIZES = [(n, m) for n in (0, 1, 2, 3, 4, 5, 7, 63) for m in (1, 3, 70)]
+SIZES += [(n, m) for n in (6, 15, 16, 17, 31, 33, 65) for m in (5, 33)]
+
+
+@pytest.fixture(params=["reference", *FAST])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """All backends, and all instruction sets of the compiled one."""
+    return choose(request.param, monkeypatch)
+
+
+@pytest.fixture(params=FAST)
+def fast_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    return choose(request.param, monkeypatch)
+
+
+def choose(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    if name.startswith("native-"):
+        use_instruction_set(name.removeprefix("native-"), monkeypatch)
+        return "native"
+    return name
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skips the test where the compiled backend cannot run."""
+    use_instruction_set("baseline", monkeypatch)
+
+
+@pytest.fixture
+def poisoned_memory() -> Iterator[None]:
+    """Memory that nobody has written to yet holds NaN."""
+    torch.use_deterministic_algorithms(True)
+    assert torch.empty(3).isnan().all()
+    yield
+    torch.use_deterministic_algorithms(False)
 
 
 def random_inputs(
@@ -91,7 +126,6 @@ def apply(stack: list[Item], action: int, item: Item) -> None:
         stack.pop()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_values_and_gradients(name: str, backend: str, reference_data: Path) -> None:
     golden = np.load(reference_data / "golden" / f"superposition_{name}.npz")
@@ -116,7 +150,6 @@ def test_state_golden_values_and_gradients(name: str, reference_data: Path) -> N
         assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("length", [1, 2, 3, 6])
 def test_probabilities_against_enumeration(length: int, backend: str) -> None:
     actions = torch.randn(length, 3, dtype=torch.float64).softmax(1)
@@ -126,7 +159,6 @@ def test_probabilities_against_enumeration(length: int, backend: str) -> None:
     assert_normwise_close(readings, enumerated_readings_item_by_item(actions, values), 1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("length", [1, 2, 3, 6])
 def test_any_weights_against_enumeration(length: int, backend: str) -> None:
     actions, values = torch.randn(length, 3, dtype=torch.float64), torch.randn(length, 2, dtype=torch.float64)
@@ -134,7 +166,7 @@ def test_any_weights_against_enumeration(length: int, backend: str) -> None:
     assert_normwise_close(readings, enumerated_readings_item_by_item(actions, values), 1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(runs=st.lists(st.lists(st.integers(0, 2), min_size=12, max_size=12), min_size=1, max_size=4))
 def test_deterministic_actions_are_a_real_stack(backend: str, runs: list[list[int]]) -> None:
     actions = torch.nn.functional.one_hot(torch.tensor(runs), 3).float()
@@ -147,14 +179,15 @@ def test_deterministic_actions_are_a_real_stack(backend: str, runs: list[list[in
             assert torch.equal(row, stack[-1] if stack else torch.zeros(2))
 
 
+@pytest.mark.usefixtures("poisoned_memory")
 @pytest.mark.parametrize(("length", "size"), SIZES)
 @pytest.mark.parametrize("normalised", [True, False], ids=["probabilities", "any-weights"])
-def test_pytorch_equals_reference(length: int, size: int, normalised: bool) -> None:
+def test_fast_backends_equal_reference(length: int, size: int, normalised: bool, fast_backend: str) -> None:
     inputs = random_inputs(3, length, size)
     if not normalised:
         inputs = (torch.randn_like(inputs[0], requires_grad=True), inputs[1])
     cotangent = torch.randn(3, length, size, dtype=torch.float64)
-    readings = superposition_stack(*inputs, backend="pytorch")
+    readings = superposition_stack(*inputs, backend=fast_backend)
     expected = superposition_stack(*inputs, backend="reference")
     assert readings.shape == (3, length, size)
     assert_normwise_close(readings, expected, 1e-12, "readings")
@@ -166,21 +199,38 @@ def test_pytorch_equals_reference(length: int, size: int, normalised: bool) -> N
             assert_normwise_close(actual, wanted, 1e-12, name)
 
 
+@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+@pytest.mark.parametrize(("length", "size"), [(127, 16), (128, 2), (129, 17), (300, 49)])
+def test_native_equals_pytorch_in_long_sequences(
+    length: int, size: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_instruction_set(name, monkeypatch)
+    inputs = random_inputs(2, length, size)
+    cotangent = torch.randn_like(inputs[1])
+    readings = superposition_stack(*inputs, backend="native")
+    expected = superposition_stack(*inputs, backend="pytorch")
+    assert_normwise_close(readings, expected, 1e-12, "readings")
+    actual_gradients = gradients(readings, inputs, cotangent)
+    for actual, wanted in zip(actual_gradients, gradients(expected, inputs, cotangent), strict=True):
+        assert_normwise_close(actual, wanted, 1e-12)
+
+
 @pytest.mark.parametrize("needs", ["actions", "values"])
 @pytest.mark.parametrize("size", [2, 20], ids=["short-vectors", "long-vectors"])
-def test_gradient_of_one_argument_alone(needs: str, size: int) -> None:
+def test_gradient_of_one_argument_alone(needs: str, size: int, backend: str) -> None:
     actions, values = random_inputs(2, 9, size)
     cotangent = torch.randn_like(values)
-    both = gradients(superposition_stack(actions, values), (actions, values), cotangent)
+    both = gradients(superposition_stack(actions, values, backend=backend), (actions, values), cotangent)
     if needs == "actions":
-        (alone,) = gradients(superposition_stack(actions, values.detach()), (actions,), cotangent)
+        readings = superposition_stack(actions, values.detach(), backend=backend)
+        (alone,) = gradients(readings, (actions,), cotangent)
         assert_normwise_close(alone, both[0], 1e-12)
     else:
-        (alone,) = gradients(superposition_stack(actions.detach(), values), (values,), cotangent)
+        readings = superposition_stack(actions.detach(), values, backend=backend)
+        (alone,) = gradients(readings, (values,), cotangent)
         assert_normwise_close(alone, both[1], 1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("length", "size"), [(1, 2), (5, 2), (5, 8)])
 def test_gradcheck(length: int, size: int, backend: str) -> None:
     inputs = random_inputs(2, length, size)
@@ -188,14 +238,15 @@ def test_gradcheck(length: int, size: int, backend: str) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 20], ids=["short-vectors", "long-vectors"])
-def test_second_derivative_is_refused(size: int) -> None:
-    actions, values = random_inputs(2, 6, size)
-    (gradient,) = torch.autograd.grad(superposition_stack(actions, values).square().sum(), actions, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
+@pytest.mark.parametrize("which", [0, 1], ids=["actions", "values"])
+def test_second_derivative_is_refused(size: int, which: int, fast_backend: str) -> None:
+    inputs = random_inputs(2, 6, size)
+    readings = superposition_stack(*inputs, backend=fast_backend)
+    (gradient,) = torch.autograd.grad(readings.square().sum(), inputs[which], create_graph=True)
+    with pytest.raises(RuntimeError, match=r"once_differentiable|only backend='reference' has second derivatives"):
         gradient.sum().backward()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_gradient_may_be_taken_twice_if_the_graph_is_kept(backend: str) -> None:
     actions, values = random_inputs(2, 8, 3)
     loss = superposition_stack(actions, values, backend=backend).square().sum()
@@ -203,7 +254,6 @@ def test_gradient_may_be_taken_twice_if_the_graph_is_kept(backend: str) -> None:
     assert torch.equal(first, torch.autograd.grad(loss, actions)[0])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_float32_accuracy(backend: str) -> None:
     inputs = random_inputs(2, 100, 10)
     narrow = [x.detach().float().requires_grad_() for x in inputs]
@@ -218,7 +268,7 @@ def test_float32_accuracy(backend: str) -> None:
         assert_normwise_close(actual, wanted, 1e-5)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_properties(backend: str, data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 12))
@@ -248,7 +298,6 @@ def test_properties(backend: str, data: st.DataObject) -> None:
     assert_normwise_close(longer[:, -1], readings[:, -1], 1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("weights", [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1e-38, 1, 1e-38)])
 @pytest.mark.parametrize("scale", [0.0, 1e-40, 1e30])
 def test_extreme_values_are_finite(weights: tuple[float, ...], scale: float, backend: str) -> None:
@@ -260,7 +309,6 @@ def test_extreme_values_are_finite(weights: tuple[float, ...], scale: float, bac
         assert gradient.isfinite().all()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("autocast", [False, True], ids=["plain", "autocast"])
 def test_half_precision_is_computed_in_float32(dtype: torch.dtype, autocast: bool, backend: str) -> None:
@@ -293,7 +341,6 @@ def test_autocast_does_not_lower_the_precision_of_float32() -> None:
         assert_normwise_close(actual, wanted, 1e-6)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("size", [4, 20], ids=["short-vectors", "long-vectors"])
 def test_non_contiguous_arguments(size: int, backend: str) -> None:
     actions, values = (x.detach() for x in random_inputs(3, 9, size))
@@ -311,7 +358,6 @@ def test_non_contiguous_arguments(size: int, backend: str) -> None:
         assert_normwise_close(actual, wanted, 1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_arguments_broadcast_over_the_batch_by_expand(backend: str) -> None:
     actions, values = random_inputs(1, 6, 9)
     readings = superposition_stack(actions.expand(3, -1, -1), values.expand(3, -1, -1), backend=backend)
@@ -325,7 +371,7 @@ def test_arguments_broadcast_over_the_batch_by_expand(backend: str) -> None:
         assert_normwise_close(actual, wanted, 1e-12)
 
 
-def test_long_sequences_keep_only_the_stacks_between_segments() -> None:
+def test_long_sequences_keep_only_the_stacks_between_segments(fast_backend: str) -> None:
     actions, values = random_inputs(1, 400, 20, dtype=torch.float32)
     kept = 0
 
@@ -335,12 +381,12 @@ def test_long_sequences_keep_only_the_stacks_between_segments() -> None:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
-        superposition_stack(actions, values)
+        superposition_stack(actions, values, backend=fast_backend)
     whole_walk = 400 * 200 * 20 * 4
     assert kept < whole_walk / 10
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", ["reference", "pytorch"])
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_cuda_equals_cpu(backend: str) -> None:
     inputs = random_inputs(3, 20, 30)
@@ -354,6 +400,76 @@ def test_cuda_equals_cpu(backend: str) -> None:
         gradients(readings, on_device, cotangent.cuda()), gradients(expected, inputs, cotangent), strict=True
     ):
         assert_normwise_close(actual, wanted, 1e-12)
+
+
+@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+def test_later_values_do_not_reach_earlier_gradients(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The product of a cotangent with a vector that is pushed later is of no use, and may be infinite."""
+    use_instruction_set(name, monkeypatch)
+    actions, values = (x.detach() for x in random_inputs(2, 20, 3, dtype=torch.float32))
+    values[:, 12:] = 1e38
+    inputs = actions.requires_grad_(), values.requires_grad_()
+    cotangent = torch.full_like(values, 100.0)
+    cotangent[:, 12:] = 0
+    wide = [x.detach().double().requires_grad_() for x in inputs]
+    expected = gradients(superposition_stack(*wide, backend="reference"), wide, cotangent.double())
+    actual = gradients(superposition_stack(*inputs, backend="native"), inputs, cotangent)
+    for one, other in zip(actual, expected, strict=True):
+        assert_normwise_close(one, other, 1e-5)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_auto_is_the_compiled_backend_on_the_cpu() -> None:
+    inputs = random_inputs(2, 20, 7)
+    readings = superposition_stack(*inputs)
+    assert torch.equal(readings, superposition_stack(*inputs, backend="native"))
+    assert readings.grad_fn is not None
+    assert "superposition_stack" in readings.grad_fn.name()
+
+
+@pytest.mark.usefixtures("compiled", "poisoned_memory")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("length", [0, 9])
+def test_operators_are_what_pytorch_demands(length: int, dtype: torch.dtype) -> None:
+    actions, values = random_inputs(2, length, 5, dtype=dtype)
+    torch.library.opcheck(native._stack, (actions, values))
+    torch.library.opcheck(native._stack_backward, (torch.randn_like(values), actions.detach(), values.detach()))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_compiled_graph_without_breaks() -> None:
+    def loss(actions: Tensor, values: Tensor) -> Tensor:
+        return superposition_stack(actions, values).square().sum()
+
+    compiled_loss = torch.compile(loss, fullgraph=True, backend="aot_eager", dynamic=True)
+    for length in (3, 7):
+        inputs = random_inputs(2, length, 4)
+        actual = torch.autograd.grad(compiled_loss(*inputs), inputs)
+        for one, other in zip(actual, torch.autograd.grad(loss(*inputs), inputs), strict=True):
+            assert_normwise_close(one, other, 1e-12)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_WORTH_A_THREAD", 1)
+    inputs = random_inputs(5, 40, 7)
+    cotangent = torch.randn_like(inputs[1])
+
+    def results() -> list[Tensor]:
+        readings = superposition_stack(*inputs, backend="native")
+        return [readings, *gradients(readings, inputs, cotangent)]
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = results()
+        torch.set_num_threads(threads)
+        many = results()
+    finally:
+        torch.set_num_threads(before)
+    for x, y in zip(one, many, strict=True):
+        assert torch.equal(x, y)
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 20])

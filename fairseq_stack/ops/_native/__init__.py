@@ -6,6 +6,7 @@ run time. Where it is missing the stacks use their PyTorch implementations.
 Environment variables, read when the library is first asked for:
     FAIRSEQ_STACK_NATIVE: ``0`` to do without the library.
     FAIRSEQ_STACK_INSTRUCTION_SET: the name of one to use in place of the fastest that the machine has.
+    FAIRSEQ_STACK_KERNELS: a file to load in place of the library of the package, such as one with sanitizers.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ logger = logging.getLogger(__name__)
 
 INTERFACE = 1  # fss_interface() of the library that this module can call
 
-_ENABLED, _INSTRUCTION_SET = "FAIRSEQ_STACK_NATIVE", "FAIRSEQ_STACK_INSTRUCTION_SET"
+_ENABLED = "FAIRSEQ_STACK_NATIVE"
+_INSTRUCTION_SET = "FAIRSEQ_STACK_INSTRUCTION_SET"
+_KERNELS = "FAIRSEQ_STACK_KERNELS"
 
 
 class Library:
@@ -108,6 +111,8 @@ def _load() -> Availability:
 
 
 def _find() -> Path | None:
+    if _KERNELS in os.environ:
+        return Path(os.environ[_KERNELS])
     candidates = (Path(__file__).with_name("_kernels" + suffix) for suffix in EXTENSION_SUFFIXES)
     return next((path for path in candidates if path.exists()), None)
 

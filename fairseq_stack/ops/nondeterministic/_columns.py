@@ -1,4 +1,4 @@
-"""One step of the inner weights in real numbers: what the parallel stack and the incremental state share.
+"""One step of the inner weights in real numbers, for the incremental state; and what the parallel stack shares.
 
 Notation: Q states, S stack symbols, C = Q * S configurations (q, x) in row-major order, m vector size. Column
 t of the inner weights is gamma[i -> t][qx -> ry] for i = -1..t-1, a tensor (B, t + 1, C, C) at index
@@ -89,31 +89,23 @@ def times(x: Tensor, factors: Tensor | None) -> Tensor:
     return x * factors.reshape(factors.shape + (1,) * (x.dim() - 2))
 
 
-def next_column(last: Tensor, blocks: Tensor, transitions: Tensor, occurs: Tensor) -> Column:
+def next_column_with_exponents(
+    last: Tensor, blocks: Tensor, exponents: Tensor, transitions: Tensor, occurs: Tensor
+) -> tuple[Column, ColumnExponents]:
     """Column t from columns 0..t-1, by Eqs. 24 and 25.
 
     Args:
         last: column t - 1, (B, t, C, C).
         blocks: the columns k = 0..t-2 as blocks, (B * S, (t - 1) Q, (t - 1) C).
+        exponents: of the blocks (i, k) at index [b, i + 1, k], (B, t, t).
         transitions: Delta_t, (B, C, 2 C + Q), up to a positive factor.
         occurs: whether configuration (q, x) can be on top after step t - 1, (B, C). Pushes onto others are
             left out: no run contains them, and their inner weights could outgrow all others.
     """
     steps, size = last.shape[1:3]
     pushed, replaced, popped = _move(last, transitions, occurs)
-    popped = _as_popped(popped)
-    pops = from_blocks(torch.bmm(popped, blocks), steps - 1, size)
-    return Column(torch.cat([replaced[:, :-1] + pops, replaced[:, -1:], pushed], 1), popped)
-
-
-def next_column_with_exponents(
-    last: Tensor, blocks: Tensor, exponents: Tensor, transitions: Tensor, occurs: Tensor
-) -> tuple[Column, ColumnExponents]:
-    """As ``next_column``, with the ``exponents`` (B, t, t) of the blocks (i, k) at index [b, i + 1, k]."""
-    steps, size = last.shape[1:3]
-    pushed, replaced, popped = _move(last, transitions, occurs)
     last_exponents = exponents[:, :, -1]
-    popped, popped_exponents = _normalise(popped, last_exponents[:, 1:])
+    popped, popped_exponents = normalise(popped, last_exponents[:, 1:])
     # Exponents of what is added up in block (i, t): for each k, at index [b, i + 1, k], and then altogether.
     summands = exponents[:, :-1, :-1] + popped_exponents[:, None]
     sums = torch.cat([summands, last_exponents[:, :-1, None]], 2).amax(2)
@@ -123,20 +115,21 @@ def next_column_with_exponents(
     kept = times(replaced[:, :-1], power_of_two(last_exponents[:, :-1] - sums))
     gamma = torch.cat([kept + pops, replaced[:, -1:], pushed], 1)
     sums = torch.cat([sums, last_exponents[:, -1:], torch.zeros_like(last_exponents[:, -1:])], 1)
-    gamma, new_exponents = _normalise(gamma, sums)
+    gamma, new_exponents = normalise(gamma, sums)
     return Column(gamma, popped), ColumnExponents(new_exponents, popped_exponents)
 
 
-def read_top(gamma: Tensor, alpha: Tensor) -> Top:
-    """Eqs. 27 and 29 for column t, given alpha[i], i = -1..t-1, (B, t + 1, C)."""
-    return _top((alpha[..., None] * gamma).sum(2))
-
-
 def read_top_with_exponents(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> tuple[Top, Tensor]:
-    """As ``read_top``, given exponents (B, t + 1) of alpha[i] gamma[i -> t]; and the exponent of alpha[t]."""
+    """Eqs. 27 and 29 for column t, and the exponent of alpha[t].
+
+    Args:
+        gamma: column t, (B, t + 1, C, C).
+        alpha: alpha[i], i = -1..t-1, (B, t + 1, C).
+        exponents: of alpha[i] gamma[i -> t], (B, t + 1).
+    """
     numerators = (alpha[..., None] * gamma).sum(2)
     # That of the largest product which is not 0, so that not all of them can become 0 here.
-    exponent = (exponents + _exponents_of(numerators.detach().amax(2))).amax(1)
+    exponent = (exponents + exponents_of(numerators.detach().amax(2))).amax(1)
     return _top(times(_cut_off(numerators), power_of_two(exponents - exponent[:, None]))), exponent
 
 
@@ -165,17 +158,8 @@ def scale_blocks(blocks: Tensor, factors: Tensor, size: int) -> Tensor:
     return (blocks.reshape(shape) * factors).reshape(blocks.shape)
 
 
-def from_popped(popped: Tensor, size: int) -> Tensor:
-    """gamma'[k -> t][uy -> r] at [(b, y), r, (k, u)] to [b, k, uy, r]."""
-    num_states = popped.shape[1]
-    num_symbols, columns = size // num_states, popped.shape[2] // num_states
-    batch_size = popped.shape[0] // num_symbols
-    popped = popped.reshape(batch_size, num_symbols, num_states, columns, num_states)
-    return popped.permute(0, 3, 4, 1, 2).reshape(batch_size, columns, size, num_states)
-
-
 def _as_popped(popped: Tensor) -> Tensor:
-    """The inverse of ``from_popped``."""
+    """gamma'[k -> t][uy -> r] at [b, k, uy, r] to [(b, y), r, (k, u)]."""
     batch_size, columns, size, num_states = popped.shape
     num_symbols = size // num_states
     popped = popped.reshape(batch_size, columns, num_states, num_symbols, num_states).permute(0, 3, 4, 1, 2)
@@ -202,9 +186,9 @@ def _top(numerators: Tensor) -> Top:
     return Top(numerators / total[:, None, None], alpha, total)
 
 
-def _normalise(blocks: Tensor, exponents: Tensor) -> tuple[Tensor, Tensor]:
+def normalise(blocks: Tensor, exponents: Tensor) -> tuple[Tensor, Tensor]:
     """Blocks (B, K, rows, columns), exponents (B, K): make the largest element of each block be in [1, 2)."""
-    shifts = _exponents_of(blocks.detach().amax((2, 3)))
+    shifts = exponents_of(blocks.detach().amax((2, 3)))
     alive = shifts > DEAD
     mantissas = times(_cut_off(blocks), torch.exp2(torch.where(alive, -shifts, 0)))
     return mantissas, torch.where(alive, exponents + shifts, DEAD)
@@ -222,6 +206,6 @@ def _bound_gradient(x: Tensor) -> Tensor:
     return x
 
 
-def _exponents_of(x: Tensor) -> Tensor:
+def exponents_of(x: Tensor) -> Tensor:
     """floor(log2 x), and ``DEAD`` for 0."""
     return torch.where(x == 0, DEAD, torch.log2(x).floor().clamp_min(-_LARGEST_EXPONENT))

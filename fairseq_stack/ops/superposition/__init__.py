@@ -9,6 +9,7 @@ from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
 from .._backends import choose_backend
+from .native import superposition_stack_native
 from .pytorch import superposition_stack_pytorch
 from .reference import superposition_stack_reference
 from .state import SuperpositionStackState
@@ -18,6 +19,7 @@ __all__ = ["SuperpositionStackState", "superposition_stack"]
 BACKENDS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "reference": superposition_stack_reference,
     "pytorch": superposition_stack_pytorch,
+    "native": superposition_stack_native,
 }
 
 
@@ -36,8 +38,8 @@ def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto
     Args:
         actions: (B, n, 3), the weights of push, no-op and pop in each step, in that order.
         values: (B, n, m), the pushed vectors v_t.
-        backend: ``"auto"``, ``"pytorch"`` (vectorised; a second derivative raises RuntimeError) or
-            ``"reference"`` (the equations, for autograd to differentiate).
+        backend: ``"auto"``, ``"native"`` (compiled, for the CPU), ``"pytorch"`` (vectorised; a second derivative of
+            these two raises RuntimeError) or ``"reference"`` (the equations, for autograd to differentiate).
 
     Returns:
         The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever

@@ -28,8 +28,10 @@ struct nd_call {
     void *weights;           /* W, (sequences, length, C, length + 1) */
     const void *cotangents;  /* of W */
     void *gradients;         /* of the logarithms of the transitions */
-    void *workspace;         /* (sequences, workspace_bytes) */
+    void *workspace;         /* parts of workspace_bytes each */
+    const int64_t *places;   /* which of them each sequence has */
     int64_t workspace_bytes;
+    uint8_t *inexact;        /* for each sequence: set if some inner weights may have lost digits */
 };
 
 /* Step t of the nondeterministic stack for a batch of beams, in double; columns as in nondeterministic_step.h. */

@@ -24,6 +24,7 @@ struct nd_record {
     real *total; /* sum_x alpha[t][x] without its exponent: [t] */
     integer *total_exponent;
     size_t bytes; /* of all arrays */
+    ivector *exact; /* where the forward pass notes what is not: see nd_normalise */
 };
 
 /* Number of columns of all tiles before this one. */
@@ -145,13 +146,14 @@ INLINE void nd_add_replacements(const struct nd_record *s, int tile, int t) {
     }
 }
 
-/* Eq. 24, push: row t of column t, for the configurations that can be on top after step t - 1. */
+/* Eq. 24, push: row t of column t; if careful, only for the configurations that can be on top after step t - 1, since
+ * the inner weights of the others could outgrow all that matter. */
 #define nd_push NAME(nd_push)
 INLINE void nd_push(const struct nd_record *s, int t, int careful) {
     const int Q = s->Q, S = s->S, C = s->C, tile = t / LANES, lane = t % LANES;
     const real *transitions = nd_row_transitions(s, t);
     for (int x = 0; x < C; x++) {
-        if ((careful || t == 1) && !(s->alpha[tile * C + x][lane] > 0)) continue;
+        if (careful && !(s->alpha[tile * C + x][lane] > 0)) continue;
         for (int symbol = 0; symbol < S; symbol++)
             for (int r = 0; r < Q; r++)
                 nd_gamma(s, s->gamma, tile, symbol, t)[r * C + x][lane] = transitions[x * s->width + r * S + symbol];
@@ -159,16 +161,27 @@ INLINE void nd_push(const struct nd_record *s, int t, int careful) {
     s->gamma_exponent[nd_column(s, tile, t)][lane] = 0;
 }
 
-/* Makes the sum of each block be in [1, 2); returns the exponent that keeps its value. */
+/* A block's elements are exact if they are at least as large as this beside its sum: then what has been lost because
+ * it was too small for a number is nothing beside them. */
+#undef LEAST_EXACT
+#define LEAST_EXACT (sizeof(real) == 4 ? (real)0x1p-80 : (real)0x1p-900)
+
+/* Makes the sum of each block be in [1, 2); returns the exponent that keeps its value. The sign bits of `exact` are
+ * set in the lanes of living blocks with elements that are too small to be exact. */
 #define nd_normalise NAME(nd_normalise)
-INLINE ivector nd_normalise(vector *parts, ptrdiff_t step, int count, int size, ivector exponent) {
+INLINE ivector nd_normalise(vector *parts, ptrdiff_t step, int count, int size, ivector exponent, ivector *exact) {
     vector sum = {0};
     for (int part = 0; part < count; part++)
         for (int x = 0; x < size; x++) sum += parts[part * step + x];
-    ivector shift = exponent_of(sum), dead = shift == DEAD;
+    ivector shift = exponent_of(sum), dead = shift == DEAD, signs = {0};
     vector scale = power_of_two(~dead & -shift);
     for (int part = 0; part < count; part++)
-        for (int x = 0; x < size; x++) parts[part * step + x] *= scale;
+        for (int x = 0; x < size; x++) {
+            vector *element = &parts[part * step + x];
+            *element *= scale;
+            signs |= (ivector)(*element - LEAST_EXACT);
+        }
+    *exact |= ~dead & signs;
     return (dead & DEAD) | (~dead & (exponent + shift));
 }
 
@@ -185,7 +198,7 @@ INLINE void nd_pop(const struct nd_record *s, int tile, int t) {
     struct matrices m = consecutive(nd_gamma(s, s->gamma, tile, 0, t - 1), next_symbol, &one, 0, S);
     struct coefficients c = {nd_row_transitions(s, t) + 2 * C, width, S * width, 1};
     add_products(Q, C, Q, popped, one, m, c);
-    *exponent = nd_normalise(popped, 0, 1, Q * C, s->gamma_exponent[nd_column(s, tile, t - 1)]);
+    *exponent = nd_normalise(popped, 0, 1, Q * C, s->gamma_exponent[nd_column(s, tile, t - 1)], s->exact);
 }
 
 /* The columns first <= t < last of a tile of rows, from those of the tiles below it and all earlier columns. */
@@ -200,8 +213,8 @@ INLINE void nd_fill(const struct nd_record *s, int tile, int first, int last, in
     nd_add_all_pops(s, tile, first, last, next - 1, first);
     for (int t = first; t < last; t++) {
         nd_pop(s, tile, t);
-        if (t == 0) { /* Eq. 21 */
-            nd_gamma(s, s->gamma, 0, 0, 0)[0][0] = 1;
+        if (t == 0) { /* Eq. 21; sources other than x = 0 have alpha[-1][x] = 0 */
+            for (int x = 0; x < size / s->Q; x++) nd_gamma(s, s->gamma, 0, 0, 0)[x][0] = 1;
             s->gamma_exponent[0][0] = 0;
             continue;
         }
@@ -210,7 +223,7 @@ INLINE void nd_fill(const struct nd_record *s, int tile, int first, int last, in
         nd_add_all_pops(s, tile, t, t + 1, first > next - 1 ? first : next - 1, t - 1);
         if (t / LANES == tile) nd_push(s, t, careful);
         ivector *exponent = s->gamma_exponent + nd_column(s, tile, t);
-        *exponent = nd_normalise(nd_gamma(s, s->gamma, tile, 0, t), next_symbol, S, size, *exponent);
+        *exponent = nd_normalise(nd_gamma(s, s->gamma, tile, 0, t), next_symbol, S, size, *exponent, s->exact);
     }
 }
 
@@ -357,9 +370,11 @@ INLINE void nd_read_back(const struct nd_record *s, struct nd_adjoint *a, int t,
         for (int y = 0; y < C; y++) {
             real after = t < s->n ? a->alpha[(t + 1) / LANES * C + y][(t + 1) % LANES] : 0;
             vector own = (load(cotangents + y * width + at, count) - centre[star]) - offset;
-            vector top = keep_reached((own * scale + after) * h, load(weights + y * width + at, count));
-            a->top[column * C + y] = top;
             const vector *gamma = nd_gamma(s, s->gamma, tile, y % S, t) + y / S * C;
+            /* W may be too small for a number, and the run may yet be the one that matters in the end. */
+            vector reached = nd_top(s->alpha + tile * C, gamma, C);
+            vector top = keep_reached((own * scale + after) * h, reached);
+            a->top[column * C + y] = top;
             for (int x = 0; x < C; x++) a->alpha[tile * C + x] += gamma[x] * top;
         }
     }
@@ -576,16 +591,22 @@ INLINE void nd_backward_body(const struct nd_record *s, struct nd_adjoint *a, co
 /* The records are local and handed to inlined functions alone, so that constant sizes are constants everywhere. */
 #define nd_forward_sized NAME(nd_forward_sized)
 INLINE void nd_forward_sized(const struct nd_call *call, int64_t sequence, char *scratch, int Q, int S) {
-    struct nd_record s = nd_lay_out(call->length, Q, S, (char *)call->workspace + sequence * call->workspace_bytes);
+    char *workspace = (char *)call->workspace + call->places[sequence] * call->workspace_bytes;
+    struct nd_record s = nd_lay_out(call->length, Q, S, workspace);
     const int64_t rows = sequence * s.n * s.C;
+    ivector exact = {0};
+    s.exact = &exact;
     s.transitions = (const real *)call->transitions + rows * s.width;
     struct nd_scratch column = {(vector *)scratch, (ivector *)scratch + s.tiles * s.C};
     nd_forward_body(&s, column, (real *)call->weights + rows * s.columns, call->careful[sequence]);
+    call->inexact[sequence] = 0;
+    for (int lane = 0; lane < LANES; lane++) call->inexact[sequence] |= exact[lane] < 0;
 }
 
 #define nd_backward_sized NAME(nd_backward_sized)
 INLINE void nd_backward_sized(const struct nd_call *call, int64_t sequence, char *scratch, int Q, int S) {
-    struct nd_record s = nd_lay_out(call->length, Q, S, (char *)call->workspace + sequence * call->workspace_bytes);
+    char *workspace = (char *)call->workspace + call->places[sequence] * call->workspace_bytes;
+    struct nd_record s = nd_lay_out(call->length, Q, S, workspace);
     struct nd_adjoint a = nd_lay_out_adjoint(&s, scratch);
     const int64_t rows = sequence * s.n * s.C;
     s.transitions = (const real *)call->transitions + rows * s.width;

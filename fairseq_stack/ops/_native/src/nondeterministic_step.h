@@ -96,6 +96,7 @@ INLINE void nd_step_pop(struct nd_step_scratch s, const real *transitions, int t
     const int C = Q * S, width = 2 * C + Q;
     const struct nd_step_column last = s.columns[t - 1];
     const vector one = splat(1);
+    ivector exact = {0};
     memset(s.popped, 0, (t / LANES + 1) * Q * C * sizeof(vector));
     s.popped_exponent[t / LANES] = isplat(DEAD);
     for (int tile = 0; tile <= (t - 1) / LANES; tile++) {
@@ -103,7 +104,7 @@ INLINE void nd_step_pop(struct nd_step_scratch s, const real *transitions, int t
         struct matrices m = consecutive(last.gamma + tile * C * C, Q * C, &one, 0, S);
         struct coefficients c = {transitions + 2 * C, width, S * width, 1};
         add_products(Q, C, Q, popped, one, m, c);
-        s.popped_exponent[tile] = nd_normalise(popped, 0, 1, Q * C, last.exponent[tile]);
+        s.popped_exponent[tile] = nd_normalise(popped, 0, 1, Q * C, last.exponent[tile], &exact);
     }
 }
 
@@ -115,7 +116,7 @@ INLINE void nd_step_fill(struct nd_step_scratch s, struct nd_step_column column,
     const integer *popped_exponent = (const integer *)s.popped_exponent;
     const vector one = splat(1);
     vector *gamma = column.gamma + tile * C * C;
-    ivector exponent = isplat(DEAD);
+    ivector exponent = isplat(DEAD), exact = {0};
     memset(gamma, 0, C * C * sizeof(vector));
     if (first < t) exponent = s.columns[t - 1].exponent[tile];
     for (int k = first; k < t - 1; k++)
@@ -143,7 +144,7 @@ INLINE void nd_step_fill(struct nd_step_scratch s, struct nd_step_column column,
                     sums[r * C + x][t % LANES] = transitions[x * width + r * S + symbol];
     }
     if (t / LANES == tile) exponent[t % LANES] = 0;
-    column.exponent[tile] = nd_normalise(gamma, 0, 1, C * C, exponent);
+    column.exponent[tile] = nd_normalise(gamma, 0, 1, C * C, exponent, &exact);
 }
 
 /* Eqs. 27 and 29; readings (C, value_size). */

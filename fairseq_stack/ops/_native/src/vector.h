@@ -68,7 +68,7 @@ INLINE ivector exponent_of(vector x) {
  * derivative can be infinite there. */
 #define keep_reached NAME(keep_reached)
 INLINE vector keep_reached(vector x, vector weight) {
-    const real most = sizeof(real) == 4 ? (real)1e30 : (real)1e300;
+    const real most = sizeof(real) == 4 ? (real)1e36 : (real)1e300;
     return (vector)((ivector)x & (weight > 0) & (x <= most) & (x >= -most));
 }
 

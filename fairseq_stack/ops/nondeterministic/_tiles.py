@@ -1,0 +1,120 @@
+"""The inner weights in square tiles of T rows and T columns, laid out for matrix products.
+
+Notation as in ``_columns.py``, but configurations are numbered (x, q) = x * Q + q here, so that those with the
+same symbol are neighbours. *Point* p = 0..n+1 stands for row i = p - 1 and for column t = p - 1. Points are
+grouped into K tiles of T; those after the last have transitions of weight 0. *Diagonal* d holds the tiles (I, J)
+of rows I and columns J = I + d for I = 0..K-d-1, stacked along the first axis, so that one batched product
+computes with all of them:
+
+    gamma[d][I, b, y, t, r, qx, i] = gamma[i -> t][qx -> ry]        (K - d, B, S, T, Q, C, T)
+    popped[d][I, b, y, t, r, k, u] = gamma'[k -> t][uy -> r]        (K - d, B, S, T, Q, T, Q)
+
+As matrices with rows (t, r), they make the sum over pops in Eq. 24 one of matrix products: to gamma(I, J), the k
+in tile M add popped(M, J) @ gamma(I, M) for each b and y.
+
+*Exponents*: each tile is a mantissa times 2 to the power of an exponent, one for each tile and b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+from ._columns import power_of_two, times
+
+
+class Tiles(NamedTuple):
+    """The inner weights of a batch, as far as they are known: lists by diagonal.
+
+    Attributes:
+        transitions: Delta_t up to a positive factor for each t, (K, B, T, C, 2 C + Q).
+        gamma: mantissas of gamma.
+        popped: mantissas of gamma'.
+        exponents: of ``gamma``, (K - d, B).
+        popped_exponents: of ``popped``, (K - d, B).
+    """
+
+    transitions: Tensor
+    gamma: list[Tensor]
+    popped: list[Tensor]
+    exponents: list[Tensor]
+    popped_exponents: list[Tensor]
+
+    @classmethod
+    def from_tensors(cls, tensors: Sequence[Tensor]) -> Tiles:
+        """The inverse of ``tensors``."""
+        transitions, *lists = tensors
+        count = len(transitions)
+        return cls(transitions, *(list(lists[i * count : (i + 1) * count]) for i in range(4)))
+
+    def tensors(self) -> list[Tensor]:
+        return [self.transitions, *self.gamma, *self.popped, *self.exponents, *self.popped_exponents]
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int, int, int]:
+        """K, B, S, T, Q, C."""
+        num_tiles, batch_size, tile_size, size, targets = self.transitions.shape
+        num_states = targets - 2 * size
+        return num_tiles, batch_size, size // num_states, tile_size, num_states, size
+
+    def empty_gamma(self, d: int) -> Tensor:
+        num_tiles, batch_size, num_symbols, tile_size, num_states, size = self.sizes
+        shape = num_tiles - d, batch_size, num_symbols, tile_size, num_states, size, tile_size
+        return self.transitions.new_empty(shape)
+
+    def empty_popped(self, d: int) -> Tensor:
+        num_tiles, batch_size, num_symbols, tile_size, num_states, _ = self.sizes
+        shape = num_tiles - d, batch_size, num_symbols, tile_size, num_states, tile_size, num_states
+        return self.transitions.new_empty(shape)
+
+    def split_exponents(self, d: int, e: int) -> Tensor:
+        """The exponents of popped(M, J) @ gamma(I, M) for all I, with M = I + e and J = I + d, (K - d, B)."""
+        count = len(self.transitions) - d
+        return self.exponents[e][:count] + self.popped_exponents[d - e][e : e + count]
+
+    def split_factors(self, d: int, e: int) -> Tensor:
+        """What that product is multiplied by in the mantissa of gamma(I, J)."""
+        return power_of_two(self.split_exponents(d, e) - self.exponents[d])
+
+    def moves(self, d: int, tau: int) -> tuple[Tensor, Tensor]:
+        """Replacements (.., C, C) and pops (.., C, Q) that lead to column ``tau`` of the tiles of diagonal d.
+
+        They contain the factor by which the exponents of the column before differ.
+        """
+        size = self.transitions.shape[3]
+        transitions = self.transitions[d:, :, tau]
+        replace, pop = transitions[..., size : 2 * size], transitions[..., 2 * size :]
+        if tau == 0 and d > 0:
+            before = self.exponents[d - 1][: len(transitions)]
+            replace = times(replace, power_of_two(before - self.exponents[d]))
+            pop = times(pop, power_of_two(before - self.popped_exponents[d]))
+        return replace.flatten(0, 1), pop.flatten(0, 1)
+
+
+def as_matrices(tiles: Tensor) -> Tensor:
+    """Tiles (K, B, S, T, Q, ...) as matrices (K * B * S, T * Q, ...)."""
+    return tiles.flatten(5).flatten(3, 4).flatten(0, 2)
+
+
+def columns(tiles: Tensor) -> tuple[Tensor, ...]:
+    """The T columns of tiles (K, B, S, T, Q, ...), views (K * B * S, Q, ...)."""
+    return tiles.flatten(5).flatten(0, 2).unbind(1)
+
+
+def pushes_in_tiles(tiles: Tensor, d: int) -> Tensor:
+    """gamma[t - 1 -> t] in the tiles of diagonal d = 0 or 1, a view.
+
+    They lie next to the main diagonal: inside the tiles (J, J), and in the corners of the tiles (J - 1, J).
+    """
+    if d == 0:
+        return tiles.diagonal(-1, 3, 6).movedim(-1, 3)
+    return tiles[:, :, :, :1, ..., -1]
+
+
+def pushes_in_transitions(transitions: Tensor, num_states: int, d: int) -> Tensor:
+    """The same, Delta_t[qx -> r, xy], in ``Tiles.transitions``."""
+    size = transitions.shape[3]
+    pushes = transitions[..., :size].unflatten(4, (-1, num_states)).permute(0, 1, 4, 2, 5, 3)
+    return pushes[:, :, :, 1:] if d == 0 else pushes[1:, :, :, :1]

@@ -1,0 +1,103 @@
+"""The superposition stack by the compiled kernels, on CPUs: ``_native/src/superposition.h`` has the algorithm."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .._native import buffers, library
+
+_WORTH_A_THREAD = 10_000_000  # multiplications: for fewer of them, starting a thread takes too long
+
+
+def superposition_stack_native(actions: Tensor, values: Tensor) -> Tensor:
+    """As ``superposition_stack_reference``, but differentiable only once, and on the CPU."""
+    return _stack(actions, values)
+
+
+@torch.library.custom_op("fairseq_stack::superposition_stack", mutates_args=(), device_types="cpu")
+def _stack(actions: Tensor, values: Tensor) -> Tensor:
+    """The readings (B, n, m)."""
+    readings = torch.empty_like(values, memory_format=torch.contiguous_format)
+    _call("forward", actions=actions, values=values, readings=readings)
+    return readings
+
+
+@_stack.register_fake
+def _(actions: Tensor, values: Tensor) -> Tensor:
+    return torch.empty_like(values, memory_format=torch.contiguous_format)
+
+
+@torch.library.custom_op("fairseq_stack::superposition_stack_backward", mutates_args=(), device_types="cpu")
+def _stack_backward(grad: Tensor, actions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of both arguments from that of the readings."""
+    gradients = _empty_gradients(actions, values)
+    _call(
+        "backward", actions=actions, values=values, cotangents=grad,
+        action_gradients=gradients[0], value_gradients=gradients[1],
+    )  # fmt: skip
+    return gradients
+
+
+@_stack_backward.register_fake
+def _(grad: Tensor, actions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    return _empty_gradients(actions, values)
+
+
+def _empty_gradients(actions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    return (
+        torch.empty_like(actions, memory_format=torch.contiguous_format),
+        torch.empty_like(values, memory_format=torch.contiguous_format),
+    )
+
+
+def _setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+    return _stack_backward(grad, *ctx.saved_tensors)
+
+
+def _refuse(ctx: Any, *grads: Tensor) -> None:
+    raise RuntimeError("superposition_stack: only backend='reference' has second derivatives")
+
+
+_stack.register_autograd(_backward, setup_context=_setup_context)
+_stack_backward.register_autograd(_refuse)
+
+
+class _Call(ctypes.Structure):
+    """struct sup_call."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("sequences", "length", "size")),
+        *(
+            (name, ctypes.c_void_p)
+            for name in ("actions", "values", "readings", "cotangents", "action_gradients", "value_gradients")
+        ),
+    )
+
+
+def _call(direction: str, *, values: Tensor, **arrays: Tensor) -> None:
+    """Run a kernel for a batch; the arguments are for fields of struct sup_call."""
+    compiled = library()
+    if compiled is None:
+        raise RuntimeError("superposition_stack: the compiled kernels are not there any more")
+    sequences, length, size = values.shape
+    work = sequences * length**2 * (length + size) // 2
+    threads = min(torch.get_num_threads(), sequences, 1 + work // _WORTH_A_THREAD)
+    is_double = int(values.dtype == torch.float64)
+    sizes = (ctypes.c_size_t * 2)()
+    compiled.functions.fss_sup_sizes(compiled.number, is_double, length, size, sizes)
+    scratch_bytes = -(-sizes[direction == "backward"] // 64) * 64
+    scratch = buffers.take(threads * scratch_bytes)
+    contiguous = {name: array.contiguous() for name, array in arrays.items()} | {"values": values.contiguous()}
+    call = _Call(sequences, length, size, **{name: array.data_ptr() for name, array in contiguous.items()})
+    compiled.functions[f"fss_sup_{direction}"](
+        compiled.number, is_double, ctypes.byref(call), threads, ctypes.c_void_p(scratch.data_ptr()),
+        ctypes.c_size_t(scratch_bytes),
+    )  # fmt: skip

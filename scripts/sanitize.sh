@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Tests the compiled kernels with the address and undefined-behaviour sanitizers of GCC: bash scripts/sanitize.sh
+#
+# Arguments are for pytest (default: all tests of the stacks that run on the kernels, which takes some minutes).
+set -euo pipefail
+# shellcheck disable=SC1091
+. "$(dirname "${BASH_SOURCE[0]}")/_environment.sh"
+cd "$ROOT"
+
+folder="$(mktemp -d)"
+trap 'rm -rf "$folder"' EXIT
+compiler="${CC:-gcc}"
+say "Compiling the kernels with sanitizers"
+"$compiler" -std=c11 -O1 -g -pthread -shared -fPIC -ffp-contract=fast -Wno-psabi -Wall -Wextra \
+    -fsanitize=address,undefined -fno-sanitize-recover=all \
+    fairseq_stack/ops/_native/src/kernels.c -o "$folder/kernels.so"
+
+# Python itself is not instrumented: the runtime has to be there before it starts, and its leaks are not ours.
+[ $# -gt 0 ] || set -- tests/ops -k "native or state or avx512 or avx2 or baseline"
+say "pytest $*"
+FAIRSEQ_STACK_KERNELS="$folder/kernels.so" LD_PRELOAD="$("$compiler" -print-file-name=libasan.so)" \
+    ASAN_OPTIONS=detect_leaks=0 python -m pytest -q -p no:cacheprovider "$@"
