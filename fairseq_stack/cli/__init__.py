@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from fairseq_stack_preprocess.errors import PrepareError
 
 from .. import __version__
-from . import prepare, report, user_dir
+from . import doctor, prepare, report, show, user_dir
 from .arguments import USER_ERROR, Parser
 
 PROGRAM = "fairseq-stack"
 
-SUBCOMMANDS = (prepare, report, user_dir)
+SUBCOMMANDS = (doctor, prepare, report, show, user_dir)
 
 INTERRUPTED = 130
 

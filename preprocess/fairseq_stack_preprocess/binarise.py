@@ -21,24 +21,38 @@ def require_fairseq() -> None:
         raise PrepareError("fairseq is not installed (pip install fairseq-fixed); --no-binarise writes text only")
 
 
-def binarise_translation(folder: Path, source: str, target: str) -> None:
-    """Binarise ``text/{train,valid,test}.{source,target}`` into ``data-bin`` with one dictionary for both."""
-    languages = ["--source-lang", source, "--target-lang", target]
-    _preprocess(folder, [*languages, "--joined-dictionary"], suffix="")
+def binarise_translation(
+    folder: Path, source: str, target: str, *, text: str = TEXT, joined: bool = True, workers: int = 1
+) -> None:
+    """Binarise ``<text>/{train,valid,test}.{source,target}`` into ``data-bin``.
+
+    Args:
+        folder: where both are.
+        source: the source language (likewise ``target``).
+        text: the folder with the tokens.
+        joined: whether there is one dictionary for both languages.
+        workers: processes; the result does not depend on their number.
+    """
+    options = ["--source-lang", source, "--target-lang", target, *(["--joined-dictionary"] if joined else [])]
+    _preprocess(folder, options, suffix="", text=text, workers=workers)
 
 
-def binarise_language(folder: Path, suffix: str) -> None:
-    """Binarise ``text/{train,valid,test}.<suffix>`` into ``data-bin`` for language modelling."""
-    _preprocess(folder, ["--only-source"], suffix=f".{suffix}")
+def binarise_language(folder: Path, suffix: str, *, dictionary: Path | None = None) -> None:
+    """Binarise ``text/{train,valid,test}.<suffix>`` into ``data-bin`` for language modelling.
+
+    ``dictionary`` is a file in fairseq's format; None: the dictionary has the words of train, frequent ones first.
+    """
+    given = [] if dictionary is None else ["--srcdict", str(dictionary)]
+    _preprocess(folder, ["--only-source", *given], suffix=f".{suffix}")
 
 
-def _preprocess(folder: Path, options: Sequence[str], suffix: str) -> None:
+def _preprocess(folder: Path, options: Sequence[str], suffix: str, text: str = TEXT, workers: int = 1) -> None:
     """Run fairseq-preprocess, with no made-up words in the dictionary (``--padding-factor 1``)."""
     prefixes = {"train": "--trainpref", "valid": "--validpref", "test": "--testpref"}
-    texts = [word for split in SPLITS for word in (prefixes[split], str(folder / TEXT / f"{split}{suffix}"))]
+    texts = [word for split in SPLITS for word in (prefixes[split], str(folder / text / f"{split}{suffix}"))]
     data_bin = folder / DATA_BIN
     command = [sys.executable, "-m", "fairseq_cli.preprocess", *options, *texts]
-    command += ["--destdir", str(data_bin), "--padding-factor", "1", "--workers", "1"]
+    command += ["--destdir", str(data_bin), "--padding-factor", "1", "--workers", str(workers)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         last = (result.stderr.strip() or result.stdout.strip() or "no message").splitlines()[-1]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -28,6 +28,8 @@ class Manifest:
         dropped: for each split, a reason and how many lines or draws it cost.
         inputs: for each input file, its name and its sha256; empty for generated corpora.
         binarised: whether fairseq wrote ``data-bin``; its version is then recorded.
+        packages: further distributions whose versions are recorded.
+        more: further facts, by name; each becomes an entry of the manifest.
     """
 
     corpus: str
@@ -36,12 +38,15 @@ class Manifest:
     dropped: Mapping[str, Mapping[str, int]]
     inputs: Mapping[str, str] = field(default_factory=dict)
     binarised: bool = False
+    packages: Sequence[str] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Write ``manifest.json`` into ``folder``, with size and sha256 of every other file below it."""
         versions = {"fairseq_stack": __version__, "python": platform.python_version()}
         if self.binarised:
             versions["fairseq"] = fairseq_version()
+        versions |= {package: metadata.version(package) for package in self.packages}
         content = {
             "corpus": self.corpus,
             "options": dict(self.options),
@@ -49,6 +54,7 @@ class Manifest:
             "inputs": dict(self.inputs),
             "splits": {split: dict(counts) for split, counts in self.splits.items()},
             "dropped": {split: dict(sorted(counts.items())) for split, counts in self.dropped.items()},
+            **self.more,
             "outputs": describe_files(folder),
         }
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"

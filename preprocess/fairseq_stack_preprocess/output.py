@@ -33,7 +33,7 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
             neither empty nor a folder that holds a manifest; or no folder can be made beside it.
     """
     target = target.resolve()
-    _check_target(target, force)
+    _check_existing(target, force)
     made_parents = _make_parents(target)
     temporary = _sibling(target, "partial")
     try:
@@ -51,7 +51,18 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         raise
 
 
-def _check_target(target: Path, force: bool) -> None:
+def check_target(target: Path, *, force: bool = False) -> None:
+    """Raise PrepareError if :func:`output_folder` would refuse ``target``, without writing anything."""
+    target = target.resolve()
+    _check_existing(target, force)
+    parent = next(parent for parent in target.parents if os.path.lexists(parent))
+    if not parent.is_dir():
+        raise PrepareError(f"cannot write to {parent}: Not a directory")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise PrepareError(f"cannot write to {parent}: Permission denied")
+
+
+def _check_existing(target: Path, force: bool) -> None:
     if not os.path.lexists(target):
         return
     if not force:
@@ -83,7 +94,7 @@ def _install(temporary: Path, target: Path, force: bool) -> None:
     if not os.path.lexists(target):
         temporary.rename(target)
         return
-    _check_target(target, force)
+    _check_existing(target, force)
     old = _sibling(target, "old")
     try:
         target.rename(old)

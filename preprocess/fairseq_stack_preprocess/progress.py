@@ -17,8 +17,8 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def progress(items: Iterable[T], *, label: str, total: int) -> Iterator[T]:
-    """Yield ``items`` and show on standard error how many of ``total`` are done."""
+def progress(items: Iterable[T], *, label: str, total: int | None) -> Iterator[T]:
+    """Yield ``items`` and show on standard error how many of ``total`` (None: unknown) are done."""
     if sys.stderr.isatty():
         from tqdm import tqdm
 
@@ -27,12 +27,13 @@ def progress(items: Iterable[T], *, label: str, total: int) -> Iterator[T]:
         yield from _with_lines(items, label, total)
 
 
-def _with_lines(items: Iterable[T], label: str, total: int) -> Iterator[T]:
+def _with_lines(items: Iterable[T], label: str, total: int | None) -> Iterator[T]:
     done = 0
+    of_total = "" if total is None else f" of {total}"
     last = time.monotonic()
     for done, item in enumerate(items, start=1):
         yield item
         if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            say(f"{label}: {done} of {total}")
+            say(f"{label}: {done}{of_total}")
             last = time.monotonic()
-    say(f"{label}: {done} of {total}, done")
+    say(f"{label}: {done}{of_total}, done")

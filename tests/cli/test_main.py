@@ -33,8 +33,10 @@ def test_help_lists_every_subcommand(capsys: pytest.CaptureFixture[str]) -> None
     "words",
     [
         (),
+        ("doctor",),
         ("user-dir",),
         ("prepare",),
+        ("prepare", "cfl"),
         ("prepare", "nested-translation"),
         ("prepare", "reversal"),
     ],

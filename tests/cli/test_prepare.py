@@ -73,15 +73,49 @@ def test_defaults_are_those_of_the_options(tmp_path: Path, monkeypatch: pytest.M
     ]
 
 
+@pytest.mark.parametrize("corpus", ["nested-translation", "reversal"])
+def test_limit_is_the_size_of_larger_splits(corpus: str, tmp_path: Path) -> None:
+    sizes = ["--train-size", "40", "--valid-size", "10", "--test-size", "10", "--no-binarise"]
+    assert cli.main(["prepare", corpus, str(tmp_path / "limited"), *sizes, "--limit", "20"]) == 0
+    assert cli.main(["prepare", corpus, str(tmp_path / "small"), *sizes, "--train-size", "20"]) == 0
+    manifests = [(tmp_path / folder / "manifest.json").read_bytes() for folder in ("limited", "small")]
+    assert manifests[0] == manifests[1]
+
+
+@pytest.mark.parametrize("corpus", ["nested-translation", "reversal"])
+def test_dry_run_tells_and_writes_nothing(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "new" / "out"
+    assert cli.main(["prepare", corpus, str(out), "--seed", "7", "--limit", "20", "--dry-run"]) == 0
+    printed = capsys.readouterr().out
+    for line in ("options:", "  seed: 7", "  train_size: 20", f"  fairseq:  {out / 'data-bin'}"):
+        assert f"{line}\n" in printed
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dry_run_says_what_a_run_would_refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["prepare", "reversal", str(tmp_path / "out"), "--no-binarise", "--dry-run"]
+    (tmp_path / "out").mkdir()
+    assert cli.main(arguments) == 2
+    assert "out exists already; give --force to replace it\n" in capsys.readouterr().err
+    assert cli.main([*arguments, "--force"]) == 0
+    printed = capsys.readouterr().out
+    assert f"  (in place of the present {tmp_path / 'out'})\n" in printed
+    assert "fairseq:" not in printed
+    (tmp_path / "out" / "thesis").write_text("text")
+    assert cli.main([*arguments, "--force"]) == 2
+    assert "holds no manifest.json" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["nested-translation", "--depth", "-1"], "--depth must be at least 0, got -1"),
         (["nested-translation", "--train-size", "-5"], "--train-size must be at least 1, got -5"),
         (["reversal", "--min-length", "9"], "--min-length must be even"),
+        (["reversal", "--limit", "0"], "--limit must be at least 1, got 0"),
         (["reversal", "--min-length", "2", "--max-length", "2"], "none of the 2 strings of length 2"),
     ],
-    ids=["depth", "size", "odd", "impossible"],
+    ids=["depth", "size", "odd", "limit", "impossible"],
 )
 def test_mistakes_in_options(
     arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -10,7 +10,7 @@ import pytest
 from fairseq_stack_preprocess import output
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.manifest import MANIFEST_NAME
-from fairseq_stack_preprocess.output import output_folder, write_lines
+from fairseq_stack_preprocess.output import check_target, output_folder, write_lines
 
 
 def write(target: Path, text: str, *, force: bool = False) -> None:
@@ -130,3 +130,20 @@ def test_refused_folder_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(output.Path, "mkdir", refuse)
     with pytest.raises(PrepareError, match=r"cannot write to .*: Permission denied"):
         write(tmp_path / "out", "new")
+
+
+def test_check_refuses_what_writing_would_refuse_and_makes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_target(tmp_path / "new" / "out")
+    write_lines(tmp_path / "file", ["text"])
+    with pytest.raises(PrepareError, match=r"cannot write to .*file: Not a directory$"):
+        check_target(tmp_path / "file" / "more" / "out")
+    with pytest.raises(PrepareError, match=r"file exists already; give --force"):
+        check_target(tmp_path / "file")
+    with pytest.raises(PrepareError, match=r"file is not a folder"):
+        check_target(tmp_path / "file", force=True)
+    monkeypatch.setattr(output.os, "access", lambda path, mode: False)
+    with pytest.raises(PrepareError, match=r"cannot write to .*: Permission denied$"):
+        check_target(tmp_path / "new" / "out")
+    assert names(tmp_path) == ["file"]

@@ -1,0 +1,100 @@
+"""``fairseq-stack doctor``: what the stacks will run on, and whether it computes what it should."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import platform
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from .arguments import Subparsers
+
+if TYPE_CHECKING:
+    import torch
+
+DESCRIPTION = """\
+Print the versions of what is installed, which implementation of each stack will
+be used on each device and why, and how far it is from the equations of the
+papers on a small example, in float32. The exit code is 1 if one is wrong."""
+
+EXAMPLE = """\
+example:
+  fairseq-stack doctor"""
+
+PACKAGES = ("fairseq-stack", "fairseq-fixed", "torch", "numpy")
+
+TOLERANCE = 1e-4
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Declare the subcommand."""
+    parser = subparsers.add_parser(
+        "doctor",
+        help="show what the stacks will run on, and check that it works",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report."""
+    import torch
+
+    from fairseq_stack.ops._native import availability
+
+    print(f"Python {platform.python_version()}, {platform.platform()}")
+    for package in PACKAGES:
+        print(f"{package} {_version(package)}")
+    compiled, reason = availability()
+    print(f"\ncompiled kernels: {reason}")
+    if compiled is not None:
+        print(f"  file: {compiled.path}\n  instruction sets of this machine: {', '.join(compiled.instruction_sets)}")
+    devices = [torch.device("cpu"), *(torch.device("cuda", i) for i in range(torch.cuda.device_count()))]
+    wrong = False
+    for device in devices:
+        print(f"\n{_name(device)}")
+        for stack, backend, error in _checks(device):
+            wrong |= not error <= TOLERANCE
+            verdict = "agrees with the reference" if error <= TOLERANCE else "WRONG"
+            print(f"  {stack}: {backend}; {verdict} (largest difference {error:.1g})")
+    return int(wrong)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "is not installed"
+
+
+def _name(device: torch.device) -> str:
+    import torch
+
+    if device.type == "cuda":
+        return f"{device}: {torch.cuda.get_device_name(device)}"
+    return f"{device}: {torch.get_num_threads()} threads"
+
+
+def _checks(device: torch.device) -> Iterator[tuple[str, str, float]]:
+    """For each stack: its name, the backend that is used on the device, and its largest error."""
+    import torch
+
+    from fairseq_stack import ops
+
+    def random(*shape: int) -> torch.Tensor:
+        return torch.rand(*shape, generator=torch.Generator().manual_seed(0)).to(device)
+
+    stacks: dict[Callable[..., Any], list[torch.Tensor]] = {
+        ops.superposition_stack: [random(2, 20, 3).softmax(-1), random(2, 20, 5)],
+        ops.nondeterministic_stack: [
+            *(random(2, 20, 2, 3, 2, 3), random(2, 20, 2, 3, 2, 3), random(2, 20, 2, 3, 2)),
+            *(random(2, 20, 5), random(5)),
+        ],
+        ops.stratification_stack: [random(2, 20), random(2, 20), random(2, 20, 5)],
+    }
+    for stack, inputs in stacks.items():
+        difference = stack(*inputs) - stack(*inputs, backend="reference")
+        name = stack.__name__
+        yield name, ops.automatic_backends(device)[name], float(difference.abs().max())

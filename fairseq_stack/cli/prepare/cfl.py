@@ -1,0 +1,113 @@
+"""``fairseq-stack prepare cfl``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, flag_of
+
+from ..arguments import Subparsers
+from ._common import add_common, add_number, limited, run_corpus
+
+NAME = "cfl"
+
+DESCRIPTION = """\
+Strings of a formal language with their exact probabilities, as in the papers of
+DuSell and Chiang, or of your own probabilistic context-free grammar. The length
+of a string is uniform over those the language has in the range, and the string
+follows the grammar, given its length. In train and valid each batch of strings
+has one length, so that training needs no padding; test has the same number of
+strings of each length. text/*.logp holds log p(string | length), lower_bound.json
+the cross-entropy that no model undercuts, with and without the end of strings.
+
+tasks:
+""" + "\n".join(f"  {language.name:33}  {language.form}" for language in LANGUAGES.values())
+
+EXAMPLE = """\
+example:
+  fairseq-stack prepare cfl data/hardest --task hardest-cfl --seed 1
+  fairseq-stack prepare cfl data/mine --grammar mine.txt --max-length 30
+
+A grammar is a text such as
+  S -> '(' S ')' S [0.4] | '' [0.6]    # quoted: terminals; '' is the empty string"""
+
+
+def add_parser(corpora: Subparsers) -> None:
+    """Declare the corpus and its options."""
+    parser = corpora.add_parser(
+        NAME,
+        help="generated strings of a context-free or other formal language (for language modelling)",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--task", metavar="NAME", choices=list(LANGUAGES), help="one of the tasks above")
+    what.add_argument("--grammar", metavar="FILE", type=Path, help="a grammar of your own")
+    _add_parameters(parser)
+    add_number(parser, "--min-length", 40, "least length in train and valid")
+    add_number(parser, "--max-length", 80, "greatest length in train and valid")
+    add_number(parser, "--test-min-length", 40, "least length in test")
+    add_number(parser, "--test-max-length", 100, "greatest length in test")
+    add_number(parser, "--train-size", 10_000, "strings in train")
+    add_number(parser, "--valid-size", 1_000, "strings in valid")
+    add_number(parser, "--test-per-length", 100, "strings of each length in test")
+    add_number(parser, "--batch-size", 10, "strings in a row that have one length")
+    add_number(parser, "--test-seed", 0, "seed of the random numbers of test")
+    add_common(
+        parser,
+        seed=0,
+        limit="at most N strings in train, in valid and of each length in test, for a quick look",
+    )
+    parser.set_defaults(run=run)
+
+
+def _add_parameters(parser: argparse.ArgumentParser) -> None:
+    """Declare the parameters of the languages, each with the defaults that it has."""
+    group = parser.add_argument_group("parameters of tasks")
+    for name, parameter in PARAMETERS.items():
+        group.add_argument(
+            flag_of(name),
+            type=int if parameter.whole else float,
+            metavar="N" if parameter.whole else "X",
+            help=f"{parameter.meaning} (default: {_describe_defaults(name)})",
+        )
+    group.add_argument(
+        "--unary-start",
+        action="store_true",
+        help="dyck, padded-reversal: let the first rule be unary, as the papers print the grammars; their data do not",
+    )
+
+
+def _describe_defaults(name: str) -> str:
+    """A parameter's default, or that of each task where they differ."""
+    defaults = {task: language.defaults[name] for task, language in LANGUAGES.items() if name in language.defaults}
+    if len(set(defaults.values())) == 1:
+        return f"{next(iter(defaults.values())):g}"
+    return ", ".join(f"{value:g} for {task}" for task, value in defaults.items())
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the corpus and return the exit code."""
+    # It needs numpy, which takes time to load.
+    from fairseq_stack_preprocess.cfl import corpus
+
+    given = {name: getattr(args, name) for name in PARAMETERS if getattr(args, name) is not None}
+    options = corpus.CflOptions(
+        task=args.task,
+        grammar=args.grammar,
+        parameters=given,
+        unary_start=args.unary_start,
+        min_length=args.min_length,
+        max_length=args.max_length,
+        test_min_length=args.test_min_length,
+        test_max_length=args.test_max_length,
+        train_size=limited(args.train_size, args.limit),
+        valid_size=limited(args.valid_size, args.limit),
+        test_per_length=limited(args.test_per_length, args.limit),
+        batch_size=args.batch_size,
+        seed=args.seed,
+        test_seed=args.test_seed,
+        binarise=not args.no_binarise,
+    )
+    return run_corpus(args, options, corpus.prepare, plan=corpus.plan(options))

@@ -1,0 +1,147 @@
+"""``fairseq-stack prepare mt``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from fairseq_stack_preprocess import mt
+from fairseq_stack_preprocess.errors import PrepareError, require_at_least
+from fairseq_stack_preprocess.mt import NORMALIZATIONS, SAMPLE_RULES, MtOptions
+from fairseq_stack_preprocess.mt_presets import PRESETS, PresetText, plan
+from fairseq_stack_preprocess.output import check_target
+from fairseq_stack_preprocess.splits import SPLITS
+
+from ..arguments import Subparsers
+from ._common import add_common, add_number, run_corpus
+
+DESCRIPTION = """\
+Parallel text for translation: normalised, filtered, sampled, cut into BPE pieces
+by SentencePiece, and binarised. FOLDER/text has the text before BPE, of which
+text/test.TARGET is the reference for sacrebleu; FOLDER/pieces has the pieces.
+
+PREFIX stands for PREFIX.SOURCE and PREFIX.TARGET (one sentence a line), for
+PREFIX-src.SOURCE.sgm and PREFIX-ref.TARGET.sgm, or for PREFIX.xml (as of WMT);
+each of them plain or with .gz at the end.
+
+--preset sets options as in a paper; options that are given as well take its
+place. Its text is taken from the folder --raw, and what is missing there is
+downloaded into it."""
+
+EXAMPLE = """\
+example:
+  fairseq-stack prepare mt data/europarl --preset europarl-dusell-2024 --raw raw
+  fairseq-stack prepare mt data/multi30k --source de --target en \\
+      --train raw/train --valid raw/val --test raw/test_2016_flickr"""
+
+OPTIONS = tuple(MtOptions.__dataclass_fields__)
+
+
+def add_parser(corpora: Subparsers) -> None:
+    """Declare the corpus and its options."""
+    parser = corpora.add_parser(
+        mt.CORPUS,
+        help="parallel text of your own, or Europarl and WMT (for translation)",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+    )
+    _add_text(parser)
+    _add_filters(parser)
+    _add_pieces(parser)
+    add_common(parser, limit="read at most N pairs of each split, for a quick look")
+    add_number(parser, "--workers", 1, "processes of fairseq-preprocess")
+    parser.set_defaults(run=run)
+
+
+def _add_text(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("text")
+    group.add_argument("--preset", choices=sorted(PRESETS), help="a published set-up")
+    group.add_argument("--raw", metavar="DIR", type=Path, help="raw text of the preset (default: FOLDER.raw)")
+    group.add_argument("--no-download", action="store_true", help="fail where text of the preset is missing")
+    group.add_argument("--source", metavar="LANG", help="source language, as in the names of the files")
+    group.add_argument("--target", metavar="LANG", help="target language")
+    group.add_argument("--train", metavar="PREFIX", type=Path, nargs="+", help="training text, one after the other")
+    group.add_argument("--valid", metavar="PREFIX", type=Path, help="validation text")
+    group.add_argument("--test", metavar="PREFIX", type=Path, help="test text")
+    _add_switch(group, "--strip-cr", "read CR LF as the end of a line, which is an error otherwise")
+
+
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("normalisation, filters and sample")
+    _add_choice(group, "--normalization", NORMALIZATIONS, "Unicode normal form of the text")
+    _add_switch(group, "--moses", "then normalise punctuation as Moses does (sacremoses)")
+    _add_value(group, "--max-ratio", float, "X", "drop training pairs with a greater ratio of lengths in characters")
+    _add_value(group, "--max-chars", int, "N", "drop pairs with a side of more characters")
+    _add_switch(group, "--drop-lone-periods", "drop pairs with a side that is a period only")
+    _add_switch(
+        group, "--filter-all", "filter valid and test as well, but for the ratio; without it they are kept whole"
+    )
+    _add_value(group, "--sample", int, "N", "keep a random sample of N training pairs")
+    _add_choice(
+        group, "--sample-rule", SAMPLE_RULES, "reservoir: one pass, order of the corpus; authors: that of the preset"
+    )
+    _add_value(group, "--seed", int, "N", "seed of the sample")
+
+
+def _add_pieces(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("BPE pieces")
+    _add_value(group, "--pieces", int, "N", "greatest number of pieces")
+    _add_value(group, "--piece-threshold", int, "N", "use only pieces this frequent on that side of train")
+    _add_switch(group, "--hard-limit", "fail if the text is too small for that many pieces")
+    _add_value(group, "--piece-normalization", str, "RULE", "normalisation within SentencePiece, e.g. nmt_nfkc")
+    _add_switch(group, "--joint", "one model and one dictionary for both languages")
+
+
+# Options have no defaults here: it is to be seen which are given, since those take the place of the preset's.
+def _default(flag: str) -> str:
+    default = MtOptions.__dataclass_fields__[flag.removeprefix("--").replace("-", "_")].default
+    return "none" if default is None else str(default)
+
+
+def _add_value(group: Any, flag: str, kind: type, metavar: str, meaning: str) -> None:
+    group.add_argument(flag, type=kind, metavar=metavar, help=f"{meaning} (default: {_default(flag)})")
+
+
+def _add_choice(group: Any, flag: str, choices: tuple[str, ...], meaning: str) -> None:
+    group.add_argument(flag, choices=choices, help=f"{meaning} (default: {_default(flag)})")
+
+
+def _add_switch(group: Any, flag: str, meaning: str) -> None:
+    on = _default(flag) == "True"
+    default = "yes" if on else "no"
+    group.add_argument(flag, action=argparse.BooleanOptionalAction, help=f"{meaning} (default: {default})")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the corpus and return the exit code."""
+    require_at_least("--workers", args.workers, 1)
+    given = {name: getattr(args, name) for name in OPTIONS if getattr(args, name, None) is not None}
+    given["binarise"] = not args.no_binarise
+    if "train" in given:
+        given["train"] = tuple(given["train"])
+    text: PresetText | None = None
+    if args.preset is None:
+        options = _without_preset(args, given)
+    else:
+        raw = args.raw or args.folder.with_name(f"{args.folder.name}.raw")
+        text = PresetText(PRESETS[args.preset], raw, tuple(split for split in SPLITS if split not in given))
+        options = MtOptions(**{**text.preset.options, **text.archive_prefixes(), **given})
+
+    def prepare(options: MtOptions, folder: Path, *, force: bool) -> None:
+        check_target(folder, force=force)
+        if text is not None:
+            options = text.obtained(options, may_download=not args.no_download)
+        mt.prepare(options, folder, force=force, workers=args.workers)
+
+    return run_corpus(args, options, prepare, plan=plan(options, text))
+
+
+def _without_preset(args: argparse.Namespace, given: dict[str, Any]) -> MtOptions:
+    missing = [f"--{name}" for name in ("source", "target", *SPLITS) if name not in given]
+    if missing:
+        raise PrepareError(f"missing: {', '.join(missing)}; or give --preset (see fairseq-stack prepare mt --help)")
+    for flag, value in (("--raw", args.raw), ("--no-download", args.no_download)):
+        if value:
+            raise PrepareError(f"{flag} is of use with --preset only")
+    return MtOptions(**given)

@@ -1,0 +1,51 @@
+"""``fairseq-stack prepare nested-translation``."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairseq_stack_preprocess import nested_translation
+from fairseq_stack_preprocess.nested_translation import NestedTranslationOptions
+
+from ..arguments import Subparsers
+from ._common import add_common, add_number, add_sizes, limited, run_corpus
+
+DESCRIPTION = """\
+Pairs of a German-like sentence with verb-final, centre-embedded relative clauses
+and its English-like translation, from a synchronous context-free grammar. No
+source sentence occurs twice. The nesting depth is uniform over 0..DEPTH;
+text/*.depth and text/*.align hold the depths and the word alignments."""
+
+EXAMPLE = """\
+example:
+  fairseq-stack prepare nested-translation data/nested --depth 3 --test-depth 5"""
+
+
+def add_parser(corpora: Subparsers) -> None:
+    """Declare the corpus and its options."""
+    parser = corpora.add_parser(
+        nested_translation.CORPUS,
+        help="generated pairs of sentences with nested relative clauses (for translation)",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+    )
+    default = NestedTranslationOptions()
+    add_number(parser, "--depth", default.depth, "greatest nesting")
+    parser.add_argument("--test-depth", type=int, metavar="N", help="greatest nesting in test (default: as --depth)")
+    add_sizes(parser, default.sizes())
+    add_common(parser, seed=default.seed)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the corpus and return the exit code."""
+    options = NestedTranslationOptions(
+        depth=args.depth,
+        test_depth=args.test_depth,
+        train_size=limited(args.train_size, args.limit),
+        valid_size=limited(args.valid_size, args.limit),
+        test_size=limited(args.test_size, args.limit),
+        seed=args.seed,
+        binarise=not args.no_binarise,
+    )
+    return run_corpus(args, options, nested_translation.prepare)

@@ -1,0 +1,105 @@
+"""``fairseq-stack prepare ptb``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fairseq_stack_preprocess import mikolov, ptb
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.mikolov import MikolovOptions
+from fairseq_stack_preprocess.ptb import PtbOptions, parse_sections
+from fairseq_stack_preprocess.splits import SPLITS
+
+from ..arguments import Subparsers
+from ._common import add_common, run_corpus
+
+DESCRIPTION = """\
+The Penn Treebank (Wall Street Journal) as Dyer et al. (2016) prepared it: sections
+02-21, 24 and 23 of the .mrg files below RAW; traces and function tags removed;
+words that occur once in train, or not at all, become classes such as UNK-LC-ing.
+text/ has the text, and the words, tags, trees and spans in files beside it.
+The treebank itself is licensed (LDC99T42). With --mikolov, RAW holds Mikolov's
+ptb.{train,valid,test}.txt instead."""
+
+EXAMPLE = """\
+examples:
+  fairseq-stack prepare ptb data/ptb --raw treebank_3/parsed/mrg/wsj --slips
+  fairseq-stack prepare ptb data/ptb-stream --raw simple-examples/data --mikolov stream"""
+
+SECTIONS = {"train": "2-21", "valid": "24", "test": "23"}
+
+
+def add_parser(corpora: Subparsers) -> None:
+    """Declare the corpus and its options."""
+    parser = corpora.add_parser(
+        ptb.CORPUS,
+        help="the Penn Treebank, with trees or as Mikolov's text (for language modelling)",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+    )
+    parser.add_argument(
+        "--raw", type=Path, metavar="RAW", required=True, help="the folder with the .mrg files, at any depth"
+    )
+    for split in SPLITS:
+        parser.add_argument(
+            f"--{split}-sections", metavar="LIST", help=f"sections of {split} (default: {SECTIONS[split]})"
+        )
+    parser.add_argument(
+        "--slips",
+        action="store_true",
+        help="reproduce two accidents in the data of Dyer et al.: wsj_2424 in the place of wsj_2423, and no sentence "
+        f"{ptb.SLIP_SENTENCE} in train; published figures have them",
+    )
+    parser.add_argument(
+        "--mikolov", choices=mikolov.FORMS, help="RAW holds Mikolov's text; write it as sentences or as one stream"
+    )
+    parser.add_argument("--strip-cr", action="store_true", help="accept lines that end with CR LF")
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the corpus and return the exit code."""
+    return _run_trees(args) if args.mikolov is None else _run_mikolov(args)
+
+
+def _run_trees(args: argparse.Namespace) -> int:
+    train, valid, test = (_sections(args, split) for split in SPLITS)
+    options = PtbOptions(
+        raw=args.raw,
+        train_sections=train,
+        valid_sections=valid,
+        test_sections=test,
+        slips=args.slips,
+        limit=args.limit,
+        strip_cr=args.strip_cr,
+        binarise=not args.no_binarise,
+    )
+    return run_corpus(args, options, ptb.prepare, plan=ptb.plan(options))
+
+
+def _run_mikolov(args: argparse.Namespace) -> int:
+    for split in SPLITS:
+        if _given_sections(args, split) is not None:
+            raise PrepareError(f"--{split}-sections is for trees; Mikolov's text has its splits already")
+    if args.slips:
+        raise PrepareError("--slips is for trees; --mikolov reads text")
+    options = MikolovOptions(
+        raw=args.raw,
+        form=args.mikolov,
+        limit=args.limit,
+        strip_cr=args.strip_cr,
+        binarise=not args.no_binarise,
+    )
+    return run_corpus(args, options, mikolov.prepare, plan=mikolov.plan(options))
+
+
+def _sections(args: argparse.Namespace, split: str) -> tuple[int, ...]:
+    given = _given_sections(args, split)
+    return parse_sections(f"--{split}-sections", SECTIONS[split] if given is None else given)
+
+
+def _given_sections(args: argparse.Namespace, split: str) -> str | None:
+    given: str | None = getattr(args, f"{split}_sections")
+    return given

@@ -1,0 +1,52 @@
+"""``fairseq-stack prepare reversal``."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairseq_stack_preprocess import reversal
+from fairseq_stack_preprocess.reversal import ReversalOptions
+
+from ..arguments import Subparsers
+from ._common import add_common, add_number, add_sizes, limited, run_corpus
+
+DESCRIPTION = """\
+Strings w w^R: a string followed by its reversal. The length is uniform over the
+even numbers between the two bounds, and w is uniform given its length. No string
+is in two splits. lower_bound.json holds the cross-entropy of this distribution."""
+
+EXAMPLE = """\
+example:
+  fairseq-stack prepare reversal data/reversal --min-length 10 --max-length 40"""
+
+
+def add_parser(corpora: Subparsers) -> None:
+    """Declare the corpus and its options."""
+    parser = corpora.add_parser(
+        reversal.CORPUS,
+        help="generated strings w w^R (for language modelling)",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+    )
+    default = ReversalOptions()
+    add_number(parser, "--symbols", default.symbols, "size of the alphabet")
+    add_number(parser, "--min-length", default.min_length, "least length, an even number")
+    add_number(parser, "--max-length", default.max_length, "greatest length, an even number")
+    add_sizes(parser, default.sizes())
+    add_common(parser, seed=default.seed)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the corpus and return the exit code."""
+    options = ReversalOptions(
+        symbols=args.symbols,
+        min_length=args.min_length,
+        max_length=args.max_length,
+        train_size=limited(args.train_size, args.limit),
+        valid_size=limited(args.valid_size, args.limit),
+        test_size=limited(args.test_size, args.limit),
+        seed=args.seed,
+        binarise=not args.no_binarise,
+    )
+    return run_corpus(args, options, reversal.prepare)

@@ -1,0 +1,73 @@
+"""``fairseq-stack prepare treebank``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fairseq_stack_preprocess import treebank
+from fairseq_stack_preprocess.splits import SPLITS
+from fairseq_stack_preprocess.treebank import TreebankOptions
+
+from ..arguments import Subparsers
+from ._common import add_common, run_corpus
+
+DESCRIPTION = """\
+Phrase-structure trees in brackets, for language models that learn from trees. Input
+are files with trees, one a line or indented as in .mrg files, plain or gzipped, or
+folders with .mrg files. Traces and function tags are removed. text/*.spans and
+text/*.attach hold the trees, binary and without unary nodes, over the tokens that
+fairseq gets: words, or with --pieces or --piece-model SentencePiece's pieces."""
+
+EXAMPLE = """\
+examples:
+  fairseq-stack prepare treebank data/trees --train a.mrg --valid b.mrg --test c.mrg
+  fairseq-stack prepare treebank data/pieces --train train.txt.gz --valid valid.txt.gz \\
+    --test test.txt.gz --pieces 8000"""
+
+
+def add_parser(corpora: Subparsers) -> None:
+    """Declare the corpus and its options."""
+    parser = corpora.add_parser(
+        treebank.CORPUS,
+        help="bracketed trees, with their spans (for language modelling)",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+    )
+    for split in SPLITS:
+        parser.add_argument(
+            f"--{split}",
+            type=Path,
+            nargs="+",
+            metavar="PATH",
+            required=True,
+            help=f"files or folders with the trees of {split}",
+        )
+    parser.add_argument(
+        "--rare-words",
+        choices=treebank.RARE_WORDS,
+        help="words that occur once in train, or not at all: classes such as UNK-LC-ing, or kept (default: classes)",
+    )
+    parser.add_argument(
+        "--pieces", type=int, metavar="N", help="train a SentencePiece BPE model of at most N pieces on train"
+    )
+    parser.add_argument("--piece-model", type=Path, metavar="FILE", help="cut words with this SentencePiece model")
+    parser.add_argument("--strip-cr", action="store_true", help="accept lines that end with CR LF")
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the corpus and return the exit code."""
+    options = TreebankOptions(
+        train=tuple(args.train),
+        valid=tuple(args.valid),
+        test=tuple(args.test),
+        rare_words=args.rare_words,
+        pieces=args.pieces,
+        piece_model=args.piece_model,
+        limit=args.limit,
+        strip_cr=args.strip_cr,
+        binarise=not args.no_binarise,
+    )
+    return run_corpus(args, options, treebank.prepare, plan=treebank.plan(options))

@@ -1,0 +1,144 @@
+"""``fairseq-stack show FOLDER``: what is in a corpus."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairseq_stack_preprocess.errors import require_at_least
+
+from .arguments import USER_ERROR, Subparsers
+
+if TYPE_CHECKING:
+    from fairseq_stack.analysis.corpus import Corpus, Split
+
+DESCRIPTION = """\
+Show what is in a corpus: FOLDER is what fairseq-stack prepare wrote, or any data
+that fairseq-preprocess wrote. Printed are the manifest's summary, the lengths of
+sentences in tokens (the end of sentence not counted) and the first sentences,
+decoded from the binary format; other files with a line for each sentence are
+shown beside them."""
+
+EXAMPLE = """\
+example:
+  fairseq-stack show data/europarl --split valid --examples 3 --png lengths.png"""
+
+LONGEST_VALUE = 60
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Declare the subcommand."""
+    parser = subparsers.add_parser(
+        "show", help="show examples, lengths and the manifest of a corpus", description=DESCRIPTION, epilog=EXAMPLE
+    )
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="the corpus")
+    parser.add_argument("--split", metavar="NAME", default="train", help="which sentences (default: train)")
+    parser.add_argument("--examples", type=int, metavar="N", default=5, help="how many of them (default: 5)")
+    parser.add_argument("--first", type=int, metavar="I", default=0, help="number of the first one (default: 0)")
+    parser.add_argument("--png", metavar="FILE", type=Path, help="draw the lengths of all splits into FILE")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what is in the corpus."""
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
+    require_at_least("--examples", args.examples, 0)
+    require_at_least("--first", args.first, 0)
+    from fairseq_stack.analysis.corpus import read_corpus
+    from fairseq_stack.analysis.errors import AnalysisError
+    from fairseq_stack.analysis.lengths import draw_lengths
+
+    try:
+        corpus = read_corpus(args.folder)
+        split = corpus.split(args.split)
+        lines = [*describe_manifest(corpus), *describe_lengths(corpus, split)]
+        lines += describe_examples(split, args.first, args.examples)
+        if args.png is not None:
+            draw_lengths(corpus, args.png)
+            lines += ["", f"picture: {args.png}"]
+    except AnalysisError as error:
+        print(f"fairseq-stack show: error: {error}", file=sys.stderr)
+        return USER_ERROR
+    try:
+        print("\n".join(lines), flush=True)
+    except BrokenPipeError:  # of `| head`: what is still buffered must not be written when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def describe_manifest(corpus: Corpus) -> Iterator[str]:
+    """What the corpus is, how it was made, and what was dropped."""
+    manifest = corpus.manifest
+    if manifest is None:
+        yield f"corpus: {corpus.folder} (without a manifest)"
+        return
+    yield f"corpus: {manifest.get('corpus', '?')}"
+    for part in ("options", "versions", "vocabulary"):
+        if manifest.get(part):
+            yield f"{part}: {_in_one_line(manifest[part])}"
+    if manifest.get("inputs"):
+        yield f"inputs: {', '.join(manifest['inputs'])}"
+    for name, counts in manifest.get("splits", {}).items():
+        yield f"{name}: {_in_one_line(counts)}"
+        dropped = {reason: count for reason, count in manifest.get("dropped", {}).get(name, {}).items() if count}
+        if dropped:
+            yield f"  dropped: {_in_one_line(dropped)}"
+
+
+def _in_one_line(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_short(value)}" for name, value in values.items())
+
+
+def _short(value: Any) -> str:
+    """A value of the manifest, shortened where it is a long list or table."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
+
+
+def describe_lengths(corpus: Corpus, shown: Split) -> Iterator[str]:
+    """A table of all splits, and the histograms of one."""
+    from fairseq_stack.analysis.lengths import histogram, summarise
+
+    rows: list[tuple[str, ...]] = [("", "sentences", "tokens", "least", "median", "mean", "most")]
+    for split in corpus.splits:
+        for column in split.columns:
+            if column.lengths:
+                found = summarise(column.lengths)
+                numbers = (found.count, found.tokens, found.least, found.median)
+                cells = [f"{number:,}" for number in numbers]
+                rows.append((f"{split.name} {column.name}", *cells, f"{found.mean:.1f}", f"{found.greatest:,}"))
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    yield ""
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        yield "  ".join([row[0].ljust(widths[0]), *cells])
+    for language, size in corpus.dictionaries.items():
+        yield f"dictionary of {language}: {size:,} symbols"
+    for column in shown.columns:
+        if column.lengths:
+            yield ""
+            yield f"tokens in a sentence, {shown.name} {column.name}:"
+            yield from (f"  {line}" for line in histogram(column.lengths))
+
+
+def describe_examples(split: Split, first: int, number: int) -> Iterator[str]:
+    """Sentences, each side of a pair in a line of its own, with the lines of side files."""
+    from fairseq_stack.analysis.corpus import read_lines
+
+    side = {name: read_lines(path) for name, path in split.side_files.items()}
+    width = max(map(len, [*(column.name for column in split.columns), *side]))
+    for index in range(first, min(first + number, len(split))):
+        yield ""
+        yield f"{split.name} {index}"
+        for column in split.columns:
+            yield f"  {column.name.ljust(width)}  {column.sentence(index)}".rstrip()
+        for name, lines in side.items():
+            yield f"  {name.ljust(width)}  {lines[index]}".rstrip()

@@ -1,0 +1,149 @@
+"""Distributions over the strings of each length: of a grammar, or uniform."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Protocol
+
+from .inside import StringProbabilities
+from .languages import Language, Parameters, Transform, Word
+from .lengths import BinaryGrammar, LengthTable, Sampler
+from .notation import parse_grammar
+from .pcfg import PCFG
+from .scaled import log_of
+
+
+class Distribution(Protocol):
+    """p(w | length of w)."""
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """The terminals, in a fixed order."""
+
+    def lengths(self, least: int, greatest: int) -> list[int]:
+        """The lengths from ``least`` to ``greatest`` that strings have."""
+
+    def sample(self, length: int, rng: random.Random) -> Word:
+        """A string of a length that strings have."""
+
+    def log_probabilities(self, strings: Sequence[Word]) -> Iterator[tuple[int, float]]:
+        """For each string its position in ``strings`` and log p(string | its length) in nats, in any order; -inf for
+        strings that are not in the language."""
+
+
+class GrammarDistribution:
+    """The strings of a grammar.
+
+    Args:
+        grammar: the grammar.
+        greatest: the greatest length of strings that will be asked for.
+
+    Raises:
+        ValueError: see :meth:`.BinaryGrammar.of`.
+    """
+
+    def __init__(self, grammar: PCFG, greatest: int) -> None:
+        binary = BinaryGrammar.of(grammar)
+        self.vocabulary = binary.terminals
+        self._table = LengthTable(binary, greatest)
+        self._sampler = Sampler(self._table)
+        self._probabilities = StringProbabilities(self._table)
+
+    def lengths(self, least: int, greatest: int) -> list[int]:
+        """See :class:`Distribution`."""
+        return self._table.lengths(least, greatest)
+
+    def sample(self, length: int, rng: random.Random) -> Word:
+        """See :class:`Distribution`."""
+        return self._sampler.sample(length, rng)
+
+    def log_length_probability(self, length: int) -> float:
+        """log of the probability that a string that is not empty has ``length``, in nats."""
+        total = self._table.probability[self._table.grammar.start, length]
+        return float(log_of(total)) if total.fraction > 0 else -math.inf
+
+    def log_probabilities(self, strings: Sequence[Word]) -> Iterator[tuple[int, float]]:
+        """See :class:`Distribution`."""
+        positions: defaultdict[int, list[int]] = defaultdict(list)
+        for i, string in enumerate(strings):
+            positions[len(string)].append(i)
+        for length, group in sorted(positions.items()):
+            log_of_length = log_of(self._table.probability[self._table.grammar.start, length])
+            values = self._probabilities([strings[i] for i in group])
+            for i, value in zip(group, values, strict=True):
+                yield i, float(log_of(value) - log_of_length) if value.fraction > 0 else -math.inf
+
+
+class UniformDistribution:
+    """Strings that are made from w, with all w of a length equally likely.
+
+    Args:
+        transform: how a string is made from w.
+    """
+
+    def __init__(self, transform: Transform) -> None:
+        self.vocabulary = transform.vocabulary
+        self._transform = transform
+        self._log_symbols = Decimal(len(transform.symbols)).ln()
+
+    def lengths(self, least: int, greatest: int) -> list[int]:
+        """See :class:`Distribution`."""
+        lengths = range(max(least, 1), greatest + 1)
+        return [length for length in lengths if self._transform.content_length(length) is not None]
+
+    def sample(self, length: int, rng: random.Random) -> Word:
+        """See :class:`Distribution`."""
+        symbols = self._transform.symbols
+        w = tuple(symbols[int(rng.random() * len(symbols))] for _ in range(self._content(length)))
+        return self._transform.string(w)
+
+    def log_probabilities(self, strings: Sequence[Word]) -> Iterator[tuple[int, float]]:
+        """See :class:`Distribution`."""
+        for i, string in enumerate(strings):
+            yield i, self._log_probability(string)
+
+    def _log_probability(self, string: Word) -> float:
+        content = self._transform.content_length(len(string))
+        if content is None:
+            return -math.inf
+        w = string[:content]
+        if not set(w) <= set(self._transform.symbols) or self._transform.string(w) != string:
+            return -math.inf
+        return float(-content * self._log_symbols)
+
+    def _content(self, length: int) -> int:
+        content = self._transform.content_length(length)
+        if content is None:
+            raise ValueError(f"the language has no string of length {length}")
+        return content
+
+
+def distribution_of(
+    language: Language, parameters: Parameters, greatest: int, *, unary_start: bool = False
+) -> Distribution:
+    """The distribution of a language's strings of lengths up to ``greatest``.
+
+    Args:
+        language: the language.
+        parameters: all its parameters.
+        greatest: the greatest length that will be asked for.
+        unary_start: keep derivations whose first rule is unary, which the papers' data do not have (see
+            :meth:`.PCFG.without_unary_start`).
+    """
+    if language.grammar is not None:
+        grammar = parse_grammar(language.grammar(parameters), language.name)
+        return GrammarDistribution(grammar if unary_start else _without_unary_start(grammar), greatest)
+    assert language.transform is not None
+    return UniformDistribution(language.transform(parameters))
+
+
+def _without_unary_start(grammar: PCFG) -> PCFG:
+    """The grammar as the papers' data have it."""
+    nonempty = grammar.without_epsilon()
+    changed = nonempty.without_unary_start()
+    # Where nothing changes, the original has fewer pairs of symbols when it is made binary first.
+    return grammar if changed is nonempty else changed

@@ -1,0 +1,173 @@
+"""The probability that a grammar derives a given string, summed over derivations (the inside algorithm).
+
+Many strings of one length are computed together, in doubles. Only element-wise products and sums in a fixed order
+are used, which have one right result on every machine. Where a product leaves the range of doubles, the strings are
+computed again one by one with numbers of any magnitude, which takes longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .lengths import BinaryGrammar, LengthTable
+from .scaled import Scaled
+
+Values = NDArray[np.float64]
+
+ELEMENTS_AT_ONCE = 8_000_000
+"""How many numbers the tables of the strings that are computed together may hold, about."""
+
+GREATEST_BATCH = 64
+"""How many strings are computed together at most: more do not fit into the processor's cache."""
+
+
+class StringProbabilities:
+    """The probabilities of strings under a grammar.
+
+    Args:
+        table: probabilities of lengths, up to that of the longest string.
+    """
+
+    def __init__(self, table: LengthTable) -> None:
+        self._grammar = table.grammar
+        self._greatest = table.greatest
+        self._possible = table.possible()
+        self._number = {terminal: i for i, terminal in enumerate(table.grammar.terminals)}
+
+    def __call__(self, strings: Sequence[Sequence[str]]) -> Iterator[Scaled]:
+        """The probability of each of some strings of one length, in their order; 0 for strings that are not in
+        the language.
+
+        Raises:
+            ValueError: the length is 0 or more than the table's.
+        """
+        if not strings:
+            return
+        length = len(strings[0])
+        if not 1 <= length <= self._greatest:
+            raise ValueError(f"strings must have a length from 1 to {self._greatest}, got {length}")
+        elements = self._grammar.number_of_symbols * length * length // 2 + 1
+        size = min(max(ELEMENTS_AT_ONCE // elements, 1), GREATEST_BATCH)
+        for start in range(0, len(strings), size):
+            numbers = [[self._number.get(symbol, -1) for symbol in string] for string in strings[start : start + size]]
+            yield from self._batch(np.array(numbers).T)
+
+    def _batch(self, strings: NDArray[np.int64]) -> Iterator[Scaled]:
+        """The probabilities of ``strings``, an array (length, strings) of terminals' numbers."""
+        try:
+            with np.errstate(under="raise", over="raise"):
+                totals = double_probabilities(self._grammar, self._possible, strings)
+        except FloatingPointError:
+            for string in strings.T:
+                yield scaled_probability(self._grammar, string)
+        else:
+            for total in totals:
+                yield Scaled.of(total)
+
+
+def double_probabilities(
+    grammar: BinaryGrammar, possible: NDArray[np.bool_], strings: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The probabilities of some strings of one length.
+
+    Args:
+        grammar: the grammar.
+        possible: whether a symbol derives any string of a length: (symbols, at least length + 1).
+        strings: the numbers of terminals, -1 for what is none: (length, strings).
+
+    Returns:
+        one number for each string. Where products leave the range of doubles it is wrong, and numpy reports an
+        underflow or overflow.
+    """
+    return _Chart(grammar, possible, strings).total()
+
+
+class _Chart:
+    """The inside values of all spans of some strings of one length.
+
+    Attributes:
+        values: for each symbol, the values of the spans of the lengths of which it derives strings:
+            ``values[symbol][length]`` is an array (first positions, strings).
+    """
+
+    def __init__(self, grammar: BinaryGrammar, possible: NDArray[np.bool_], strings: NDArray[np.int64]) -> None:
+        self.grammar = grammar
+        self.possible = possible
+        self.strings = strings
+        self.values: list[dict[int, Values]] = [{} for _ in range(grammar.number_of_symbols)]
+        self._buffer = np.empty(strings.shape)
+        self._fill_single()
+        for length in range(2, len(strings) + 1):
+            self._fill_length(length)
+
+    def total(self) -> NDArray[np.float64]:
+        """The probabilities of the strings."""
+        length, number = self.strings.shape
+        whole = self.values[self.grammar.start].get(length)
+        return np.zeros(number) if whole is None else whole[0]
+
+    def _fill_single(self) -> None:
+        for terminal in range(len(self.grammar.terminals)):
+            self.values[terminal][1] = (self.strings == terminal).astype(np.float64)
+        for left, rules in self.grammar.lexical.items():
+            total = np.zeros(self.strings.shape)
+            for terminal, weight in rules:
+                total += self.values[terminal][1] * weight
+            self.values[left][1] = total
+
+    def _fill_length(self, length: int) -> None:
+        """Fill in the values of spans of ``length``; those of shorter spans are there."""
+        sums: dict[tuple[int, int], Values | None] = {}
+        for left, rules in self.grammar.binary.items():
+            if not self.possible[left, length]:
+                continue
+            total = np.zeros((len(self.strings) - length + 1, self.strings.shape[1]))
+            for first, second, weight in rules:
+                if (first, second) not in sums:
+                    sums[first, second] = self._sum_over_splits(first, second, length)
+                products = sums[first, second]
+                if products is not None:
+                    total += products * weight
+            self.values[left][length] = total
+
+    def _sum_over_splits(self, first: int, second: int, length: int) -> Values | None:
+        """The sum over k of the values of ``first`` on the first k positions of a span times those of ``second`` on
+        the rest; None if no k is possible."""
+        possible = self.possible[first, 1:length] & self.possible[second, length - 1 : 0 : -1]
+        number = len(self.strings) - length + 1
+        buffer = self._buffer[:number]
+        total = None
+        for split in (np.flatnonzero(possible) + 1).tolist():
+            left = self.values[first][split][:number]
+            right = self.values[second][length - split][split:]
+            if total is None:
+                total = left * right
+            else:
+                np.multiply(left, right, out=buffer)
+                total += buffer
+        return total
+
+
+def scaled_probability(grammar: BinaryGrammar, string: NDArray[np.int64]) -> Scaled:
+    """The probability of one string (its terminals' numbers, -1 for what is none), whatever its magnitude."""
+    n = len(string)
+    values = Scaled.zeros(grammar.number_of_symbols, n, n + 1)
+    single = np.zeros((grammar.number_of_symbols, n))
+    single[: len(grammar.terminals)] = string == np.arange(len(grammar.terminals))[:, None]
+    for left, lexical in grammar.lexical.items():
+        for terminal, weight in lexical:
+            single[left] += single[terminal] * weight
+    values[:, :, 1] = Scaled.of(single)
+    pairs = {pair: row for row, pair in enumerate(grammar.pairs)}
+    firsts, seconds = np.array(list(pairs), dtype=np.int64).reshape(-1, 2, 1, 1).transpose(1, 0, 2, 3)
+    for length in range(2, n + 1):
+        start, split = np.ogrid[: n - length + 1, 1:length]
+        sums = (values[firsts, start, split] * values[seconds, start + split, length - split]).sum()
+        for left, rules in grammar.binary.items():
+            rows = [pairs[first, second] for first, second, _ in rules]
+            weights = Scaled.of(np.array([weight for *_, weight in rules]))
+            values[left, : n - length + 1, length] = (sums[rows].T * weights).sum()
+    return values[grammar.start, 0, n]

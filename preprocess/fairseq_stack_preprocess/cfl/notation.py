@@ -1,0 +1,193 @@
+"""Grammars as text.
+
+::
+
+    # Palindromes of odd length. The first rule's left side is the start symbol.
+    S -> 'a' S 'a' [0.4] | 'b' S 'b' [0.4]
+       | Middle [0.2]        # a line that begins with | goes on
+    Middle -> 'a' | 'b'
+
+A rule is ``Left -> right [weight]``; ``|`` separates right sides. Terminals stand in single or double quotation
+marks, all other names are nonterminals; ``''`` is the empty string. A weight is a positive number, 1 if it is
+left out; the weights of the rules with one left side are divided by their sum. ``#`` begins a comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import PrepareError
+from .pcfg import GREATEST_WEIGHT, LEAST_WEIGHT, PCFG, Nonterminal, Rule, Symbol, format_symbol
+
+EMPTY = "''"
+
+RESERVED = ("<s>", "<pad>", "</s>", "<unk>")
+"""What fairseq has in every dictionary."""
+
+_TOKEN = re.compile(
+    r"""\s+ | \#.*
+    | (?P<terminal>'[^']*'|"[^"]*")
+    | (?P<weight>\[[^\]]*\])
+    | (?P<arrow>->)
+    | (?P<bar>\|)
+    | (?P<name>[^\s'"\[\]|\#-]+(?:-(?!>)[^\s'"\[\]|\#-]*)*)""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+
+
+def read_grammar(path: Path) -> PCFG:
+    """The grammar in a file.
+
+    Raises:
+        PrepareError: the file cannot be read, is not UTF-8, or holds no grammar; the message has its line.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise PrepareError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise PrepareError(f"{path}, line {line}: not UTF-8 (byte 0x{content[error.start]:02x})") from error
+    return parse_grammar(text, str(path))
+
+
+def parse_grammar(text: str, name: str = "grammar") -> PCFG:
+    """The grammar in a text; ``name`` says in error messages where it is from.
+
+    Raises:
+        PrepareError: the text is no grammar; the message has the line, counted from 1.
+    """
+    rules: list[Rule] = []
+    lines: list[int] = []
+    left: Nonterminal | None = None
+    for number, line in enumerate(text.split("\n"), start=1):
+        try:
+            tokens: Sequence[_Token] = list(_tokens(line))
+            if not tokens:
+                continue
+            left, tokens = _left(tokens, left)
+            found = [Rule(left, right, weight) for right, weight in _right_sides(tokens)]
+        except ValueError as error:
+            raise PrepareError(f"{name}, line {number}: {error}") from error
+        rules += found
+        lines += [number] * len(found)
+    if not rules:
+        raise PrepareError(f"{name}: no rule; a rule looks like: S -> 'a' S 'b' [0.5]")
+    _check_nonterminals(rules, lines, name)
+    return PCFG(rules, rules[0].left)
+
+
+def format_grammar(grammar: PCFG) -> str:
+    """A text from which :func:`parse_grammar` makes the grammar, with a line for each rule."""
+    groups = [[rule for rule in grammar.rules if rule.left == left] for left in grammar.nonterminals]
+    groups.sort(key=lambda group: group[0].left != grammar.start)
+    return "".join(f"{rule}\n" for group in groups for rule in group)
+
+
+def _tokens(line: str) -> Iterator[_Token]:
+    position = 0
+    while position < len(line):
+        match = _TOKEN.match(line, position)
+        if match is None:
+            raise ValueError(_unreadable(line, position))
+        if match.lastgroup == "name" and not match.group().isprintable():
+            raise ValueError(f"unexpected {match.group()!r} at column {position + 1}")
+        if match.lastgroup is not None:
+            yield _Token(match.lastgroup, match.group())
+        position = match.end()
+
+
+def _unreadable(line: str, position: int) -> str:
+    """Why no token begins here."""
+    character = line[position]
+    where = f"column {position + 1}"
+    if character in "'\"":
+        return f"the quotation mark at {where} is not closed"
+    if character == "[":
+        return f"the bracket at {where} is not closed; a weight looks like [0.5]"
+    return f"unexpected {character!r} at {where}"
+
+
+def _left(tokens: Sequence[_Token], previous: Nonterminal | None) -> tuple[Nonterminal, Sequence[_Token]]:
+    """The left side of a line's rules and the tokens of its right sides."""
+    first = tokens[0]
+    if first.kind == "bar":
+        if previous is None:
+            raise ValueError("a line that begins with | goes on with a rule, and there is none before it")
+        return previous, tokens[1:]
+    if first.kind != "name":
+        raise ValueError(f"expected a nonterminal, got {first.text}; a rule looks like: S -> 'a' S 'b' [0.5]")
+    if len(tokens) < 2 or tokens[1].kind != "arrow":
+        found = tokens[1].text if len(tokens) > 1 else "the end of the line"
+        raise ValueError(f"expected -> after {first.text}, got {found}")
+    return Nonterminal(first.text), tokens[2:]
+
+
+def _right_sides(tokens: Sequence[_Token]) -> Iterator[tuple[tuple[Symbol, ...], float]]:
+    """The right sides that bars separate, with their weights."""
+    side: list[_Token] = []
+    for token in [*tokens, _Token("bar", "|")]:
+        if token.kind == "bar":
+            yield _right_side(side)
+            side = []
+        else:
+            side.append(token)
+
+
+def _right_side(tokens: Sequence[_Token]) -> tuple[tuple[Symbol, ...], float]:
+    weight = 1.0
+    if tokens and tokens[-1].kind == "weight":
+        weight = _weight(tokens[-1].text)
+        tokens = tokens[:-1]
+    if not tokens:
+        raise ValueError(f"a right side is missing; the empty string is written {EMPTY}")
+    for token in tokens:
+        if token.kind == "weight":
+            raise ValueError(f"the weight {token.text} must be at the end of a right side")
+        if token.kind == "arrow":
+            raise ValueError("-> occurs twice; each rule is on a line of its own")
+    symbols = (_symbol(token) for token in tokens)
+    return tuple(symbol for symbol in symbols if symbol != ""), weight
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text[1:-1])
+    except ValueError:
+        weight = 0.0
+    if not LEAST_WEIGHT <= weight <= GREATEST_WEIGHT:
+        expected = f"a number from {LEAST_WEIGHT} to {GREATEST_WEIGHT} in brackets, such as [0.5]"
+        raise ValueError(f"a weight must be {expected}, got {text}")
+    return weight
+
+
+def _symbol(token: _Token) -> Symbol:
+    if token.kind == "name":
+        return Nonterminal(token.text)
+    terminal = token.text[1:-1]
+    if not terminal.isprintable() or any(character.isspace() for character in terminal):
+        raise ValueError(f"a terminal must have no blanks and no control characters, got {terminal!r}")
+    if terminal in RESERVED:
+        raise ValueError(f"the terminal {terminal} has a meaning of its own for fairseq; choose another")
+    return terminal
+
+
+def _check_nonterminals(rules: Sequence[Rule], lines: Sequence[int], name: str) -> None:
+    """Raise PrepareError if a nonterminal has no rule."""
+    known = {rule.left for rule in rules}
+    for rule, line in zip(rules, lines, strict=True):
+        for symbol in rule.right:
+            if isinstance(symbol, Nonterminal) and symbol not in known:
+                hint = f"a terminal is written {format_symbol(symbol.name)}"
+                raise PrepareError(f"{name}, line {line}: {symbol.name} has no rule; {hint}")

@@ -1,0 +1,293 @@
+"""Probabilistic context-free grammars, and what makes them computable: no empty rules, no unary rules, at most two
+symbols on a right side.
+
+Each step keeps the probability of every string that is not empty, up to one factor: the probability that the
+grammar's string is not empty.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+GREATEST_NUMBER_OF_SWEEPS = 100_000
+"""How often probabilities of the empty string are improved before their series counts as divergent."""
+
+LEAST_WEIGHT, GREATEST_WEIGHT = 1e-100, 1e100
+"""The range of weights that can be divided by their sum without trouble."""
+
+
+@dataclass(frozen=True, order=True)
+class Nonterminal:
+    """A symbol that rules rewrite; terminals are plain strings."""
+
+    name: str
+
+
+Symbol = str | Nonterminal
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``left -> right`` with a weight > 0; an empty ``right`` is the empty string."""
+
+    left: Nonterminal
+    right: tuple[Symbol, ...]
+    weight: float
+
+    def __str__(self) -> str:
+        right = " ".join(format_symbol(symbol) for symbol in self.right) or "''"
+        return f"{self.left.name} -> {right} [{self.weight!r}]"
+
+
+class PCFG:
+    """A probabilistic context-free grammar.
+
+    A derivation's probability is the product of its rules' weights, a string's the sum of those of its
+    derivations.
+
+    Args:
+        rules: the rules. Equal rules are joined and their weights added.
+        start: the nonterminal that derivations start from.
+        normalise: divide the weights of the rules with one left side by their sum.
+
+    Raises:
+        ValueError: a weight is no positive number or out of range, or a nonterminal has no rule.
+    """
+
+    def __init__(self, rules: Iterable[Rule], start: Nonterminal, *, normalise: bool = True) -> None:
+        weights: defaultdict[Nonterminal, defaultdict[tuple[Symbol, ...], float]] = defaultdict(
+            lambda: defaultdict(float)
+        )
+        for rule in rules:
+            if not rule.weight > 0 or (normalise and not LEAST_WEIGHT <= rule.weight <= GREATEST_WEIGHT):
+                raise ValueError(
+                    f"a weight must be from {LEAST_WEIGHT} to {GREATEST_WEIGHT}, got {rule.weight}: {rule}"
+                )
+            weights[rule.left][rule.right] += rule.weight
+        self.start = start
+        self._weights: Mapping[Nonterminal, Mapping[tuple[Symbol, ...], float]] = (
+            {left: _normalised(sides) for left, sides in weights.items()} if normalise else weights
+        )
+        self._check_nonterminals()
+
+    def _check_nonterminals(self) -> None:
+        for symbol in (self.start, *(symbol for rule in self.rules for symbol in rule.right)):
+            if isinstance(symbol, Nonterminal) and symbol not in self._weights:
+                raise ValueError(f"the nonterminal {symbol.name} has no rule")
+
+    @cached_property
+    def rules(self) -> Sequence[Rule]:
+        """The rules, those with one left side together, in the order of their first occurrences."""
+        return [Rule(left, right, weight) for left, sides in self._weights.items() for right, weight in sides.items()]
+
+    @property
+    def nonterminals(self) -> Sequence[Nonterminal]:
+        """The nonterminals, in the order of their first rules."""
+        return list(self._weights)
+
+    @cached_property
+    def terminals(self) -> Sequence[str]:
+        """The terminals, in the order of their first occurrences."""
+        return list(dict.fromkeys(symbol for rule in self.rules for symbol in rule.right if isinstance(symbol, str)))
+
+    def binarised(self) -> PCFG:
+        """The grammar with at most two symbols on each right side.
+
+        Longer right sides ``X Y Z`` become ``X [Y Z]``, with a nonterminal ``[Y Z]`` that derives just this;
+        rules that end alike share it.
+        """
+        rules = []
+        rests: dict[tuple[Symbol, ...], Nonterminal] = {}
+        for rule in self.rules:
+            right = rule.right
+            if len(right) > 2:
+                right = (right[0], _rest(rule.right[1:], rests))
+            rules.append(Rule(rule.left, right, rule.weight))
+        for rest, left in rests.items():
+            rules.append(Rule(left, rest if len(rest) == 2 else (rest[0], rests[rest[1:]]), 1.0))
+        return PCFG(rules, self.start, normalise=False)
+
+    def without_epsilon(self) -> PCFG:
+        """The grammar of the same strings but the empty one, without empty right sides.
+
+        Where nonterminals of a right side can be empty, each choice of those that are not gives a rule. A
+        nonterminal then stands for its strings that are not empty: with e(X) the probability that X is
+        empty, those rules have the factor e(X) or 1 - e(X) for each X on the right, and 1 / (1 - e(left)).
+        This is the limit of replacing one empty rule after the other.
+
+        Raises:
+            ValueError: the grammar has no string but the empty one; or the probabilities of the empty string
+                are a series that does not converge in double precision.
+        """
+        used = _reached(self.rules, self.start)
+        empty = _empty_probabilities(used)
+        rules = []
+        for rule in used:
+            for right, factor in _kept(rule.right, empty):
+                weight = rule.weight * factor / (1 - empty[rule.left]) if right and empty[rule.left] < 1 else 0
+                if weight > 0:
+                    rules.append(Rule(rule.left, right, weight))
+        return _productive(rules, self.start)
+
+    def without_unary_start(self) -> PCFG:
+        """The grammar without derivations whose first rule is unary (its right side is one nonterminal).
+
+        The first rule is drawn from the others, elsewhere the start symbol is as it was. This changes the
+        distribution and may leave out strings: it is what the papers' data have. A grammar without such
+        rules is returned itself.
+
+        Raises:
+            ValueError: all rules of the start symbol are unary.
+        """
+        first = Nonterminal(f"{self.start.name} first")
+        sides = {right: weight for right, weight in self._weights[self.start].items() if not _is_unary(right)}
+        if len(sides) == len(self._weights[self.start]):
+            return self
+        if not sides:
+            raise ValueError(f"all rules of the start symbol {self.start.name} are unary")
+        rules = [Rule(first, right, weight) for right, weight in _normalised(sides).items()]
+        return _productive([*rules, *self.rules], first)
+
+    def without_unary(self) -> PCFG:
+        """The grammar of the same strings without right sides that are one nonterminal.
+
+        The weight of ``X -> right`` becomes the sum over nonterminals Y of that of all chains of unary rules
+        from X to Y (of none if X = Y) times that of ``Y -> right``.
+
+        Raises:
+            ValueError: the grammar has no string, or a cycle of unary rules is never left.
+        """
+        chains: dict[Nonterminal, dict[Nonterminal, float]] = {left: {} for left in self.nonterminals}
+        others: dict[Nonterminal, list[Rule]] = {left: [] for left in self.nonterminals}
+        for rule in self.rules:
+            child = rule.right[0] if _is_unary(rule.right) else None
+            if isinstance(child, Nonterminal):
+                chains[rule.left][child] = rule.weight
+            else:
+                others[rule.left].append(rule)
+        rules = []
+        for left, weights in _sums_of_chains(chains).items():
+            rules += [Rule(left, r.right, r.weight * w) for child, w in weights.items() for r in others[child]]
+        return _productive(rules, self.start)
+
+
+def format_symbol(symbol: Symbol) -> str:
+    """A symbol as the notation of :mod:`.notation` has it: terminals in quotation marks."""
+    if isinstance(symbol, Nonterminal):
+        return symbol.name
+    return f'"{symbol}"' if "'" in symbol else f"'{symbol}'"
+
+
+def _normalised(sides: Mapping[tuple[Symbol, ...], float]) -> Mapping[tuple[Symbol, ...], float]:
+    total = math.fsum(sides.values())
+    return {right: weight / total for right, weight in sides.items()}
+
+
+def _is_unary(right: Sequence[Symbol]) -> bool:
+    return len(right) == 1 and isinstance(right[0], Nonterminal)
+
+
+def _empty_probabilities(rules: Sequence[Rule]) -> Mapping[Nonterminal, float]:
+    """For each nonterminal the probability that it derives the empty string: the least solution of
+    e(X) = sum of weight * product of e(right), over the rules whose right sides have no terminal."""
+    empty = {rule.left: 0.0 for rule in rules}
+    sides: dict[Nonterminal, list[Rule]] = {left: [] for left in empty}
+    for rule in rules:
+        if not any(isinstance(symbol, str) for symbol in rule.right):
+            sides[rule.left].append(rule)
+    for _ in range(GREATEST_NUMBER_OF_SWEEPS):
+        change = 0.0
+        for left, group in sides.items():
+            value = math.fsum(rule.weight * _empty_probability(rule.right, empty) for rule in group)
+            change = max(change, value - empty[left])
+            empty[left] = min(1.0, max(value, empty[left]))
+        if change <= 1e-18:
+            return empty
+    raise ValueError("the probabilities of the empty string do not converge; change the weights of recursive rules")
+
+
+def _empty_probability(right: Iterable[Symbol], empty: Mapping[Nonterminal, float]) -> float:
+    """The probability that all symbols of a right side are empty."""
+    return math.prod(empty[symbol] if isinstance(symbol, Nonterminal) else 0.0 for symbol in right)
+
+
+def _rest(symbols: tuple[Symbol, ...], rests: dict[tuple[Symbol, ...], Nonterminal]) -> Nonterminal:
+    """The nonterminal for the end ``symbols`` of a right side; it and those for the ends of it are added to
+    ``rests``.
+
+    Its name holds a blank, as no name in a text does.
+    """
+    for start in range(len(symbols) - 1):
+        end = symbols[start:]
+        rests.setdefault(end, Nonterminal(f"[{' '.join(map(format_symbol, end))}]"))
+    return rests[symbols]
+
+
+def _kept(right: Sequence[Symbol], empty: Mapping[Nonterminal, float]) -> Iterator[tuple[tuple[Symbol, ...], float]]:
+    """The right sides that remain when each nonterminal is either empty or not, with their probabilities."""
+    choices = []
+    for symbol in right:
+        probability = empty[symbol] if isinstance(symbol, Nonterminal) else 0.0
+        kept: tuple[tuple[Symbol, ...], float] = (symbol,), 1 - probability
+        choices.append([kept, ((), probability)] if probability > 0 else [kept])
+    for choice in itertools.product(*choices):
+        yield tuple(itertools.chain.from_iterable(part for part, _ in choice)), math.prod(p for _, p in choice)
+
+
+def _sums_of_chains(
+    edges: Mapping[Nonterminal, Mapping[Nonterminal, float]],
+) -> Mapping[Nonterminal, Mapping[Nonterminal, float]]:
+    """For each pair of nodes the sum, over all paths between them, of the product of the edges' weights.
+
+    Nodes are eliminated one by one (Kleene's algorithm); the empty path from a node to itself has weight 1.
+    """
+    sums = {node: dict(targets) for node, targets in edges.items()}
+    for middle in edges:
+        loop = sums[middle].get(middle, 0.0)
+        if loop >= 1:
+            raise ValueError(f"the unary rules of {middle.name} form a cycle that is never left")
+        star = 1 / (1 - loop)
+        through = dict(sums[middle])
+        for targets in sums.values():
+            if middle in targets:
+                first = targets[middle] * star
+                for last, weight in through.items():
+                    targets[last] = targets.get(last, 0.0) + first * weight
+    for node, targets in sums.items():
+        targets[node] = targets.get(node, 0.0) + 1
+    return sums
+
+
+def _productive(rules: Sequence[Rule], start: Nonterminal) -> PCFG:
+    """The grammar of those rules that take part in a derivation of a string.
+
+    Raises:
+        ValueError: no string can be derived.
+    """
+    productive: set[Nonterminal] = set()
+    while new := {rule.left for rule in rules if rule.left not in productive and _is_within(rule.right, productive)}:
+        productive |= new
+    if start not in productive:
+        raise ValueError(f"no string but perhaps the empty one can be derived from {start.name}")
+    rules = [rule for rule in rules if rule.left in productive and _is_within(rule.right, productive)]
+    return PCFG(_reached(rules, start), start, normalise=False)
+
+
+def _reached(rules: Sequence[Rule], start: Nonterminal) -> list[Rule]:
+    """The rules of those nonterminals that occur in derivations from ``start``."""
+    children: defaultdict[Nonterminal, set[Nonterminal]] = defaultdict(set)
+    for rule in rules:
+        children[rule.left] |= {symbol for symbol in rule.right if isinstance(symbol, Nonterminal)}
+    reached = {start}
+    while new := {child for left in reached for child in children[left]} - reached:
+        reached |= new
+    return [rule for rule in rules if rule.left in reached]
+
+
+def _is_within(right: Iterable[Symbol], nonterminals: set[Nonterminal]) -> bool:
+    return all(isinstance(symbol, str) or symbol in nonterminals for symbol in right)

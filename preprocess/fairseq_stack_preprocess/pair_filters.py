@@ -1,0 +1,93 @@
+"""Which pairs of sentences are dropped, why, and how the rest is sampled."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from .wmt_markup import Pair
+
+EMPTY = "a side is empty"
+LONE_PERIOD = "a side is a period"
+RATIO = "length ratio"
+TOO_LONG = "too long"
+NOT_SAMPLED = "not in the sample"
+
+
+@dataclass(frozen=True)
+class PairFilter:
+    """What is dropped, in this order, which is that of DuSell & Chiang (2024): the first reason counts.
+
+    Attributes:
+        empty: a side is empty but for white space.
+        lone_period: a side is a single period but for white space.
+        max_ratio: greatest ratio of the sides' lengths in characters; None for any.
+        max_chars: greatest length of either side in characters; None for any.
+    """
+
+    empty: bool = False
+    lone_period: bool = False
+    max_ratio: float | None = None
+    max_chars: int | None = None
+
+    def kept(self, pairs: Iterable[Pair], dropped: Counter[str]) -> Iterator[Pair]:
+        """Yield the pairs that pass; count the others in ``dropped`` under their reason."""
+        for pair in pairs:
+            reason = self.reason(*pair)
+            if reason is None:
+                yield pair
+            else:
+                dropped[reason] += 1
+
+    def reason(self, source: str, target: str) -> str | None:
+        """Why a pair is dropped, or None. Lengths count white space at the ends, as the authors' do."""
+        stripped = source.strip(), target.strip()
+        if self.empty and not all(stripped):
+            return EMPTY
+        if self.lone_period and "." in stripped:
+            return LONE_PERIOD
+        short, long = sorted((len(source), len(target)))
+        if self.max_ratio is not None and long > self.max_ratio * short:
+            return RATIO
+        if self.max_chars is not None and long > self.max_chars:
+            return TOO_LONG
+        return None
+
+
+def sample_by_index(pairs: Callable[[], Iterable[Pair]], size: int, seed: int) -> tuple[list[Pair], int]:
+    """``random.Random(seed).sample(list(pairs), size)``, the rule of DuSell & Chiang (2024), in little memory.
+
+    The pairs are read twice: to count them, and to take those that the sample names.
+
+    Args:
+        pairs: gives the same pairs each time it is called.
+        size: of the sample; if there are fewer pairs, all are taken.
+        seed: of the random numbers.
+
+    Returns:
+        The sample, in the order in which it was drawn, and the number of pairs.
+    """
+    count = sum(1 for _ in pairs())
+    indices = random.Random(seed).sample(range(count), min(size, count))
+    wanted = set(indices)
+    taken = {index: pair for index, pair in enumerate(pairs()) if index in wanted}
+    return [taken[index] for index in indices], count
+
+
+def sample_by_reservoir(pairs: Iterable[Pair], size: int, seed: int) -> tuple[list[Pair], int]:
+    """A uniform sample without replacement in one pass (Vitter's algorithm R), in the order of the corpus.
+
+    Returns:
+        The sample, of ``size`` pairs or as many as there are, and the number of pairs.
+    """
+    rng = random.Random(seed)
+    reservoir: list[tuple[int, Pair]] = []
+    count = 0
+    for count, pair in enumerate(pairs, start=1):
+        if count <= size:
+            reservoir.append((count, pair))
+        elif (slot := int(rng.random() * count)) < size:
+            reservoir[slot] = (count, pair)
+    return [pair for _, pair in sorted(reservoir)], count

@@ -1,0 +1,318 @@
+"""fairseq-stack prepare mt: options, presets and their text, and mistakes in one line."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import http.server
+import io
+import json
+import os
+import tarfile
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairseq_stack import cli
+from fairseq_stack_preprocess import mt_presets
+from fairseq_stack_preprocess.download import Archive
+
+GERMAN = [f"Das ist der Satz Nummer {number} ." for number in range(30)]
+ENGLISH = [f"this is sentence number {number} ." for number in range(30)]
+TEXT = {"de": GERMAN, "en": ENGLISH}
+PRESET = "europarl-dusell-2024"
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """A folder with the corpus ``raw/c`` of 30 pairs."""
+    (tmp_path / "raw").mkdir()
+    for language, lines in TEXT.items():
+        (tmp_path / "raw" / f"c.{language}").write_text("".join(f"{line}\n" for line in lines))
+    return tmp_path / "raw"
+
+
+def arguments_for(out: Path, prefix: Path, *more: str) -> list[str]:
+    texts = [word for split in ("train", "valid", "test") for word in (f"--{split}", str(prefix))]
+    return ["prepare", "mt", str(out), "--source", "de", "--target", "en", *texts, "--pieces", "60", *more]
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return content
+
+
+def test_options_reach_the_corpus(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    flags = "--sample 9 --seed 4 --sample-rule authors --max-ratio 3 --max-chars 99 --drop-lone-periods --filter-all"
+    flags += " --piece-threshold 2 --no-joint --normalization nfc --piece-normalization nmt_nfkc --no-binarise"
+    assert cli.main(arguments_for(out, raw / "c", *flags.split())) == 0
+    assert manifest_of(out)["options"] == {
+        "source": "de",
+        "target": "en",
+        "train": ["c"],
+        "valid": "c",
+        "test": "c",
+        "normalization": "nfc",
+        "moses": False,
+        "max_ratio": 3.0,
+        "max_chars": 99,
+        "drop_lone_periods": True,
+        "filter_all": True,
+        "sample": 9,
+        "sample_rule": "authors",
+        "seed": 4,
+        "pieces": 60,
+        "piece_threshold": 2,
+        "hard_limit": False,
+        "piece_normalization": "nmt_nfkc",
+        "joint": False,
+        "strip_cr": False,
+        "limit": None,
+        "binarise": False,
+    }
+    assert capsys.readouterr().out == f"text:     {out / 'text'}\nmanifest: {out / 'manifest.json'}\n"
+
+
+def test_help_fits_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        cli.main(["prepare", "mt", "--help"])
+    text = capsys.readouterr().out
+    assert "\nexample:\n  fairseq-stack prepare mt" in text
+    assert max(map(len, text.splitlines())) <= 85
+
+
+def test_dry_run_writes_nothing(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(arguments_for(tmp_path / "out", raw / "c", "--dry-run")) == 0
+    printed = capsys.readouterr().out
+    assert f"train: read {raw / 'c.de'} ({(raw / 'c.de').stat().st_size:,} bytes), {raw / 'c.en'}" in printed
+    assert 'normalization: "nfkc"' in printed
+    assert list(tmp_path.iterdir()) == [raw]
+
+
+def test_force_replaces(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = arguments_for(tmp_path / "out", raw / "c", "--no-binarise")
+    assert cli.main(arguments) == 0
+    assert cli.main([*arguments, "--limit", "3"]) == 2
+    assert "exists already; give --force to replace it" in capsys.readouterr().err
+    assert cli.main([*arguments, "--limit", "3", "--force"]) == 0
+    assert manifest_of(tmp_path / "out")["splits"]["train"]["pairs"] == 3
+
+
+# Mistakes: each gives exit code 2, one line that names file and line, and leaves nothing.
+
+
+def english(change: Any) -> bytes:
+    lines = [line.encode() for line in ENGLISH]
+    change(lines)
+    return b"".join(line + b"\n" for line in lines)
+
+
+BROKEN: dict[str, tuple[bytes | None, str]] = {
+    "bad-utf8": (english(lambda lines: lines.__setitem__(6, b"\xe4")), "c.en, line 7: no UTF-8: "),
+    "cr-lf": (english(lambda lines: lines.__setitem__(0, b"a\r")), "c.en, line 1: ends in CR LF"),
+    "nul": (english(lambda lines: lines.__setitem__(2, b"a\0")), "c.en, line 3: a NUL character"),
+    "short": (english(lambda lines: lines.pop()), "c.en ends after line 29, but "),
+    "long": (english(lambda lines: lines.append(b"more")), "c.de ends after line 30, but "),
+    "empty": (b"", "c.en is empty: expected a sentence in line 1"),
+    "missing": (None, "c.en is missing (as is "),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_text(name: str, raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content, message = BROKEN[name]
+    (raw / "c.en").unlink()
+    if content is not None:
+        (raw / "c.en").write_bytes(content)
+    assert_refused(arguments_for(tmp_path / "new" / "out", raw / "c"), message, tmp_path, capsys)
+
+
+def test_gzip_that_ends_early(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed = gzip.compress((raw / "c.en").read_bytes())
+    (raw / "c.en").unlink()
+    (raw / "c.en.gz").write_bytes(packed[:-20])
+    message = "c.en.gz, line 30: the gzip file ends early"
+    arguments = arguments_for(tmp_path / "out", raw / "c")
+    assert cli.main(arguments) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("fairseq-stack: error: ")
+    assert "c.en.gz, line " in error
+    assert message.split(": ")[1] in error
+    assert list(tmp_path.iterdir()) == [raw]
+
+
+def test_read_only_target(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if os.geteuid() == 0:
+        (tmp_path / "file").write_text("a file cannot hold a folder, whoever asks")
+        assert_refused(arguments_for(tmp_path / "file" / "out", raw / "c"), "Not a directory", tmp_path, capsys)
+        return
+    (tmp_path / "locked").mkdir(mode=0o555)
+    assert_refused(arguments_for(tmp_path / "locked" / "out", raw / "c"), "Permission denied", tmp_path, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--source de", "missing: --target, --train, --valid, --test; or give --preset"),
+        ("--source de --target en --train c --valid c --test c", "--train: no text for c: expected c.de and c.en; "),
+        ("--source de --target en --train c --valid c --test c --raw x", "--raw is of use with --preset only"),
+        (f"--preset {PRESET} --no-download", "out.raw: no text for train, which would be training/europarl-v7.de-en"),
+        (f"--preset {PRESET} --workers 0", "--workers must be at least 1, got 0"),
+        (f"--preset {PRESET} --limit 0", "--limit must be at least 1, got 0"),
+        (f"--preset {PRESET} --sample many", "--sample: invalid int value: 'many'"),
+        ("--preset other", "invalid choice: 'other'"),
+    ],
+    ids=["missing", "no-text", "raw", "no-download", "workers", "limit", "number", "preset"],
+)
+def test_mistakes_in_options(
+    arguments: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert_refused(["prepare", "mt", str(tmp_path / "out"), *arguments.split()], message, tmp_path, capsys)
+
+
+def assert_refused(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str], code: int = 2
+) -> None:
+    """The command fails with one line on standard error that holds ``message``, and ``folder`` is as it was."""
+    before = sorted(folder.rglob("*"))
+    try:
+        found = cli.main(arguments)
+    except SystemExit as error:
+        found = int(str(error.code))
+    assert found == code
+    errors = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("mt: ")]
+    assert len(errors) == 1
+    assert errors[0].startswith("fairseq-stack")
+    assert message in errors[0]
+    assert sorted(folder.rglob("*")) == before
+
+
+# Presets
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        """Nothing: the test's output is not a log."""
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """The address of a server of the folder ``web``."""
+    (tmp_path / "web").mkdir()
+    handler = functools.partial(Handler, directory=str(tmp_path / "web"))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def sgm(lines: list[str]) -> str:
+    return "".join(f'<seg id="{number}">{line}</seg>\n' for number, line in enumerate(lines, start=1))
+
+
+def save_archive(path: Path, members: dict[str, str]) -> str:
+    """Write a .tgz and return its checksum."""
+    with tarfile.open(path, mode="w:gz") as archive:
+        for name, text in members.items():
+            information = tarfile.TarInfo(name)
+            information.size = len(text.encode())
+            archive.addfile(information, io.BytesIO(text.encode()))
+    return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
+@pytest.fixture
+def small_preset(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The preset, with archives like the real ones but small, on a server of this machine."""
+    preset = mt_presets.PRESETS[PRESET]
+    contents = {
+        "train": {f"training/europarl-v7.de-en.{side}": "\n".join(lines) + "\n" for side, lines in TEXT.items()},
+        "valid": {"test/newstest2016-deen-src.de.sgm": sgm(GERMAN), "test/newstest2016-deen-ref.en.sgm": sgm(ENGLISH)},
+        "test": {"test/newstest2017-deen-src.de.sgm": sgm(GERMAN), "test/newstest2017-deen-ref.en.sgm": sgm(ENGLISH)},
+    }
+    archives = {}
+    for split, members in contents.items():
+        assert set(members) == set(preset.archives[split].members)
+        checksum = save_archive(tmp_path / "web" / f"{split}.tgz", members)
+        archives[split] = Archive(f"{url}/{split}.tgz", preset.archives[split].name, checksum, tuple(members))
+    monkeypatch.setitem(mt_presets.PRESETS, PRESET, replace(preset, archives=archives))
+
+
+@pytest.mark.usefixtures("small_preset")
+def test_preset_is_downloaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["prepare", "mt", str(tmp_path / "out"), "--preset", PRESET, "--no-binarise"]
+    assert cli.main([*arguments, "--dry-run"]) == 0
+    printed = capsys.readouterr().out
+    assert f"/train.tgz into {tmp_path / 'out.raw'}\nvalid: download " in printed
+    assert not (tmp_path / "out.raw").exists()
+    assert cli.main(arguments) == 0
+    assert (tmp_path / "out" / "text" / "test.en").read_text().split("\n")[:-1] == ENGLISH
+    assert manifest_of(tmp_path / "out")["options"]["sample_rule"] == "authors"
+    raw_files = {path.name for path in (tmp_path / "out.raw").rglob("*") if path.is_file()}
+    assert len(raw_files) == 6
+    capsys.readouterr()
+    assert cli.main([*arguments, "--dry-run", "--force"]) == 0
+    assert f"train: read {tmp_path / 'out.raw' / 'training' / 'europarl-v7.de-en.de'} (" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("small_preset")
+def test_nothing_is_downloaded_for_a_folder_that_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    assert cli.main(["prepare", "mt", str(tmp_path / "out"), "--preset", PRESET]) == 2
+    assert not (tmp_path / "out.raw").exists()
+
+
+@pytest.mark.usefixtures("small_preset")
+def test_preset_with_text_and_options_of_one_s_own(raw: Path, tmp_path: Path) -> None:
+    """What is in --raw under other names is read, and what is given explicitly takes the place of the preset's."""
+    for name in ("europarl-v7.de-en", "newstest2016"):
+        for language, lines in TEXT.items():
+            (raw / f"{name}.{language}.gz").write_bytes(gzip.compress("".join(f"{s}\n" for s in lines).encode()))
+    arguments = ["prepare", "mt", str(tmp_path / "out"), "--preset", PRESET, "--raw", str(raw), "--no-download"]
+    assert cli.main([*arguments, "--test", str(raw / "c"), "--sample", "5", "--pieces", "70", "--no-binarise"]) == 0
+    manifest = manifest_of(tmp_path / "out")
+    assert list(manifest["inputs"])[2:] == [
+        "valid/newstest2016.de.gz",
+        "valid/newstest2016.en.gz",
+        "test/c.de",
+        "test/c.en",
+    ]
+    options = manifest["options"]
+    assert (options["sample"], options["pieces"], options["piece_threshold"], options["seed"]) == (5, 70, 50, 123)
+
+
+def test_preset_is_the_paper_s() -> None:
+    """Appendix G.1, and the flags of the authors' scripts."""
+    assert mt_presets.PRESETS[PRESET].options == {
+        "source": "de",
+        "target": "en",
+        "max_ratio": 4.0,
+        "max_chars": 150,
+        "drop_lone_periods": True,
+        "filter_all": True,
+        "sample": 100_000,
+        "sample_rule": "authors",
+        "seed": 123,
+        "pieces": 32_000,
+        "piece_threshold": 50,
+    }
+
+
+def test_checksums_of_the_test_sets_are_sacrebleu_s() -> None:
+    from sacrebleu.dataset import DATASETS
+
+    for split, name in (("valid", "wmt16"), ("test", "wmt17")):
+        archive, theirs = mt_presets.PRESETS[PRESET].archives[split], DATASETS[name]
+        assert [archive.url] == theirs.data
+        assert [archive.checksum.removeprefix("md5:")] == theirs.md5
+        assert list(archive.members) == theirs.langpairs["de-en"]

@@ -1,0 +1,166 @@
+"""fairseq-stack show: corpora of every kind, decoded, with their lengths and manifest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack import cli
+from fairseq_stack_preprocess import mt, nested_translation, reversal
+from fairseq_stack_preprocess.mt import MtOptions
+from fairseq_stack_preprocess.nested_translation import NestedTranslationOptions
+from fairseq_stack_preprocess.reversal import ReversalOptions
+
+PAIRS = [(f"Satz Nummer {i} :\x85 {'ja ' * i}.", f"sentence number {i} : {'yes ' * (2 * i)}.") for i in range(30)]
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders ``mt``, ``nested`` and ``reversal`` binarised, and ``text-*`` of them as text only."""
+    folder = tmp_path_factory.mktemp("corpora")
+    for side, language in enumerate(("de", "en")):
+        (folder / f"c.{language}").write_bytes("".join(f"{pair[side]}\n" for pair in PAIRS).encode())
+    for name, binarise in (("{}", True), ("text-{}", False)):
+        prefix = folder / "c"
+        options = MtOptions("de", "en", (prefix,), prefix, prefix, pieces=60, max_chars=140, binarise=binarise)
+        mt.prepare(options, folder / name.format("mt"))
+        nested = NestedTranslationOptions(train_size=1500, valid_size=9, test_size=9, binarise=binarise)
+        nested_translation.prepare(nested, folder / name.format("nested"))
+        strings = ReversalOptions(train_size=60, valid_size=9, test_size=9, binarise=binarise)
+        reversal.prepare(strings, folder / name.format("reversal"))
+    return folder
+
+
+def show(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
+    """What the command prints, as lines."""
+    assert cli.main(["show", *map(str, arguments)]) == 0
+    return capsys.readouterr().out.split("\n")
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_bytes().decode().removesuffix("\n").split("\n")
+
+
+def examples(lines: list[str], split: str) -> dict[int, dict[str, str]]:
+    """The printed examples: for each number, the text by the name of its column."""
+    found: dict[int, dict[str, str]] = {}
+    for index, line in enumerate(lines):
+        words = line.split()
+        if len(words) == 2 and words[0] == split and words[1].isdigit() and not line.startswith(" "):
+            rows = lines[index + 1 : lines.index("", index) if "" in lines[index:] else None]
+            found[int(words[1])] = {row.split()[0]: " ".join(row.split()[1:]) for row in rows}
+    return found
+
+
+@pytest.mark.parametrize("folder", ["mt", "text-mt"])
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_pieces_are_decoded(folder: str, split: str, corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = examples(show(capsys, corpora / folder, "--split", split, "--first", "2", "--examples", "4"), split)
+    assert list(found) == [2, 3, 4, 5]
+    for number, columns in found.items():
+        assert columns == {
+            language: " ".join(lines_of(corpora / folder / "text" / f"{split}.{language}")[number].split())
+            for language in ("de", "en")
+        }
+
+
+@pytest.mark.parametrize("folder", ["nested", "text-nested"])
+def test_side_files_are_shown(folder: str, corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = examples(show(capsys, corpora / folder, "--split", "valid"), "valid")
+    assert list(found) == [0, 1, 2, 3, 4]
+    for number, columns in found.items():
+        assert columns == {
+            name: lines_of(corpora / folder / "text" / f"valid.{name}")[number]
+            for name in ("de", "en", "align", "depth")
+        }
+
+
+@pytest.mark.parametrize(("folder", "name"), [("reversal", "text"), ("text-reversal", "txt")])
+def test_language_modelling(folder: str, name: str, corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = show(capsys, corpora / folder, "--examples", "1")
+    text, bounds = (lines_of(corpora / folder / "text" / f"train.{suffix}") for suffix in ("txt", "nll"))
+    assert examples(lines, "train") == {0: {name: text[0], "nll": " ".join(bounds[0].split())}}
+    assert f"tokens in a sentence, train {name}:" in lines
+
+
+@pytest.mark.parametrize("folder", ["mt", "nested", "reversal"])
+def test_lengths_are_those_of_the_tokens(folder: str, corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = show(capsys, corpora / folder)
+    rows = {tuple(line.split()[:2]): line.split()[2:] for line in lines if line.startswith(("train ", "test "))}
+    text = corpora / folder / ("pieces" if folder == "mt" else "text")
+    for split in ("train", "test"):
+        for name in ("text",) if folder == "reversal" else ("de", "en"):
+            sentences = lines_of(text / f"{split}.{'txt' if name == 'text' else name}")
+            lengths = sorted(len(sentence.split()) for sentence in sentences)
+            assert rows[split, name] == [
+                f"{len(lengths):,}",
+                f"{sum(lengths):,}",
+                str(lengths[0]),
+                str(lengths[(len(lengths) - 1) // 2]),
+                f"{sum(lengths) / len(lengths):.1f}",
+                str(lengths[-1]),
+            ]
+
+
+def test_summary_of_the_manifest(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = show(capsys, corpora / "mt", "--examples", "0")
+    manifest = json.loads((corpora / "mt" / "manifest.json").read_text(encoding="utf-8"))
+    assert lines[0] == "corpus: mt"
+    assert any(line.startswith("options: source de, target en, ") and "max_chars 140" in line for line in lines)
+    assert any(line.startswith("versions: ") and "sentencepiece" in line for line in lines)
+    dropped = manifest["dropped"]["train"]["too long"]
+    assert dropped > 0
+    assert f"  dropped: too long {dropped}" in lines
+    size = manifest["vocabulary"]["de_dictionary"]
+    assert f"dictionary of de: {size} symbols" in lines
+
+
+def test_data_of_fairseq_preprocess_alone(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bin").symlink_to(corpora / "nested" / "data-bin")
+    lines = show(capsys, tmp_path / "bin", "--examples", "1")
+    assert lines[0] == f"corpus: {tmp_path / 'bin'} (without a manifest)"
+    assert set(examples(lines, "train")[0]) == {"de", "en"}
+
+
+def test_data_bin_within_a_corpus_finds_the_manifest(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show(capsys, corpora / "nested" / "data-bin") == show(capsys, corpora / "nested")
+
+
+def test_picture(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two"):
+        lines = show(capsys, corpora / "mt", "--png", tmp_path / name)
+        assert lines[-2] == f"picture: {tmp_path / name}"
+    content = (tmp_path / "one").read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert int.from_bytes(content[16:20], "big") > 1000
+    assert (tmp_path / "two").read_bytes() == content
+
+
+def test_mistakes(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "train.txt").write_text("a b\n")
+    (tmp_path / "broken" / "manifest.json").write_text("{")
+    (tmp_path / "lost").mkdir()
+    (tmp_path / "lost" / "train.idx").write_bytes(b"")
+    (tmp_path / "cut").mkdir()
+    for path in (corpora / "reversal" / "data-bin").iterdir():
+        (tmp_path / "cut" / path.name).write_bytes(path.read_bytes()[: 10 if path.suffix == ".bin" else None])
+    cases: list[tuple[list[object], str]] = [
+        ([tmp_path / "nothing"], "nothing is no folder"),
+        ([tmp_path / "empty"], "empty holds no corpus"),
+        ([tmp_path / "broken"], "manifest.json is no manifest"),
+        ([tmp_path / "lost"], "dict.txt is missing, which train.idx needs"),
+        ([tmp_path / "cut"], "train.bin: sentence 0 cannot be read"),
+        ([corpora / "mt", "--split", "dev"], "has no split dev; it has train, valid, test"),
+        ([corpora / "mt", "--examples", "-1"], "--examples must be at least 0, got -1"),
+        ([corpora / "mt", "--png", tmp_path / "nothing" / "a.png"], "a.png"),
+    ]
+    for arguments, message in cases:
+        assert cli.main(["show", *map(str, arguments)]) == 2, message
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert len(captured.err.splitlines()) == 1
+        assert message in captured.err

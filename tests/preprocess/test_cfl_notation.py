@@ -1,0 +1,171 @@
+"""Grammars as text: what is read, that it is written back, and that mistakes are told with their line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES
+from fairseq_stack_preprocess.cfl.notation import format_grammar, parse_grammar, read_grammar
+from fairseq_stack_preprocess.cfl.pcfg import PCFG, Nonterminal, Rule
+from fairseq_stack_preprocess.errors import PrepareError
+
+S, A = Nonterminal("S"), Nonterminal("A-b")
+
+
+def test_everything_that_the_notation_has() -> None:
+    text = """
+    # a comment, and a byte that is no blank: \u00e9
+    S -> 'a' S "b'" [3] | A-b# no weight: 1
+       | '' [2e0]  # goes on
+    A-b->'#'"|"'['
+    S->S S[2]
+    """
+    assert parse_grammar(text).rules == [
+        Rule(S, ("a", S, "b'"), 3 / 8),
+        Rule(S, (A,), 1 / 8),
+        Rule(S, (), 2 / 8),
+        Rule(S, (S, S), 2 / 8),
+        Rule(A, ("#", "|", "["), 1.0),
+    ]
+
+
+def test_equal_rules_are_joined() -> None:
+    assert parse_grammar("S -> 'a' [1] | 'b' [2] | 'a' [1]").rules == [Rule(S, ("a",), 0.5), Rule(S, ("b",), 0.5)]
+
+
+@pytest.mark.parametrize("name", [name for name, language in LANGUAGES.items() if language.grammar])
+def test_round_trip_of_languages(name: str) -> None:
+    language = LANGUAGES[name]
+    assert language.grammar is not None
+    grammar = parse_grammar(language.grammar(language.defaults))
+    again = parse_grammar(format_grammar(grammar))
+    assert again.start == grammar.start
+    assert [(rule.left, rule.right) for rule in again.rules] == [(rule.left, rule.right) for rule in grammar.rules]
+    assert [rule.weight for rule in again.rules] == pytest.approx([rule.weight for rule in grammar.rules], rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "g: no rule; a rule looks like: S -> 'a' S 'b' [0.5]"),
+        ("# only this", "g: no rule"),
+        ("S -> 'a'\nS ->", "g, line 2: a right side is missing; the empty string is written ''"),
+        ("S -> 'a' |\n", "g, line 1: a right side is missing"),
+        ("S -> [0.5]", "g, line 1: a right side is missing"),
+        ("S 'a'", "g, line 1: expected -> after S, got 'a'"),
+        ("S", "g, line 1: expected -> after S, got the end of the line"),
+        ("'a' -> S", "g, line 1: expected a nonterminal, got 'a'; a rule looks like"),
+        ("-> 'a'", "g, line 1: expected a nonterminal, got ->"),
+        ("| 'a'", "g, line 1: a line that begins with | goes on with a rule, and there is none before it"),
+        ("S -> 'a' -> 'b'", "g, line 1: -> occurs twice"),
+        ("S -> 'a' S -> 'b'", "g, line 1: -> occurs twice"),
+        ("S -> 'a", "g, line 1: the quotation mark at column 6 is not closed"),
+        ("S -> 'a' [0.5", r"g, line 1: the bracket at column 10 is not closed; a weight looks like [0.5]"),
+        ("S -> 'a' ]", "g, line 1: unexpected ']' at column 10"),
+        ("S -> \0", r"g, line 1: unexpected '\x00' at column 6"),
+        (
+            "S -> 'a' [x]",
+            r"g, line 1: a weight must be a number from 1e-100 to 1e+100 in brackets, such as [0.5], got [x]",
+        ),
+        ("S -> 'a' [0]", "got [0]"),
+        ("S -> 'a' [-1]", "got [-1]"),
+        ("S -> 'a' [nan]", "got [nan]"),
+        ("S -> 'a' [inf]", "got [inf]"),
+        ("S -> [1] 'a'", "g, line 1: the weight [1] must be at the end of a right side"),
+        ("\n\nS -> T 'a'", "g, line 3: T has no rule; a terminal is written 'T'"),
+        ("S -> 'a b'", "g, line 1: a terminal must have no blanks and no control characters, got 'a b'"),
+        ("S -> 'a\x85'", r"g, line 1: a terminal must have no blanks and no control characters, got 'a\x85'"),
+        ("S -> '\x00'", r"g, line 1: a terminal must have no blanks and no control characters, got '\x00'"),
+        ("S -> '</s>'", "g, line 1: the terminal </s> has a meaning of its own for fairseq"),
+    ],
+    ids=lambda value: ascii(value)[1:20].replace("/", "") or "empty",
+)
+def test_mistakes_are_told_with_their_line(text: str, message: str) -> None:
+    with pytest.raises(PrepareError) as caught:
+        parse_grammar(text, "g")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("g")
+    assert "\n" not in str(caught.value)
+
+
+def test_file_with_a_mark_and_windows_line_ends(tmp_path: Path) -> None:
+    (tmp_path / "g").write_bytes(b"\xef\xbb\xbfS -> 'a'\r\n  | 'b'\r\n")
+    assert read_grammar(tmp_path / "g").terminals == ["a", "b"]
+
+
+def test_file_that_is_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "g").write_bytes(b"S -> 'a'\nS -> '\xe9'\n")
+    with pytest.raises(PrepareError, match=r"g, line 2: not UTF-8 \(byte 0xe9\)$"):
+        read_grammar(tmp_path / "g")
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(PrepareError, match=r"^cannot read .*g: No such file or directory$"):
+        read_grammar(tmp_path / "g")
+
+
+PIECES = st.sampled_from(
+    [
+        "S",
+        "T",
+        "->",
+        "|",
+        "'a'",
+        '"b"',
+        "''",
+        "[1]",
+        "[0.5]",
+        "[",
+        "]",
+        "'",
+        "#",
+        "\n",
+        "\r",
+        " ",
+        "-",
+        ">",
+        "\0",
+        "\x85",
+        "é",
+    ]
+)
+
+
+@given(st.one_of(st.text(), st.lists(PIECES, max_size=30).map(" ".join), st.lists(PIECES, max_size=30).map("".join)))
+def test_any_text_is_a_grammar_or_a_mistake_in_one_line(text: str) -> None:
+    """And what is read can be written and read again."""
+    try:
+        grammar = parse_grammar(text, "g")
+    except PrepareError as error:
+        assert str(error).startswith("g")
+        assert "\n" not in str(error)
+    else:
+        assert_same_after_round_trip(grammar)
+
+
+TERMINALS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=3).filter(
+    lambda text: text not in ("<s>", "<pad>", "</s>", "<unk>") and not ("'" in text and '"' in text)
+)
+SYMBOLS = st.one_of(TERMINALS, st.sampled_from([S, A]))
+RULES = st.builds(
+    Rule,
+    st.sampled_from([S, A]),
+    st.lists(SYMBOLS, max_size=4).map(tuple),
+    st.floats(1e-9, 1e9, allow_subnormal=False),
+)
+
+
+@given(st.lists(RULES, max_size=6))
+def test_any_grammar_round_trips(rules: list[Rule]) -> None:
+    assert_same_after_round_trip(PCFG([*rules, Rule(S, (A,), 1.0), Rule(A, ("a",), 1.0)], S))
+
+
+def assert_same_after_round_trip(grammar: PCFG) -> None:
+    again = parse_grammar(format_grammar(grammar))
+    assert again.start == grammar.start
+    expected = {(rule.left, rule.right): rule.weight for rule in grammar.rules}
+    assert {(rule.left, rule.right): rule.weight for rule in again.rules} == pytest.approx(expected, rel=1e-12)
