@@ -25,7 +25,7 @@ __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "lib
 
 logger = logging.getLogger(__name__)
 
-INTERFACE = 1  # fss_interface() of the library that this module can call
+INTERFACE = 2  # fss_interface() of the library that this module can call
 
 _ENABLED = "FAIRSEQ_STACK_NATIVE"
 _INSTRUCTION_SET = "FAIRSEQ_STACK_INSTRUCTION_SET"

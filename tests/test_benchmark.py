@@ -1,0 +1,276 @@
+"""scripts/benchmark.py, all of it in its quick mode, and what it must refuse."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.analysis.benchmark.agreement import check
+from fairseq_stack.analysis.benchmark.memory import MemoryMeter
+from fairseq_stack.analysis.benchmark.stacks import STACKS, Nondeterministic, Stratification, Superposition
+from fairseq_stack.analysis.benchmark.timing import least_times
+from fairseq_stack.analysis.benchmark.variants import find_variants
+from fairseq_stack.ops import StratificationStackState, stratification
+from fairseq_stack.ops._native import library
+
+SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "benchmark.py"
+TABLES = [
+    *(f"## Stack {name}: forward and backward pass" for name in STACKS),
+    *(f"## Decoding with the stack {name}: a step is one of a beam of B rows" for name in STACKS),
+    "## Training steps",
+]
+PRESETS = [
+    *(f"stack_transformer_lm_{kind}_{size}" for size in ("ptb", "cfl") for kind in ("tf", "sup", "nd")),
+    *(f"stack_transformer_{kind}_small" for kind in ("tf", "sup", "nd")),
+]
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> ModuleType:
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("benchmark_script", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_everything_is_measured(tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
+    command = [sys.executable, str(SCRIPT), "--quick", "--json", str(path)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if line.startswith("## ")] == TABLES
+    figures = json.loads(path.read_text())
+    assert f"- torch: {torch.__version__}" in lines
+    assert figures["machine"]["torch"] == torch.__version__
+    assert figures["peak"]["float32"]["matrix_product"] > 0
+    for name, stack in STACKS.items():
+        rows = [row for row in figures["stacks"] if row["stack"] == name]
+        assert [row["backend"] for row in rows] == expected_variants(name)
+        assert all([*row["sizes"]] == [*stack.axes] for row in rows)
+        assert all(row["forward_ms"] > 0 < row["backward_ms"] and row["gflops"] > 0 for row in rows)
+        assert all(row["extra_megabytes"] >= 0 and row["error"] < 2e-5 for row in rows)
+        assert not any("times_prototype" in row for row in rows)
+    assert [row["stack"] for row in figures["decoding"]] == [*STACKS]
+    assert all(row["steps_per_second"] > 0 for row in figures["decoding"])
+    assert [row["preset"] for row in figures["training"]] == PRESETS
+    for row in figures["training"]:
+        parts = row["forward_ms"] + row["backward_ms"] + row["update_ms"]
+        assert row["step_ms"] == pytest.approx(parts)
+        assert (row["times_tf"] == 1) == ("_tf_" in row["preset"])
+    assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
+
+
+def expected_variants(stack: str) -> list[str]:
+    compiled = library()
+    native = () if compiled is None else tuple(f"native {name}" for name in compiled.instruction_sets)
+    by_backend = {"reference": (), "pytorch": ("pytorch",), "native": native}
+    return [name for backend in STACKS[stack].backends for name in by_backend[backend]]
+
+
+class _WrongGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        return tensor.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return 1.001 * gradient
+
+
+Compute = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def right(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+    return stratification.stratification_stack_pytorch(pop, push, values)
+
+
+def wrong_readings(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+    return right(pop, push, values) + 1e-3
+
+
+def wrong_gradient(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+    return right(pop, _WrongGradient.apply(push), values)
+
+
+def wrong_at_length_twelve(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+    return right(pop, push, values) + (1e-3 if pop.shape[1] == 12 else 0)
+
+
+def nan_gradient(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+    return right(pop, push, values) + (0 * pop).sqrt().sum()
+
+
+@pytest.mark.parametrize(
+    ("backend", "compute", "complaint"),
+    [
+        ("pytorch", wrong_readings, "pytorch float64 is wrong: for strat (2, 9, 4), readings differ"),
+        ("new", wrong_readings, "new float32 is wrong: for strat (2, 9, 4), readings differ"),
+        ("new", wrong_gradient, "new float32 is wrong: for strat (2, 9, 4), gradients of push differ"),
+        ("new", wrong_at_length_twelve, "new float32 is wrong: for strat (2, 12, 4), readings differ"),
+        ("new", nan_gradient, "new float32 is wrong: for strat (2, 9, 4), gradients of pop differ"),
+    ],
+    ids=["pytorch", "readings", "gradient", "timed-size", "nan"],
+)
+def test_wrong_backend_is_refused(
+    benchmark: ModuleType,
+    backend: str,
+    compute: Compute,
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(stratification.BACKENDS, backend, compute)
+    assert benchmark.main(["--quick", "--only", "strat", "--json", str(tmp_path / "figures.json")]) == 1
+    out, err = capsys.readouterr()
+    assert err.splitlines()[-1].startswith(f"benchmark.py: error: {complaint} from those of ")
+    assert "## " not in out
+    assert not [*tmp_path.iterdir()]
+
+
+def test_right_backend_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(stratification.BACKENDS, "new", right)
+    case, device = Stratification(2, 12, 4), torch.device("cpu")
+    errors = check(case, find_variants(case, [torch.float32], device), device)
+    assert {"pytorch float32", "new float32"} < errors.keys()
+
+
+def test_wrong_decoding_is_refused(
+    benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(StratificationStackState, "reorder", lambda state, index: state)
+    assert benchmark.main(["--quick", "--only", "decoding"]) == 1
+    out, err = capsys.readouterr()
+    complaint = "benchmark.py: error: decoding float32 is wrong: for strat (2, 12, 4), readings differ by "
+    assert err.splitlines()[-1].startswith(complaint)
+    assert "the stack strat" not in out
+
+
+PROTOTYPE = """
+from fairseq_stack.ops import nondeterministic_stack, superposition_stack
+class CND:
+    def apply(push, replace, pop, values, bottom):
+        return nondeterministic_stack(push, replace, pop, values, bottom, backend="pytorch").flatten(2, 3)
+class LinND2:
+    def apply(push, replace, pop, values, bottom):
+        return 2 * CND.apply(push, replace, pop, values, bottom)
+class Sup:
+    def apply(actions, values):
+        return superposition_stack(actions[..., [0, 2, 1]], values, backend="pytorch")
+"""
+
+
+def test_prototypes(benchmark: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """nd_torch is wrong, and left out; the others are measured, and their folder stays as it was."""
+    folder, path = tmp_path / "prototypes", tmp_path / "figures.json"
+    folder.mkdir()
+    for name in ("nd_ctypes", "nd_torch", "sup_ctypes"):
+        (folder / f"{name}.py").write_text(PROTOTYPE)
+    folder.chmod(0o555)
+    options = ["--quick", "--cpu-time", "--prototypes", str(folder), "--json", str(path)]
+    assert benchmark.main([*options, "--only", "nd", "sup"]) == 0
+    out, err = capsys.readouterr()
+    assert len([*folder.iterdir()]) == 3
+    rows = json.loads(path.read_text())["stacks"]
+    measured = {"nd": ["nd_ctypes"], "sup": ["sup_ctypes"]}
+    for name, prototypes in measured.items():
+        backends = [row["backend"] for row in rows if row["stack"] == name]
+        assert backends == [*expected_variants(name), *prototypes]
+    assert "nd (2, 12, 2, 3, 4): the prototype nd_torch float32 is too far from the reference, and left out" in err
+    compared = [row["backend"] for row in rows if "times_prototype" in row]
+    assert compared == [name for stack in measured for name in expected_variants(stack) if name.startswith("native")]
+    assert ("x prototype" in out) == bool(compared)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--nd", "10,80,3,3"], "--nd: expected B,n,Q,S,m, got 10,80,3,3"),
+        (["--sup", "10,0,3"], "--sup: expected B,n,m, got 10,0,3"),
+        (["--strat", "a,b,c"], "--strat: expected B,n,m, got a,b,c"),
+        (["--threads", "0"], "--threads: invalid positive value: '0'"),
+        (["--only", "lstm"], "--only: invalid choice: 'lstm'"),
+        (["--device", "toaster"], "--device: toaster cannot be used"),
+        (["--device", "meta"], "--device: expected cpu or cuda, got meta"),
+        (["--cpu-time", "--threads", "2"], "--cpu-time: measures one thread on the CPU only"),
+        (["--json", "nowhere/figures.json"], "--json: there is no folder "),
+        (["--prototypes", "nowhere"], "--prototypes: there is no folder nowhere"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_mistakes_on_the_command_line(
+    benchmark: ModuleType, arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        benchmark.main(["--quick", *arguments])
+    assert exit_.value.code == 2
+    assert complaint in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_folder_without_prototypes(benchmark: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert benchmark.main(["--quick", "--prototypes", str(tmp_path)]) == 1
+    complaint = f"benchmark.py: error: --prototypes: expected nd_ctypes.py in {tmp_path}, which is not there"
+    assert capsys.readouterr().err.splitlines() == [complaint]
+
+
+def test_memory_is_that_of_the_arrays() -> None:
+    """PyTorch's stratification stack holds several n x n matrices of float64 and next to nothing else."""
+    with MemoryMeter() as meter:
+        shorter, longer = (_megabytes(meter, Stratification(1, length, 1)) for length in (1000, 2000))
+    assert 3 * 8 < shorter < 20 * 8
+    assert 3 < longer / shorter < 6
+
+
+def _megabytes(meter: MemoryMeter, case: Stratification) -> float:
+    (variant,) = find_variants(case, [torch.float32], torch.device("cpu"))
+    return meter.megabytes(case, variant, threads=1)
+
+
+def test_multiply_adds_of_the_nondeterministic_stack() -> None:
+    """Q^3 S^2 for each i < k < t."""
+    triples = len([*combinations(range(60), 3)])
+    assert Nondeterministic(2, 60, 2, 3, 7).multiply_adds() == pytest.approx(2 * 2**3 * 3**2 * triples, rel=0.06)
+
+
+def test_multiply_adds_of_the_superposition_stack() -> None:
+    """Three for each depth that an item can have and come back from; m for each item below a reading."""
+    n, m = 300, 5
+    spans = [(s, t) for s in range(1, n + 1) for t in range(s, n + 1)]
+    walk = 3 * sum(min(t - s + 1, n - t + 1) for s, t in spans)
+    assert Superposition(2, n, m).multiply_adds() == pytest.approx(2 * (walk + m * len(spans)), rel=0.02)
+
+
+def test_least_times_are_of_runs_in_turn() -> None:
+    order: list[str] = []
+    times = {
+        "slow": iter([(3.0, 9.0), (4.0, 7.0), (5.0, 8.0)]),
+        "fast": iter([(2.0, 1.0), (1.0, 2.0), (3.0, 3.0), (0.5, 0.5)]),
+    }
+
+    def run_of(name: str) -> Callable[[], tuple[float, ...]]:
+        def run() -> tuple[float, ...]:
+            order.append(name)
+            return next(times[name])
+
+        return run
+
+    found = least_times({name: run_of(name) for name in times}, repeats=4, seconds=15)
+    assert found == {"slow": (3.0, 7.0), "fast": (0.5, 0.5)}
+    assert order == ["slow", "fast"] * 3 + ["fast"]
