@@ -23,18 +23,6 @@ for kind in "${kinds[@]}"; do
 done
 mkdir -p "$out"
 
-# Prints a text file of DATA, which may be compressed.
-read_text() {
-    if [ -f "$data/$1" ]; then
-        cat "$data/$1"
-    elif [ -f "$data/$1.gz" ]; then
-        gzip -dc "$data/$1.gz"
-    else
-        echo "$0: $data has neither $1 nor $1.gz" >&2
-        return 2
-    fi
-}
-
 # Runs a command with its output in a log, and shows the end of the log if it fails.
 logged() { # LOG COMMAND ...
     local log=$1

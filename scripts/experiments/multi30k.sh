@@ -14,34 +14,11 @@ TEXT
 epochs=${EPOCHS:-10} pieces=${PIECES:-8000}
 
 prepare() {
-    say "joint BPE of $pieces pieces, fairseq-preprocess"
-    local work=$out/preparing
-    rm -rf "$work"
-    mkdir -p "$work/text"
-    for language in de en; do
-        read_text "train.$language" > "$work/text/train.$language"
-        read_text "val.$language" > "$work/text/valid.$language"
-        read_text "test_2016_flickr.$language" > "$work/text/test.$language"
-    done
-    python - "$work" "$pieces" << 'PYTHON'
-import pathlib, sys
-import sentencepiece
-
-work = pathlib.Path(sys.argv[1])
-sentencepiece.SentencePieceTrainer.train(
-    input=[work / "text" / "train.de", work / "text" / "train.en"], model_prefix=work / "bpe", model_type="bpe",
-    vocab_size=int(sys.argv[2]), character_coverage=1.0, minloglevel=2,
-)
-pieces = sentencepiece.SentencePieceProcessor(model_file=str(work / "bpe.model"))
-for text in sorted((work / "text").iterdir()):
-    lines = text.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    encoded = (" ".join(line) + "\n" for line in pieces.encode(lines, out_type=str))
-    (work / text.name).write_text("".join(encoded), encoding="utf-8")
-PYTHON
-    logged "$work/preprocess.log" fairseq-preprocess --source-lang de --target-lang en --joined-dictionary \
-        --padding-factor 1 --trainpref "$work/train" --validpref "$work/valid" --testpref "$work/test" \
-        --destdir "$work/data-bin"
-    mv "$work" "$out/corpus"
+    say "joint BPE of $pieces pieces, fairseq-preprocess (log: $out/prepare.log)"
+    # Two of the pieces would be <s> and </s>, of which fairseq has its own.
+    fairseq-stack prepare mt "$out/corpus" --source de --target en --train "$data/train" --valid "$data/val" \
+        --test "$data/test_2016_flickr" --normalization none --piece-normalization nmt_nfkc \
+        --pieces $((pieces - 2)) --hard-limit > "$out/prepare.log"
 }
 
 translate() { # KIND

@@ -16,16 +16,8 @@ epochs=${EPOCHS:-2}
 declare -A layers=([tf]=5xsdpa [sup]=2xsdpa,sup-127,2xsdpa [nd]=2xsdpa,nd-3-3-10,2xsdpa)
 
 prepare() {
-    say "fairseq-preprocess"
-    local work=$out/preparing
-    rm -rf "$work"
-    mkdir -p "$work"
-    for split in train valid test; do
-        read_text "ptb.$split.txt" | sed 's/^ *//; s/ *$//' > "$work/$split.txt"
-    done
-    logged "$work/preprocess.log" fairseq-preprocess --only-source --padding-factor 1 --trainpref "$work/train.txt" \
-        --validpref "$work/valid.txt" --testpref "$work/test.txt" --destdir "$work/data-bin"
-    mv "$work" "$out/corpus"
+    say "fairseq-preprocess (log: $out/prepare.log)"
+    fairseq-stack prepare ptb "$out/corpus" --raw "$data" --mikolov sentences > "$out/prepare.log"
 }
 
 evaluate() { # KIND SPLIT
