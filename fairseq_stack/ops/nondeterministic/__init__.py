@@ -70,7 +70,7 @@ def nondeterministic_stack(
 
     Runs start in state 0 with symbol 0 and v_0 on the stack, which are never popped. A log weight of -inf
     forbids its transition; where no run is left, the reading is 0. Readings and gradients are finite for all
-    finite inputs, and exact if the log weights of each step are at most 200 apart. If they are farther apart, or
+    finite inputs, and exact if the log weights of each step are at most 230 apart. If they are farther apart, or
     some are -inf, the fast backends may leave out runs that, at some step, are less likely by a factor of e^700
     than another one with the same stack below its top.
 
@@ -81,15 +81,17 @@ def nondeterministic_stack(
         pop: log Delta_t[q, x -> r, eps] at index [b, t - 1, q, x, r], (B, n, Q, S, Q).
         values: v_1..v_n, (B, n, m).
         bottom: v_0, (m,) or (B, m).
-        backend: ``"auto"``, ``"pytorch"`` (vectorised; a second derivative raises RuntimeError) or
-            ``"reference"`` (the equations, for autograd to differentiate).
+        backend: ``"auto"`` (the fastest for the device), ``"native"`` (compiled, on the CPU), ``"pytorch"``
+            (vectorised) or ``"reference"`` (the equations, for autograd to differentiate). Only the last has second
+            derivatives; the others raise RuntimeError.
         return_weights: also return the weights W.
 
     Returns:
-        The readings r_1..r_n, (B, n, Q, S, m), in the dtype of the arguments; computed in float64, whatever
-        autocast says. With ``return_weights``, also W (B, n, n + 1, Q, S), which can be differentiated too:
-        W[b, t - 1, i] is the share of v_i in r_t, so that the readings are einsum("btirs,bim->btrsm", W, V)
-        with V = [bottom; values], and W[b, t - 1] sums to 1.
+        The readings r_1..r_n, (B, n, Q, S, m), in the dtype of the arguments. They are computed in float64, whatever
+        autocast says; by ``"native"``, for narrower arguments, in float32 where that is as good. With
+        ``return_weights``, also W (B, n, n + 1, Q, S), which can be differentiated too: W[b, t - 1, i] is the share of
+        v_i in r_t, so that the readings are einsum("btirs,bim->btrsm", W, V) with V = [bottom; values], and
+        W[b, t - 1] sums to 1.
 
     Raises:
         ValueError: if an argument's shape, dtype or device is wrong, or there is no such backend.

@@ -96,7 +96,7 @@ def _stack_backward(
     """The gradients of the log weights and of the vectors, given what ``_stack`` got and returned."""
     with torch.autocast("cpu", enabled=False):
         grad_readings = grad_readings.flatten(1, 2)
-        grad_vectors = torch.bmm(weights.flatten(1, 2).transpose(1, 2), grad_readings)
+        grad_vectors = _product(weights.flatten(1, 2).transpose(1, 2), grad_readings)
         cotangents = torch.bmm(grad_readings, vectors.transpose(1, 2)).view_as(weights)
     if grad_weights is not None:
         cotangents += grad_weights
@@ -158,8 +158,15 @@ _stack_backward.register_autograd(_refuse)
 
 def _weigh(weights: Tensor, vectors: Tensor) -> Tensor:
     with torch.autocast("cpu", enabled=False):
-        readings = torch.bmm(weights.flatten(1, 2), vectors)
+        readings = _product(weights.flatten(1, 2), vectors)
     return readings.unflatten(1, weights.shape[1:3])
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """``torch.bmm(a, b)``, which is several times as fast the other way round if ``b`` has few columns."""
+    if b.shape[2] >= 32:
+        return torch.bmm(a, b)
+    return torch.bmm(b.transpose(1, 2), a.transpose(1, 2)).transpose(1, 2).contiguous()
 
 
 class _Group(NamedTuple):
