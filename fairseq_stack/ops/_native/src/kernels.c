@@ -102,23 +102,39 @@ struct instruction_set {
 #undef SUFFIX
 
 #if defined(__x86_64__)
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
+#endif
 #define VECTOR_BYTES 32
 #define SUFFIX avx2
 #include "both_types.h"
 #undef VECTOR_BYTES
 #undef SUFFIX
+#ifdef __clang__
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,fma")
+#endif
 #define VECTOR_BYTES 64
 #define SUFFIX avx512
 #include "both_types.h"
 #undef VECTOR_BYTES
 #undef SUFFIX
+#ifdef __clang__
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 #endif
 
 static const struct instruction_set INSTRUCTION_SETS[] = {
