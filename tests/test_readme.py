@@ -14,7 +14,10 @@ README = Path(__file__).resolve().parent.parent / "README.md"
 # In tiny mode a command differs from the README's in these numbers only.
 TINY = (
     (re.compile(r"--max-epoch \d+"), "--max-epoch 1"),
-    (re.compile(r"(prepare (?:nested-translation|reversal) \S+)"), r"\1 --train-size 1500 --valid-size 20 --test-size 20"),
+    (
+        re.compile(r"(prepare (?:nested-translation|reversal) \S+)"),
+        r"\1 --train-size 1500 --valid-size 20 --test-size 20",
+    ),
 )
 SENTENCES = ["der Hund schläft .", "die Katze , die der Hund sieht , schläft .", "die Kinder lesen .", "<unk> liest ."]
 
