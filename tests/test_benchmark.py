@@ -273,4 +273,21 @@ def test_least_times_are_of_runs_in_turn() -> None:
 
     found = least_times({name: run_of(name) for name in times}, repeats=4, seconds=15)
     assert found == {"slow": (3.0, 7.0), "fast": (0.5, 0.5)}
-    assert order == ["slow", "fast"] * 3 + ["fast"]
+    rounds = [order[start : start + 2] for start in range(0, 6, 2)]
+    assert all(sorted(names) == ["fast", "slow"] for names in rounds)
+    assert order[6:] == ["fast"]
+
+
+def test_rounds_of_times_have_different_orders() -> None:
+    order: list[int] = []
+
+    def run_of(number: int) -> Callable[[], tuple[float, ...]]:
+        def run() -> tuple[float, ...]:
+            order.append(number)
+            return (1.0,)
+
+        return run
+
+    least_times({number: run_of(number) for number in range(5)}, repeats=8, seconds=100)
+    rounds = [tuple(order[start : start + 5]) for start in range(0, 40, 5)]
+    assert len(set(rounds)) > 4

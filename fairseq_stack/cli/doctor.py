@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"\ncompiled kernels: {reason}")
     if compiled is not None:
         print(f"  file: {compiled.path}\n  instruction sets of this machine: {', '.join(compiled.instruction_sets)}")
+        print(f"  threads: {'those of PyTorch' if compiled.shares_threads else 'their own'}")
     devices = [torch.device("cpu"), *(torch.device("cuda", i) for i in range(torch.cuda.device_count()))]
     wrong = False
     for device in devices:

@@ -111,14 +111,13 @@ def test_released_buffers_are_gone() -> None:
 @pytest.mark.usefixtures("compiled", "deterministic")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_operators_are_what_pytorch_demands(dtype: torch.dtype) -> None:
-    logits = torch.randn(3, 5, 4, 10, dtype=dtype)
-    logits[1] *= 100
-    logits[2, :, :, 3] = -torch.inf
-    logits.requires_grad_()
-    vectors = torch.randn(3, 6, 2, dtype=dtype, requires_grad=True)
-    torch.library.opcheck(native._stack, (logits, vectors, 2))
-    readings, *saved = (x.detach() for x in native._stack(logits, vectors, 2))
-    arguments = logits.detach(), vectors.detach(), *saved, 2
+    push, replace, _ = logits = [torch.randn(3, 5, 2, 2, *target, dtype=dtype) for target in ((2, 2), (2, 2), (2,))]
+    push[1] *= 100
+    replace[2, :, :, 1] = -torch.inf
+    inputs = [x.requires_grad_() for x in (*logits, torch.randn(3, 6, 2, dtype=dtype))]
+    torch.library.opcheck(native._stack, tuple(inputs))
+    readings, *saved = (x.detach() for x in native._stack(*inputs))
+    arguments = inputs[3].detach(), *saved, 2
     for grad_weights in (None, torch.randn_like(saved[0])):
         torch.library.opcheck(native._stack_backward, (torch.randn_like(readings), grad_weights, *arguments))
 
@@ -148,9 +147,21 @@ def test_checkpointing_computes_it_again() -> None:
         assert torch.equal(one, other)
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.fixture(params=["PyTorch's threads", "own threads"])
+def team(request: pytest.FixtureRequest, compiled: _native.Library) -> Iterator[None]:
+    """Both ways to have work done by several threads."""
+    if request.param == "own threads":
+        compiled._share_threads(None)
+    elif not compiled.shares_threads:
+        pytest.skip("this PyTorch has no threads of OpenMP")
+    yield
+    compiled._share_threads(_native._team())
+
+
+@pytest.mark.usefixtures("team")
 @pytest.mark.parametrize("threads", [2, 3, 8])
-def test_threads_change_nothing(threads: int) -> None:
+def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native, "_WORTH_THREADS", 1)
     inputs = [torch.randn(5, 20, 2, 2, *target, requires_grad=True) for target in ((2, 2), (2, 2), (2,))]
     inputs += [torch.randn(5, 20, 3, requires_grad=True), torch.randn(3, requires_grad=True)]
 
@@ -192,11 +203,11 @@ def test_inner_weights_that_are_too_far_apart_for_float32(apart: float) -> None:
 
 @pytest.mark.usefixtures("compiled")
 def test_float32_is_used_where_it_is_precise_enough() -> None:
-    logits = torch.randn(4, 30, 6, 14)
-    logits[1] *= 5
-    logits[2] *= 30
-    logits[3, 20, 1, 2] = -torch.inf
-    *_, wide = native._stack(logits, torch.randn(4, 31, 2), 2)
+    push, replace, pop = logits = [torch.randn(4, 30, 2, 3, *target) for target in ((2, 3), (2, 3), (2,))]
+    push[1] *= 5
+    replace[2] *= 30
+    pop[3, 20, 1, 2] = -torch.inf
+    *_, wide = native._stack(*logits, torch.randn(4, 31, 2))
     assert wide.tolist() == [False, False, True, True]
-    *_, wide = native._stack(logits.double(), torch.randn(4, 31, 2).double(), 2)
+    *_, wide = native._stack(*(x.double() for x in logits), torch.randn(4, 31, 2).double())
     assert wide.all()

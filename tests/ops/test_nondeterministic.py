@@ -308,6 +308,18 @@ def test_gradient_where_one_run_dominates(weight: float, fast_backend: str) -> N
         assert_normwise_close(actual, want, 1e-9, name)
 
 
+@pytest.mark.parametrize("argument", range(3), ids=ARGUMENTS[:3])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_is_not_a_number_stays_visible(argument: int, dtype: torch.dtype, backend: str) -> None:
+    inputs = [x.detach() for x in random_inputs(2, 12, 2, 3, 3, dtype=dtype)]
+    expected = nondeterministic_stack(*inputs, backend=backend)
+    inputs[argument][0, 5, 1, 2, 0] = torch.nan
+    readings = nondeterministic_stack(*inputs, backend=backend)
+    assert readings[0, 5].isnan().any()
+    assert readings[0, 6:].isnan().all()
+    assert_normwise_close(readings[1], expected[1], 1e-6)
+
+
 @pytest.mark.parametrize("magnitude", [100.0, 500.0, 1e4])
 @pytest.mark.parametrize("kind", ["gaussian", "signs", "pops-before-all", "pushes-before-all"])
 @pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (2, 3)])

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fairseq_stack.ops import SuperpositionStackState, superposition_stack
+from fairseq_stack.ops import SuperpositionStackState, _native, superposition_stack
 from fairseq_stack.ops.superposition import native
 from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_instruction_set
 
@@ -452,7 +452,7 @@ def test_compiled_graph_without_breaks() -> None:
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(_native, "_WORTH_THREADS", 1)
     inputs = random_inputs(5, 40, 7)
     cotangent = torch.randn_like(inputs[1])
 

@@ -19,13 +19,16 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
+
 from .buffers import Buffers, buffers
 
-__all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "library"]
+__all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "library", "required_library"]
 
 logger = logging.getLogger(__name__)
 
-INTERFACE = 2  # fss_interface() of the library that this module can call
+INTERFACE = 3  # fss_interface() of the library that this module can call
+_WORTH_THREADS = 200_000  # multiply-adds: fewer are done before other threads have begun
 
 _ENABLED = "FAIRSEQ_STACK_NATIVE"
 _INSTRUCTION_SET = "FAIRSEQ_STACK_INSTRUCTION_SET"
@@ -40,11 +43,13 @@ class Library:
         path: its file.
         instruction_sets: the names of those that this machine has, from the fastest on.
         instruction_set: the name of the one that is used.
+        shares_threads: whether it runs in PyTorch's threads, or else starts its own.
     """
 
     def __init__(self, functions: ctypes.CDLL, path: Path, instruction_set: str | None = None) -> None:
         functions.fss_instruction_set.restype = ctypes.c_char_p
         self.functions = functions
+        self.shares_threads = self._share_threads(_team())
         self.path = path
         self._numbers = _supported_instruction_sets(functions)
         self.instruction_sets = tuple(self._numbers)
@@ -67,6 +72,49 @@ class Library:
         """The same library with another instruction set."""
         return Library(self.functions, self.path, instruction_set)
 
+    def _share_threads(self, team: int | None) -> bool:
+        self.functions.fss_use_team(ctypes.c_void_p(team))
+        return team is not None
+
+    def run(self, function: str, call: ctypes.Structure, *, parts: int, work: int, scratch_bytes: int) -> None:
+        """Run a function of the library with as many threads as PyTorch uses, but one if it is not worth more.
+
+        Args:
+            function: its name.
+            call: what it takes.
+            parts: how many independent parts it has, each of which is done by one thread.
+            work: about how many multiply-adds all of them take.
+            scratch_bytes: the scratch memory of one thread, a multiple of 64.
+        """
+        threads = torch.get_num_threads() if parts > 1 and work >= _WORTH_THREADS else 1
+        workers = min(threads, parts)
+        scratch = buffers.take(workers * scratch_bytes)
+        means = _Means(self.number, threads, workers, scratch.data_ptr(), scratch_bytes)
+        self.functions[function](ctypes.byref(call), ctypes.byref(means))
+
+
+class _Means(ctypes.Structure):
+    """struct means."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("instruction_set", "threads", "workers")),
+        ("scratch", ctypes.c_void_p),
+        ("scratch_bytes", ctypes.c_int64),
+    )
+
+
+def _team() -> int | None:
+    """The address of what runs a function in PyTorch's own threads, or None where they are not those of OpenMP.
+
+    These threads go on using the processor for some milliseconds after each operation of PyTorch; others beside them
+    would have to wait.
+    """
+    try:
+        parallel = ctypes.CDLL(None).GOMP_parallel
+    except (AttributeError, OSError, TypeError):
+        return None
+    return ctypes.cast(parallel, ctypes.c_void_p).value
+
 
 class Availability(NamedTuple):
     """The library, or None and why not."""
@@ -78,6 +126,18 @@ class Availability(NamedTuple):
 def library() -> Library | None:
     """The library, or None where it cannot be used, which is logged once."""
     return availability().library
+
+
+def required_library() -> Library:
+    """The library.
+
+    Raises:
+        RuntimeError: if it cannot be used.
+    """
+    found = availability()
+    if found.library is None:
+        raise RuntimeError(f"the compiled kernels are needed: {found.reason}")
+    return found.library
 
 
 @functools.cache

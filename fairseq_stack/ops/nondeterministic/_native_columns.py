@@ -9,11 +9,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .._native import Library, buffers, library
-from ._columns import DEAD, lift, relative_to_largest
+from .._native import required_library
+from ._columns import DEAD
 from ._tracked_columns import TrackedColumns
 
-_WORK_PER_THREAD = 2**20  # multiply-adds for which it pays to start a thread
 _DEAD = -(2**28)  # DEAD of the kernels
 
 
@@ -45,7 +44,7 @@ class NativeColumns:
     def initial(cls, bottom: Tensor, num_states: int, num_symbols: int) -> NativeColumns:
         """Before the first step, with v_0 (B, m)."""
         ancestors = torch.empty(len(bottom), 0, dtype=torch.int32)
-        empty = cls(num_states, num_symbols, bottom.shape[1], (), ancestors, _library().instruction_set)
+        empty = cls(num_states, num_symbols, bottom.shape[1], (), ancestors, required_library().instruction_set)
         _, columns = empty._append(None, bottom)
         return columns
 
@@ -65,7 +64,7 @@ class NativeColumns:
 
     def advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, NativeColumns]:
         """The reading (B, C, m) and the next columns, from log weights (B, C, 2 C + Q) and v_t (B, m)."""
-        return self._append(lift(relative_to_largest(logits.double())).exp_(), value)
+        return self._append(logits.double().contiguous(), value)
 
     def reorder(self, index: Tensor) -> NativeColumns:
         """The columns of these batch rows, (B',)."""
@@ -78,27 +77,26 @@ class NativeColumns:
             columns = columns.append(*self._column(step))
         return columns
 
-    def _append(self, transitions: Tensor | None, value: Tensor) -> tuple[Tensor, NativeColumns]:
-        """Column t with v_t, and the reading, from Delta_t up to a factor (None for t = 0)."""
+    def _append(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, NativeColumns]:
+        """Column t with v_t, and the reading, from log weights in float64 (None for t = 0)."""
         batch_size, size, step = len(value), self.num_states * self.num_symbols, len(self.memory)
-        compiled = _library().using(self.instruction_set)
-        column_bytes, scratch_bytes = _sizes(compiled, step, self.num_states, self.num_symbols, self.value_size)
-        column = torch.empty(batch_size, column_bytes, dtype=torch.uint8)
+        library = required_library().using(self.instruction_set)
+        sizes = (ctypes.c_size_t * 2)()
+        library.functions.fss_nd_step_sizes(
+            library.number, step, self.num_states, self.num_symbols, self.value_size, sizes
+        )  # fmt: skip
+        column = torch.empty(batch_size, sizes[0], dtype=torch.uint8)
         readings = torch.empty(batch_size, size, self.value_size, dtype=torch.float64)
-        threads = max(1, min(torch.get_num_threads(), batch_size, batch_size * (step * size) ** 2 // _WORK_PER_THREAD))
-        scratch = buffers.take(threads * scratch_bytes)
         ancestors, value = self.ancestors.contiguous(), value.double().contiguous()
         call = _Call(
-            step, self.num_states, self.num_symbols, self.value_size,
+            batch_size, step, self.num_states, self.num_symbols, self.value_size,
             ancestors=ancestors.data_ptr(),
             columns=(ctypes.c_void_p * max(step, 1))(*(earlier.data_ptr() for earlier in self.memory)),
-            transitions=None if transitions is None else transitions.data_ptr(),
+            logits=None if logits is None else logits.data_ptr(),
             values=value.data_ptr(), column=column.data_ptr(), readings=readings.data_ptr(),
         )  # fmt: skip
-        compiled.functions.fss_nd_step(
-            compiled.number, ctypes.byref(call), batch_size, threads, ctypes.c_void_p(scratch.data_ptr()),
-            ctypes.c_size_t(scratch_bytes),
-        )  # fmt: skip
+        work = batch_size * self.num_states * (step * size) ** 2 // 2
+        library.run("fss_nd_step", call, parts=batch_size, work=work, scratch_bytes=sizes[1])
         places = torch.arange(batch_size, dtype=torch.int32)[:, None]
         return readings, self._with((*self.memory, column), torch.cat([ancestors, places], 1))
 
@@ -107,7 +105,7 @@ class NativeColumns:
 
     def _column(self, step: int) -> _Column:
         """Column ``step`` of each batch row."""
-        lanes = _library().using(self.instruction_set).vector_bytes // 8
+        lanes = required_library().using(self.instruction_set).vector_bytes // 8
         tiles, size = step // lanes + 1, self.num_states * self.num_symbols
         rows = self.memory[step][self.ancestors[:, step]]
         arrays = []
@@ -140,22 +138,8 @@ class _Call(ctypes.Structure):
     """struct nd_step_call."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("step", "num_states", "num_symbols", "value_size")),
+        *((name, ctypes.c_int64) for name in ("beams", "step", "num_states", "num_symbols", "value_size")),
         ("ancestors", ctypes.c_void_p),
         ("columns", ctypes.POINTER(ctypes.c_void_p)),
-        *((name, ctypes.c_void_p) for name in ("transitions", "values", "column", "readings")),
+        *((name, ctypes.c_void_p) for name in ("logits", "values", "column", "readings")),
     )
-
-
-def _library() -> Library:
-    compiled = library()
-    if compiled is None:
-        raise RuntimeError("nondeterministic_stack: the compiled kernels are not there any more")
-    return compiled
-
-
-def _sizes(compiled: Library, step: int, num_states: int, num_symbols: int, value_size: int) -> list[int]:
-    """Bytes of the column of a step for one beam, and of one thread's scratch memory."""
-    sizes = (ctypes.c_size_t * 2)()
-    compiled.functions.fss_nd_step_sizes(compiled.number, step, num_states, num_symbols, value_size, sizes)
-    return [-(-size // 64) * 64 for size in sizes]

@@ -8,19 +8,13 @@ batch are computed in float64. What a sequence is computed in depends on nothing
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from .._arguments import computation_dtype
-from .._native import Library, buffers, library
-from ._columns import lift, relative_to_largest
-
-# Float32 is tried if the log weights of each step are at most this far apart. In float64, if they are farther apart
-# than CAREFUL_RANGE or some are -inf, the inner weights of configurations that are out of reach are left out.
-NARROW_RANGE = 55.0
-CAREFUL_RANGE = 230.0
+from .._native import buffers, required_library
 
 
 def nondeterministic_stack_native(
@@ -29,9 +23,8 @@ def nondeterministic_stack_native(
     """The readings; arguments and results as for ``nondeterministic_stack``, on the CPU."""
     top = push.shape[2:4]
     dtype = computation_dtype(values.dtype)
-    logits = torch.cat([x.flatten(2, 3).flatten(3).to(dtype) for x in (push, replace, pop)], -1)
     vectors = torch.cat([bottom.to(dtype).expand(len(values), -1)[:, None], values.to(dtype)], 1)
-    readings, weights, _, _ = _stack(logits, vectors, push.shape[2])
+    readings, weights, _, _ = _stack(push.to(dtype), replace.to(dtype), pop.to(dtype), vectors)
     readings = readings.unflatten(2, top).to(values.dtype)
     if not return_weights:
         return readings
@@ -39,46 +32,35 @@ def nondeterministic_stack_native(
 
 
 @torch.library.custom_op("fairseq_stack::nondeterministic_stack", mutates_args=(), device_types="cpu")
-def _stack(logits: Tensor, vectors: Tensor, num_states: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The stack for log weights (B, n, C, 2 C + Q) and v_0..v_n (B, n + 1, m).
+def _stack(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The stack for log weights (B, n, Q, S, ...) and v_0..v_n (B, n + 1, m).
 
     Returns:
         r_t[(r, y)] at index [b, t - 1, (r, y)], (B, n, C, m); W_t[i][(r, y)] at [b, t - 1, (r, y), i + 1], (B, n, C,
         n + 1); and for the backward pass the inner weights, of uint8, and which sequences took float64, (B,).
     """
-    batch_size, length, size, _ = logits.shape
-    weights = logits.new_empty(batch_size, length, size, length + 1)
-    workspace = buffers.take(batch_size * _room(length, num_states, size))
-    if logits.numel() == 0:
-        return _weigh(weights, vectors), weights, workspace, torch.zeros(batch_size, dtype=torch.bool)
-    relative = relative_to_largest(logits)
-    masked, apart = _spread(relative)
-    wide = masked | (apart > NARROW_RANGE) if logits.dtype == torch.float32 else torch.ones_like(masked)
-    if not wide.all():
-        narrow = _group(relative, ~wide, torch.float32, num_states)
-        inexact = torch.empty(len(narrow.places), dtype=torch.bool)
-        own = weights.new_empty(len(narrow.places), *weights.shape[1:])
-        careful = torch.zeros_like(inexact)
-        _call("forward", narrow, workspace, weights=own, careful=careful, inexact=inexact)
-        weights = narrow.put(own, weights)
-        wide[narrow.places[inexact]] = True
-    if wide.any():
-        group = _group(relative, wide, torch.float64, num_states)
-        careful = (masked | (apart > CAREFUL_RANGE))[group.places]
-        own = weights.new_empty(len(group.places), *weights.shape[1:], dtype=torch.float64)
-        _call("forward", group, workspace, weights=own, careful=careful, inexact=torch.empty_like(careful))
-        weights = group.put(own, weights)
-    return _weigh(weights, vectors), weights, workspace, wide
+    batch_size, length, num_states, num_symbols = pop.shape[:4]
+    weights = pop.new_empty(batch_size, length, num_states * num_symbols, length + 1)
+    workspace = buffers.take(batch_size * _room(length, num_states, num_symbols))
+    wide = torch.zeros(batch_size, dtype=torch.bool)
+    _call(
+        "forward", pop.shape, weights=weights, workspace=workspace, wide=wide,
+        push=push.contiguous(), replace=replace.contiguous(), pop=pop.contiguous(),
+    )  # fmt: skip
+    with torch.autocast("cpu", enabled=False):
+        readings = _product(weights.flatten(1, 2), vectors)
+    return readings.unflatten(1, weights.shape[1:3]), weights, workspace, wide
 
 
 @_stack.register_fake
-def _(logits: Tensor, vectors: Tensor, num_states: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    batch_size, length, size, _ = logits.shape
+def _(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    batch_size, length, num_states, num_symbols = pop.shape[:4]
+    size = num_states * num_symbols
     return (
         vectors.new_empty(batch_size, length, size, vectors.shape[2]),
-        logits.new_empty(batch_size, length, size, length + 1),
-        logits.new_empty(batch_size * _room(length, num_states, size), dtype=torch.uint8),
-        logits.new_empty(batch_size, dtype=torch.bool),
+        pop.new_empty(batch_size, length, size, length + 1),
+        pop.new_empty(batch_size * _room(length, num_states, num_symbols), dtype=torch.uint8),
+        pop.new_empty(batch_size, dtype=torch.bool),
     )
 
 
@@ -86,66 +68,66 @@ def _(logits: Tensor, vectors: Tensor, num_states: int) -> tuple[Tensor, Tensor,
 def _stack_backward(
     grad_readings: Tensor,
     grad_weights: Tensor | None,
-    logits: Tensor,
     vectors: Tensor,
     weights: Tensor,
     workspace: Tensor,
     wide: Tensor,
     num_states: int,
-) -> tuple[Tensor, Tensor]:
-    """The gradients of the log weights and of the vectors, given what ``_stack`` got and returned."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients of push, replace, pop and the vectors, given what ``_stack`` got and returned."""
     with torch.autocast("cpu", enabled=False):
         grad_readings = grad_readings.flatten(1, 2)
         grad_vectors = _product(weights.flatten(1, 2).transpose(1, 2), grad_readings)
         cotangents = torch.bmm(grad_readings, vectors.transpose(1, 2)).view_as(weights)
     if grad_weights is not None:
         cotangents += grad_weights
-    gradients = torch.empty_like(logits, memory_format=torch.contiguous_format)
-    if logits.numel() == 0:
-        return gradients, grad_vectors
-    relative = relative_to_largest(logits)
-    for dtype, rows in ((torch.float32, ~wide), (torch.float64, wide)):
-        if rows.any():
-            group = _group(relative, rows, dtype, num_states)
-            own = torch.empty_like(group.transitions)
-            _call(
-                "backward", group, workspace,
-                weights=group.get(weights), cotangents=group.get(cotangents), gradients=own,
-            )  # fmt: skip
-            gradients = group.put(own, gradients)
-    return gradients, grad_vectors
+    push, replace, pop = _empty_gradients(weights, num_states)
+    _call(
+        "backward", pop.shape, weights=weights, workspace=workspace, wide=wide, cotangents=cotangents,
+        push_gradients=push, replace_gradients=replace, pop_gradients=pop,
+    )  # fmt: skip
+    return push, replace, pop, grad_vectors
 
 
 @_stack_backward.register_fake
 def _(
     grad_readings: Tensor,
     grad_weights: Tensor | None,
-    logits: Tensor,
     vectors: Tensor,
     weights: Tensor,
     workspace: Tensor,
     wide: Tensor,
     num_states: int,
-) -> tuple[Tensor, Tensor]:
-    return torch.empty_like(logits, memory_format=torch.contiguous_format), vectors.new_empty(vectors.shape)
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return *_empty_gradients(weights, num_states), vectors.new_empty(vectors.shape)
 
 
-def _setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: tuple[Tensor, ...]) -> None:
-    logits, vectors, ctx.num_states = inputs
-    ctx.save_for_backward(logits, vectors, *output[1:])
+def _empty_gradients(weights: Tensor, num_states: int) -> tuple[Tensor, Tensor, Tensor]:
+    batch_size, length, size, _ = weights.shape
+    source = batch_size, length, num_states, size // num_states
+    target = source[2:]
+    return (
+        weights.new_empty(*source, *target),
+        weights.new_empty(*source, *target),
+        weights.new_empty(*source, num_states),
+    )
+
+
+def _setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+    ctx.num_states = inputs[0].shape[2]
+    ctx.save_for_backward(inputs[3], *output[1:])
     ctx.set_materialize_grads(False)
 
 
 def _backward(
     ctx: Any, grad_readings: Tensor | None, grad_weights: Tensor | None, *_: None
-) -> tuple[Tensor | None, Tensor | None, None]:
-    logits, vectors, weights, workspace, wide = ctx.saved_tensors
+) -> tuple[Tensor | None, ...]:
+    vectors, weights, workspace, wide = ctx.saved_tensors
     if grad_readings is None:
         if grad_weights is None:
-            return None, None, None
+            return None, None, None, None
         grad_readings = vectors.new_zeros(*weights.shape[:3], vectors.shape[2])
-    gradients = _stack_backward(grad_readings, grad_weights, logits, vectors, weights, workspace, wide, ctx.num_states)
-    return *gradients, None
+    return _stack_backward(grad_readings, grad_weights, vectors, weights, workspace, wide, ctx.num_states)
 
 
 def _refuse(ctx: Any, *grads: Tensor) -> None:
@@ -156,12 +138,6 @@ _stack.register_autograd(_backward, setup_context=_setup_context)
 _stack_backward.register_autograd(_refuse)
 
 
-def _weigh(weights: Tensor, vectors: Tensor) -> Tensor:
-    with torch.autocast("cpu", enabled=False):
-        readings = _product(weights.flatten(1, 2), vectors)
-    return readings.unflatten(1, weights.shape[1:3])
-
-
 def _product(a: Tensor, b: Tensor) -> Tensor:
     """``torch.bmm(a, b)``, which is several times as fast the other way round if ``b`` has few columns."""
     if b.shape[2] >= 32:
@@ -169,50 +145,9 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     return torch.bmm(b.transpose(1, 2), a.transpose(1, 2)).transpose(1, 2).contiguous()
 
 
-class _Group(NamedTuple):
-    """The sequences of a batch that are computed in one dtype.
-
-    Attributes:
-        places: theirs in the batch.
-        transitions: exp of their log weights up to a factor for each step, (sequences, n, C, 2 C + Q), in the dtype.
-        num_states: Q.
-        all: whether there are no other sequences.
-    """
-
-    places: Tensor
-    transitions: Tensor
-    num_states: int
-    all: bool
-
-    def get(self, batch: Tensor) -> Tensor:
-        """The group's rows of a tensor for all sequences, in its dtype, contiguous."""
-        return (batch if self.all else batch[self.places]).to(self.transitions.dtype).contiguous()
-
-    def put(self, own: Tensor, batch: Tensor) -> Tensor:
-        """``batch`` with the group's rows set to these; may or may not be changed in place."""
-        own = own.to(batch.dtype)
-        return own if self.all else batch.index_copy_(0, self.places, own)
-
-
-def _group(relative: Tensor, rows: Tensor, dtype: torch.dtype, num_states: int) -> _Group:
-    """The sequences with ``rows`` (B,), from log weights less the largest of each step, (B, n, C, 2 C + Q)."""
-    everything = bool(rows.all())
-    own = (relative if everything else relative[rows]).to(dtype)
-    transitions = torch.exp(lift(own) if dtype == torch.float64 else own)
-    return _Group(rows.nonzero()[:, 0], transitions.contiguous(), num_states, everything)
-
-
-def _spread(relative: Tensor) -> tuple[Tensor, Tensor]:
-    """For each sequence: whether some log weight is -inf, and how far the others are below the step's largest."""
-    lowest = relative.flatten(1).amin(1)
-    masked = lowest == -torch.inf
-    if masked.any():
-        lowest = torch.where(relative == -torch.inf, 0, relative).flatten(1).amin(1)
-    return masked, -lowest
-
-
-def _room(length: int, num_states: int, size: int) -> int:
+def _room(length: int, num_states: int, num_symbols: int) -> int:
     """At least the bytes of one sequence's workspace, a multiple of 64; ``length`` may be symbolic."""
+    size = num_states * num_symbols
     return 64 * ((length + 16) * (length + 4) * (size + 1) * (size + num_states + 1) // 16 + 16)
 
 
@@ -220,42 +155,34 @@ class _Call(ctypes.Structure):
     """struct nd_call."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("sequences", "length", "num_states", "num_symbols")),
-        *((name, ctypes.c_void_p) for name in ("careful", "transitions", "weights", "cotangents", "gradients")),
-        *((name, ctypes.c_void_p) for name in ("workspace", "places")),
+        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "length", "num_states", "num_symbols")),
+        *((name, ctypes.c_void_p) for name in ("push", "replace", "pop", "weights", "cotangents")),
+        *((name, ctypes.c_void_p) for name in ("push_gradients", "replace_gradients", "pop_gradients")),
+        *((name, ctypes.c_void_p) for name in ("wide", "workspace")),
         ("workspace_bytes", ctypes.c_int64),
-        ("inexact", ctypes.c_void_p),
     )
 
 
-def _call(direction: str, group: _Group, workspace: Tensor, **arrays: Tensor) -> None:
-    """Run a kernel for a group; ``arrays`` are contiguous tensors for fields of struct nd_call."""
-    compiled = library()
-    if compiled is None:
-        raise RuntimeError("nondeterministic_stack: the compiled kernels are not there any more")
-    sequences, length, size, _ = group.transitions.shape
-    num_symbols = size // group.num_states
-    threads = min(torch.get_num_threads(), sequences)
-    is_double = group.transitions.dtype == torch.float64
-    room = _room(length, group.num_states, size)
-    workspace_bytes, *scratch_sizes = _sizes(compiled, is_double, length, group.num_states, num_symbols)
-    if workspace_bytes > room:
-        raise RuntimeError(f"nondeterministic_stack: {workspace_bytes} bytes do not fit into {room}")
-    scratch_bytes = scratch_sizes[direction == "backward"]
-    scratch = buffers.take(threads * scratch_bytes)
-    arrays |= {"transitions": group.transitions, "workspace": workspace, "places": group.places}
-    call = _Call(
-        sequences, length, group.num_states, num_symbols, workspace_bytes=room,
-        **{name: array.data_ptr() for name, array in arrays.items()},
-    )  # fmt: skip
-    compiled.functions[f"fss_nd_{direction}"](
-        compiled.number, int(is_double), ctypes.byref(call), threads, ctypes.c_void_p(scratch.data_ptr()),
-        ctypes.c_size_t(scratch_bytes),
-    )  # fmt: skip
-
-
-def _sizes(compiled: Library, is_double: bool, length: int, num_states: int, num_symbols: int) -> list[int]:
-    """Bytes of one sequence's workspace, and of one thread's scratch memory, forward and backward."""
+def _call(direction: str, shape: torch.Size, *, weights: Tensor, **arrays: Tensor) -> None:
+    """Run a kernel for ``shape`` = (B, n, Q, S, ...); arrays are contiguous tensors for fields of struct nd_call."""
+    if weights.numel() == 0:
+        return
+    library = required_library()
+    sequences, length, num_states, num_symbols = shape[:4]
+    is_double = int(weights.dtype == torch.float64)
     sizes = (ctypes.c_size_t * 3)()
-    compiled.functions.fss_nd_sizes(compiled.number, int(is_double), length, num_states, num_symbols, sizes)
-    return [-(-size // 64) * 64 for size in sizes]
+    library.functions.fss_nd_sizes(library.number, is_double, length, num_states, num_symbols, sizes)
+    room = _room(length, num_states, num_symbols)
+    if sizes[0] > room:
+        raise RuntimeError(f"nondeterministic_stack: {sizes[0]} bytes do not fit into {room}")
+    pointers = {name: array.data_ptr() for name, array in arrays.items()}
+    library.run(
+        f"fss_nd_{direction}",
+        _Call(
+            is_double, sequences, length, num_states, num_symbols,
+            weights=weights.data_ptr(), workspace_bytes=room, **pointers,
+        ),
+        parts=sequences,
+        work=sequences * num_states**3 * num_symbols**2 * length**2 * (length + 6) // 6,
+        scratch_bytes=sizes[2 if direction == "backward" else 1],
+    )  # fmt: skip

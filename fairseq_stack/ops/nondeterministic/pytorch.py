@@ -359,8 +359,8 @@ def _leave_out_unused_pushes(transitions: Tensor, num_states: int) -> None:
     """
     length, size = transitions.shape[1:3]
     possible = _InnerWeights(_in_large_tiles(transitions.sign(), 1.0), num_states, plain=True)
-    occurs = possible.tops.alpha.permute(1, 0, 3, 2).flatten(1, 2)[:, 1 : length + 1] > 0
-    transitions[..., :size] *= occurs[..., None]
+    unused = possible.tops.alpha.permute(1, 0, 3, 2).flatten(1, 2)[:, 1 : length + 1] <= 0
+    transitions[..., :size].masked_fill_(unused[..., None], 0)
 
 
 def _exponentiate(logits: Tensor) -> tuple[Tensor, float, bool]:

@@ -93,9 +93,9 @@ def _log_sum_exp(terms: Tensor, axes: tuple[int, ...]) -> Tensor:
     """log sum exp whose gradient is 0, not NaN, where every term is -inf."""
     largest = terms.detach().amax(axes, keepdim=True).clamp_min(torch.finfo(terms.dtype).min)
     total = torch.exp(terms - largest).sum(axes)
-    possible = total > 0
-    log_total = torch.log(torch.where(possible, total, 1)) + largest.reshape(total.shape)
-    return torch.where(possible, log_total, -torch.inf)
+    impossible = total == 0
+    log_total = torch.log(torch.where(impossible, 1, total)) + largest.reshape(total.shape)
+    return torch.where(impossible, -torch.inf, log_total)
 
 
 def _share(term: Tensor, total: Tensor) -> Tensor:

@@ -8,9 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._native import buffers, library
-
-_WORTH_A_THREAD = 10_000_000  # multiplications: for fewer of them, starting a thread takes too long
+from .._native import required_library
 
 
 def superposition_stack_native(actions: Tensor, values: Tensor) -> Tensor:
@@ -74,7 +72,7 @@ class _Call(ctypes.Structure):
     """struct sup_call."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("sequences", "length", "size")),
+        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "length", "size")),
         *(
             (name, ctypes.c_void_p)
             for name in ("actions", "values", "readings", "cotangents", "action_gradients", "value_gradients")
@@ -84,20 +82,17 @@ class _Call(ctypes.Structure):
 
 def _call(direction: str, *, values: Tensor, **arrays: Tensor) -> None:
     """Run a kernel for a batch; the arguments are for fields of struct sup_call."""
-    compiled = library()
-    if compiled is None:
-        raise RuntimeError("superposition_stack: the compiled kernels are not there any more")
+    library = required_library()
     sequences, length, size = values.shape
-    work = sequences * length**2 * (length + size) // 2
-    threads = min(torch.get_num_threads(), sequences, 1 + work // _WORTH_A_THREAD)
     is_double = int(values.dtype == torch.float64)
     sizes = (ctypes.c_size_t * 2)()
-    compiled.functions.fss_sup_sizes(compiled.number, is_double, length, size, sizes)
-    scratch_bytes = -(-sizes[direction == "backward"] // 64) * 64
-    scratch = buffers.take(threads * scratch_bytes)
+    library.functions.fss_sup_sizes(library.number, is_double, length, size, sizes)
     contiguous = {name: array.contiguous() for name, array in arrays.items()} | {"values": values.contiguous()}
-    call = _Call(sequences, length, size, **{name: array.data_ptr() for name, array in contiguous.items()})
-    compiled.functions[f"fss_sup_{direction}"](
-        compiled.number, is_double, ctypes.byref(call), threads, ctypes.c_void_p(scratch.data_ptr()),
-        ctypes.c_size_t(scratch_bytes),
-    )  # fmt: skip
+    pointers = {name: array.data_ptr() for name, array in contiguous.items()}
+    library.run(
+        f"fss_sup_{direction}",
+        _Call(is_double, sequences, length, size, **pointers),
+        parts=sequences,
+        work=sequences * length**2 * (length + size) // 2,
+        scratch_bytes=sizes[direction == "backward"],
+    )

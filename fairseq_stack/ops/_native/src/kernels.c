@@ -3,6 +3,7 @@
  * Every kernel is compiled for each real type and each instruction set that the compiler can produce code for; which
  * one runs is decided on the machine. A call works through the sequences of a batch with threads of its own.
  */
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -22,32 +23,30 @@
 
 /* One call of the nondeterministic stack; arrays are contiguous, and of one real type. */
 struct nd_call {
-    int64_t sequences, length, num_states, num_symbols;
-    const uint8_t *careful;  /* for each sequence: whether some configurations may be out of reach */
-    const void *transitions; /* (sequences, length, C, 2 C + Q), up to a factor for each step */
-    void *weights;           /* W, (sequences, length, C, length + 1) */
-    const void *cotangents;  /* of W */
-    void *gradients;         /* of the logarithms of the transitions */
-    void *workspace;         /* parts of workspace_bytes each */
-    const int64_t *places;   /* which of them each sequence has */
+    int64_t is_double, sequences, length, num_states, num_symbols;
+    const void *push, *replace, *pop; /* log weights, (sequences, length, C, C), the same, and (sequences, length, C, Q) */
+    void *weights;                    /* W, (sequences, length, C, length + 1) */
+    const void *cotangents;           /* of W */
+    void *push_gradients, *replace_gradients, *pop_gradients;
+    uint8_t *wide;   /* for each sequence: whether it was computed in double */
+    void *workspace; /* parts of workspace_bytes each, one for each sequence */
     int64_t workspace_bytes;
-    uint8_t *inexact;        /* for each sequence: set if some inner weights may have lost digits */
 };
 
 /* Step t of the nondeterministic stack for a batch of beams, in double; columns as in nondeterministic_step.h. */
 struct nd_step_call {
-    int64_t step, num_states, num_symbols, value_size;
+    int64_t beams, step, num_states, num_symbols, value_size;
     const int32_t *ancestors;   /* (beams, t): each beam's place among the columns 0..t-1 */
     const void *const *columns; /* those of the steps 0..t-1 */
-    const void *transitions;    /* (beams, C, 2 C + Q), up to a factor */
+    const void *logits;         /* log weights, (beams, C, 2 C + Q): pushes, replacements, pops */
     const void *values;         /* v_t, (beams, value_size) */
     void *column;               /* the new columns, one for each beam */
     void *readings;             /* (beams, C, value_size) */
 };
 
-/* One call of the superposition stack; arrays likewise. */
+/* One call of the superposition stack; arrays as for the nondeterministic one. */
 struct sup_call {
-    int64_t sequences, length, size;
+    int64_t is_double, sequences, length, size;
     const void *actions, *values; /* (sequences, length, 3): push, no-op, pop; and (sequences, length, size) */
     void *readings;
     const void *cotangents; /* of the readings */
@@ -68,17 +67,18 @@ static unsigned int flush_denormals(void) { return 0; }
 static void restore_denormals(unsigned int before) { (void)before; }
 #endif
 
-typedef void kernel(const void *call, int64_t sequence, char *scratch);
+/* Computes one sequence; returns 0 if it declines to do so, and another kernel has to. */
+typedef int kernel(const void *call, int64_t sequence, char *scratch);
 
 /* The kernels for one instruction set, by real type: 0 for float, 1 for double. */
 struct instruction_set {
     const char *name;
     int vector_bytes;
     kernel *(*nd_forward[2])(int Q, int S), *(*nd_backward[2])(int Q, int S), *(*nd_step)(int Q, int S);
-    void (*nd_step_sizes)(int t, int Q, int S, int value_size, size_t *column, size_t *scratch);
-    void (*nd_sizes[2])(int n, int Q, int S, size_t *workspace, size_t *forward, size_t *backward);
+    void (*nd_step_sizes)(int t, int Q, int S, int value_size, size_t sizes[2]);
+    void (*nd_sizes[2])(int n, int Q, int S, size_t sizes[3]);
     kernel *sup_forward[2], *sup_backward[2];
-    void (*sup_sizes[2])(int n, int m, size_t *forward, size_t *backward);
+    void (*sup_sizes[2])(int n, int m, size_t sizes[2]);
 };
 
 #define INSTRUCTION_SET(name, suffix)                                \
@@ -170,87 +170,117 @@ int fss_vector_bytes(int i) { return INSTRUCTION_SETS[i].vector_bytes; }
 
 /* ---------------------------------------------------------------- threads */
 
+/* Runs work(argument) in so many threads at once, if there can be so many; the signature of GOMP_parallel. */
+typedef void team(void (*work)(void *), void *argument, unsigned threads, unsigned flags);
+static team *shared_team;
+
+/* Work shall be done by this team, which other libraries in the process use, too: threads that wait for work and
+ * threads that work do not take each other's cores then. Without one, threads are started for each call. */
+void fss_use_team(team *team) { shared_team = team; }
+
+/* What a call is computed with. */
+struct means {
+    int64_t instruction_set; /* its number */
+    int64_t threads;         /* of the team */
+    int64_t workers;         /* how many of them work */
+    char *scratch;           /* one part for each worker */
+    int64_t scratch_bytes;   /* of one part */
+};
+
 struct job {
-    kernel *kernel;
+    kernel *first, *second; /* the second computes what the first declines */
     const void *call;
     int64_t sequences;
-    char *scratch;
-    size_t scratch_bytes;
+    const struct means *means;
     atomic_llong next_sequence, next_worker;
 };
 
-static void *work(void *argument) {
+static void work(void *argument) {
     struct job *job = argument;
-    char *scratch = job->scratch + atomic_fetch_add(&job->next_worker, 1) * job->scratch_bytes;
+    const int64_t worker = atomic_fetch_add(&job->next_worker, 1);
+    if (worker >= job->means->workers) return;
+    char *scratch = job->means->scratch + worker * job->means->scratch_bytes;
     unsigned int before = flush_denormals();
     int64_t sequence;
     while ((sequence = atomic_fetch_add(&job->next_sequence, 1)) < job->sequences)
-        job->kernel(job->call, sequence, scratch);
+        if (!job->first(job->call, sequence, scratch)) job->second(job->call, sequence, scratch);
     restore_denormals(before);
+}
+
+static void *work_in_thread(void *argument) {
+    work(argument);
     return NULL;
 }
 
-/* Runs a kernel for all sequences. A thread that cannot be started leaves its work to the others. */
-static void run(kernel *kernel, const void *call, int64_t sequences, int threads, char *scratch, size_t scratch_bytes) {
+/* Threads that cannot be started leave their work to the others. */
+static void work_in_threads(struct job *job) {
     enum { MOST_THREADS = 256 };
     pthread_t started[MOST_THREADS];
     int count = 0;
-    struct job job = {kernel, call, sequences, scratch, scratch_bytes, 0, 0};
-    while (count + 1 < threads && count < MOST_THREADS && !pthread_create(&started[count], NULL, work, &job)) count++;
-    work(&job);
+    while (count + 1 < job->means->workers && count < MOST_THREADS &&
+           !pthread_create(&started[count], NULL, work_in_thread, job))
+        count++;
+    work(job);
     while (count > 0) pthread_join(started[--count], NULL);
+}
+
+static void run(kernel *first, kernel *second, const void *call, int64_t sequences, const struct means *means) {
+    struct job job = {first, second, call, sequences, means, 0, 0};
+    if (means->threads == 1) work(&job);
+    else if (shared_team) shared_team(work, &job, means->threads, 0);
+    else work_in_threads(&job);
 }
 
 /* ---------------------------------------------------------------- nondeterministic stack */
 
-/* Bytes of the workspace of one sequence, and of the scratch memory of one thread, forward and backward. */
+/* Bytes of the workspace of one sequence, and of the scratch memory of one worker, forward and backward. */
 void fss_nd_sizes(int instruction_set, int is_double, int n, int Q, int S, size_t sizes[3]) {
-    INSTRUCTION_SETS[instruction_set].nd_sizes[is_double](n, Q, S, &sizes[0], &sizes[1], &sizes[2]);
-}
-
-void fss_nd_forward(int instruction_set, int is_double, const struct nd_call *call, int threads, char *scratch,
-                    size_t scratch_bytes) {
     const struct instruction_set *set = &INSTRUCTION_SETS[instruction_set];
-    kernel *kernel = set->nd_forward[is_double](call->num_states, call->num_symbols);
-    run(kernel, call, call->sequences, threads, scratch, scratch_bytes);
+    size_t narrow[3];
+    set->nd_sizes[1](n, Q, S, sizes);
+    set->nd_sizes[is_double](n, Q, S, narrow);
+    for (int i = 0; i < 3; i++)
+        if (narrow[i] > sizes[i]) sizes[i] = narrow[i];
 }
 
-void fss_nd_backward(int instruction_set, int is_double, const struct nd_call *call, int threads, char *scratch,
-                     size_t scratch_bytes) {
-    const struct instruction_set *set = &INSTRUCTION_SETS[instruction_set];
-    kernel *kernel = set->nd_backward[is_double](call->num_states, call->num_symbols);
-    run(kernel, call, call->sequences, threads, scratch, scratch_bytes);
+void fss_nd_forward(const struct nd_call *call, const struct means *means) {
+    kernel *(*const *forward)(int Q, int S) = INSTRUCTION_SETS[means->instruction_set].nd_forward;
+    const int Q = call->num_states, S = call->num_symbols;
+    run(forward[call->is_double](Q, S), forward[1](Q, S), call, call->sequences, means);
 }
 
-/* Bytes of the column of step t, for one beam, and of the scratch memory of one thread. */
+void fss_nd_backward(const struct nd_call *call, const struct means *means) {
+    kernel *(*const *backward)(int Q, int S) = INSTRUCTION_SETS[means->instruction_set].nd_backward;
+    const int Q = call->num_states, S = call->num_symbols;
+    run(backward[call->is_double](Q, S), backward[1](Q, S), call, call->sequences, means);
+}
+
+/* Bytes of the column of step t, for one beam, and of the scratch memory of one worker. */
 void fss_nd_step_sizes(int instruction_set, int t, int Q, int S, int value_size, size_t sizes[2]) {
-    INSTRUCTION_SETS[instruction_set].nd_step_sizes(t, Q, S, value_size, &sizes[0], &sizes[1]);
+    INSTRUCTION_SETS[instruction_set].nd_step_sizes(t, Q, S, value_size, sizes);
 }
 
-void fss_nd_step(int instruction_set, const struct nd_step_call *call, int beams, int threads, char *scratch,
-                 size_t scratch_bytes) {
-    run(INSTRUCTION_SETS[instruction_set].nd_step(call->num_states, call->num_symbols), call, beams, threads, scratch,
-        scratch_bytes);
+void fss_nd_step(const struct nd_step_call *call, const struct means *means) {
+    kernel *step = INSTRUCTION_SETS[means->instruction_set].nd_step(call->num_states, call->num_symbols);
+    run(step, NULL, call, call->beams, means);
 }
 
 /* ---------------------------------------------------------------- superposition stack */
 
-/* Bytes of the scratch memory of one thread, forward and backward. */
+/* Bytes of the scratch memory of one worker, forward and backward. */
 void fss_sup_sizes(int instruction_set, int is_double, int n, int m, size_t sizes[2]) {
-    INSTRUCTION_SETS[instruction_set].sup_sizes[is_double](n, m, &sizes[0], &sizes[1]);
+    INSTRUCTION_SETS[instruction_set].sup_sizes[is_double](n, m, sizes);
 }
 
-void fss_sup_forward(int instruction_set, int is_double, const struct sup_call *call, int threads, char *scratch,
-                     size_t scratch_bytes) {
-    kernel *kernel = INSTRUCTION_SETS[instruction_set].sup_forward[is_double];
-    run(kernel, call, call->sequences, threads, scratch, scratch_bytes);
+void fss_sup_forward(const struct sup_call *call, const struct means *means) {
+    kernel *forward = INSTRUCTION_SETS[means->instruction_set].sup_forward[call->is_double];
+    run(forward, NULL, call, call->sequences, means);
 }
 
-void fss_sup_backward(int instruction_set, int is_double, const struct sup_call *call, int threads, char *scratch,
-                      size_t scratch_bytes) {
-    kernel *kernel = INSTRUCTION_SETS[instruction_set].sup_backward[is_double];
-    run(kernel, call, call->sequences, threads, scratch, scratch_bytes);
+void fss_sup_backward(const struct sup_call *call, const struct means *means) {
+    kernel *backward = INSTRUCTION_SETS[means->instruction_set].sup_backward[call->is_double];
+    run(backward, NULL, call, call->sequences, means);
 }
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 2; }
+int fss_interface(void) { return 3; }

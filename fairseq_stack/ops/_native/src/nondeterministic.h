@@ -14,7 +14,7 @@
 #define nd_record NAME(nd_record)
 struct nd_record {
     int n, Q, S, C, columns, tiles, width;
-    const real *transitions; /* Delta_t up to a factor: [t - 1][x][C pushes, C replacements, Q pops] */
+    real *transitions;       /* Delta_t up to a factor: [t - 1][x][C pushes, C replacements, Q pops] */
     vector *gamma;           /* [tile][s][t][r][x] for y = (r, s) */
     ivector *gamma_exponent; /* [tile][t] */
     vector *popped;          /* gamma'[k -> t][x -> r]: [tile][t][r][x] */
@@ -52,40 +52,161 @@ INLINE vector *nd_popped(const struct nd_record *s, int tile, int t) {
 }
 
 #define nd_row_transitions NAME(nd_row_transitions)
-INLINE const real *nd_row_transitions(const struct nd_record *s, int t) {
-    return s->transitions + (size_t)(t - 1) * s->C * (2 * s->C + s->Q);
+INLINE real *nd_row_transitions(const struct nd_record *s, int t) {
+    return s->transitions + (size_t)(t - 1) * s->C * s->width;
 }
 
-/* Lays the arrays out in a workspace. */
+/* Lays the arrays out in memory. */
 #define nd_lay_out NAME(nd_lay_out)
-INLINE struct nd_record nd_lay_out(int n, int Q, int S, char *workspace) {
+INLINE struct nd_record nd_lay_out(int n, int Q, int S, char *memory) {
     struct nd_record s = {.n = n, .Q = Q, .S = S, .C = Q * S, .columns = n + 1, .tiles = n / LANES + 1};
     size_t all = nd_columns_before(n, s.tiles), C = s.C, used = 0;
     s.width = 2 * s.C + Q;
-#define TAKE(array, count)               \
-    s.array = (void *)(workspace + used); \
-    used += ((count) * sizeof(*s.array) + 63) / 64 * 64;
-    TAKE(gamma, all * C * C)
-    TAKE(gamma_exponent, all)
-    TAKE(popped, all * Q * C)
-    TAKE(popped_exponent, all)
-    TAKE(alpha, s.tiles * C)
-    TAKE(alpha_exponent, (size_t)s.tiles)
-    TAKE(total, (size_t)s.columns)
-    TAKE(total_exponent, (size_t)s.columns)
-#undef TAKE
+    TAKE(s.transitions, (size_t)n * C * s.width)
+    TAKE(s.gamma, all * C * C)
+    TAKE(s.gamma_exponent, all)
+    TAKE(s.popped, all * Q * C)
+    TAKE(s.popped_exponent, all)
+    TAKE(s.alpha, s.tiles * C)
+    TAKE(s.alpha_exponent, (size_t)s.tiles)
+    TAKE(s.total, (size_t)s.columns)
+    TAKE(s.total_exponent, (size_t)s.columns)
     s.bytes = used;
     return s;
 }
 
+/* ---------------------------------------------------------------- transitions */
+
+/* Log weights may be this far apart for real numbers to do; if they are farther apart, or some are -inf, real numbers
+ * do that leave the inner weights of configurations out of reach out. In float that is not precise enough. */
+#undef WIDEST_RANGE
+#define WIDEST_RANGE (sizeof(real) == 4 ? 55 : 230)
+
+/* Its exponential is still a normal number in double. */
+#undef LOWEST_LOG
+#define LOWEST_LOG (-690)
+
+/* The log weights of a step: the largest, and the lowest which is not -inf, but 0 if all are; NaN is neither. */
+#define nd_extremes NAME(nd_extremes)
+struct nd_extremes {
+    real largest, lowest;
+    int masked; /* whether some are -inf */
+};
+
+#define nd_find_extremes NAME(nd_find_extremes)
+INLINE struct nd_extremes nd_find_extremes(const real *logits, int count) {
+    const real infinity = (real)INFINITY;
+    vector largest = splat(-infinity), lowest = splat(infinity);
+    ivector masked = {0};
+    for (int i = 0; i < count; i += LANES) {
+        vector x = load_beside(logits + i, count - i, splat(logits[0]));
+        masked |= x == -infinity;
+        largest = choose(x > largest, x, largest);
+        lowest = choose((x < lowest) & (x > -infinity), x, lowest);
+    }
+    struct nd_extremes found = {largest[0], lowest[0], masked[0] != 0};
+    for (int lane = 1; lane < LANES; lane++) {
+        if (largest[lane] > found.largest) found.largest = largest[lane];
+        if (lowest[lane] < found.lowest) found.lowest = lowest[lane];
+        found.masked |= masked[lane] != 0;
+    }
+    if (!(found.largest > -infinity)) found.largest = found.lowest = 0;
+    return found;
+}
+
+/* Raises log weights, relative to the largest, to where their exponential is not 0: those from one configuration
+ * together, so that its largest push or replacement is at least LOWEST_LOG. So runs can go on from every configuration
+ * from which they could before. */
+#define nd_lift NAME(nd_lift)
+INLINE void nd_lift(real *logits, int C, int width) {
+    for (int x = 0; x < C; x++) {
+        real *own = logits + x * width, largest = (real)-INFINITY;
+        for (int y = 0; y < 2 * C; y++)
+            if (own[y] > largest) largest = own[y];
+        if (!(largest < LOWEST_LOG && largest > (real)-INFINITY)) continue;
+        for (int y = 0; y < width; y++) {
+            own[y] += LOWEST_LOG - largest;
+            if (own[y] > 0) own[y] = 0;
+        }
+    }
+}
+
+/* The transition weights of a step, up to a factor, in place of their logarithms (C, width). Returns whether the
+ * log weights are no farther apart than WIDEST_RANGE. */
+#define nd_exponentiate NAME(nd_exponentiate)
+INLINE int nd_exponentiate(real *logits, int C, int width) {
+    const struct nd_extremes found = nd_find_extremes(logits, C * width);
+    const real range = found.largest - found.lowest;
+    for (int i = 0; i < C * width; i++) logits[i] -= found.largest;
+    if (range > -LOWEST_LOG) nd_lift(logits, C, width);
+    for (int i = 0; i < C * width; i += LANES)
+        store(logits + i, exponential(load(logits + i, C * width - i)), C * width - i);
+    return !found.masked && range <= WIDEST_RANGE;
+}
+
+/* Whether the arrays of a call are of this kernel's type; else they are of float, and it is double. */
+#define is_own NAME(is_own)
+INLINE int is_own(const struct nd_call *call) { return sizeof(real) == 4 || call->is_double; }
+
+#define from_array NAME(from_array)
+INLINE void from_array(real *to, const struct nd_call *call, const void *array, size_t first, size_t count) {
+    if (is_own(call)) memcpy(to, (const real *)array + first, count * sizeof(real));
+    else
+        for (size_t i = 0; i < count; i++) to[i] = ((const float *)array)[first + i];
+}
+
+#define to_array NAME(to_array)
+INLINE void to_array(const struct nd_call *call, void *array, size_t first, size_t count, const real *from) {
+    if (is_own(call)) memcpy((real *)array + first, from, count * sizeof(real));
+    else
+        for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
+}
+
+/* All transitions of a sequence; returns whether no step's log weights are farther apart than WIDEST_RANGE. In float,
+ * the others are not computed then. */
+#define nd_prepare NAME(nd_prepare)
+INLINE int nd_prepare(const struct nd_record *s, const struct nd_call *call, int64_t sequence) {
+    const size_t C = s->C, Q = s->Q, first = sequence * s->n;
+    int near = 1;
+    for (int t = 1; t <= s->n; t++) {
+        real *step = nd_row_transitions(s, t);
+        for (size_t x = 0, row = (first + t - 1) * C; x < C; x++, row++) {
+            real *own = step + x * s->width;
+            from_array(own, call, call->push, row * C, C);
+            from_array(own + C, call, call->replace, row * C, C);
+            from_array(own + 2 * C, call, call->pop, row * Q, Q);
+        }
+        near &= nd_exponentiate(step, C, s->width);
+        if (!near && sizeof(real) == 4) break;
+    }
+    return near;
+}
+
 /* ---------------------------------------------------------------- forward */
 
-/* What the forward pass works with: a column of the numerators of W, by tile. */
+/* What the forward pass works with. */
 #define nd_scratch NAME(nd_scratch)
 struct nd_scratch {
-    vector *tops; /* [tile][y] */
+    vector *tops; /* a column of the numerators of W: [tile][y] */
     ivector *exponents;
+    real *weights; /* W, if it has to be converted */
+    size_t bytes;
 };
+
+/* Number of elements of W. */
+#define nd_weights_size NAME(nd_weights_size)
+INLINE size_t nd_weights_size(const struct nd_record *s) { return (size_t)s->n * s->C * s->columns; }
+
+#define nd_lay_out_scratch NAME(nd_lay_out_scratch)
+INLINE struct nd_scratch nd_lay_out_scratch(const struct nd_record *s, char *memory) {
+    struct nd_scratch scratch;
+    size_t used = 0;
+    TAKE(scratch.tops, (size_t)s->tiles * s->C)
+    TAKE(scratch.exponents, (size_t)s->tiles)
+    TAKE(scratch.weights, nd_weights_size(s))
+    scratch.bytes = used;
+    return scratch;
+}
 
 /* Raises the exponent of the sums for (tile, t) to at least this; returns the factor that keeps their value. */
 #define nd_raise NAME(nd_raise)
@@ -316,26 +437,32 @@ struct nd_adjoint {
     vector *popped;     /* dL/dg'[k -> t] for the column t that was done last: [tile][r][x] */
     vector *replaced;   /* gradients of replacements, to be summed over lanes: [t - first][symbol][symbol'][q, r] */
     vector *pops;       /* those of pops, likewise: [t - first][symbol][q, r] */
-    size_t bytes;       /* of all arrays */
+    real *gradients;    /* of the logarithms of the transitions, laid out like those */
+    real *weights, *cotangents; /* W and its cotangents, if they have to be converted */
+    size_t bytes;
 };
 
 #define nd_lay_out_adjoint NAME(nd_lay_out_adjoint)
-INLINE struct nd_adjoint nd_lay_out_adjoint(const struct nd_record *s, char *scratch) {
+INLINE struct nd_adjoint nd_lay_out_adjoint(const struct nd_record *s, char *memory) {
     struct nd_adjoint a;
     size_t all = nd_columns_before(s->n, s->tiles), Q = s->Q, C = s->C, used = 0;
-#define TAKE(array, count)              \
-    a.array = (void *)(scratch + used); \
-    used += (count) * sizeof(vector);
-    TAKE(outer, all * C * C)
-    TAKE(top, all * C)
-    TAKE(alpha, s->tiles * C)
-    TAKE(popped_sum, TIME_TILE * LANES * Q * C)
-    TAKE(popped, s->tiles * Q * C)
-    TAKE(replaced, TIME_TILE * C * C)
-    TAKE(pops, TIME_TILE * Q * C)
-#undef TAKE
+    TAKE(a.outer, all * C * C)
+    TAKE(a.top, all * C)
+    TAKE(a.alpha, s->tiles * C)
+    TAKE(a.popped_sum, TIME_TILE * LANES * Q * C)
+    TAKE(a.popped, s->tiles * Q * C)
+    TAKE(a.replaced, TIME_TILE * C * C)
+    TAKE(a.pops, TIME_TILE * Q * C)
+    TAKE(a.gradients, s->n * C * s->width)
+    TAKE(a.weights, nd_weights_size(s))
+    TAKE(a.cotangents, nd_weights_size(s))
     a.bytes = used;
     return a;
+}
+
+#define nd_row_gradients NAME(nd_row_gradients)
+INLINE real *nd_row_gradients(const struct nd_record *s, const struct nd_adjoint *a, int t) {
+    return a->gradients + (size_t)(t - 1) * s->C * s->width;
 }
 
 /* Through Eqs. 27 and 29: for column t, `top` and what it adds to `alpha`. The cotangents are centred on that of the
@@ -496,8 +623,9 @@ INLINE void nd_collect_popped(const struct nd_record *s, const struct nd_adjoint
 
 /* Gradients of the logarithms of the pushes of step t. */
 #define nd_push_back NAME(nd_push_back)
-INLINE void nd_push_back(const struct nd_record *s, const struct nd_adjoint *a, int t, real *gradients) {
+INLINE void nd_push_back(const struct nd_record *s, const struct nd_adjoint *a, int t) {
     const int Q = s->Q, S = s->S, C = s->C, tile = t / LANES, lane = t % LANES;
+    real *gradients = nd_row_gradients(s, a, t);
     for (int symbol = 0; symbol < S; symbol++) {
         const vector *gamma = nd_gamma(s, s->gamma, tile, symbol, t), *outer = nd_gamma(s, a->outer, tile, symbol, t);
         for (int r = 0; r < Q; r++)
@@ -524,7 +652,7 @@ INLINE void nd_transitions_back(const struct nd_record *s, const struct nd_adjoi
 /* O for the columns first <= t < last of a tile, and all that follows from it. */
 #define nd_fill_back NAME(nd_fill_back)
 INLINE void nd_fill_back(const struct nd_record *s, const struct nd_adjoint *a, int tile, int first, int last,
-                         int start, real *gradients) {
+                         int start) {
     const int row = tile * LANES, S = s->S, size = s->Q * s->C;
     if (first < row) first = row;
     for (int symbol = 0; symbol < S; symbol++)
@@ -537,7 +665,7 @@ INLINE void nd_fill_back(const struct nd_record *s, const struct nd_adjoint *a, 
         nd_add_outer_of_all_pops(s, a, tile, t, t + 1, t + 2, last);
         if (t < s->n) nd_add_outer_of_next(s, a, tile, t);
         nd_finish_outer(s, a, tile, t);
-        if (t / LANES == tile) nd_push_back(s, a, t, gradients + (size_t)(t - 1) * s->C * s->width);
+        if (t / LANES == tile) nd_push_back(s, a, t);
         nd_add_popped_sums(s, a, tile, tile, t, t + 1, sums);
         nd_collect_popped(s, a, tile, t, sums);
         if (t > row)
@@ -547,10 +675,11 @@ INLINE void nd_fill_back(const struct nd_record *s, const struct nd_adjoint *a, 
 
 /* Gradients of the logarithms of the replacements and pops of step t. */
 #define nd_store_gradients NAME(nd_store_gradients)
-INLINE void nd_store_gradients(const struct nd_record *s, int t, const vector *replaced, const vector *pops,
-                               real *gradients) {
+INLINE void nd_store_gradients(const struct nd_record *s, const struct nd_adjoint *a, int t, const vector *replaced,
+                               const vector *pops) {
     const int Q = s->Q, S = s->S, C = s->C, width = s->width;
     const real *transitions = nd_row_transitions(s, t);
+    real *gradients = nd_row_gradients(s, a, t);
     for (int before = 0; before < S; before++)
         for (int q = 0; q < Q; q++)
             for (int r = 0; r < Q; r++) {
@@ -564,10 +693,10 @@ INLINE void nd_store_gradients(const struct nd_record *s, int t, const vector *r
             }
 }
 
-/* The gradient of the logarithms of the transition weights, from W and its cotangents, both [t - 1][y][i + 1]. */
+/* The gradients of the logarithms of the transition weights, from W and its cotangents, both [t - 1][y][i + 1]. */
 #define nd_backward_body NAME(nd_backward_body)
 INLINE void nd_backward_body(const struct nd_record *s, struct nd_adjoint *a, const real *weights,
-                             const real *cotangents, real *gradients) {
+                             const real *cotangents) {
     const int C = s->C, size = s->Q * s->C;
     memset(a->alpha, 0, s->tiles * C * sizeof(vector));
     for (int t = s->n; t > 0; t--) {
@@ -579,48 +708,70 @@ INLINE void nd_backward_body(const struct nd_record *s, struct nd_adjoint *a, co
         int last = first + TIME_TILE <= s->n ? first + TIME_TILE : s->columns;
         memset(a->replaced, 0, TIME_TILE * C * C * sizeof(vector));
         memset(a->pops, 0, TIME_TILE * size * sizeof(vector));
-        for (int tile = 0; tile <= (last - 1) / LANES; tile++) nd_fill_back(s, a, tile, first, last, first, gradients);
+        for (int tile = 0; tile <= (last - 1) / LANES; tile++) nd_fill_back(s, a, tile, first, last, first);
         for (int t = first > 1 ? first : 1; t < last; t++)
-            nd_store_gradients(s, t, a->replaced + (t - first) * C * C, a->pops + (t - first) * size,
-                               gradients + (size_t)(t - 1) * C * s->width);
+            nd_store_gradients(s, a, t, a->replaced + (t - first) * C * C, a->pops + (t - first) * size);
     }
 }
 
 /* ---------------------------------------------------------------- calls */
 
 /* The records are local and handed to inlined functions alone, so that constant sizes are constants everywhere. */
+#define nd_of_sequence NAME(nd_of_sequence)
+INLINE struct nd_record nd_of_sequence(const struct nd_call *call, int64_t sequence, int Q, int S) {
+    return nd_lay_out(call->length, Q, S, (char *)call->workspace + sequence * call->workspace_bytes);
+}
+
+/* In float, declines sequences for which that is not precise enough. */
 #define nd_forward_sized NAME(nd_forward_sized)
-INLINE void nd_forward_sized(const struct nd_call *call, int64_t sequence, char *scratch, int Q, int S) {
-    char *workspace = (char *)call->workspace + call->places[sequence] * call->workspace_bytes;
-    struct nd_record s = nd_lay_out(call->length, Q, S, workspace);
-    const int64_t rows = sequence * s.n * s.C;
+INLINE int nd_forward_sized(const struct nd_call *call, int64_t sequence, char *memory, int Q, int S) {
+    const int is_float = sizeof(real) == 4;
+    struct nd_record s = nd_of_sequence(call, sequence, Q, S);
+    const struct nd_scratch scratch = nd_lay_out_scratch(&s, memory);
+    const size_t size = nd_weights_size(&s), first = sequence * size;
+    const int near = nd_prepare(&s, call, sequence);
     ivector exact = {0};
     s.exact = &exact;
-    s.transitions = (const real *)call->transitions + rows * s.width;
-    struct nd_scratch column = {(vector *)scratch, (ivector *)scratch + s.tiles * s.C};
-    nd_forward_body(&s, column, (real *)call->weights + rows * s.columns, call->careful[sequence]);
-    call->inexact[sequence] = 0;
-    for (int lane = 0; lane < LANES; lane++) call->inexact[sequence] |= exact[lane] < 0;
+    call->wide[sequence] = 1;
+    if (is_float && !near) return 0;
+    nd_forward_body(&s, scratch, is_own(call) ? (real *)call->weights + first : scratch.weights, !near);
+    if (!is_own(call)) to_array(call, call->weights, first, size, scratch.weights);
+    for (int lane = 0; is_float && lane < LANES; lane++)
+        if (exact[lane] < 0) return 0;
+    call->wide[sequence] = !is_float;
+    return 1;
 }
 
 #define nd_backward_sized NAME(nd_backward_sized)
-INLINE void nd_backward_sized(const struct nd_call *call, int64_t sequence, char *scratch, int Q, int S) {
-    char *workspace = (char *)call->workspace + call->places[sequence] * call->workspace_bytes;
-    struct nd_record s = nd_lay_out(call->length, Q, S, workspace);
-    struct nd_adjoint a = nd_lay_out_adjoint(&s, scratch);
-    const int64_t rows = sequence * s.n * s.C;
-    s.transitions = (const real *)call->transitions + rows * s.width;
-    nd_backward_body(&s, &a, (const real *)call->weights + rows * s.columns,
-                     (const real *)call->cotangents + rows * s.columns, (real *)call->gradients + rows * s.width);
+INLINE int nd_backward_sized(const struct nd_call *call, int64_t sequence, char *memory, int Q, int S) {
+    if (call->wide[sequence] && sizeof(real) == 4) return 0;
+    const struct nd_record s = nd_of_sequence(call, sequence, Q, S);
+    struct nd_adjoint a = nd_lay_out_adjoint(&s, memory);
+    const size_t size = nd_weights_size(&s), first = sequence * size;
+    if (is_own(call)) {
+        nd_backward_body(&s, &a, (const real *)call->weights + first, (const real *)call->cotangents + first);
+    } else {
+        from_array(a.weights, call, call->weights, first, size);
+        from_array(a.cotangents, call, call->cotangents, first, size);
+        nd_backward_body(&s, &a, a.weights, a.cotangents);
+    }
+    const size_t rows = (size_t)s.n * s.C;
+    for (size_t row = 0, to = sequence * rows; row < rows; row++, to++) {
+        const real *own = a.gradients + row * s.width;
+        to_array(call, call->push_gradients, to * s.C, s.C, own);
+        to_array(call, call->replace_gradients, to * s.C, s.C, own + s.C);
+        to_array(call, call->pop_gradients, to * s.Q, s.Q, own + 2 * s.C);
+    }
+    return 1;
 }
 
 /* Compiled for all sizes and, but for the slowest instruction set, once more for those that the papers use. */
 #undef FOR_SIZES
 #undef COMPILE
 #define FOR_SIZES(pass, name, call_type, num_states, num_symbols)                                   \
-    static __attribute__((noinline)) void name(const void *call, int64_t sequence, char *scratch) { \
+    static __attribute__((noinline)) int name(const void *call, int64_t sequence, char *scratch) {  \
         const call_type *c = call;                                                                  \
-        pass(c, sequence, scratch, num_states, num_symbols);                                        \
+        return pass(c, sequence, scratch, num_states, num_symbols);                                 \
     }
 #if VECTOR_BYTES > 16
 #define COMPILE(pass, call_type)                                                            \
@@ -642,9 +793,9 @@ INLINE void nd_backward_sized(const struct nd_call *call, int64_t sequence, char
 COMPILE(nd_forward, struct nd_call)
 COMPILE(nd_backward, struct nd_call)
 
-static void NAME(nd_sizes)(int n, int Q, int S, size_t *workspace, size_t *forward, size_t *backward) {
+static void NAME(nd_sizes)(int n, int Q, int S, size_t sizes[3]) {
     const struct nd_record s = nd_lay_out(n, Q, S, NULL);
-    *workspace = s.bytes;
-    *forward = (size_t)s.tiles * (s.C + 1) * sizeof(vector);
-    *backward = nd_lay_out_adjoint(&s, NULL).bytes;
+    sizes[0] = s.bytes;
+    sizes[1] = nd_lay_out_scratch(&s, NULL).bytes;
+    sizes[2] = nd_lay_out_adjoint(&s, NULL).bytes;
 }

@@ -20,15 +20,11 @@ struct nd_step_column {
 INLINE struct nd_step_column nd_step_lay_out(int t, int C, int value_size, char *memory) {
     struct nd_step_column column;
     size_t used = 0, tiles = t / LANES + 1;
-#define TAKE(array, count)                   \
-    column.array = (void *)(memory + used);  \
-    used += ((count) * sizeof(*column.array) + 63) / 64 * 64;
-    TAKE(gamma, tiles * C * C)
-    TAKE(exponent, tiles)
-    TAKE(alpha, (size_t)C)
-    TAKE(alpha_exponent, (size_t)1)
-    TAKE(value, (size_t)value_size)
-#undef TAKE
+    TAKE(column.gamma, tiles * C * C)
+    TAKE(column.exponent, tiles)
+    TAKE(column.alpha, (size_t)C)
+    TAKE(column.alpha_exponent, (size_t)1)
+    TAKE(column.value, (size_t)value_size)
     column.bytes = used;
     return column;
 }
@@ -43,6 +39,7 @@ struct nd_step_scratch {
     vector *factors, *tops;
     struct nd_step_column *columns;
     const vector **gammas; /* those of the columns */
+    real *transitions;     /* Delta_t up to a factor: [x][C pushes, C replacements, Q pops] */
     size_t bytes;
 };
 
@@ -50,18 +47,15 @@ struct nd_step_scratch {
 INLINE struct nd_step_scratch nd_step_lay_out_scratch(int t, int Q, int C, char *memory) {
     struct nd_step_scratch s;
     size_t used = 0, tiles = t / LANES + 1;
-#define TAKE(array, count)             \
-    s.array = (void *)(memory + used); \
-    used += ((count) * sizeof(*s.array) + 63) / 64 * 64;
-    TAKE(popped, tiles * Q * C)
-    TAKE(popped_exponent, tiles)
-    TAKE(alpha, tiles * C)
-    TAKE(alpha_exponent, tiles)
-    TAKE(factors, (size_t)t + 1)
-    TAKE(tops, tiles * C)
-    TAKE(columns, (size_t)t + 1)
-    TAKE(gammas, (size_t)t + 1)
-#undef TAKE
+    TAKE(s.popped, tiles * Q * C)
+    TAKE(s.popped_exponent, tiles)
+    TAKE(s.alpha, tiles * C)
+    TAKE(s.alpha_exponent, tiles)
+    TAKE(s.factors, (size_t)t + 1)
+    TAKE(s.tops, tiles * C)
+    TAKE(s.columns, (size_t)t + 1)
+    TAKE(s.gammas, (size_t)t + 1)
+    TAKE(s.transitions, (size_t)C * (2 * C + Q))
     s.bytes = used;
     return s;
 }
@@ -92,7 +86,7 @@ INLINE void nd_step_gather_alpha(struct nd_step_scratch s, int t, int C) {
 
 /* Eq. 25 for all rows. */
 #define nd_step_pop NAME(nd_step_pop)
-INLINE void nd_step_pop(struct nd_step_scratch s, const real *transitions, int t, int Q, int S) {
+INLINE void nd_step_pop(struct nd_step_scratch s, int t, int Q, int S) {
     const int C = Q * S, width = 2 * C + Q;
     const struct nd_step_column last = s.columns[t - 1];
     const vector one = splat(1);
@@ -102,7 +96,7 @@ INLINE void nd_step_pop(struct nd_step_scratch s, const real *transitions, int t
     for (int tile = 0; tile <= (t - 1) / LANES; tile++) {
         vector *popped = s.popped + tile * Q * C;
         struct matrices m = consecutive(last.gamma + tile * C * C, Q * C, &one, 0, S);
-        struct coefficients c = {transitions + 2 * C, width, S * width, 1};
+        struct coefficients c = {s.transitions + 2 * C, width, S * width, 1};
         add_products(Q, C, Q, popped, one, m, c);
         s.popped_exponent[tile] = nd_normalise(popped, 0, 1, Q * C, last.exponent[tile], &exact);
     }
@@ -110,8 +104,7 @@ INLINE void nd_step_pop(struct nd_step_scratch s, const real *transitions, int t
 
 /* Eq. 24 for the rows of a tile. */
 #define nd_step_fill NAME(nd_step_fill)
-INLINE void nd_step_fill(struct nd_step_scratch s, struct nd_step_column column, const real *transitions, int tile,
-                         int t, int Q, int S) {
+INLINE void nd_step_fill(struct nd_step_scratch s, struct nd_step_column column, int tile, int t, int Q, int S) {
     const int C = Q * S, width = 2 * C + Q, first = tile * LANES;
     const integer *popped_exponent = (const integer *)s.popped_exponent;
     const vector one = splat(1);
@@ -128,7 +121,8 @@ INLINE void nd_step_fill(struct nd_step_scratch s, struct nd_step_column column,
         if (first < t) {
             vector kept = power_of_two(s.columns[t - 1].exponent[tile] - exponent);
             struct matrices m = consecutive(s.columns[t - 1].gamma + tile * C * C, Q * C, &kept, 0, S);
-            add_products(Q, C, Q, sums, one, m, (struct coefficients){transitions + C + symbol, width, S * width, S});
+            struct coefficients c = {s.transitions + C + symbol, width, S * width, S};
+            add_products(Q, C, Q, sums, one, m, c);
         }
         for (int begin = first, end; begin < t - 1; begin = end) { /* the rows k + 1 of one tile */
             int from = (begin + 1) / LANES, lane = (begin + 1) % LANES;
@@ -141,7 +135,7 @@ INLINE void nd_step_fill(struct nd_step_scratch s, struct nd_step_column column,
         if (t / LANES == tile)
             for (int x = 0; x < C; x++)
                 for (int r = 0; r < Q && s.alpha[tile * C + x][t % LANES] > 0; r++)
-                    sums[r * C + x][t % LANES] = transitions[x * width + r * S + symbol];
+                    sums[r * C + x][t % LANES] = s.transitions[x * width + r * S + symbol];
     }
     if (t / LANES == tile) exponent[t % LANES] = 0;
     column.exponent[tile] = nd_normalise(gamma, 0, 1, C * C, exponent, &exact);
@@ -172,14 +166,14 @@ INLINE void nd_step_read(struct nd_step_scratch s, struct nd_step_column column,
 }
 
 #define nd_step_sized NAME(nd_step_sized)
-INLINE void nd_step_sized(const struct nd_step_call *call, int64_t row, char *memory, int Q, int S) {
+INLINE int nd_step_sized(const struct nd_step_call *call, int64_t row, char *memory, int Q, int S) {
     const int t = call->step, C = Q * S, value_size = call->value_size;
     char *own = (char *)call->column + row * nd_step_lay_out(t, C, value_size, NULL).bytes;
     const struct nd_step_column column = nd_step_lay_out(t, C, value_size, own);
     memcpy(column.value, (const real *)call->values + row * value_size, value_size * sizeof(real));
     if (t == 0) {
         nd_step_begin(column, C);
-        return;
+        return 1;
     }
     const struct nd_step_scratch s = nd_step_lay_out_scratch(t, Q, C, memory);
     for (int k = 0; k < t; k++) {
@@ -188,16 +182,19 @@ INLINE void nd_step_sized(const struct nd_step_call *call, int64_t row, char *me
         s.columns[k] = nd_step_lay_out(k, C, value_size, of_ancestor);
         s.gammas[k] = s.columns[k].gamma;
     }
-    const real *transitions = (const real *)call->transitions + row * C * (2 * C + Q);
+    const size_t count = (size_t)C * (2 * C + Q);
+    memcpy(s.transitions, (const real *)call->logits + row * count, count * sizeof(real));
+    nd_exponentiate(s.transitions, C, 2 * C + Q);
     nd_step_gather_alpha(s, t, C);
-    nd_step_pop(s, transitions, t, Q, S);
-    for (int tile = 0; tile <= t / LANES; tile++) nd_step_fill(s, column, transitions, tile, t, Q, S);
+    nd_step_pop(s, t, Q, S);
+    for (int tile = 0; tile <= t / LANES; tile++) nd_step_fill(s, column, tile, t, Q, S);
     nd_step_read(s, column, t, S, C, value_size, (real *)call->readings + row * C * value_size);
+    return 1;
 }
 
 COMPILE(nd_step, struct nd_step_call)
 
-static void NAME(nd_step_sizes)(int t, int Q, int S, int value_size, size_t *column, size_t *scratch) {
-    *column = nd_step_lay_out(t, Q * S, value_size, NULL).bytes;
-    *scratch = nd_step_lay_out_scratch(t, Q, Q * S, NULL).bytes;
+static void NAME(nd_step_sizes)(int t, int Q, int S, int value_size, size_t sizes[2]) {
+    sizes[0] = nd_step_lay_out(t, Q * S, value_size, NULL).bytes;
+    sizes[1] = nd_step_lay_out_scratch(t, Q, Q * S, NULL).bytes;
 }

@@ -215,26 +215,22 @@ struct sup_scratch {
 };
 
 #define sup_lay_out NAME(sup_lay_out)
-INLINE struct sup_scratch sup_lay_out(int n, int m, char *scratch) {
+INLINE struct sup_scratch sup_lay_out(int n, int m, char *memory) {
     struct sup_scratch a = {.tiles = (n + LANES - 1) / LANES};
     size_t size = sup_column_size(n), used = 0;
-#define TAKE(array, count)              \
-    a.array = (void *)(scratch + used); \
-    used += (count) * sizeof(vector);
-    TAKE(panel, (size_t)(n > m ? n : m) * SUP_COLUMNS)
-    TAKE(weights, (size_t)n * a.tiles)
-    a.forward_bytes = used + size * sizeof(vector);
-    TAKE(columns, (n < SUP_SEGMENT ? n + 1 : SUP_SEGMENT) * size)
-    TAKE(kept, (n / SUP_SEGMENT + 1) * size)
-    TAKE(gradient, size)
-    TAKE(of_weights, (size_t)n * a.tiles)
-    TAKE(sums, (size_t)3 * n + LANES)
-#undef TAKE
+    TAKE(a.panel, (size_t)(n > m ? n : m) * SUP_COLUMNS)
+    TAKE(a.weights, (size_t)n * a.tiles)
+    a.forward_bytes = used + (size * sizeof(vector) + 63) / 64 * 64;
+    TAKE(a.columns, (n < SUP_SEGMENT ? n + 1 : SUP_SEGMENT) * size)
+    TAKE(a.kept, (n / SUP_SEGMENT + 1) * size)
+    TAKE(a.gradient, size)
+    TAKE(a.of_weights, (size_t)n * a.tiles)
+    TAKE(a.sums, (size_t)3 * n + LANES)
     a.bytes = used;
     return a;
 }
 
-static void NAME(sup_forward)(const void *argument, int64_t sequence, char *scratch) {
+static int NAME(sup_forward)(const void *argument, int64_t sequence, char *scratch) {
     const struct sup_call *call = argument;
     const int n = call->length, m = call->size;
     const struct sup_scratch a = sup_lay_out(n, m, scratch);
@@ -248,6 +244,7 @@ static void NAME(sup_forward)(const void *argument, int64_t sequence, char *scra
     const struct sup_factor weights = {(real *)a.weights, a.tiles * LANES, 1, 1, 0};
     sup_product(weights, n, (const real *)call->values + sequence * n * m, m,
                 (real *)call->readings + sequence * n * m, a.panel);
+    return 1;
 }
 
 /* The columns before each segment. */
@@ -290,7 +287,7 @@ INLINE void sup_tile_back(const struct sup_tile *s, const struct sup_scratch *a,
     }
 }
 
-static void NAME(sup_backward)(const void *argument, int64_t sequence, char *scratch) {
+static int NAME(sup_backward)(const void *argument, int64_t sequence, char *scratch) {
     const struct sup_call *call = argument;
     const int n = call->length, m = call->size;
     const struct sup_scratch a = sup_lay_out(n, m, scratch);
@@ -307,10 +304,11 @@ static void NAME(sup_backward)(const void *argument, int64_t sequence, char *scr
     for (int i = 0; i < 3 * n; i += LANES) store(gradients + i, lane_sums(a.sums + i), 3 * n - i);
     const struct sup_factor transposed = {(real *)a.weights, 1, a.tiles * LANES, 0, 1};
     sup_product(transposed, n, cotangents, m, (real *)call->value_gradients + sequence * n * m, a.panel);
+    return 1;
 }
 
-static void NAME(sup_sizes)(int n, int m, size_t *forward, size_t *backward) {
+static void NAME(sup_sizes)(int n, int m, size_t sizes[2]) {
     const struct sup_scratch a = sup_lay_out(n, m, NULL);
-    *forward = a.forward_bytes;
-    *backward = a.bytes;
+    sizes[0] = a.forward_bytes;
+    sizes[1] = a.bytes;
 }

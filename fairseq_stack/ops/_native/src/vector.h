@@ -13,6 +13,12 @@
 #define MANTISSA_BITS (sizeof(REAL) == 4 ? 23 : 52)
 #define EXPONENT_BIAS (sizeof(REAL) == 4 ? 127 : 1023)
 
+/* Gives an array of a struct room for `count` elements in `memory`, of which `used` bytes are taken. */
+#undef TAKE
+#define TAKE(array, count)            \
+    array = (void *)(memory + used);  \
+    used += ((count) * sizeof(*array) + 63) / 64 * 64;
+
 #define real REAL
 #define integer INTEGER
 #define vector NAME(vector)
@@ -72,6 +78,25 @@ INLINE vector keep_reached(vector x, vector weight) {
     return (vector)((ivector)x & (weight > 0) & (x <= most) & (x >= -most));
 }
 
+/* e^x for x <= 0; 0 where that is not a normal number, and NaN for NaN. */
+#define exponential NAME(exponential)
+INLINE vector exponential(vector x) {
+    static const double inverse_factorials[] = {
+        1, 1, 1. / 2, 1. / 6, 1. / 24, 1. / 120, 1. / 720, 1. / 5040, 1. / 40320, 1. / 362880, 1. / 3628800,
+        1. / 39916800, 1. / 479001600, 1. / 6227020800};
+    const int is_float = sizeof(real) == 4, degree = is_float ? 7 : 13;
+    const real lowest = is_float ? -87 : -708, log2_e = (real)1.44269504088896340736;
+    /* ln 2 in two parts, the first with so few digits that its products with small integers are exact. */
+    const real ln2_high = is_float ? (real)0.693359375 : (real)0x1.62e42fee00000p-1;
+    const real ln2_low = is_float ? (real)-2.12194440054690583e-4 : (real)1.90821492927058770002e-10;
+    const vector round = splat(is_float ? (real)0x1.8p23 : (real)0x1.8p52); /* x + round - round is an integer */
+    const vector shifted = x * log2_e + round, power = shifted - round, rest = x - power * ln2_high - power * ln2_low;
+    vector sum = splat((real)inverse_factorials[degree]);
+    UNROLL for (int k = degree - 1; k >= 0; k--) sum = sum * rest + (real)inverse_factorials[k];
+    sum *= power_of_two((ivector)shifted - (ivector)round);
+    return (vector)((ivector)sum & ~(x < lowest));
+}
+
 #define lane_sum NAME(lane_sum)
 INLINE real lane_sum(vector x) {
     real sum = 0;
@@ -102,14 +127,17 @@ INLINE vector lane_sums(vector x[LANES]) {
     return x[0];
 }
 
-/* Vectors that lie anywhere in memory, and cover only `count` numbers if that is less than a vector has lanes. */
-#define load NAME(load)
-INLINE vector load(const real *from, int count) {
-    vector x = {0};
-    if (count >= LANES) memcpy(&x, from, sizeof x);
-    else if (count > 0) memcpy(&x, from, count * sizeof(real));
-    return x;
+/* Vectors that lie anywhere in memory, and cover only `count` numbers if that is less than a vector has lanes; the other
+ * lanes become those of `rest`. */
+#define load_beside NAME(load_beside)
+INLINE vector load_beside(const real *from, int count, vector rest) {
+    if (count >= LANES) memcpy(&rest, from, sizeof rest);
+    else if (count > 0) memcpy(&rest, from, count * sizeof(real));
+    return rest;
 }
+
+#define load NAME(load)
+INLINE vector load(const real *from, int count) { return load_beside(from, count, (vector){0}); }
 
 #define store NAME(store)
 INLINE void store(real *to, vector x, int count) {
