@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from .experiment import Experiment, LanguageModelResult, TranslationResult
+from .markdown import table
 
 TRANSLATION_COLUMNS = ("model", "parameters", "updates", "training", "valid ppl", "BLEU", "exact match")
 REVERSAL_COLUMNS = ("model", "parameters", "updates", "training", "test ppl", "nats a token", "above the bound")
@@ -20,9 +20,9 @@ def as_markdown(experiment: Experiment) -> str:
     return "\n\n".join(
         [
             "Nested translation, German-like to English-like (test set):",
-            _table(TRANSLATION_COLUMNS, translation),
+            table(TRANSLATION_COLUMNS, translation),
             "Language modelling of w w^R (test set; the bound is the entropy of the strings' distribution):",
-            _table(REVERSAL_COLUMNS, reversal),
+            table(REVERSAL_COLUMNS, reversal),
         ]
     )
 
@@ -53,14 +53,3 @@ def _reversal_row(kind: str, result: LanguageModelResult) -> list[str]:
 def _training_cells(kind: str, result: TranslationResult | LanguageModelResult) -> list[str]:
     training = result.training
     return [kind, f"{training.parameters:,}", f"{training.updates:,}", f"{training.seconds} s"]
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    return "\n".join(_line(cells, widths) for cells in [columns, rule, *rows])
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [cells[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))]
-    return f"| {' | '.join(padded)} |"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..markdown import table
 from .peak import OPERATIONS, Peak
 from .stacks import STACKS, Stack
 from .timing import Times
@@ -179,15 +180,4 @@ def _ratio(key: str) -> Callable[[Row], str]:
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
-    cells = [[name for name, _ in columns], *([cell(row) for _, cell in columns] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    return "\n".join(_line(line, widths) for line in [cells[0], rule, *cells[1:]])
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [
-        cells[0].ljust(widths[0]),
-        *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)),
-    ]
-    return f"| {' | '.join(padded)} |"
+    return table([name for name, _ in columns], [[cell(row) for _, cell in columns] for row in rows])

@@ -32,24 +32,12 @@ _LARGEST_EXPONENT = 1000.0
 LARGEST = 2.0**1000  # of a derivative: sums of its products with weights, which are below 2, are numbers
 
 
-class Column(NamedTuple):
-    """Column t of gamma, and gamma'[k -> t] for k = 0..t-2 at index [(b, y), r, (k, u)]."""
-
-    gamma: Tensor  # (B, t + 1, C, C)
-    popped: Tensor  # (B * S, Q, (t - 1) Q)
-
-
-class ColumnExponents(NamedTuple):
-    gamma: Tensor  # (B, t + 1)
-    popped: Tensor  # (B, t - 1)
-
-
 class Top(NamedTuple):
     """Eqs. 27 and 29 at step t."""
 
     weights: Tensor  # W_t, (B, t + 1, C)
-    alpha: Tensor  # alpha[t], (B, C)
-    total: Tensor  # its sum, (B,), but 1 where no run is left
+    alpha: Tensor  # alpha[t] without its exponent, (B, C)
+    alpha_exponent: Tensor  # (B,)
 
 
 def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
@@ -82,17 +70,15 @@ def power_of_two(exponents: Tensor) -> Tensor:
     return torch.exp2(exponents.clamp(max=_LARGEST_EXPONENT))
 
 
-def times(x: Tensor, factors: Tensor | None) -> Tensor:
-    """``x`` (B, K, ...) times ``factors`` (B, K), None for 1."""
-    if factors is None:
-        return x
+def times(x: Tensor, factors: Tensor) -> Tensor:
+    """``x`` (B, K, ...) times ``factors`` (B, K)."""
     return x * factors.reshape(factors.shape + (1,) * (x.dim() - 2))
 
 
-def next_column_with_exponents(
+def next_column(
     last: Tensor, blocks: Tensor, exponents: Tensor, transitions: Tensor, occurs: Tensor
-) -> tuple[Column, ColumnExponents]:
-    """Column t from columns 0..t-1, by Eqs. 24 and 25.
+) -> tuple[Tensor, Tensor]:
+    """Column t of gamma (B, t + 1, C, C) and its exponents (B, t + 1), from columns 0..t-1, by Eqs. 24 and 25.
 
     Args:
         last: column t - 1, (B, t, C, C).
@@ -110,17 +96,16 @@ def next_column_with_exponents(
     summands = exponents[:, :-1, :-1] + popped_exponents[:, None]
     sums = torch.cat([summands, last_exponents[:, :-1, None]], 2).amax(2)
     popped = _as_popped(popped)
-    blocks = scale_blocks(blocks, power_of_two(summands - sums[..., None]), size)
-    pops = from_blocks(torch.bmm(popped, blocks), steps - 1, size)
+    blocks = _scale_blocks(blocks, power_of_two(summands - sums[..., None]), size)
+    pops = _from_blocks(torch.bmm(popped, blocks), steps - 1, size)
     kept = times(replaced[:, :-1], power_of_two(last_exponents[:, :-1] - sums))
     gamma = torch.cat([kept + pops, replaced[:, -1:], pushed], 1)
     sums = torch.cat([sums, last_exponents[:, -1:], torch.zeros_like(last_exponents[:, -1:])], 1)
-    gamma, new_exponents = normalise(gamma, sums)
-    return Column(gamma, popped), ColumnExponents(new_exponents, popped_exponents)
+    return normalise(gamma, sums)
 
 
-def read_top_with_exponents(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> tuple[Top, Tensor]:
-    """Eqs. 27 and 29 for column t, and the exponent of alpha[t].
+def read_top(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> Top:
+    """Eqs. 27 and 29 for column t.
 
     Args:
         gamma: column t, (B, t + 1, C, C).
@@ -130,7 +115,11 @@ def read_top_with_exponents(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> 
     numerators = (alpha[..., None] * gamma).sum(2)
     # That of the largest product which is not 0, so that not all of them can become 0 here.
     exponent = (exponents + exponents_of(numerators.detach().amax(2))).amax(1)
-    return _top(times(_cut_off(numerators), power_of_two(exponents - exponent[:, None]))), exponent
+    numerators = times(_cut_off(numerators), power_of_two(exponents - exponent[:, None]))
+    new_alpha = numerators.sum(1)
+    total = new_alpha.sum(1)
+    total = torch.where(total == 0, 1, total)
+    return Top(numerators / total[:, None, None], new_alpha, exponent)
 
 
 def as_blocks(gamma: Tensor, num_states: int) -> Tensor:
@@ -140,7 +129,7 @@ def as_blocks(gamma: Tensor, num_states: int) -> Tensor:
     return gamma.permute(0, 3, 2, 1)
 
 
-def from_blocks(block: Tensor, rows: int, size: int) -> Tensor:
+def _from_blocks(block: Tensor, rows: int, size: int) -> Tensor:
     """The inverse of ``as_blocks``: (B * S, Q, rows * C) to (B, rows, C, C)."""
     num_states = block.shape[1]
     num_symbols = size // num_states
@@ -149,7 +138,7 @@ def from_blocks(block: Tensor, rows: int, size: int) -> Tensor:
     return block.permute(0, 3, 2, 1).reshape(batch_size, rows, size, size)
 
 
-def scale_blocks(blocks: Tensor, factors: Tensor, size: int) -> Tensor:
+def _scale_blocks(blocks: Tensor, factors: Tensor, size: int) -> Tensor:
     """Blocks (B * S, K Q, rows * C) times ``factors`` (B, rows, K), one for each row and column."""
     batch_size, rows, columns = factors.shape
     num_symbols = blocks.shape[0] // max(batch_size, 1)
@@ -177,13 +166,6 @@ def _move(last: Tensor, transitions: Tensor, occurs: Tensor) -> tuple[Tensor, Te
     moved = _bound_gradient(moved).view(batch_size, steps, size, transitions.shape[2] - size)
     pushed = transitions[:, None, :, :size] * occurs[:, None, :, None]
     return pushed, moved[..., :size], moved[:, 1:, :, size:]
-
-
-def _top(numerators: Tensor) -> Top:
-    alpha = numerators.sum(1)
-    total = alpha.sum(1)
-    total = torch.where(total == 0, 1, total)
-    return Top(numerators / total[:, None, None], alpha, total)
 
 
 def normalise(blocks: Tensor, exponents: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,8 +12,8 @@ from ._columns import (
     DEAD,
     as_blocks,
     lift,
-    next_column_with_exponents,
-    read_top_with_exponents,
+    next_column,
+    read_top,
     relative_to_largest,
 )
 
@@ -82,15 +82,15 @@ class TrackedColumns:
 
     def advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, TrackedColumns]:
         """The reading (B, C, m) and the next columns, from log weights (B, C, 2 C + Q) and v_t (B, m)."""
-        column, exponents = next_column_with_exponents(
+        gamma, exponents = next_column(
             self.last,
             self.blocks,
             self.exponents,
             torch.exp(lift(relative_to_largest(logits.double()))),
             occurs=self.alpha[:, -1] > 0,
         )
-        top, alpha_exponent = read_top_with_exponents(column.gamma, self.alpha, exponents.gamma + self.alpha_exponents)
-        columns = self.append(column.gamma, exponents.gamma, top.alpha, alpha_exponent, value)
+        top = read_top(gamma, self.alpha, exponents + self.alpha_exponents)
+        columns = self.append(gamma, exponents, top.alpha, top.alpha_exponent, value)
         return torch.bmm(top.weights.transpose(1, 2), columns.vectors), columns
 
     def append(
