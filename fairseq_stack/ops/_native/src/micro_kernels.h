@@ -67,6 +67,7 @@ INLINE void add_products_tile(int tile_rows, int tile_columns, int column, int d
             UNROLL for (int r = 0; r < tile_rows; r++) factor[r] = f * from[u * c.u_step + r * c.r_step];
             UNROLL for (int x = 0; x < tile_columns; x++) {
                 vector element = a[u * columns + x];
+                IN_REGISTER(element);
                 UNROLL for (int r = 0; r < tile_rows; r++) tile[r][x] += element * factor[r];
             }
         }
