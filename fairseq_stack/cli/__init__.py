@@ -8,6 +8,7 @@ takes long to load (torch, fairseq) inside ``run``, so that the command starts a
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -23,6 +24,8 @@ SUBCOMMANDS = (doctor, prepare, report, show, user_dir)
 
 INTERRUPTED = 130
 
+OUTPUT_CLOSED = 141
+"""What a shell reports of a program that SIGPIPE ends, which is how ``| head`` ends others."""
 
 DESCRIPTION = """\
 Data and tools for fairseq models with stacks in them. Training, translating and
@@ -49,11 +52,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with ``argv`` (default: the process' arguments) and return its exit code.
 
     A user's mistake and a failure of the system (a full disk, a missing permission) give one line on standard
-    error and exit code 2; Ctrl-C gives 130.
+    error and exit code 2; Ctrl-C gives 130; a reader that closes the pipe, such as ``head``, 141 and no message.
     """
-    args = build_parser().parse_args(argv)
     try:
-        return int(args.run(args))
+        try:
+            args = build_parser().parse_args(argv)
+            return int(args.run(args))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered must not be written when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OUTPUT_CLOSED
     except (PrepareError, OSError) as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return USER_ERROR

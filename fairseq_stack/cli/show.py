@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -65,10 +64,7 @@ def run(args: argparse.Namespace) -> int:
     except AnalysisError as error:
         print(f"fairseq-stack show: error: {error}", file=sys.stderr)
         return USER_ERROR
-    try:
-        print("\n".join(lines), flush=True)
-    except BrokenPipeError:  # of `| head`: what is still buffered must not be written when Python ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    print("\n".join(lines))
     return 0
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -82,14 +83,30 @@ def test_mistakes_on_the_command_line(arguments: list[str], message: str, capsys
     assert captured.out == ""
 
 
-def test_module_can_be_run(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    result = subprocess.run(
-        [sys.executable, "-m", "fairseq_stack.cli", "user-dir"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        cwd=tmp_path,
+def run_module(
+    *arguments: str, folder: Path, stdout: IO[bytes] | int = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, in ``folder``."""
+    # Output that is not buffered would be lost where argparse writes it, and not again when Python ends.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": ""}
+    command = [sys.executable, "-m", "fairseq_stack.cli", *arguments]
+    return subprocess.run(
+        command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, env=environment, cwd=folder
     )
+
+
+def test_module_can_be_run(tmp_path: Path) -> None:
+    result = run_module("user-dir", folder=tmp_path)
     assert (result.returncode, result.stdout, result.stderr) == (0, f"{PACKAGE}\n", "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes as on POSIX")
+@pytest.mark.parametrize(
+    "arguments", [["user-dir"], ["--help"], ["prepare", "cfl", "out", "--task", "dyck", "--dry-run"]]
+)
+def test_reader_that_closes_the_pipe_ends_the_command_quietly(arguments: list[str], tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as pipe:
+        result = run_module(*arguments, folder=tmp_path, stdout=pipe)
+    assert (result.returncode, result.stderr) == (141, "")

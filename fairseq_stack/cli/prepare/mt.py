@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     if args.preset is None:
         options = _without_preset(args, given)
     else:
-        raw = args.raw or args.folder.with_name(f"{args.folder.name}.raw")
+        raw = args.raw or args.folder.parent / f"{args.folder.name}.raw"
         text = PresetText(PRESETS[args.preset], raw, tuple(split for split in SPLITS if split not in given))
         options = MtOptions(**{**text.preset.options, **text.archive_prefixes(), **given})
 
