@@ -69,6 +69,8 @@ class MtOptions:
         piece_normalization: SentencePiece's normalization rule.
         joint: whether both languages share the BPE model and the dictionary.
         strip_cr: whether CR LF is read as LF.
+        keep_separators: whether U+0085, U+2028 and the like (:data:`.text_stream.SEPARATORS`) stay in the text and
+            become blanks in pieces, instead of being an error.
         limit: read this many pairs of each split only; None for all.
         binarise: whether fairseq's binary format is written as well.
 
@@ -96,6 +98,7 @@ class MtOptions:
     piece_normalization: str = "identity"
     joint: bool = True
     strip_cr: bool = False
+    keep_separators: bool = False
     limit: int | None = None
     binarise: bool = True
 
@@ -257,7 +260,12 @@ def _moses(language: str) -> Transform:
 def pairs_of(split: str, files: Iterable[PairedFiles], options: MtOptions, report: SplitReport) -> Iterator[Pair]:
     """Yield the pairs of a split that pass the filters, and note in ``report`` what was read and dropped."""
     change = transforms(options)
-    corpora = (read_pairs(corpus, *options.languages(), change, strip_cr=options.strip_cr) for corpus in files)
+    corpora = (
+        read_pairs(
+            corpus, *options.languages(), change, strip_cr=options.strip_cr, keep_separators=options.keep_separators
+        )
+        for corpus in files
+    )
     pairs = islice(chain.from_iterable(corpora), options.limit)
 
     def counted() -> Iterator[Pair]:
@@ -320,7 +328,7 @@ def _side(folder: Path, split: str, language: str) -> Path:
 
 def _lines(path: Path) -> Iterator[str]:
     """The lines of a text that this module wrote, as SentencePiece is given them."""
-    return made_blank(read_lines(path))
+    return made_blank(read_lines(path, keep_separators=True))
 
 
 def write_pieces(options: MtOptions, folder: Path, reports: dict[str, SplitReport]) -> dict[str, int]:
@@ -374,7 +382,7 @@ def _encode(encoder: Encoder, text: Path, path: Path, report: SplitReport) -> Co
     """Write the pieces of a text and return how often each occurs."""
     used: Counter[str] = Counter()
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        for pieces in encoder.encode(made_blank(read_lines(text), report.made_blank)):
+        for pieces in encoder.encode(made_blank(read_lines(text, keep_separators=True), report.made_blank)):
             used.update(pieces)
             file.write(" ".join(pieces) + "\n")
     return used

@@ -50,7 +50,8 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 def test_options_reach_the_corpus(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     flags = "--sample 9 --seed 4 --sample-rule authors --max-ratio 3 --max-chars 99 --drop-lone-periods --filter-all"
-    flags += " --piece-threshold 2 --no-joint --normalization nfc --piece-normalization nmt_nfkc --no-binarise"
+    flags += " --piece-threshold 2 --no-joint --normalization nfc --piece-normalization nmt_nfkc"
+    flags += " --keep-separators --no-binarise"
     assert cli.main(arguments_for(out, raw / "c", *flags.split())) == 0
     assert manifest_of(out)["options"] == {
         "source": "de",
@@ -73,6 +74,7 @@ def test_options_reach_the_corpus(raw: Path, tmp_path: Path, capsys: pytest.Capt
         "piece_normalization": "nmt_nfkc",
         "joint": False,
         "strip_cr": False,
+        "keep_separators": True,
         "limit": None,
         "binarise": False,
     }
@@ -120,7 +122,7 @@ BROKEN: dict[str, tuple[bytes | None, str]] = {
     "nul": (english(lambda lines: lines.__setitem__(2, b"a\0")), "c.en, line 3: a NUL character"),
     "short": (english(lambda lines: lines.pop()), "c.en ends after line 29, but "),
     "long": (english(lambda lines: lines.append(b"more")), "c.de ends after line 30, but "),
-    "empty": (b"", "c.en is empty: expected a sentence in line 1"),
+    "empty": (b"", "c.en is empty: expected text in line 1"),
     "missing": (None, "c.en is missing (as is "),
 }
 
@@ -313,6 +315,7 @@ def test_preset_is_the_paper_s() -> None:
         "seed": 123,
         "pieces": 32_000,
         "piece_threshold": 50,
+        "keep_separators": True,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,8 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"c.{language}").write_bytes("".join(f"{pair[side]}\n" for pair in PAIRS).encode())
     for name, binarise in (("{}", True), ("text-{}", False)):
         prefix = folder / "c"
-        options = MtOptions("de", "en", (prefix,), prefix, prefix, pieces=60, max_chars=140, binarise=binarise)
-        mt.prepare(options, folder / name.format("mt"))
+        options = MtOptions("de", "en", (prefix,), prefix, prefix, pieces=60, max_chars=140, keep_separators=True)
+        mt.prepare(replace(options, binarise=binarise), folder / name.format("mt"))
         nested = NestedTranslationOptions(train_size=1500, valid_size=9, test_size=9, binarise=binarise)
         nested_translation.prepare(nested, folder / name.format("nested"))
         strings = ReversalOptions(train_size=60, valid_size=9, test_size=9, binarise=binarise)

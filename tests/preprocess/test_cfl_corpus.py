@@ -188,7 +188,7 @@ def test_own_grammar_keeps_unary_first_rules(tmp_path: Path) -> None:
         ("S -> 'a' T", "line 1: T has no rule"),
         ("S -> S 'a'", "no string but perhaps the empty one can be derived from S"),
         ("S -> 'a'", "has no string with a length from 10 to 14"),
-        ("", "no rule"),
+        ("\n# nothing\n", "no rule"),
     ],
     ids=["undefined", "endless", "short", "empty"],
 )

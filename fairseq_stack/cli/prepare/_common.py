@@ -61,6 +61,14 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
     )
 
 
+STRIP_CR = "read CR LF as the end of a line, which is an error otherwise"
+
+
+def add_strip_cr(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--strip-cr``."""
+    parser.add_argument("--strip-cr", action="store_true", help=STRIP_CR)
+
+
 def limited(size: int, limit: int | None) -> int:
     """``size``, or ``limit`` if that is given and less.
 

@@ -10,7 +10,7 @@ from fairseq_stack_preprocess.splits import SPLITS
 from fairseq_stack_preprocess.treebank import TreebankOptions
 
 from ..arguments import Subparsers
-from ._common import add_common, run_corpus
+from ._common import add_common, add_strip_cr, run_corpus
 
 DESCRIPTION = """\
 Phrase-structure trees in brackets, for language models that learn from trees. Input
@@ -52,7 +52,7 @@ def add_parser(corpora: Subparsers) -> None:
         "--pieces", type=int, metavar="N", help="train a SentencePiece BPE model of at most N pieces on train"
     )
     parser.add_argument("--piece-model", type=Path, metavar="FILE", help="cut words with this SentencePiece model")
-    parser.add_argument("--strip-cr", action="store_true", help="accept lines that end with CR LF")
+    add_strip_cr(parser)
     add_common(parser)
     parser.set_defaults(run=run)
 

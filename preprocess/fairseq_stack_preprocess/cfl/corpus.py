@@ -57,6 +57,7 @@ class CflOptions:
         unary_start: of a task, keep the strings whose derivation begins with a unary rule, as the papers print the
             grammars; the papers' data do not have them (see :meth:`.PCFG.without_unary_start`). Dyck and padded
             reversal differ in this; own grammars are always taken as they are.
+        strip_cr: whether lines of ``grammar`` may end with CR LF.
         min_length: least length in train and valid (likewise ``max_length``).
         test_min_length: least length in test (likewise ``test_max_length``).
         train_size: number of strings in train (likewise ``valid_size``).
@@ -74,6 +75,7 @@ class CflOptions:
     grammar: Path | None = None
     parameters: Parameters = field(default_factory=dict)
     unary_start: bool = False
+    strip_cr: bool = False
     min_length: int = 40
     max_length: int = 80
     test_min_length: int = 40
@@ -104,6 +106,8 @@ class CflOptions:
         if (self.task is None) == (self.grammar is None):
             raise PrepareError("give either --task or --grammar")
         if self.task is not None:
+            if self.strip_cr:
+                raise PrepareError("--strip-cr is for --grammar")
             language = self.language()
             if self.unary_start and language.grammar is None:
                 raise PrepareError(f"--unary-start is for context-free tasks; {self.task} is none")
@@ -136,7 +140,7 @@ class CflOptions:
         greatest = max(self.max_length, self.test_max_length)
         if self.grammar is None:
             return distribution_of(self.language(), self.parameters, greatest, unary_start=self.unary_start)
-        grammar = read_grammar(self.grammar)
+        grammar = read_grammar(self.grammar, strip_cr=self.strip_cr)
         try:
             return GrammarDistribution(grammar, greatest)
         except ValueError as error:
@@ -301,7 +305,7 @@ def _write_text(corpus: FormalLanguageCorpus, folder: Path) -> None:
 def _write_grammar(options: CflOptions, folder: Path) -> None:
     """Write the grammar, if there is one, as it was before anything was removed."""
     if options.grammar is not None:
-        grammar = read_grammar(options.grammar)
+        grammar = read_grammar(options.grammar, strip_cr=options.strip_cr)
     elif (make := options.language().grammar) is not None:
         grammar = parse_grammar(make(options.parameters))
     else:
