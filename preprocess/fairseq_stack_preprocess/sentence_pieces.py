@@ -16,6 +16,9 @@ from .output import write_lines
 
 LINES_AT_A_TIME = 10_000
 
+WORD_MARK = "\u2581"
+"""What SentencePiece writes for a blank."""
+
 OTHER_WHITE_SPACE = re.compile(r"[^\S \n]")
 """White space that is not a blank, such as U+0085 or a tab: fairseq splits lines into pieces there, too."""
 

@@ -44,7 +44,7 @@ def test_nested_translation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_reversal_is_binarised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(reversal, "binarise_language", lambda folder, suffix: (folder / "data-bin").mkdir())
+    monkeypatch.setattr(reversal, "binarise_language", lambda folder: (folder / "data-bin").mkdir())
     out = tmp_path / "out"
     arguments = ["prepare", "reversal", str(out), *SIZES, "--symbols", "3", "--min-length", "6"]
     assert cli.main([*arguments, "--max-length", "8", "--seed", "1"]) == 0

@@ -17,6 +17,7 @@ from fairseq_stack_preprocess.binarise import DATA_BIN, TEXT
 from fairseq_stack_preprocess.errors import require_at_least
 from fairseq_stack_preprocess.manifest import MANIFEST_NAME
 from fairseq_stack_preprocess.output import check_target
+from fairseq_stack_preprocess.splits import SPLITS
 
 LIMIT_SENTENCES = "at most N sentences in each split, for a quick look"
 
@@ -79,6 +80,15 @@ def limited(size: int, limit: int | None) -> int:
         return size
     require_at_least("--limit", limit, 1)
     return min(size, limit)
+
+
+def limited_sizes(args: argparse.Namespace) -> dict[str, int]:
+    """What :func:`add_sizes` declared for all splits, each at most ``--limit``.
+
+    Raises:
+        PrepareError: see :func:`limited`.
+    """
+    return {f"{split}_size": limited(getattr(args, f"{split}_size"), args.limit) for split in SPLITS}
 
 
 def run_corpus(

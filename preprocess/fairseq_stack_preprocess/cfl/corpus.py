@@ -25,10 +25,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..binarise import TEXT, binarise_language, require_fairseq
+from ..binarise import SUFFIX, TEXT, binarise_language
 from ..errors import PrepareError, require_at_least
 from ..manifest import Manifest, sha256_of
-from ..output import output_folder, write_lines
+from ..output import corpus_folder, write_lines
 from ..progress import progress
 from ..splits import SPLITS, check_sizes, stream
 from .distributions import Distribution, GrammarDistribution, distribution_of
@@ -36,7 +36,6 @@ from .languages import LANGUAGES, Language, Parameters, Word
 from .notation import format_grammar, parse_grammar, read_grammar
 
 CORPUS = "cfl"
-SUFFIX = "txt"
 VOCABULARY_NAME = "vocabulary.txt"
 GRAMMAR_NAME = "grammar.txt"
 LOWER_BOUND_NAME = "lower_bound.json"
@@ -270,16 +269,14 @@ def prepare(options: CflOptions, target: Path, *, force: bool = False) -> None:
     """Write the corpus into the folder ``target``, complete or not at all.
 
     Raises:
-        PrepareError: see :func:`generate` and :func:`.output.output_folder`; or binarising failed.
+        PrepareError: see :func:`generate` and :func:`.output.corpus_folder`; or binarising failed.
     """
-    if options.binarise:
-        require_fairseq()
-    with output_folder(target, force=force) as folder:
+    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
         corpus = generate(options)
         _write_text(corpus, folder)
         _write_grammar(options, folder)
         if options.binarise:
-            binarise_language(folder, SUFFIX, dictionary=folder / TEXT / VOCABULARY_NAME)
+            binarise_language(folder, dictionary=folder / TEXT / VOCABULARY_NAME)
         Manifest(
             corpus=CORPUS,
             options=options.for_manifest(),
@@ -292,7 +289,6 @@ def prepare(options: CflOptions, target: Path, *, force: bool = False) -> None:
 
 def _write_text(corpus: FormalLanguageCorpus, folder: Path) -> None:
     text = folder / TEXT
-    text.mkdir()
     for split, strings in corpus.splits.items():
         write_lines(text / f"{split}.{SUFFIX}", map(" ".join, strings.strings))
         write_lines(text / f"{split}.logp", map(repr, strings.log_probabilities))
