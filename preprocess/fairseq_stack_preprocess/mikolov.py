@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -123,13 +124,11 @@ def _write(text: Path, split: str, path: Path, options: MikolovOptions, dropped:
     lengths: list[int] = []
 
     def lines() -> Iterator[str]:
-        read = sentences(path, strip_cr=options.strip_cr, dropped=dropped)
+        read = islice(sentences(path, strip_cr=options.strip_cr, dropped=dropped), options.limit)
         for sentence in progress(read, label=f"{CORPUS}: {split}", total=None):
             words.update(sentence)
             lengths.append(len(sentence))
             yield " ".join(sentence)
-            if len(lengths) == options.limit:
-                return
 
     if options.form == "stream":
         stream = " ".join(f"{line} {END}" for line in lines())

@@ -128,25 +128,6 @@ def test_mistakes_in_options(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_existing_folder_and_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["prepare", "reversal", str(tmp_path / "out"), *SIZES, "--no-binarise"]
-    assert cli.main(arguments) == 0
-    capsys.readouterr()
-    assert cli.main([*arguments, "--seed", "1"]) == 2
-    error = capsys.readouterr().err
-    assert error == f"fairseq-stack: error: {tmp_path / 'out'} exists already; give --force to replace it\n"
-    assert options_of(tmp_path / "out")["seed"] == 0
-    assert cli.main([*arguments, "--seed", "1", "--force"]) == 0
-    assert options_of(tmp_path / "out")["seed"] == 1
-
-
-def test_unwritable_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("text")
-    assert cli.main(["prepare", "reversal", str(tmp_path / "file" / "out"), *SIZES]) == 2
-    error = capsys.readouterr().err
-    assert error == f"fairseq-stack: error: cannot write to {tmp_path / 'file'}: Not a directory\n"
-
-
 def test_failure_of_the_system_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
