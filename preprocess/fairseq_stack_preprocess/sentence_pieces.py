@@ -68,7 +68,7 @@ def train_model(lines: Iterable[str], *, pieces: int, hard_limit: bool, normaliz
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        reason = str(error).strip().splitlines()[-1]
+        reason = str(error).strip().splitlines()[-1].rpartition("] ")[-1]  # what is before is for its developers
         raise PrepareError(f"--pieces {pieces}: SentencePiece could not train: {reason}") from error
     return model.getvalue()
 
