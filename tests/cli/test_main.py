@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import IO
 
 import pytest
 
 import fairseq_stack
 from fairseq_stack import cli
+from fairseq_stack.cli import prepare
 
 PACKAGE = Path(fairseq_stack.__file__).absolute().parent
 
@@ -25,27 +29,26 @@ def help_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_help_lists_every_subcommand(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of(capsys)
-    for subcommand in cli.SUBCOMMANDS:
-        name = subcommand.__name__.rsplit(".", 1)[1].replace("_", "-")
+    for name in names_of(cli.SUBCOMMANDS):
         assert f"\n    {name} " in text
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        ("doctor",),
-        ("user-dir",),
-        ("prepare",),
-        ("prepare", "cfl"),
-        ("prepare", "nested-translation"),
-        ("prepare", "reversal"),
-    ],
-    ids=lambda words: " ".join(words) or "top",
-)
-def test_each_help_has_an_example(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+def names_of(modules: Iterable[ModuleType]) -> list[str]:
+    """The names of subcommands on the command line."""
+    return [module.__name__.rsplit(".", 1)[1].replace("_", "-") for module in modules]
+
+
+SUBCOMMANDS = [(), *((name,) for name in names_of(cli.SUBCOMMANDS))]
+PREPARE = [("prepare", name) for name in names_of(prepare.CORPORA)]
+
+
+@pytest.mark.parametrize("words", [*SUBCOMMANDS, *PREPARE], ids=lambda words: " ".join(words) or "top")
+def test_each_help_has_an_example_and_fits_a_terminal(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     text = help_of(capsys, *words)
-    assert "\nexample:\n  fairseq-" in text
+    assert re.search(r"\nexamples?:\n  fairseq-", text)
     assert max(map(len, text.splitlines())) <= 85
 
 

@@ -80,15 +80,6 @@ def test_options_reach_the_corpus(raw: Path, tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().out == f"text:     {out / 'text'}\nmanifest: {out / 'manifest.json'}\n"
 
 
-def test_help_fits_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit):
-        cli.main(["prepare", "mt", "--help"])
-    text = capsys.readouterr().out
-    assert "\nexample:\n  fairseq-stack prepare mt" in text
-    assert max(map(len, text.splitlines())) <= 85
-
-
 def test_dry_run_writes_nothing(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(arguments_for(tmp_path / "out", raw / "c", "--dry-run")) == 0
     printed = capsys.readouterr().out

@@ -25,7 +25,7 @@ tasks:
 """ + "\n".join(f"  {language.name:33}  {language.form}" for language in LANGUAGES.values())
 
 EXAMPLE = """\
-example:
+examples:
   fairseq-stack prepare cfl data/hardest --task hardest-cfl --seed 1
   fairseq-stack prepare cfl data/mine --grammar mine.txt --min-length 10
 

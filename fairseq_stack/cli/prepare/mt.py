@@ -30,7 +30,7 @@ place. Its text is taken from the folder --raw, and what is missing there is
 downloaded into it."""
 
 EXAMPLE = """\
-example:
+examples:
   fairseq-stack prepare mt data/europarl --preset europarl-dusell-2024 --raw raw
   fairseq-stack prepare mt data/multi30k --source de --target en \\
       --train raw/train --valid raw/val --test raw/test_2016_flickr"""

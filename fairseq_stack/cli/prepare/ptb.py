@@ -25,7 +25,7 @@ ptb.{train,valid,test}.txt instead."""
 EXAMPLE = """\
 examples:
   fairseq-stack prepare ptb data/ptb --raw treebank_3/parsed/mrg/wsj --slips
-  fairseq-stack prepare ptb data/ptb-stream --raw simple-examples/data --mikolov stream"""
+  fairseq-stack prepare ptb data/stream --raw simple-examples/data --mikolov stream"""
 
 SECTIONS = {"train": "2-21", "valid": "24", "test": "23"}
 

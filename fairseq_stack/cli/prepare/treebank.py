@@ -22,8 +22,8 @@ fairseq gets: words, or with --pieces or --piece-model SentencePiece's pieces.""
 EXAMPLE = """\
 examples:
   fairseq-stack prepare treebank data/trees --train a.mrg --valid b.mrg --test c.mrg
-  fairseq-stack prepare treebank data/pieces --train train.txt.gz --valid valid.txt.gz \\
-    --test test.txt.gz --pieces 8000"""
+  fairseq-stack prepare treebank data/pieces --pieces 8000 \\
+      --train train.txt.gz --valid valid.txt.gz --test test.txt.gz"""
 
 
 def add_parser(corpora: Subparsers) -> None:
