@@ -115,7 +115,8 @@ def _copy(response: Any, file: Any, start: int, url: str) -> None:
     total = None if length is None else start + int(length)
     say(f"download: {url}" + (f", from byte {start} on" if start else ""))
     chunks = iter(lambda: response.read(CHUNK_BYTES), b"")
-    for chunk in progress(chunks, label="download, MiB", total=None if total is None else -(-(total - start) >> 20)):
+    number = None if total is None else -(-(total - start) >> 20)
+    for chunk in progress(chunks, label="download, MiB", total=number, unit="MiB"):
         file.write(chunk)
     if total is not None and file.tell() != total:
         raise http.client.IncompleteRead(b"", total - file.tell())
