@@ -13,6 +13,7 @@ from fairseq_stack.cli.prepare import CORPORA
 from fairseq_stack_preprocess.cfl.corpus import CflOptions, lengths_of
 
 DOCS = (Path(__file__).resolve().parent.parent / "docs" / "data.md").read_text(encoding="utf-8")
+NAMES = [corpus.__name__.rsplit(".", 1)[1].replace("_", "-") for corpus in CORPORA]
 GENERATED = ("cfl", "nested-translation", "reversal")
 
 
@@ -51,13 +52,13 @@ def grammar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_commands_of_the_documentation() -> None:
     found = [words for block in blocks("bash") for words in commands(block)]
-    assert {words[1] for words in found if words[0] == "prepare"} == {"cfl", "mt", "ptb", "treebank"}
+    assert {words[1] for words in found if words[0] == "prepare"} == set(NAMES)
     assert any(words[0] == "show" for words in found)
     for words in found:
         check(words)
 
 
-@pytest.mark.parametrize("corpus", [corpus.__name__.rsplit(".", 1)[1].replace("_", "-") for corpus in CORPORA])
+@pytest.mark.parametrize("corpus", NAMES)
 def test_examples_of_the_help(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = commands(help_of(corpus, capsys))
     assert found
