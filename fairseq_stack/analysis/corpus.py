@@ -9,17 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack_preprocess.binarise import DATA_BIN, TEXT
+from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
 from fairseq_stack_preprocess.manifest import MANIFEST_NAME
 from fairseq_stack_preprocess.mt import PIECES
+from fairseq_stack_preprocess.sentence_pieces import WORD_MARK
 
 from .errors import AnalysisError
-
-WORD_MARK = "\u2581"
-"""What SentencePiece writes for a blank."""
-
-TEXT_SUFFIX = "txt"
-"""What the text of a corpus for language modelling ends in; its column in the binary format is called ``text``."""
 
 INDEX_NAME = re.compile(r"(?P<split>\w+?)(?:\.(?P<pair>\w+-\w+)\.(?P<language>\w+))?\.idx")
 SPLIT_ORDER = {"train": 0, "valid": 1, "test": 2}
@@ -208,7 +203,7 @@ def _text_column(path: Path, name: str) -> Column:
 def _main_columns(columns: list[Column]) -> list[Column]:
     """The text if it is called that, else all columns that have as many lines as the longest."""
     most = max(len(column.lengths) for column in columns)
-    text = [column for column in columns if column.name == TEXT_SUFFIX]
+    text = [column for column in columns if column.name == SUFFIX]
     return text or [column for column in columns if len(column.lengths) == most]
 
 
@@ -232,7 +227,8 @@ def _with_side_files(splits: list[Split], text: Path) -> list[Split]:
         for path in sorted(text.glob(f"{split.name}.*")):
             name = path.name.removeprefix(f"{split.name}.")
             columns = {column.name for column in split.columns}
-            is_column = name in columns or (name == TEXT_SUFFIX and TEXT in columns)
+            # The column of a corpus for language modelling has no language; it is called after its folder.
+            is_column = name in columns or (name == SUFFIX and TEXT in columns)
             if not is_column and path.is_file() and len(read_lines(path)) == len(split):
                 files[name] = path
         completed.append(Split(split.name, split.columns, files))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fairseq_stack_preprocess import nested_translation, reversal
-from fairseq_stack_preprocess.binarise import DATA_BIN, TEXT
+from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
 
 from .errors import AnalysisError
 from .training_log import TrainingLog, read_training_log
@@ -90,7 +90,7 @@ def read_experiment(folder: Path) -> Experiment:
         OSError: a file is missing.
     """
     valid_bounds = _read_bounds(folder / reversal.CORPUS, "valid")
-    valid_lines = _lines(folder / reversal.CORPUS / "corpus" / TEXT / f"valid.{reversal.SUFFIX}")
+    valid_lines = _lines(folder / reversal.CORPUS / "corpus" / TEXT / f"valid.{SUFFIX}")
     tokens = sum(len(line.split()) + 1 for line in valid_lines)
     return Experiment(
         translation=_of_each_kind(read_translation_result, folder / nested_translation.CORPUS),

@@ -8,12 +8,14 @@ takes long to load (torch, fairseq) inside ``run``, so that the command starts a
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 from fairseq_stack_preprocess.errors import PrepareError
 
 from .. import __version__
+from ..analysis.errors import AnalysisError
 from . import doctor, prepare, report, show, user_dir
 from .arguments import USER_ERROR, Parser
 
@@ -23,6 +25,8 @@ SUBCOMMANDS = (doctor, prepare, report, show, user_dir)
 
 INTERRUPTED = 130
 
+OUTPUT_CLOSED = 141
+"""What a shell reports of a program that SIGPIPE ends, which is how ``| head`` ends others."""
 
 DESCRIPTION = """\
 Data and tools for fairseq models with stacks in them. Training, translating and
@@ -49,12 +53,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with ``argv`` (default: the process' arguments) and return its exit code.
 
     A user's mistake and a failure of the system (a full disk, a missing permission) give one line on standard
-    error and exit code 2; Ctrl-C gives 130.
+    error and exit code 2; Ctrl-C gives 130; a reader that closes the pipe, such as ``head``, 141 and no message.
     """
-    args = build_parser().parse_args(argv)
     try:
-        return int(args.run(args))
-    except (PrepareError, OSError) as error:
+        try:
+            args = build_parser().parse_args(argv)
+            return int(args.run(args))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered must not be written when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OUTPUT_CLOSED
+    except (AnalysisError, PrepareError, OSError) as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return USER_ERROR
     except KeyboardInterrupt:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import sys
 from pathlib import Path
 
-from .arguments import USER_ERROR, Subparsers
+from .arguments import Subparsers
 
 DESCRIPTION = """\
 Read what the demo trained in FOLDER and write table.md, results.json and demo.png
@@ -41,17 +40,12 @@ def run(args: argparse.Namespace) -> int:
     """Write and print the report."""
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
     from fairseq_stack.analysis import tables
-    from fairseq_stack.analysis.errors import AnalysisError
     from fairseq_stack.analysis.experiment import read_decoder, read_experiment
     from fairseq_stack.analysis.figure import draw, require_matplotlib
 
-    try:
-        require_matplotlib()
-        experiment = read_experiment(args.folder)
-        reading = read_decoder(args.folder, args.depth)
-    except AnalysisError as error:
-        print(f"fairseq-stack report: error: {error}", file=sys.stderr)
-        return USER_ERROR
+    require_matplotlib()
+    experiment = read_experiment(args.folder)
+    reading = read_decoder(args.folder, args.depth)
     table = tables.as_markdown(experiment)
     (args.folder / TABLE).write_text(f"{table}\n", encoding="utf-8")
     results = json.dumps(tables.as_json(experiment), indent=2)

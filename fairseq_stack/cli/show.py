@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_stack_preprocess.errors import require_at_least
+from fairseq_stack_preprocess.errors import PrepareError, require_at_least
 
-from .arguments import USER_ERROR, Subparsers
+from .arguments import Subparsers
 
 if TYPE_CHECKING:
     from fairseq_stack.analysis.corpus import Corpus, Split
@@ -30,6 +28,7 @@ example:
   fairseq-stack show data/europarl --split valid --examples 3 --png lengths.png"""
 
 LONGEST_VALUE = 60
+MOST_INPUTS = 8
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -51,24 +50,18 @@ def run(args: argparse.Namespace) -> int:
     require_at_least("--examples", args.examples, 0)
     require_at_least("--first", args.first, 0)
     from fairseq_stack.analysis.corpus import read_corpus
-    from fairseq_stack.analysis.errors import AnalysisError
     from fairseq_stack.analysis.lengths import draw_lengths
 
-    try:
-        corpus = read_corpus(args.folder)
-        split = corpus.split(args.split)
-        lines = [*describe_manifest(corpus), *describe_lengths(corpus, split)]
-        lines += describe_examples(split, args.first, args.examples)
-        if args.png is not None:
-            draw_lengths(corpus, args.png)
-            lines += ["", f"picture: {args.png}"]
-    except AnalysisError as error:
-        print(f"fairseq-stack show: error: {error}", file=sys.stderr)
-        return USER_ERROR
-    try:
-        print("\n".join(lines), flush=True)
-    except BrokenPipeError:  # of `| head`: what is still buffered must not be written when Python ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    corpus = read_corpus(args.folder)
+    split = corpus.split(args.split)
+    if args.first >= len(split):
+        raise PrepareError(f"--first {args.first}: {split.name} has the sentences 0 to {len(split) - 1}")
+    lines = [*describe_manifest(corpus), *describe_lengths(corpus, split)]
+    lines += describe_examples(split, args.first, args.examples)
+    if args.png is not None:
+        draw_lengths(corpus, args.png)
+        lines += ["", f"picture: {args.png}"]
+    print("\n".join(lines))
     return 0
 
 
@@ -83,7 +76,9 @@ def describe_manifest(corpus: Corpus) -> Iterator[str]:
         if manifest.get(part):
             yield f"{part}: {_in_one_line(manifest[part])}"
     if manifest.get("inputs"):
-        yield f"inputs: {', '.join(manifest['inputs'])}"
+        names = list(manifest["inputs"])
+        more = len(names) - MOST_INPUTS
+        yield f"inputs: {', '.join(names[:MOST_INPUTS])}{f' and {more} more' if more > 0 else ''}"
     for name, counts in manifest.get("splits", {}).items():
         yield f"{name}: {_in_one_line(counts)}"
         dropped = {reason: count for reason, count in manifest.get("dropped", {}).get(name, {}).items() if count}

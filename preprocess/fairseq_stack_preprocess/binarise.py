@@ -14,6 +14,9 @@ from .splits import SPLITS
 TEXT = "text"
 DATA_BIN = "data-bin"
 
+SUFFIX = "txt"
+"""What the text of a corpus for language modelling ends in."""
+
 
 def require_fairseq() -> None:
     """Raise PrepareError if fairseq is not installed: to be called before work that ends with binarising."""
@@ -37,13 +40,13 @@ def binarise_translation(
     _preprocess(folder, options, suffix="", text=text, workers=workers)
 
 
-def binarise_language(folder: Path, suffix: str, *, dictionary: Path | None = None) -> None:
-    """Binarise ``text/{train,valid,test}.<suffix>`` into ``data-bin`` for language modelling.
+def binarise_language(folder: Path, *, dictionary: Path | None = None) -> None:
+    """Binarise ``text/{train,valid,test}.txt`` into ``data-bin`` for language modelling.
 
     ``dictionary`` is a file in fairseq's format; None: the dictionary has the words of train, frequent ones first.
     """
     given = [] if dictionary is None else ["--srcdict", str(dictionary)]
-    _preprocess(folder, ["--only-source", *given], suffix=f".{suffix}")
+    _preprocess(folder, ["--only-source", *given], suffix=f".{SUFFIX}")
 
 
 def _preprocess(folder: Path, options: Sequence[str], suffix: str, text: str = TEXT, workers: int = 1) -> None:

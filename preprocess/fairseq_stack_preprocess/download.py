@@ -53,7 +53,6 @@ def obtain(archive: Archive, folder: Path) -> None:
     """
     if archive.is_unpacked(folder):
         return
-    _make(folder)
     path = folder / archive.name
     if path.is_file():
         _check(path, archive, f"delete it, and it is downloaded from {archive.url}")
@@ -104,6 +103,7 @@ def _fetch(url: str, part: Path) -> None:
             return  # Nothing is lacking, as the checksum will tell.
         raise
     with response:
+        _make(part.parent)  # not before there is something to put into it
         resumed = response.status == http.HTTPStatus.PARTIAL_CONTENT
         with open(part, "ab" if resumed else "wb") as file:
             _copy(response, file, start if resumed else 0, url)
@@ -115,7 +115,8 @@ def _copy(response: Any, file: Any, start: int, url: str) -> None:
     total = None if length is None else start + int(length)
     say(f"download: {url}" + (f", from byte {start} on" if start else ""))
     chunks = iter(lambda: response.read(CHUNK_BYTES), b"")
-    for chunk in progress(chunks, label="download, MiB", total=None if total is None else -(-(total - start) >> 20)):
+    number = None if total is None else -(-(total - start) >> 20)
+    for chunk in progress(chunks, label="download, MiB", total=number, unit="MiB"):
         file.write(chunk)
     if total is not None and file.tell() != total:
         raise http.client.IncompleteRead(b"", total - file.tell())

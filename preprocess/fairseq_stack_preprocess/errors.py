@@ -7,7 +7,10 @@ class PrepareError(ValueError):
     """An option, an input or a target folder that cannot be used; the message is one line for the user."""
 
 
-def require_at_least(flag: str, value: int, least: int) -> None:
-    """Raise PrepareError unless ``value`` >= ``least``; ``flag`` is the option's name on the command line."""
-    if value < least:
+def require_at_least(flag: str, value: int | None, least: int) -> None:
+    """Raise PrepareError unless ``value`` >= ``least`` or is None, as an option that is not given.
+
+    ``flag`` is the option's name on the command line.
+    """
+    if value is not None and value < least:
         raise PrepareError(f"{flag} must be at least {least}, got {value}")

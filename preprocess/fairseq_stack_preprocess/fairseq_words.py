@@ -7,7 +7,7 @@ import re
 from .errors import PrepareError
 
 MISLEADING = re.compile(r"[^\S \t]")
-"""White space at which fairseq splits words, but no format for text here: U+0085, U+00A0, form feeds, ..."""
+"""White space at which fairseq splits words, but no format for text here, such as a no-break space."""
 
 SPECIAL_WORDS = frozenset({"<s>", "<pad>", "</s>"})
 """Symbols that fairseq's dictionary holds for itself; ``<unk>`` is one too, but means what it says."""

@@ -7,12 +7,15 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import __version__
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 MANIFEST_NAME = "manifest.json"
 
@@ -59,6 +62,11 @@ class Manifest:
         }
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         (folder / MANIFEST_NAME).write_text(text, encoding="utf-8", newline="\n")
+
+
+def options_without(options: DataclassInstance, *names: str) -> dict[str, Any]:
+    """The options but those of these names: paths, which are not the same on every machine."""
+    return {name: value for name, value in asdict(options).items() if name not in names}
 
 
 def sha256_of(path: Path) -> str:

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from .binarise import TEXT, binarise_language, require_fairseq
+from .binarise import SUFFIX, TEXT, binarise_language
 from .errors import PrepareError, require_at_least
 from .fairseq_words import check_white_space, check_word
-from .manifest import Manifest, sha256_of
-from .output import output_folder, write_lines
+from .manifest import Manifest, options_without, sha256_of
+from .output import corpus_folder, write_lines
 from .progress import progress
 from .splits import SPLITS
 from .text_stream import read_lines
-from .tree_corpus import SUFFIX
 
 CORPUS = "ptb"
 FORMS = ("sentences", "stream")
@@ -52,8 +52,7 @@ class MikolovOptions:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        if self.limit is not None:
-            require_at_least("--limit", self.limit, 1)
+        require_at_least("--limit", self.limit, 1)
         if self.form not in FORMS:
             raise PrepareError(f"--mikolov must be one of {', '.join(FORMS)}, got {self.form!r}")
 
@@ -100,30 +99,23 @@ def prepare(options: MikolovOptions, target: Path, *, force: bool = False) -> No
     """Write the corpus into the folder ``target``, complete or not at all.
 
     Raises:
-        PrepareError: see :func:`find_files`, :func:`sentences` and :func:`.output.output_folder`; a split has
+        PrepareError: see :func:`find_files`, :func:`sentences` and :func:`.output.corpus_folder`; a split has
             no sentence; or binarising failed.
     """
-    if options.binarise:
-        require_fairseq()
     files = find_files(options.raw)
     dropped = {split: Counter[str]() for split in SPLITS}
-    with output_folder(target, force=force) as folder:
-        (folder / TEXT).mkdir()
+    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
         splits = {split: _write(folder / TEXT, split, files[split], options, dropped[split]) for split in SPLITS}
         if options.binarise:
-            binarise_language(folder, SUFFIX)
+            binarise_language(folder)
         Manifest(
             corpus=CORPUS,
-            options={"mikolov": options.form, **_shaping(options)},
+            options={"mikolov": options.form, **options_without(options, "raw", "form")},
             splits=splits,
             dropped=dropped,
             inputs={path.name: sha256_of(path) for path in files.values()},
             binarised=options.binarise,
         ).write(folder)
-
-
-def _shaping(options: MikolovOptions) -> dict[str, Any]:
-    return {name: value for name, value in asdict(options).items() if name not in ("raw", "form")}
 
 
 def _write(text: Path, split: str, path: Path, options: MikolovOptions, dropped: Counter[str]) -> dict[str, Any]:
@@ -132,13 +124,11 @@ def _write(text: Path, split: str, path: Path, options: MikolovOptions, dropped:
     lengths: list[int] = []
 
     def lines() -> Iterator[str]:
-        read = sentences(path, strip_cr=options.strip_cr, dropped=dropped)
+        read = islice(sentences(path, strip_cr=options.strip_cr, dropped=dropped), options.limit)
         for sentence in progress(read, label=f"{CORPUS}: {split}", total=None):
             words.update(sentence)
             lengths.append(len(sentence))
             yield " ".join(sentence)
-            if len(lengths) == options.limit:
-                return
 
     if options.form == "stream":
         stream = " ".join(f"{line} {END}" for line in lines())

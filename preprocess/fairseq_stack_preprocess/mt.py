@@ -23,10 +23,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from .binarise import DATA_BIN, TEXT, binarise_translation, require_fairseq
+from .binarise import DATA_BIN, TEXT, binarise_translation
 from .errors import PrepareError, require_at_least
 from .manifest import Manifest, sha256_of
-from .output import output_folder
+from .output import corpus_folder, create_text
 from .pair_filters import NOT_SAMPLED, PairFilter, sample_by_index, sample_by_reservoir
 from .parallel_text import PairedFiles, Transform, find_files, read_pairs
 from .progress import progress, say
@@ -69,6 +69,8 @@ class MtOptions:
         piece_normalization: SentencePiece's normalization rule.
         joint: whether both languages share the BPE model and the dictionary.
         strip_cr: whether CR LF is read as LF.
+        keep_separators: whether U+0085, U+2028 and the like (:data:`.text_stream.SEPARATORS`) stay in the text and
+            become blanks in pieces, instead of being an error.
         limit: read this many pairs of each split only; None for all.
         binarise: whether fairseq's binary format is written as well.
 
@@ -96,6 +98,7 @@ class MtOptions:
     piece_normalization: str = "identity"
     joint: bool = True
     strip_cr: bool = False
+    keep_separators: bool = False
     limit: int | None = None
     binarise: bool = True
 
@@ -110,8 +113,7 @@ class MtOptions:
         if self.max_ratio is not None and not self.max_ratio >= 1:
             raise PrepareError(f"--max-ratio must be at least 1, got {self.max_ratio:g}")
         for flag, value in (("--max-chars", self.max_chars), ("--sample", self.sample), ("--limit", self.limit)):
-            if value is not None:
-                require_at_least(flag, value, 1)
+            require_at_least(flag, value, 1)
         require_at_least("--seed", self.seed, 0)
         require_at_least("--pieces", self.pieces, 2)
         require_at_least("--piece-threshold", self.piece_threshold, 0)
@@ -165,14 +167,11 @@ def prepare(options: MtOptions, target: Path, *, force: bool = False, workers: i
 
     Raises:
         PrepareError: the text is not as it should be (see :mod:`.parallel_text`), all of a split is dropped,
-            SentencePiece or fairseq fails, or see :func:`.output.output_folder`.
+            SentencePiece or fairseq fails, or see :func:`.output.corpus_folder`.
     """
     files = find_splits(options)
-    if options.binarise:
-        require_fairseq()
-    with output_folder(target, force=force) as folder:
+    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
         inputs = _describe_inputs(files)
-        (folder / TEXT).mkdir()
         reports = {split: write_text(split, files[split], options, folder) for split in SPLITS}
         vocabulary = write_pieces(options, folder, reports)
         if options.binarise:
@@ -257,7 +256,12 @@ def _moses(language: str) -> Transform:
 def pairs_of(split: str, files: Iterable[PairedFiles], options: MtOptions, report: SplitReport) -> Iterator[Pair]:
     """Yield the pairs of a split that pass the filters, and note in ``report`` what was read and dropped."""
     change = transforms(options)
-    corpora = (read_pairs(corpus, *options.languages(), change, strip_cr=options.strip_cr) for corpus in files)
+    corpora = (
+        read_pairs(
+            corpus, *options.languages(), change, strip_cr=options.strip_cr, keep_separators=options.keep_separators
+        )
+        for corpus in files
+    )
     pairs = islice(chain.from_iterable(corpora), options.limit)
 
     def counted() -> Iterator[Pair]:
@@ -303,10 +307,7 @@ def _write_pairs(pairs: Iterable[Pair], paths: list[Path]) -> int:
     """Write each side into a file of its own and return the number of pairs."""
     count = 0
     source_path, target_path = paths
-    with (
-        open(source_path, "w", encoding="utf-8", newline="\n") as source_file,
-        open(target_path, "w", encoding="utf-8", newline="\n") as target_file,
-    ):
+    with create_text(source_path) as source_file, create_text(target_path) as target_file:
         for source, target in pairs:
             source_file.write(f"{source}\n")
             target_file.write(f"{target}\n")
@@ -320,7 +321,7 @@ def _side(folder: Path, split: str, language: str) -> Path:
 
 def _lines(path: Path) -> Iterator[str]:
     """The lines of a text that this module wrote, as SentencePiece is given them."""
-    return made_blank(read_lines(path))
+    return made_blank(read_lines(path, keep_separators=True))
 
 
 def write_pieces(options: MtOptions, folder: Path, reports: dict[str, SplitReport]) -> dict[str, int]:
@@ -373,8 +374,8 @@ def _restrict(model: bytes, options: MtOptions, folder: Path, language: str) -> 
 def _encode(encoder: Encoder, text: Path, path: Path, report: SplitReport) -> Counter[str]:
     """Write the pieces of a text and return how often each occurs."""
     used: Counter[str] = Counter()
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        for pieces in encoder.encode(made_blank(read_lines(text), report.made_blank)):
+    with create_text(path) as file:
+        for pieces in encoder.encode(made_blank(read_lines(text, keep_separators=True), report.made_blank)):
             used.update(pieces)
             file.write(" ".join(pieces) + "\n")
     return used

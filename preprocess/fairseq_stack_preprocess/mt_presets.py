@@ -68,6 +68,7 @@ PRESETS = {
             "seed": 123,
             "pieces": 32_000,
             "piece_threshold": 50,
+            "keep_separators": True,
         },
         archives={"train": EUROPARL, "valid": NEWSTEST_2016, "test": NEWSTEST_2017},
         archive_prefixes={

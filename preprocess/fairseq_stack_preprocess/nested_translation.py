@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .binarise import TEXT, binarise_translation, require_fairseq
+from .binarise import TEXT, binarise_translation
 from .errors import PrepareError, require_at_least
 from .manifest import Manifest
 from .nested_grammar import nested_grammar
-from .output import output_folder, write_lines
+from .output import corpus_folder, write_lines
 from .progress import progress
 from .splits import SPLITS, check_sizes, distinct, stream
 from .synchronous_grammar import SentencePair, SynchronousGrammar
@@ -119,11 +119,9 @@ def prepare(options: NestedTranslationOptions, target: Path, *, force: bool = Fa
     """Write the corpus into the folder ``target``, complete or not at all.
 
     Raises:
-        PrepareError: see :func:`generate` and :func:`.output.output_folder`; or binarising failed.
+        PrepareError: see :func:`generate` and :func:`.output.corpus_folder`; or binarising failed.
     """
-    if options.binarise:
-        require_fairseq()
-    with output_folder(target, force=force) as folder:
+    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
         corpus = generate(options)
         _write_text(corpus, folder / TEXT)
         if options.binarise:
@@ -138,7 +136,6 @@ def prepare(options: NestedTranslationOptions, target: Path, *, force: bool = Fa
 
 
 def _write_text(corpus: NestedTranslation, folder: Path) -> None:
-    folder.mkdir()
     for split, pairs in corpus.splits.items():
         write_lines(folder / f"{split}.{SOURCE}", (" ".join(pair.source) for pair in pairs))
         write_lines(folder / f"{split}.{TARGET}", (" ".join(pair.target) for pair in pairs))

@@ -8,15 +8,36 @@ import shutil
 import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TextIO
 
+from .binarise import TEXT, require_fairseq
 from .errors import PrepareError
 from .manifest import MANIFEST_NAME
 
 
+def create_text(path: Path) -> TextIO:
+    """Open a new file of text, in UTF-8 with line feeds on every platform."""
+    return open(path, "w", encoding="utf-8", newline="\n")
+
+
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write ``lines`` as UTF-8 with a line feed after each, on every platform."""
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    with create_text(path) as file:
         file.writelines(f"{line}\n" for line in lines)
+
+
+@contextlib.contextmanager
+def corpus_folder(target: Path, *, binarise: bool, force: bool) -> Iterator[Path]:
+    """An :func:`output_folder` with an empty folder for text in it.
+
+    Raises:
+        PrepareError: fairseq is not installed, though the corpus will be binarised; or see :func:`output_folder`.
+    """
+    if binarise:
+        require_fairseq()
+    with output_folder(target, force=force) as folder:
+        (folder / TEXT).mkdir()
+        yield folder
 
 
 @contextlib.contextmanager

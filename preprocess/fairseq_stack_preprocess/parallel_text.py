@@ -90,7 +90,13 @@ def _plain_or_compressed(name: str) -> Path | None:
 
 
 def read_pairs(
-    files: PairedFiles, source: str, target: str, transform: tuple[Transform, Transform], *, strip_cr: bool = False
+    files: PairedFiles,
+    source: str,
+    target: str,
+    transform: tuple[Transform, Transform],
+    *,
+    strip_cr: bool = False,
+    keep_separators: bool = False,
 ) -> Iterator[Pair]:
     """Yield the pairs of a corpus.
 
@@ -99,17 +105,18 @@ def read_pairs(
         source: the source language (likewise ``target``), which ``xml`` names its sides by.
         transform: what is applied to the source and to the target text.
         strip_cr: whether CR LF ends a line of plain text or ``.sgm``.
+        keep_separators: whether :data:`.text_stream.SEPARATORS` are characters as any other.
 
     Raises:
         PrepareError: the files cannot be read as text, or their sides disagree.
     """
     if files.form == "plain":
-        yield from _read_plain(files, transform, strip_cr)
+        yield from _read_plain(files, transform, strip_cr, keep_separators)
         return
     if files.form == "sgm":
-        pairs = read_sgm_pairs(files.source, files.target, strip_cr=strip_cr)
+        pairs = read_sgm_pairs(files.source, files.target, strip_cr=strip_cr, keep_separators=keep_separators)
     else:
-        pairs = read_xml_pairs(files.source, source, target)
+        pairs = read_xml_pairs(files.source, source, target, keep_separators=keep_separators)
     count = 0
     for ours, theirs in pairs:
         count += 1
@@ -118,12 +125,16 @@ def read_pairs(
         raise PrepareError(f"{files.source} is empty: expected a <seg>")
 
 
-def _read_plain(files: PairedFiles, transform: tuple[Transform, Transform], strip_cr: bool) -> Iterator[Pair]:
+def _read_plain(
+    files: PairedFiles, transform: tuple[Transform, Transform], strip_cr: bool, keep_separators: bool
+) -> Iterator[Pair]:
     """Lines of two files. The transform is applied to blocks of lines, which is much faster than to each."""
-    sides = (
-        chain.from_iterable(change(block).split("\n") for block in read_blocks(path, strip_cr=strip_cr))
-        for path, change in zip((files.source, files.target), transform, strict=True)
-    )
+
+    def lines(path: Path, change: Transform) -> Iterator[str]:
+        blocks = read_blocks(path, strip_cr=strip_cr, keep_separators=keep_separators)
+        return chain.from_iterable(change(block).split("\n") for block in blocks)
+
+    sides = map(lines, (files.source, files.target), transform)
     count = 0
     for count, (ours, theirs) in enumerate(zip_longest(*sides), start=1):
         if ours is None or theirs is None:

@@ -17,12 +17,15 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def progress(items: Iterable[T], *, label: str, total: int | None) -> Iterator[T]:
-    """Yield ``items`` and show on standard error how many of ``total`` (None: unknown) are done."""
+def progress(items: Iterable[T], *, label: str, total: int | None, unit: str = "line") -> Iterator[T]:
+    """Yield ``items`` and show on standard error how many of ``total`` (None: unknown) are done.
+
+    ``unit`` is what an item is called beside the bar.
+    """
     if sys.stderr.isatty():
         from tqdm import tqdm
 
-        yield from tqdm(items, desc=label, total=total, unit="line")
+        yield from tqdm(items, desc=label, total=total, unit=unit)
     else:
         yield from _with_lines(items, label, total)
 

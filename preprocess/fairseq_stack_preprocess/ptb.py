@@ -20,17 +20,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .binarise import TEXT, binarise_language, require_fairseq
+from .binarise import TEXT, binarise_language
 from .errors import PrepareError, require_at_least
-from .manifest import Manifest, sha256_of
-from .output import output_folder
+from .manifest import Manifest, options_without, sha256_of
+from .output import corpus_folder
 from .progress import say
 from .splits import SPLITS
 from .tree_corpus import (
-    SUFFIX,
     Sentence,
     SplitReport,
     TreeFile,
+    describe_files,
     find_mrg_files,
     read_sentences,
     write_classes_as_text,
@@ -80,8 +80,7 @@ class PtbOptions:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        if self.limit is not None:
-            require_at_least("--limit", self.limit, 1)
+        require_at_least("--limit", self.limit, 1)
         split_of: dict[int, str] = {}
         for split, sections in self.sections().items():
             for section in sections:
@@ -198,23 +197,20 @@ def prepare(options: PtbOptions, target: Path, *, force: bool = False) -> None:
     """Write the corpus into the folder ``target``, complete or not at all.
 
     Raises:
-        PrepareError: see :func:`find_files`, :func:`.trees.read_trees` and :func:`.output.output_folder`; a
+        PrepareError: see :func:`find_files`, :func:`.trees.read_trees` and :func:`.output.corpus_folder`; a
             split has no sentence; or binarising failed.
     """
-    if options.binarise:
-        require_fairseq()
     files = find_files(options)
     missing = missing_sections(options, files)
     if missing:
         say(f"{CORPUS}: no file of section {_name_sections(missing)}: this is not the whole treebank")
-    with output_folder(target, force=force) as folder:
+    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
         text = folder / TEXT
-        text.mkdir()
         reports = {split: _write(text, split, files[split], options) for split in SPLITS}
         known = known_words(reports["train"].words)
         tokens = {split: write_classes_as_text(text, split, known) for split in SPLITS}
         if options.binarise:
-            binarise_language(folder, SUFFIX)
+            binarise_language(folder)
         _manifest(options, files, reports, tokens).write(folder)
 
 
@@ -243,7 +239,7 @@ def _manifest(
     inputs = {file.name: file.path for split in SPLITS for file in files[split]}
     return Manifest(
         corpus=CORPUS,
-        options={name: value for name, value in asdict(options).items() if name != "raw"},
+        options=options_without(options, "raw"),
         splits=splits,
         dropped={split: reports[split].dropped for split in SPLITS},
         inputs={name: sha256_of(path) for name, path in sorted(inputs.items())},
@@ -256,9 +252,7 @@ def plan(options: PtbOptions) -> Iterator[str]:
     """What a run would read, for people; nothing is written, and no file is opened."""
     files = find_files(options)
     for split in SPLITS:
-        size = sum(file.path.stat().st_size for file in files[split])
-        names = f"{files[split][0].name} .. {files[split][-1].name}"
-        yield f"{split}: {len(files[split])} files, {size:,} bytes: {names}"
+        yield describe_files(split, files[split])
     missing = missing_sections(options, files)
     if missing:
         yield f"no file of section {_name_sections(missing)}"

@@ -24,15 +24,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .binarise import TEXT, binarise_language, require_fairseq
+from .binarise import SUFFIX, TEXT, binarise_language
 from .errors import PrepareError, require_at_least
 from .manifest import Manifest
-from .output import output_folder, write_lines
+from .output import corpus_folder, write_lines
 from .progress import progress
 from .splits import SPLITS, TRIES_IN_A_ROW, check_sizes, stream
 
 CORPUS = "reversal"
-SUFFIX = "txt"
 LOWER_BOUND_NAME = "lower_bound.json"
 
 String = tuple[int, ...]
@@ -180,15 +179,13 @@ def prepare(options: ReversalOptions, target: Path, *, force: bool = False) -> N
     """Write the corpus into the folder ``target``, complete or not at all.
 
     Raises:
-        PrepareError: see :func:`generate` and :func:`.output.output_folder`; or binarising failed.
+        PrepareError: see :func:`generate` and :func:`.output.corpus_folder`; or binarising failed.
     """
-    if options.binarise:
-        require_fairseq()
-    with output_folder(target, force=force) as folder:
+    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
         splits = generate(options)
         _write_text(splits, options, folder)
         if options.binarise:
-            binarise_language(folder, SUFFIX)
+            binarise_language(folder)
         Manifest(
             corpus=CORPUS,
             options=asdict(options),
@@ -199,7 +196,6 @@ def prepare(options: ReversalOptions, target: Path, *, force: bool = False) -> N
 
 
 def _write_text(splits: dict[str, list[String]], options: ReversalOptions, folder: Path) -> None:
-    (folder / TEXT).mkdir()
     for split, strings in splits.items():
         write_lines(folder / TEXT / f"{split}.{SUFFIX}", (" ".join(map(str, string)) for string in strings))
         bounds = (f"{with_eos:.6f}\t{without:.6f}" for with_eos, without in _bounds(strings, options))

@@ -16,6 +16,9 @@ from .output import write_lines
 
 LINES_AT_A_TIME = 10_000
 
+WORD_MARK = "\u2581"
+"""What SentencePiece writes for a blank."""
+
 OTHER_WHITE_SPACE = re.compile(r"[^\S \n]")
 """White space that is not a blank, such as U+0085 or a tab: fairseq splits lines into pieces there, too."""
 
@@ -65,7 +68,7 @@ def train_model(lines: Iterable[str], *, pieces: int, hard_limit: bool, normaliz
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        reason = str(error).strip().splitlines()[-1]
+        reason = str(error).strip().splitlines()[-1].rpartition("] ")[-1]  # what is before is for its developers
         raise PrepareError(f"--pieces {pieces}: SentencePiece could not train: {reason}") from error
     return model.getvalue()
 

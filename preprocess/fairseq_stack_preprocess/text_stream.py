@@ -1,8 +1,8 @@
 """Reading text of any size in bounded memory: UTF-8, plain or ``.gz``, split at line feeds only.
 
 Everything that would put two sides of a corpus out of step, now or in a program that reads what was written,
-is an error that names file and line: bytes that are no UTF-8, NUL, carriage returns, a gzip file that ends
-early, a file without lines. U+0085, U+2028 and the like are characters as any other here.
+is an error that names file and line: bytes that are no UTF-8, NUL, carriage returns, U+0085, U+2028 and the like
+(unless they are to be kept, as characters as any other), a gzip file that ends early, a file without lines.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from .errors import PrepareError
 CHUNK_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+SEPARATORS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""Where other programs, such as Python's ``splitlines``, end a line, though there is no line feed."""
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -40,12 +43,13 @@ def read_chunk(file: BinaryIO, path: Path, line: int) -> bytes:
         raise PrepareError(f"{path}, line {line}: the gzip file is damaged ({error})") from error
 
 
-def read_blocks(path: Path, *, strip_cr: bool = False) -> Iterator[str]:
+def read_blocks(path: Path, *, strip_cr: bool = False, keep_separators: bool = False) -> Iterator[str]:
     r"""Yield the text in blocks of whole lines, each block without its last line feed.
 
     Args:
         path: the file; a byte order mark at its beginning is no part of the text.
         strip_cr: whether ``\r\n`` is read as ``\n``.
+        keep_separators: whether :data:`SEPARATORS` are characters as any other.
 
     Raises:
         PrepareError: see this module's description.
@@ -59,25 +63,37 @@ def read_blocks(path: Path, *, strip_cr: bool = False) -> Iterator[str]:
             cut = chunk.rfind(b"\n") + 1
             if cut:
                 block, rest = rest + chunk[:cut], chunk[cut:]
-                yield _decode(block, path, line, strip_cr)
+                yield _decode(block, path, line, strip_cr, keep_separators)
                 line += block.count(b"\n")
             else:
                 rest += chunk
                 if len(rest) > LONGEST_LINE_BYTES:
                     raise PrepareError(f"{path}, line {line}: longer than {LONGEST_LINE_BYTES} bytes; is this text?")
     if rest:
-        yield _decode(rest, path, line, strip_cr)
+        yield _decode(rest, path, line, strip_cr, keep_separators)
     elif line == 1:
-        raise PrepareError(f"{path} is empty: expected a sentence in line 1")
+        raise PrepareError(f"{path} is empty: expected text in line 1")
 
 
-def read_lines(path: Path, *, strip_cr: bool = False) -> Iterator[str]:
-    """Yield the lines of a file; errors as in :func:`read_blocks`."""
-    for block in read_blocks(path, strip_cr=strip_cr):
+def read_lines(path: Path, *, strip_cr: bool = False, keep_separators: bool = False) -> Iterator[str]:
+    """Yield the lines of a file; arguments and errors as in :func:`read_blocks`."""
+    for block in read_blocks(path, strip_cr=strip_cr, keep_separators=keep_separators):
         yield from block.split("\n")
 
 
-def _decode(block: bytes, path: Path, first_line: int, strip_cr: bool) -> str:
+def check_separators(text: str, path: Path, first_line: int) -> None:
+    """Raise PrepareError, with the line, if the text holds one of :data:`SEPARATORS`."""
+    positions = [text.find(separator) for separator in SEPARATORS if separator in text]
+    if positions:
+        position = min(positions)
+        line = first_line + text.count("\n", 0, position)
+        raise PrepareError(
+            f"{path}, line {line}: U+{ord(text[position]):04X}, which other programs take for the end of a line "
+            "(prepare mt --keep-separators keeps it)"
+        )
+
+
+def _decode(block: bytes, path: Path, first_line: int, strip_cr: bool, keep_separators: bool) -> str:
     """The text of whole lines; ``first_line`` is the number of the first of them."""
 
     def refuse(position: int, problem: str) -> PrepareError:
@@ -93,6 +109,9 @@ def _decode(block: bytes, path: Path, first_line: int, strip_cr: bool) -> str:
             raise refuse(position, "ends in CR LF, as on Windows, expected LF; --strip-cr reads such files")
         raise refuse(position, "a carriage return within the line, which other programs take for its end")
     try:
-        return block.removesuffix(b"\n").decode("utf-8")
+        text = block.removesuffix(b"\n").decode("utf-8")
     except UnicodeDecodeError as error:
         raise refuse(error.start, f"no UTF-8: {error.reason}, byte 0x{block[error.start]:02x}") from error
+    if not keep_separators:
+        check_separators(text, path, first_line)
+    return text

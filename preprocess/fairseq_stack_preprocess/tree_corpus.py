@@ -11,14 +11,15 @@ Files in ``text/``, for each split, one line a sentence:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from .output import write_lines
+from .binarise import SUFFIX
+from .output import create_text, write_lines
 from .progress import progress
 from .spans import attachments, binary_spans, depths, format_spans
 from .text_stream import read_lines
@@ -26,7 +27,6 @@ from .trees import Tree, clean, read_trees, tagged_words
 from .word_classes import known_or_class
 
 SIDE_FILES = ("words", "tags", "trees", "origin", "spans", "attach")
-SUFFIX = "txt"
 MRG_SUFFIXES = (".mrg", ".mrg.gz")
 NO_WORDS = "no word but traces"
 
@@ -88,6 +88,13 @@ def find_mrg_files(folder: Path) -> list[Path]:
     return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
 
 
+def describe_files(split: str, files: Sequence[TreeFile]) -> str:
+    """How many files a split has, which, and how large they are, in a line for people."""
+    size = sum(file.path.stat().st_size for file in files)
+    names = files[0].name if len(files) == 1 else f"{files[0].name} .. {files[-1].name}"
+    return f"{split}: {len(files)} file{'s' * (len(files) > 1)}, {size:,} bytes: {names}"
+
+
 def read_sentences(files: Iterable[TreeFile], *, strip_cr: bool) -> Iterator[Sentence]:
     """The trees of the files, in their order.
 
@@ -120,18 +127,13 @@ def write_split(
     """
     report = SplitReport(dropped=Counter() if dropped is None else dropped)
     with ExitStack() as stack:
-        files = {name: stack.enter_context(create(text / f"{split}.{name}")) for name in SIDE_FILES}
+        files = {name: stack.enter_context(create_text(text / f"{split}.{name}")) for name in SIDE_FILES}
         for sentence, tree in progress(
             islice(_cleaned(sentences, report), limit), label=f"{corpus}: {split}", total=None
         ):
             for name, line in _side_lines(sentence, tree, report).items():
                 files[name].write(f"{line}\n")
     return report
-
-
-def create(path: Path) -> TextIO:
-    """Open a new file of text, in UTF-8 with line feeds on every platform."""
-    return open(path, "w", encoding="utf-8", newline="\n")
 
 
 def _cleaned(sentences: Iterable[Sentence], report: SplitReport) -> Iterator[tuple[Sentence, Tree]]:

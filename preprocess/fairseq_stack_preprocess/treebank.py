@@ -15,25 +15,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from .binarise import TEXT, binarise_language, require_fairseq
+from .binarise import SUFFIX, TEXT, binarise_language
 from .errors import PrepareError, require_at_least
-from .manifest import Manifest, sha256_of
-from .output import output_folder
+from .manifest import Manifest, options_without, sha256_of
+from .output import corpus_folder, create_text
 from .progress import progress
-from .sentence_pieces import Encoder, train_model
+from .sentence_pieces import WORD_MARK, Encoder, train_model
 from .spans import depths, parse_spans, piece_spans
 from .splits import SPLITS
 from .text_stream import read_lines
 from .tree_corpus import (
-    SUFFIX,
     SplitReport,
     TreeFile,
-    create,
+    describe_files,
     find_mrg_files,
     read_sentences,
     span_lines,
@@ -46,8 +45,6 @@ from .word_classes import known_words
 CORPUS = "treebank"
 RARE_WORDS = ("classes", "keep")
 MODEL_NAME = "spm.model"
-WORD_MARK = "\u2581"
-"""What SentencePiece puts in the place of a blank."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +77,8 @@ class TreebankOptions:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        if self.limit is not None:
-            require_at_least("--limit", self.limit, 1)
-        if self.pieces is not None:
-            require_at_least("--pieces", self.pieces, 2)
+        require_at_least("--limit", self.limit, 1)
+        require_at_least("--pieces", self.pieces, 2)
         if self.pieces is not None and self.piece_model is not None:
             raise PrepareError("--pieces trains a model and --piece-model gives one: only one of them can be")
         if self.rare_words is not None and self.rare_words not in RARE_WORDS:
@@ -129,23 +124,20 @@ def prepare(options: TreebankOptions, target: Path, *, force: bool = False) -> N
 
     Raises:
         PrepareError: see :func:`find_files`, :func:`.trees.read_trees`, :func:`.sentence_pieces.train_model` and
-            :func:`.output.output_folder`; a split has no sentence; the model given cannot be read; or binarising
+            :func:`.output.corpus_folder`; a split has no sentence; the model given cannot be read; or binarising
             failed.
     """
-    if options.binarise:
-        require_fairseq()
     files = find_files(options)
     model = None if options.piece_model is None else _read_model(options.piece_model)
-    with output_folder(target, force=force) as folder:
+    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
         text = folder / TEXT
-        text.mkdir()
         reports = {split: _write(text, split, files[split], options) for split in SPLITS}
         if options.in_pieces():
             tokens = _write_pieces(folder, options, model)
         else:
             tokens = _write_words(text, options, reports["train"])
         if options.binarise:
-            binarise_language(folder, SUFFIX)
+            binarise_language(folder)
         _manifest(options, files, reports, tokens).write(folder)
 
 
@@ -236,7 +228,7 @@ def _write_split_in_pieces(text: Path, split: str, cutter: PieceCutter) -> tuple
     longest = deepest = 0
     with ExitStack() as stack:
         names = (SUFFIX, "spans", "attach", "pieces-per-word")
-        files = {name: stack.enter_context(create(text / f"{split}.{name}")) for name in names}
+        files = {name: stack.enter_context(create_text(text / f"{split}.{name}")) for name in names}
         lines = progress(zip(*read, strict=True), label=f"{CORPUS}: pieces of {split}", total=None)
         for words, spans, origin in lines:
             cut = cutter.cut(words.split(" "), ", line ".join(origin.split("\t")))
@@ -261,13 +253,12 @@ def _manifest(
     reports: Mapping[str, SplitReport],
     tokens: Mapping[str, Mapping[str, Any]],
 ) -> Manifest:
-    paths = (*SPLITS, "piece_model")
     inputs = {file.name: sha256_of(file.path) for split in SPLITS for file in files[split]}
     if options.piece_model is not None:
         inputs[options.piece_model.name] = sha256_of(options.piece_model)
     return Manifest(
         corpus=CORPUS,
-        options={name: value for name, value in asdict(options).items() if name not in paths},
+        options=options_without(options, *SPLITS, "piece_model"),
         splits={s: {"files": len(files[s]), **reports[s].counts(), **tokens[s]} for s in SPLITS},
         dropped={split: reports[split].dropped for split in SPLITS},
         inputs=inputs,
@@ -279,8 +270,6 @@ def _manifest(
 def plan(options: TreebankOptions) -> Iterator[str]:
     """What a run would read, for people; nothing is written, and no file of trees is opened."""
     for split, files in find_files(options).items():
-        size = sum(file.path.stat().st_size for file in files)
-        names = files[0].name if len(files) == 1 else f"{files[0].name} .. {files[-1].name}"
-        yield f"{split}: {len(files)} files, {size:,} bytes: {names}"
+        yield describe_files(split, files)
     if options.piece_model is not None:
         _read_model(options.piece_model)

@@ -15,7 +15,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from .errors import PrepareError
-from .text_stream import open_bytes, read_chunk, read_lines
+from .text_stream import check_separators, open_bytes, read_chunk, read_lines
 
 Pair = tuple[str, str]
 
@@ -37,14 +37,18 @@ class Segment:
         return f"segment {self.number} of document {self.document}"
 
 
-def read_sgm_pairs(source: Path, target: Path, *, strip_cr: bool = False) -> Iterator[Pair]:
+def read_sgm_pairs(
+    source: Path, target: Path, *, strip_cr: bool = False, keep_separators: bool = False
+) -> Iterator[Pair]:
     """Yield the pairs of two ``.sgm`` files; documents and segments must agree, in the same order.
+
+    The arguments are those of :func:`.text_stream.read_blocks`.
 
     Raises:
         PrepareError: the files disagree, a segment does not end or holds a tag, or see
             :func:`.text_stream.read_blocks`.
     """
-    sides = (read_sgm(path, strip_cr=strip_cr) for path in (source, target))
+    sides = (read_sgm(path, strip_cr=strip_cr, keep_separators=keep_separators) for path in (source, target))
     for ours, theirs in zip_longest(*sides):
         if ours is None or theirs is None:
             there, absent, segment = (target, source, theirs) if ours is None else (source, target, ours)
@@ -56,18 +60,21 @@ def read_sgm_pairs(source: Path, target: Path, *, strip_cr: bool = False) -> Ite
         yield ours.text, theirs.text
 
 
-def read_sgm(path: Path, *, strip_cr: bool = False) -> Iterator[Segment]:
+def read_sgm(path: Path, *, strip_cr: bool = False, keep_separators: bool = False) -> Iterator[Segment]:
     """Yield the segments of a ``.sgm`` file. Character references are resolved; blanks at the ends stay."""
     document, line = "?", 0
     segment: Segment | None = None
-    for line, text in enumerate(read_lines(path, strip_cr=strip_cr), start=1):
+    for line, text in enumerate(read_lines(path, strip_cr=strip_cr, keep_separators=keep_separators), start=1):
         done = 0
         for tag in TAG.finditer(text):
             name, closing = tag[2].lower(), bool(tag[1])
             if segment is not None:
                 if name != "seg" or not closing:
                     raise PrepareError(f"{path}, line {line}: the tag {tag[0]} within {segment.name()}")
-                yield _completed(segment, text[done : tag.start()])
+                segment.text = _one_line(html.unescape(segment.text + text[done : tag.start()]))
+                if not keep_separators:
+                    check_separators(segment.text, path, segment.line)
+                yield segment
                 segment = None
             elif name == "doc" and not closing:
                 document = _attributes(tag[3]).get("docid", "?")
@@ -80,11 +87,6 @@ def read_sgm(path: Path, *, strip_cr: bool = False) -> Iterator[Segment]:
         raise PrepareError(f"{path}, line {segment.line}: {segment.name()} does not end")
 
 
-def _completed(segment: Segment, text: str) -> Segment:
-    segment.text = _one_line(html.unescape(segment.text + text))
-    return segment
-
-
 def _one_line(text: str) -> str:
     """The text without the line breaks that a segment, or a character reference in it, may hold."""
     return text.replace("\r", " ").replace("\n", " ")
@@ -95,16 +97,17 @@ def _attributes(text: str) -> dict[str, str]:
     return {name.lower(): html.unescape(a or b or c) for name, a, b, c in ATTRIBUTE.findall(text)}
 
 
-def read_xml_pairs(path: Path, source: str, target: str) -> Iterator[Pair]:
+def read_xml_pairs(path: Path, source: str, target: str, *, keep_separators: bool = False) -> Iterator[Pair]:
     """Yield the pairs of a ``.xml`` file of WMT (2021 and later), document by document.
 
     In each document the text is ``<src lang="source">`` and its translation the first ``<ref lang="target">``;
     further references and the systems' translations are passed over.
 
     Raises:
-        PrepareError: the XML is broken, declares entities, or a document's sides disagree.
+        PrepareError: the XML is broken, declares entities, or a document's sides disagree; or a sentence has
+            one of :data:`.text_stream.SEPARATORS`, which are not to be kept.
     """
-    reader = _XmlReader(path, source, target)
+    reader = _XmlReader(path, source, target, keep_separators)
     with open_bytes(path) as file:
         while chunk := read_chunk(file, path, reader.line()):
             yield from reader.feed(chunk)
@@ -122,8 +125,9 @@ class _Document:
 class _XmlReader:
     """Collects the segments of one document at a time, and hands out its pairs when it ends."""
 
-    def __init__(self, path: Path, source: str, target: str) -> None:
+    def __init__(self, path: Path, source: str, target: str, keep_separators: bool) -> None:
         self.path = path
+        self.keep_separators = keep_separators
         self.languages = {"src": source, "ref": target}
         self.document = _Document("?")
         self.side: list[Segment] | None = None
@@ -170,6 +174,8 @@ class _XmlReader:
         """An element ends."""
         if name == "seg" and self.segment is not None and self.side is not None:
             self.segment.text = _one_line(self.segment.text)
+            if not self.keep_separators:
+                check_separators(self.segment.text, self.path, self.segment.line)
             self.side.append(self.segment)
             self.segment = None
         elif name in self.languages:

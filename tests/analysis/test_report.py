@@ -112,7 +112,7 @@ def test_without_matplotlib(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert cli.main(["report", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith("fairseq-stack report: error: the picture needs matplotlib; install")
+    assert capsys.readouterr().err.startswith("fairseq-stack: error: the picture needs matplotlib; install")
 
 
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:

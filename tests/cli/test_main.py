@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
+from typing import IO
 
 import pytest
 
 import fairseq_stack
 from fairseq_stack import cli
+from fairseq_stack.cli import prepare
 
 PACKAGE = Path(fairseq_stack.__file__).absolute().parent
 
@@ -24,27 +29,26 @@ def help_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_help_lists_every_subcommand(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of(capsys)
-    for subcommand in cli.SUBCOMMANDS:
-        name = subcommand.__name__.rsplit(".", 1)[1].replace("_", "-")
+    for name in names_of(cli.SUBCOMMANDS):
         assert f"\n    {name} " in text
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        ("doctor",),
-        ("user-dir",),
-        ("prepare",),
-        ("prepare", "cfl"),
-        ("prepare", "nested-translation"),
-        ("prepare", "reversal"),
-    ],
-    ids=lambda words: " ".join(words) or "top",
-)
-def test_each_help_has_an_example(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+def names_of(modules: Iterable[ModuleType]) -> list[str]:
+    """The names of subcommands on the command line."""
+    return [module.__name__.rsplit(".", 1)[1].replace("_", "-") for module in modules]
+
+
+SUBCOMMANDS = [(), *((name,) for name in names_of(cli.SUBCOMMANDS))]
+PREPARE = [("prepare", name) for name in names_of(prepare.CORPORA)]
+
+
+@pytest.mark.parametrize("words", [*SUBCOMMANDS, *PREPARE], ids=lambda words: " ".join(words) or "top")
+def test_each_help_has_an_example_and_fits_a_terminal(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     text = help_of(capsys, *words)
-    assert "\nexample:\n  fairseq-" in text
+    assert re.search(r"\nexamples?:\n  fairseq-", text)
     assert max(map(len, text.splitlines())) <= 85
 
 
@@ -82,14 +86,30 @@ def test_mistakes_on_the_command_line(arguments: list[str], message: str, capsys
     assert captured.out == ""
 
 
-def test_module_can_be_run(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    result = subprocess.run(
-        [sys.executable, "-m", "fairseq_stack.cli", "user-dir"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        cwd=tmp_path,
+def run_module(
+    *arguments: str, folder: Path, stdout: IO[bytes] | int = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, in ``folder``."""
+    # Output that is not buffered would be lost where argparse writes it, and not again when Python ends.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": ""}
+    command = [sys.executable, "-m", "fairseq_stack.cli", *arguments]
+    return subprocess.run(
+        command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, env=environment, cwd=folder
     )
+
+
+def test_module_can_be_run(tmp_path: Path) -> None:
+    result = run_module("user-dir", folder=tmp_path)
     assert (result.returncode, result.stdout, result.stderr) == (0, f"{PACKAGE}\n", "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes as on POSIX")
+@pytest.mark.parametrize(
+    "arguments", [["user-dir"], ["--help"], ["prepare", "cfl", "out", "--task", "dyck", "--dry-run"]]
+)
+def test_reader_that_closes_the_pipe_ends_the_command_quietly(arguments: list[str], tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as pipe:
+        result = run_module(*arguments, folder=tmp_path, stdout=pipe)
+    assert (result.returncode, result.stderr) == (141, "")

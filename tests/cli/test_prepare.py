@@ -44,7 +44,7 @@ def test_nested_translation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_reversal_is_binarised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(reversal, "binarise_language", lambda folder, suffix: (folder / "data-bin").mkdir())
+    monkeypatch.setattr(reversal, "binarise_language", lambda folder: (folder / "data-bin").mkdir())
     out = tmp_path / "out"
     arguments = ["prepare", "reversal", str(out), *SIZES, "--symbols", "3", "--min-length", "6"]
     assert cli.main([*arguments, "--max-length", "8", "--seed", "1"]) == 0
@@ -126,25 +126,6 @@ def test_mistakes_in_options(
     assert lines[0].startswith("fairseq-stack: error: ")
     assert message in lines[0]
     assert list(tmp_path.iterdir()) == []
-
-
-def test_existing_folder_and_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["prepare", "reversal", str(tmp_path / "out"), *SIZES, "--no-binarise"]
-    assert cli.main(arguments) == 0
-    capsys.readouterr()
-    assert cli.main([*arguments, "--seed", "1"]) == 2
-    error = capsys.readouterr().err
-    assert error == f"fairseq-stack: error: {tmp_path / 'out'} exists already; give --force to replace it\n"
-    assert options_of(tmp_path / "out")["seed"] == 0
-    assert cli.main([*arguments, "--seed", "1", "--force"]) == 0
-    assert options_of(tmp_path / "out")["seed"] == 1
-
-
-def test_unwritable_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("text")
-    assert cli.main(["prepare", "reversal", str(tmp_path / "file" / "out"), *SIZES]) == 2
-    error = capsys.readouterr().err
-    assert error == f"fairseq-stack: error: cannot write to {tmp_path / 'file'}: Not a directory\n"
 
 
 def test_failure_of_the_system_is_one_line(

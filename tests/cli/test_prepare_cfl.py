@@ -100,9 +100,10 @@ def test_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--task", "dyck", "--limit", "0"], "--limit must be at least 1, got 0"),
         (["--grammar", "missing"], "cannot read missing: No such file or directory"),
         (["--grammar", "bad"], "bad, line 2: T has no rule; a terminal is written 'T'"),
+        (["--task", "dyck", "--strip-cr"], "--strip-cr is for --grammar"),
         (["--grammar", "bad", "--dry-run"], "bad, line 2: T has no rule; a terminal is written 'T'"),
     ],
-    ids=["nothing", "typo", "both", "parameter", "number", "limit", "missing", "undefined", "dry-run"],
+    ids=["nothing", "typo", "both", "parameter", "number", "limit", "missing", "undefined", "strip-cr", "dry-run"],
 )
 def test_mistakes(
     arguments: list[str],

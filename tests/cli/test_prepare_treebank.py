@@ -68,7 +68,7 @@ def test_fairseq_reads_as_many_tokens_as_there_are_attachments_and_again_the_sam
 
 def test_dry_run_writes_nothing(tmp_path: Path, paths: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert prepare(tmp_path / "out", *paths, "--dry-run") == 0
-    assert f"valid: 1 files, {len(DOG)} bytes: valid/valid.mrg\n" in capsys.readouterr().out
+    assert f"valid: 1 file, {len(DOG)} bytes: valid/valid.mrg\n" in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,8 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"c.{language}").write_bytes("".join(f"{pair[side]}\n" for pair in PAIRS).encode())
     for name, binarise in (("{}", True), ("text-{}", False)):
         prefix = folder / "c"
-        options = MtOptions("de", "en", (prefix,), prefix, prefix, pieces=60, max_chars=140, binarise=binarise)
-        mt.prepare(options, folder / name.format("mt"))
+        options = MtOptions("de", "en", (prefix,), prefix, prefix, pieces=60, max_chars=140, keep_separators=True)
+        mt.prepare(replace(options, binarise=binarise), folder / name.format("mt"))
         nested = NestedTranslationOptions(train_size=1500, valid_size=9, test_size=9, binarise=binarise)
         nested_translation.prepare(nested, folder / name.format("nested"))
         strings = ReversalOptions(train_size=60, valid_size=9, test_size=9, binarise=binarise)
@@ -117,6 +118,14 @@ def test_summary_of_the_manifest(corpora: Path, capsys: pytest.CaptureFixture[st
     assert f"dictionary of de: {size} symbols" in lines
 
 
+def test_many_inputs_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "train.txt").write_text("a\n")
+    inputs = {f"wsj_{number:04}.mrg": "sha256" for number in range(2000)}
+    (tmp_path / "manifest.json").write_text(json.dumps({"corpus": "ptb", "inputs": inputs}))
+    (line,) = (line for line in show(capsys, tmp_path) if line.startswith("inputs: "))
+    assert line == f"inputs: {', '.join(list(inputs)[:8])} and 1992 more"
+
+
 def test_data_of_fairseq_preprocess_alone(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bin").symlink_to(corpora / "nested" / "data-bin")
     lines = show(capsys, tmp_path / "bin", "--examples", "1")
@@ -156,6 +165,7 @@ def test_mistakes(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([tmp_path / "cut"], "train.bin: sentence 0 cannot be read"),
         ([corpora / "mt", "--split", "dev"], "has no split dev; it has train, valid, test"),
         ([corpora / "mt", "--examples", "-1"], "--examples must be at least 0, got -1"),
+        ([corpora / "reversal", "--split", "test", "--first", "9"], "--first 9: test has the sentences 0 to 8"),
         ([corpora / "mt", "--png", tmp_path / "nothing" / "a.png"], "a.png"),
     ]
     for arguments, message in cases:

@@ -6,12 +6,15 @@ import hashlib
 import json
 import math
 import os
+import random
 import subprocess
 import sys
+import time
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fairseq_stack_preprocess.cfl import corpus, inside
@@ -52,6 +55,45 @@ def test_one_length_in_each_batch() -> None:
     assert sum(counts) == 200
     assert all(abs(count - 200 / 3) < 5 * math.sqrt(200 * 2 / 9) for count in counts)
     assert [len(list(group)) for _, group in groupby(map(len, splits["valid"].strings))] in ([10, 5], [15])
+
+
+def test_batches_of_fairseq_have_no_padding(hardest: Path) -> None:
+    """Its order is by length, and a batch ends after ten sentences."""
+    from fairseq.data import Dictionary, data_utils
+
+    dictionary = Dictionary.load(str(hardest / "data-bin" / "dict.txt"))
+    for split in ("train", "valid"):
+        dataset = data_utils.load_indexed_dataset(str(hardest / "data-bin" / split), dictionary)
+        sizes = dataset.sizes.astype(np.int64)
+        order = np.lexsort([np.random.default_rng(0).permutation(len(sizes)), sizes])
+        batches = data_utils.batch_by_size(order, None, num_tokens_vec=sizes, max_sentences=10)
+        assert [len(batch) for batch in batches] == [10] * (len(sizes) // 10)
+        assert all(len(set(sizes[batch])) == 1 for batch in batches)
+
+
+def test_hardest_language_is_fast() -> None:
+    """Table and training strings in 20 s, and a tenth of the test set's log-probabilities in a tenth of a minute, by
+    the time of the processor."""
+    options = CflOptions(task="hardest-cfl")
+    start = time.process_time()
+    distribution = options.distribution()
+    rng = random.Random(0)
+    lengths = distribution.lengths(40, 80)
+    for number in range(10_000):
+        distribution.sample(lengths[number % len(lengths)], rng)
+    assert time.process_time() - start < 20
+    strings = [distribution.sample(length, rng) for length in distribution.lengths(40, 100) for _ in range(10)]
+    assert len(strings) == 610
+    start = time.process_time()
+    assert len(dict(distribution.log_probabilities(strings))) == 610
+    assert time.process_time() - start < 6
+
+
+def test_progress_of_strings_and_of_log_probabilities(capsys: pytest.CaptureFixture[str]) -> None:
+    generate(CflOptions(task="hardest-cfl", **SMALL))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["cfl: train: 60 of 60, done", "cfl: train, log-probabilities: 60 of 60, done"]
+    assert lines[-1] == "cfl: test, log-probabilities: 27 of 27, done"
 
 
 def test_test_set_has_all_lengths_and_a_seed_of_its_own() -> None:
@@ -188,7 +230,7 @@ def test_own_grammar_keeps_unary_first_rules(tmp_path: Path) -> None:
         ("S -> 'a' T", "line 1: T has no rule"),
         ("S -> S 'a'", "no string but perhaps the empty one can be derived from S"),
         ("S -> 'a'", "has no string with a length from 10 to 14"),
-        ("", "no rule"),
+        ("\n# nothing\n", "no rule"),
     ],
     ids=["undefined", "endless", "short", "empty"],
 )

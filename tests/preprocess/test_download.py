@@ -158,7 +158,9 @@ def test_missing_page_and_missing_server(web: Web, tmp_path: Path) -> None:
     with pytest.raises(PrepareError, match=r"cannot download .*b\.tgz: Not Found"):
         obtain(replace(archive_on(web), url=f"{web.url}/b.tgz"), tmp_path)
     with pytest.raises(PrepareError, match=r"cannot download http://127\.0\.0\.1:9/a\.tgz: .*refused"):
-        obtain(replace(archive_on(web), url="http://127.0.0.1:9/a.tgz"), tmp_path)
+        obtain(replace(archive_on(web), url="http://127.0.0.1:9/a.tgz"), tmp_path / "new" / "raw")
+    assert files_below(tmp_path) == set()
+    assert not (tmp_path / "new").exists()
 
 
 def test_archive_without_a_member(web: Web, tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_manifest_names_inputs_versions_and_options(europarl: Path, reference_da
 def test_white_space_other_than_blanks_stays_in_the_text(reference_data: Path, tmp_path: Path) -> None:
     """newstest2009 has 8 U+0085 in 2,525 German lines, at which str.splitlines() would break them."""
     prefix = reference_data / "data" / "newstest" / "newstest2009"
-    prepare(options_for(prefix, pieces=2000), tmp_path / "out")
+    prepare(options_for(prefix, pieces=2000, keep_separators=True), tmp_path / "out")
     text = lines_of(tmp_path / "out" / "text" / "train.de")
     assert len(text) == 2525
     assert sum(line.count("\x85") for line in text) == 8

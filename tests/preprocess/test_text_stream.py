@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import strategies
 
 from fairseq_stack_preprocess import text_stream
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.text_stream import read_blocks, read_lines
+from fairseq_stack_preprocess.text_stream import SEPARATORS, read_blocks, read_lines
 
 LINE = strategies.text(strategies.characters(codec="utf-8", exclude_characters="\n\r\0"), max_size=8)
 
@@ -34,13 +35,26 @@ def test_lines_are_what_is_between_line_feeds(
         patch.setattr(text_stream, "CHUNK_BYTES", chunk_bytes)
         if chunk_bytes < 3 and text.startswith("\ufeff"):
             return  # The mark is looked for in the first chunk, which has 3 bytes and more but here.
-        assert lines_of(path) == text.removeprefix("\ufeff").removesuffix("\n").split("\n")
+        assert lines_of(path, keep_separators=True) == text.removeprefix("\ufeff").removesuffix("\n").split("\n")
 
 
 @pytest.mark.parametrize("character", ["\x85", "\u2028", "\u2029", "\v", "\f", "\x1c", "\u00a0"], ids=ascii)
-def test_other_line_separators_are_characters(character: str, tmp_path: Path) -> None:
+def test_other_line_separators_are_characters_where_they_are_kept(character: str, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(f"a{character}b\nc\n".encode())
-    assert lines_of(tmp_path / "text") == [f"a{character}b", "c"]
+    assert lines_of(tmp_path / "text", keep_separators=True) == [f"a{character}b", "c"]
+
+
+def test_separators_are_where_python_splits_lines() -> None:
+    everything = (chr(code) for code in range(sys.maxunicode + 1))
+    splits = {character for character in everything if len(f"a{character}b".splitlines()) > 1}
+    assert set(SEPARATORS) == splits - {"\n", "\r"}
+
+
+@pytest.mark.parametrize("character", SEPARATORS, ids=ascii)
+def test_other_line_separators_are_refused_with_their_line(character: str, tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(f"a\n\nb{character}\n{SEPARATORS}".encode())
+    with pytest.raises(PrepareError, match=rf"text, line 3: U\+{ord(character):04X}, which"):
+        lines_of(tmp_path / "text")
 
 
 def test_gzip_is_read_like_plain_text(tmp_path: Path) -> None:
@@ -111,7 +125,7 @@ def test_damaged_gzip(content: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["text", "text.gz"])
 def test_empty_file(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith("gz") else b"")
-    with pytest.raises(PrepareError, match=rf"{name} is empty: expected a sentence in line 1"):
+    with pytest.raises(PrepareError, match=rf"{name} is empty: expected text in line 1"):
         lines_of(tmp_path / name)
 
 

@@ -32,7 +32,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_sgm(tmp_path: Path) -> None:
-    segments = list(read_sgm(write(tmp_path / "a.sgm", SGM)))
+    segments = list(read_sgm(write(tmp_path / "a.sgm", SGM), keep_separators=True))
     assert [(segment.document, segment.number, segment.line) for segment in segments] == [
         ("abendzeitung.49434", "1", 4),
         ("abendzeitung.49434", "2", 5),
@@ -53,7 +53,7 @@ def test_sgm(tmp_path: Path) -> None:
 def test_sgm_returns_any_text(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     segments = "".join(f'<seg id="{number}">{html.escape(text)}</seg>\n' for number, text in enumerate(texts))
     path = write(tmp_path_factory.mktemp("sgm") / "a.sgm", f'<doc docid="d">\n{segments}</doc>\n')
-    assert [segment.text for segment in read_sgm(path)] == texts
+    assert [segment.text for segment in read_sgm(path, keep_separators=True)] == texts
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ Zeilen&#13;</seg></p></src>
 
 
 def test_xml(tmp_path: Path) -> None:
-    pairs = list(read_xml_pairs(write(tmp_path / "a.xml", XML), "de", "en"))
+    pairs = list(read_xml_pairs(write(tmp_path / "a.xml", XML), "de", "en", keep_separators=True))
     assert pairs == [("Erster & Satz", "First < sentence"), ("zwei Zeilen ", "two lines"), ("\x85 ä", "x")]
 
 
@@ -117,7 +117,16 @@ def test_xml(tmp_path: Path) -> None:
 def test_xml_that_does_not_fit(old: str, new: str, message: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.xml", XML.replace(old, new, 1))
     with pytest.raises(PrepareError, match=rf"a\.xml, {message}"):
-        list(read_xml_pairs(path, "de", "en"))
+        list(read_xml_pairs(path, "de", "en", keep_separators=True))
+
+
+def test_separators_are_refused_unless_they_are_kept(tmp_path: Path) -> None:
+    with pytest.raises(PrepareError, match=r"a\.sgm, line 5: U\+0085, which other programs"):
+        list(read_sgm(write(tmp_path / "a.sgm", SGM)))
+    with pytest.raises(PrepareError, match=r"b\.sgm, line 5: U\+2028, which other programs"):
+        list(read_sgm(write(tmp_path / "b.sgm", SGM.replace("\x85", "&#x2028;"))))
+    with pytest.raises(PrepareError, match=r"a\.xml, line 10: U\+0085, which other programs"):
+        list(read_xml_pairs(write(tmp_path / "a.xml", XML), "de", "en"))
 
 
 def test_xml_that_is_no_utf8(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from fairseq_stack_preprocess.binarise import DATA_BIN, TEXT
 from fairseq_stack_preprocess.errors import require_at_least
 from fairseq_stack_preprocess.manifest import MANIFEST_NAME
 from fairseq_stack_preprocess.output import check_target
+from fairseq_stack_preprocess.splits import SPLITS
 
 LIMIT_SENTENCES = "at most N sentences in each split, for a quick look"
 
@@ -61,6 +62,14 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
     )
 
 
+STRIP_CR = "read CR LF as the end of a line, which is an error otherwise"
+
+
+def add_strip_cr(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--strip-cr``."""
+    parser.add_argument("--strip-cr", action="store_true", help=STRIP_CR)
+
+
 def limited(size: int, limit: int | None) -> int:
     """``size``, or ``limit`` if that is given and less.
 
@@ -71,6 +80,15 @@ def limited(size: int, limit: int | None) -> int:
         return size
     require_at_least("--limit", limit, 1)
     return min(size, limit)
+
+
+def limited_sizes(args: argparse.Namespace) -> dict[str, int]:
+    """What :func:`add_sizes` declared for all splits, each at most ``--limit``.
+
+    Raises:
+        PrepareError: see :func:`limited`.
+    """
+    return {f"{split}_size": limited(getattr(args, f"{split}_size"), args.limit) for split in SPLITS}
 
 
 def run_corpus(

@@ -8,7 +8,7 @@ from pathlib import Path
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, flag_of
 
 from ..arguments import Subparsers
-from ._common import add_common, add_number, limited, run_corpus
+from ._common import add_common, add_number, add_strip_cr, limited, run_corpus
 
 NAME = "cfl"
 
@@ -25,9 +25,9 @@ tasks:
 """ + "\n".join(f"  {language.name:33}  {language.form}" for language in LANGUAGES.values())
 
 EXAMPLE = """\
-example:
+examples:
   fairseq-stack prepare cfl data/hardest --task hardest-cfl --seed 1
-  fairseq-stack prepare cfl data/mine --grammar mine.txt --max-length 30
+  fairseq-stack prepare cfl data/mine --grammar mine.txt --min-length 10
 
 A grammar is a text such as
   S -> '(' S ')' S [0.4] | '' [0.6]    # quoted: terminals; '' is the empty string"""
@@ -44,6 +44,7 @@ def add_parser(corpora: Subparsers) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--task", metavar="NAME", choices=list(LANGUAGES), help="one of the tasks above")
     what.add_argument("--grammar", metavar="FILE", type=Path, help="a grammar of your own")
+    add_strip_cr(parser)
     _add_parameters(parser)
     add_number(parser, "--min-length", 40, "least length in train and valid")
     add_number(parser, "--max-length", 80, "greatest length in train and valid")
@@ -98,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
         grammar=args.grammar,
         parameters=given,
         unary_start=args.unary_start,
+        strip_cr=args.strip_cr,
         min_length=args.min_length,
         max_length=args.max_length,
         test_min_length=args.test_min_length,

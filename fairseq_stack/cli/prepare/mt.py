@@ -14,7 +14,7 @@ from fairseq_stack_preprocess.output import check_target
 from fairseq_stack_preprocess.splits import SPLITS
 
 from ..arguments import Subparsers
-from ._common import add_common, add_number, run_corpus
+from ._common import STRIP_CR, add_common, add_number, run_corpus
 
 DESCRIPTION = """\
 Parallel text for translation: normalised, filtered, sampled, cut into BPE pieces
@@ -30,7 +30,7 @@ place. Its text is taken from the folder --raw, and what is missing there is
 downloaded into it."""
 
 EXAMPLE = """\
-example:
+examples:
   fairseq-stack prepare mt data/europarl --preset europarl-dusell-2024 --raw raw
   fairseq-stack prepare mt data/multi30k --source de --target en \\
       --train raw/train --valid raw/val --test raw/test_2016_flickr"""
@@ -64,7 +64,10 @@ def _add_text(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--train", metavar="PREFIX", type=Path, nargs="+", help="training text, one after the other")
     group.add_argument("--valid", metavar="PREFIX", type=Path, help="validation text")
     group.add_argument("--test", metavar="PREFIX", type=Path, help="test text")
-    _add_switch(group, "--strip-cr", "read CR LF as the end of a line, which is an error otherwise")
+    _add_switch(group, "--strip-cr", STRIP_CR)
+    _add_switch(
+        group, "--keep-separators", "take U+0085, U+2028 and the like for parts of a line, which is an error otherwise"
+    )
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
@@ -124,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
     if args.preset is None:
         options = _without_preset(args, given)
     else:
-        raw = args.raw or args.folder.with_name(f"{args.folder.name}.raw")
+        raw = args.raw or args.folder.parent / f"{args.folder.name}.raw"
         text = PresetText(PRESETS[args.preset], raw, tuple(split for split in SPLITS if split not in given))
         options = MtOptions(**{**text.preset.options, **text.archive_prefixes(), **given})
 

@@ -8,7 +8,7 @@ from fairseq_stack_preprocess import nested_translation
 from fairseq_stack_preprocess.nested_translation import NestedTranslationOptions
 
 from ..arguments import Subparsers
-from ._common import add_common, add_number, add_sizes, limited, run_corpus
+from ._common import add_common, add_number, add_sizes, limited_sizes, run_corpus
 
 DESCRIPTION = """\
 Pairs of a German-like sentence with verb-final, centre-embedded relative clauses
@@ -42,9 +42,7 @@ def run(args: argparse.Namespace) -> int:
     options = NestedTranslationOptions(
         depth=args.depth,
         test_depth=args.test_depth,
-        train_size=limited(args.train_size, args.limit),
-        valid_size=limited(args.valid_size, args.limit),
-        test_size=limited(args.test_size, args.limit),
+        **limited_sizes(args),
         seed=args.seed,
         binarise=not args.no_binarise,
     )

@@ -12,7 +12,7 @@ from fairseq_stack_preprocess.ptb import PtbOptions, parse_sections
 from fairseq_stack_preprocess.splits import SPLITS
 
 from ..arguments import Subparsers
-from ._common import add_common, run_corpus
+from ._common import add_common, add_strip_cr, run_corpus
 
 DESCRIPTION = """\
 The Penn Treebank (Wall Street Journal) as Dyer et al. (2016) prepared it: sections
@@ -25,7 +25,7 @@ ptb.{train,valid,test}.txt instead."""
 EXAMPLE = """\
 examples:
   fairseq-stack prepare ptb data/ptb --raw treebank_3/parsed/mrg/wsj --slips
-  fairseq-stack prepare ptb data/ptb-stream --raw simple-examples/data --mikolov stream"""
+  fairseq-stack prepare ptb data/stream --raw simple-examples/data --mikolov stream"""
 
 SECTIONS = {"train": "2-21", "valid": "24", "test": "23"}
 
@@ -54,7 +54,7 @@ def add_parser(corpora: Subparsers) -> None:
     parser.add_argument(
         "--mikolov", choices=mikolov.FORMS, help="RAW holds Mikolov's text; write it as sentences or as one stream"
     )
-    parser.add_argument("--strip-cr", action="store_true", help="accept lines that end with CR LF")
+    add_strip_cr(parser)
     add_common(parser)
     parser.set_defaults(run=run)
 

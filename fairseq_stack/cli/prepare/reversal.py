@@ -8,7 +8,7 @@ from fairseq_stack_preprocess import reversal
 from fairseq_stack_preprocess.reversal import ReversalOptions
 
 from ..arguments import Subparsers
-from ._common import add_common, add_number, add_sizes, limited, run_corpus
+from ._common import add_common, add_number, add_sizes, limited_sizes, run_corpus
 
 DESCRIPTION = """\
 Strings w w^R: a string followed by its reversal. The length is uniform over the
@@ -43,9 +43,7 @@ def run(args: argparse.Namespace) -> int:
         symbols=args.symbols,
         min_length=args.min_length,
         max_length=args.max_length,
-        train_size=limited(args.train_size, args.limit),
-        valid_size=limited(args.valid_size, args.limit),
-        test_size=limited(args.test_size, args.limit),
+        **limited_sizes(args),
         seed=args.seed,
         binarise=not args.no_binarise,
     )

@@ -10,7 +10,7 @@ from fairseq_stack_preprocess.splits import SPLITS
 from fairseq_stack_preprocess.treebank import TreebankOptions
 
 from ..arguments import Subparsers
-from ._common import add_common, run_corpus
+from ._common import add_common, add_strip_cr, run_corpus
 
 DESCRIPTION = """\
 Phrase-structure trees in brackets, for language models that learn from trees. Input
@@ -22,8 +22,8 @@ fairseq gets: words, or with --pieces or --piece-model SentencePiece's pieces.""
 EXAMPLE = """\
 examples:
   fairseq-stack prepare treebank data/trees --train a.mrg --valid b.mrg --test c.mrg
-  fairseq-stack prepare treebank data/pieces --train train.txt.gz --valid valid.txt.gz \\
-    --test test.txt.gz --pieces 8000"""
+  fairseq-stack prepare treebank data/pieces --pieces 8000 \\
+      --train train.txt.gz --valid valid.txt.gz --test test.txt.gz"""
 
 
 def add_parser(corpora: Subparsers) -> None:
@@ -52,7 +52,7 @@ def add_parser(corpora: Subparsers) -> None:
         "--pieces", type=int, metavar="N", help="train a SentencePiece BPE model of at most N pieces on train"
     )
     parser.add_argument("--piece-model", type=Path, metavar="FILE", help="cut words with this SentencePiece model")
-    parser.add_argument("--strip-cr", action="store_true", help="accept lines that end with CR LF")
+    add_strip_cr(parser)
     add_common(parser)
     parser.set_defaults(run=run)
 

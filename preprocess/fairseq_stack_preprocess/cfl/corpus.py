@@ -25,10 +25,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..binarise import TEXT, binarise_language, require_fairseq
+from ..binarise import SUFFIX, TEXT, binarise_language
 from ..errors import PrepareError, require_at_least
 from ..manifest import Manifest, sha256_of
-from ..output import output_folder, write_lines
+from ..output import corpus_folder, write_lines
 from ..progress import progress
 from ..splits import SPLITS, check_sizes, stream
 from .distributions import Distribution, GrammarDistribution, distribution_of
@@ -36,7 +36,6 @@ from .languages import LANGUAGES, Language, Parameters, Word
 from .notation import format_grammar, parse_grammar, read_grammar
 
 CORPUS = "cfl"
-SUFFIX = "txt"
 VOCABULARY_NAME = "vocabulary.txt"
 GRAMMAR_NAME = "grammar.txt"
 LOWER_BOUND_NAME = "lower_bound.json"
@@ -57,6 +56,7 @@ class CflOptions:
         unary_start: of a task, keep the strings whose derivation begins with a unary rule, as the papers print the
             grammars; the papers' data do not have them (see :meth:`.PCFG.without_unary_start`). Dyck and padded
             reversal differ in this; own grammars are always taken as they are.
+        strip_cr: whether lines of ``grammar`` may end with CR LF.
         min_length: least length in train and valid (likewise ``max_length``).
         test_min_length: least length in test (likewise ``test_max_length``).
         train_size: number of strings in train (likewise ``valid_size``).
@@ -74,6 +74,7 @@ class CflOptions:
     grammar: Path | None = None
     parameters: Parameters = field(default_factory=dict)
     unary_start: bool = False
+    strip_cr: bool = False
     min_length: int = 40
     max_length: int = 80
     test_min_length: int = 40
@@ -104,6 +105,8 @@ class CflOptions:
         if (self.task is None) == (self.grammar is None):
             raise PrepareError("give either --task or --grammar")
         if self.task is not None:
+            if self.strip_cr:
+                raise PrepareError("--strip-cr is for --grammar")
             language = self.language()
             if self.unary_start and language.grammar is None:
                 raise PrepareError(f"--unary-start is for context-free tasks; {self.task} is none")
@@ -136,7 +139,7 @@ class CflOptions:
         greatest = max(self.max_length, self.test_max_length)
         if self.grammar is None:
             return distribution_of(self.language(), self.parameters, greatest, unary_start=self.unary_start)
-        grammar = read_grammar(self.grammar)
+        grammar = read_grammar(self.grammar, strip_cr=self.strip_cr)
         try:
             return GrammarDistribution(grammar, greatest)
         except ValueError as error:
@@ -266,16 +269,14 @@ def prepare(options: CflOptions, target: Path, *, force: bool = False) -> None:
     """Write the corpus into the folder ``target``, complete or not at all.
 
     Raises:
-        PrepareError: see :func:`generate` and :func:`.output.output_folder`; or binarising failed.
+        PrepareError: see :func:`generate` and :func:`.output.corpus_folder`; or binarising failed.
     """
-    if options.binarise:
-        require_fairseq()
-    with output_folder(target, force=force) as folder:
+    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
         corpus = generate(options)
         _write_text(corpus, folder)
         _write_grammar(options, folder)
         if options.binarise:
-            binarise_language(folder, SUFFIX, dictionary=folder / TEXT / VOCABULARY_NAME)
+            binarise_language(folder, dictionary=folder / TEXT / VOCABULARY_NAME)
         Manifest(
             corpus=CORPUS,
             options=options.for_manifest(),
@@ -288,7 +289,6 @@ def prepare(options: CflOptions, target: Path, *, force: bool = False) -> None:
 
 def _write_text(corpus: FormalLanguageCorpus, folder: Path) -> None:
     text = folder / TEXT
-    text.mkdir()
     for split, strings in corpus.splits.items():
         write_lines(text / f"{split}.{SUFFIX}", map(" ".join, strings.strings))
         write_lines(text / f"{split}.logp", map(repr, strings.log_probabilities))
@@ -301,7 +301,7 @@ def _write_text(corpus: FormalLanguageCorpus, folder: Path) -> None:
 def _write_grammar(options: CflOptions, folder: Path) -> None:
     """Write the grammar, if there is one, as it was before anything was removed."""
     if options.grammar is not None:
-        grammar = read_grammar(options.grammar)
+        grammar = read_grammar(options.grammar, strip_cr=options.strip_cr)
     elif (make := options.language().grammar) is not None:
         grammar = parse_grammar(make(options.parameters))
     else:

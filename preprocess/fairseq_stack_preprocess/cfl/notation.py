@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrepareError
+from ..text_stream import read_lines
 from .pcfg import GREATEST_WEIGHT, LEAST_WEIGHT, PCFG, Nonterminal, Rule, Symbol, format_symbol
 
 EMPTY = "''"
@@ -44,21 +45,21 @@ class _Token:
     text: str
 
 
-def read_grammar(path: Path) -> PCFG:
-    """The grammar in a file.
+def read_grammar(path: Path, *, strip_cr: bool = False) -> PCFG:
+    r"""The grammar in a file, plain or gzipped.
+
+    Args:
+        path: the file.
+        strip_cr: whether ``\r\n`` is read as ``\n``.
 
     Raises:
-        PrepareError: the file cannot be read, is not UTF-8, or holds no grammar; the message has its line.
+        PrepareError: the file cannot be opened, holds no grammar, or see :func:`.text_stream.read_blocks`; the
+            message has the line.
     """
     try:
-        content = path.read_bytes()
+        text = "\n".join(read_lines(path, strip_cr=strip_cr))
     except OSError as error:
         raise PrepareError(f"cannot read {path}: {error.strerror}") from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise PrepareError(f"{path}, line {line}: not UTF-8 (byte 0x{content[error.start]:02x})") from error
     return parse_grammar(text, str(path))
 
 

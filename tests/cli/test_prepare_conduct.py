@@ -1,0 +1,289 @@
+"""fairseq-stack prepare, what holds for every corpus alike: bad input, targets, interruption, and the same bytes."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairseq_stack import cli
+from fairseq_stack_preprocess.manifest import Manifest, describe_files
+
+TREE = "(S (NP (NNP Zürich)) (VP (VBZ liegt)))\n"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """How a small corpus is prepared.
+
+    Attributes:
+        name: of the case; its first word is that of the corpus.
+        options: what follows FOLDER, given the files' folder as ``{raw}``.
+        files: the input, by names.
+        victim: the file that is broken: three lines that are valid UTF-8 but not ASCII.
+    """
+
+    name: str
+    options: str
+    files: dict[str, str] = field(default_factory=dict)
+    victim: str = ""
+
+    def arguments(self, folder: Path, raw: Path, *more: str) -> list[str]:
+        """Those of the command."""
+        options = self.options.format(raw=raw).split()
+        return ["prepare", self.name.split()[0], str(folder), *options, "--no-binarise", *more]
+
+    def write(self, raw: Path) -> Path:
+        """Write the input into ``raw`` and return that."""
+        for name, text in self.files.items():
+            (raw / name).parent.mkdir(parents=True, exist_ok=True)
+            (raw / name).write_bytes(text.encode())
+        return raw
+
+
+SIZES = "--train-size 30 --valid-size 10"
+LENGTHS = "--min-length 2 --max-length 6 --test-min-length 2 --test-max-length 6 --test-per-length 2"
+PAIRS = {"c.de": "Das ist ä.\nUnd\ndas auch ö.\n", "c.en": "This is ä.\nAnd\nthis is ö.\n"}
+
+GIVEN = [
+    Corpus(
+        "cfl --grammar",
+        f"--grammar {{raw}}/g.txt {LENGTHS} {SIZES}",
+        {"g.txt": "# Gr\u00e4mmatik\nS -> 'a' S 'ä' [0.5]\nS -> 'b'\n"},
+        "g.txt",
+    ),
+    Corpus(
+        "mt",
+        "--source de --target en --train {raw}/c --valid {raw}/c --test {raw}/c --pieces 40",
+        PAIRS,
+        "c.en",
+    ),
+    Corpus(
+        "ptb",
+        "--raw {raw}",
+        {f"{section}/wsj_{section}01.mrg": TREE * 3 for section in ("02", "23", "24")},
+        "24/wsj_2401.mrg",
+    ),
+    Corpus(
+        "ptb --mikolov",
+        "--raw {raw} --mikolov sentences",
+        {f"ptb.{split}.txt": "ein wort\nän word\n<unk> ö\n" for split in ("train", "valid", "test")},
+        "ptb.valid.txt",
+    ),
+    Corpus(
+        "treebank",
+        "--train {raw}/train.mrg --valid {raw}/valid.mrg --test {raw}/test.mrg --pieces 40",
+        {f"{split}.mrg": TREE * 3 for split in ("train", "valid", "test")},
+        "valid.mrg",
+    ),
+]
+DRAWN = [
+    Corpus("cfl --task", f"--task dyck {LENGTHS} {SIZES}"),
+    Corpus("nested-translation", f"{SIZES} --test-size 10"),
+    Corpus("reversal", f"{SIZES} --test-size 10"),
+]
+
+given = pytest.mark.parametrize("corpus", GIVEN, ids=lambda corpus: corpus.name)
+every = pytest.mark.parametrize("corpus", [*GIVEN, *DRAWN], ids=lambda corpus: corpus.name)
+
+
+def error_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line with which the command refuses; the rest of standard error is progress."""
+    assert cli.main(arguments) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("fairseq-stack: ")] == lines[-1:]
+    assert lines[-1].startswith("fairseq-stack: error: ")
+    return lines[-1].removeprefix("fairseq-stack: error: ")
+
+
+def within_line_2(character: bytes) -> Callable[[bytes], bytes]:
+    return lambda content: content.replace(b"\n", b"\n" + character, 1)
+
+
+# What is done to the text of three lines, and what the error says.
+BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "bad-utf8": (within_line_2(b"\xff"), "{path}, line 2: no UTF-8: invalid start byte, byte 0xff"),
+    "cut-utf8": (lambda content: content.rstrip() + b"\xc3", "{path}, line 3: no UTF-8: unexpected end of data"),
+    "cr-lf": (lambda content: content.replace(b"\n", b"\r\n"), "{path}, line 1: ends in CR LF, as on Windows"),
+    "cr": (within_line_2(b"\r"), "{path}, line 2: a carriage return within the line"),
+    "nul": (within_line_2(b"\0"), "{path}, line 2: a NUL character"),
+    "u0085": (
+        within_line_2("\x85".encode()),
+        "{path}, line 2: U+0085, which other programs take for the end of a line",
+    ),
+    "u2028": (within_line_2("\u2028".encode()), "{path}, line 2: U+2028, which other programs take for the end of"),
+    "empty": (lambda content: b"", "{path} is empty: expected text in line 1"),
+}
+
+
+@given
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_text_is_one_error_with_file_and_line(
+    name: str, corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage, message = BROKEN[name]
+    path = corpus.write(tmp_path / "raw") / corpus.victim
+    path.write_bytes(damage(path.read_bytes()))
+    error = error_of(corpus.arguments(tmp_path / "new" / "out", tmp_path / "raw"), capsys)
+    assert message.format(path=path) in error
+    assert [path.name for path in tmp_path.iterdir()] == ["raw"]
+
+
+@given
+def test_gzip_that_ends_early(corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = corpus.write(tmp_path / "raw") / corpus.victim
+    packed = path.with_name(f"{path.name}.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes())[:-12])
+    path.unlink()
+    arguments = [str(packed) if word == str(path) else word for word in corpus.arguments(tmp_path / "out", path.parent)]
+    if corpus.name == "ptb":
+        arguments[arguments.index("--raw") + 1] = str(tmp_path / "raw")
+    error = error_of(arguments, capsys)
+    assert error.startswith(f"{packed}, line ")
+    assert error.endswith(": the gzip file ends early")
+    assert [path.name for path in tmp_path.iterdir()] == ["raw"]
+
+
+@given
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)], ids=["run", "dry-run"])
+def test_missing_file(
+    dry_run: tuple[str, ...], corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = corpus.write(tmp_path / "raw") / corpus.victim
+    path.unlink()
+    error = error_of(corpus.arguments(tmp_path / "out", tmp_path / "raw", *dry_run), capsys)
+    assert (path.name in error) or ("section 24 (valid)" in error)
+    assert [path.name for path in tmp_path.iterdir()] == ["raw"]
+
+
+@given
+def test_strip_cr(corpus: Corpus, tmp_path: Path) -> None:
+    raw = corpus.write(tmp_path / "raw")
+    assert cli.main(corpus.arguments(tmp_path / "lf", raw)) == 0
+    for name in corpus.files:
+        (raw / name).write_bytes((raw / name).read_bytes().replace(b"\n", b"\r\n"))
+    assert cli.main(corpus.arguments(tmp_path / "cr-lf", raw, "--strip-cr")) == 0
+    assert describe_files(tmp_path / "cr-lf") == describe_files(tmp_path / "lf")
+
+
+@every
+def test_target_that_cannot_be_written(corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw = corpus.write(tmp_path / "raw")
+    (tmp_path / "file").write_text("A file cannot hold a folder, whoever asks.")
+    (tmp_path / "locked").mkdir(mode=0o555)
+    targets = {"file": "Not a directory", "locked": "Permission denied"}
+    if os.geteuid() == 0:
+        del targets["locked"]
+    for name, reason in targets.items():
+        for dry_run in ((), ("--dry-run",)):
+            error = error_of(corpus.arguments(tmp_path / name / "out", raw, *dry_run), capsys)
+            assert error == f"cannot write to {tmp_path / name}: {reason}"
+
+
+@every
+def test_nothing_is_replaced_without_force(corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, raw = tmp_path / "out", corpus.write(tmp_path / "raw")
+    assert cli.main(corpus.arguments(out, raw)) == 0
+    before = describe_files(out)
+    for more in ((), ("--dry-run",)):
+        error = error_of(corpus.arguments(out, raw, "--limit", "1", *more), capsys)
+        assert error == f"{out} exists already; give --force to replace it"
+    assert describe_files(out) == before
+    assert cli.main(corpus.arguments(out, raw, "--limit", "1", "--force")) == 0
+    assert describe_files(out) != before
+
+
+@every
+def test_limit(corpus: Corpus, tmp_path: Path) -> None:
+    raw = corpus.write(tmp_path / "raw")
+    assert cli.main(corpus.arguments(tmp_path / "out", raw, "--limit", "2")) == 0
+    (text,) = (p for p in (tmp_path / "out" / "text").iterdir() if p.name in ("train.txt", "train.en"))
+    assert text.read_bytes().count(b"\n") == 2
+
+
+@every
+def test_dry_run_tells_and_writes_nothing(corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw = corpus.write(tmp_path / "raw")
+    before = sorted(tmp_path.rglob("*"))
+    assert cli.main(corpus.arguments(tmp_path / "new" / "out", raw, "--dry-run")) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("options:\n")
+    assert f"  text:     {tmp_path / 'new' / 'out' / 'text'}\n" in captured.out
+    assert captured.err == ""
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@every
+@pytest.mark.parametrize("force", [False, True], ids=["new", "force"])
+def test_interrupted_at_the_very_end(
+    force: bool, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def press_ctrl_c(manifest: Manifest, folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    out, raw = tmp_path / "new" / "out", corpus.write(tmp_path / "raw")
+    if force:
+        assert cli.main(corpus.arguments(out, raw)) == 0
+        capsys.readouterr()
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setattr(Manifest, "write", press_ctrl_c)
+    assert cli.main(corpus.arguments(out, raw, *(["--limit", "1", "--force"] if force else []))) == 130
+    assert capsys.readouterr().err.endswith("\nfairseq-stack: interrupted\n")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@every
+def test_same_bytes_in_other_surroundings(corpus: Corpus, tmp_path: Path) -> None:
+    """Another process with other hashes, locale, time zone, number of threads, folder, and relative paths."""
+    raw = corpus.write(tmp_path / "raw")
+    assert cli.main(corpus.arguments(tmp_path / "a", raw)) == 0
+    surroundings = {
+        "PYTHONHASHSEED": "77",
+        "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path),
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "LC_ALL": "C",
+        "TZ": "Asia/Tokyo",
+        "OMP_NUM_THREADS": "3",
+    }
+    command = [sys.executable, "-m", "fairseq_stack.cli", *corpus.arguments(Path("b"), Path("raw"))]
+    subprocess.run(command, env={**os.environ, **surroundings}, cwd=tmp_path, check=True, capture_output=True)
+    assert describe_files(tmp_path / "a") == describe_files(tmp_path / "b")
+    assert (tmp_path / "a" / "manifest.json").read_bytes() == (tmp_path / "b" / "manifest.json").read_bytes()
+
+
+@every
+def test_manifest(corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw = corpus.write(tmp_path / "raw")
+    assert cli.main(corpus.arguments(tmp_path / "out", raw)) == 0
+    text = (tmp_path / "out" / "manifest.json").read_text(encoding="utf-8")
+    manifest: dict[str, Any] = json.loads(text)
+    assert manifest["corpus"] == corpus.name.split()[0]
+    assert {"fairseq_stack", "python"} <= manifest["versions"].keys()
+    assert list(manifest["splits"]) == list(manifest["dropped"]) == ["train", "valid", "test"]
+    assert ("seed" in manifest["options"]) == (corpus.name not in ("ptb", "ptb --mikolov", "treebank"))
+    assert manifest["outputs"] == describe_files(tmp_path / "out")
+    hashes = {hashlib.sha256((raw / name).read_bytes()).hexdigest() for name in corpus.files}
+    assert set(manifest["inputs"].values()) == hashes
+    assert str(tmp_path) not in text
+    assert f"{corpus.name.split()[0]}: train: " in capsys.readouterr().err  # progress
+
+
+@every
+def test_what_was_made_can_be_shown(corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw = corpus.write(tmp_path / "raw")
+    assert cli.main(corpus.arguments(tmp_path / "out", raw)) == 0
+    capsys.readouterr()
+    assert cli.main(["show", str(tmp_path / "out"), "--examples", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"corpus: {corpus.name.split()[0]}"
+    assert {"train 0", "train 1"} <= set(lines)

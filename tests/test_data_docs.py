@@ -1,0 +1,78 @@
+"""The commands of docs/data.md and of the help can be given as they stand, and the table of languages is true."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack import cli
+from fairseq_stack.cli.prepare import CORPORA
+from fairseq_stack_preprocess.cfl.corpus import CflOptions, lengths_of
+
+DOCS = (Path(__file__).resolve().parent.parent / "docs" / "data.md").read_text(encoding="utf-8")
+NAMES = [corpus.__name__.rsplit(".", 1)[1].replace("_", "-") for corpus in CORPORA]
+GENERATED = ("cfl", "nested-translation", "reversal")
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words behind ``fairseq-stack`` of each command in a text."""
+    lines = re.sub(r"\\\n\s*", "", text).splitlines()
+    found = [line.strip() for line in lines if line.strip().startswith("fairseq-stack ")]
+    return [shlex.split(line, comments=True)[1:] for line in found]
+
+
+def blocks(language: str) -> list[str]:
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", DOCS, re.MULTILINE | re.DOTALL)
+    return [text for name, text in found if name == language]
+
+
+def help_of(corpus: str, capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit):
+        cli.main(["prepare", corpus, "--help"])
+    return capsys.readouterr().out
+
+
+def check(words: list[str]) -> None:
+    """Parse a command, and have a corpus that needs no input, or a grammar only, say what it would do."""
+    cli.build_parser().parse_args(words)
+    if words[0] == "prepare" and words[1] in GENERATED:
+        assert cli.main([*words, "--dry-run"]) == 0, words
+
+
+@pytest.fixture(autouse=True)
+def grammar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The grammar of the documentation, under the name that its commands have for it, in the current folder."""
+    (text,) = (block for block in blocks("") if "->" in block)
+    (tmp_path / "mine.txt").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_commands_of_the_documentation() -> None:
+    found = [words for block in blocks("bash") for words in commands(block)]
+    assert {words[1] for words in found if words[0] == "prepare"} == set(NAMES)
+    assert any(words[0] == "show" for words in found)
+    for words in found:
+        check(words)
+
+
+@pytest.mark.parametrize("corpus", NAMES)
+def test_examples_of_the_help(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = commands(help_of(corpus, capsys))
+    assert found
+    for words in found:
+        assert words[:2] == ["prepare", corpus]
+        check(words)
+
+
+@pytest.mark.parametrize("row", re.findall(r"^\| `(\S+)` \|(.*)\|$", DOCS, re.MULTILINE)[:12], ids=lambda row: row[0])
+def test_table_of_languages(row: tuple[str, str]) -> None:
+    options = CflOptions(task=row[0])
+    distribution = options.distribution()
+    lengths = {split: len(lengths_of(distribution, split, options)) for split in ("train", "test")}
+    *_, symbols, counts, strings = (cell.strip() for cell in re.split(r"(?<!\\)\|", row[1]))
+    assert symbols == str(len(distribution.vocabulary))
+    assert counts == f"{lengths['train']} / {lengths['test']}"
+    assert strings == f"{lengths['test'] * options.test_per_length:,}"
