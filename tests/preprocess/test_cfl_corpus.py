@@ -6,10 +6,8 @@ import hashlib
 import json
 import math
 import os
-import random
 import subprocess
 import sys
-import time
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -69,24 +67,6 @@ def test_batches_of_fairseq_have_no_padding(hardest: Path) -> None:
         batches = data_utils.batch_by_size(order, None, num_tokens_vec=sizes, max_sentences=10)
         assert [len(batch) for batch in batches] == [10] * (len(sizes) // 10)
         assert all(len(set(sizes[batch])) == 1 for batch in batches)
-
-
-def test_hardest_language_is_fast() -> None:
-    """Table and training strings in 20 s, and a tenth of the test set's log-probabilities in a tenth of a minute, by
-    the time of the processor."""
-    options = CflOptions(task="hardest-cfl")
-    start = time.process_time()
-    distribution = options.distribution()
-    rng = random.Random(0)
-    lengths = distribution.lengths(40, 80)
-    for number in range(10_000):
-        distribution.sample(lengths[number % len(lengths)], rng)
-    assert time.process_time() - start < 20
-    strings = [distribution.sample(length, rng) for length in distribution.lengths(40, 100) for _ in range(10)]
-    assert len(strings) == 610
-    start = time.process_time()
-    assert len(dict(distribution.log_probabilities(strings))) == 610
-    assert time.process_time() - start < 6
 
 
 def test_progress_of_strings_and_of_log_probabilities(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import time
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from hypothesis import strategies
 
 from fairseq_stack_preprocess import mt
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.mt import MtOptions, find_splits, prepare, transforms, write_text
+from fairseq_stack_preprocess.mt import MtOptions, prepare, transforms
 from fairseq_stack_preprocess.mt_presets import PRESETS
 
 PAPER = PRESETS["europarl-dusell-2024"].options
@@ -203,22 +202,6 @@ def test_white_space_other_than_blanks_stays_in_the_text(reference_data: Path, t
     assert len(pieces) == 2525
     for line, cut in zip(text, pieces, strict=True):
         assert "".join(cut.split()).replace("\u2581", " ").strip() == " ".join(line.split())
-
-
-def test_fifty_thousand_pairs_a_second(reference_data: Path, tmp_path: Path) -> None:
-    """Before SentencePiece, on one core, by the time of the processor; the best of three, since others use it too."""
-    for language in ("de", "en"):
-        packed = reference_data / "data" / "europarl" / f"europarl-v7.de-en.first5000.{language}.gz"
-        (tmp_path / f"corpus.{language}").write_bytes(gzip.decompress(packed.read_bytes()) * 4)
-    options = options_for(tmp_path / "corpus", **{**PAPER, "sample": None})
-    (tmp_path / "text").mkdir()
-    files = find_splits(options)["train"]
-    seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        assert write_text("train", files, options, tmp_path).read == 20_000
-        seconds.append(time.process_time() - start)
-    assert 20_000 / min(seconds) > 50_000
 
 
 # Options
