@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from fairseq_stack.ops import _native
 from fairseq_stack.ops._native import availability
 
 ArrayLike = Tensor | np.ndarray | float
@@ -65,3 +68,24 @@ def use_instruction_set(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name not in compiled.instruction_sets:
         pytest.skip(f"this machine has no {name}")
     monkeypatch.setattr(compiled, "instruction_set", name)
+
+
+def use_backend(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The backend of this name; one such as ``native-avx2`` is the compiled one with that instruction set."""
+    if name.startswith("native-"):
+        use_instruction_set(name.removeprefix("native-"), monkeypatch)
+        return "native"
+    return name
+
+
+@contextlib.contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Have PyTorch use so many threads, and the compiled kernels use them for any work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_native, "WORTH_THREADS", 1)
+            yield
+    finally:
+        torch.set_num_threads(before)

@@ -12,7 +12,7 @@ import torch
 from fairseq_stack.ops import _native, nondeterministic_stack, release_buffers
 from fairseq_stack.ops._native import availability, buffers
 from fairseq_stack.ops.nondeterministic import native
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_normwise_close, threads
 
 
 @pytest.fixture
@@ -21,14 +21,6 @@ def fresh() -> Iterator[None]:
     availability.cache_clear()
     yield
     availability.cache_clear()
-
-
-@pytest.fixture
-def deterministic() -> Iterator[None]:
-    """Memory that nobody has written to yet has always the same content, NaN."""
-    torch.use_deterministic_algorithms(True)
-    yield
-    torch.use_deterministic_algorithms(False)
 
 
 @pytest.fixture
@@ -108,7 +100,7 @@ def test_released_buffers_are_gone() -> None:
     assert not any(buffers._free.values())
 
 
-@pytest.mark.usefixtures("compiled", "deterministic")
+@pytest.mark.usefixtures("compiled", "poisoned_memory")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_operators_are_what_pytorch_demands(dtype: torch.dtype) -> None:
     push, replace, _ = logits = [torch.randn(3, 5, 2, 2, *target, dtype=dtype) for target in ((2, 2), (2, 2), (2,))]
@@ -159,9 +151,8 @@ def team(request: pytest.FixtureRequest, compiled: _native.Library) -> Iterator[
 
 
 @pytest.mark.usefixtures("team")
-@pytest.mark.parametrize("threads", [2, 3, 8])
-def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_native, "_WORTH_THREADS", 1)
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_threads_change_nothing(count: int) -> None:
     inputs = [torch.randn(5, 20, 2, 2, *target, requires_grad=True) for target in ((2, 2), (2, 2), (2,))]
     inputs += [torch.randn(5, 20, 3, requires_grad=True), torch.randn(3, requires_grad=True)]
 
@@ -169,14 +160,10 @@ def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -
         readings, weights = nondeterministic_stack(*inputs, return_weights=True)
         return [readings, weights, *torch.autograd.grad(readings.square().sum(), inputs)]
 
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
+    with threads(1):
         one = results()
-        torch.set_num_threads(threads)
+    with threads(count):
         many = results()
-    finally:
-        torch.set_num_threads(before)
     for x, y in zip(one[:2], many[:2], strict=True):
         assert torch.equal(x, y)
     for x, y in zip(one[2:], many[2:], strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import pytorch
-from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_instruction_set
+from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_backend
 
 ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
 GOLDEN = [
@@ -52,19 +52,7 @@ def choose(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
     if name == "pytorch-exponents":
         monkeypatch.setattr(pytorch, "PLAIN_RANGE", -1.0)
         return "pytorch"
-    if name.startswith("native-"):
-        use_instruction_set(name.removeprefix("native-"), monkeypatch)
-        return "native"
-    return name
-
-
-@pytest.fixture
-def poisoned_memory() -> Iterator[None]:
-    """Memory that nobody has written to yet holds NaN."""
-    torch.use_deterministic_algorithms(True)
-    assert torch.empty(3).isnan().all()
-    yield
-    torch.use_deterministic_algorithms(False)
+    return use_backend(name, monkeypatch)
 
 
 def random_inputs(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
-from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_instruction_set
+from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, threads, use_instruction_set
 
 ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
 
@@ -107,14 +107,10 @@ def test_steps_without_gradients_equal_the_whole_sequence(
 
 def test_threads_change_nothing() -> None:
     inputs = [x.detach() for x in random_inputs(64, 24, 3, 3)]
-    threads = torch.get_num_threads()
     readings = []
-    try:
-        for count in (1, 3):
-            torch.set_num_threads(count)
+    for count in (1, 3):
+        with threads(count):
             readings.append(step_through(inputs, initial_state(inputs))[0])
-    finally:
-        torch.set_num_threads(threads)
     assert torch.equal(*readings)
 
 

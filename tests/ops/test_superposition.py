@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fairseq_stack.ops import SuperpositionStackState, _native, superposition_stack
+from fairseq_stack.ops import SuperpositionStackState, superposition_stack
 from fairseq_stack.ops.superposition import native
-from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_instruction_set
+from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, threads, use_backend, use_instruction_set
 
 FAST = ["pytorch", *(f"native-{name}" for name in INSTRUCTION_SETS)]
 GOLDEN = ["0_n1_m3_std1", "1_n2_m3_std1", "2_n17_m5_std1", "3_n40_m8_std4"]
@@ -31,34 +31,18 @@ SIZES += [(n, m) for n in (6, 15, 16, 17, 31, 33, 65) for m in (5, 33)]
 @pytest.fixture(params=["reference", *FAST])
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """All backends, and all instruction sets of the compiled one."""
-    return choose(request.param, monkeypatch)
+    return use_backend(request.param, monkeypatch)
 
 
 @pytest.fixture(params=FAST)
 def fast_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    return choose(request.param, monkeypatch)
-
-
-def choose(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    if name.startswith("native-"):
-        use_instruction_set(name.removeprefix("native-"), monkeypatch)
-        return "native"
-    return name
+    return use_backend(request.param, monkeypatch)
 
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skips the test where the compiled backend cannot run."""
     use_instruction_set("baseline", monkeypatch)
-
-
-@pytest.fixture
-def poisoned_memory() -> Iterator[None]:
-    """Memory that nobody has written to yet holds NaN."""
-    torch.use_deterministic_algorithms(True)
-    assert torch.empty(3).isnan().all()
-    yield
-    torch.use_deterministic_algorithms(False)
 
 
 def random_inputs(
@@ -450,9 +434,8 @@ def test_compiled_graph_without_breaks() -> None:
 
 
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("threads", [2, 3, 8])
-def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_native, "_WORTH_THREADS", 1)
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_threads_change_nothing(count: int) -> None:
     inputs = random_inputs(5, 40, 7)
     cotangent = torch.randn_like(inputs[1])
 
@@ -460,14 +443,10 @@ def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -
         readings = superposition_stack(*inputs, backend="native")
         return [readings, *gradients(readings, inputs, cotangent)]
 
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
+    with threads(1):
         one = results()
-        torch.set_num_threads(threads)
+    with threads(count):
         many = results()
-    finally:
-        torch.set_num_threads(before)
     for x, y in zip(one, many, strict=True):
         assert torch.equal(x, y)
 

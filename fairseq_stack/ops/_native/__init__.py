@@ -28,7 +28,7 @@ __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "lib
 logger = logging.getLogger(__name__)
 
 INTERFACE = 3  # fss_interface() of the library that this module can call
-_WORTH_THREADS = 100_000  # multiply-adds: fewer are done before other threads have begun
+WORTH_THREADS = 100_000  # multiply-adds: fewer are done before other threads have begun
 
 _ENABLED = "FAIRSEQ_STACK_NATIVE"
 _INSTRUCTION_SET = "FAIRSEQ_STACK_INSTRUCTION_SET"
@@ -86,7 +86,7 @@ class Library:
             work: about how many multiply-adds all of them take.
             scratch_bytes: the scratch memory of one thread, a multiple of 64.
         """
-        threads = torch.get_num_threads() if parts > 1 and work >= _WORTH_THREADS else 1
+        threads = torch.get_num_threads() if parts > 1 and work >= WORTH_THREADS else 1
         workers = min(threads, parts)
         scratch = buffers.take(workers * scratch_bytes)
         means = _Means(self.number, threads, workers, scratch.data_ptr(), scratch_bytes)
