@@ -143,11 +143,11 @@ def test_checkpointing_computes_it_again() -> None:
 def team(request: pytest.FixtureRequest, compiled: _native.Library) -> Iterator[None]:
     """Both ways to have work done by several threads."""
     if request.param == "own threads":
-        compiled._share_threads(None)
+        compiled.use_team(None)
     elif not compiled.shares_threads:
         pytest.skip("this PyTorch has no threads of OpenMP")
     yield
-    compiled._share_threads(_native._team())
+    compiled.use_team(_native.torch_team())
 
 
 @pytest.mark.usefixtures("team")

@@ -11,6 +11,7 @@ Environment variables, read when the library is first asked for:
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import functools
 import logging
@@ -49,7 +50,6 @@ class Library:
     def __init__(self, functions: ctypes.CDLL, path: Path, instruction_set: str | None = None) -> None:
         functions.fss_instruction_set.restype = ctypes.c_char_p
         self.functions = functions
-        self.shares_threads = self._share_threads(_team())
         self.path = path
         self._numbers = _supported_instruction_sets(functions)
         self.instruction_sets = tuple(self._numbers)
@@ -57,6 +57,7 @@ class Library:
         if self.instruction_set not in self._numbers:
             has = ", ".join(self.instruction_sets)
             raise ValueError(f"{_INSTRUCTION_SET}: expected one that this machine has ({has}), got {instruction_set!r}")
+        self.use_team(torch_team())
 
     @property
     def number(self) -> int:
@@ -69,12 +70,15 @@ class Library:
         return int(self.functions.fss_vector_bytes(self.number))
 
     def using(self, instruction_set: str) -> Library:
-        """The same library with another instruction set."""
-        return Library(self.functions, self.path, instruction_set)
+        """The same library with another of its ``instruction_sets``."""
+        other = copy.copy(self)
+        other.instruction_set = instruction_set
+        return other
 
-    def _share_threads(self, team: int | None) -> bool:
+    def use_team(self, team: int | None) -> None:
+        """Have calls computed by the threads of :func:`torch_team`, or by threads that are started for each (None)."""
         self.functions.fss_use_team(ctypes.c_void_p(team))
-        return team is not None
+        self.shares_threads = team is not None
 
     def run(self, function: str, call: ctypes.Structure, *, parts: int, work: int, scratch_bytes: int) -> None:
         """Run a function of the library with as many threads as PyTorch uses, but one if it is not worth more.
@@ -103,7 +107,7 @@ class _Means(ctypes.Structure):
     )
 
 
-def _team() -> int | None:
+def torch_team() -> int | None:
     """The address of what runs a function in PyTorch's own threads, or None where they are not those of OpenMP.
 
     These threads go on using the processor for some milliseconds after each operation of PyTorch; others beside them
