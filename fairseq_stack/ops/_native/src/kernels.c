@@ -24,13 +24,14 @@
 /* One call of the nondeterministic stack; arrays are contiguous, and of one real type. */
 struct nd_call {
     int64_t is_double, sequences, length, num_states, num_symbols;
-    const void *push, *replace, *pop; /* log weights, (sequences, length, C, C), the same, and (sequences, length, C, Q) */
-    void *weights;                    /* W, (sequences, length, C, length + 1) */
-    const void *cotangents;           /* of W */
+    const void *push, *replace; /* log weights, (sequences, length, C, C) */
+    const void *pop;            /* (sequences, length, C, Q) */
+    void *weights;              /* W, (sequences, length, C, length + 1) */
+    const void *cotangents;     /* of W */
     void *push_gradients, *replace_gradients, *pop_gradients;
     uint8_t *wide;   /* for each sequence: whether it was computed in double */
-    void *workspace; /* parts of workspace_bytes each, one for each sequence */
-    int64_t workspace_bytes;
+    void *workspace; /* one part for each sequence */
+    int64_t workspace_bytes; /* of one part */
 };
 
 /* Step t of the nondeterministic stack for a batch of beams, in double; columns as in nondeterministic_step.h. */

@@ -77,8 +77,8 @@ INLINE struct nd_record nd_lay_out(int n, int Q, int S, char *memory) {
 
 /* ---------------------------------------------------------------- transitions */
 
-/* Log weights may be this far apart for real numbers to do; if they are farther apart, or some are -inf, real numbers
- * do that leave the inner weights of configurations out of reach out. In float that is not precise enough. */
+/* How far apart the log weights of a step may be. If they are farther apart, or some are -inf, float is not precise
+ * enough, and in double the inner weights of configurations that are out of reach have to be left out. */
 #undef WIDEST_RANGE
 #define WIDEST_RANGE (sizeof(real) == 4 ? 55 : 230)
 
@@ -748,13 +748,12 @@ INLINE int nd_backward_sized(const struct nd_call *call, int64_t sequence, char 
     const struct nd_record s = nd_of_sequence(call, sequence, Q, S);
     struct nd_adjoint a = nd_lay_out_adjoint(&s, memory);
     const size_t size = nd_weights_size(&s), first = sequence * size;
-    if (is_own(call)) {
-        nd_backward_body(&s, &a, (const real *)call->weights + first, (const real *)call->cotangents + first);
-    } else {
+    if (!is_own(call)) {
         from_array(a.weights, call, call->weights, first, size);
         from_array(a.cotangents, call, call->cotangents, first, size);
-        nd_backward_body(&s, &a, a.weights, a.cotangents);
     }
+    nd_backward_body(&s, &a, is_own(call) ? (const real *)call->weights + first : a.weights,
+                     is_own(call) ? (const real *)call->cotangents + first : a.cotangents);
     const size_t rows = (size_t)s.n * s.C;
     for (size_t row = 0, to = sequence * rows; row < rows; row++, to++) {
         const real *own = a.gradients + row * s.width;

@@ -127,8 +127,8 @@ INLINE vector lane_sums(vector x[LANES]) {
     return x[0];
 }
 
-/* Vectors that lie anywhere in memory, and cover only `count` numbers if that is less than a vector has lanes; the other
- * lanes become those of `rest`. */
+/* Vectors that lie anywhere in memory, and cover only `count` numbers if that is less than a vector has lanes; the
+ * other lanes become those of `rest`. */
 #define load_beside NAME(load_beside)
 INLINE vector load_beside(const real *from, int count, vector rest) {
     if (count >= LANES) memcpy(&rest, from, sizeof rest);
