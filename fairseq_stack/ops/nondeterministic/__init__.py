@@ -70,9 +70,9 @@ def nondeterministic_stack(
 
     Runs start in state 0 with symbol 0 and v_0 on the stack, which are never popped. A log weight of -inf
     forbids its transition; where no run is left, the reading is 0. Readings and gradients are finite for all
-    finite inputs, and exact if the log weights of each step are at most 230 apart. If they are farther apart, or
-    some are -inf, the fast backends may leave out runs that, at some step, are less likely by a factor of e^700
-    than another one with the same stack below its top.
+    finite inputs, and exact if the log weights of each step are at most 230 apart. If they are farther apart, of
+    which a warning tells, or some are -inf, the fast backends may leave out runs that, at some step, are less
+    likely by a factor of e^700 than another one with the same stack below its top.
 
     Args:
         push: log Delta_t[q, x -> r, xy] at index [b, t - 1, q, x, r, y], (B, n, Q, S, Q, S): in state q with

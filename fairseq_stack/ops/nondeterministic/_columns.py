@@ -21,12 +21,14 @@ differentiation: each power of two that a mantissa is divided by is multiplied i
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 DEAD = -1e9
+EXACT_RANGE = 230.0  # How far log weights of one step may be apart without doubt.
 LOWEST_LOG = -690.0  # its exp is still a normal number in float64
 _LARGEST_EXPONENT = 1000.0
 LARGEST = 2.0**1000  # of a derivative: sums of its products with weights, which are below 2, are numbers
@@ -63,6 +65,15 @@ def lift(logits: Tensor) -> Tensor:
         missing = torch.where(largest == -torch.inf, 0, LOWEST_LOG - largest).clamp_min(0)
         shift = missing - (logits + missing).clamp_min(0)
     return logits + shift
+
+
+def warn_of_range() -> None:
+    """Warn of log weights that are farther apart than EXACT_RANGE."""
+    warnings.warn(
+        f"nondeterministic_stack: log weights of one step are more than {EXACT_RANGE:g} apart, beyond which readings "
+        "are not exact for all inputs; to forbid a transition, use -inf",
+        stacklevel=2,
+    )
 
 
 def power_of_two(exponents: Tensor) -> Tensor:

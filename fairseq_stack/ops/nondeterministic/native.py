@@ -15,6 +15,7 @@ from torch import Tensor
 
 from .._arguments import computation_dtype
 from .._native import buffers, required_library
+from ._columns import warn_of_range
 
 
 def nondeterministic_stack_native(
@@ -42,11 +43,13 @@ def _stack(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple
     batch_size, length, num_states, num_symbols = pop.shape[:4]
     weights = pop.new_empty(batch_size, length, num_states * num_symbols, length + 1)
     workspace = buffers.take(batch_size * _room(length, num_states, num_symbols))
-    wide = torch.zeros(batch_size, dtype=torch.bool)
+    wide, far = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.bool)
     _call(
-        "forward", pop.shape, weights=weights, workspace=workspace, wide=wide,
+        "forward", pop.shape, weights=weights, workspace=workspace, wide=wide, far=far,
         push=push.contiguous(), replace=replace.contiguous(), pop=pop.contiguous(),
     )  # fmt: skip
+    if far.any():
+        warn_of_range()
     with torch.autocast("cpu", enabled=False):
         readings = _product(weights.flatten(1, 2), vectors)
     return readings.unflatten(1, weights.shape[1:3]), weights, workspace, wide
@@ -158,7 +161,7 @@ class _Call(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("is_double", "sequences", "length", "num_states", "num_symbols")),
         *((name, ctypes.c_void_p) for name in ("push", "replace", "pop", "weights", "cotangents")),
         *((name, ctypes.c_void_p) for name in ("push_gradients", "replace_gradients", "pop_gradients")),
-        *((name, ctypes.c_void_p) for name in ("wide", "workspace")),
+        *((name, ctypes.c_void_p) for name in ("wide", "far", "workspace")),
         ("workspace_bytes", ctypes.c_int64),
     )
 

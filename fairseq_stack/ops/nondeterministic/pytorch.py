@@ -24,6 +24,7 @@ from torch.nn.functional import pad
 
 from ._columns import (
     DEAD,
+    EXACT_RANGE,
     LARGEST,
     LOWEST_LOG,
     exponents_of,
@@ -33,11 +34,12 @@ from ._columns import (
     power_of_two,
     relative_to_largest,
     times,
+    warn_of_range,
 )
 from ._tiles import Tiles, as_matrices, columns, pushes_in_tiles, pushes_in_transitions
 
 # Large tiles are tried if the log weights of each step differ by less than this.
-PLAIN_RANGE = 230.0
+PLAIN_RANGE = EXACT_RANGE
 # They are exact if the products of two inner weights, or of one and a transition, and of the factor between exponents
 # cannot be beyond these powers of two.
 _LOWEST_POWER = -1000.0
@@ -342,6 +344,8 @@ def _solve(gamma: Tensor, into: Tensor, transposed: bool = False) -> Tensor:
 def _inner_weights(logits: Tensor, num_states: int) -> tuple[_InnerWeights, bool]:
     """The inner weights, in large tiles where that is exact, and whether some transitions are forbidden."""
     transitions, difference, masked = _exponentiate(logits)
+    if difference > EXACT_RANGE:
+        warn_of_range()
     undefined = math.isnan(difference)
     if undefined or difference <= PLAIN_RANGE:
         inner = _InnerWeights(_in_large_tiles(transitions, difference), num_states, plain=True)

@@ -30,6 +30,7 @@ struct nd_call {
     const void *cotangents;     /* of W */
     void *push_gradients, *replace_gradients, *pop_gradients;
     uint8_t *wide;   /* for each sequence: whether it was computed in double */
+    uint8_t *far;    /* for each sequence: whether its log weights are farther apart than double is exact for */
     void *workspace; /* one part for each sequence */
     int64_t workspace_bytes; /* of one part */
 };
@@ -284,4 +285,4 @@ void fss_sup_backward(const struct sup_call *call, const struct means *means) {
 }
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 3; }
+int fss_interface(void) { return 4; }

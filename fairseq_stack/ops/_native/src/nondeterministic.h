@@ -131,17 +131,23 @@ INLINE void nd_lift(real *logits, int C, int width) {
     }
 }
 
-/* The transition weights of a step, up to a factor, in place of their logarithms (C, width). Returns whether the
- * log weights are no farther apart than WIDEST_RANGE. */
+/* How far the log weights of a step are apart, but for those that are -inf, and whether some are. */
+#define nd_spread NAME(nd_spread)
+struct nd_spread {
+    real range;
+    int masked;
+};
+
+/* The transition weights of a step, up to a factor, in place of their logarithms (C, width). */
 #define nd_exponentiate NAME(nd_exponentiate)
-INLINE int nd_exponentiate(real *logits, int C, int width) {
+INLINE struct nd_spread nd_exponentiate(real *logits, int C, int width) {
     const struct nd_extremes found = nd_find_extremes(logits, C * width);
     const real range = found.largest - found.lowest;
     for (int i = 0; i < C * width; i++) logits[i] -= found.largest;
     if (range > -LOWEST_LOG) nd_lift(logits, C, width);
     for (int i = 0; i < C * width; i += LANES)
         store(logits + i, exponential(load(logits + i, C * width - i)), C * width - i);
-    return !found.masked && range <= WIDEST_RANGE;
+    return (struct nd_spread){range, found.masked};
 }
 
 /* Whether the arrays of a call are of this kernel's type; else they are of float, and it is double. */
@@ -162,12 +168,16 @@ INLINE void to_array(const struct nd_call *call, void *array, size_t first, size
         for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
 }
 
-/* All transitions of a sequence; returns whether no step's log weights are farther apart than WIDEST_RANGE. In float,
- * the others are not computed then. */
+/* Whether these log weights are as near to each other as they have to be. */
+#define nd_is_near NAME(nd_is_near)
+INLINE int nd_is_near(struct nd_spread spread) { return !spread.masked && spread.range <= WIDEST_RANGE; }
+
+/* All transitions of a sequence; returns the largest spread. In float, they are not computed beyond a step whose log
+ * weights are not near. */
 #define nd_prepare NAME(nd_prepare)
-INLINE int nd_prepare(const struct nd_record *s, const struct nd_call *call, int64_t sequence) {
+INLINE struct nd_spread nd_prepare(const struct nd_record *s, const struct nd_call *call, int64_t sequence) {
     const size_t C = s->C, Q = s->Q, first = sequence * s->n;
-    int near = 1;
+    struct nd_spread largest = {0};
     for (int t = 1; t <= s->n; t++) {
         real *step = nd_row_transitions(s, t);
         for (size_t x = 0, row = (first + t - 1) * C; x < C; x++, row++) {
@@ -176,10 +186,12 @@ INLINE int nd_prepare(const struct nd_record *s, const struct nd_call *call, int
             from_array(own + C, call, call->replace, row * C, C);
             from_array(own + 2 * C, call, call->pop, row * Q, Q);
         }
-        near &= nd_exponentiate(step, C, s->width);
-        if (!near && sizeof(real) == 4) break;
+        const struct nd_spread spread = nd_exponentiate(step, C, s->width);
+        if (spread.range > largest.range) largest.range = spread.range;
+        largest.masked |= spread.masked;
+        if (sizeof(real) == 4 && !nd_is_near(spread)) break;
     }
-    return near;
+    return largest;
 }
 
 /* ---------------------------------------------------------------- forward */
@@ -729,12 +741,13 @@ INLINE int nd_forward_sized(const struct nd_call *call, int64_t sequence, char *
     struct nd_record s = nd_of_sequence(call, sequence, Q, S);
     const struct nd_scratch scratch = nd_lay_out_scratch(&s, memory);
     const size_t size = nd_weights_size(&s), first = sequence * size;
-    const int near = nd_prepare(&s, call, sequence);
+    const struct nd_spread spread = nd_prepare(&s, call, sequence);
     ivector exact = {0};
     s.exact = &exact;
     call->wide[sequence] = 1;
-    if (is_float && !near) return 0;
-    nd_forward_body(&s, scratch, is_own(call) ? (real *)call->weights + first : scratch.weights, !near);
+    call->far[sequence] = spread.range > WIDEST_RANGE;
+    if (is_float && !nd_is_near(spread)) return 0;
+    nd_forward_body(&s, scratch, is_own(call) ? (real *)call->weights + first : scratch.weights, !nd_is_near(spread));
     if (!is_own(call)) to_array(call, call->weights, first, size, scratch.weights);
     for (int lane = 0; is_float && lane < LANES; lane++)
         if (exact[lane] < 0) return 0;
