@@ -139,6 +139,44 @@ def test_checkpointing_computes_it_again() -> None:
         assert torch.equal(one, other)
 
 
+@pytest.fixture
+def process_group() -> Iterator[None]:
+    """A group for distributed training that consists of this process."""
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    yield
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.usefixtures("compiled", "process_group")
+def test_distributed_data_parallel_reduces_its_gradients() -> None:
+    class Reader(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.logits = torch.nn.Linear(3, 10)
+
+        def forward(self, values: torch.Tensor) -> torch.Tensor:
+            push, replace, pop = self.logits(values).view(*values.shape[:2], 1, 2, 5).split([2, 2, 1], -1)
+            push, replace = (x.unsqueeze(4) for x in (push, replace))
+            return nondeterministic_stack(push, replace, pop, values, values.new_zeros(3))
+
+    reader, values = Reader(), torch.randn(2, 7, 3)
+    parallel = torch.nn.parallel.DistributedDataParallel(reader)
+    reduced: list[torch.Tensor] = []
+
+    def record(bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        reduced.extend(gradient.clone() for gradient in bucket.gradients())
+        future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    parallel.register_comm_hook(None, lambda _, bucket: record(bucket))
+    parallel(values).square().sum().backward()
+    expected = torch.autograd.grad(reader(values).square().sum(), [*reader.parameters()])
+    assert len(reduced) == 2
+    for wanted in expected:
+        assert any(torch.equal(wanted, gradient) for gradient in reduced)
+
+
 @pytest.fixture(params=["PyTorch's threads", "own threads"])
 def team(request: pytest.FixtureRequest, compiled: _native.Library) -> Iterator[None]:
     """Both ways to have work done by several threads."""
