@@ -18,14 +18,12 @@ class Preset:
     """A published set-up: options, and where its data are.
 
     Attributes:
-        description: what it reproduces.
         options: values of :class:`MtOptions`, but for the prefixes.
         archives: what is downloaded for each split.
         archive_prefixes: for each split, the prefix of its text when the archive is unpacked.
         other_prefixes: other prefixes, under which the text may have been put into the folder by hand.
     """
 
-    description: str
     options: dict[str, Any]
     archives: dict[str, Archive]
     archive_prefixes: dict[str, str]
@@ -54,8 +52,8 @@ NEWSTEST_2017 = Archive(
 )
 
 PRESETS = {
+    # German-English, as in DuSell & Chiang (2024), Section 8 and Appendix G.1
     "europarl-dusell-2024": Preset(
-        description="German-English, as in DuSell & Chiang (2024), Section 8 and Appendix G.1",
         options={
             "source": "de",
             "target": "en",

@@ -10,8 +10,8 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from .errors import PrepareError
 
@@ -23,12 +23,12 @@ SEPARATORS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Where other programs, such as Python's ``splitlines``, end a line, though there is no line feed."""
 
 
-def open_bytes(path: Path) -> BinaryIO:
+def open_bytes(path: Path) -> gzip.GzipFile | BufferedReader:
     """Open a file for reading, decompressed if its name ends in ``.gz``."""
-    return cast(BinaryIO, gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb"))
+    return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")
 
 
-def read_chunk(file: BinaryIO, path: Path, line: int) -> bytes:
+def read_chunk(file: gzip.GzipFile | BufferedReader, path: Path, line: int) -> bytes:
     """The next bytes of ``file``, which :func:`open_bytes` opened; empty at its end.
 
     Raises:
@@ -36,7 +36,7 @@ def read_chunk(file: BinaryIO, path: Path, line: int) -> bytes:
     """
     try:
         # Not read(): that would lose what was decompressed before the damage, and with it the line.
-        return file.read1(CHUNK_BYTES)  # type: ignore[attr-defined]
+        return file.read1(CHUNK_BYTES)
     except EOFError as error:
         raise PrepareError(f"{path}, line {line}: the gzip file ends early") from error
     except (gzip.BadGzipFile, zlib.error) as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -206,6 +208,34 @@ def test_threads_change_nothing(count: int) -> None:
         assert torch.equal(x, y)
     for x, y in zip(one[2:], many[2:], strict=True):
         torch.testing.assert_close(x, y)
+
+
+def test_threads_are_those_of_pytorch(compiled: _native.Library) -> None:
+    if sys.platform != "linux" or not torch.backends.openmp.is_available():
+        pytest.skip("this PyTorch has no threads that others can use")
+    assert compiled.shares_threads
+
+
+def test_team_is_given_what_is_worth_it(compiled: _native.Library) -> None:
+    asked: list[int] = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
+    def team(work: int, argument: int, count: int, flags: int) -> None:
+        asked.append(count)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work)(argument)
+
+    inputs = [torch.randn(5, 20, 2, 2, *target) for target in ((2, 2), (2, 2), (2,))]
+    inputs += [torch.randn(5, 20, 3), torch.randn(3)]
+    expected = nondeterministic_stack(*inputs)
+    compiled.use_team(ctypes.cast(team, ctypes.c_void_p).value)
+    try:
+        with threads(3):
+            assert torch.equal(nondeterministic_stack(*inputs), expected)
+        with threads(1):
+            nondeterministic_stack(*inputs)
+    finally:
+        compiled.use_team(_native.torch_team())
+    assert asked == [3]
 
 
 @pytest.mark.usefixtures("compiled")
