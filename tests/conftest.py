@@ -20,6 +20,20 @@ hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("defa
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--hostile", action="store_true", help="also run what is too slow for every run: all hostile input"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--hostile"):
+        return
+    slow = [item for item in items if item.get_closest_marker("hostile")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if not item.get_closest_marker("hostile")]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def single_thread() -> None:
     """One thread a process: sums are done in the same order everywhere, and workers do not compete."""

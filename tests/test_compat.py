@@ -21,6 +21,7 @@ from torch import Tensor
 
 import fairseq_stack
 from fairseq_stack import compat
+from fairseq_stack.compat import numerics, versions
 from tests.helpers import assert_normwise_close
 
 USER_DIR = str(Path(fairseq_stack.__file__).parent)
@@ -37,7 +38,7 @@ def shims() -> None:
 @pytest.mark.parametrize("version", ["0.12.3", "0.12.3.1", "0.12.3.4"])
 def test_supported_versions_are_accepted(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairseq.__version__", version)
-    compat.require_supported_fairseq()
+    versions.require_supported_fairseq()
 
 
 @pytest.mark.parametrize(
@@ -77,14 +78,14 @@ def test_fairseq_that_cannot_be_imported_is_an_error_that_says_why(
 
 def test_numpy_compat_long_is_int(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(np, "compat", raising=False)
-    compat.restore_numpy_compat()
+    versions.restore_numpy_compat()
     assert vars(np)["compat"].long is int
 
 
 def test_numpy_1_keeps_its_own_compat(monkeypatch: pytest.MonkeyPatch) -> None:
     own = SimpleNamespace()
     monkeypatch.setattr(np, "compat", own, raising=False)
-    compat.restore_numpy_compat()
+    versions.restore_numpy_compat()
     assert vars(np)["compat"] is own
 
 
@@ -123,15 +124,15 @@ def test_namespace_and_integer_metrics_load(tmp_path: Path, no_safe_globals: Non
     torch.save(fairseq_like_checkpoint(), tmp_path / "checkpoint.pt")
     with pytest.raises(pickle.UnpicklingError):
         torch.load(tmp_path / "checkpoint.pt")
-    compat.allow_checkpoint_globals()
+    versions.allow_checkpoint_globals()
     loaded = torch.load(tmp_path / "checkpoint.pt")
     assert loaded["cfg"]["model"] == Namespace(arch="stack_transformer", stack_encoder_layers="2xsdpa")
     assert loaded["extra_state"]["metrics"][0][2].tolist() == [4, 3, 2, 1]
 
 
 def test_allow_list_has_five_entries(no_safe_globals: None) -> None:
-    compat.allow_checkpoint_globals()
-    compat.allow_checkpoint_globals()
+    versions.allow_checkpoint_globals()
+    versions.allow_checkpoint_globals()
     assert len(torch.serialization.get_safe_globals()) == 5
 
 
@@ -208,7 +209,7 @@ def test_loss_is_bit_identical_to_fairseqs_without_impossible_symbols(
     lprobs = torch.randn(30, 8, dtype=dtype).log_softmax(dim=-1).requires_grad_()
     target = torch.randint(8, (30,))
     results = []
-    for function in (compat.label_smoothed_nll_loss, fairseq_loss):
+    for function in (numerics.label_smoothed_nll_loss, fairseq_loss):
         losses = function(lprobs, target, 0.1, ignore_index=ignore_index, reduce=reduce)
         results.append([*losses, *torch.autograd.grad(losses[0].sum(), lprobs)])
     for ours, fairseqs in zip(*results, strict=True):
@@ -227,7 +228,7 @@ def test_loss_is_fairseqs_of_the_reduced_vocabulary(
     reduced_target = torch.arange(len(POSSIBLE)).repeat(3)
     if ignore_index is not None:
         target[5], reduced_target[5] = PAD, -1
-    ours = compat.label_smoothed_nll_loss(lprobs, target, epsilon, ignore_index)
+    ours = numerics.label_smoothed_nll_loss(lprobs, target, epsilon, ignore_index)
     kept = reduced_target >= 0
     expected = fairseq_loss(reduced[kept], reduced_target[kept], epsilon)
     gradient, expected_gradient = (
@@ -240,19 +241,19 @@ def test_loss_is_fairseqs_of_the_reduced_vocabulary(
 
 
 def test_impossible_target_costs_infinity() -> None:
-    loss, nll_loss = compat.label_smoothed_nll_loss(compact_log_probabilities(2), torch.tensor([0, 5]), 0.1)
+    loss, nll_loss = numerics.label_smoothed_nll_loss(compact_log_probabilities(2), torch.tensor([0, 5]), 0.1)
     assert loss.item() == nll_loss.item() == float("inf")
 
 
 def test_nan_is_not_hidden() -> None:
     lprobs = torch.zeros(2, 8)
     lprobs[0, 3] = torch.nan
-    loss, _ = compat.label_smoothed_nll_loss(lprobs, torch.tensor([0, 1]), 0.1)
+    loss, _ = numerics.label_smoothed_nll_loss(lprobs, torch.tensor([0, 1]), 0.1)
     assert loss.isnan()
 
 
 def test_no_rows_cost_nothing() -> None:
-    loss, nll_loss = compat.label_smoothed_nll_loss(torch.zeros(0, 8), torch.zeros(0, dtype=torch.long), 0.1)
+    loss, nll_loss = numerics.label_smoothed_nll_loss(torch.zeros(0, 8), torch.zeros(0, dtype=torch.long), 0.1)
     assert loss.item() == nll_loss.item() == 0.0
 
 
@@ -263,7 +264,7 @@ def test_all_criterions_of_fairseq_use_it() -> None:
         if name.startswith("fairseq.criterions.") and hasattr(module, "label_smoothed_nll_loss")
     ]
     assert len(users) >= 2
-    assert all(user.label_smoothed_nll_loss is compat.label_smoothed_nll_loss for user in users)
+    assert all(user.label_smoothed_nll_loss is numerics.label_smoothed_nll_loss for user in users)
 
 
 def test_criterion_is_finite_on_a_compact_vocabulary() -> None:

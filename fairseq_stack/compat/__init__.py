@@ -1,0 +1,27 @@
+"""What fairseq needs to run on current versions of numpy and torch, and with this plugin: all of it is here.
+
+:func:`apply` is called by :mod:`fairseq_stack.models` and :mod:`fairseq_stack.tasks` before they touch
+fairseq, so that ``--user-dir`` is all a user needs. Nothing happens when this package is imported. Every shim
+says why it exists and what makes it unnecessary. No file of fairseq is changed.
+"""
+
+from __future__ import annotations
+
+from fairseq_stack.compat import checkpoints, data, numerics, versions
+
+
+def apply() -> None:
+    """Install all shims in this process. Calling it again changes nothing.
+
+    Raises:
+        ImportError: if fairseq is missing or is a version that this plugin cannot work with.
+    """
+    versions.require_supported_fairseq()
+    versions.restore_numpy_compat()
+    versions.allow_checkpoint_globals()
+    numerics.smooth_over_possible_symbols()
+    data.keep_last_batches()
+    numerics.keep_double_precision()
+    checkpoints.say_why_a_checkpoint_does_not_fit()
+    data.refuse_empty_data()
+    data.make_batches_anew_in_each_epoch()

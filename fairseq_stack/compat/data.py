@@ -1,0 +1,102 @@
+"""Batches: no sentence is lost, and a resumed training sees the batches of an uninterrupted one."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+
+def keep_last_batches() -> None:
+    """Stop ``--required-batch-size-multiple`` from dropping sentences.
+
+    fairseq 0.12.3 drops the last batch of a data set, without a word, when its size is no multiple of this
+    option, and the option is 8 unless given: of 37 sentences ``fairseq-generate`` translates 32, and training
+    and validation lose sentences alike. Two things mend it:
+
+    - The default becomes 1, so that ``--batch-size 12`` does not mean 8; a value that is given is respected.
+    - The last batch is kept, whatever the value, as it was up to fairseq 0.12.2. ``fairseq-hydra-train``
+      needs this: it reads its defaults before it imports plugins.
+
+    Unnecessary with a fairseq that keeps the last batch and has 1 for the default.
+    """
+    from fairseq.data import data_utils
+    from fairseq.dataclass.configs import DatasetConfig
+
+    set_dataclass_default(DatasetConfig, "required_batch_size_multiple", 1)
+    if data_utils.batch_by_size.__module__ != __name__:
+        data_utils.batch_by_size = _keeping_last_batch(data_utils.batch_by_size)
+
+
+def set_dataclass_default(config: type, name: str, default: object) -> None:
+    """Change a field's default where instances, fairseq's parsers and OmegaConf look for it."""
+    config.__dataclass_fields__[name].default = default  # type: ignore[attr-defined]
+    setattr(config, name, default)
+    init = vars(config)["__init__"]  # generated with the old default
+    arguments = list(inspect.signature(init).parameters)
+    defaults = list(init.__defaults__)
+    defaults[arguments.index(name) - len(arguments)] = default
+    init.__defaults__ = tuple(defaults)
+
+
+def _keeping_last_batch(
+    batch_by_size: Callable[..., list[np.ndarray]],
+) -> Callable[..., list[np.ndarray]]:
+    """``batch_by_size`` of ``fairseq.data.data_utils`` without the loss of the last batch."""
+
+    def batch_by_size_keeping_last(indices: Iterable[int], *args: Any, **kwargs: Any) -> list[np.ndarray]:
+        if not isinstance(indices, np.ndarray):
+            indices = np.fromiter(indices, dtype=np.int64)
+        if len(indices) == 0:  # fairseq's looks at the last batch of none
+            return []
+        batches = batch_by_size(indices, *args, **kwargs)
+        num_batched = sum(len(batch) for batch in batches)
+        return batches if num_batched == len(indices) else [*batches, indices[num_batched:]]
+
+    return batch_by_size_keeping_last
+
+
+def refuse_empty_data() -> None:
+    """Name the empty data set, instead of "cannot mmap an empty file".
+
+    Unnecessary with a fairseq that says which file is empty.
+    """
+    from fairseq.data import data_utils
+
+    if not hasattr(data_utils.load_indexed_dataset, "__wrapped__"):
+        data_utils.load_indexed_dataset = _refusing_empty(data_utils.load_indexed_dataset)
+
+
+def _refusing_empty(load_indexed_dataset: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(load_indexed_dataset)
+    def load_nonempty_dataset(path: str, *args: Any, **kwargs: Any) -> Any:
+        for file in (f"{path}.bin", path):  # binarised, or text of --dataset-impl raw
+            if os.path.isfile(file) and os.path.getsize(file) == 0:
+                raise ValueError(
+                    f"the data set {file} is empty: expected at least one sentence; the text that "
+                    "fairseq-preprocess made it from had none"
+                )
+        return load_indexed_dataset(path, *args, **kwargs)
+
+    return load_nonempty_dataset
+
+
+def make_batches_anew_in_each_epoch() -> None:
+    """Let resumed training see the batches that uninterrupted training sees.
+
+    fairseq groups sentences into batches by a seed that depends on the epoch, but only once, in the first epoch of a
+    run, which is another one after resuming: then equally long sentences are grouped differently, and the parameters
+    are not those of an uninterrupted run. It is as if ``--update-epoch-batch-itr True`` were always given.
+    Unnecessary with a fairseq where the groups do not depend on where a run began.
+    """
+    from fairseq.tasks import FairseqTask
+
+    FairseqTask.can_reuse_epoch_itr = _cannot_reuse_epoch_itr
+
+
+def _cannot_reuse_epoch_itr(self: Any, dataset: Any) -> bool:
+    return False

@@ -1,0 +1,69 @@
+"""Current versions of numpy and torch, and the only version of fairseq that there is a plugin for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+SUPPORTED_FAIRSEQ = "0.12.3"
+INSTALL_FAIRSEQ = (
+    'install it with: pip install "setuptools<81" wheel cython numpy torch '
+    "&& pip install --no-build-isolation fairseq-fixed==0.12.3.1"
+)
+
+
+def require_supported_fairseq() -> None:
+    """Import fairseq and check its version, so that the failure comes first and says what to do.
+
+    Raises:
+        ImportError: if fairseq is missing, cannot be imported or is not a 0.12.3.
+    """
+    try:
+        import fairseq
+    except ModuleNotFoundError as error:
+        raise ImportError(f"fairseq_stack needs fairseq ({error}); {INSTALL_FAIRSEQ}") from error
+    except Exception as error:  # 0.12.2 raises ValueError from its dataclasses on Python 3.11
+        raise ImportError(
+            f"fairseq_stack needs fairseq {SUPPORTED_FAIRSEQ}, but the one installed cannot be imported "
+            f"({type(error).__name__}: {error}). Versions up to 0.12.2 do not run on Python 3.11 and later: "
+            f"pip uninstall fairseq, then {INSTALL_FAIRSEQ}"
+        ) from error
+    version = str(getattr(fairseq, "__version__", "unknown"))
+    if version == SUPPORTED_FAIRSEQ or version.startswith(f"{SUPPORTED_FAIRSEQ}."):
+        return
+    reason = ""
+    if version == "0.12.2":
+        reason = " (where self-attention cannot be replaced: the encoder layer reads the weights of self_attn)"
+    raise ImportError(
+        f"fairseq_stack needs fairseq {SUPPORTED_FAIRSEQ}, got version {version}{reason}: "
+        f"pip uninstall fairseq, then {INSTALL_FAIRSEQ}"
+    )
+
+
+def restore_numpy_compat() -> None:
+    """Bring back ``np.compat.long``, which fairseq's TokenBlockDataset and LanguagePairDataset use.
+
+    numpy 2 has no ``np.compat``; without it ``--sample-break-mode eos`` and ``fairseq-interactive`` with
+    language models crash. Unnecessary with a fairseq that says ``int``.
+    """
+    if not hasattr(np, "compat"):
+        np.compat = SimpleNamespace(long=int)  # type: ignore[attr-defined]
+
+
+def allow_checkpoint_globals() -> None:
+    """Let ``torch.load(weights_only=True)``, torch's default since 2.6, read fairseq's checkpoints.
+
+    They hold the Namespace of models without a dataclass and integer arrays, among the metrics of
+    ``--eval-bleu``. ``weights_only`` stays on, so torch refuses a checkpoint that names anything else. (That
+    does not make a stranger's checkpoint safe, since fairseq evaluates some strings of its configuration.)
+    Unnecessary with a fairseq that writes plain containers and tensors.
+    """
+    core = "numpy._core" if hasattr(np, "_core") else "numpy.core"  # numpy 2, numpy 1
+    multiarray = importlib.import_module(f"{core}.multiarray")
+    torch.serialization.add_safe_globals(
+        [argparse.Namespace, multiarray._reconstruct, np.ndarray, np.dtype, type(np.dtype("int64"))]
+    )

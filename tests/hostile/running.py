@@ -1,0 +1,131 @@
+"""Hostile commands: what each must end with, and what is checked of all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command and how it must end.
+
+    Attributes:
+        name: of the case.
+        command: as in a shell, without a shell's expansions; ``{name}`` is an entry of the workspace.
+        message: what the last line of standard error must contain; "" for a command that succeeds.
+        prints: what standard output must contain.
+        files: written into the current folder before, by relative path.
+        stdin: of the command.
+        leaves: what a command that is refused may leave in the current folder.
+        quick: whether the case is among those that every run of the tests has.
+    """
+
+    name: str
+    command: str
+    message: str = ""
+    prints: str = ""
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    stdin: str | bytes = ""
+    leaves: tuple[str, ...] = ()
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a command ended."""
+
+    code: int
+    printed: str
+    errors: str
+
+    @property
+    def last_line(self) -> str:
+        """The last line of standard error."""
+        return (self.errors.splitlines() or [""])[-1]
+
+
+class Server:
+    """A process of ``tests.hostile.server``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._streams = folder
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "preprocess")])}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.hostile.server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=REPOSITORY,
+            env={**environment, "OMP_NUM_THREADS": "1"},
+        )
+
+    def run(self, command: list[str], folder: Path, stdin: str | bytes = "", **environment: str) -> Ending:
+        """Run a command in ``folder`` and wait for its end."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        streams = {name: self._streams / name for name in ("stdin", "stdout", "stderr")}
+        streams["stdin"].write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
+        for name in ("stdout", "stderr"):
+            streams[name].unlink(missing_ok=True)
+        request: dict[str, Any] = {name: str(path) for name, path in streams.items()}
+        request |= {"command": command, "folder": str(folder), "environment": environment}
+        print(json.dumps(request), file=self._process.stdin, flush=True)
+        code = int(self._process.stdout.readline())
+        printed, errors = (streams[name].read_text(errors="replace") for name in ("stdout", "stderr"))
+        return Ending(code, printed, errors)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def parametrize(cases: Iterable[Case]) -> pytest.MarkDecorator:
+    """Run a test with every case; those that are not quick only with ``--hostile``."""
+    return pytest.mark.parametrize(
+        "case",
+        [pytest.param(case, id=case.name, marks=() if case.quick else pytest.mark.hostile) for case in cases],
+    )
+
+
+def check(case: Case, server: Server, workspace: Mapping[str, str], folder: Path) -> Ending:
+    """Run a case in an empty folder and assert that it ends as it should, leaving nothing half-written."""
+    for name, content in case.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    before = describe(folder)
+    words = [word.format_map(workspace) for word in shlex.split(case.command)]
+    words = [part for word in words for part in (word.split("\0") if "\0" in word else [word])]
+    ending = server.run(words, folder, case.stdin)
+    said = f"{shlex.join(words)}\nexit code {ending.code}\n{ending.errors}"
+    assert "Traceback" not in ending.errors, said
+    if not case.message:
+        assert ending.code == 0, said
+        assert case.prints in ending.printed, f"{said}\n{ending.printed}"
+        leftovers = [path for path in describe(folder) if ".part" in path]
+        assert not leftovers, said
+        return ending
+    assert ending.code not in (0, -11, -6), said
+    assert case.message in ending.last_line, said
+    after = {path: size for path, size in describe(folder).items() if not path.startswith(case.leaves or ("\0",))}
+    assert after == before, said
+    return ending
+
+
+def describe(folder: Path) -> dict[str, int]:
+    """The size of every file below a folder, and 0 for every folder, by relative path."""
+    return {
+        path.relative_to(folder).as_posix(): path.lstat().st_size if path.is_file() else 0
+        for path in sorted(folder.rglob("*"))
+    }
