@@ -6,6 +6,6 @@ from __future__ import annotations
 class UserError(ValueError):
     """A mistake in what a command was given (options, data, a checkpoint), told in one line that says what to do.
 
-    fairseq's commands end with this line and exit code 2 (:mod:`fairseq_stack.compat`); as a library, the package raises
-    it like any other ValueError.
+    fairseq's commands end with this line and exit code 2 (:mod:`fairseq_stack.compat`). For callers from Python it is a
+    ValueError like any other.
     """

@@ -41,14 +41,10 @@ def serve() -> dict[str, Any]:
 
 
 def _redirect(request: dict[str, Any]) -> None:
-    for number, (name, flags) in enumerate(
-        [("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY | os.O_CREAT), ("stderr", os.O_WRONLY | os.O_CREAT)]
-    ):
+    writing = os.O_WRONLY | os.O_CREAT
+    for number, (name, flags) in enumerate({"stdin": os.O_RDONLY, "stdout": writing, "stderr": writing}.items()):
         os.dup2(os.open(request[name], flags, 0o666), number)
-    # The objects of the parent have read ahead.
-    sys.stdin, sys.stdout, sys.stderr = (
-        open(number, "r" if number == 0 else "w", closefd=False) for number in range(3)
-    )
+    sys.stdin = os.fdopen(0, closefd=False)  # that of the parent has read ahead
     os.chdir(request["folder"])
     os.environ.update(request["environment"])
 
@@ -56,8 +52,8 @@ def _redirect(request: dict[str, Any]) -> None:
 def main_of(command: str) -> Callable[[], Any]:
     """What the console script of this name calls."""
     if command == "fairseq-stack":
-        return importlib.import_module("fairseq_stack.cli").main  # type: ignore[no-any-return]
-    return importlib.import_module(_MODULES[command]).cli_main  # type: ignore[no-any-return]
+        return importlib.import_module("fairseq_stack.cli").main
+    return importlib.import_module(_MODULES[command]).cli_main
 
 
 if __name__ == "__main__":
