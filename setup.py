@@ -66,6 +66,7 @@ setup(
         "sentencepiece>=0.2",
         "sacrebleu>=2.3",
         "sacremoses>=0.1",
+        "tensorboardX>=2.5",
         "tqdm>=4.60",
     ],
     extras_require={

@@ -7,7 +7,18 @@ says why it exists and what makes it unnecessary. No file of fairseq is changed.
 
 from __future__ import annotations
 
-from fairseq_stack.compat import checkpoints, data, numerics, versions
+from fairseq_stack.compat import (
+    building,
+    checkpoints,
+    data,
+    diverse,
+    flags,
+    interactive,
+    messages,
+    noise,
+    numerics,
+    versions,
+)
 
 
 def apply() -> None:
@@ -17,11 +28,18 @@ def apply() -> None:
         ImportError: if fairseq is missing or is a version that this plugin cannot work with.
     """
     versions.require_supported_fairseq()
+    messages.end_commands_with_a_message()
+    noise.silence_harmless_warnings()
     versions.restore_numpy_compat()
     versions.allow_checkpoint_globals()
     numerics.smooth_over_possible_symbols()
-    data.keep_last_batches()
     numerics.keep_double_precision()
-    checkpoints.say_why_a_checkpoint_does_not_fit()
+    data.keep_last_batches()
     data.refuse_empty_data()
     data.make_batches_anew_in_each_epoch()
+    building.note_what_a_model_is_built_for()
+    checkpoints.say_why_a_checkpoint_does_not_fit()
+    checkpoints.say_why_a_checkpoint_cannot_be_read()
+    flags.refuse_flags_that_cannot_work()
+    diverse.count_overlaps_by_place_in_batch()
+    interactive.go_on_after_long_lines()

@@ -1,10 +1,17 @@
-"""Checkpoints: why one does not fit."""
+"""Checkpoints: why one cannot be read, and why one does not fit."""
 
 from __future__ import annotations
 
 import functools
+import os
+import pickle
+import zipfile
 from collections.abc import Callable
 from typing import Any
+
+import torch
+
+from fairseq_stack.errors import UserError
 
 _UNKNOWN_REASON = "Cannot load model parameters from checkpoint"
 
@@ -30,6 +37,57 @@ def _saying_why(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
             reason = error.__context__
             if reason is None or not str(error).startswith(_UNKNOWN_REASON):
                 raise
-            raise ValueError(f"cannot continue from {filename}: {reason}") from reason
+            raise UserError(f"cannot continue from {filename}: {reason}") from reason
 
     return load_checkpoint_saying_why
+
+
+def say_why_a_checkpoint_cannot_be_read() -> None:
+    """Name a file that is not a checkpoint, and what it is instead.
+
+    torch and fairseq say ``EOFError``, ``KeyError: 101`` or "Invalid argument", without the file. Unnecessary with a
+    fairseq that checks what it loads.
+    """
+    from fairseq import checkpoint_utils
+
+    if not hasattr(checkpoint_utils.load_checkpoint_to_cpu, "__wrapped__"):
+        checkpoint_utils.load_checkpoint_to_cpu = _naming_the_file(checkpoint_utils.load_checkpoint_to_cpu)
+
+
+def _naming_the_file(load_checkpoint_to_cpu: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(load_checkpoint_to_cpu)
+    def load_checkpoint_naming_the_file(path: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return load_checkpoint_to_cpu(path, *args, **kwargs)
+        except Exception as error:
+            problem = _problem_of(path)
+            if problem is None:
+                raise
+            raise UserError(f"{path} is not a checkpoint of fairseq: {problem}") from error
+
+    return load_checkpoint_naming_the_file
+
+
+def _problem_of(path: str) -> str | None:
+    """What is wrong with a file from which no checkpoint could be loaded, or None if it looks like one."""
+    if os.path.isdir(path):
+        return "it is a folder; give a file in it, such as checkpoint_best.pt"
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as file:
+        beginning = file.read(1024)
+    if not beginning:
+        return "it is empty"
+    if beginning.startswith(b"PK") and not zipfile.is_zipfile(path):
+        return f"it ends early, after {os.path.getsize(path):,} bytes; an earlier checkpoint may be complete"
+    if not beginning.startswith((b"PK", b"\x80")):
+        return "it is a file of another kind"
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        return "it holds more than tensors and plain values, and loading it could run any program"
+    except Exception as error:
+        return f"torch does not load it ({type(error).__name__})"
+    if not isinstance(state, dict) or not {"model", "extra_state"} <= state.keys():
+        return "it was saved by torch, but holds something else"
+    return None

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_stack.errors import UserError
+
 
 def keep_last_batches() -> None:
     """Stop ``--required-batch-size-multiple`` from dropping sentences.
@@ -76,7 +78,7 @@ def _refusing_empty(load_indexed_dataset: Callable[..., Any]) -> Callable[..., A
     def load_nonempty_dataset(path: str, *args: Any, **kwargs: Any) -> Any:
         for file in (f"{path}.bin", path):  # binarised, or text of --dataset-impl raw
             if os.path.isfile(file) and os.path.getsize(file) == 0:
-                raise ValueError(
+                raise UserError(
                     f"the data set {file} is empty: expected at least one sentence; the text that "
                     "fairseq-preprocess made it from had none"
                 )

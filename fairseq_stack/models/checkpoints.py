@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from fairseq_stack.errors import UserError
+
 # fairseq takes no moving average of what has "version" in its name.
 FINGERPRINT = "dictionary_version"
 _MOST_NAMES = 3
@@ -21,20 +23,20 @@ class CheckedLoading:
         """Load parameters as fairseq does.
 
         Raises:
-            ValueError: if the checkpoint is of another vocabulary or of another architecture.
+            UserError: if the checkpoint is of another vocabulary or of another architecture.
         """
         assert isinstance(self, nn.Module)
         own = self.state_dict()
         problem = _other_vocabulary(own, state_dict)
         if problem is not None:
-            raise ValueError(problem)
+            raise UserError(problem)
         try:
             return super().load_state_dict(state_dict, strict, model_cfg, args)  # type: ignore[misc]
         except RuntimeError as error:
             problems = _other_architecture(own, state_dict)
             if not problems:
                 raise
-            raise ValueError(f"the checkpoint is of another architecture; {problems}") from error
+            raise UserError(f"the checkpoint is of another architecture; {problems}") from error
 
 
 def _other_vocabulary(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str | None:

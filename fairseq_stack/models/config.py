@@ -61,6 +61,9 @@ class StackTransformerLanguageModelConfig(TransformerLanguageModelConfig, StackO
         default=None,
         metadata={"help": "attention of each layer, e.g. 2xsdpa,nd-3-3-10,2xsdpa; it sets the depth too"},
     )
+    decoder_layers: Optional[int] = field(
+        default=None, metadata={"help": "number of layers (default: as many as in --stack-layers; without it, 6)"}
+    )
     decoder_input_dim: Optional[int] = field(
         default=None, metadata={"help": "size of input embeddings (default: --decoder-embed-dim)"}
     )

@@ -10,6 +10,7 @@ from fairseq.data import Dictionary
 from fairseq.models.transformer import TransformerDecoderBase, TransformerEncoderBase
 from torch import Tensor, nn
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.layer_list import LayerKind, ScaledDotProduct, parse_layer_list
 from fairseq_stack.models.checkpoints import FINGERPRINT
 from fairseq_stack.models.layers import build_decoder_layer, build_encoder_layer
@@ -117,7 +118,7 @@ def _kinds_to_build(layers: str | None, cfg: Any) -> Iterator[LayerKind]:
     if cfg.layers_to_keep:
         kept = sorted(int(index) for index in str(cfg.layers_to_keep).split(","))
         if kept[-1] >= len(kinds):
-            raise ValueError(f"layers to keep: expected numbers below {len(kinds)} for {layers!r}, got {kept[-1]}")
+            raise UserError(f"layers to keep: expected numbers below {len(kinds)} for {layers!r}, got {kept[-1]}")
         kinds = tuple(kinds[index] for index in kept)
     return iter(kinds)
 

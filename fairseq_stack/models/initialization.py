@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.models.layers import StackDecoderLayer, StackEncoderLayer
 from fairseq_stack.modules import StackAttention
 
@@ -33,7 +34,7 @@ def initialize_as_in_paper(model: nn.Module, scale: float) -> None:
         ValueError: if ``scale`` is not positive.
     """
     if scale <= 0:
-        raise ValueError(f"--stack-init-scale: expected a positive number, got {scale}")
+        raise UserError(f"--stack-init-scale: expected a positive number, got {scale}")
     for parameter in model.parameters():
         parameter.uniform_(-scale, scale)
     for module in model.modules():

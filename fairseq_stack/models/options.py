@@ -7,7 +7,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from fairseq_stack.layer_list import LayerKind, parse_layer_list
+from fairseq_stack.compat.building import is_from_checkpoint
+from fairseq_stack.errors import UserError
+from fairseq_stack.layer_list import LayerKind, ScaledDotProduct, parse_layer_list
 from fairseq_stack.models.config import StackOptions
 from fairseq_stack.models.presets import Settings
 
@@ -34,25 +36,63 @@ def parse_option(flag: str, layers: str) -> tuple[LayerKind, ...]:
     """Parse a layer list given by a flag; errors name the flag."""
     try:
         return parse_layer_list(layers)
-    except ValueError as error:
-        raise ValueError(f"{flag}: {error}") from None
+    except UserError as error:
+        raise UserError(f"{flag}: {error}") from None
+
+
+def set_depth(args: Any, layers_name: str, depth_name: str) -> None:
+    """Set the depth to that of the layer list, unless the user has set one: see :func:`settle_depth`."""
+    layers = getattr(args, layers_name, None)
+    if layers is not None and getattr(args, depth_name, None) is None:
+        setattr(args, depth_name, len(parse_option(_flag(layers_name), layers)))
+
+
+def settle_depth(args: Any, layers_name: str, depth_name: str) -> None:
+    """Set the depth to that of the layer list, if there is one.
+
+    Raises:
+        UserError: if the user has set another depth for a new model.
+    """
+    set_depth(args, layers_name, depth_name)
+    layers, depth = getattr(args, layers_name), getattr(args, depth_name)
+    if layers is None:
+        return
+    length = len(parse_option(_flag(layers_name), layers))
+    if depth != length and not is_from_checkpoint():
+        raise UserError(
+            f"{_flag(depth_name)} {depth} and {_flag(layers_name)} {layers} ({length} layer{'s' * (length > 1)}) do "
+            f"not agree; leave {_flag(depth_name)} out, since the layer list sets the depth"
+        )
+    setattr(args, depth_name, length)
+
+
+def layer_kinds(args: Any, layers_name: str, depth_name: str) -> tuple[LayerKind, ...]:
+    """The kinds of the layers, the first layer first; without a layer list all are SDPA."""
+    layers = getattr(args, layers_name)
+    if layers is None:
+        return (ScaledDotProduct(),) * getattr(args, depth_name)
+    return parse_option(_flag(layers_name), layers)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def check_options(args: Namespace) -> None:
-    """Raise ValueError if options do not go together."""
+    """Raise UserError if options do not go together."""
     if args.output_bias and args.adaptive_softmax_cutoff:
-        raise ValueError("--output-bias and --adaptive-softmax-cutoff cannot be combined")
+        raise UserError("--output-bias and --adaptive-softmax-cutoff cannot be combined")
     if args.quant_noise_pq:
-        raise ValueError("--quant-noise-pq: stack attention has no quantization noise")
+        raise UserError("--quant-noise-pq: stack attention has no quantization noise")
     if args.stack_positions == "interleaved":
         for name in ("encoder_learned_pos", "decoder_learned_pos"):
             if getattr(args, name, None):
-                raise ValueError(f"--stack-positions interleaved and --{name.replace('_', '-')} cannot be combined")
+                raise UserError(f"--stack-positions interleaved and {_flag(name)} cannot be combined")
     if not args.compact_vocab:
         if args.compact_vocab_unk:
-            raise ValueError("--compact-vocab-unk needs --compact-vocab")
+            raise UserError("--compact-vocab-unk needs --compact-vocab")
         return
     for name in ("adaptive_softmax_cutoff", "merge_src_tgt_embed", "base_layers", "encoder_embed_path",
                  "decoder_embed_path", "adaptive_input"):  # fmt: skip
         if getattr(args, name, None):
-            raise ValueError(f"--compact-vocab and --{name.replace('_', '-')} cannot be combined")
+            raise UserError(f"--compact-vocab and {_flag(name)} cannot be combined")

@@ -15,12 +15,23 @@ from fairseq.tasks import FairseqTask
 from fairseq.tasks.language_modeling import LanguageModelingTask
 from torch import Tensor, nn
 
+from fairseq_stack.compat.building import is_from_checkpoint
+from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.config import StackOptions
 from fairseq_stack.models.encoder_decoder import StackTransformerDecoder, StackTransformerEncoder, check_symbols
 from fairseq_stack.models.initialization import initialize
-from fairseq_stack.models.options import check_options, fill_in, option_defaults, parse_option, plain_namespace
+from fairseq_stack.models.options import (
+    check_options,
+    fill_in,
+    layer_kinds,
+    option_defaults,
+    plain_namespace,
+    set_depth,
+    settle_depth,
+)
 from fairseq_stack.models.presets import TRANSLATION_PRESETS, Settings
+from fairseq_stack.models.sizes import Side, require_memory
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactVocabulary, compact_embedding
 
 
@@ -45,20 +56,22 @@ class StackTransformer(CheckedLoading, TransformerModel):
         """Build the model that fairseq's and our options describe.
 
         Raises:
-            ValueError: for a wrong layer list, options that do not go together, or a task of language modelling.
+            UserError: for a wrong layer list, options that do not go together, sizes beyond the memory of this machine,
+                or a task of language modelling.
         """
         if isinstance(task, LanguageModelingTask):
-            raise ValueError(f"stack_transformer translates: expected --task translation, got {type(task).__name__}")
+            raise UserError(f"stack_transformer translates: expected --task translation, got {type(task).__name__}")
         args = plain_namespace(args)
         stack_transformer(args)
         for side in ("encoder", "decoder"):
             kept = getattr(args, f"{side}_layers_to_keep", None)
             if isinstance(kept, list | tuple):  # the command line gives a list, fairseq goes on to split a string
                 setattr(args, f"{side}_layers_to_keep", ",".join(map(str, kept)))
-            layers = getattr(args, f"stack_{side}_layers")
-            if layers is not None:
-                setattr(args, f"{side}_layers", len(parse_option(f"--stack-{side}-layers", layers)))
+            settle_depth(args, f"stack_{side}_layers", f"{side}_layers")
         check_options(args)
+        if not is_from_checkpoint():
+            dictionaries = {"encoder": task.source_dictionary, "decoder": task.target_dictionary}
+            require_memory([_side(args, side, len(dictionary)) for side, dictionary in dictionaries.items()])
         model = super().build_model(args, task)
         initialize(model, args)
         return model
@@ -85,16 +98,30 @@ class StackTransformer(CheckedLoading, TransformerModel):
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor, prev_output_tokens: Tensor, **kwargs: Any
     ) -> tuple[Tensor, dict[str, Any]]:
-        """As fairseq's; symbols that a compact vocabulary takes as impossible raise ValueError."""
+        """As fairseq's; symbols that a compact vocabulary takes as impossible raise UserError."""
         check_symbols(self.encoder, src_tokens)
         check_symbols(self.decoder, prev_output_tokens)
         return super().forward(src_tokens, src_lengths, prev_output_tokens, **kwargs)
+
+
+def _side(args: Namespace, side: str, num_symbols: int) -> Side:
+    """The sizes of the encoder or the decoder."""
+    return Side(
+        flag=f"--stack-{side}-layers",
+        layers=layer_kinds(args, f"stack_{side}_layers", f"{side}_layers"),
+        model_size=getattr(args, f"{side}_embed_dim"),
+        hidden_size=getattr(args, f"{side}_ffn_embed_dim"),
+        num_embeddings=num_symbols,
+        attends_to_encoder=side == "decoder",
+    )
 
 
 @register_model_architecture("stack_transformer", "stack_transformer")
 def stack_transformer(args: Namespace) -> None:
     """fairseq's base transformer; without layer lists all layers are SDPA."""
     fill_in(args, {"stack_encoder_layers": None, "stack_decoder_layers": None, **option_defaults()})
+    for side in ("encoder", "decoder"):
+        set_depth(args, f"stack_{side}_layers", f"{side}_layers")
     base_architecture(args)
 
 

@@ -8,17 +8,24 @@ from typing import Any
 
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import TransformerConfig
-from fairseq.models.transformer_lm import TransformerLanguageModel, base_lm_architecture
+from fairseq.models.transformer_lm import (
+    TransformerLanguageModel,
+    TransformerLanguageModelConfig,
+    base_lm_architecture,
+)
 from fairseq.tasks import FairseqTask
 from fairseq.tasks.translation import TranslationTask
 from torch import Tensor
 
+from fairseq_stack.compat.building import is_from_checkpoint
+from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.config import StackTransformerLanguageModelConfig
 from fairseq_stack.models.encoder_decoder import StackTransformerDecoder, check_symbols
 from fairseq_stack.models.initialization import initialize
-from fairseq_stack.models.options import check_options, fill_in, parse_option, plain_namespace
+from fairseq_stack.models.options import check_options, fill_in, layer_kinds, plain_namespace, set_depth, settle_depth
 from fairseq_stack.models.presets import LANGUAGE_MODEL_PRESETS, Settings
+from fairseq_stack.models.sizes import Side, require_memory
 from fairseq_stack.models.vocabulary import CompactVocabulary, compact_embedding
 
 
@@ -31,20 +38,24 @@ class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
         """Build the model that fairseq's and our options describe.
 
         Raises:
-            ValueError: for a wrong layer list, options that do not go together, or a task of translation.
+            UserError: for a wrong layer list, options that do not go together, sizes beyond the memory of this machine,
+                or a task of translation.
         """
         if isinstance(task, TranslationTask):
-            raise ValueError(
+            raise UserError(
                 "stack_transformer_lm is a language model: expected --task language_modeling, "
                 f"got {type(task).__name__}"
             )
         options = plain_namespace(args)
         if options.character_embeddings or options.adaptive_input:
-            raise ValueError("stack_transformer_lm has no character embeddings and no adaptive input")
+            raise UserError("stack_transformer_lm has no character embeddings and no adaptive input")
         check_options(options)
         options.stack_decoder_layers = options.stack_layers
-        if options.stack_layers is not None:
-            options.decoder_layers = len(parse_option("--stack-layers", options.stack_layers))
+        settle_depth(options, "stack_layers", "decoder_layers")
+        if options.decoder_layers is None:
+            options.decoder_layers = TransformerLanguageModelConfig.decoder_layers
+        if not is_from_checkpoint():
+            require_memory([_side(options, len(task.target_dictionary))])
         if options.decoder_layers_to_keep:
             options.decoder_layers = len(str(options.decoder_layers_to_keep).split(","))
         options.decoder_normalize_before = True  # as in the paper, and in all of fairseq's own presets
@@ -66,13 +77,25 @@ class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
         return compact_embedding(CompactVocabulary(dictionary, args.compact_vocab_unk, shared), embed_dim)
 
     def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
-        """As fairseq's; symbols that a compact vocabulary takes as impossible raise ValueError."""
+        """As fairseq's; symbols that a compact vocabulary takes as impossible raise UserError."""
         check_symbols(self.decoder, src_tokens)
         return super().forward(src_tokens, **kwargs)
 
 
+def _side(options: Namespace, num_symbols: int) -> Side:
+    """The sizes of the decoder, which is all that there is."""
+    return Side(
+        flag="--stack-layers",
+        layers=layer_kinds(options, "stack_layers", "decoder_layers"),
+        model_size=options.decoder_embed_dim,
+        hidden_size=options.decoder_ffn_embed_dim,
+        num_embeddings=num_symbols,
+    )
+
+
 def _preset(settings: Settings, args: Namespace) -> None:
     fill_in(args, settings)
+    set_depth(args, "stack_layers", "decoder_layers")
     base_lm_architecture(args)
 
 

@@ -21,6 +21,8 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
+from fairseq_stack.errors import UserError
+
 ABSENT = -1
 
 
@@ -110,7 +112,7 @@ class CompactEmbedding(nn.Module):
         impossible = self.rows[tokens].eq(ABSENT) & tokens.ne(self.padding_idx)
         if impossible.any():
             symbol = dictionary[int(tokens[impossible][0])]
-            raise ValueError(
+            raise UserError(
                 f"the symbol {symbol!r} is in the data, but --compact-vocab takes it as one that cannot occur"
                 + ("; train with --compact-vocab-unk" if symbol == dictionary.unk_word else "")
             )

@@ -11,6 +11,8 @@ from fairseq.data import Dictionary
 from fairseq.sequence_generator import EnsembleModel
 from torch import Tensor, nn
 
+from fairseq_stack.errors import UserError
+
 Hypothesis = dict[str, Any]
 
 
@@ -111,11 +113,11 @@ class LengthNormalizedBeamSearchGenerator:
         temperature: float = 1.0,
     ) -> None:
         if beam_size < 1:
-            raise ValueError(f"beam_size (--beam): expected at least 1, got {beam_size}")
+            raise UserError(f"beam_size (--beam): expected at least 1, got {beam_size}")
         if min_len < 0:
-            raise ValueError(f"min_len (--min-len): expected at least 0, got {min_len}")
+            raise UserError(f"min_len (--min-len): expected at least 0, got {min_len}")
         if not temperature > 0:
-            raise ValueError(f"temperature (--temperature): expected more than 0, got {temperature}")
+            raise UserError(f"temperature (--temperature): expected more than 0, got {temperature}")
         self.model = EnsembleModel(models)
         self.model.eval()
         self.beam_size = beam_size
@@ -200,7 +202,7 @@ class LengthNormalizedBeamSearchGenerator:
         lengths = lengths.clamp(max=self.model.max_decoder_positions() - 1)
         shortest, required = int(lengths.min()), max(self.min_len, 1)
         if shortest < required:
-            raise ValueError(
+            raise UserError(
                 f"maximal length (--max-len-a, --max-len-b, positions of the decoder): expected at least "
                 f"{required} (--min-len, or 1), got {shortest}"
             )
@@ -244,8 +246,8 @@ class LengthNormalizedBeamSearchGenerator:
         first = int(wrong[0])
         where = f"sentence {int(sentences[first])} of the batch, token {step + 1} of the output"
         if is_nan[first]:
-            raise ValueError(f"log-probabilities of the model: expected numbers, got NaN ({where})")
-        raise ValueError(
+            raise UserError(f"log-probabilities of the model: expected numbers, got NaN ({where})")
+        raise UserError(
             "log-probabilities of the model: expected an allowed symbol with a positive probability, got "
             f"none ({where}); a prefix token that cannot occur or --min-len {self.min_len} can be the reason"
         )

@@ -8,6 +8,8 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import FairseqTask
 from torch import nn
 
+from fairseq_stack.errors import UserError
+
 from .length_normalized import LengthNormalizedBeamSearchGenerator
 
 LENGTH_NORMALIZED = "length-normalized"
@@ -58,7 +60,7 @@ def build_length_normalized_generator(
     ]
     set_options += [f"{name}={value}" for name, value in unsupported.items() if value is not None]
     if set_options:
-        raise ValueError(
+        raise UserError(
             f"--beam-search {LENGTH_NORMALIZED} cannot be combined with: {', '.join(set_options)}; "
             f"leave that out or use --beam-search fairseq"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -75,7 +76,8 @@ def test_applying_again_changes_nothing() -> None:
     assert (Trainer.load_checkpoint, data_utils.load_indexed_dataset) == before
 
 
-def test_last_line_and_exit_code(corpora: Corpora, tmp_path: Path) -> None:
+@pytest.mark.parametrize("traceback", [False, True])
+def test_last_line_and_exit_code(corpora: Corpora, tmp_path: Path, traceback: bool) -> None:
     arguments = [corpora.translation, *BARE_TRANSLATION, "--stack-encoder-layers", "spda", *TRAINING]
     process = subprocess.run(
         [sys.executable, "-m", "fairseq_cli.train", *map(str, arguments), "--user-dir", USER_DIR],
@@ -83,9 +85,12 @@ def test_last_line_and_exit_code(corpora: Corpora, tmp_path: Path) -> None:
         text=True,
         check=False,
         cwd=tmp_path,
+        env={**os.environ, **({"FAIRSEQ_STACK_TRACEBACK": "1"} if traceback else {})},
     )
-    assert process.returncode != 0
-    assert process.stderr.splitlines()[-1].startswith("ValueError: --stack-encoder-layers: layer list 'spda':")
+    assert process.returncode == (1 if traceback else 2)
+    assert ("Traceback" in process.stderr) == traceback
+    beginning = "fairseq_stack.errors.UserError: " if traceback else "fairseq-train: error: "
+    assert process.stderr.splitlines()[-1].startswith(f"{beginning}--stack-encoder-layers: layer list 'spda':")
 
 
 @pytest.mark.parametrize(

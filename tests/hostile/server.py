@@ -57,7 +57,7 @@ def main_of(command: str) -> Callable[[], Any]:
 
 
 if __name__ == "__main__":
-    for module in ("torch", "fairseq.tasks", "fairseq_cli.train", "fairseq_cli.generate", "sacrebleu"):
+    for module in ("torch._dynamo", "fairseq.tasks", *_MODULES.values(), "sacrebleu"):
         importlib.import_module(module)
     REQUEST = serve()
     sys.argv = REQUEST["command"]

@@ -1,21 +1,222 @@
-"""fairseq's commands, given what they cannot work with."""
+"""fairseq's commands, given what they cannot work with: options, data, checkpoints, lines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+
+import pytest
 
 from tests.hostile.running import Case, Server, check, parametrize
 
-CASES = [
-    Case("train", "fairseq-train {mt_train} --save-dir new", quick=True),
-    Case(
-        "wrong layer list",
-        "fairseq-train {mt_train} --stack-encoder-layers sdpa,spda --save-dir new",
-        "--stack-encoder-layers: layer list 'sdpa,spda': ",
+NEW = "--save-dir new"
+MT = f"fairseq-train {{mt_train}} {NEW}"
+LM = f"fairseq-train {{lm_train}} {NEW}"
+GENERATE = "fairseq-generate {mt} {plugin} --task translation --batch-size 4 --max-len-b 5 --num-workers 0"
+TRANSLATE = f"{GENERATE} --path {{mt_model}}"
+INTERACTIVE = "fairseq-interactive {mt} {plugin} --task translation --path {mt_model} --max-len-b 5 -s de -t en"
+EVAL_LM = "fairseq-eval-lm {lm} {plugin} --sample-break-mode eos --num-workers 0 --gen-subset test"
+SCORE = f"{EVAL_LM} --path {{lm_model}}"
+VALIDATE = "fairseq-validate {mt} {plugin} --task translation --num-workers 0"
+
+
+def refused(group: str, command: str, cases: Iterable[tuple[str, str]], quick: int = 0) -> list[Case]:
+    """Cases that add options to ``command``, each with what the error says; the first ``quick`` are quick."""
+    return [
+        Case(f"{group}: {flags or 'without'}", f"{command} {flags}", message, quick=index < quick)
+        for index, (flags, message) in enumerate(cases)
+    ]
+
+
+def accepted(group: str, command: str, cases: Iterable[str], quick: int = 0) -> list[Case]:
+    """Cases that add options to ``command`` with which it still works; the first ``quick`` are quick."""
+    return [Case(f"{group}: {flags}", f"{command} {flags}", quick=index < quick) for index, flags in enumerate(cases)]
+
+
+GRAMMAR = "a layer list is comma-separated, one entry a layer"
+WRONG_LISTS = [
+    *("spda", "sdpa,", ",", "''", "' '", "sup", "sup-", "sup-x", "sup-0", "sup--1", "sup-1.5", "sup-1-2", "nd-2-2"),
+    *("nd-2-2-3-4", "nd-0-1-1", "0xsdpa", "-1xsdpa", "xsdpa", "2x", "1.5xsdpa", "sdpa;sdpa", "SDPA", "2xsdpa-3"),
+    *(
+        "2x2xsdpa",
+        "sdpa,,sdpa",
+        "pushdown",
+        "strat",
+        "nd-1e3-2-3",
+        "None",
+        "[sdpa]",
+        "sdpa\\ sdpa",
+        "\uff53dpa",
+        "\U0001f600",
+    ),
+    *("1234567890xsdpa", "sup-1234567890", f"sup-{'9' * 5000}", f"{'9' * 5000}xsdpa", f"nd-{'1' * 5000}-2-3"),
+]
+LAYER_LISTS = [
+    *refused("encoder list", MT, [(f"--stack-encoder-layers={text}", GRAMMAR) for text in WRONG_LISTS], quick=2),
+    *refused("decoder list", MT, [(f"--stack-decoder-layers={text}", GRAMMAR) for text in ("spda", "sup-0", "nd-2")]),
+    *refused("list", LM, [(f"--stack-layers={text}", GRAMMAR) for text in ("spda", "sup-0", "nd-2", "", "''")]),
+    *refused("list that is too long", LM, [("--stack-layers 10001xsdpa", "expected at most 10,000 layers, got 10,001"),
+                                            ("--stack-layers 999999999xsdpa", "layers, got 999,999,999"),
+                                            ("--stack-layers 9999xsdpa,2xsup-3", "layers, got 10,001")]),
+    *refused("list that is too large", LM, [("--stack-layers nd-99999-9-9", "GiB in training"),
+                                            ("--stack-layers sup-999999999", "GiB in training"),
+                                            ("--stack-layers 1000xsdpa --decoder-embed-dim 1024", "GiB in training"),
+                                            ("--decoder-ffn-embed-dim 99999999999", "GiB in training"),
+                                            ("--decoder-embed-dim 9999998", "GiB in training")]),
+    *refused("list that is too large", MT, [("--stack-encoder-layers nd-99999-9-9", "--stack-encoder-layers and the"),
+                                            ("--stack-decoder-layers nd-9-99999-9", "--stack-decoder-layers and the"),
+                                            ("--stack-encoder-layers 99999999999xsdpa", "at most 9 digits")], quick=1),
+    *refused("depth beside a list", MT, [("--encoder-layers 2", "--encoder-layers 2 and --stack-encoder-layers nd-2"),
+                                         ("--decoder-layers 4", "--decoder-layers 4 and --stack-decoder-layers nd-2"),
+                                         ("--encoder-layers 0", "do not agree; leave --encoder-layers out")], quick=1),
+    *refused("depth beside a list", LM, [("--decoder-layers 6", "--decoder-layers 6 and --stack-layers nd-2-2-3,"),
+                                         ("--decoder-layers 1", "do not agree; leave --decoder-layers out")], quick=1),
+    *accepted("depth beside a list", LM, ["--decoder-layers 3"]),
+    *accepted("depth beside a list", MT, ["--decoder-layers 3 --encoder-layers 3"]),
+]  # fmt: skip
+
+PRESET = f"fairseq-train {{mt}} {{plugin}} --task translation --optimizer adam --max-tokens 400 --max-update 1 {NEW}"
+OPTIONS = [
+    *refused("preset", PRESET, [
+        ("--arch stack_transformer_nd_small --encoder-layers 3", "--encoder-layers 3 and --stack-encoder-layers 2"),
+        ("--arch stack_transformer_nd_huge", "invalid choice: 'stack_transformer_nd_huge'"),
+        ("--arch stack_transformer_lm_nd_ptb", "stack_transformer_lm is a language model: expected --task language"),
+        ("--arch stack_transformer_nd_small --stack-init none", "invalid choice: 'none'"),
+        ("--arch stack_transformer_nd_small --stack-init-scale 0", "--stack-init-scale: expected a positive number"),
+        ("--arch stack_transformer_nd_small --stack-init-scale -1", "--stack-init-scale: expected a positive number"),
+        ("--arch stack_transformer_nd_small --stack-init-scale nan", "--stack-init-scale: expected a positive number"),
+        ("--arch stack_transformer_nd_small --stack-init-scale inf", "--stack-init-scale: expected a positive number"),
+        ("--arch stack_transformer_nd_small --stack-init-scale x", "invalid float value: 'x'"),
+        ("--arch stack_transformer_nd_small --stack-value-activation tanh", "invalid choice: 'tanh'"),
+        ("--arch stack_transformer_nd_small --stack-positions absolute", "invalid choice: 'absolute'"),
+        ("--arch stack_transformer_nd_small --encoder-learned-pos", "--stack-positions interleaved and --encoder"),
+        ("--arch stack_transformer_nd_small --compact-vocab-unk", "--compact-vocab-unk needs --compact-vocab"),
+        ("--arch stack_transformer_nd_small --quant-noise-pq 0.1", "--quant-noise-pq: stack attention has no"),
+        ("--arch stack_transformer_nd_small --fp16", "--fp16 needs a GPU"),
+        ("--arch stack_transformer_nd_small --bf16", "--bf16: fairseq uses bfloat16 on TPUs only"),
+        ("--arch stack_transformer_nd_small --optimizer none", "invalid choice: 'none'"),
+    ]),
+    *refused("task", LM, [("--task none", "invalid choice: 'none'")]),
+    *refused("language model", LM, [
+        ("--adaptive-input", "no character embeddings and no adaptive input"),
+        ("--character-embeddings", "no character embeddings and no adaptive input"),
+        ("--compact-vocab --adaptive-softmax-cutoff 4,5", "--compact-vocab and --adaptive-softmax-cutoff"),
+        ("--output-bias --adaptive-softmax-cutoff 4,5", "--output-bias and --adaptive-softmax-cutoff"),
+    ]),
+    *refused("batches", PRESET.replace("--max-tokens 400", "--arch stack_transformer_nd_small"),
+             [("", "the size of batches is missing: give --max-tokens")], quick=1),
+    *accepted("training", MT, ["--num-workers 2", "--tensorboard-logdir new/board", "--compact-vocab", "--store-ema",
+                               "--amp", "--memory-efficient-fp16"], quick=2),
+    *accepted("training", LM, ["--num-workers 2", "--compact-vocab", "--add-bos-token"]),
+]  # fmt: skip
+
+DATA = [
+    *refused("data", f"fairseq-train {{plugin}} --task translation --arch stack_transformer --max-tokens 99 {NEW}", [
+        ("missing", "the languages cannot be told from the names of the files"),
+        ("missing -s de -t en", "dict.de.txt is missing: expected a folder that fairseq-preprocess has written"),
+        (".", "the languages cannot be told from the names of the files"),
+    ], quick=1),
+    *refused("data", f"fairseq-train {{plugin}} --task language_modeling --arch stack_transformer_lm --max-tokens 9 {NEW}", [
+        ("missing", "dict.txt"), ("{mt}", "dict.txt"),
+    ]),
+    *refused("subset", GENERATE, [("--path {mt_model} --gen-subset nothing", "Dataset not found: nothing")]),
+    *refused("subset", EVAL_LM, [("--path {lm_model} --gen-subset nothing", "Dataset not found: nothing")]),
+    Case("a folder of text as data", f"fairseq-train here {{plugin}} --task translation --arch stack_transformer "
+         f"--max-tokens 99 -s de -t en {NEW}", "here/dict.de.txt is missing", files={"here/train.de": "a b c\n"}),
+]  # fmt: skip
+
+KINDS_OF_FILES: dict[str, tuple[str | bytes, str]] = {
+    "empty": (b"", "it is empty"),
+    "text": ("It was a dark and stormy night.\n", "it is a file of another kind"),
+    "html": ("<!DOCTYPE html><html>404</html>", "it is a file of another kind"),
+    "null": (b"\0" * 5000, "it is a file of another kind"),
+    "gzip": (b"\x1f\x8b\x08" + b"x" * 500, "it is a file of another kind"),
+    "cut": (b"PK\x03\x04" + b"x" * 5000, "it ends early, after 5,004 bytes"),
+    "two bytes": (b"PK", "it ends early, after 2 bytes"),
+    "pickle": (b"\x80\x04K\x01.", "it was saved by torch, but holds something else"),
+    "program": (b"\x80\x04cposix\nsystem\n(S'true'\ntR.", "loading it could run any program"),
+}
+READERS = {
+    "generate": (GENERATE, "--path"),
+    "eval-lm": (EVAL_LM, "--path"),
+    "validate": (f"{VALIDATE} --max-tokens 400", "--path"),
+    "train": (MT, "--restore-file"),
+    "finetune": (MT, "--finetune-from-model"),
+}
+CHECKPOINTS = [
+    Case(f"{reader}: {kind}", f"{command} {flag} x.pt", f"x.pt is not a checkpoint of fairseq: {message}",
+         files={"x.pt": content}, quick=reader == "generate" and kind in ("empty", "cut"))
+    for reader, (command, flag) in READERS.items() for kind, (content, message) in KINDS_OF_FILES.items()
+] + [
+    *refused("generate", GENERATE, [
+        ("--path missing.pt", "Model file not found: missing.pt"),
+        ("--path .", ". is not a checkpoint of fairseq: it is a folder"),
+        ("--path {mt_model}:missing.pt", "Model file not found: missing.pt"),
+    ]),
+    *refused("eval-lm", EVAL_LM, [("--path missing.pt", "Model file not found: missing.pt")]),
+]  # fmt: skip
+
+GENERATION = [
+    *refused("generate", TRANSLATE, [
+        ("--beam 0", "--beam: expected at least 1, got 0"), ("--beam -3", "--beam: expected at least 1, got -3"),
+        ("--beam x", "invalid int value: 'x'"), ("--print-step", "--print-step is for models that refine"),
+        ("--beam 4 --diverse-beam-groups 3", "--beam to be divisible by the number of groups"),
+    ], quick=2),
+    *refused("paper's search", TRANSLATE.replace("--task translation", "--task stack_translation"), [
+        (f"--beam-search length-normalized {flags}", message) for flags, message in [
+            ("--beam 0", "--beam: expected at least 1, got 0"), ("--min-len -1", "(--min-len): expected at least 0"),
+            ("--temperature 0", "(--temperature): expected more than 0"), ("--lenpen 2", "combined with: --lenpen"),
+            ("--sampling", "cannot be combined with: --sampling"), ("--unnormalized", "combined with: --unnormalized"),
+            ("--no-repeat-ngram-size 2", "cannot be combined with: --no-repeat-ngram-size"),
+            ("--min-len 9 --max-len-b 5", "expected at most"), ("--match-source-len", "combined with: --match-source"),
+        ]
+    ] + [("--beam-search paper", "invalid choice: 'paper'")]),
+    *accepted("generate", TRANSLATE, [
+        "--beam 4 --diverse-beam-groups 2 --batch-size 1", "--beam 4 --diverse-beam-groups 4 --diverse-beam-strength 0",
+        "--beam 300 --batch-size 1", "--nbest 9 --beam 2", "--score-reference", "--sampling --beam 1",
+        "--prefix-size 2", "--batch-size 1000", "--max-tokens 1000000", "--no-repeat-ngram-size 2", "--lenpen -1", 
+        "--temperature 1e-3", "--unkpen inf",
+    ], quick=1),
+    *refused("validate", VALIDATE, [("--path {mt_model}", "the size of batches is missing: give --max-tokens")], quick=1),
+    *refused("validate", "fairseq-validate {mt} {plugin} --path {mt_model} --max-tokens 400",
+             [("", "the task is missing: give --task, such as")], quick=1),
+]  # fmt: skip
+
+LONG = "a " * 1100
+INTERACTION = [
+    Case("a line that is too long", INTERACTIVE, stdin=f"a\n{LONG}\nb\n", prints="H-2\t", quick=True),
+    Case("a line that is too long, in a buffer", f"{INTERACTIVE} --buffer-size 3 --batch-size 2",
+         stdin=f"{LONG}\na\n{LONG}\nb\n", prints="H-3\t"),
+    Case("only lines that are too long", INTERACTIVE, stdin=f"{LONG}\n{LONG}\n"),
+    Case("no lines", INTERACTIVE), Case("an empty line", INTERACTIVE, stdin="\n", prints="H-0\t"),
+    Case("no line feed at the end", INTERACTIVE, stdin="a", prints="H-0\t"),
+    Case("unknown words", INTERACTIVE, stdin="\U0001f600 ä <pad> </s> <s>\n", prints="H-0\t"),
+    Case("a NUL", INTERACTIVE, stdin="a\0b c\n", prints="H-0\t"),
+    Case("a file that is missing", f"{INTERACTIVE} --input missing", "No such file or directory: 'missing'"),
+]  # fmt: skip
+
+SCORING = [
+    *accepted(
+        "eval-lm", SCORE, ["", "--output-word-probs", "--output-word-stats", "--batch-size 1", "--softmax-batch 1"]
     ),
 ]
 
 
-@parametrize(CASES)
+@parametrize([*LAYER_LISTS, *OPTIONS, *DATA, *CHECKPOINTS, *GENERATION, *INTERACTION, *SCORING])
 def test_command(case: Case, server: Server, workspace: dict[str, str], folder: Path) -> None:
     check(case, server, workspace, folder)
+
+
+def test_long_lines_are_named(server: Server, workspace: dict[str, str], folder: Path) -> None:
+    case = Case("long", f"{INTERACTIVE} --buffer-size 2 --batch-size 2", stdin=f"a\nb\nc\n{LONG}\n")
+    said = check(case, server, workspace, folder).errors
+    assert "line 4 is not translated: it has 1101 tokens, and the model takes 1024" in said
+    assert "there is no H-3" in said
+    assert "1 of 4 lines were not translated: too long" in said
+
+
+@pytest.mark.hostile
+def test_there_are_many() -> None:
+    groups = (LAYER_LISTS, OPTIONS, DATA, CHECKPOINTS, GENERATION, INTERACTION, SCORING)
+    names = [case.name for group in groups for case in group]
+    assert len(names) == len(set(names)) >= 170

@@ -1,0 +1,39 @@
+"""Whether a model is built for a training or for a checkpoint, which fairseq does not tell the model."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+_FROM_CHECKPOINT = ContextVar("from_checkpoint", default=False)
+
+
+def is_from_checkpoint() -> bool:
+    """Whether the model that is being built is that of a checkpoint, with the options that it was trained with."""
+    return _FROM_CHECKPOINT.get()
+
+
+def note_what_a_model_is_built_for() -> None:
+    """Let :func:`is_from_checkpoint` know.
+
+    Options are checked when a model is new; that of a checkpoint was, by the version that trained it. Unnecessary with
+    a fairseq that passes ``from_checkpoint`` on to ``build_model`` of the model.
+    """
+    from fairseq import models
+
+    if not hasattr(models.build_model, "__wrapped__"):
+        models.build_model = _noting(models.build_model)
+
+
+def _noting(build_model: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(build_model)
+    def build_model_noting(cfg: Any, task: Any, from_checkpoint: bool = False) -> Any:
+        token = _FROM_CHECKPOINT.set(from_checkpoint)
+        try:
+            return build_model(cfg, task, from_checkpoint)
+        finally:
+            _FROM_CHECKPOINT.reset(token)
+
+    return build_model_noting

@@ -1,0 +1,41 @@
+"""Diverse beam search (``--diverse-beam-groups``) for batches of any sentences."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+
+def count_overlaps_by_place_in_batch() -> None:
+    """Let diverse beam search keep the overlaps of its groups by a sentence's place in the batch.
+
+    fairseq looks them up by the sentence's number in the data set, in a table with a row for each sentence of the
+    batch: it crashes with "index out of bounds" where a number is larger than the batch, and mixes sentences up where
+    none is. Unnecessary with a fairseq that does not.
+    """
+    from fairseq.search import DiverseBeamSearch
+
+    if not hasattr(DiverseBeamSearch.step, "__wrapped__"):
+        DiverseBeamSearch.step = _by_place(DiverseBeamSearch.step)
+
+
+def _by_place(step_of: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(step_of)
+    def step_by_place(
+        self: Any,
+        step: int,
+        lprobs: Tensor,
+        scores: Tensor,
+        prev_output_tokens: Tensor | None = None,
+        original_batch_idxs: Tensor | None = None,
+    ) -> Any:
+        if original_batch_idxs is not None:
+            if step == 0:  # all sentences of the batch; later, those that are not finished
+                self.sentences = original_batch_idxs
+            original_batch_idxs = original_batch_idxs[:, None].eq(self.sentences).long().argmax(1)
+        return step_of(self, step, lprobs, scores, prev_output_tokens, original_batch_idxs)
+
+    return step_by_place

@@ -1,0 +1,156 @@
+"""The end of a command that cannot go on: one line that says what to do, in place of a traceback."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from fairseq_stack.errors import UserError
+
+FULL_TRACEBACK = "FAIRSEQ_STACK_TRACEBACK"
+"""The environment variable that brings the traceback back."""
+
+USER_ERROR = 2
+"""Exit code after a mistake of the user."""
+
+_OURS = f"{UserError.__module__}.{UserError.__qualname__}: "
+
+ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
+
+
+class Known(NamedTuple):
+    """An error of fairseq that users meet, and what to tell them.
+
+    Attributes:
+        kind: the class of the exception.
+        pattern: what its message begins with.
+        advice: what to say; ``{0}`` is the first line of the message, ``{1}``, ... are the groups of the pattern.
+        raised_in: the function that raises it, where the message is too common to tell.
+    """
+
+    kind: type[BaseException]
+    pattern: str
+    advice: str
+    raised_in: str = ""
+
+
+KNOWN = (
+    Known(
+        AssertionError,
+        "Must specify batch size",
+        "the size of batches is missing: give --max-tokens (tokens in a batch) or --batch-size (sentences in a batch)",
+    ),
+    Known(
+        KeyError,
+        "None",
+        "the task is missing: give --task, such as --task translation or --task language_modeling",
+        raised_in="parse_args_and_arch",
+    ),
+    Known(
+        AssertionError,
+        "Optimizer does not match",
+        "the checkpoint in --save-dir was trained with another optimizer or another precision; choose another "
+        "--save-dir, go on with the same options, or give --reset-optimizer",
+    ),
+    Known(
+        AssertionError,
+        "Criterion does not match",
+        "the checkpoint in --save-dir was trained with another --criterion; choose another --save-dir, go on with the "
+        "same options, or give --reset-optimizer",
+    ),
+    Known(
+        Exception,
+        r"Size of sample #(\d+) is invalid \(=(.*?)\) since max_positions=(.*?), skip",
+        "sentence {1} of the data (counted from 0) has {2} tokens, and the model takes {3}; give "
+        "--skip-invalid-size-inputs-valid-test to leave out all sentences that are too long",
+    ),
+    Known(
+        Exception,
+        "Could not infer language pair",
+        "the languages cannot be told from the names of the files: give --source-lang and --target-lang",
+    ),
+    Known(
+        FileNotFoundError,
+        r"\[Errno 2\] No such file or directory: '(.*dict\.?[^/]*\.txt)'",
+        "{1} is missing: expected a folder that fairseq-preprocess has written, with its dictionaries",
+    ),
+    Known(FileNotFoundError, r"Dataset not found: (.*)", "{0}: expected a folder that fairseq-preprocess has written"),
+    Known(OSError, "Model file not found: ", "{0}"),
+    Known(ValueError, "DiverseBeamSearch requires --beam to be divisible", "{0} (--diverse-beam-groups)"),
+)
+
+
+def end_commands_with_a_message() -> None:
+    """Let fairseq's commands end with one line and exit code 2 after a mistake of the user.
+
+    These are errors of this plugin (:class:`UserError`) and those of fairseq that are in :data:`KNOWN`; all others keep
+    their traceback. In a program that only imports the plugin ``sys.excepthook`` stays as it is. With the environment
+    variable ``FAIRSEQ_STACK_TRACEBACK`` all tracebacks are shown. Unnecessary with a fairseq that tells mistakes of
+    users from its own.
+    """
+    if command() is not None and not isinstance(sys.excepthook, _EndWithMessage):
+        sys.excepthook = _EndWithMessage(sys.excepthook)
+    _end_hydra_with_a_message()
+
+
+def command() -> str | None:
+    """The name of the fairseq command that this process runs, such as ``fairseq-train``, or None."""
+    program = Path(sys.argv[0]) if sys.argv else Path()
+    if program.name.startswith("fairseq-"):
+        return program.name
+    if program.parent.name == "fairseq_cli":  # python -m fairseq_cli.train
+        return f"fairseq-{program.stem.replace('_', '-')}"
+    return None
+
+
+def message_of(error: BaseException) -> str | None:
+    """The line that tells a user what to do about ``error``, or None if it is no mistake of the user that we know."""
+    # torch passes errors of other processes on with their traceback in the message.
+    last_line = (str(error).strip().splitlines() or [""])[-1]
+    if isinstance(error, UserError) or last_line.startswith(_OURS):
+        return last_line.removeprefix(_OURS)
+    return next((said for known in KNOWN if (said := _advice(known, error)) is not None), None)
+
+
+def _advice(known: Known, error: BaseException) -> str | None:
+    text = (str(error).splitlines() or [""])[0]
+    found = re.match(known.pattern, text)
+    if found is None or not isinstance(error, known.kind):
+        return None
+    frames = traceback.extract_tb(error.__traceback__)
+    if known.raised_in and not (frames and frames[-1].name == known.raised_in):
+        return None
+    return known.advice.format(text, *found.groups())
+
+
+class _EndWithMessage:
+    """``sys.excepthook`` for fairseq's commands."""
+
+    def __init__(self, original: ExceptHook) -> None:
+        self._original = original
+
+    def __call__(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        message = None if os.environ.get(FULL_TRACEBACK) else message_of(error)
+        if message is None:
+            self._original(kind, error, trace)
+            return
+        sys.stdout.flush()
+        print(f"{command()}: error: {message}", file=sys.stderr)
+        raise SystemExit(USER_ERROR)
+
+
+def _end_hydra_with_a_message() -> None:
+    """Let ``fairseq-hydra-train`` print our errors as hydra prints its own, which are those of one class.
+
+    hydra catches every exception of the program that it runs and prints a traceback, so that none reaches
+    ``sys.excepthook``.
+    """
+    utils: Any = sys.modules.get("hydra._internal.utils")
+    if utils is not None and isinstance(utils.CompactHydraException, type):
+        utils.CompactHydraException = (utils.CompactHydraException, UserError)

@@ -1,0 +1,54 @@
+"""Warnings of fairseq and its libraries that say nothing to a user: silenced by their messages, never by category."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+HARMLESS = (
+    # fairseq is written for an earlier hydra, of which it uses what is still there.
+    r"hydra\.experimental",
+    r"\s*The version_base parameter is not specified",
+    r"\s*The strict flag in the compose API is deprecated",
+    r"[^@]*@package _group_",
+    r"\s*'[^']*' is validated against ConfigStore schema",
+    # fairseq always asks for pinned memory, and names autocast and scripted functions as earlier versions of torch did.
+    r"'pin_memory' argument is set as true but no accelerator is found",
+    r".*torch\.cuda\.amp\.\w+\(args\.\.\.\)` is deprecated",
+    r".*torch\.jit\.\w+.* is deprecated",
+    # A causal mask holds numbers, a padding mask truth values; torch takes both.
+    r".*mismatched key_padding_mask and attn_mask",
+    # An empty line, in a column that is read with --past-target only.
+    r"overflow encountered in scalar subtract",
+)
+"""What the messages begin with, as regular expressions."""
+
+_FORKED = "can only test a child process"
+
+
+def silence_harmless_warnings() -> None:
+    """Filter the warnings in :data:`HARMLESS`, and the complaint of forked workers about their siblings.
+
+    A worker process of a data loader that ends while it still holds the parent's loader prints an ignored
+    AssertionError. Unnecessary with a fairseq that is written for the current hydra and torch.
+    """
+    for message in HARMLESS:
+        warnings.filterwarnings("ignore", message=message)
+    logging.getLogger("hydra.core.utils").setLevel(logging.INFO)  # it notes two names at every start
+    if not isinstance(sys.unraisablehook, _IgnoreForked):
+        sys.unraisablehook = _IgnoreForked(sys.unraisablehook)
+
+
+class _IgnoreForked:
+    """``sys.unraisablehook`` without the complaint of forked workers."""
+
+    def __init__(self, original: Callable[[Any], Any]) -> None:
+        self._original = original
+
+    def __call__(self, unraisable: Any) -> None:
+        error = unraisable.exc_value
+        if not (isinstance(error, AssertionError) and str(error) == _FORKED):
+            self._original(unraisable)

@@ -1,0 +1,94 @@
+"""Models that no machine can train are refused before memory is asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.layer_list import LayerKind, Nondeterministic, ScaledDotProduct, Superposition
+
+MEMORY_LIMIT = "FAIRSEQ_STACK_MEMORY_LIMIT"
+"""The environment variable that sets the limit, in GiB, in place of the machine's memory."""
+
+BYTES_A_PARAMETER = 16
+"""In training with Adam in float32: the parameter, its gradient, and the averages of the gradient and of its square."""
+
+
+class Side(NamedTuple):
+    """An encoder or a decoder.
+
+    Attributes:
+        flag: the option that has its layer list.
+        layers: the kinds of its layers.
+        model_size: d_model.
+        hidden_size: that of the feedforward sublayers.
+        num_embeddings: how many symbols it has embeddings of.
+        attends_to_encoder: whether its layers have cross-attention.
+    """
+
+    flag: str
+    layers: Sequence[LayerKind]
+    model_size: int
+    hidden_size: int
+    num_embeddings: int
+    attends_to_encoder: bool = False
+
+    def num_parameters(self) -> int:
+        """How many parameters it has; the small ones (biases, layer norm) are left out."""
+        size = self.model_size
+        each = 2 * size * self.hidden_size + (4 * size**2 if self.attends_to_encoder else 0)
+        layers = sum(num_attention_parameters(kind, size) + each for kind in self.layers)
+        return layers + self.num_embeddings * size
+
+
+def num_attention_parameters(kind: LayerKind, model_size: int) -> int:
+    """How many weights the self-attention of a layer has."""
+    match kind:
+        case ScaledDotProduct():
+            return 4 * model_size**2
+        case Superposition(size):
+            return model_size * (3 + 2 * size)
+        case Nondeterministic(num_states, num_symbols, size):
+            num_tops = num_states * num_symbols
+            return model_size * (num_tops * (2 * num_tops + num_states) + size + num_tops * size)
+
+
+def require_memory(sides: Sequence[Side]) -> None:
+    """Check that a model could be trained in the memory of this machine.
+
+    Raises:
+        UserError: with the memory that the parameters would take and the limit.
+    """
+    limit = memory_limit()
+    total = sum(side.num_parameters() for side in sides)
+    if limit is None or BYTES_A_PARAMETER * total <= limit:
+        return
+    largest = max(sides, key=Side.num_parameters)
+    raise UserError(
+        f"{largest.flag} and the sizes of the model: {total:,} parameters would take "
+        f"{BYTES_A_PARAMETER * total / 2**30:,.0f} GiB in training ({BYTES_A_PARAMETER} bytes each with Adam); the "
+        f"limit is {limit / 2**30:,.1f} GiB, the memory of this machine unless {MEMORY_LIMIT} sets another, in GiB"
+    )
+
+
+def memory_limit() -> float | None:
+    """The limit in bytes, or None where the system does not say how much memory it has.
+
+    Raises:
+        UserError: if the environment variable is not a positive number.
+    """
+    given = os.environ.get(MEMORY_LIMIT)
+    if given is not None:
+        try:
+            limit = float(given)
+        except ValueError:
+            limit = 0.0
+        if not limit > 0:
+            raise UserError(f"{MEMORY_LIMIT}: expected a positive number of GiB, got {given!r}")
+        return limit * 2**30
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return None
