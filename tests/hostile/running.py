@@ -124,8 +124,9 @@ def check(case: Case, server: Server, workspace: Mapping[str, str], folder: Path
 
 
 def describe(folder: Path) -> dict[str, int]:
-    """The size of every file below a folder, and 0 for every folder, by relative path."""
+    """The size of every file below a folder, by relative path; fairseq makes empty folders before it checks options."""
     return {
-        path.relative_to(folder).as_posix(): path.lstat().st_size if path.is_file() else 0
+        path.relative_to(folder).as_posix(): path.lstat().st_size
         for path in sorted(folder.rglob("*"))
+        if path.is_symlink() or not path.is_dir()
     }

@@ -116,7 +116,7 @@ DATA = [
         ("missing -s de -t en", "dict.de.txt is missing: expected a folder that fairseq-preprocess has written"),
         (".", "the languages cannot be told from the names of the files"),
     ], quick=1),
-    *refused("data", f"fairseq-train {{plugin}} --task language_modeling --arch stack_transformer_lm --max-tokens 9 {NEW}", [
+    *refused("data", "fairseq-train {plugin} --task language_modeling --arch stack_transformer_lm --max-tokens 9", [
         ("missing", "dict.txt"), ("{mt}", "dict.txt"),
     ]),
     *refused("subset", GENERATE, [("--path {mt_model} --gen-subset nothing", "Dataset not found: nothing")]),
@@ -174,10 +174,10 @@ GENERATION = [
     *accepted("generate", TRANSLATE, [
         "--beam 4 --diverse-beam-groups 2 --batch-size 1", "--beam 4 --diverse-beam-groups 4 --diverse-beam-strength 0",
         "--beam 300 --batch-size 1", "--nbest 9 --beam 2", "--score-reference", "--sampling --beam 1",
-        "--prefix-size 2", "--batch-size 1000", "--max-tokens 1000000", "--no-repeat-ngram-size 2", "--lenpen -1", 
-        "--temperature 1e-3", "--unkpen inf",
+        "--prefix-size 2", "--batch-size 1000", "--max-tokens 1000000", "--no-repeat-ngram-size 2",
+        "--lenpen -1", "--temperature 1e-3", "--unkpen inf",
     ], quick=1),
-    *refused("validate", VALIDATE, [("--path {mt_model}", "the size of batches is missing: give --max-tokens")], quick=1),
+    *refused("validate", VALIDATE, [("--path {mt_model}", "the size of batches is missing: give --max-tokens")], 1),
     *refused("validate", "fairseq-validate {mt} {plugin} --path {mt_model} --max-tokens 400",
              [("", "the task is missing: give --task, such as")], quick=1),
 ]  # fmt: skip

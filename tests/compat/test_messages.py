@@ -1,0 +1,127 @@
+"""A mistake of the user ends a command of fairseq with one line; other errors keep their traceback."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from torch._utils import ExceptionWrapper
+
+from fairseq_stack.compat import messages
+from fairseq_stack.errors import UserError
+
+# A program of the name of a command, in which the plugin is imported and then something goes wrong.
+PROGRAM = """
+import sys
+sys.argv[0] = {name!r}
+import fairseq
+import fairseq_stack.models
+{code}
+"""
+
+
+def run(code: str, name: str = "/usr/bin/fairseq-train", **environment: str) -> tuple[int, str]:
+    """Run a program and return its exit code and what it wrote to standard error."""
+    repository = Path(messages.__file__).parents[2]
+    process = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(name=name, code=textwrap.dedent(code))],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=repository,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(repository), **environment},
+    )
+    return process.returncode, process.stderr
+
+
+OURS = "from fairseq_stack.errors import UserError; raise UserError('--beam: expected 1, got 0')"
+
+
+def test_our_error_is_one_line() -> None:
+    assert run(OURS) == (2, "fairseq-train: error: --beam: expected 1, got 0\n")
+
+
+def test_module_of_a_command_has_its_name() -> None:
+    assert run(OURS, "/x/fairseq_cli/eval_lm.py") == (2, "fairseq-eval-lm: error: --beam: expected 1, got 0\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "environment"),
+    [
+        (OURS, "my_program.py", {}),
+        (OURS, "fairseq-train", {"FAIRSEQ_STACK_TRACEBACK": "1"}),
+        ("raise ValueError('--beam: expected 1, got 0')", "fairseq-train", {}),
+    ],
+    ids=["in-another-program", "on-request", "an-error-of-something-else"],
+)
+def test_traceback(code: str, name: str, environment: dict[str, str]) -> None:
+    status, said = run(code, name, **environment)
+    assert status == 1
+    assert said.startswith("Traceback")
+    assert said.endswith("Error: --beam: expected 1, got 0\n")
+
+
+def test_error_of_a_worker_process_of_torch() -> None:
+    try:
+        raise UserError("line 3: a symbol that cannot occur")
+    except UserError:
+        wrapped = ExceptionWrapper(where="in DataLoader worker process 0")
+    with pytest.raises(UserError) as error:
+        wrapped.reraise()
+    assert "Traceback" in str(error.value)
+    assert messages.message_of(error.value) == "line 3: a symbol that cannot occur"
+
+
+def test_error_of_a_process_that_torch_has_spawned() -> None:
+    text = "\n\n-- Process 1 terminated with the following error:\nTraceback (most recent call last):\n  File ...\n"
+    assert messages.message_of(RuntimeError(f"{text}fairseq_stack.errors.UserError: --a: wrong\n")) == "--a: wrong"
+    assert messages.message_of(RuntimeError(f"{text}ValueError: --a: wrong\n")) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (AssertionError("Must specify batch size either with --max-tokens or --batch-size"), "give --max-tokens"),
+        (
+            FileNotFoundError(2, "No such file or directory", "data/dict.en.txt"),
+            "data/dict.en.txt is missing: expected",
+        ),
+        (OSError("Model file not found: a.pt"), "Model file not found: a.pt"),
+        (
+            Exception(
+                "Size of sample #7 is invalid (=(2000, 3)) since max_positions=(1024, 1024), "
+                "skip this example with --skip-invalid-size-inputs-valid-test"
+            ),
+            "sentence 7 of the data (counted from 0) has (2000, 3) tokens, and the model takes (1024, 1024); give",
+        ),
+    ],
+)
+def test_errors_of_fairseq(error: Exception, advice: str) -> None:
+    said = messages.message_of(error)
+    assert said is not None
+    assert advice in said
+
+
+@pytest.mark.parametrize(
+    "error",
+    [AssertionError("other"), KeyError(None), FileNotFoundError(2, "No such file or directory", "x.py"), OSError()],
+)
+def test_other_errors_are_left_as_they_are(error: Exception) -> None:
+    assert messages.message_of(error) is None
+
+
+def test_missing_task_is_known_by_where_it_is_raised() -> None:
+    def parse_args_and_arch() -> None:
+        raise KeyError(None)
+
+    with pytest.raises(KeyError) as error:
+        parse_args_and_arch()
+    assert "give --task" in str(messages.message_of(error.value))
+
+
+def test_user_errors_travel_between_processes() -> None:
+    assert str(pickle.loads(pickle.dumps(UserError("--a: wrong")))) == "--a: wrong"

@@ -1,0 +1,51 @@
+"""Models that no machine can train are refused before memory is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.models import sizes
+from tests.models.building import build_language_model, build_translation_model, make_dictionary
+
+DICTIONARY = make_dictionary(50)
+
+
+@pytest.mark.parametrize("layers", ["2xsdpa", "sup-40,sup-1", "nd-3-3-5,nd-2-7-1,nd-1-1-64"])
+def test_the_count_is_that_of_the_model_less_its_small_parameters(layers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sides: list[sizes.Side] = []
+    monkeypatch.setattr("fairseq_stack.models.stack_transformer.require_memory", sides.extend)
+    model = build_translation_model(
+        "stack_transformer_tf_small", DICTIONARY, f"--stack-encoder-layers={layers}", f"--stack-decoder-layers={layers}"
+    )
+    large = sum(parameter.numel() for parameter in model.parameters() if parameter.dim() > 1)
+    shared = len(DICTIONARY) * 160  # one table of embeddings, counted on both sides
+    assert sum(side.num_parameters() for side in sides) - shared == large
+
+
+def test_the_limit_is_the_memory_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(sizes.MEMORY_LIMIT, raising=False)
+    limit = sizes.memory_limit()
+    assert limit is not None
+    assert 2**28 < limit < 2**50
+
+
+def test_limit_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ("stack_transformer_lm_nd_ptb", DICTIONARY)  # about 3.9 million parameters: 59 MiB
+    monkeypatch.setenv(sizes.MEMORY_LIMIT, "0.1")
+    build_language_model(*model)
+    monkeypatch.setenv(sizes.MEMORY_LIMIT, "0.05")
+    with pytest.raises(UserError, match=r"--stack-layers and the sizes.* 3,\d{3},\d{3} parameters would take"):
+        build_language_model(*model)
+
+
+@pytest.mark.parametrize("limit", ["", "x", "0", "-1", "nan"])
+def test_wrong_limit(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(sizes.MEMORY_LIMIT, limit)
+    with pytest.raises(UserError, match=f"{sizes.MEMORY_LIMIT}: expected a positive number of GiB, got '{limit}'"):
+        sizes.memory_limit()
+
+
+def test_without_a_limit_everything_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "memory_limit", lambda: None)
+    sizes.require_memory([sizes.Side("--stack-layers", (), 10**9, 10**9, 10**9)])
