@@ -7,7 +7,7 @@ says why it exists and what makes it unnecessary. No file of fairseq is changed.
 
 from __future__ import annotations
 
-from fairseq_stack.compat import checkpoints, data, numerics, versions
+from fairseq_stack.compat import checkpoints, data, divergence, numerics, resuming, saving, versions
 
 
 def apply() -> None:
@@ -25,3 +25,8 @@ def apply() -> None:
     checkpoints.say_why_a_checkpoint_does_not_fit()
     data.refuse_empty_data()
     data.make_batches_anew_in_each_epoch()
+    saving.write_checkpoints_whole()
+    resuming.resume_what_fairseq_forgets()
+    resuming.end_finished_training()
+    divergence.end_training_that_diverges()
+    divergence.refuse_checkpoints_that_diverged()
