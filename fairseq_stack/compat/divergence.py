@@ -95,7 +95,7 @@ def refuse_checkpoints_that_diverged() -> None:
 def _refusing_infinite_parameters(load_checkpoint_to_cpu: Function) -> Function:
     def load_finite_parameters(path: str, *args: Any, **kwargs: Any) -> Any:
         state = load_checkpoint_to_cpu(path, *args, **kwargs)
-        infinite = [name for name, value in state["model"].items() if not _is_finite(name, value)]
+        infinite = [name for name, value in (state.get("model") or {}).items() if not _is_finite(name, value)]
         if infinite:
             more = f" and {len(infinite) - _MOST_NAMES} more" if len(infinite) > _MOST_NAMES else ""
             raise UserError(

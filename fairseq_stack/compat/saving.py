@@ -18,7 +18,7 @@ from fairseq_stack.errors import UserError
 
 _ATTEMPTS = 3
 _SECONDS_BETWEEN = 2.5
-_HOPELESS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
+_HOPELESS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.ENOENT)
 
 
 def write_checkpoints_whole() -> None:
