@@ -154,10 +154,10 @@ def _origin(trainer: Any, samples: list[Any], training: bool = True) -> str:
 
 def _origin_in_parameters(model: nn.Module) -> str:
     norms = {name: value.grad.norm().item() for name, value in model.named_parameters() if value.grad is not None}
-    infinite = next((name for name, norm in norms.items() if not math.isfinite(norm)), None)
-    if infinite is not None:
-        return f"all outputs are finite, but not the gradient of {infinite}, or its norm"
-    return "all values are finite, but the norm of all gradients is too large" if norms else "all values are finite"
+    for name, norm in reversed(norms.items()):  # the backward pass comes to the last parameter first
+        if not math.isfinite(norm):
+            return f"all outputs are finite, but the norm of the gradient of {name} is {norm}"
+    return "computed again, all outputs and gradients are finite"
 
 
 @contextlib.contextmanager
