@@ -7,7 +7,6 @@ import errno
 import os
 import shutil
 import signal
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq import checkpoint_utils
+from fairseq.dataclass.configs import CheckpointConfig
 from fairseq.file_io import PathManager
 
 from fairseq_stack import compat
@@ -39,8 +39,7 @@ class Saver:
     def __init__(self, folder: Path, end_of_epoch: bool, **settings: Any) -> None:
         self.folder = folder
         self.end_of_epoch = end_of_epoch
-        defaults = {name: field.default for name, field in checkpoint_utils.CheckpointConfig.__dataclass_fields__.items()}
-        self.cfg = Namespace(**{**defaults, **settings, "save_dir": str(folder)})
+        self.cfg = CheckpointConfig(save_dir=str(folder), **settings)
 
     def save(self, updates: int) -> None:
         checkpoint_utils.verify_checkpoint_directory(self.cfg.save_dir)

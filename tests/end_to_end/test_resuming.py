@@ -29,6 +29,7 @@ LONG = [
     *("--lr-scheduler", "reduce_lr_on_plateau", "--lr-threshold", 0.9, "--lr-patience", 1, "--lr-shrink", 0.5),
 ]
 LONG_UPDATES = 16
+Install = Callable[[pytest.MonkeyPatch], None]
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class LongCase(Case):
     def train(self, folder: Path, *flags: Any) -> None:
         super().train(folder, *LONG, *flags)
 
-    def is_killed(self, folder: Path, install: Callable[[pytest.MonkeyPatch], None], delay: float | None = None) -> bool:
+    def is_killed(self, folder: Path, install: Install, delay: float | None = None) -> bool:
         """Train in a process that is to be killed; False if it was not.
 
         Args:
@@ -129,7 +130,7 @@ def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def kill_in_update(num_updates: int) -> Callable[[pytest.MonkeyPatch], None]:
+def kill_in_update(num_updates: int) -> Install:
     """Let a process be killed while it makes the update after so many."""
 
     def install(patch: pytest.MonkeyPatch) -> None:
@@ -144,7 +145,7 @@ def kill_in_update(num_updates: int) -> Callable[[pytest.MonkeyPatch], None]:
     return install
 
 
-def kill_in_copy(number: int) -> Callable[[pytest.MonkeyPatch], None]:
+def kill_in_copy(number: int) -> Install:
     """Let a process be killed in the middle of a copy of a checkpoint."""
 
     def install(patch: pytest.MonkeyPatch) -> None:
