@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -82,4 +83,5 @@ def read_training_log(path: Path) -> TrainingLog:
 def _entries(text: str) -> Iterator[dict[str, Any]]:
     for line in text.splitlines():
         if line.startswith('{"'):
-            yield json.loads(line)
+            with contextlib.suppress(json.JSONDecodeError):  # half a line, of a process that was killed
+                yield json.loads(line)

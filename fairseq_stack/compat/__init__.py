@@ -12,11 +12,16 @@ from fairseq_stack.compat import (
     checkpoints,
     data,
     diverse,
+    divergence,
     flags,
+    generation,
     interactive,
     messages,
     noise,
     numerics,
+    resuming,
+    saving,
+    scoring,
     versions,
 )
 
@@ -34,12 +39,21 @@ def apply() -> None:
     versions.allow_checkpoint_globals()
     numerics.smooth_over_possible_symbols()
     numerics.keep_double_precision()
+    building.note_what_a_model_is_built_for()
     data.keep_last_batches()
     data.refuse_empty_data()
     data.make_batches_anew_in_each_epoch()
-    building.note_what_a_model_is_built_for()
+    flags.refuse_flags_that_cannot_work()
     checkpoints.say_why_a_checkpoint_does_not_fit()
     checkpoints.say_why_a_checkpoint_cannot_be_read()
-    flags.refuse_flags_that_cannot_work()
+    saving.write_checkpoints_whole()
+    resuming.resume_what_fairseq_forgets()
+    resuming.end_finished_training()
+    divergence.end_training_that_diverges()
+    divergence.refuse_checkpoints_that_diverged()
     diverse.count_overlaps_by_place_in_batch()
+    generation.repeat_no_ngrams()
+    generation.search_each_sentence_as_if_alone()
     interactive.go_on_after_long_lines()
+    scoring.say_what_scores_leave_out()
+    scoring.score_sentences_one_by_one()

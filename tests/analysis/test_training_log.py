@@ -56,6 +56,15 @@ def test_what_was_done_twice_counts_once(tmp_path: Path) -> None:
     assert log.seconds == 30
 
 
+def test_half_a_line(tmp_path: Path) -> None:
+    """A process was killed, or the disk was full, while it wrote; the next one does the same again."""
+    resumed = HEAD + validation(100, loss="1")
+    for length in range(1, len(validation(100, loss="2")) - 1):
+        log = read(tmp_path, HEAD + validation(50, loss="3") + validation(100, loss="2")[:length] + resumed)
+        assert [v.updates for v in log.validations] == [50, 100]
+        assert log.best.loss == math.log(2)
+
+
 @pytest.mark.parametrize(
     ("text", "missing"),
     [(HEAD, "validation"), (validation(50, loss="1"), "number of parameters"), ("", "number of parameters")],

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import random
+import shutil
+import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +16,20 @@ import pytest
 import torch
 from fairseq.trainer import Trainer
 
+from fairseq_stack.compat import saving
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import LANGUAGE_MODEL, TRAINING, TRANSLATION, run
 
 DROPOUT = ["--dropout", 0.3, "--attention-dropout", 0.2, "--activation-dropout", 0.1]
 UPDATES_AN_EPOCH = 3
+# Of 30 sentences: 4 updates an epoch, the last one smaller. The learning rate is halved after every second epoch.
+LONG = [
+    *("--batch-size", 4, "--update-freq", 2, "--max-epoch", 4, "--save-interval-updates", 2),
+    *("--keep-interval-updates", 1, "--patience", 9, "--weight-decay", 0.01, "--clip-norm", 1),
+    *("--lr-scheduler", "reduce_lr_on_plateau", "--lr-threshold", 0.9, "--lr-patience", 1, "--lr-shrink", 0.5),
+]
+LONG_UPDATES = 16
+Install = Callable[[pytest.MonkeyPatch], None]
 
 
 @dataclass(frozen=True)
@@ -64,6 +78,142 @@ def test_interrupted(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert_same(state(tmp_path), state(case.whole))
 
 
+@dataclass(frozen=True)
+class LongCase(Case):
+    """Training with all that a checkpoint has to keep."""
+
+    def train(self, folder: Path, *flags: Any) -> None:
+        super().train(folder, *LONG, *flags)
+
+    def is_killed(self, folder: Path, install: Install, delay: float | None = None) -> bool:
+        """Train in a process that is to be killed; False if it was not.
+
+        Args:
+            folder: of the checkpoints.
+            install: lets the process kill itself.
+            delay: seconds after which it is killed.
+        """
+        child = os.fork()
+        if child == 0:
+            try:
+                install(pytest.MonkeyPatch())
+                self.train(folder)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        if delay is not None:
+            time.sleep(delay)
+            os.kill(child, signal.SIGKILL)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (0, -signal.SIGKILL)
+        return status != 0
+
+    def assert_finished_like_whole(self, folder: Path) -> None:
+        """Both folders have the same files, with the same parameters and state of training."""
+        files = sorted(path.name for path in self.whole.iterdir())
+        assert sorted(path.name for path in folder.iterdir()) == files
+        for name in files:
+            assert_same(state(folder, name), state(self.whole, name), name)
+
+
+@pytest.fixture(scope="module")
+def long_case(case: Case, tmp_path_factory: pytest.TempPathFactory) -> LongCase:
+    made = LongCase(case.command, tmp_path_factory.mktemp("long"))
+    made.train(made.whole)
+    whole = state(made.whole)
+    assert whole["num_updates"] == LONG_UPDATES
+    assert whole["optimizer"]["param_groups"][0]["lr"] == 0.005
+    return made
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_in_update(num_updates: int) -> Install:
+    """Let a process be killed while it makes the update after so many."""
+
+    def install(patch: pytest.MonkeyPatch) -> None:
+        def check_and_clip(self: Trainer, clip_norm: float) -> Any:
+            if self.get_num_updates() == num_updates:
+                kill()
+            return clip_grad_norm(self, clip_norm)
+
+        clip_grad_norm = Trainer.clip_grad_norm
+        patch.setattr(Trainer, "clip_grad_norm", check_and_clip)
+
+    return install
+
+
+def kill_in_copy(number: int) -> Install:
+    """Let a process be killed in the middle of a copy of a checkpoint."""
+
+    def install(patch: pytest.MonkeyPatch) -> None:
+        left = [number]
+
+        def copy(source: Any, target: Any, length: int) -> None:
+            left[0] -= 1
+            if not left[0]:
+                target.write(source.read(1000))
+                target.flush()
+                kill()
+            copyfileobj(source, target, length)
+
+        copyfileobj = shutil.copyfileobj
+        patch.setattr(saving.shutil, "copyfileobj", copy)
+
+    return install
+
+
+def test_killed(long_case: LongCase, tmp_path: Path) -> None:
+    """Killed in an update after the end of an epoch, and in the first copy of the next checkpoint."""
+    assert long_case.is_killed(tmp_path, kill_in_update(9))
+    assert state(tmp_path)["num_updates"] == 8
+    assert long_case.is_killed(tmp_path, kill_in_copy(1))
+    assert list(tmp_path.glob("*.tmp"))
+    assert state(tmp_path)["num_updates"] == 8
+    long_case.train(tmp_path)
+    long_case.assert_finished_like_whole(tmp_path)
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("num_updates", [0, 1, 3, 4, 6, 7, 10, 12, 13, 15])
+def test_killed_in_any_update(long_case: LongCase, tmp_path: Path, num_updates: int) -> None:
+    assert long_case.is_killed(tmp_path, kill_in_update(num_updates))
+    long_case.train(tmp_path)
+    long_case.assert_finished_like_whole(tmp_path)
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("number", range(1, 17))
+def test_killed_in_any_copy(long_case: LongCase, tmp_path: Path, number: int) -> None:
+    assert long_case.is_killed(tmp_path, kill_in_copy(number))
+    long_case.train(tmp_path)
+    long_case.assert_finished_like_whole(tmp_path)
+
+
+@pytest.mark.hostile
+def test_killed_at_random_moments(long_case: LongCase, tmp_path: Path) -> None:
+    """Twenty times kill -9 from outside; each start lasts long enough to make some updates."""
+    started = time.monotonic()
+    assert not long_case.is_killed(tmp_path / "timed", lambda patch: None)
+    duration = time.monotonic() - started
+    rng = random.Random(0)
+    kills = 0
+    for folder in (tmp_path / str(number) for number in range(100)):
+        while long_case.is_killed(folder, lambda patch: None, delay=rng.uniform(0.2, 1) * duration):
+            kills += 1
+            for path in folder.glob("*.pt"):
+                torch.load(path, weights_only=True)
+            if kills == 20:
+                break
+        long_case.train(folder)
+        long_case.assert_finished_like_whole(folder)
+        if kills == 20:
+            break
+    assert kills == 20
+
+
 def interrupting(train_step: Callable[..., Any], num_updates: int) -> Callable[..., Any]:
     def train_step_or_interrupt(self: Trainer, *args: Any, **kwargs: Any) -> Any:
         if self.get_num_updates() == num_updates:
@@ -73,9 +223,9 @@ def interrupting(train_step: Callable[..., Any], num_updates: int) -> Callable[.
     return train_step_or_interrupt
 
 
-def state(folder: Path) -> dict[str, Any]:
-    """What the last checkpoint has of parameters, optimizer and place in the data."""
-    checkpoint = torch.load(folder / "checkpoint_last.pt", weights_only=True)
+def state(folder: Path, name: str = "checkpoint_last.pt") -> dict[str, Any]:
+    """What a checkpoint has of parameters, optimizer and place in the data."""
+    checkpoint = torch.load(folder / name, weights_only=True)
     return {
         "parameters": checkpoint["model"],
         "optimizer": checkpoint["last_optimizer_state"],

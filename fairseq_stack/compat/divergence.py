@@ -1,0 +1,201 @@
+"""Where values stop being finite, training ends with a message that says where, and no checkpoint keeps them."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_stack.compat.wrapping import Function, wrap_once
+from fairseq_stack.errors import UserError
+
+_REMEDY = (
+    "lower --lr, set --clip-norm, or look for damage in the data or in the checkpoint that training began with; "
+    "the checkpoints written before are unchanged"
+)
+_MOST_NAMES = 3
+
+
+def end_training_that_diverges() -> None:
+    """Let training end with one message when a loss, a gradient or a parameter is not finite.
+
+    fairseq saves ``crash.pt``, from which nothing can go on, and runs the update again with hooks that fail on modules
+    with dictionaries for outputs, such as encoders (StopIteration). It trains on when only a validation loss is NaN,
+    which makes it forget the best loss, and saves parameters that are NaN. Unnecessary with a fairseq that ends with
+    the name of what is not finite.
+    """
+    from fairseq import trainer
+
+    trainer.NanDetector = contextlib.nullcontext
+    wrap_once(trainer.Trainer, "train_step", _ending_at_update)
+    wrap_once(trainer.Trainer, "valid_step", _ending_at_validation)
+    wrap_once(trainer.Trainer, "save_checkpoint", _saving_finite_parameters)
+
+
+def _ending_at_update(train_step: Function) -> Function:
+    def train_step_or_end(self: Any, samples: list[Any], raise_oom: bool = False) -> Any:
+        update = self.get_num_updates() + 1
+        try:
+            logged = train_step(self, samples, raise_oom)
+            problem = _infinite_loss(logged)
+        except FloatingPointError as error:
+            problem = str(error).splitlines()[0]
+        if problem:
+            raise UserError(f"training diverged at update {update} ({problem}): {_origin(self, samples)}; {_REMEDY}")
+        return logged
+
+    return train_step_or_end
+
+
+def _ending_at_validation(valid_step: Function) -> Function:
+    def valid_step_or_end(self: Any, sample: Any, raise_oom: bool = False) -> Any:
+        logged = valid_step(self, sample, raise_oom)
+        problem = _infinite_loss(logged)
+        if problem:
+            origin = _origin(self, [sample], training=False)
+            raise UserError(
+                f"training diverged in the validation after update {self.get_num_updates()} ({problem}): {origin}; "
+                f"{_REMEDY}"
+            )
+        return logged
+
+    return valid_step_or_end
+
+
+def _saving_finite_parameters(save_checkpoint: Function) -> Function:
+    def save_finite_parameters(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
+        if os.path.basename(filename) == "crash.pt":
+            return None
+        parameter = _infinite_parameter(self.get_model())
+        if parameter is not None:
+            raise UserError(
+                f"training diverged: the parameter {parameter} is not finite after update {self.get_num_updates()}, "
+                f"so {filename} is not written; {_REMEDY}"
+            )
+        return save_checkpoint(self, filename, extra_state)
+
+    return save_finite_parameters
+
+
+def refuse_checkpoints_that_diverged() -> None:
+    """Name the checkpoint and the parameters that are not finite, instead of going on to outputs that are NaN.
+
+    Unnecessary with a fairseq that looks.
+    """
+    from fairseq import checkpoint_utils
+
+    wrap_once(checkpoint_utils, "load_checkpoint_to_cpu", _refusing_infinite_parameters)
+
+
+def _refusing_infinite_parameters(load_checkpoint_to_cpu: Function) -> Function:
+    def load_finite_parameters(path: str, *args: Any, **kwargs: Any) -> Any:
+        state = load_checkpoint_to_cpu(path, *args, **kwargs)
+        infinite = [name for name, value in (state.get("model") or {}).items() if not _is_finite(name, value)]
+        if infinite:
+            more = f" and {len(infinite) - _MOST_NAMES} more" if len(infinite) > _MOST_NAMES else ""
+            raise UserError(
+                f"the checkpoint {path} has parameters that are not finite: {', '.join(infinite[:_MOST_NAMES])}{more}; "
+                "it is damaged, or its training diverged: use an earlier one"
+            )
+        return state
+
+    return load_finite_parameters
+
+
+def _is_finite(name: str, value: Any) -> bool:
+    # fairseq's buffers of this name are there for their dtype, and their memory is not initialised.
+    return name.endswith("_float_tensor") or not isinstance(value, Tensor) or bool(value.isfinite().all())
+
+
+def _infinite_loss(logged: dict[str, Any] | None) -> str:
+    loss = float((logged or {}).get("loss", 0.0))
+    return "" if math.isfinite(loss) else f"the loss is {loss}"
+
+
+def _infinite_parameter(model: nn.Module) -> str | None:
+    return next((name for name, value in model.named_parameters() if not value.isfinite().all()), None)
+
+
+class _InfiniteOutput(Exception):
+    """Ends a run of a model at the first output that is not finite."""
+
+
+def _origin(trainer: Any, samples: list[Any], training: bool = True) -> str:
+    """Where values stop being finite, found by computing the losses of ``samples`` again, and their gradients."""
+    model, criterion = trainer.get_model(), trainer.get_criterion()
+    parameter = _infinite_parameter(model)
+    if parameter is not None:
+        return f"the parameter {parameter} is not finite"
+    trainer.zero_grad()
+    trainer._set_seed()  # the dropout of the first time
+    gradients: list[str] = []  # the backward pass calls hooks from the last module to the first
+    try:
+        with _watching(model, gradients):
+            for sample in samples:
+                sample, _ = trainer._prepare_sample(sample)
+                if training:
+                    update = trainer.get_num_updates()
+                    loss, *_ = trainer.task.train_step(sample, model, criterion, trainer.optimizer, update)
+                else:
+                    loss, *_ = trainer.task.valid_step(sample, model, criterion)
+                if not loss.isfinite():
+                    return "all outputs of modules are finite, but their loss is not"
+    except _InfiniteOutput as error:
+        return f"the first value that is not finite is in the output of {error}"
+    if gradients:
+        return f"all outputs are finite, but not the gradient of the output of {gradients[0]}"
+    return _origin_in_parameters(model)
+
+
+def _origin_in_parameters(model: nn.Module) -> str:
+    norms = {name: value.grad.norm().item() for name, value in model.named_parameters() if value.grad is not None}
+    for name, norm in reversed(norms.items()):  # the backward pass comes to the last parameter first
+        if not math.isfinite(norm):
+            return f"all outputs are finite, but the norm of the gradient of {name} is {norm}"
+    return "computed again, all outputs and gradients are finite"
+
+
+@contextlib.contextmanager
+def _watching(model: nn.Module, gradients: list[str]) -> Iterator[None]:
+    """Raise :class:`_InfiniteOutput` for the first output, and note the modules whose outputs' gradients are infinite.
+
+    An output of -inf is finite in this sense: it is the log-probability of what cannot occur.
+    """
+
+    def watch(name: str, module: nn.Module) -> Any:
+        kind = f"{name or 'the model'} ({type(module).__name__})"
+
+        def note(gradient: Tensor) -> None:
+            if not gradient.isfinite().all():
+                gradients.append(kind)
+
+        def look(module: nn.Module, inputs: Any, output: Any) -> None:
+            for value in _tensors(output):
+                if value.isnan().any() or value.isposinf().any():
+                    raise _InfiniteOutput(kind)
+                if value.requires_grad:
+                    value.register_hook(note)
+
+        return module.register_forward_hook(look)
+
+    hooks = [watch(name, module) for name, module in model.named_modules()]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _tensors(output: Any) -> Iterator[Tensor]:
+    """The tensors of floating-point numbers in nested containers."""
+    if isinstance(output, Tensor):
+        if torch.is_floating_point(output):
+            yield output
+    elif isinstance(output, dict | list | tuple):
+        for value in output.values() if isinstance(output, dict) else output:
+            yield from _tensors(value)

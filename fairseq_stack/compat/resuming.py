@@ -1,0 +1,140 @@
+"""A training that is started again goes on as if it had not been interrupted, and one that has ended stays as it is."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import math
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+from fairseq_stack.compat.wrapping import Function, wrap_once
+
+logger = logging.getLogger(__name__)
+
+_EARLY_STOPPING = "early_stopping"  # in the extra state of a checkpoint
+
+
+def end_finished_training() -> None:
+    """Let a training that has reached its end, and is started again, end without a further update.
+
+    fairseq looks at ``--max-update`` and ``--stop-time-hours`` only after an update, which it makes and saves: each
+    start moves ``checkpoint_last.pt`` one update beyond the end. It forgets the validations that ``--patience`` has
+    counted, and goes on. Unnecessary with a fairseq that looks before the first update, too.
+    """
+    from fairseq import checkpoint_utils
+
+    wrap_once(checkpoint_utils, "load_checkpoint", _ending_finished_training)
+
+
+def _ending_finished_training(load_checkpoint: Function) -> Function:
+    def load_checkpoint_or_end(cfg: Any, trainer: Any, **passthrough: Any) -> Any:
+        extra_state, epoch_itr = load_checkpoint(cfg, trainer, **passthrough)
+        reached = _limits_reached(trainer, epoch_itr)
+        if extra_state is None or not reached:
+            return extra_state, epoch_itr
+        logger.info(
+            f"the training in {cfg.save_dir} is finished: after {trainer.get_num_updates()} updates it has reached "
+            f"{' and '.join(reached.values())}; nothing is trained and no checkpoint is written; "
+            f"to go on, {' and '.join(_further(option) for option in reached)}"
+        )
+        # fairseq trains while next_epoch_idx <= max_epoch, which is infinite where there is none.
+        return extra_state, SimpleNamespace(next_epoch_idx=math.nan)
+
+    return load_checkpoint_or_end
+
+
+def _limits_reached(trainer: Any, epoch_itr: Any) -> dict[str, str]:
+    """The options that end the training here, each with its value and what has reached it."""
+    limits, checkpoint = trainer.cfg.optimization, trainer.cfg.checkpoint
+    max_update, max_epoch = limits.max_update or math.inf, limits.max_epoch or math.inf
+    hours = trainer._previous_training_time / 3600  # the same on all workers
+    bad_validations = getattr(_should_stop_early(), "num_runs", 0)
+    learning_rate = trainer.get_lr()
+    reached = {
+        "--max-update": (trainer.get_num_updates() >= max_update, f"{max_update}"),
+        "--max-epoch": (epoch_itr.next_epoch_idx > max_epoch, f"{max_epoch}"),
+        "--stop-min-lr": (learning_rate <= limits.stop_min_lr, f"{limits.stop_min_lr} (it is {learning_rate:g})"),
+        "--stop-time-hours": (0 < limits.stop_time_hours < hours, f"{limits.stop_time_hours}"),
+        "--patience": (0 < checkpoint.patience <= bad_validations, f"{checkpoint.patience}"),
+    }
+    return {option: f"{option} {value}" for option, (is_reached, value) in reached.items() if is_reached}
+
+
+def _further(option: str) -> str:
+    return f"{'lower' if option == '--stop-min-lr' else 'raise'} {option}"
+
+
+def resume_what_fairseq_forgets() -> None:
+    """Keep the count of ``--patience`` and the state of ``--lr-scheduler reduce_lr_on_plateau`` over a restart.
+
+    fairseq saves neither the validations without improvement that ``--patience`` has counted nor those that this
+    scheduler has; and it saves the checkpoint of an epoch before the scheduler sees the epoch's validation loss, so
+    that the scheduler of a resumed training never sees it. Unnecessary with a fairseq that saves these counts, and
+    makes the scheduler's step at the end of an epoch before it saves.
+    """
+    from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
+    from fairseq.trainer import Trainer
+
+    wrap_once(Trainer, "save_checkpoint", _saving_patience)
+    wrap_once(Trainer, "load_checkpoint", _loading_what_fairseq_forgets)
+    wrap_once(ReduceLROnPlateauLRSchedule, "state_dict", _with_bad_epochs)
+    wrap_once(ReduceLROnPlateauLRSchedule, "load_state_dict", _loading_bad_epochs)
+
+
+def _should_stop_early() -> Any:
+    """The function of ``fairseq_cli.train`` that counts for ``--patience``, in its attributes."""
+    name = "should_stop_early"
+    running = sys.modules["__main__"]  # which it is in python -m fairseq_cli.train
+    if not hasattr(running, name):
+        running = importlib.import_module("fairseq_cli.train")
+    return getattr(running, name)
+
+
+def _saving_patience(save_checkpoint: Function) -> Function:
+    def save_checkpoint_with_patience(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
+        counted = vars(_should_stop_early())
+        kept = {name: counted[name] for name in ("best", "num_runs") if name in counted}
+        return save_checkpoint(self, filename, {**extra_state, _EARLY_STOPPING: kept})
+
+    return save_checkpoint_with_patience
+
+
+def _loading_what_fairseq_forgets(load_checkpoint: Function) -> Function:
+    def load_checkpoint_completely(
+        self: Any,
+        filename: str,
+        reset_optimizer: bool = False,
+        reset_lr_scheduler: bool = False,
+        optimizer_overrides: dict[str, Any] | None = None,
+        reset_meters: bool = False,
+    ) -> Any:
+        extra_state = load_checkpoint(
+            self, filename, reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters=reset_meters
+        )
+        if extra_state is None or reset_optimizer:
+            return extra_state
+        if not reset_meters:  # which belongs to the best loss so far, as in fairseq
+            vars(_should_stop_early()).update(extra_state.get(_EARLY_STOPPING, {}))
+        place = extra_state["train_iterator"]
+        if not reset_lr_scheduler and place["epoch"] > 1 and place.get("iterations_in_epoch") == 0:
+            self.lr_step(place["epoch"] - 1, extra_state.get("val_loss"))
+        return extra_state
+
+    return load_checkpoint_completely
+
+
+def _with_bad_epochs(state_dict: Function) -> Function:
+    def state_dict_with_bad_epochs(self: Any) -> dict[str, Any]:
+        return {**state_dict(self), "num_bad_epochs": self.lr_scheduler.num_bad_epochs}
+
+    return state_dict_with_bad_epochs
+
+
+def _loading_bad_epochs(load_state_dict: Function) -> Function:
+    def load_state_dict_with_bad_epochs(self: Any, state_dict: dict[str, Any]) -> None:
+        load_state_dict(self, state_dict)
+        self.lr_scheduler.num_bad_epochs = state_dict.get("num_bad_epochs", 0)
+
+    return load_state_dict_with_bad_epochs

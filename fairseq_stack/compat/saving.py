@@ -1,0 +1,117 @@
+"""Checkpoints are written whole or not at all, whatever ends the process."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+
+from fairseq_stack.compat.wrapping import Function, wrap_once
+from fairseq_stack.errors import UserError
+
+_ATTEMPTS = 3
+_SECONDS_BETWEEN = 2.5
+_HOPELESS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.ENOENT)
+
+
+def write_checkpoints_whole() -> None:
+    """Let every file that is named like a checkpoint be complete at every moment.
+
+    fairseq copies a new checkpoint over ``checkpoint_best.pt`` and ``checkpoint_last.pt`` byte by byte: a process that
+    is killed meanwhile, or a full disk, leaves the beginning of a file in the place of both the old and the new
+    checkpoint. Where writing fails, it tries again behind what it has written before. Here each file is written beside
+    its place and renamed when it is on the disk; what an earlier process left unfinished is removed at the start.
+    Unnecessary with a fairseq that renames copies, too, and begins a second attempt with an empty file.
+    """
+    from fairseq import checkpoint_utils
+    from fairseq.file_io import PathManager
+
+    wrap_once(checkpoint_utils, "torch_persistent_save", _saving_whole)
+    wrap_once(checkpoint_utils, "verify_checkpoint_directory", _removing_unfinished)
+    PathManager.copy = staticmethod(_copy_whole)
+
+
+def _saving_whole(torch_persistent_save: Function) -> Function:
+    def save_whole(obj: object, filename: str, async_write: bool = False) -> None:
+        from fairseq.file_io import PathManager
+
+        if async_write or PathManager.path_requires_pathmanager(filename):
+            torch_persistent_save(obj, filename, async_write)
+        else:
+            _write_whole(filename, lambda file: torch.save(obj, file))
+
+    return save_whole
+
+
+def _copy_whole(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
+    """``PathManager.copy``, through a file beside ``dst_path``."""
+    from fairseq import file_io
+
+    if file_io.IOPathManager:
+        return bool(file_io.IOPathManager.copy(src_path=src_path, dst_path=dst_path, overwrite=overwrite))
+    with open(src_path, "rb") as source:
+
+        def copy(file: BinaryIO) -> None:
+            source.seek(0)
+            shutil.copyfileobj(source, file, 1 << 20)
+
+        _write_whole(dst_path, copy)
+    return True
+
+
+def _write_whole(path: str, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file beside ``path`` and put it in its place, in up to three attempts, like fairseq.
+
+    Raises:
+        UserError: if the file system does not take the file; what was at ``path`` is as before.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return _write_once(path, write)
+        except Exception as error:
+            failure = _of_the_system(error)
+            if failure is None:
+                raise
+            if attempt == _ATTEMPTS or failure.errno in _HOPELESS:
+                raise UserError(
+                    f"cannot write the checkpoint {path}: {failure.strerror}; the checkpoints written before are "
+                    "unchanged; when that is mended, the same command goes on from the last of them"
+                ) from error
+        time.sleep(_SECONDS_BETWEEN)
+
+
+def _write_once(path: str, write: Callable[[BinaryIO], object]) -> None:
+    beside = f"{path}.tmp"
+    try:
+        with open(beside, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(beside)
+        raise
+
+
+def _of_the_system(error: BaseException | None) -> OSError | None:
+    """The error of the file system behind an exception: torch raises others while it handles one."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _removing_unfinished(verify_checkpoint_directory: Function) -> Function:
+    def verify_and_remove_unfinished(save_dir: str) -> Any:
+        verify_checkpoint_directory(save_dir)
+        for unfinished in Path(save_dir).glob("checkpoint*.pt.tmp"):
+            unfinished.unlink(missing_ok=True)
+
+    return verify_and_remove_unfinished

@@ -1,0 +1,172 @@
+"""Training whose values stop being finite ends with one message that says where, and keeps its checkpoints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fairseq.criterions.cross_entropy import CrossEntropyCriterion
+from fairseq.trainer import Trainer
+from torch import Tensor, nn
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.models.stack_transformer_lm import StackTransformerLanguageModel
+from fairseq_stack.modules import StackAttention
+from tests.end_to_end.conftest import Corpora
+from tests.end_to_end.running import BARE_LANGUAGE_MODEL, GENERATION, LANGUAGE_MODEL, TRAINING, TRANSLATION, run
+from tests.end_to_end.test_finished import contents
+from tests.end_to_end.test_resuming import UPDATES_AN_EPOCH, state
+
+MODEL = [*BARE_LANGUAGE_MODEL, "--stack-layers", "sup-4"]
+
+
+@pytest.fixture
+def train(corpora: Corpora, tmp_path: Path) -> Callable[..., str]:
+    """Trains until training diverges, which leaves the checkpoints as they are, and returns the message."""
+
+    def train_until_error(*options: Any) -> str:
+        before = contents(tmp_path)
+        with pytest.raises(UserError) as error:
+            run("train", corpora.language_modeling, *MODEL, *TRAINING, *options, "--save-dir", tmp_path)
+        assert contents(tmp_path) == before
+        assert "\n" not in str(error.value)
+        assert str(error.value).startswith("training diverged")
+        assert "; lower --lr, set --clip-norm, or look for damage in the data" in str(error.value)
+        return str(error.value)
+
+    return train_until_error
+
+
+@pytest.mark.parametrize("clipping", [[], ["--clip-norm", 1]], ids=["no-clipping", "clipping"])
+def test_learning_rate(corpora: Corpora, tmp_path: Path, clipping: list[Any]) -> None:
+    """The encoder has a dictionary for output."""
+    command = [corpora.translation, *TRANSLATION, *TRAINING, "--lr", 1e6, *clipping, "--save-dir", tmp_path]
+    message = r"^training diverged at update 2 \(.*\): the first value that is not finite is in the output of encoder\."
+    with pytest.raises(UserError, match=message):
+        run("train", *command)
+    assert not list(tmp_path.iterdir())
+
+
+class Scaled(torch.autograd.Function):
+    """The identity, with a factor on the gradient."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, factor: float) -> Tensor:
+        context.factor = factor
+        return x.clone()
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient * context.factor, None
+
+
+@pytest.mark.parametrize(
+    ("factor", "where"),
+    [
+        (torch.nan, "all outputs are finite, but not the gradient of the output of decoder.layers.0.self_attn"),
+        (torch.inf, "all outputs are finite, but not the gradient of the output of decoder.layers.0.self_attn"),
+        (1e30, "all outputs are finite, but the norm of the gradient of decoder.layers.0.self_attn"),
+    ],
+)
+def test_gradient(train: Callable[..., str], monkeypatch: pytest.MonkeyPatch, factor: float, where: str) -> None:
+    forward = StackAttention.forward
+
+    def forward_with_gradient(self: StackAttention, inputs: Tensor) -> Any:
+        return Scaled.apply(forward(self, inputs), factor)
+
+    monkeypatch.setattr(StackAttention, "forward", forward_with_gradient)
+    message = train()
+    assert message.startswith(f"training diverged at update 1 (gradients are Nan/Inf): {where}"), message
+
+
+def test_validation(train: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    forward = StackTransformerLanguageModel.forward
+
+    def forward_or_nan(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        logits, extra = forward(self, *args, **kwargs)
+        return logits if self.training else logits * torch.nan, extra
+
+    monkeypatch.setattr(StackTransformerLanguageModel, "forward", forward_or_nan)
+    assert train().startswith(
+        f"training diverged in the validation after update {UPDATES_AN_EPOCH} (the loss is nan): the first value that "
+        "is not finite is in the output of the model (StackTransformerLanguageModel); "
+    )
+
+
+def test_loss(train: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the gradient does not show it."""
+    compute_loss = CrossEntropyCriterion.compute_loss
+
+    def infinite_loss(self: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        loss, _ = compute_loss(self, *args, **kwargs)
+        return loss + torch.inf, loss + torch.inf
+
+    monkeypatch.setattr(CrossEntropyCriterion, "compute_loss", infinite_loss)
+    assert train().startswith(
+        "training diverged at update 1 (the loss is inf): all outputs of modules are finite, but their loss is not"
+    )
+
+
+@pytest.fixture
+def spoilt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fourth update makes a parameter NaN."""
+    set_num_updates = Trainer.set_num_updates
+
+    def set_and_spoil(self: Trainer, num_updates: int) -> None:
+        set_num_updates(self, num_updates)
+        if num_updates == 4:
+            self.get_model().decoder.layers[0].fc1.bias.data[0] = torch.nan
+
+    monkeypatch.setattr(Trainer, "set_num_updates", set_and_spoil)
+
+
+@pytest.mark.parametrize(
+    ("saving", "message"),
+    [
+        (
+            ["--save-interval-updates", 4, "--disable-validation"],
+            r"^training diverged: the parameter decoder.layers.0.fc1.bias is not finite after update 4, so "
+            r".*/checkpoint_2_4.pt is not written; ",
+        ),
+        (
+            [],
+            r"^training diverged at update 5 \(gradients are Nan/Inf\): the parameter decoder.layers.0.fc1.bias is not",
+        ),
+    ],
+    ids=["saved", "used"],
+)
+def test_parameters(
+    corpora: Corpora, tmp_path: Path, spoilt: None, train: Callable[..., str], saving: list[Any], message: str
+) -> None:
+    """fairseq would write the checkpoint, over the one before."""
+    run("train", corpora.language_modeling, *MODEL, *TRAINING, "--max-epoch", 1, "--save-dir", tmp_path)
+    assert state(tmp_path)["num_updates"] == UPDATES_AN_EPOCH == 3
+    assert re.search(message, train(*saving))
+
+
+@pytest.mark.parametrize("value", [torch.nan, -torch.inf])
+def test_checkpoint(corpora: Corpora, language_model: Path, tmp_path: Path, value: float) -> None:
+    checkpoint = torch.load(language_model, weights_only=True)
+    for name in ("decoder.layers.0.fc1.bias", "decoder.layers.2.fc2.weight"):
+        checkpoint["model"][name].view(-1)[-1] = value
+    path = tmp_path / "damaged.pt"
+    torch.save(checkpoint, path)
+    message = re.escape(
+        f"the checkpoint {path} has parameters that are not finite: decoder.layers.0.fc1.bias, "
+        "decoder.layers.2.fc2.weight; it is damaged, or its training diverged: use an earlier one"
+    )
+    data, saving = corpora.language_modeling, ["--save-dir", tmp_path / "save"]
+    for command in (
+        ["train", data, *LANGUAGE_MODEL, *TRAINING, "--restore-file", path, *saving],
+        ["train", data, *LANGUAGE_MODEL, *TRAINING, "--finetune-from-model", path, *saving],
+        ["eval-lm", data, "--path", path, "--sample-break-mode", "eos", "--cpu"],
+        ["generate", data, "--task", "language_modeling", "--path", path, *GENERATION],
+        ["validate", data, "--task", "language_modeling", "--path", path, "--batch-size", 4, "--cpu"],
+    ):
+        with pytest.raises(UserError, match=f"^{message}$"):
+            run(*command)
+    assert not list((tmp_path / "save").iterdir())

@@ -1,0 +1,84 @@
+"""A training that has reached its end, and is started again, changes no byte, and says how it goes on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.conftest import Corpora
+from tests.end_to_end.running import BARE_LANGUAGE_MODEL, TRAINING, USER_DIR, run
+from tests.end_to_end.test_resuming import UPDATES_AN_EPOCH, assert_same, state
+
+MODEL = [*BARE_LANGUAGE_MODEL, "--stack-layers", "sup-4"]
+SHRINKING = ["--lr-scheduler", "reduce_lr_on_plateau", "--lr-patience", 0, "--lr-shrink", 0.5, "--lr-threshold", 0.9]
+# The end, the option that is raised (or lowered) to go on, and the number of updates after the first training.
+ENDS = {
+    "within-epoch": (["--max-update", 4], "raise --max-update", 4),
+    "between-epochs": (
+        ["--max-epoch", 1, "--max-update", UPDATES_AN_EPOCH],
+        "raise --max-update and raise --max-epoch",
+        UPDATES_AN_EPOCH,
+    ),
+    "learning-rate": ([*SHRINKING, "--stop-min-lr", 0.006], "lower --stop-min-lr", 2 * UPDATES_AN_EPOCH),
+    "patience": (["--lr", 1e-30, "--patience", 1], "raise --patience", 2 * UPDATES_AN_EPOCH),
+    "time": (["--stop-time-hours", 1e-9], "raise --stop-time-hours", 1),
+}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(("end", "further", "updates"), ENDS.values(), ids=ENDS)
+def test_nothing_changes(corpora: Corpora, tmp_path: Path, end: list[Any], further: str, updates: int) -> None:
+    command = [corpora.language_modeling, *MODEL, *TRAINING, "--max-epoch", 9, *end, "--save-dir", tmp_path]
+    run("train", *command)
+    assert state(tmp_path)["num_updates"] == updates
+    before = contents(tmp_path)
+    log = run("train", *command).log
+    assert contents(tmp_path) == before
+    (said,) = [line for line in log if line.startswith(f"the training in {tmp_path} is finished: after {updates} upd")]
+    assert said.endswith(f"nothing is trained and no checkpoint is written; to go on, {further}")
+
+
+def test_patience(corpora: Corpora, tmp_path: Path) -> None:
+    """The first validation is the best, and each of the others counts, wherever training was stopped."""
+    command = [corpora.language_modeling, *MODEL, *TRAINING, "--lr", 1e-30, "--max-epoch", 9]
+    whole, parts, new = (tmp_path / name for name in ("whole", "parts", "new"))
+    run("train", *command, "--patience", 2, "--save-dir", whole)
+    assert state(whole)["num_updates"] == 3 * UPDATES_AN_EPOCH
+    run("train", *command, "--patience", 1, "--save-dir", parts)
+    # Another model that begins with these parameters has not been validated.
+    finetuning = ["--finetune-from-model", parts / "checkpoint_last.pt", "--max-epoch", 1]
+    run("train", *command, *finetuning, "--patience", 1, "--save-dir", new)
+    assert state(new)["num_updates"] == UPDATES_AN_EPOCH
+    run("train", *command, "--patience", 2, "--save-dir", parts)
+    assert_same(state(parts), state(whole))
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("command", [["-m", "fairseq_cli.train"], [shutil.which("fairseq-train") or ""]])
+def test_as_a_process(corpora: Corpora, tmp_path: Path, command: list[str]) -> None:
+    """``python -m fairseq_cli.train`` is another module than that of the console script."""
+    options = [*MODEL, *TRAINING, "--lr", 1e-30, "--patience", 1, "--max-epoch", 9, "--user-dir", USER_DIR]
+    command = [
+        sys.executable,
+        *command,
+        str(corpora.language_modeling),
+        *map(str, options),
+        "--save-dir",
+        str(tmp_path),
+    ]
+    before: dict[str, bytes] = {}
+    for _ in range(2):
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        before = before or contents(tmp_path)
+        assert contents(tmp_path) == before
+    assert "is finished: after 6 updates it has reached --patience 1" in done.stdout
