@@ -7,7 +7,7 @@ says why it exists and what makes it unnecessary. No file of fairseq is changed.
 
 from __future__ import annotations
 
-from fairseq_stack.compat import checkpoints, data, numerics, versions
+from fairseq_stack.compat import checkpoints, data, generation, numerics, versions
 
 
 def apply() -> None:
@@ -25,3 +25,5 @@ def apply() -> None:
     checkpoints.say_why_a_checkpoint_does_not_fit()
     data.refuse_empty_data()
     data.make_batches_anew_in_each_epoch()
+    generation.repeat_no_ngrams()
+    generation.search_each_sentence_as_if_alone()

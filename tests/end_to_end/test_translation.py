@@ -61,6 +61,18 @@ def test_interactive_agrees_with_generate(corpora: Corpora, translation_model: P
     assert answered.hypotheses() == generated.hypotheses()
 
 
+def test_batch_size_changes_no_translation(corpora: Corpora, translation_model: Path) -> None:
+    """The model has hardly been trained, so that many hypotheses reach the maximal length of their sentence."""
+    options = ["--path", translation_model, *GENERATION, "--max-len-a", 0.8, "--max-len-b", 1]
+    text = (corpora.text / "test.src").read_text()
+    alone = run("generate", corpora.translation, *options, "--batch-size", 1).hypotheses()
+    lengths = {number: len(line.split()) for number, line in enumerate(text.splitlines())}
+    assert any(len(alone[number].split()) == int(0.8 * (length + 1) + 1) for number, length in lengths.items())
+    assert run("generate", corpora.translation, *options, "--batch-size", 11).hypotheses() == alone
+    together = ["--buffer-size", 11, "--batch-size", 11]
+    assert run("interactive", corpora.translation, *options, *together, stdin=text).hypotheses() == alone
+
+
 def test_interactive_takes_odd_lines(corpora: Corpora, translation_model: Path) -> None:
     lines = "\nnever-seen a\n   \n"
     options = ["--path", translation_model, *GENERATION, "--batch-size", 1]
