@@ -7,7 +7,7 @@ says why it exists and what makes it unnecessary. No file of fairseq is changed.
 
 from __future__ import annotations
 
-from fairseq_stack.compat import checkpoints, data, generation, numerics, versions
+from fairseq_stack.compat import checkpoints, data, generation, numerics, scoring, versions
 
 
 def apply() -> None:
@@ -27,3 +27,5 @@ def apply() -> None:
     data.make_batches_anew_in_each_epoch()
     generation.repeat_no_ngrams()
     generation.search_each_sentence_as_if_alone()
+    scoring.say_what_scores_leave_out()
+    scoring.score_sentences_one_by_one()
