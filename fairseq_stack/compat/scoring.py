@@ -97,8 +97,8 @@ def _filter_indices_by_size(
     if not ignore_invalid_inputs:
         size = _plain(dataset.size(ignored[0]))
         raise UserError(
-            f"too long for the model: {number}; number {ignored[0]} has {size} tokens, expected at most {max_positions}; "
-            "split what is longer, or add --skip-invalid-size-inputs-valid-test to leave it out"
+            f"too long for the model: {number}; number {ignored[0]} has {size} tokens, expected at most "
+            f"{max_positions}; split what is longer, or add --skip-invalid-size-inputs-valid-test to leave it out"
         )
     _left_out.text = f"left out {number} (more than {max_positions} tokens)"
     if split and len(kept) == 0:
