@@ -22,6 +22,7 @@ from torch import Tensor
 import fairseq_stack
 from fairseq_stack import compat
 from fairseq_stack.compat import numerics, versions
+from fairseq_stack.errors import UserError
 from tests.helpers import assert_normwise_close
 
 USER_DIR = str(Path(fairseq_stack.__file__).parent)
@@ -309,6 +310,16 @@ def test_every_sentence_is_in_one_batch(limits: dict[str, int], size: int, multi
         assert [i for batch in batches for i in batch] == list(range(size))
         full = [len(batch) for batch in batches[:-1]]
         assert all(length % multiple == 0 or length < multiple for length in full)
+
+
+def test_sentence_that_fits_into_no_batch() -> None:
+    from fairseq.data import data_utils
+
+    lengths = np.array([3, 9, 5])
+    message = "--max-tokens .*: expected at least 9, the number of tokens of the longest sentence, got 8"
+    for known in (None, lengths):
+        with pytest.raises(UserError, match=message):
+            data_utils.batch_by_size(np.arange(3), lambda i: lengths[i], num_tokens_vec=known, max_tokens=8)
 
 
 def test_batch_size_is_what_was_asked_for() -> None:

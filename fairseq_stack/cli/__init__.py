@@ -16,12 +16,13 @@ from fairseq_stack_preprocess.errors import PrepareError
 
 from .. import __version__
 from ..analysis.errors import AnalysisError
-from . import doctor, prepare, report, show, user_dir
+from ..errors import UserError
+from . import average, doctor, prepare, report, show, user_dir
 from .arguments import USER_ERROR, Parser
 
 PROGRAM = "fairseq-stack"
 
-SUBCOMMANDS = (doctor, prepare, report, show, user_dir)
+SUBCOMMANDS = (average, doctor, prepare, report, show, user_dir)
 
 INTERRUPTED = 130
 
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # What is still buffered must not be written when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OUTPUT_CLOSED
-    except (AnalysisError, PrepareError, OSError) as error:
+    except (AnalysisError, PrepareError, UserError, OSError) as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return USER_ERROR
     except KeyboardInterrupt:

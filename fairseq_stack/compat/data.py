@@ -48,14 +48,28 @@ def set_dataclass_default(config: type, name: str, default: object) -> None:
 def _keeping_last_batch(
     batch_by_size: Callable[..., list[np.ndarray]],
 ) -> Callable[..., list[np.ndarray]]:
-    """``batch_by_size`` of ``fairseq.data.data_utils`` without the loss of the last batch."""
+    """``batch_by_size`` of ``fairseq.data.data_utils`` without the loss of the last batch.
 
-    def batch_by_size_keeping_last(indices: Iterable[int], *args: Any, **kwargs: Any) -> list[np.ndarray]:
+    The function raises UserError if a sentence does not fit into a batch of ``--max-tokens``.
+    """
+
+    def batch_by_size_keeping_last(
+        indices: Iterable[int], num_tokens_fn: Callable[[int], int], *args: Any, **kwargs: Any
+    ) -> list[np.ndarray]:
         if not isinstance(indices, np.ndarray):
             indices = np.fromiter(indices, dtype=np.int64)
         if len(indices) == 0:  # fairseq's looks at the last batch of none
             return []
-        batches = batch_by_size(indices, *args, **kwargs)
+        try:
+            batches = batch_by_size(indices, num_tokens_fn, *args, **kwargs)
+        except AssertionError as error:
+            if "max_tokens=" not in str(error):
+                raise
+            longest = max(int(num_tokens_fn(index)) for index in indices)
+            raise UserError(
+                f"--max-tokens (for validation, --max-tokens-valid): expected at least {longest}, the number of tokens "
+                f"of the longest sentence, got {kwargs.get('max_tokens')}"
+            ) from error
         num_batched = sum(len(batch) for batch in batches)
         return batches if num_batched == len(indices) else [*batches, indices[num_batched:]]
 

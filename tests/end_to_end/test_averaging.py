@@ -1,12 +1,18 @@
-"""Averages of checkpoints, of fairseq's making and of anybody's, are checkpoints that load."""
+"""Averages of parameters: fairseq's moving average, and fairseq-stack average."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 
-from tests.end_to_end.conftest import Corpora
+from fairseq_stack import cli
+from fairseq_stack.errors import UserError
+from fairseq_stack.models.averaging import average_checkpoints
+from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.running import GENERATION, TRAINING, TRANSLATION, run
 
 
@@ -22,11 +28,45 @@ def test_moving_average(corpora: Corpora, tmp_path: Path) -> None:
     assert all("version" in name for name in kept)
 
 
-def test_average_of_checkpoints(corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
+def average(*arguments: Any) -> None:
+    assert cli.main(["average", *map(str, arguments)]) == 0
+
+
+def test_average_of_checkpoints_of_a_training(corpora: Corpora, tmp_path: Path) -> None:
+    """The average translates, is validated and is a member of an ensemble; further training begins with it."""
+    training = [option for option in TRAINING if option != "--no-epoch-checkpoints"]
+    run("train", corpora.translation, *TRANSLATION, *training, "--save-dir", tmp_path)
+    output = tmp_path / "average.pt"
+    average(tmp_path, "--num-epoch-checkpoints", 2, "--output", output)
+    first, second, mean = (
+        torch.load(tmp_path / f"{name}.pt")["model"] for name in ("checkpoint1", "checkpoint2", "average")
+    )
+    weight = "decoder.layers.0.self_attn.attention.actions.weight"
+    assert torch.equal(mean[weight], ((first[weight].double() + second[weight].double()) / 2).float())
+
+    data = [corpora.translation, "--path"]
+    alone = run("generate", *data, output, *GENERATION).hypotheses()
+    assert sorted(alone) == list(range(SPLITS["test"]))
+    assert run("generate", *data, f"{output}:{output}", *GENERATION).hypotheses() == alone
+    assert run("generate", *data, f"{output}:{tmp_path / 'checkpoint2.pt'}", *GENERATION).hypotheses()
+    validation = ["--task", "translation", "--batch-size", 4, "--num-workers", 0, "--cpu"]
+    assert math.isfinite(run("validate", *data, output, *validation).validation_losses()[0])
+    more = ["--finetune-from-model", output, "--max-update", 1, "--save-dir", tmp_path / "more"]
+    run("train", corpora.translation, *TRANSLATION, *TRAINING, *more)
+
+
+def test_average_of_language_models(corpora: Corpora, language_model: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.pt"
+    copy.write_bytes(language_model.read_bytes())
+    average(language_model, copy, "--output", tmp_path / "average.pt")
+    data = [corpora.language_modeling, "--sample-break-mode", "eos", "--cpu", "--num-workers", 0, "--path"]
+    scores = [run("eval-lm", *data, path).validation_losses() for path in (language_model, tmp_path / "average.pt")]
+    assert scores[0] == scores[1]
+
+
+def test_other_vocabulary(corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
     checkpoint = torch.load(translation_model)
-    for name, value in checkpoint["model"].items():
-        total = sum(value for _ in range(5))  # of five checkpoints, as fairseq's script adds them up
-        checkpoint["model"][name] = total / 5 if value.is_floating_point() else total // 5
-    torch.save(checkpoint, tmp_path / "average.pt")
-    generated = run("generate", corpora.translation, "--path", tmp_path / "average.pt", *GENERATION)
-    assert generated.hypotheses()
+    checkpoint["model"]["decoder.dictionary_version"] += 1
+    torch.save(checkpoint, tmp_path / "other.pt")
+    with pytest.raises(UserError, match="its dictionary has other symbols, or the same in another order"):
+        average_checkpoints([translation_model, tmp_path / "other.pt"], tmp_path / "average.pt")

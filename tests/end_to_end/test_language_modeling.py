@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -90,16 +89,3 @@ def test_pruning_keeps_the_layers_named(corpora: Corpora, language_model: Path) 
     same = run("eval-lm", data, *options, {"decoder_layers_to_keep": "0,1,2"})
     pruned = run("eval-lm", data, *options, {"decoder_layers_to_keep": "0,2"})
     assert same.validation_losses() == whole.validation_losses() != pruned.validation_losses()
-
-
-def test_longer_sentences_than_in_training(corpora: Corpora, tmp_path: Path) -> None:
-    """fairseq-eval-lm leaves out, with a warning, what is longer than the model takes; that can be raised."""
-    data, model = corpora.language_modeling, tmp_path / "checkpoint_last.pt"
-    short = ["--tokens-per-sample", 4, "--skip-invalid-size-inputs-valid-test"]
-    run("train", data, *LANGUAGE_MODEL, *TRAINING, *short, "--save-dir", tmp_path)
-    scored = run("eval-lm", data, "--path", model, *SCORING)
-    assert any("samples have invalid sizes and will be skipped, max_positions=4" in line for line in scored.log)
-    longer: dict[str, Any] = {"max_target_positions": 100}
-    scored = run("eval-lm", data, "--path", model, *SCORING, "--model-overrides", longer)
-    assert not any("skipped" in line for line in scored.log if line[0] != "{")
-    assert all(map(math.isfinite, scored.validation_losses()))

@@ -1,0 +1,201 @@
+"""Beam search: the result for a sentence is the one that it has alone, whatever else is in its batch."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_stack.errors import UserError
+
+if TYPE_CHECKING:
+    from fairseq.sequence_generator import SequenceGenerator
+
+Hypotheses = list[list[dict[str, Tensor]]]
+
+
+def repeat_no_ngrams() -> None:
+    """Let ``--no-repeat-ngram-size`` do what it says without fairseq's CUDA extension.
+
+    fairseq looks for the last tokens of a hypothesis at the end of a buffer that is longer than every hypothesis, so
+    it compares padding and forbids nothing. Unnecessary with a fairseq that looks at the end of the hypothesis.
+    """
+    from fairseq.ngram_repeat_block import NGramRepeatBlock
+
+    NGramRepeatBlock._no_repeat_ngram = _forbid_repeated_ngrams
+
+
+def _forbid_repeated_ngrams(self: Any, tokens: Tensor, lprobs: Tensor, bsz: int, beam_size: int, step: int) -> Tensor:
+    """Forbid, in log-probabilities (B * K, V), what would complete an n-gram of the row for the second time."""
+    num_recent = self.no_repeat_ngram_size - 1
+    for row, history in enumerate(tokens[:, 1 : step + 1].tolist()):
+        starts = range(step - num_recent)
+        recent = history[step - num_recent :]
+        repeated = [history[i + num_recent] for i in starts if history[i : i + num_recent] == recent]
+        lprobs[row, repeated] = -math.inf
+    return lprobs
+
+
+def search_each_sentence_as_if_alone() -> None:
+    """Let fairseq's ``SequenceGenerator`` find for each sentence of a batch what ``--batch-size 1`` finds.
+
+    fairseq computes one maximal length for the batch, from its longest source, so that with ``--max-len-a`` the
+    hypotheses of a sentence may be longer beside a long sentence than alone. It also forgets ``--min-len`` for a
+    sentence whose prefix is shorter than another prefix of the batch. Both hold for every model in the process: a
+    model of fairseq's that ours is compared with is searched in the same way. Unnecessary with a fairseq that has a
+    maximal length for each sentence.
+    """
+    from fairseq.sequence_generator import SequenceGenerator
+
+    if hasattr(SequenceGenerator._generate, "__wrapped__"):
+        return
+    SequenceGenerator._generate = _with_own_lengths(SequenceGenerator._generate)
+    SequenceGenerator._prefix_tokens = _with_own_prefixes(SequenceGenerator._prefix_tokens)
+    SequenceGenerator.is_finished = _at_own_length(SequenceGenerator.is_finished)
+
+
+class OwnLengths(nn.Module):
+    """One of fairseq's search strategies, with a maximal length for each sentence. It serves one batch.
+
+    From its maximal length on, a sentence has no continuation except EOS. fairseq tells its strategy which sentences of
+    the batch are left, so this one knows the maximal length of every row that it is given.
+
+    Args:
+        search: the strategy (``fairseq.search.Search``) that selects the candidates.
+        max_lengths: maximal number of tokens (B,) of each sentence, EOS not counted, on the CPU.
+        eos: index of EOS.
+    """
+
+    def __init__(self, search: Any, max_lengths: Tensor, eos: int) -> None:
+        super().__init__()
+        self.search = search
+        self.max_lengths = max_lengths
+        self.eos = eos
+        self.supports_constraints = search.supports_constraints
+        self.stop_on_max_len = search.stop_on_max_len
+
+    def at_limit(self, step: int) -> Tensor:
+        """Which sentences (B,) have their maximal length after ``step`` tokens."""
+        return self.max_lengths <= step
+
+    def step(self, step: int, lprobs: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """Select candidates from log-probabilities (B, K, V) as fairseq does; at the maximal length, only EOS.
+
+        Raises:
+            UserError: no hypothesis for a sentence at its maximal length has a positive probability.
+        """
+        at_limit = self.at_limit(step)
+        if not at_limit.any():
+            return self.search.step(step, lprobs, *args, **kwargs)
+        at_limit = at_limit.to(lprobs.device)
+        end = lprobs[..., self.eos].clone()
+        lprobs.masked_fill_(at_limit[:, None, None], -math.inf)
+        lprobs[..., self.eos] = end
+        scores, symbols, beams = self.search.step(step, lprobs, *args, **kwargs)
+        if not self.stop_on_max_len and scores[at_limit].isneginf().all(dim=1).any():
+            raise UserError(
+                f"the search found no output of up to {step} tokens with a positive probability: expected a model "
+                "whose outputs are numbers, and a prefix, constraints and a maximal length (--max-len-a, --max-len-b) "
+                "that can be met"
+            )
+        return scores, symbols, beams
+
+    def prune_sentences(self, batch_idxs: Tensor) -> None:
+        """Keep these sentences of the batch."""
+        self.max_lengths = self.max_lengths[batch_idxs.cpu()]
+        self.search.prune_sentences(batch_idxs)
+
+    def init_constraints(self, batch_constraints: Tensor | None, beam_size: int) -> None:
+        self.search.init_constraints(batch_constraints, beam_size)
+
+    def update_constraints(self, active_hypos: Tensor) -> None:
+        self.search.update_constraints(active_hypos)
+
+    def set_src_lengths(self, src_lengths: Tensor) -> None:
+        self.search.set_src_lengths(src_lengths)
+
+
+def _with_own_lengths(generate: Callable[..., Hypotheses]) -> Callable[..., Hypotheses]:
+    @functools.wraps(generate)
+    def generate_with_own_lengths(
+        self: SequenceGenerator, sample: dict[str, Any], prefix_tokens: Tensor | None = None, **kwargs: Any
+    ) -> Hypotheses:
+        source = sample["net_input"].get("src_tokens")
+        if source is None or source.dim() != 2:  # speech
+            return generate(self, sample, prefix_tokens, **kwargs)
+        if prefix_tokens is not None and _is_left_padded(sample.get("target"), self.pad):
+            raise UserError("--prefix-size needs targets that are padded on the right: leave out --left-pad-target")
+        max_lengths = _max_lengths(self, sample["net_input"])
+        before = self.search, self.max_len_a, self.max_len_b
+        self.search = OwnLengths(self.search, max_lengths, self.eos)
+        self.max_len_a, self.max_len_b = 0, int(max_lengths.max())
+        try:
+            return generate(self, sample, prefix_tokens, **kwargs)
+        finally:
+            self.search, self.max_len_a, self.max_len_b = before
+
+    return generate_with_own_lengths
+
+
+def _is_left_padded(target: Tensor | None, pad: int) -> bool:
+    return target is not None and bool(target[:, 0].eq(pad).any())
+
+
+def _max_lengths(generator: SequenceGenerator, net_input: dict[str, Tensor]) -> Tensor:
+    """The maximal number of tokens (B,), EOS not counted, that fairseq gives each sentence alone."""
+    source = net_input["src_tokens"]
+    is_token = source.ne(generator.pad)
+    if generator.match_source_len:
+        lengths = net_input.get("src_lengths")
+        lengths = (is_token & source.ne(generator.eos)).sum(dim=1) if lengths is None else lengths
+        return lengths.cpu()
+    sizes = is_token.sum(dim=1).tolist()
+    lengths = [int(generator.max_len_a * size + generator.max_len_b) for size in sizes]
+    max_lengths = torch.tensor(lengths).clamp(max=generator.max_len - 1)
+    shortest = int(max_lengths.min())
+    if shortest < generator.min_len:
+        raise UserError(
+            f"--min-len {generator.min_len} is more than the maximal length of a sentence, {shortest}, which "
+            "--max-len-a, --max-len-b and the positions of the decoder give: raise that or lower --min-len"
+        )
+    return max_lengths
+
+
+def _with_own_prefixes(force_prefix: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
+    @functools.wraps(force_prefix)
+    def force_own_prefix(
+        self: SequenceGenerator,
+        step: int,
+        lprobs: Tensor,
+        scores: Tensor,
+        tokens: Tensor,
+        prefix_tokens: Tensor,
+        beam_size: int,
+    ) -> tuple[Tensor, ...]:
+        if isinstance(self.search, OwnLengths):
+            at_limit = self.search.at_limit(step).to(prefix_tokens.device)
+            prefix_tokens = prefix_tokens.masked_fill(at_limit[:, None], self.pad)
+            free = prefix_tokens[:, step].eq(self.pad).repeat_interleave(beam_size)
+            if step < self.min_len:
+                lprobs[free, self.eos] = -math.inf
+            if self.token_indices_to_suppress is not None:
+                lprobs[free.nonzero(), self.token_indices_to_suppress] = -math.inf
+        return force_prefix(self, step, lprobs, scores, tokens, prefix_tokens, beam_size)
+
+    return force_own_prefix
+
+
+def _at_own_length(is_finished: Callable[..., bool]) -> Callable[..., bool]:
+    @functools.wraps(is_finished)
+    def is_finished_at_own_length(
+        self: SequenceGenerator, step: int, unfin_idx: int, max_len: int, finalized_sent_len: int, beam_size: int
+    ) -> bool:
+        if isinstance(self.search, OwnLengths) and bool(self.search.at_limit(step)[unfin_idx]):
+            max_len = step
+        return is_finished(self, step, unfin_idx, max_len, finalized_sent_len, beam_size)
+
+    return is_finished_at_own_length

@@ -1,0 +1,230 @@
+"""Scores: what one leaves out is said beside it in numbers, and what cannot be scored rightly is refused."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fairseq_stack.errors import UserError
+
+Function = Callable[..., Any]
+
+_COMMANDS = ("fairseq_cli.eval_lm", "fairseq_cli.generate")
+_RESULTS = ("Loss (base 2)", "Translated ")
+_MOST_NUMBERS = 5
+
+
+def say_what_scores_leave_out() -> None:
+    """Let fairseq's commands say in the line with a score how much of the data it does not cover.
+
+    Sentences that are longer than a model takes are left out, always by ``fairseq-eval-lm`` and by the other commands
+    if ``--skip-invalid-size-inputs-valid-test`` says so. fairseq warns of them once, far from the score, and gives a
+    perplexity of 1 where nothing is left. Unnecessary with a fairseq that counts them.
+    """
+    from fairseq.tasks import FairseqTask
+    from fairseq.tasks.language_modeling import LanguageModelingTask
+
+    for command in _COMMANDS:
+        logging.getLogger(command).addFilter(_left_out)
+    FairseqTask.filter_indices_by_size = _filter_indices_by_size
+    LanguageModelingTask.eval_lm_dataloader = _eval_lm_dataloader
+    if not hasattr(FairseqTask.reduce_metrics, "__wrapped__"):
+        FairseqTask.reduce_metrics = _counting_what_is_left_out(FairseqTask.reduce_metrics)
+
+
+def score_sentences_one_by_one() -> None:
+    """Refuse to score blocks of text with a model of ours that was trained on one sentence at a time.
+
+    ``fairseq-eval-lm`` does not ask the checkpoint how the data of its training was broken, and breaks it into blocks
+    unless told otherwise. Stacks that begin empty in every sentence are full of others' symbols in a block.
+    Unnecessary with a fairseq that takes these options from the checkpoint.
+    """
+    from fairseq import checkpoint_utils
+
+    if not hasattr(checkpoint_utils.load_model_ensemble_and_task, "__wrapped__"):
+        loaded = _remembering_the_training(checkpoint_utils.load_model_ensemble_and_task)
+        checkpoint_utils.load_model_ensemble_and_task = loaded
+
+
+class _LeftOut(logging.Filter):
+    """What is left out of the data set that was made into batches last; writes it into the line with the score."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_samples = 0
+        self.text = ""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Complete the line with the score.
+
+        Raises:
+            UserError: the line says that a token is left out because it has probability zero.
+        """
+        message = str(record.msg)
+        if message.startswith("skipping tokens with inf scores"):
+            symbols = " ".join(map(str, record.args or ()))
+            raise UserError(
+                f"the model gives {symbols!r} in the data probability zero, so the perplexity is infinite: expected "
+                "data whose symbols all have a probability (if it is <unk>, train with --compact-vocab-unk)"
+            )
+        if self.text and message.startswith(_RESULTS):
+            record.msg, record.args = f"{record.getMessage()}; {self.text}", None
+        return True
+
+
+_left_out = _LeftOut()
+
+
+def _filter_indices_by_size(
+    self: Any, indices: np.ndarray, dataset: Any, max_positions: Any = None, ignore_invalid_inputs: bool = False
+) -> np.ndarray:
+    """``FairseqTask.filter_indices_by_size``, with numbers in what it says.
+
+    Raises:
+        UserError: samples are too long and must not be left out, or nothing is left of a data set.
+    """
+    kept, ignored = dataset.filter_indices_by_size(indices, max_positions)
+    _left_out.num_samples, _left_out.text = len(ignored), ""
+    if len(ignored) == 0:
+        return kept
+    split = _split_of(self, dataset)
+    where = f" of {split}" if split else ""
+    number = f"{len(ignored):,} of {len(indices):,} {_samples(self)}{where}"
+    if not ignore_invalid_inputs:
+        size = _plain(dataset.size(ignored[0]))
+        raise UserError(
+            f"too long for the model: {number}; number {ignored[0]} has {size} tokens, expected at most "
+            f"{max_positions}; split what is longer, or add --skip-invalid-size-inputs-valid-test to leave it out"
+        )
+    _left_out.text = f"left out {number} (more than {max_positions} tokens)"
+    if split and len(kept) == 0:
+        raise UserError(f"no data: {_left_out.text}; use a model that was trained with longer samples")
+    numbers = ", ".join(map(str, ignored[:_MOST_NUMBERS]))
+    logging.getLogger(__name__).warning(f"{_left_out.text}; the first have the numbers {numbers}")
+    return kept
+
+
+def _plain(size: Any) -> Any:
+    return tuple(map(int, size)) if isinstance(size, tuple) else int(size)
+
+
+def _split_of(task: Any, dataset: Any) -> str:
+    """The name of the split that a data set is, if it is one."""
+    inner = getattr(dataset, "dataset", None)  # --context-window wraps the split
+    return next((name for name, split in task.datasets.items() if split is dataset or split is inner), "")
+
+
+def _samples(task: Any) -> str:
+    mode = str(getattr(getattr(task, "args", None), "sample_break_mode", "eos"))
+    return "sentences" if mode == "eos" else "blocks"
+
+
+def _counting_what_is_left_out(reduce_metrics: Function) -> Function:
+    @functools.wraps(reduce_metrics)
+    def reduce_metrics_and_count(self: Any, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        from fairseq.logging import metrics
+
+        reduce_metrics(self, logging_outputs, criterion)
+        if _left_out.num_samples and not criterion.training:
+            metrics.log_scalar("left_out", _left_out.num_samples, round=0)
+
+    return reduce_metrics_and_count
+
+
+def _eval_lm_dataloader(
+    self: Any,
+    dataset: Any,
+    max_tokens: int | None = 36000,
+    batch_size: int | None = None,
+    max_positions: int | None = None,
+    num_shards: int = 1,
+    shard_id: int = 0,
+    num_workers: int = 1,
+    data_buffer_size: int = 10,
+    context_window: int = 0,
+) -> Any:
+    """``LanguageModelingTask.eval_lm_dataloader``, which also counts the tokens that the score will cover.
+
+    Raises:
+        UserError: the data is not broken as in the training of a model of ours, or there is nothing to score.
+    """
+    from fairseq.data import LMContextWindowDataset
+
+    _refuse_other_data_than_in_training(self, context_window)
+    scored = dataset
+    if context_window > 0:
+        scored = LMContextWindowDataset(
+            dataset=dataset,
+            tokens_per_sample=self.args.tokens_per_sample,
+            context_window=context_window,
+            pad_idx=self.source_dictionary.pad(),
+        )
+    epoch_itr = self.get_batch_iterator(
+        dataset=scored,
+        max_tokens=max_tokens,
+        max_sentences=batch_size,
+        max_positions=max_positions,
+        ignore_invalid_inputs=True,
+        num_shards=num_shards,
+        shard_id=shard_id,
+        num_workers=num_workers,
+        data_buffer_size=data_buffer_size,
+    )
+    indices = [index for batch in epoch_itr.frozen_batches[shard_id::num_shards] for index in batch]
+    if not indices:
+        raise UserError(f"--shard-id {shard_id} of --num-shards {num_shards}: there are too few batches for this shard")
+    num_scored = int(dataset.sizes[indices].sum(dtype=np.int64))
+    num_tokens = _num_tokens(dataset)
+    if num_scored < num_tokens:
+        shard = f"shard {shard_id} of {num_shards}" if num_shards > 1 else ""
+        shortened = "" if self.args.shorten_method == "none" else f"--shorten-method {self.args.shorten_method}"
+        reasons = [f"scored {num_scored:,} of {num_tokens:,} tokens", _left_out.text, shard, shortened]
+        _left_out.text = ", ".join(filter(None, reasons))
+    return epoch_itr.next_epoch_itr(shuffle=False)
+
+
+def _num_tokens(dataset: Any) -> int:
+    """The number of tokens in the file that a data set is made from, before it is shortened and broken."""
+    while hasattr(dataset, "dataset"):
+        dataset = dataset.dataset
+    return int(np.asarray(dataset.sizes).sum(dtype=np.int64))
+
+
+def _remembering_the_training(load: Function) -> Function:
+    @functools.wraps(load)
+    def load_and_remember(*args: Any, **kwargs: Any) -> Any:
+        models, cfg, task = load(*args, **kwargs)
+        if any(type(model).__module__.startswith("fairseq_stack.") for model in models):
+            task.task_of_training = cfg.task
+        return models, cfg, task
+
+    return load_and_remember
+
+
+def _refuse_other_data_than_in_training(task: Any, context_window: int) -> None:
+    trained = getattr(task, "task_of_training", None)
+    if trained is None:
+        return
+    mode = str(task.args.sample_break_mode)
+    if str(getattr(trained, "sample_break_mode", mode)) == "eos":
+        if mode != "eos":
+            overrides = f"--model-overrides \"{{'sample_break_mode': '{mode}'}}\""
+            raise UserError(
+                "the model was trained on single sentences (--sample-break-mode eos), expected the same here, got "
+                f"--sample-break-mode {mode}, which is the default of fairseq-eval-lm if it is none: add "
+                f"--sample-break-mode eos (or, to score blocks with this model all the same, {overrides})"
+            )
+        if context_window > 0:
+            raise UserError(
+                f"--context-window {context_window} puts words of other sentences before each sentence, but the model "
+                "was trained on single sentences (--sample-break-mode eos): leave it out"
+            )
+    if bool(getattr(trained, "add_bos_token", False)) != bool(task.args.add_bos_token):
+        raise UserError(
+            "--add-bos-token: the model was trained "
+            + ("without it: leave it out" if task.args.add_bos_token else "with it: add it here, too")
+        )

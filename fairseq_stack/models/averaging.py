@@ -1,0 +1,194 @@
+"""The average of checkpoints: one model whose parameters are the means of those of several."""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.models.checkpoints import FINGERPRINT
+
+EPOCHS = re.compile(r"checkpoint(\d+)\.pt")
+UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
+
+# Options that change what parameters of the same shapes mean.
+_MEANING = (
+    "stack_layers",
+    "stack_encoder_layers",
+    "stack_decoder_layers",
+    "stack_value_activation",
+    "stack_positions",
+    "encoder_attention_heads",
+    "decoder_attention_heads",
+    "encoder_normalize_before",
+    "decoder_normalize_before",
+    "activation_fn",
+)
+# fairseq's buffers of this name are there for their dtype: their memory is not initialised.
+_MEANINGLESS = "_float_tensor"
+
+State = dict[str, Any]
+
+
+def last_checkpoints(folder: Path, pattern: re.Pattern[str], count: int, upper_bound: int | None = None) -> list[Path]:
+    """The last checkpoints of a training, the newest first.
+
+    Args:
+        folder: what ``--save-dir`` was.
+        pattern: of the names, with the epoch or the update as group: :data:`EPOCHS` or :data:`UPDATES`.
+        count: how many.
+        upper_bound: the highest epoch or update to take.
+
+    Raises:
+        UserError: there is no such folder, or there are fewer checkpoints in it.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder: expected the --save-dir of a training")
+    matches = {path: pattern.fullmatch(path.name) for path in folder.iterdir()}
+    numbers = {path: int(match[1]) for path, match in matches.items() if match}
+    found = [path for path, number in numbers.items() if upper_bound is None or number <= upper_bound]
+    if len(found) < count:
+        example = "checkpoint12.pt" if pattern is EPOCHS else "checkpoint_12_3000.pt"
+        bound = "" if upper_bound is None else f" up to number {upper_bound}"
+        raise UserError(
+            f"{folder}: expected at least {count} checkpoints with names such as {example}{bound}, found {len(found)}"
+        )
+    return sorted(found, key=lambda path: numbers[path], reverse=True)[:count]
+
+
+def average_checkpoints(paths: Sequence[Path], output: Path, force: bool = False) -> None:
+    r"""Write a checkpoint whose parameters are :math:`\frac{1}{n} \sum_{i=1}^{n} \theta_i`, added up in float64.
+
+    It has the configuration of the first checkpoint and no state of an optimizer. ``output`` is written whole or not
+    at all.
+
+    Args:
+        paths: the checkpoints, of models of the same architecture and vocabulary.
+        output: the file to write.
+        force: replace ``output`` if it exists.
+
+    Raises:
+        UserError: a file is missing, no checkpoint, given twice, not finite or of another model than the first one; or
+            ``output`` exists, is one of ``paths``, or cannot be written.
+    """
+    _check_files(paths, output, force)
+    first = _read(paths[0])
+    sums = _start(first["model"])
+    for path in paths[1:]:
+        state = _read(path)
+        _check_same_model(first, state, paths[0], path)
+        for name in sums:
+            sums[name] += state["model"][name]
+    first["model"] = _with_means(first["model"], sums, len(paths))
+    first.pop("last_optimizer_state", None)
+    for name in ("ema", "ema_fp32_params"):  # a moving average of one of the checkpoints
+        first.get("extra_state", {}).pop(name, None)
+    _write_whole(first, output)
+
+
+def _check_files(paths: Sequence[Path], output: Path, force: bool) -> None:
+    if not paths:
+        raise UserError("expected checkpoints to average, got none")
+    for index, path in enumerate(paths):
+        if path.is_dir():
+            raise UserError(
+                f"{path} is a folder: name checkpoints in it, or the folder alone with --num-epoch-checkpoints N or "
+                "--num-update-checkpoints N"
+            )
+        if not path.is_file():
+            raise UserError(f"{path}: there is no such checkpoint")
+        if any(path.samefile(other) for other in paths[:index]):
+            raise UserError(f"{path} is given twice: expected different checkpoints")
+        if output.exists() and output.samefile(path):
+            raise UserError(f"--output {output} is one of the checkpoints to average: expected another file")
+    if output.is_dir():
+        raise UserError(f"--output {output} is a folder: expected the name of a file")
+    if output.exists() and not force:
+        raise UserError(f"--output {output} exists already; give --force to replace it")
+    if not output.absolute().parent.is_dir():
+        raise UserError(f"--output {output}: there is no folder {output.parent}")
+
+
+def _read(path: Path) -> State:
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError:
+        raise
+    except Exception as error:  # torch raises many kinds for files that are damaged or something else
+        raise UserError(f"{path} is not a checkpoint of fairseq, or is damaged: torch cannot read it") from error
+    if not (isinstance(state, dict) and isinstance(state.get("model"), dict) and state.get("cfg")):
+        raise UserError(f"{path} is not a checkpoint of fairseq 0.12: expected the entries 'model' and 'cfg'")
+    for name, value in state["model"].items():
+        if not isinstance(value, Tensor):
+            raise UserError(f"{path}: the parameter {name} is a {type(value).__name__}, expected a tensor")
+        if not name.endswith(_MEANINGLESS) and not value.isfinite().all():
+            raise UserError(f"{path}: the parameter {name} is not finite; leave this checkpoint out")
+    return state
+
+
+def _start(parameters: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The parameters in float64; what is not averaged (integers) is left out."""
+    return {
+        name: value.to(torch.float64, copy=True)  # a copy each, where parameters share memory
+        for name, value in parameters.items()
+        if value.is_floating_point() and not name.endswith(_MEANINGLESS)
+    }
+
+
+def _check_same_model(first: State, other: State, first_path: Path, path: Path) -> None:
+    def refuse(difference: str) -> None:
+        raise UserError(f"{path} is not of the same model as {first_path}: {difference}")
+
+    expected, got = first["model"], other["model"]
+    for name, value in expected.items():
+        if name.endswith(FINGERPRINT) and name in got and not torch.equal(got[name], value):
+            refuse("its dictionary has other symbols, or the same in another order")
+    for one, two, verdict in ((expected, got, "has no parameter"), (got, expected, "has another parameter,")):
+        missing = [name for name in one if name not in two]
+        if missing:
+            refuse(f"it {verdict} {missing[0]}" + (f", and {len(missing) - 1} more" if missing[1:] else ""))
+    for name, value in expected.items():
+        if got[name].shape != value.shape:
+            refuse(f"{name} has the shape {tuple(got[name].shape)}, expected {tuple(value.shape)}")
+        if not value.is_floating_point() and not torch.equal(got[name], value):
+            refuse(f"{name}, which cannot be averaged, has other values")
+    options, others = _options(first), _options(other)
+    for name in _MEANING:
+        if options.get(name) != others.get(name):
+            flag = f"--{name.replace('_', '-')}"
+            refuse(f"it was trained with {flag} {others.get(name)}, expected {options.get(name)}")
+
+
+def _options(state: State) -> dict[str, Any]:
+    model = state["cfg"]["model"]
+    return vars(model) if isinstance(model, Namespace) else dict(model)
+
+
+def _with_means(parameters: dict[str, Tensor], sums: dict[str, Tensor], count: int) -> dict[str, Tensor]:
+    """``parameters`` with their means, in their own types; parameters that share memory still do."""
+    means: dict[tuple[int, torch.Size], Tensor] = {}
+    averaged = type(parameters)(parameters)
+    for name, total in sums.items():
+        value = parameters[name]
+        place = (value.data_ptr(), value.shape)
+        averaged[name] = means.setdefault(place, (total / count).to(value.dtype))
+    return averaged
+
+
+def _write_whole(state: State, output: Path) -> None:
+    beside = output.with_name(f".{output.name}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        torch.save(state, beside)
+        os.replace(beside, output)
+    except RuntimeError as error:  # what torch makes of an error of the file system
+        raise UserError(f"cannot write {output}: {str(error).splitlines()[0]}") from error
+    finally:
+        beside.unlink(missing_ok=True)

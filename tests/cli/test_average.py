@@ -1,0 +1,227 @@
+"""fairseq-stack average: means of parameters in one checkpoint, and mistakes in one line that leave no file."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack import cli
+from fairseq_stack.models import averaging
+
+State = dict[str, Any]
+
+
+def parameters(value: float) -> dict[str, Tensor]:
+    shared = torch.full((3, 2), float(value))
+    double = shared.double()
+    return {
+        "decoder.dictionary_version": torch.tensor(123456789012345),
+        "decoder.embed_tokens.weight": shared,
+        "decoder.output_projection.weight": shared,
+        "decoder.half": torch.tensor([value, 0.1], dtype=torch.float16),
+        "decoder.double": double,
+        "decoder.double_too": double,
+        "decoder.embed_positions._float_tensor": torch.tensor([torch.nan]),
+    }
+
+
+def save(path: Path, value: float, change: Callable[[State], object] = lambda state: None) -> Path:
+    """Write a checkpoint as small as can be, as fairseq would."""
+    state = {
+        "cfg": {"model": Namespace(stack_layers="sdpa", decoder_attention_heads=1, dropout=value)},
+        "model": parameters(value),
+        "optimizer_history": [{"num_updates": int(value)}],
+        "last_optimizer_state": {"state": torch.zeros(1000)},
+        "extra_state": {"epoch": int(value), "ema": parameters(value)},
+    }
+    change(state)
+    torch.save(state, path)
+    return path
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path) -> list[Path]:
+    """The checkpoints of four epochs; the parameters of epoch 1 are 1, of epoch 2 are 2, and so on."""
+    for epoch in (1, 2, 9, 10):
+        save(tmp_path / f"checkpoint_{epoch}_{epoch * 100}.pt", epoch * 100)
+    save(tmp_path / "checkpoint_best.pt", 77)
+    save(tmp_path / "checkpoint_last.pt", 77)
+    return [save(tmp_path / f"checkpoint{epoch}.pt", epoch) for epoch in (1, 2, 9, 10)]
+
+
+def average(*arguments: object) -> int:
+    return cli.main(["average", *map(str, arguments)])
+
+
+def mean(path: Path) -> float:
+    return float(torch.load(path, weights_only=True)["model"]["decoder.embed_tokens.weight"][0, 0])
+
+
+def test_parameters_are_means(checkpoints: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "average.pt"
+    assert average(*checkpoints[:3], "--output", output) == 0
+    assert capsys.readouterr().out == f"{output}: the average of {', '.join(map(str, checkpoints[:3]))}\n"
+    state = torch.load(output, weights_only=True)
+    model = state["model"]
+    assert list(model) == list(parameters(1))
+    assert torch.equal(model["decoder.embed_tokens.weight"], torch.full((3, 2), 4.0))
+    assert torch.equal(model["decoder.double_too"], torch.full((3, 2), 4.0, dtype=torch.float64))
+    assert torch.equal(model["decoder.half"], torch.tensor([4, 0.1], dtype=torch.float16))
+    assert int(model["decoder.dictionary_version"]) == 123456789012345
+    shared = (model[f"decoder.{name}.weight"].data_ptr() for name in ("embed_tokens", "output_projection"))
+    assert len(set(shared)) == 1
+    assert state["cfg"]["model"].dropout == 1
+    assert state["optimizer_history"] == [{"num_updates": 1}]
+    assert state["extra_state"] == {"epoch": 1}
+    assert "last_optimizer_state" not in state
+
+
+def test_sums_do_not_overflow(tmp_path: Path) -> None:
+    """65504 is the largest number in float16."""
+    paths = [save(tmp_path / f"{i}.pt", 60000 + i) for i in range(2)]
+    assert average(*paths, "--output", tmp_path / "average.pt") == 0
+    half = torch.load(tmp_path / "average.pt", weights_only=True)["model"]["decoder.half"]
+    assert half.dtype == torch.float16
+    assert half.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--num-epoch-checkpoints", 2], 9.5),
+        (["--num-epoch-checkpoints", 2, "--checkpoint-upper-bound", 9], 5.5),
+        (["--num-update-checkpoints", 3], 700),
+        (["--num-update-checkpoints", 2, "--checkpoint-upper-bound", 250], 150),
+    ],
+    ids=lambda value: "-".join(map(str, value)) if isinstance(value, list) else "",
+)
+def test_last_checkpoints_of_a_folder(
+    options: list[object], expected: float, checkpoints: list[Path], tmp_path: Path
+) -> None:
+    assert average(tmp_path, *options, "--output", tmp_path / "average.pt") == 0
+    assert mean(tmp_path / "average.pt") == expected
+
+
+def test_existing_output(checkpoints: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "average.pt"
+    output.write_text("precious")
+    assert average(*checkpoints, "--output", output) == 2
+    assert capsys.readouterr().err == (
+        f"fairseq-stack: error: --output {output} exists already; give --force to replace it\n"
+    )
+    assert output.read_text() == "precious"
+    assert average(*checkpoints, "--output", output, "--force") == 0
+    assert mean(output) == 5.5
+
+
+def changed(name: str, value: Tensor | None) -> Callable[[State], object]:
+    """A change of a checkpoint: a parameter with another value, or without one, none at all."""
+    return lambda state: state["model"].pop(name) if value is None else state["model"].update({name: value})
+
+
+def option(name: str, value: object) -> Callable[[State], object]:
+    return lambda state: setattr(state["cfg"]["model"], name, value)
+
+
+OTHER = {
+    "vocabulary": (changed("decoder.dictionary_version", torch.tensor(5)), "its dictionary has other symbols"),
+    "missing": (changed("decoder.half", None), "it has no parameter decoder.half"),
+    "added": (changed("more", torch.ones(1)), "it has another parameter, more"),
+    "shape": (changed("decoder.half", torch.ones(3)), "decoder.half has the shape (3,), expected (2,)"),
+    "layers": (option("stack_layers", "sup-4"), "it was trained with --stack-layers sup-4, expected sdpa"),
+    "heads": (option("decoder_attention_heads", 2), "it was trained with --decoder-attention-heads 2, expected 1"),
+}
+
+
+@pytest.mark.parametrize(("change", "difference"), OTHER.values(), ids=OTHER)
+def test_checkpoints_of_different_models(
+    change: Callable[[State], object], difference: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, other = save(tmp_path / "first.pt", 1), save(tmp_path / "other.pt", 2, change)
+    message = f"{other} is not of the same model as {first}: {difference}"
+    assert_refused([first, other], message, tmp_path, capsys)
+
+
+def assert_refused(
+    arguments: list[object], message: str, folder: Path, capsys: pytest.CaptureFixture[str], output: str = "new.pt"
+) -> None:
+    """Assert that the command ends with this message in one line and changes no file in the folder."""
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert average(*arguments, "--output", folder / output) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+UNUSABLE: dict[str, tuple[Callable[[State], object], str]] = {
+    "not-finite": (changed("decoder.half", torch.tensor([1, torch.inf])), "decoder.half is not finite"),
+    "no-tensor": (lambda state: state["model"].update(half=[1]), "the parameter half is a list, expected a tensor"),
+    "no-model": (lambda state: state.pop("model"), "expected the entries 'model' and 'cfg'"),
+    "no-configuration": (lambda state: state.pop("cfg"), "expected the entries 'model' and 'cfg'"),
+    "any-object": (lambda state: state.update(task=Path("x")), "torch cannot read it"),
+}
+
+
+@pytest.mark.parametrize(("change", "problem"), UNUSABLE.values(), ids=UNUSABLE)
+@pytest.mark.parametrize("position", [0, 1])
+def test_unusable_checkpoint(
+    change: Callable[[State], object], problem: str, position: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths: list[object] = [save(tmp_path / "good.pt", 1)]
+    paths.insert(position, save(tmp_path / "bad.pt", 2, change))
+    assert_refused(paths, problem, tmp_path, capsys)
+
+
+@pytest.mark.parametrize("content", [b"", b"text\n", b"PK\x03\x04broken"], ids=["empty", "text", "zip"])
+def test_not_a_checkpoint(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "notes.pt"
+    path.write_bytes(content)
+    assert_refused([path], f"{path} is not a checkpoint of fairseq, or is damaged", tmp_path, capsys)
+
+
+def test_mistakes_in_names(checkpoints: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = checkpoints[0]
+    link = tmp_path / "link.pt"
+    link.symlink_to(first)
+    for arguments, message in (
+        ([first, tmp_path / "none.pt"], f"{tmp_path}/none.pt: there is no such checkpoint"),
+        ([tmp_path], f"{tmp_path} is a folder: name checkpoints in it, or the folder alone with --num-epoch"),
+        ([first, link], f"{link} is given twice"),
+        ([tmp_path / "x", "--num-epoch-checkpoints", 1], f"{tmp_path}/x is not a folder"),
+        ([first, tmp_path, "--num-epoch-checkpoints", 1], "--num-epoch-checkpoints needs one folder, got 2 names"),
+        ([tmp_path, "--num-epoch-checkpoints", 0], "--num-epoch-checkpoints: expected at least 1, got 0"),
+        (
+            [tmp_path, "--num-update-checkpoints", 3, "--checkpoint-upper-bound", 200],
+            "expected at least 3 checkpoints with names such as checkpoint_12_3000.pt up to number 200, found 2",
+        ),
+        ([first, "--checkpoint-upper-bound", 3], "--checkpoint-upper-bound needs --num-epoch-checkpoints or"),
+    ):
+        assert_refused(list(arguments), message, tmp_path, capsys)
+    assert_refused([first], "link.pt is one of the checkpoints to average", tmp_path, capsys, output="link.pt")
+    assert_refused([first], "there is no folder", tmp_path, capsys, output="none/average.pt")
+    assert_refused([first], "is a folder: expected the name of a file", tmp_path, capsys, output=".")
+
+
+def test_interrupted(checkpoints: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a file is never left behind, whether writing fails or the user has had enough."""
+    before = sorted(tmp_path.iterdir())
+    for error, code in (
+        (RuntimeError("file write failed"), 2),
+        (OSError("No space left"), 2),
+        (KeyboardInterrupt, 130),
+    ):
+
+        def fail(state: State, path: Path, error: BaseException | type[BaseException] = error) -> None:
+            path.write_text("half a file")
+            raise error
+
+        monkeypatch.setattr(averaging.torch, "save", fail)
+        assert average(*checkpoints, "--output", tmp_path / "average.pt") == code
+        assert sorted(tmp_path.iterdir()) == before

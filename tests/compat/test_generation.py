@@ -1,0 +1,186 @@
+"""fairseq's beam search finds for each sentence of a batch what it finds for the sentence alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from fairseq.search import DiverseSiblingsSearch, LengthConstrainedBeamSearch
+from fairseq.sequence_generator import SequenceGenerator
+from torch import Tensor, nn
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.models.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
+from tests.models.building import DICTIONARY, build_opinionated_model, random_words
+
+PAD, EOS = DICTIONARY.pad(), DICTIONARY.eos()
+TINY = (
+    *("--encoder-embed-dim=16", "--encoder-ffn-embed-dim=16", "--encoder-attention-heads=2"),
+    *("--decoder-embed-dim=16", "--decoder-ffn-embed-dim=16", "--decoder-attention-heads=2"),
+)
+KINDS = ["tf", "sup", "nd"]
+LENGTHS = [0, 2, 5, 11]
+Hypothesis = tuple[list[int], float, list[float]]
+
+
+def translation_model(kind: str = "tf") -> nn.Module:
+    return reluctant_to_end(build_opinionated_model(f"stack_transformer_{kind}_small", TINY))
+
+
+def reluctant_to_end(model: nn.Module) -> nn.Module:
+    """Make EOS improbable, so that many hypotheses reach their maximal length."""
+    end = model.decoder.output_projection.weight[EOS].detach()
+    model.decoder.layer_norm.bias.data.copy_(-3.0 * end / end.square().sum())
+    return model
+
+
+def with_end(words: Tensor) -> Tensor:
+    return torch.cat([words, torch.tensor([EOS])])
+
+
+def pad_rows(rows: list[Tensor], side: str) -> Tensor:
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD, padding_side=side)
+
+
+def search(
+    models: list[nn.Module], sources: list[Tensor], prefixes: list[Tensor] | None, side: str = "left", **options: Any
+) -> list[list[Hypothesis]]:
+    """Tokens, score and scores of the tokens of all hypotheses for a batch of source sentences."""
+    batch = pad_rows(sources, side)
+    sample = {"net_input": {"src_tokens": batch, "src_lengths": batch.ne(PAD).sum(1)}}
+    forced = None if prefixes is None else pad_rows(prefixes, "right")
+    found = SequenceGenerator(models, DICTIONARY, **options).generate(models, sample, prefix_tokens=forced)
+    return [
+        [(one["tokens"].tolist(), float(one["score"]), one["positional_scores"].tolist()) for one in sentence]
+        for sentence in found
+    ]
+
+
+def check(
+    models: list[nn.Module], sources: list[Tensor], prefixes: list[Tensor] | None, side: str = "left", **options: Any
+) -> list[list[Hypothesis]]:
+    """Assert that a batch gives what its sentences give alone; returns that."""
+    together = search(models, sources, prefixes, side, **options)
+    for row, source in enumerate(sources):
+        (alone,) = search(models, [source], None if prefixes is None else [prefixes[row]], side, **options)
+        assert [tokens for tokens, *_ in together[row]] == [tokens for tokens, *_ in alone], f"sentence {row}"
+        for (_, *scores), (_, *expected) in zip(together[row], alone, strict=True):
+            assert scores[0] == pytest.approx(expected[0], abs=1e-6)
+            assert scores[1] == pytest.approx(expected[1], abs=1e-5)
+    return together
+
+
+def translate_as_alone(
+    models: list[nn.Module], repetitions: int = 1, prefix_size: int = 0, **options: Any
+) -> list[list[Hypothesis]]:
+    words = [random_words(length) for length in LENGTHS * repetitions]
+    prefixes = None
+    if prefix_size:
+        prefixes = [with_end(random_words(1 + row % 4))[:prefix_size] for row in range(len(words))]
+    return check(models, [with_end(row) for row in words], prefixes, **options)
+
+
+def continue_as_alone(model: nn.Module, repetitions: int = 1, **options: Any) -> list[list[Hypothesis]]:
+    prefixes = [random_words(length) for length in LENGTHS * repetitions]
+    sources = [torch.cat([torch.tensor([EOS]), prefix]) for prefix in prefixes]
+    return check([model], sources, prefixes, side="right", **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_translation(kind: str) -> None:
+    found = translate_as_alone([translation_model(kind)], beam_size=4, max_len_a=1.5, max_len_b=2)
+    longest = [max(len(tokens) - 1 for tokens, *_ in sentence) for sentence in found]
+    limits = [int(1.5 * (length + 1) + 2) for length in LENGTHS]
+    assert all(length <= limit for length, limit in zip(longest, limits, strict=True))
+    assert sum(length == limit for length, limit in zip(longest, limits, strict=True)) >= 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_language_model_with_prefixes(kind: str) -> None:
+    """Prefixes that are longer than the maximal length, and than the other prefixes, are among them."""
+    model = reluctant_to_end(build_opinionated_model(f"stack_transformer_lm_{kind}_cfl"))
+    continue_as_alone(model, beam_size=3, max_len_a=0.5, max_len_b=3, min_len=3)
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {"beam_size": 1},
+    {"side": "right", "len_penalty": 0.3},
+    {"normalize_scores": False, "unk_penalty": 1.0, "temperature": 0.5},
+    {"min_len": 3, "max_len_b": 3},
+    {"no_repeat_ngram_size": 2},
+    {"prefix_size": 3, "max_len_b": 1, "max_len_a": 0.5},
+    {"prefix_size": 2, "min_len": 4, "max_len_b": 5, "tokens_to_suppress": ("w3",)},
+    {"match_source_len": True, "search_strategy": LengthConstrainedBeamSearch(DICTIONARY, 1, 0, 1, 0)},
+    {"search_strategy": DiverseSiblingsSearch(DICTIONARY, 0.5)},
+    {"max_len_a": -0.5, "max_len_b": 9},
+    {"max_len": 9},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options))
+def test_options(options: dict[str, Any]) -> None:
+    translate_as_alone([translation_model()], **{"beam_size": 4, "max_len_a": 1, "max_len_b": 2, **options})
+
+
+def test_ensemble() -> None:
+    models = [translation_model(), translation_model("sup")]
+    translate_as_alone(models, beam_size=4, max_len_a=1, max_len_b=2)
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("preset", [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS])
+def test_hundreds_of_sentences(preset: str) -> None:
+    model = reluctant_to_end(build_opinionated_model(preset, TINY if preset in TRANSLATION_PRESETS else ()))
+    if preset in LANGUAGE_MODEL_PRESETS:
+        continue_as_alone(model, repetitions=50, beam_size=4, max_len_a=1, max_len_b=2)
+        return
+    for side in ("left", "right"):
+        translate_as_alone([model], repetitions=50, side=side, beam_size=4, max_len_a=1, max_len_b=2)
+
+
+def test_generator_is_left_as_it_was() -> None:
+    generator = SequenceGenerator([translation_model()], DICTIONARY, beam_size=2, max_len_a=1, max_len_b=2)
+    strategy = generator.search
+    source = with_end(random_words(3))[None]
+    for _ in range(2):
+        generator.generate(None, {"net_input": {"src_tokens": source}})
+        assert (generator.search, generator.max_len_a, generator.max_len_b) == (strategy, 1, 2)
+
+
+def test_minimal_length_above_the_maximal_length_of_one_sentence() -> None:
+    sources = [with_end(random_words(length)) for length in (9, 1)]
+    message = "--min-len 5 is more than the maximal length of a sentence, 4, which --max-len-a, --max-len-b"
+    with pytest.raises(UserError, match=message):
+        search([translation_model()], sources, None, max_len_a=1, max_len_b=2, min_len=5)
+
+
+def test_model_that_returns_nan() -> None:
+    model = translation_model()
+    model.decoder.layer_norm.weight.data.fill_(torch.nan)
+    with pytest.raises(UserError, match="found no output of up to 4 tokens with a positive probability"):
+        search([model], [with_end(random_words(1)), with_end(random_words(5))], None, max_len_a=1, max_len_b=2)
+
+
+def test_prefixes_of_left_padded_targets() -> None:
+    """fairseq-generate would take the padding for the prefix."""
+    target = pad_rows([with_end(random_words(length)) for length in (1, 3)], "left")
+    sample = {"net_input": {"src_tokens": target}, "target": target}
+    generator = SequenceGenerator([translation_model()], DICTIONARY)
+    with pytest.raises(UserError, match="leave out --left-pad-target"):
+        generator.generate(None, sample, prefix_tokens=target[:, :1])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_ngram_is_repeated(size: int) -> None:
+    model = build_opinionated_model("stack_transformer_lm_tf_cfl")
+    start = torch.tensor([EOS])
+    ((free, *_),) = search([model], [start], None, beam_size=2, max_len_b=8, len_penalty=0)
+    ((tokens, *_),) = search([model], [start], None, beam_size=2, max_len_b=8, len_penalty=0, no_repeat_ngram_size=size)
+    assert repeats(free[0], size)
+    assert not repeats(tokens[0], size)
+
+
+def repeats(tokens: list[int], size: int) -> bool:
+    ngrams = [tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1)]
+    return len(set(ngrams)) < len(ngrams)

@@ -1,0 +1,143 @@
+"""What a score does not cover is said in the line with the score, and what cannot be scored is refused."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from fairseq_stack.errors import UserError
+from tests.end_to_end.conftest import Corpora
+from tests.end_to_end.running import GENERATION, LANGUAGE_MODEL, SIZES, TRAINING, Output, run
+
+DATA = ["--num-workers", 0, "--cpu", "--batch-size", 2]
+EOS_MODE = ["--sample-break-mode", "eos"]
+LIMIT = 4
+SKIPPING = "--skip-invalid-size-inputs-valid-test"
+
+
+def score(corpora: Corpora, model: Path, *options: Any) -> str:
+    """The line of fairseq-eval-lm with the perplexity of the test set."""
+    scored = run("eval-lm", corpora.language_modeling, "--path", model, *DATA, *options)
+    return last_line(scored, "Loss (base 2): ")
+
+
+def last_line(output: Output, beginning: str) -> str:
+    return [line for line in [*output.log, *output.printed.splitlines()] if beginning in line][-1]
+
+
+def lengths(corpora: Corpora, split: str) -> list[int]:
+    """The number of tokens of each sentence, the end of sentence included."""
+    return [len(line.split()) + 1 for line in (corpora.text / f"{split}.src").read_text().splitlines()]
+
+
+def count_long(corpora: Corpora, split: str) -> str:
+    sizes = lengths(corpora, split)
+    return f"{sum(size > LIMIT for size in sizes)} of {len(sizes)}"
+
+
+@pytest.fixture(scope="module")
+def short_model(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Output]:
+    """A language model that takes four tokens at most, and what its training said."""
+    folder = tmp_path_factory.mktemp("short_model")
+    limits = ["--tokens-per-sample", LIMIT, SKIPPING]
+    trained = run("train", corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, *limits, "--save-dir", folder)
+    return folder / "checkpoint_last.pt", trained
+
+
+def test_nothing_is_said_where_nothing_is_left_out(corpora: Corpora, language_model: Path) -> None:
+    line = score(corpora, language_model, *EOS_MODE)
+    assert re.fullmatch(r"Loss \(base 2\): \d+\.\d+, Perplexity: \d+\.\d+", line)
+
+
+def test_perplexity(corpora: Corpora, short_model: tuple[Path, Output]) -> None:
+    model, _ = short_model
+    sizes = lengths(corpora, "test")
+    scored = sum(size for size in sizes if size <= LIMIT)
+    line = score(corpora, model, *EOS_MODE)
+    numbers = f"scored {scored} of {sum(sizes)} tokens, left out {count_long(corpora, 'test')} sentences of test"
+    assert line.endswith(f"; {numbers} (more than 4 tokens)")
+    longer = score(corpora, model, *EOS_MODE, "--model-overrides", {"max_target_positions": 100})
+    assert longer.count(";") == 0
+
+
+def test_validation(corpora: Corpora, short_model: tuple[Path, Output]) -> None:
+    model, trained = short_model
+    count = count_long(corpora, "valid").split()[0]
+    assert f" left_out {count} " in f"{last_line(trained, 'valid on ')} ".replace(" |", "")
+    assert "left_out" not in last_line(trained, "end of epoch")
+    command = ["validate", corpora.language_modeling, "--task", "language_modeling", "--path", model, *DATA]
+    validated = run(*command, SKIPPING)
+    assert f" left_out {count} " in f"{last_line(validated, 'valid on ')} ".replace(" |", "")
+    with pytest.raises(UserError, match=f"too long for the model: {count_long(corpora, 'valid')} sentences of valid"):
+        run(*command)
+
+
+def test_translations(corpora: Corpora, translation_model: Path) -> None:
+    use = [corpora.translation, "--path", translation_model, *GENERATION, "--max-source-positions", LIMIT, SKIPPING]
+    line = last_line(run("generate", *use), "Translated ")
+    assert f"; left out {count_long(corpora, 'test')} sentences of test (more than (4, 1024) tokens)" in line
+
+
+def test_shards(corpora: Corpora, language_model: Path) -> None:
+    shards = ["--num-shards", 2, "--shard-id", 1]
+    line = score(corpora, language_model, *EOS_MODE, *shards)
+    found = re.search(r"; scored (\d+) of (\d+) tokens, shard 1 of 2$", line)
+    assert found
+    assert int(found[2]) == sum(lengths(corpora, "test")) > int(found[1]) > 0
+    with pytest.raises(UserError, match="--shard-id 90 of --num-shards 99: there are too few batches"):
+        score(corpora, language_model, *EOS_MODE, "--num-shards", 99, "--shard-id", 90)
+
+
+def test_shortened_sentences(corpora: Corpora, language_model: Path) -> None:
+    line = score(corpora, language_model, *EOS_MODE, "--shorten-method", "truncate", "--tokens-per-sample", LIMIT)
+    scored = sum(min(size, LIMIT) for size in lengths(corpora, "test"))
+    assert line.endswith(f"; scored {scored} of {sum(lengths(corpora, 'test'))} tokens, --shorten-method truncate")
+
+
+def test_nothing_left(corpora: Corpora, language_model: Path) -> None:
+    """fairseq gives a perplexity of 1 for it."""
+    with pytest.raises(UserError, match=r"no data: left out 11 of 11 sentences of test \(more than 1 tokens\)"):
+        score(corpora, language_model, *EOS_MODE, "--model-overrides", {"max_target_positions": 1})
+
+
+@pytest.mark.parametrize("mode", [[], ["--sample-break-mode", "complete"]], ids=["default", "complete"])
+def test_blocks_and_a_model_of_sentences(corpora: Corpora, language_model: Path, mode: list[str]) -> None:
+    name = mode[-1] if mode else "none"
+    message = f"expected the same here, got --sample-break-mode {name}, .* add --sample-break-mode eos "
+    with pytest.raises(UserError, match=message):
+        score(corpora, language_model, *mode, "--tokens-per-sample", 20)
+    overrides = ["--model-overrides", {"sample_break_mode": name}]
+    line = score(corpora, language_model, *mode, "--tokens-per-sample", 20, *overrides)
+    assert math.isfinite(float(line.split()[-1]))
+
+
+def test_context_and_bos_of_another_training(corpora: Corpora, language_model: Path) -> None:
+    with pytest.raises(UserError, match="--context-window 3 puts words of other sentences before each sentence"):
+        score(corpora, language_model, *EOS_MODE, "--context-window", 3)
+    with pytest.raises(UserError, match="--add-bos-token: the model was trained without it: leave it out"):
+        score(corpora, language_model, *EOS_MODE, "--add-bos-token")
+
+
+def test_models_of_fairseq_score_blocks(corpora: Corpora, tmp_path: Path) -> None:
+    architecture = ["--task", "language_modeling", "--arch", "transformer_lm", *SIZES[6:], "--decoder-layers", 1]
+    options = [*architecture, *EOS_MODE, "--tokens-per-sample", 50, *TRAINING, "--max-update", 1]
+    run("train", corpora.language_modeling, *options, "--save-dir", tmp_path)
+    blocks = ["--tokens-per-sample", 20, "--context-window", 5]
+    assert "left out" not in score(corpora, tmp_path / "checkpoint_last.pt", *blocks)
+
+
+def test_probability_zero(corpora: Corpora, tmp_path: Path) -> None:
+    """fairseq leaves such tokens out of the perplexity."""
+    options = [*LANGUAGE_MODEL, "--output-bias", *TRAINING, "--max-update", 1, "--save-dir", tmp_path]
+    run("train", corpora.language_modeling, *options)
+    checkpoint = torch.load(tmp_path / "checkpoint_last.pt")
+    (bias,) = (value for name, value in checkpoint["model"].items() if re.search(r"output_projection.*bias", name))
+    bias[4] = -torch.inf
+    torch.save(checkpoint, tmp_path / "without.pt")
+    with pytest.raises(UserError, match=r"gives '[abcd]' in the data probability zero, so the perplexity is infinite"):
+        score(corpora, tmp_path / "without.pt", *EOS_MODE)
