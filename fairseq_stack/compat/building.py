@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
+
+from fairseq_stack.compat.wrapping import Function, wrap_once
 
 _FROM_CHECKPOINT = ContextVar("from_checkpoint", default=False)
 
@@ -23,12 +23,10 @@ def note_what_a_model_is_built_for() -> None:
     """
     from fairseq import models
 
-    if not hasattr(models.build_model, "__wrapped__"):
-        models.build_model = _noting(models.build_model)
+    wrap_once(models, "build_model", _noting)
 
 
-def _noting(build_model: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(build_model)
+def _noting(build_model: Function) -> Function:
     def build_model_noting(cfg: Any, task: Any, from_checkpoint: bool = False) -> Any:
         token = _FROM_CHECKPOINT.set(from_checkpoint)
         try:

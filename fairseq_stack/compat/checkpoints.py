@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import pickle
 import zipfile
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from fairseq_stack.compat.wrapping import Function, wrap_once
 from fairseq_stack.errors import UserError
 
 _UNKNOWN_REASON = "Cannot load model parameters from checkpoint"
@@ -24,12 +23,10 @@ def say_why_a_checkpoint_does_not_fit() -> None:
     """
     from fairseq.trainer import Trainer
 
-    if not hasattr(Trainer.load_checkpoint, "__wrapped__"):
-        Trainer.load_checkpoint = _saying_why(Trainer.load_checkpoint)
+    wrap_once(Trainer, "load_checkpoint", _saying_why)
 
 
-def _saying_why(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(load_checkpoint)
+def _saying_why(load_checkpoint: Function) -> Function:
     def load_checkpoint_saying_why(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
         try:
             return load_checkpoint(self, filename, *args, **kwargs)
@@ -50,12 +47,10 @@ def say_why_a_checkpoint_cannot_be_read() -> None:
     """
     from fairseq import checkpoint_utils
 
-    if not hasattr(checkpoint_utils.load_checkpoint_to_cpu, "__wrapped__"):
-        checkpoint_utils.load_checkpoint_to_cpu = _naming_the_file(checkpoint_utils.load_checkpoint_to_cpu)
+    wrap_once(checkpoint_utils, "load_checkpoint_to_cpu", _naming_the_file)
 
 
-def _naming_the_file(load_checkpoint_to_cpu: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(load_checkpoint_to_cpu)
+def _naming_the_file(load_checkpoint_to_cpu: Function) -> Function:
     def load_checkpoint_naming_the_file(path: str, *args: Any, **kwargs: Any) -> Any:
         try:
             return load_checkpoint_to_cpu(path, *args, **kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_stack.compat.wrapping import Function, wrap_once
 from fairseq_stack.errors import UserError
 
 
@@ -30,8 +30,7 @@ def keep_last_batches() -> None:
     from fairseq.dataclass.configs import DatasetConfig
 
     set_dataclass_default(DatasetConfig, "required_batch_size_multiple", 1)
-    if data_utils.batch_by_size.__module__ != __name__:
-        data_utils.batch_by_size = _keeping_last_batch(data_utils.batch_by_size)
+    wrap_once(data_utils, "batch_by_size", _keeping_last_batch)
 
 
 def set_dataclass_default(config: type, name: str, default: object) -> None:
@@ -83,12 +82,10 @@ def refuse_empty_data() -> None:
     """
     from fairseq.data import data_utils
 
-    if not hasattr(data_utils.load_indexed_dataset, "__wrapped__"):
-        data_utils.load_indexed_dataset = _refusing_empty(data_utils.load_indexed_dataset)
+    wrap_once(data_utils, "load_indexed_dataset", _refusing_empty)
 
 
-def _refusing_empty(load_indexed_dataset: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(load_indexed_dataset)
+def _refusing_empty(load_indexed_dataset: Function) -> Function:
     def load_nonempty_dataset(path: str, *args: Any, **kwargs: Any) -> Any:
         for file in (f"{path}.bin", path):  # binarised, or text of --dataset-impl raw
             if os.path.isfile(file) and os.path.getsize(file) == 0:

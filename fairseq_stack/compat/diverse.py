@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
+
+from fairseq_stack.compat.wrapping import Function, wrap_once
 
 
 def count_overlaps_by_place_in_batch() -> None:
@@ -18,12 +18,10 @@ def count_overlaps_by_place_in_batch() -> None:
     """
     from fairseq.search import DiverseBeamSearch
 
-    if not hasattr(DiverseBeamSearch.step, "__wrapped__"):
-        DiverseBeamSearch.step = _by_place(DiverseBeamSearch.step)
+    wrap_once(DiverseBeamSearch, "step", _by_place)
 
 
-def _by_place(step_of: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(step_of)
+def _by_place(step_of: Function) -> Function:
     def step_by_place(
         self: Any,
         step: int,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from fairseq_stack.compat.wrapping import Function, wrap_once
 from fairseq_stack.errors import UserError
 
 
@@ -19,22 +18,24 @@ def refuse_flags_that_cannot_work() -> None:
     from fairseq.tasks import FairseqTask
     from fairseq.trainer import Trainer
 
-    if not hasattr(Trainer.__init__, "__wrapped__"):
-        Trainer.__init__ = _checking_first(Trainer.__init__, _check_precision, position=1)
-    if not hasattr(FairseqTask.build_generator, "__wrapped__"):
-        FairseqTask.build_generator = _checking_first(FairseqTask.build_generator, _check_generation, position=2)
+    wrap_once(Trainer, "__init__", _checking_precision)
+    wrap_once(FairseqTask, "build_generator", _checking_generation)
 
 
-def _checking_first(method: Callable[..., Any], check: Callable[[Any], None], position: int) -> Callable[..., Any]:
-    """``method``, which checks its argument at ``position`` first (``self`` is at 0)."""
+def _checking_precision(init: Function) -> Function:
+    def init_after_check(self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
+        _check_precision(cfg)
+        init(self, cfg, *args, **kwargs)
 
-    @functools.wraps(method)
-    def checking_first(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > position:
-            check(args[position])
-        return method(*args, **kwargs)
+    return init_after_check
 
-    return checking_first
+
+def _checking_generation(build_generator: Function) -> Function:
+    def build_generator_after_check(self: Any, models: Any, args: Any, *others: Any, **kwargs: Any) -> Any:
+        _check_generation(args)
+        return build_generator(self, models, args, *others, **kwargs)
+
+    return build_generator_after_check
 
 
 def _check_precision(cfg: Any) -> None:

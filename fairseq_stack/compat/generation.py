@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from fairseq_stack.compat.wrapping import wrap_once
 from fairseq_stack.errors import UserError
 
 if TYPE_CHECKING:
@@ -51,11 +51,9 @@ def search_each_sentence_as_if_alone() -> None:
     """
     from fairseq.sequence_generator import SequenceGenerator
 
-    if hasattr(SequenceGenerator._generate, "__wrapped__"):
-        return
-    SequenceGenerator._generate = _with_own_lengths(SequenceGenerator._generate)
-    SequenceGenerator._prefix_tokens = _with_own_prefixes(SequenceGenerator._prefix_tokens)
-    SequenceGenerator.is_finished = _at_own_length(SequenceGenerator.is_finished)
+    wrap_once(SequenceGenerator, "_generate", _with_own_lengths)
+    wrap_once(SequenceGenerator, "_prefix_tokens", _with_own_prefixes)
+    wrap_once(SequenceGenerator, "is_finished", _at_own_length)
 
 
 class OwnLengths(nn.Module):
@@ -120,7 +118,6 @@ class OwnLengths(nn.Module):
 
 
 def _with_own_lengths(generate: Callable[..., Hypotheses]) -> Callable[..., Hypotheses]:
-    @functools.wraps(generate)
     def generate_with_own_lengths(
         self: SequenceGenerator, sample: dict[str, Any], prefix_tokens: Tensor | None = None, **kwargs: Any
     ) -> Hypotheses:
@@ -166,7 +163,6 @@ def _max_lengths(generator: SequenceGenerator, net_input: dict[str, Tensor]) -> 
 
 
 def _with_own_prefixes(force_prefix: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
-    @functools.wraps(force_prefix)
     def force_own_prefix(
         self: SequenceGenerator,
         step: int,
@@ -190,7 +186,6 @@ def _with_own_prefixes(force_prefix: Callable[..., tuple[Tensor, ...]]) -> Calla
 
 
 def _at_own_length(is_finished: Callable[..., bool]) -> Callable[..., bool]:
-    @functools.wraps(is_finished)
     def is_finished_at_own_length(
         self: SequenceGenerator, step: int, unfin_idx: int, max_len: int, finalized_sent_len: int, beam_size: int
     ) -> bool:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from fairseq_stack.compat.wrapping import Function, wrap_once
 from fairseq_stack.errors import UserError
-
-Function = Callable[..., Any]
 
 _COMMANDS = ("fairseq_cli.eval_lm", "fairseq_cli.generate")
 _RESULTS = ("Loss (base 2)", "Translated ")
@@ -32,8 +29,7 @@ def say_what_scores_leave_out() -> None:
         logging.getLogger(command).addFilter(_left_out)
     FairseqTask.filter_indices_by_size = _filter_indices_by_size
     LanguageModelingTask.eval_lm_dataloader = _eval_lm_dataloader
-    if not hasattr(FairseqTask.reduce_metrics, "__wrapped__"):
-        FairseqTask.reduce_metrics = _counting_what_is_left_out(FairseqTask.reduce_metrics)
+    wrap_once(FairseqTask, "reduce_metrics", _counting_what_is_left_out)
 
 
 def score_sentences_one_by_one() -> None:
@@ -45,9 +41,7 @@ def score_sentences_one_by_one() -> None:
     """
     from fairseq import checkpoint_utils
 
-    if not hasattr(checkpoint_utils.load_model_ensemble_and_task, "__wrapped__"):
-        loaded = _remembering_the_training(checkpoint_utils.load_model_ensemble_and_task)
-        checkpoint_utils.load_model_ensemble_and_task = loaded
+    wrap_once(checkpoint_utils, "load_model_ensemble_and_task", _remembering_the_training)
 
 
 class _LeftOut(logging.Filter):
@@ -124,7 +118,6 @@ def _samples(task: Any) -> str:
 
 
 def _counting_what_is_left_out(reduce_metrics: Function) -> Function:
-    @functools.wraps(reduce_metrics)
     def reduce_metrics_and_count(self: Any, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         from fairseq.logging import metrics
 
@@ -195,7 +188,6 @@ def _num_tokens(dataset: Any) -> int:
 
 
 def _remembering_the_training(load: Function) -> Function:
-    @functools.wraps(load)
     def load_and_remember(*args: Any, **kwargs: Any) -> Any:
         models, cfg, task = load(*args, **kwargs)
         if any(type(model).__module__.startswith("fairseq_stack.") for model in models):

@@ -38,7 +38,7 @@ def test_forked_workers_do_not_complain_of_siblings(monkeypatch: pytest.MonkeyPa
     noise.silence_harmless_warnings()
     noise.silence_harmless_warnings()  # again, which changes nothing
     for error in (AssertionError("can only test a child process"), AssertionError("other"), ValueError()):
-        sys.unraisablehook(SimpleNamespace(exc_value=error))  # type: ignore[arg-type]
+        sys.unraisablehook(SimpleNamespace(exc_value=error))
     assert [str(unraisable.exc_value) for unraisable in seen] == ["other", ""]
 
 
