@@ -11,7 +11,7 @@ import pytest
 import torch
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.trainer import Trainer
-from torch import Tensor, nn
+from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.stack_transformer_lm import StackTransformerLanguageModel
@@ -86,7 +86,7 @@ def test_gradient(train: Callable[..., str], monkeypatch: pytest.MonkeyPatch, fa
 def test_validation(train: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     forward = StackTransformerLanguageModel.forward
 
-    def forward_or_nan(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+    def forward_or_nan(self: StackTransformerLanguageModel, *args: Any, **kwargs: Any) -> Any:
         logits, extra = forward(self, *args, **kwargs)
         return logits if self.training else logits * torch.nan, extra
 
@@ -160,13 +160,14 @@ def test_checkpoint(corpora: Corpora, language_model: Path, tmp_path: Path, valu
         "decoder.layers.2.fc2.weight; it is damaged, or its training diverged: use an earlier one"
     )
     data, saving = corpora.language_modeling, ["--save-dir", tmp_path / "save"]
-    for command in (
-        ["train", data, *LANGUAGE_MODEL, *TRAINING, "--restore-file", path, *saving],
-        ["train", data, *LANGUAGE_MODEL, *TRAINING, "--finetune-from-model", path, *saving],
-        ["eval-lm", data, "--path", path, "--sample-break-mode", "eos", "--cpu"],
-        ["generate", data, "--task", "language_modeling", "--path", path, *GENERATION],
-        ["validate", data, "--task", "language_modeling", "--path", path, "--batch-size", 4, "--cpu"],
+    task = ["--task", "language_modeling"]
+    for command, *options in (
+        ("train", *LANGUAGE_MODEL, *TRAINING, "--restore-file", path, *saving),
+        ("train", *LANGUAGE_MODEL, *TRAINING, "--finetune-from-model", path, *saving),
+        ("eval-lm", "--path", path, "--sample-break-mode", "eos", "--cpu"),
+        ("generate", *task, "--path", path, *GENERATION),
+        ("validate", *task, "--path", path, "--batch-size", 4, "--cpu"),
     ):
         with pytest.raises(UserError, match=f"^{message}$"):
-            run(*command)
+            run(str(command), data, *options)
     assert not list((tmp_path / "save").iterdir())
