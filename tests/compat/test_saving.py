@@ -217,7 +217,7 @@ def test_full_disk(
 
 def test_a_failure_that_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second attempt begins with an empty file."""
-    failures = []
+    failures: list[str] = []
 
     def fail_once(operation: str) -> None:
         if not failures:
