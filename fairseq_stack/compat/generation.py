@@ -148,11 +148,10 @@ def _max_lengths(generator: SequenceGenerator, net_input: dict[str, Tensor]) -> 
     is_token = source.ne(generator.pad)
     if generator.match_source_len:
         lengths = net_input.get("src_lengths")
-        lengths = (is_token & source.ne(generator.eos)).sum(dim=1) if lengths is None else lengths
-        return lengths.cpu()
+        return ((is_token & source.ne(generator.eos)).sum(dim=1) if lengths is None else lengths).cpu()
     sizes = is_token.sum(dim=1).tolist()
-    lengths = [int(generator.max_len_a * size + generator.max_len_b) for size in sizes]
-    max_lengths = torch.tensor(lengths).clamp(max=generator.max_len - 1)
+    wanted = [int(generator.max_len_a * size + generator.max_len_b) for size in sizes]
+    max_lengths = torch.tensor(wanted).clamp(max=generator.max_len - 1)
     shortest = int(max_lengths.min())
     if shortest < generator.min_len:
         raise UserError(

@@ -70,11 +70,11 @@ def test_validation(corpora: Corpora, short_model: tuple[Path, Output]) -> None:
     count = count_long(corpora, "valid").split()[0]
     assert f" left_out {count} " in f"{last_line(trained, 'valid on ')} ".replace(" |", "")
     assert "left_out" not in last_line(trained, "end of epoch")
-    command = ["validate", corpora.language_modeling, "--task", "language_modeling", "--path", model, *DATA]
-    validated = run(*command, SKIPPING)
+    arguments = [corpora.language_modeling, "--task", "language_modeling", "--path", model, *DATA]
+    validated = run("validate", *arguments, SKIPPING)
     assert f" left_out {count} " in f"{last_line(validated, 'valid on ')} ".replace(" |", "")
     with pytest.raises(UserError, match=f"too long for the model: {count_long(corpora, 'valid')} sentences of valid"):
-        run(*command)
+        run("validate", *arguments)
 
 
 def test_translations(corpora: Corpora, translation_model: Path) -> None:
