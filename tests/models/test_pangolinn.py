@@ -28,7 +28,7 @@ def config() -> TransformerConfig:
     return cfg
 
 
-class Wrapper(seq2seq.PangolinnSeq2SeqModuleWrapper):  # type: ignore[misc]
+class Wrapper(seq2seq.PangolinnSeq2SeqModuleWrapper):
     """What is tested, with inputs and outputs (B, n, d) and true lengths (B,)."""
 
     kind: LayerKind

@@ -10,6 +10,7 @@ from collections import Counter
 import numpy as np
 
 Integers = np.ndarray  # of Python's integers, which have no largest one
+Configuration = tuple[int, tuple[tuple[int, int], ...]]  # a state, and a stack of symbols with their vectors' steps
 
 
 def run_weights(push: Integers, replace: Integers, pop: Integers) -> tuple[Integers, Integers]:
@@ -54,7 +55,7 @@ def enumerated_run_weights(push: Integers, replace: Integers, pop: Integers) -> 
     """The first result of ``run_weights`` by following every stack there is."""
     length, num_states, num_symbols = push.shape[:3]
     tops = np.zeros((length, length + 1, num_states, num_symbols), dtype=object)
-    runs = Counter({(0, ((0, 0),)): 1})  # by state and stack, whose elements are symbols with the step of their vector
+    runs: Counter[Configuration] = Counter({(0, ((0, 0),)): 1})
     for t in range(1, length + 1):
         before, runs = runs, Counter()
         for (q, stack), weight in before.items():

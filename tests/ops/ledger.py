@@ -94,10 +94,10 @@ def stratification_case(length: int, size: int) -> Case:
 LARGE_CASES = {f"nd-3-3-10 n=32 std={std}": nondeterministic_case(32, 3, 3, 10, std) for std in (1, 3, 10)}
 CASES = {
     **{f"nd-3-3-5 n=12 std={std}": nondeterministic_case(12, 3, 3, 5, std) for std in (1, 3, 10)},
-    **{f"nd-2-3-5 n=16 std={std}": nondeterministic_case(16, 2, 3, 5, std) for std in (1, 3, 10)},
+    **{f"nd-2-3-5 n=12 std={std}": nondeterministic_case(12, 2, 3, 5, std) for std in (1, 3, 10)},
     **{f"sup-32 n=80 std={std}": superposition_case(80, 32, std) for std in (1, 3, 10)},
     **{f"sup-511 n=40 std={std}": superposition_case(40, 511, std) for std in (1, 3, 10)},
-    "strat-32 n=80": stratification_case(80, 32),
+    "strat-32 n=32": stratification_case(32, 32),
 }
 
 

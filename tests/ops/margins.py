@@ -20,7 +20,7 @@ NAN = np.uint64(0x7FF00001_7F800001)  # NaN as one double, and as two floats
 
 
 class Array(NamedTuple):
-    """An array that a call names: ``count`` elements of ``item`` bytes.
+    """An array that a call names: ``elements`` of ``item`` bytes each.
 
     Attributes:
         name: the field of the call's struct.
@@ -30,7 +30,7 @@ class Array(NamedTuple):
 
     name: str
     item: int
-    count: int
+    elements: int
     written: bool = False
     numbers: bool = True
 
@@ -109,13 +109,13 @@ def run_between_margins(
         if array.written:
             if array.numbers:
                 guard.check_numbers(bool(getattr(call, "is_double", True)))
-            ctypes.memmove(originals[array], guard.address, array.item * array.count)
+            ctypes.memmove(originals[array], guard.address, array.item * array.elements)
 
 
 def _guarded(call: Any, array: Array) -> Guard:
-    guard = Guard(array.name, array.item, array.count, aligned=not array.numbers)
-    if not array.written and array.count:
-        ctypes.memmove(guard.address, getattr(call, array.name), array.item * array.count)
+    guard = Guard(array.name, array.item, array.elements, aligned=not array.numbers)
+    if not array.written and array.elements:
+        ctypes.memmove(guard.address, getattr(call, array.name), array.item * array.elements)
     return guard
 
 

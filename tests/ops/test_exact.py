@@ -151,12 +151,12 @@ def test_nondeterministic_weights_are_the_nearest_doubles_before_padding(
 ) -> None:
     """What else is in the batch, and what comes later, changes no bit."""
     found, shorter = runs(*CASES["n16"]), 11
-    inputs = [x.repeat(2, *(1,) * (x.dim() - 1)) for x in found.inputs(torch.float64)[:4]]
-    for x in inputs:
+    *steps, bottom = found.inputs(torch.float64)
+    steps = [x.repeat(2, *(1,) * (x.dim() - 1)) for x in steps]
+    for x in steps:
         x[1, shorter:] = torch.randn_like(x[1, shorter:])
-    _, weights = nondeterministic_stack(
-        *inputs, found.inputs(torch.float64)[4], backend=choose(backend, monkeypatch), return_weights=True
-    )
+    inputs = [*steps, bottom]
+    _, weights = nondeterministic_stack(*inputs, backend=choose(backend, monkeypatch), return_weights=True)
     assert torch.equal(weights[:1], found.weights)
     assert torch.equal(weights[1:, :shorter], found.weights[:, :shorter])
 

@@ -107,8 +107,8 @@ def step_nondeterministic(steps: int, num_states: int, num_symbols: int, size: i
     )
     readings = []
     for t in range(steps):
-        log_weights = [torch.randn(*source, *target).double() for target in (targets, targets, (num_states,))]
-        reading, state = state.step(*log_weights, torch.randn(3, size).double())
+        push, replace, pop = (torch.randn(*source, *target).double() for target in (targets, targets, (num_states,)))
+        reading, state = state.step(push, replace, pop, torch.randn(3, size).double())
         readings.append(reading)
         if t % 3 == 1:
             state = state.reorder(torch.randint(3, (3,)))
