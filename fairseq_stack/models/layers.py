@@ -7,14 +7,14 @@ from typing import Any
 from fairseq.distributed import fsdp_wrap
 from fairseq.modules import transformer_layer
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
-from torch import nn
+from torch import Tensor, nn
 
 from fairseq_stack.layer_list import LayerKind, ScaledDotProduct
-from fairseq_stack.models.self_attention import StackSelfAttention, build_stack_attention
+from fairseq_stack.models.self_attention import IncrementalState, StackSelfAttention, build_stack_attention
 
 
 class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):
-    """fairseq's encoder layer with stack attention instead of self-attention."""
+    """fairseq's encoder layer with stack attention instead of self-attention; its output is 0 at padding."""
 
     def __init__(self, cfg: Any, kind: LayerKind, return_fc: bool = False) -> None:
         self._kind = kind
@@ -23,9 +23,15 @@ class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):
     def build_self_attention(self, embed_dim: int, cfg: Any) -> StackSelfAttention:
         return build_stack_attention(self._kind, embed_dim, cfg.stack_value_activation)
 
+    def forward(self, x: Tensor, encoder_padding_mask: Tensor | None, attn_mask: Tensor | None = None) -> Any:
+        output = super().forward(x, encoder_padding_mask, attn_mask)
+        if self.return_fc:
+            return _without_padding(output[0], encoder_padding_mask), output[1]
+        return _without_padding(output, encoder_padding_mask)
+
 
 class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
-    """fairseq's decoder layer with stack attention instead of self-attention."""
+    """fairseq's decoder layer with stack attention instead of self-attention; its output is 0 at padding."""
 
     def __init__(self, cfg: Any, kind: LayerKind, no_encoder_attn: bool = False) -> None:
         self._kind = kind
@@ -35,6 +41,22 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
         self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
     ) -> StackSelfAttention:
         return build_stack_attention(self._kind, embed_dim, cfg.stack_value_activation)
+
+    def forward(
+        self,
+        x: Tensor,
+        encoder_out: Tensor | None = None,
+        encoder_padding_mask: Tensor | None = None,
+        incremental_state: IncrementalState | None = None,
+        *args: Any,
+        self_attn_padding_mask: Tensor | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        keywords = {**kwargs, "self_attn_padding_mask": self_attn_padding_mask}
+        output, *others = super().forward(x, encoder_out, encoder_padding_mask, incremental_state, *args, **keywords)
+        if incremental_state is None:  # else ``x`` is one symbol, and the mask has all before it, too
+            output = _without_padding(output, self_attn_padding_mask)
+        return output, *others
 
 
 def build_encoder_layer(cfg: Any, kind: LayerKind, return_fc: bool) -> nn.Module:
@@ -49,6 +71,11 @@ def build_decoder_layer(cfg: Any, kind: LayerKind, no_encoder_attn: bool) -> nn.
     if isinstance(kind, ScaledDotProduct):
         return _wrap(transformer_layer.TransformerDecoderLayerBase(cfg, no_encoder_attn), cfg)
     return _wrap(StackDecoderLayer(cfg, kind, no_encoder_attn), cfg)
+
+
+def _without_padding(output: Tensor, padding_mask: Tensor | None) -> Tensor:
+    """``output`` (n, B, d) with zeros where the mask (B, n) is true."""
+    return output if padding_mask is None else output.masked_fill(padding_mask.transpose(0, 1).unsqueeze(-1), 0)
 
 
 def _wrap(layer: nn.Module, cfg: Any) -> nn.Module:

@@ -51,7 +51,9 @@ class StackSelfAttention(nn.Module):
         before_softmax: bool = False,
         need_head_weights: bool = False,
     ) -> tuple[Tensor, None]:
-        """Map ``query`` (n, B, d) to the sublayer's output (n, B, d); the other inputs only say how fairseq calls.
+        """Map ``query`` (n, B, d) to the sublayer's output (n, B, d), which is 0 at padding.
+
+        The inputs that are not described here only say how fairseq calls.
 
         Args:
             key_padding_mask: (B, n), true at padding, or None if there is none.
@@ -64,7 +66,7 @@ class StackSelfAttention(nn.Module):
             return self.attention(inputs).transpose(0, 1), None
         lefts = key_padding_mask.long().cumprod(1).sum(1)
         outputs = _rotate(self.attention(_rotate(inputs, lefts)), -lefts)
-        return outputs.transpose(0, 1), None
+        return outputs.masked_fill(key_padding_mask.unsqueeze(-1), 0).transpose(0, 1), None
 
     def _step(self, query: Tensor, incremental_state: IncrementalState) -> Tensor:
         saved = self.get_incremental_state(incremental_state, "stack")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def poisoned_memory() -> Iterator[None]:
     """Memory that nobody has written to yet holds NaN, and operators are deterministic."""
     torch.use_deterministic_algorithms(True)

@@ -80,7 +80,8 @@ def _stack_backward(
     """The gradients of push, replace, pop and the vectors, given what ``_stack`` got and returned."""
     with torch.autocast("cpu", enabled=False):
         grad_readings = grad_readings.flatten(1, 2)
-        grad_vectors = _product(weights.flatten(1, 2).transpose(1, 2), grad_readings)
+        # From the last step on: W is largest soon after a push, and rounding errors are smaller if that is added last.
+        grad_vectors = _product(weights.flatten(1, 2).flip(1).transpose(1, 2), grad_readings.flip(1))
         cotangents = torch.bmm(grad_readings, vectors.transpose(1, 2)).view_as(weights)
     if grad_weights is not None:
         cotangents += grad_weights

@@ -292,10 +292,11 @@ def _in_tiles(transitions: Tensor, tile_size: int) -> Tensor:
 def _in_large_tiles(transitions: Tensor, difference: float) -> Tensor:
     """The same with T as large as it may be, given how far the log weights of a step differ.
 
-    Delta_t is divided by the geometric mean of the sums out of each configuration, so that runs keep their weight.
+    Delta_t is divided by about the geometric mean of the sums out of each configuration, so that runs keep their
+    weight, and by a power of two, so that nothing is rounded.
     """
     sums = transitions.sum(3)
-    typical = torch.where(sums == 0, 1, sums).log().mean(2).exp()
+    typical = torch.where(sums == 0, 1, sums).log2().mean(2).round().exp2()
     tile_size = min(_fastest_tile_size(transitions), int(_RANGE_OF_TILE / max(1.0, difference)))
     return _in_tiles(transitions / typical[:, :, None, None], tile_size)
 

@@ -19,7 +19,7 @@ def stratification_stack_reference(pop: Tensor, push: Tensor, values: Tensor) ->
     """
     length = values.size(1)
     if length == 0:
-        return values.clone()  # of the same empty shape (B, 0, m)
+        return (pop + push).unsqueeze(2) * values  # empty, (B, 0, m)
     strengths: list[Tensor] = []  # s_t[1], ..., s_t[t]
     readings = []
     for t in range(length):

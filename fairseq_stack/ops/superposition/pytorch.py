@@ -46,10 +46,22 @@ class _Superposition(torch.autograd.Function):
                 actions, values, *stacks = ctx.saved_tensors
                 return _backward(actions, values, stacks, grad_readings, units=False)
             actions, values, units, weights, *stacks = ctx.saved_tensors
-            grad_values = torch.bmm(weights.transpose(1, 2), grad_readings)
-            grad_weights = torch.bmm(grad_readings, values.transpose(1, 2))
+            # W is largest next to its diagonal, and what is large is added last: rounding errors are smaller.
+            grad_values = torch.bmm(weights.flip(1).transpose(1, 2), grad_readings.flip(1))
+            grad_weights = _inner_products(grad_readings, values)
             grad_actions, _ = _backward(actions, units, stacks, grad_weights, units=True)
             return grad_actions, grad_values
+
+
+def _inner_products(left: Tensor, right: Tensor) -> Tensor:
+    """Those of all pairs of vectors from (B, n, m) and (B, n, m), (B, n, n).
+
+    A few components are added up at a time, and then the sums: rounding errors grow with the number of additions.
+    """
+    products = left.new_zeros(*left.shape[:2], right.size(1))
+    for some, others in zip(left.split(64, 2), right.split(64, 2), strict=True):
+        products.baddbmm_(some, others.transpose(1, 2))
+    return products
 
 
 def _segments(length: int) -> list[tuple[int, int]]:

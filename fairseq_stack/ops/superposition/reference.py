@@ -18,7 +18,7 @@ def superposition_stack_reference(actions: Tensor, values: Tensor) -> Tensor:
     """
     length = values.size(1)
     if length == 0:
-        return values.clone()  # of the same empty shape (B, 0, m)
+        return actions[..., :1] * values  # empty, (B, 0, m)
     zero = torch.zeros_like(values[:, 0])
     stack: list[Tensor] = []  # V_{t-1}[1], ..., V_{t-1}[t-1]; all elements of V_0 are 0
     readings = []

@@ -414,7 +414,7 @@ INLINE void nd_read(const struct nd_record *s, int t, struct nd_scratch scratch,
     s->total_exponent[t] = exponent;
     for (int y = 0; y < C; y++)
         for (int tile = 0; tile < s->tiles; tile++) {
-            vector weight = tile < tiles ? scratch.tops[tile * C + y] * (1 / total) : (vector){0};
+            vector weight = tile < tiles ? scratch.tops[tile * C + y] / total : (vector){0};
             store(weights + y * s->columns + tile * LANES, weight, s->columns - tile * LANES);
         }
 }

@@ -37,23 +37,35 @@ INLINE int sup_panel_columns(int width) {
     return width > (SUP_COLUMNS - 1) * LANES ? SUP_COLUMNS : width > LANES ? 2 : 1;
 }
 
-/* The product for a tile, of which `width` numbers a row are wanted. */
+/* So many products are added up at a time, and then the sums: rounding errors grow with the number of additions. */
+#undef SUP_BLOCK
+#define SUP_BLOCK 64
+
+/* The product for a tile, of which `width` numbers a row are wanted. W is largest next to its diagonal, and what is
+ * large is added last. */
 #define sup_product_tile NAME(sup_product_tile)
 INLINE void sup_product_tile(int rows, int columns, struct sup_factor left, int row, int depth, const vector *panel,
                              real *out, ptrdiff_t out_step, int width) {
     const int begin = left.is_upper ? row : 0;
     const int end = left.is_lower && row + rows < depth ? row + rows : depth;
-    const real *from = left.at + row * left.row_step + begin * left.step;
-    vector tile[SUP_ROWS][SUP_COLUMNS] = {{{0}}};
-    for (int k = begin; k < end; k++, from += left.step) {
-        vector right[SUP_COLUMNS];
-        UNROLL for (int x = 0; x < columns; x++) right[x] = panel[k * columns + x];
+    const int forward = left.is_upper ? -1 : 1;
+    int k = left.is_upper ? end - 1 : begin;
+    const real *from = left.at + row * left.row_step + k * left.step;
+    vector sums[SUP_ROWS][SUP_COLUMNS] = {{{0}}};
+    for (int rest = end - begin; rest > 0; rest -= SUP_BLOCK) {
+        vector tile[SUP_ROWS][SUP_COLUMNS] = {{{0}}};
+        for (int i = 0; i < rest && i < SUP_BLOCK; i++, k += forward, from += forward * left.step) {
+            vector right[SUP_COLUMNS];
+            UNROLL for (int x = 0; x < columns; x++) right[x] = panel[k * columns + x];
+            UNROLL for (int r = 0; r < rows; r++)
+                UNROLL for (int x = 0; x < columns; x++) tile[r][x] += from[r * left.row_step] * right[x];
+        }
         UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int x = 0; x < columns; x++) tile[r][x] += from[r * left.row_step] * right[x];
+            UNROLL for (int x = 0; x < columns; x++) sums[r][x] += tile[r][x];
     }
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int x = 0; x < columns; x++)
-            store(out + (row + r) * out_step + x * LANES, tile[r][x], width - x * LANES);
+            store(out + (row + r) * out_step + x * LANES, sums[r][x], width - x * LANES);
 }
 
 /* The same for the rows first <= r < rows; the last tile may overlap the one before. */

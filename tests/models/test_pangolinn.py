@@ -1,0 +1,126 @@
+"""pangolinn's test cases for padding and causality: stack sublayers, and encoder and decoder layers of every kind."""
+
+from __future__ import annotations
+
+import contextlib
+import unittest
+from typing import Any
+
+import pytest
+import torch
+from fairseq.models.transformer import TransformerConfig
+from pangolinn import seq2seq  # type: ignore[import-untyped]
+from torch import Tensor, nn
+
+from fairseq_stack.layer_list import LayerKind, Nondeterministic, ScaledDotProduct, Superposition
+from fairseq_stack.models.layers import build_decoder_layer, build_encoder_layer
+from fairseq_stack.models.self_attention import build_stack_attention
+
+SIZE = 8
+
+
+def config() -> TransformerConfig:
+    cfg = TransformerConfig()
+    for part in (cfg.encoder, cfg.decoder):
+        part.embed_dim, part.ffn_embed_dim, part.attention_heads = SIZE, 2 * SIZE, 2
+        part.normalize_before = True
+    cfg.stack_value_activation = "sigmoid"
+    return cfg
+
+
+class Wrapper(seq2seq.PangolinnSeq2SeqModuleWrapper):
+    """What is tested, with inputs and outputs (B, n, d) and true lengths (B,)."""
+
+    kind: LayerKind
+
+    @property
+    def num_input_channels(self) -> int:
+        return SIZE
+
+    def build_module(self) -> nn.Module:
+        """With parameters that make biases and weights of normalisation matter, too."""
+        torch.manual_seed(0)
+        module = self.build()
+        with torch.no_grad():
+            for parameter in module.parameters():
+                parameter.add_(torch.randn_like(parameter))
+        return module
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        padding = torch.arange(x.size(1)) >= lengths.unsqueeze(1)
+        return self.run(x.transpose(0, 1), padding if padding.any() else None).transpose(0, 1)
+
+    def build(self) -> nn.Module:
+        raise NotImplementedError
+
+    def run(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        raise NotImplementedError
+
+
+class Sublayer(Wrapper):
+    def build(self) -> nn.Module:
+        return build_stack_attention(self.kind, SIZE, "sigmoid")
+
+    def run(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        output: Tensor = self._module(x, x, x, key_padding_mask=padding)[0]
+        return output
+
+
+class EncoderLayer(Wrapper):
+    def build(self) -> nn.Module:
+        return build_encoder_layer(config(), self.kind, return_fc=False)
+
+    def run(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        output: Tensor = self._module(x, padding)
+        return output
+
+
+class DecoderLayer(Wrapper):
+    def build(self) -> nn.Module:
+        return build_decoder_layer(config(), self.kind, no_encoder_attn=True)
+
+    def run(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        future = torch.full((len(x), len(x)), -torch.inf).triu(1)
+        output: Tensor = self._module(x, self_attn_mask=future, self_attn_padding_mask=padding)[0]
+        return output
+
+
+# pytest would also collect them if they were names of this module.
+CASES = [
+    (tester, name)
+    for tester in (seq2seq.EncoderPaddingTestCase, seq2seq.CausalTestCase)
+    for name in unittest.TestLoader().getTestCaseNames(tester)
+]
+FOR_ALL_CASES = pytest.mark.parametrize(("tester", "name"), CASES, ids=[name for _, name in CASES])
+
+
+def run_case(tester: Any, name: str, wrapper: type[Wrapper], kind: LayerKind) -> None:
+    """Run one of pangolinn's tests for a module of this kind."""
+    of_kind = type(wrapper.__name__, (wrapper,), {"kind": kind})
+    type(tester.__name__, (tester,), {"module_wrapper_class": of_kind})(name).debug()
+
+
+def test_all_cases_of_pangolinn_are_here() -> None:
+    assert [name for _, name in CASES] == [
+        "test_batch_size_does_not_matter",
+        "test_padding_area_is_zero",
+        "test_gradient_not_flowing_from_future",
+        "test_not_looking_at_the_future",
+    ]
+
+
+@FOR_ALL_CASES
+@pytest.mark.parametrize("wrapper", [Sublayer, EncoderLayer, DecoderLayer])
+@pytest.mark.parametrize("kind", [Superposition(5), Nondeterministic(2, 3, 5)], ids=["sup", "nd"])
+def test_stacks(kind: LayerKind, wrapper: type[Wrapper], tester: Any, name: str) -> None:
+    run_case(tester, name, wrapper, kind)
+
+
+@FOR_ALL_CASES
+@pytest.mark.parametrize("wrapper", [EncoderLayer, DecoderLayer])
+def test_scaled_dot_product_for_comparison(wrapper: type[Wrapper], tester: Any, name: str) -> None:
+    """Layers of fairseq leave biases at padding, and its encoder looks at the future."""
+    looks_ahead = wrapper is EncoderLayer and tester is seq2seq.CausalTestCase
+    fails = looks_ahead or name == "test_padding_area_is_zero"
+    with pytest.raises(AssertionError) if fails else contextlib.nullcontext():
+        run_case(tester, name, wrapper, ScaledDotProduct())

@@ -1,0 +1,188 @@
+"""How exact the stacks are: their errors on typical inputs, beside those that were written down.
+
+    python -m tests.ops.ledger    # measures them, and writes them to tests/ops/errors.tsv
+
+The error of a tensor is the root mean square of its errors over the root mean square of its values, against the
+reference in float64 with the same inputs. A column of the ledger is a backend, or an instruction set of the compiled
+one, and a dtype. The column of the reference in float32 says what the equations themselves lose in float32.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import nondeterministic_stack, stratification_stack, superposition_stack
+from fairseq_stack.ops._native import library
+from fairseq_stack.ops.nondeterministic import reference
+from tests.helpers import INSTRUCTION_SETS, use_backend
+
+LEDGER = Path(__file__).with_name("errors.tsv")
+REFERENCE = "reference float32"
+MOST_GROWTH = 4
+MOST_BESIDE_REFERENCE = 2
+
+Stack = Callable[..., Tensor]
+Errors = dict[str, dict[str, float]]  # by column, and by the name of a tensor
+
+
+class Case(NamedTuple):
+    """A stack with random inputs.
+
+    Attributes:
+        stack: takes a keyword ``backend``.
+        reference: the same by its equations, in the dtype of the inputs.
+        names: of the inputs.
+        inputs: draws them.
+        backends: what is measured.
+    """
+
+    stack: Stack
+    reference: Stack
+    names: tuple[str, ...]
+    inputs: Callable[[], list[Tensor]]
+    backends: tuple[str, ...]
+
+
+def nondeterministic_reference(push: Tensor, replace: Tensor, pop: Tensor, values: Tensor, bottom: Tensor) -> Tensor:
+    vectors = torch.cat([bottom.expand(len(values), -1)[:, None], values], 1)
+    return reference._readings(push, replace, pop, vectors)
+
+
+def superposition_reference(*inputs: Tensor) -> Tensor:
+    return superposition_stack(*inputs, backend="reference")
+
+
+def stratification_reference(*inputs: Tensor) -> Tensor:
+    return stratification_stack(*inputs, backend="reference")
+
+
+def nondeterministic_case(length: int, num_states: int, num_symbols: int, size: int, std: float) -> Case:
+    def inputs() -> list[Tensor]:
+        source, targets = (2, length, num_states, num_symbols), (num_states, num_symbols)
+        log_weights = [torch.randn(*source, *target).mul(std) for target in (targets, targets, (num_states,))]
+        return [*log_weights, torch.rand(2, length, size), torch.rand(size)]
+
+    names = "push", "replace", "pop", "values", "bottom"
+    backends = "pytorch", *(f"native-{name}" for name in INSTRUCTION_SETS)
+    return Case(nondeterministic_stack, nondeterministic_reference, names, inputs, backends)
+
+
+def superposition_case(length: int, size: int, std: float) -> Case:
+    def inputs() -> list[Tensor]:
+        return [torch.randn(5, length, 3).mul(std).softmax(-1), torch.rand(5, length, size)]
+
+    backends = "pytorch", *(f"native-{name}" for name in INSTRUCTION_SETS)
+    return Case(superposition_stack, superposition_reference, ("actions", "values"), inputs, backends)
+
+
+def stratification_case(length: int, size: int) -> Case:
+    def inputs() -> list[Tensor]:
+        return [torch.rand(3, length), torch.rand(3, length), torch.rand(3, length, size)]
+
+    return Case(stratification_stack, stratification_reference, ("pop", "push", "values"), inputs, ("pytorch",))
+
+
+# The sizes are those of the papers' models; the reference takes long for long sequences.
+LARGE_CASES = {f"nd-3-3-10 n=32 std={std}": nondeterministic_case(32, 3, 3, 10, std) for std in (1, 3, 10)}
+CASES = {
+    **{f"nd-3-3-5 n=12 std={std}": nondeterministic_case(12, 3, 3, 5, std) for std in (1, 3, 10)},
+    **{f"nd-2-3-5 n=12 std={std}": nondeterministic_case(12, 2, 3, 5, std) for std in (1, 3, 10)},
+    **{f"sup-32 n=80 std={std}": superposition_case(80, 32, std) for std in (1, 3, 10)},
+    **{f"sup-511 n=40 std={std}": superposition_case(40, 511, std) for std in (1, 3, 10)},
+    "strat-32 n=32": stratification_case(32, 32),
+}
+
+
+def measure(case: Case) -> Errors:
+    """The errors of a case with all backends that this machine has."""
+    torch.manual_seed(0)
+    inputs = case.inputs()
+    cotangent = torch.randn_like(case.reference(*inputs))
+    truth = _results(case, case.reference, inputs, cotangent, torch.float64)
+    results = {REFERENCE: _results(case, case.reference, inputs, cotangent, torch.float32)}
+    for backend in filter(_is_available, case.backends):
+        with pytest.MonkeyPatch.context() as patch:
+            stack = functools.partial(case.stack, backend=use_backend(backend, patch))
+            results[f"{backend} float32"] = _results(case, stack, inputs, cotangent, torch.float32)
+            results[f"{backend} float64"] = _results(case, stack, inputs, cotangent, torch.float64)
+    return {column: _errors(tensors, truth) for column, tensors in results.items()}
+
+
+def _is_available(backend: str) -> bool:
+    loaded = library()
+    return backend == "pytorch" or (loaded is not None and backend.removeprefix("native-") in loaded.instruction_sets)
+
+
+def _results(
+    case: Case, stack: Stack, inputs: list[Tensor], cotangent: Tensor, dtype: torch.dtype
+) -> dict[str, Tensor]:
+    """The readings and all gradients."""
+    inputs = [x.to(dtype).requires_grad_() for x in inputs]
+    readings = stack(*inputs)
+    gradients = torch.autograd.grad((readings * cotangent.to(dtype)).sum(), inputs)
+    return {"readings": readings.detach(), **dict(zip(case.names, gradients, strict=True))}
+
+
+def _errors(results: dict[str, Tensor], truth: dict[str, Tensor]) -> dict[str, float]:
+    return {name: float((results[name] - x).norm() / x.norm()) for name, x in truth.items()}
+
+
+def problems(measured: Errors, written: Errors) -> list[str]:
+    """What is wrong with the errors of a case, given those in the ledger; less than one rounding is no error."""
+    found = []
+    for column, errors in measured.items():
+        dtype = torch.float32 if column.endswith("float32") else torch.float64
+        rounding = torch.finfo(dtype).eps / 2
+        for name, error in errors.items():
+            before = written.get(column, {}).get(name)
+            reference = measured[REFERENCE][name]
+            if before is None:
+                found.append(f"{name}, {column}: not in the ledger")
+            elif not error <= MOST_GROWTH * max(before, rounding):
+                found.append(f"{name}, {column}: error {error:.1e}, in the ledger {before:.1e}")
+            if dtype == torch.float32 and not error <= MOST_BESIDE_REFERENCE * max(reference, rounding):
+                found.append(f"{name}, {column}: error {error:.1e}, reference in float32 {reference:.1e}")
+    return found
+
+
+def read() -> dict[str, Errors]:
+    """The ledger, by case."""
+    ledger: dict[str, Errors] = {}
+    with LEDGER.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            case, name = row.pop("case"), row.pop("tensor")
+            for column, error in row.items():
+                if error:
+                    ledger.setdefault(case, {}).setdefault(column, {})[name] = float(error)
+    return ledger
+
+
+def write(ledger: dict[str, Errors]) -> None:
+    """Write the ledger: a row for each case and tensor."""
+    columns = list(dict.fromkeys(column for errors in ledger.values() for column in errors))
+    with LEDGER.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(["case", "tensor", *columns])
+        for case, errors in ledger.items():
+            for name in errors[REFERENCE]:
+                cells = (errors.get(column, {}).get(name) for column in columns)
+                writer.writerow([case, name, *("" if error is None else f"{error:.1e}" for error in cells)])
+
+
+def main() -> None:
+    """Measure all cases, and write them down; what this machine cannot measure stays as it was."""
+    torch.set_num_threads(1)
+    ledger = read() if LEDGER.exists() else {}
+    write({name: {**ledger.get(name, {}), **measure(case)} for name, case in (CASES | LARGE_CASES).items()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Calls of the compiled kernels in which every array lies between margins of NaN.
+
+A kernel that reads beyond an array gets NaN, and one that writes there changes the margin: the NaN is a signalling one,
+which arithmetic turns into another.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairseq_stack.ops._native import Library, _Means
+
+MARGIN = 512  # elements, on either side
+ALIGNMENT = 64
+NAN = np.uint64(0x7FF00001_7F800001)  # NaN as one double, and as two floats
+
+
+class Array(NamedTuple):
+    """An array that a call names: ``elements`` of ``item`` bytes each.
+
+    Attributes:
+        name: the field of the call's struct.
+        written: whether the kernel writes all of it. Then it holds NaN before; else a copy of what the call names.
+        numbers: whether it is of the call's real type, so that NaN can be seen in it.
+    """
+
+    name: str
+    item: int
+    elements: int
+    written: bool = False
+    numbers: bool = True
+
+
+class Guard:
+    """Room for an array between two margins; all of it is NaN at first.
+
+    Kernels may take their arrays from anywhere in memory, except for those that hold vectors (``aligned``).
+    """
+
+    def __init__(self, name: str, item: int, count: int, *, aligned: bool) -> None:
+        self.name = name
+        margin = MARGIN * item
+        self._memory = np.full((2 * margin + item * count + 3 * ALIGNMENT) // 8, NAN).view(np.uint8)
+        self._begin = margin + -(self._memory.ctypes.data + margin) % ALIGNMENT
+        if not aligned:
+            self._begin += item
+        self._end = self._begin + item * count
+        self._untouched = self._memory.copy()
+
+    @property
+    def address(self) -> int:
+        return self._memory.ctypes.data + self._begin
+
+    @property
+    def content(self) -> np.ndarray:
+        """The bytes of the array."""
+        return self._memory[self._begin : self._end]
+
+    def check_margins(self) -> None:
+        """Assert that both margins are as they were."""
+        for side, part in (("before", slice(0, self._begin)), ("behind", slice(self._end, None))):
+            changed = self._memory[part] != self._untouched[part]
+            assert not changed.any(), f"{self.name}: {changed.sum()} bytes {side} the array were written"
+
+    def check_numbers(self, is_double: bool) -> None:
+        """Assert that there is no NaN in the array."""
+        missing = np.isnan(self.content.view(np.float64 if is_double else np.float32))
+        assert not missing.any(), f"{self.name}: {missing.sum()} of {missing.size} numbers are NaN"
+
+
+def run_between_margins(
+    library: Library,
+    function: str,
+    call: Any,
+    *,
+    parts: int,
+    work: int,
+    scratch_bytes: int,
+    mistake: Callable[[Any], None] | None = None,
+) -> None:
+    """``Library.run`` with one thread and a copy of each array between margins, which are checked.
+
+    Args:
+        library: as for ``Library.run``, and the arguments up to ``scratch_bytes``, too.
+        mistake: what is done to the call before the kernel gets it, in tests of the tests.
+
+    Raises:
+        AssertionError: if the kernel wrote beyond an array, or left NaN in what it had to write.
+    """
+    guards = {array: _guarded(call, array) for array in _arrays(function, call, library)}
+    scratch = Guard("scratch", 8, scratch_bytes // 8, aligned=True)
+    means = _Means(library.number, 1, 1, scratch.address, scratch_bytes)
+    originals = {array: getattr(call, array.name) for array in guards}
+    for array, guard in guards.items():
+        setattr(call, array.name, guard.address)
+    columns = [_guarded_column(call, library, k) for k in range(call.step)] if function == "fss_nd_step" else []
+    if columns:
+        call.columns = (ctypes.c_void_p * len(columns))(*(guard.address for guard in columns))
+    if mistake:
+        mistake(call)
+    library.functions[function](ctypes.byref(call), ctypes.byref(means))
+    for guard in (*guards.values(), *columns, scratch):
+        guard.check_margins()
+    for array, guard in guards.items():
+        if array.written:
+            if array.numbers:
+                guard.check_numbers(bool(getattr(call, "is_double", True)))
+            ctypes.memmove(originals[array], guard.address, array.item * array.elements)
+
+
+def _guarded(call: Any, array: Array) -> Guard:
+    guard = Guard(array.name, array.item, array.elements, aligned=not array.numbers)
+    if not array.written and array.elements:
+        ctypes.memmove(guard.address, getattr(call, array.name), array.item * array.elements)
+    return guard
+
+
+def _guarded_column(call: Any, library: Library, k: int) -> Guard:
+    """The columns of step k as far as the beams of this step descend from them."""
+    ancestors = np.ctypeslib.as_array(
+        ctypes.cast(call.ancestors, ctypes.POINTER(ctypes.c_int32)), (call.beams, call.step)
+    )
+    guard = Guard(
+        f"column {k}", 8, (int(ancestors[:, k].max()) + 1) * _column_bytes(call, library, k) // 8, aligned=True
+    )
+    ctypes.memmove(guard.address, call.columns[k], guard.content.size)
+    return guard
+
+
+def _column_bytes(call: Any, library: Library, step: int) -> int:
+    sizes = (ctypes.c_size_t * 2)()
+    sizes_of = library.functions.fss_nd_step_sizes
+    sizes_of(library.number, step, call.num_states, call.num_symbols, call.value_size, sizes)
+    return sizes[0]
+
+
+def _arrays(function: str, call: Any, library: Library) -> list[Array]:
+    if function == "fss_nd_step":
+        return _arrays_of_step(call, library)
+    arrays = _arrays_of_superposition if function.startswith("fss_sup") else _arrays_of_nondeterministic
+    return arrays(call, function.endswith("backward"))
+
+
+def _arrays_of_superposition(call: Any, backward: bool) -> list[Array]:
+    item, steps = 8 if call.is_double else 4, call.sequences * call.length
+    inputs = [Array("actions", item, steps * 3), Array("values", item, steps * call.size)]
+    if not backward:
+        return [*inputs, Array("readings", item, steps * call.size, written=True)]
+    return [
+        *inputs,
+        Array("cotangents", item, steps * call.size),
+        Array("action_gradients", item, steps * 3, written=True),
+        Array("value_gradients", item, steps * call.size, written=True),
+    ]
+
+
+def _arrays_of_nondeterministic(call: Any, backward: bool) -> list[Array]:
+    item, steps, size = 8 if call.is_double else 4, call.sequences * call.length, call.num_states * call.num_symbols
+    suffix = "_gradients" if backward else ""
+    weights = steps * size * (call.length + 1)
+    arrays = [
+        Array("push" + suffix, item, steps * size**2, written=backward),
+        Array("replace" + suffix, item, steps * size**2, written=backward),
+        Array("pop" + suffix, item, steps * size * call.num_states, written=backward),
+        Array("weights", item, weights, written=not backward),
+        Array("workspace", 8, call.sequences * call.workspace_bytes // 8, written=not backward, numbers=False),
+        Array("wide", 1, call.sequences, written=not backward, numbers=False),
+    ]
+    if backward:
+        return [*arrays, Array("cotangents", item, weights)]
+    return [*arrays, Array("far", 1, call.sequences, written=True, numbers=False)]
+
+
+def _arrays_of_step(call: Any, library: Library) -> list[Array]:
+    size = call.num_states * call.num_symbols
+    arrays = [
+        Array("ancestors", 4, call.beams * call.step, numbers=False),
+        Array("values", 8, call.beams * call.value_size),
+        Array("column", 8, call.beams * _column_bytes(call, library, call.step) // 8, written=True, numbers=False),
+    ]
+    if call.step == 0:
+        return arrays
+    return [
+        *arrays,
+        Array("logits", 8, call.beams * size * (2 * size + call.num_states)),
+        Array("readings", 8, call.beams * size * call.value_size, written=True),
+    ]

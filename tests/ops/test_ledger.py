@@ -1,0 +1,44 @@
+"""No error of a stack has grown to four times what it was, or is more than twice that of the equations in float32."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ops import ledger
+from tests.ops.ledger import CASES, LARGE_CASES, REFERENCE, Errors
+
+REWRITE = "if that is meant to be: python -m tests.ops.ledger"
+
+
+@pytest.mark.parametrize("name", [*CASES, *(pytest.param(name, marks=pytest.mark.hostile) for name in LARGE_CASES)])
+def test_errors(name: str) -> None:
+    found = ledger.problems(ledger.measure((CASES | LARGE_CASES)[name]), ledger.read().get(name, {}))
+    assert not found, "\n".join([*found, REWRITE])
+
+
+def test_ledger_has_no_other_cases() -> None:
+    assert list(ledger.read()) == list(CASES | LARGE_CASES)
+
+
+def errors(error: float, dtype: str = "float32") -> Errors:
+    return {REFERENCE: {"push": 1e-6}, f"native {dtype}": {"push": error}}
+
+
+@pytest.mark.parametrize(
+    ("measured", "written", "problem"),
+    [
+        (errors(1.9e-6), errors(0.5e-6), None),
+        (errors(1.9e-6), errors(0.4e-6), "push, native float32: error 1.9e-06, in the ledger 4.0e-07"),
+        (errors(2.1e-6), errors(2.1e-6), "push, native float32: error 2.1e-06, reference in float32 1.0e-06"),
+        (errors(float("nan")), errors(float("nan")), "push, native float32: error nan, in the ledger nan"),
+        (errors(1e-6), {REFERENCE: {"push": 1e-6}}, "push, native float32: not in the ledger"),
+        (errors(3e-16, "float64"), errors(0.0, "float64"), None),
+        (
+            errors(5e-16, "float64"),
+            errors(0.0, "float64"),
+            "push, native float64: error 5.0e-16, in the ledger 0.0e+00",
+        ),
+    ],
+)
+def test_problems_are_noticed(measured: Errors, written: Errors, problem: str | None) -> None:
+    assert ledger.problems(measured, written)[:1] == ([problem] if problem else [])

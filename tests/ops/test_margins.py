@@ -1,0 +1,193 @@
+"""The compiled kernels read and write nothing beyond their arrays, and write all of what they return."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack, superposition_stack
+from fairseq_stack.ops._native import Library
+from tests.helpers import INSTRUCTION_SETS, use_instruction_set
+from tests.ops.margins import Guard, run_between_margins
+
+DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+
+
+@pytest.fixture(params=INSTRUCTION_SETS)
+def instruction_set(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    use_instruction_set(request.param, monkeypatch)
+    return str(request.param)
+
+
+def between_margins(patch: pytest.MonkeyPatch, mistake: Callable[[Any], None] | None = None) -> list[str]:
+    """From here on, run kernels between margins; returns the list of those that are run."""
+    made = []
+
+    def run(library: Library, function: str, call: Any, **sizes: int) -> None:
+        run_between_margins(library, function, call, **sizes, mistake=mistake)
+        made.append(function)
+
+    patch.setattr(Library, "run", run)
+    return made
+
+
+def assert_same(actual: list[Tensor], expected: list[Tensor]) -> None:
+    for one, other in zip(actual, expected, strict=True):
+        assert torch.equal(one, other)
+        assert not one.isnan().any()
+
+
+# ---------------------------------------------------------------- superposition stack
+
+SUPERPOSITIONS = [(1, 0, 3), (1, 1, 1), (2, 3, 5), (3, 17, 7), (1, 33, 65), (2, 131, 3)]
+
+
+def read_superposition(dtype: torch.dtype, sequences: int, length: int, size: int) -> list[Tensor]:
+    torch.manual_seed(0)
+    actions = torch.rand(sequences, length, 3, dtype=dtype).softmax(-1).requires_grad_()
+    values = torch.randn(sequences, length, size, dtype=dtype).requires_grad_()
+    readings = superposition_stack(actions, values, backend="native")
+    return [readings, *torch.autograd.grad((readings * torch.randn_like(readings)).sum(), (actions, values))]
+
+
+@DTYPES
+@pytest.mark.parametrize("size", SUPERPOSITIONS)
+@pytest.mark.usefixtures("instruction_set")
+def test_superposition(size: tuple[int, int, int], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = read_superposition(dtype, *size)
+    made = between_margins(monkeypatch)
+    assert_same(read_superposition(dtype, *size), expected)
+    assert made == ["fss_sup_forward", "fss_sup_backward"]
+
+
+# ---------------------------------------------------------------- nondeterministic stack
+
+# Sequences, n, Q, S; and which share of the transitions is forbidden in every other sequence
+NONDETERMINISTICS = [(1, 1, 1, 1, 0.0), (3, 7, 2, 3, 0.3), (2, 17, 3, 3, 0.3), (1, 33, 1, 2, 0.0), (2, 16, 3, 1, 0.5)]
+
+
+def read_nondeterministic(
+    dtype: torch.dtype, sequences: int, length: int, num_states: int, num_symbols: int, forbidden: float
+) -> list[Tensor]:
+    torch.manual_seed(0)
+    source, targets = (sequences, length, num_states, num_symbols), (num_states, num_symbols)
+    log_weights = [torch.randn(*source, *target, dtype=dtype) for target in (targets, targets, (num_states,))]
+    for x in log_weights:
+        x[::2].masked_fill_(torch.rand(x[::2].shape) < forbidden, -torch.inf)
+    values, bottom = torch.randn(sequences, length, 3, dtype=dtype), torch.randn(3, dtype=dtype)
+    inputs = [x.requires_grad_() for x in (*log_weights, values, bottom)]
+    readings, weights = nondeterministic_stack(*inputs, backend="native", return_weights=True)
+    loss = (readings * torch.randn_like(readings)).sum() + (weights * torch.randn_like(weights)).sum()
+    return [readings, weights, *torch.autograd.grad(loss, inputs)]
+
+
+@DTYPES
+@pytest.mark.parametrize("size", NONDETERMINISTICS)
+@pytest.mark.usefixtures("instruction_set")
+def test_nondeterministic(
+    size: tuple[int, int, int, int, float], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = read_nondeterministic(dtype, *size)
+    made = between_margins(monkeypatch)
+    assert_same(read_nondeterministic(dtype, *size), expected)
+    assert made == ["fss_nd_forward", "fss_nd_backward"]
+
+
+def step_nondeterministic(steps: int, num_states: int, num_symbols: int, size: int) -> list[Tensor]:
+    """Beams that branch and end on the way."""
+    torch.manual_seed(0)
+    source, targets = (3, num_states, num_symbols), (num_states, num_symbols)
+    state = NondeterministicStackState.initial(
+        torch.randn(size).double(), batch_size=3, num_states=num_states, num_symbols=num_symbols
+    )
+    readings = []
+    for t in range(steps):
+        push, replace, pop = (torch.randn(*source, *target).double() for target in (targets, targets, (num_states,)))
+        reading, state = state.step(push, replace, pop, torch.randn(3, size).double())
+        readings.append(reading)
+        if t % 3 == 1:
+            state = state.reorder(torch.randint(3, (3,)))
+    return readings
+
+
+@pytest.mark.parametrize("size", [(18, 1, 1, 1), (10, 2, 3, 5), (5, 3, 3, 2)])
+@pytest.mark.usefixtures("instruction_set")
+def test_steps(size: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = step_nondeterministic(*size)
+    made = between_margins(monkeypatch)
+    assert_same(step_nondeterministic(*size), expected)
+    assert made == ["fss_nd_step"] * (size[0] + 1)
+
+
+# ---------------------------------------------------------------- whether all that would be noticed
+
+
+@pytest.mark.parametrize("item", [1, 4, 8])
+@pytest.mark.parametrize("aligned", [False, True])
+def test_margins_notice_one_element(item: int, aligned: bool) -> None:
+    for at, side in ((-item, "before"), (5 * item, "behind")):
+        guard = Guard("array", item, 5, aligned=aligned)
+        guard.check_margins()
+        beside = (ctypes.c_uint8 * item).from_address(guard.address + at)
+        beside[0] ^= 1
+        with pytest.raises(AssertionError, match=f"array: 1 bytes {side} the array"):
+            guard.check_margins()
+
+
+def larger(field: str) -> Callable[[Any], None]:
+    return lambda call: setattr(call, field, getattr(call, field) + 1)
+
+
+@DTYPES
+@pytest.mark.parametrize("field", ["sequences", "length", "size"])
+@pytest.mark.usefixtures("instruction_set")
+def test_superposition_that_is_too_large_by_one(
+    field: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between_margins(monkeypatch, larger(field))
+    with pytest.raises(AssertionError, match=r"readings: \d+ bytes behind the array"):
+        read_superposition(dtype, 1, 5, 1)
+
+
+@DTYPES
+@pytest.mark.usefixtures("instruction_set")
+def test_nondeterministic_that_is_too_large_by_one(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    between_margins(monkeypatch, larger("length"))
+    with pytest.raises(AssertionError, match=r"weights: \d+ bytes behind the array"):
+        read_nondeterministic(dtype, 1, 3, 1, 1, 0.0)
+
+
+@pytest.mark.usefixtures("instruction_set")
+def test_steps_that_are_too_large_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    between_margins(monkeypatch, larger("beams"))
+    with pytest.raises(AssertionError, match=r"column: \d+ bytes behind the array"):
+        step_nondeterministic(1, 1, 1, 1)
+
+
+def one_further(field: str, item: int) -> Callable[[Any], None]:
+    return lambda call: setattr(call, field, getattr(call, field) + item)
+
+
+@DTYPES
+@pytest.mark.parametrize(
+    ("read", "size", "field"),
+    [
+        (read_superposition, (1, 5, 3), "values"),
+        (read_superposition, (1, 5, 3), "actions"),
+        (read_nondeterministic, (1, 5, 1, 1, 0.0), "push"),
+        (read_nondeterministic, (1, 5, 1, 1, 0.0), "replace"),
+        (read_nondeterministic, (1, 5, 1, 1, 0.0), "pop"),
+    ],
+)
+@pytest.mark.usefixtures("instruction_set")
+def test_reading_one_element_beyond_an_array(
+    read: Any, size: tuple[Any, ...], field: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between_margins(monkeypatch, one_further(field, dtype.itemsize))
+    with pytest.raises(AssertionError, match="numbers are NaN"):
+        read(dtype, *size)
