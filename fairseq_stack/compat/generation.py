@@ -5,15 +5,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
-
-if TYPE_CHECKING:
-    from fairseq.sequence_generator import SequenceGenerator
 
 Hypotheses = list[list[dict[str, Tensor]]]
 
@@ -122,7 +119,7 @@ class OwnLengths(nn.Module):
 def _with_own_lengths(generate: Callable[..., Hypotheses]) -> Callable[..., Hypotheses]:
     @functools.wraps(generate)
     def generate_with_own_lengths(
-        self: SequenceGenerator, sample: dict[str, Any], prefix_tokens: Tensor | None = None, **kwargs: Any
+        self: Any, sample: dict[str, Any], prefix_tokens: Tensor | None = None, **kwargs: Any
     ) -> Hypotheses:
         source = sample["net_input"].get("src_tokens")
         if source is None or source.dim() != 2:  # speech
@@ -145,7 +142,7 @@ def _is_left_padded(target: Tensor | None, pad: int) -> bool:
     return target is not None and bool(target[:, 0].eq(pad).any())
 
 
-def _max_lengths(generator: SequenceGenerator, net_input: dict[str, Tensor]) -> Tensor:
+def _max_lengths(generator: Any, net_input: dict[str, Tensor]) -> Tensor:
     """The maximal number of tokens (B,), EOS not counted, that fairseq gives each sentence alone."""
     source = net_input["src_tokens"]
     is_token = source.ne(generator.pad)
@@ -167,7 +164,7 @@ def _max_lengths(generator: SequenceGenerator, net_input: dict[str, Tensor]) -> 
 def _with_own_prefixes(force_prefix: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
     @functools.wraps(force_prefix)
     def force_own_prefix(
-        self: SequenceGenerator,
+        self: Any,
         step: int,
         lprobs: Tensor,
         scores: Tensor,
@@ -191,7 +188,7 @@ def _with_own_prefixes(force_prefix: Callable[..., tuple[Tensor, ...]]) -> Calla
 def _at_own_length(is_finished: Callable[..., bool]) -> Callable[..., bool]:
     @functools.wraps(is_finished)
     def is_finished_at_own_length(
-        self: SequenceGenerator, step: int, unfin_idx: int, max_len: int, finalized_sent_len: int, beam_size: int
+        self: Any, step: int, unfin_idx: int, max_len: int, finalized_sent_len: int, beam_size: int
     ) -> bool:
         if isinstance(self.search, OwnLengths) and bool(self.search.at_limit(step)[unfin_idx]):
             max_len = step
