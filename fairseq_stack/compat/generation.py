@@ -42,8 +42,8 @@ def search_each_sentence_as_if_alone() -> None:
 
     fairseq computes one maximal length for the batch, from its longest source, so that with ``--max-len-a`` the
     hypotheses of a sentence may be longer beside a long sentence than alone. It also forgets ``--min-len`` for a
-    sentence whose prefix is shorter than another prefix of the batch. Both hold for every model in the process: a
-    model of fairseq's that ours is compared with is searched in the same way. Unnecessary with a fairseq that has a
+    sentence whose prefix is shorter than another prefix of the batch. This shim serves every model in the process, so
+    that one of ours and one of fairseq's are compared under the same search. Unnecessary with a fairseq that has a
     maximal length for each sentence.
     """
     from fairseq.sequence_generator import SequenceGenerator
