@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from fairseq_stack.compat.wrapping import wrap_once
 from fairseq_stack.errors import UserError
-
-if TYPE_CHECKING:
-    from fairseq.sequence_generator import SequenceGenerator
 
 Hypotheses = list[list[dict[str, Tensor]]]
 
@@ -45,8 +42,8 @@ def search_each_sentence_as_if_alone() -> None:
 
     fairseq computes one maximal length for the batch, from its longest source, so that with ``--max-len-a`` the
     hypotheses of a sentence may be longer beside a long sentence than alone. It also forgets ``--min-len`` for a
-    sentence whose prefix is shorter than another prefix of the batch. Both hold for every model in the process: a
-    model of fairseq's that ours is compared with is searched in the same way. Unnecessary with a fairseq that has a
+    sentence whose prefix is shorter than another prefix of the batch. This shim serves every model in the process, so
+    that one of ours and one of fairseq's are compared under the same search. Unnecessary with a fairseq that has a
     maximal length for each sentence.
     """
     from fairseq.sequence_generator import SequenceGenerator
@@ -119,7 +116,7 @@ class OwnLengths(nn.Module):
 
 def _with_own_lengths(generate: Callable[..., Hypotheses]) -> Callable[..., Hypotheses]:
     def generate_with_own_lengths(
-        self: SequenceGenerator, sample: dict[str, Any], prefix_tokens: Tensor | None = None, **kwargs: Any
+        self: Any, sample: dict[str, Any], prefix_tokens: Tensor | None = None, **kwargs: Any
     ) -> Hypotheses:
         source = sample["net_input"].get("src_tokens")
         if source is None or source.dim() != 2:  # speech
@@ -142,7 +139,7 @@ def _is_left_padded(target: Tensor | None, pad: int) -> bool:
     return target is not None and bool(target[:, 0].eq(pad).any())
 
 
-def _max_lengths(generator: SequenceGenerator, net_input: dict[str, Tensor]) -> Tensor:
+def _max_lengths(generator: Any, net_input: dict[str, Tensor]) -> Tensor:
     """The maximal number of tokens (B,), EOS not counted, that fairseq gives each sentence alone."""
     source = net_input["src_tokens"]
     is_token = source.ne(generator.pad)
@@ -163,7 +160,7 @@ def _max_lengths(generator: SequenceGenerator, net_input: dict[str, Tensor]) -> 
 
 def _with_own_prefixes(force_prefix: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
     def force_own_prefix(
-        self: SequenceGenerator,
+        self: Any,
         step: int,
         lprobs: Tensor,
         scores: Tensor,
@@ -186,7 +183,7 @@ def _with_own_prefixes(force_prefix: Callable[..., tuple[Tensor, ...]]) -> Calla
 
 def _at_own_length(is_finished: Callable[..., bool]) -> Callable[..., bool]:
     def is_finished_at_own_length(
-        self: SequenceGenerator, step: int, unfin_idx: int, max_len: int, finalized_sent_len: int, beam_size: int
+        self: Any, step: int, unfin_idx: int, max_len: int, finalized_sent_len: int, beam_size: int
     ) -> bool:
         if isinstance(self.search, OwnLengths) and bool(self.search.at_limit(step)[unfin_idx]):
             max_len = step
