@@ -71,7 +71,16 @@ setup(
     ],
     extras_require={
         "plots": PLOTS,
-        "dev": [*PLOTS, "hypothesis>=6.80", "mypy>=1.10", "nltk>=3.8", "pytest>=8.0", "pytest-xdist>=3.5", "ruff>=0.6"],
+        "dev": [
+            *PLOTS,
+            "hypothesis>=6.80",
+            "mypy>=1.10",
+            "nltk>=3.8",
+            "pangolinn>=0.0.1",
+            "pytest>=8.0",
+            "pytest-xdist>=3.5",
+            "ruff>=0.6",
+        ],
     },
     entry_points={"console_scripts": ["fairseq-stack = fairseq_stack.cli:main"]},
     classifiers=[

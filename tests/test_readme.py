@@ -14,6 +14,7 @@ README = Path(__file__).resolve().parent.parent / "README.md"
 # In tiny mode a command differs from the README's in these numbers only.
 TINY = (
     (re.compile(r"--max-epoch \d+"), "--max-epoch 1"),
+    (re.compile(r"--num-epoch-checkpoints \d+"), "--num-epoch-checkpoints 1"),
     (
         re.compile(r"(prepare (?:nested-translation|reversal) \S+)"),
         r"\1 --train-size 1500 --valid-size 20 --test-size 20",
@@ -50,6 +51,9 @@ def test_the_commands_run(folder: Path) -> None:
     assert sum(line.startswith("H-") for line in generated.splitlines()) == len(SENTENCES)
     assert sum(line.startswith("H-") for line in outputs[1].splitlines()) == len(SENTENCES)
     assert re.search(r"Perplexity: \d+\.\d+", outputs[2])
+    assert "valid on 'test' subset" in outputs[3]
+    assert (folder / "checkpoints" / "mt" / "average.pt").exists()
+    assert sum(line.startswith("H-") for line in outputs[3].splitlines()) == len(SENTENCES)
     assert (folder / "checkpoints" / "mixed" / "checkpoint_best.pt").exists()
     assert (folder / "checkpoints" / "hydra" / "checkpoint_best.pt").exists()
     assert (folder / "data" / "nested" / "manifest.json").exists()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.models.transformer import TransformerConfig
-from pangolinn import seq2seq  # type: ignore[import-untyped]
+from pangolinn import seq2seq
 from torch import Tensor, nn
 
 from fairseq_stack.layer_list import LayerKind, Nondeterministic, ScaledDotProduct, Superposition
