@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .._undefined import finite, undefine, undefined_components
 from ._columns import (
     DEAD,
     as_blocks,
+    defined,
     lift,
     next_column,
     read_top,
@@ -26,12 +28,13 @@ class TrackedColumns:
 
     Attributes:
         num_states: Q.
-        vectors: v_0..v_t, (B, t + 1, m), in float64.
+        vectors: v_0..v_t, (B, t + 1, m), in float64, with 0 in the place of what is not finite.
         last: column t of gamma, (B, t + 1, C, C).
         blocks: the columns before it, (B * S, t * Q, t * C).
         exponents: of gamma[i -> k] at [b, i + 1, k], (B, t + 1, t + 1).
         alpha: alpha[i] at [b, i + 1], (B, t + 2, C).
         alpha_exponents: its exponents, (B, t + 2).
+        undefined: which components are NaN in all further readings, (B, m).
     """
 
     num_states: int
@@ -41,6 +44,7 @@ class TrackedColumns:
     exponents: Tensor
     alpha: Tensor
     alpha_exponents: Tensor
+    undefined: Tensor
 
     @classmethod
     def initial(cls, bottom: Tensor, num_states: int, num_symbols: int) -> TrackedColumns:
@@ -53,12 +57,13 @@ class TrackedColumns:
         alpha[:, :, 0] = 1  # Eq. 23
         return cls(
             num_states=num_states,
-            vectors=bottom[:, None],
+            vectors=finite(bottom)[:, None],
             last=last,
             blocks=bottom.new_zeros(batch_size * num_symbols, 0, 0),
             exponents=bottom.new_zeros(batch_size, 1, 1),
             alpha=alpha,
             alpha_exponents=bottom.new_zeros(batch_size, 2),
+            undefined=undefined_components(bottom),
         )
 
     @property
@@ -82,29 +87,40 @@ class TrackedColumns:
 
     def advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, TrackedColumns]:
         """The reading (B, C, m) and the next columns, from log weights (B, C, 2 C + Q) and v_t (B, m)."""
+        logits, undefined = defined(logits.double())
         gamma, exponents = next_column(
             self.last,
             self.blocks,
             self.exponents,
-            torch.exp(lift(relative_to_largest(logits.double()))),
+            torch.exp(lift(relative_to_largest(logits))),
             occurs=self.alpha[:, -1] > 0,
         )
         top = read_top(gamma, self.alpha, exponents + self.alpha_exponents)
-        columns = self.append(gamma, exponents, top.alpha, top.alpha_exponent, value)
-        return torch.bmm(top.weights.transpose(1, 2), columns.vectors), columns
+        columns = self.append(gamma, exponents, top.alpha, top.alpha_exponent, value, undefined)
+        readings = torch.bmm(top.weights.transpose(1, 2), columns.vectors)
+        return undefine(readings, columns.undefined[:, None]), columns
 
     def append(
-        self, gamma: Tensor, exponents: Tensor, alpha: Tensor, alpha_exponents: Tensor, value: Tensor
+        self,
+        gamma: Tensor,
+        exponents: Tensor,
+        alpha: Tensor,
+        alpha_exponents: Tensor,
+        value: Tensor,
+        undefined: Tensor,
     ) -> TrackedColumns:
-        """With column t of gamma (B, t + 1, C, C), alpha[t] (B, C), their exponents (B, t + 1) and (B,); and v_t."""
+        """With column t of gamma (B, t + 1, C, C), alpha[t] (B, C), their exponents (B, t + 1) and (B,); v_t; and
+        whether step t is undefined, (B,).
+        """
         return TrackedColumns(
             num_states=self.num_states,
-            vectors=torch.cat([self.vectors, value[:, None].double()], 1),
+            vectors=torch.cat([self.vectors, finite(value[:, None].double())], 1),
             last=gamma,
             blocks=self._blocks_with_last(),
             exponents=_append_column(self.exponents, exponents),
             alpha=torch.cat([self.alpha, alpha[:, None]], 1),
             alpha_exponents=torch.cat([self.alpha_exponents, alpha_exponents[:, None]], 1),
+            undefined=self.undefined | undefined_components(value) | undefined[:, None],
         )
 
     def reorder(self, index: Tensor) -> TrackedColumns:
@@ -118,6 +134,7 @@ class TrackedColumns:
             exponents=self.exponents[index],
             alpha=self.alpha[index],
             alpha_exponents=self.alpha_exponents[index],
+            undefined=self.undefined[index],
         )
 
     def tracked(self) -> TrackedColumns:

@@ -10,6 +10,7 @@ from torch.nn.functional import pad
 
 from .._arguments import Sizes, computation_dtype
 from .._states import check_fits_state, check_index
+from .._undefined import finite, undefine, undefined_components
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,10 +20,13 @@ class StratificationStackState:
     Attributes:
         cumulative_strengths: (B, t), H_t[i] = strength of item i and of all items above it; at least float32.
         values: (B, t, m), the items from the bottom up, in the same dtype.
+        undefined: (B, m), which components are NaN in all further readings, since a strength or an item was not finite;
+            ``values`` has 0 in its place.
     """
 
     cumulative_strengths: Tensor
     values: Tensor
+    undefined: Tensor
 
     @classmethod
     def initial(
@@ -43,7 +47,8 @@ class StratificationStackState:
         """
         dtype = computation_dtype(dtype or torch.get_default_dtype())
         values = torch.zeros(batch_size, 0, size, dtype=dtype, device=device)
-        return cls(values.new_zeros(batch_size, 0), values)
+        undefined = torch.zeros(batch_size, size, dtype=torch.bool, device=device)
+        return cls(values.new_zeros(batch_size, 0), values, undefined)
 
     def step(self, pop: Tensor, push: Tensor, value: Tensor) -> tuple[Tensor, StratificationStackState]:
         """Pop, push and read once (Section 2.1 of Hao et al., 2018).
@@ -67,13 +72,14 @@ class StratificationStackState:
         check_fits_state("pop", pop, self.values)
         dtype = self.values.dtype
         with torch.autocast(value.device.type, enabled=False):
-            left = torch.relu(self.cumulative_strengths - pop.to(dtype).unsqueeze(1))
-            strengths = pad(left, (0, 1)) + push.to(dtype).unsqueeze(1)
-            values = torch.cat([self.values, value.to(dtype).unsqueeze(1)], dim=1)
+            left = torch.relu(self.cumulative_strengths - finite(pop.to(dtype)).unsqueeze(1))
+            strengths = pad(left, (0, 1)) + finite(push.to(dtype)).unsqueeze(1)
+            values = torch.cat([self.values, finite(value.to(dtype)).unsqueeze(1)], dim=1)
             readable = strengths.clamp(max=1)
             weights = readable - pad(readable[:, 1:], (0, 1))
-            reading = torch.bmm(weights.unsqueeze(1), values).squeeze(1)
-        return reading.to(value.dtype), StratificationStackState(strengths, values)
+            undefined = self.undefined | undefined_components(value, pop, push)
+            reading = undefine(torch.bmm(weights.unsqueeze(1), values).squeeze(1), undefined)
+        return reading.to(value.dtype), StratificationStackState(strengths, values, undefined)
 
     def reorder(self, index: Tensor) -> StratificationStackState:
         """The state whose batch row i is this state's row ``index[i]``, for beam search.
@@ -86,5 +92,7 @@ class StratificationStackState:
         """
         check_index(index, self.values)
         return StratificationStackState(
-            self.cumulative_strengths.index_select(0, index), self.values.index_select(0, index)
+            self.cumulative_strengths.index_select(0, index),
+            self.values.index_select(0, index),
+            self.undefined.index_select(0, index),
         )

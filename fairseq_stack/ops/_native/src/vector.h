@@ -116,6 +116,18 @@ INLINE vector exchange(vector x, int step) {
 #endif
 }
 
+/* x with the number of lane l + by in lane l, counted round. */
+#define rotate NAME(rotate)
+INLINE vector rotate(vector x, int by) {
+#ifdef __clang__
+    vector rotated;
+    for (int lane = 0; lane < LANES; lane++) rotated[lane] = x[(lane + by) & (LANES - 1)];
+    return rotated;
+#else
+    return __builtin_shuffle(x, (lane_numbers() + by) & (LANES - 1));
+#endif
+}
+
 /* The sums of LANES vectors, x[0], x[stride], ..., each in the lane of its number; x is overwritten. */
 #define lane_sums NAME(lane_sums)
 INLINE vector lane_sums(vector x[LANES]) {
@@ -143,4 +155,17 @@ INLINE vector load(const real *from, int count) { return load_beside(from, count
 INLINE void store(real *to, vector x, int count) {
     if (count >= LANES) memcpy(to, &x, sizeof x);
     else if (count > 0) memcpy(to, &x, count * sizeof(real));
+}
+
+/* Whether all these numbers are finite. */
+#define are_finite NAME(are_finite)
+INLINE int are_finite(const real *x, size_t count) {
+    ivector broken = {0};
+    for (size_t i = 0; i < count; i += LANES) {
+        vector numbers = load(x + i, count - i < (size_t)LANES ? (int)(count - i) : LANES);
+        broken |= numbers - numbers != 0;
+    }
+    int found = 0;
+    for (int lane = 0; lane < LANES; lane++) found |= broken[lane] != 0;
+    return !found;
 }
