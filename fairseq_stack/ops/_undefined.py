@@ -1,17 +1,15 @@
-"""What is not finite, such as garbage at padded positions, reaches no reading of an earlier step and no gradient of one.
+"""What is not finite, such as garbage at padded positions, stays out of earlier readings and of their gradients.
 
 Those do not depend on it, but to compute them takes products with it and with weights or derivatives that are 0, and
-0 * NaN = NaN. So the stacks compute with ordinary numbers in its place, and make NaN what depends on it in the end.
-The compiled kernels do so on their own.
+0 * NaN = NaN. So the stacks compute with ordinary numbers in its place, and add *marks* to the readings that depend on
+it: a mark is NaN, or else 0. The compiled kernels do the same on their own.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
-import torch
 from torch import Tensor
 
 
@@ -20,48 +18,27 @@ def finite(x: Tensor) -> Tensor:
     return x.nan_to_num(0, 0, 0)
 
 
-def undefined_components(values: Tensor, *others: Tensor) -> Tensor:
-    """Which components of a step's ``values`` (..., m) are not finite; all where something in ``others`` is not.
+def marks_of(values: Tensor, *others: Tensor) -> Tensor:
+    """Marks for the components of the values of a step: NaN where they are not finite, or where ``others`` are not.
 
     Args:
         values: (B, n, m), or (B, m) for one step.
-        others: (B, n, ...), or (B, ...).
+        others: (B, n, ...), or (B, ...); what is not finite concerns all components.
     """
-    undefined = ~values.isfinite()
+    marks = _mark(values)
     for x in others:
-        undefined = undefined | ~x.unsqueeze(-1).flatten(values.dim() - 1).isfinite().all(-1, keepdim=True)
-    return undefined
+        marks = marks + _mark(x).unsqueeze(-1).flatten(values.dim() - 1).sum(-1, keepdim=True)
+    return marks
 
 
-def from_then_on(undefined: Tensor) -> Tensor:
-    """Which steps (B, n, ...) are undefined or come after one that is."""
-    return undefined.cumsum(1) > 0
+def _mark(x: Tensor) -> Tensor:
+    x = x.detach()
+    return x - x
 
 
-def undefine(x: Tensor, undefined: Tensor) -> Tensor:
-    """``x`` with NaN where it is ``undefined``, a mask that can be expanded to its shape.
-
-    The gradient of a loss is NaN where it depends on that, and 0 where it does not.
-    """
-    result: Tensor = _Undefine.apply(x, undefined)
-    return result
-
-
-class _Undefine(torch.autograd.Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x: Tensor, undefined: Tensor) -> Tensor:
-        return torch.where(undefined, torch.nan, x)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[1])
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (undefined,) = ctx.saved_tensors
-        return torch.where(undefined & (grad != 0), torch.nan, grad), None
+def from_then_on(marks: Tensor) -> Tensor:
+    """Marks for steps (B, n, ...): NaN from the first of each sequence on that has the mark NaN."""
+    return marks.cumsum(1)
 
 
 def causal(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -74,7 +51,7 @@ def causal(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(compute)
     def compute_causally(*arguments: Tensor) -> Tensor:
-        undefined = from_then_on(undefined_components(arguments[-1], *arguments[:-1]))
-        return undefine(compute(*map(finite, arguments)), undefined)
+        marks = from_then_on(marks_of(arguments[-1], *arguments[:-1]))
+        return compute(*map(finite, arguments)) + marks
 
     return compute_causally

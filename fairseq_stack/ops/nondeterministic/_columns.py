@@ -55,11 +55,15 @@ def relative_to_largest(logits: Tensor) -> Tensor:
 
 
 def defined(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Log weights (..., C, 2 C + Q) with the largest of their step in the place of NaN and inf; which steps have such."""
+    """Log weights (..., C, 2 C + Q) with the largest of their step in the place of those that are NaN or inf.
+
+    Returns:
+        The log weights, and a mark for each step (...): NaN if it has such, and 0 if not.
+    """
     undefined = ~(logits.detach() < torch.inf)
     largest = torch.where(undefined, -torch.inf, logits.detach()).amax((-2, -1), keepdim=True)
     ordinary = torch.where(undefined, torch.where(largest == -torch.inf, 0, largest), logits)
-    return ordinary, undefined.flatten(-2).any(-1)
+    return ordinary, torch.where(undefined.flatten(-2).any(-1), torch.nan, 0.0).to(logits.dtype)
 
 
 def lift(logits: Tensor) -> Tensor:

@@ -122,7 +122,7 @@ class NativeColumns:
             finite(alpha),
             alpha_exponents[:, 0],
             value,
-            alpha.isnan().any(1),
+            (alpha - alpha).sum(1),
         )
 
 
@@ -134,7 +134,7 @@ class _Column(NamedTuple):
     alpha: Tensor
     alpha_exponents: Tensor
     value: Tensor
-    undefined: Tensor
+    mark: Tensor
 
 
 class _Call(ctypes.Structure):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .._undefined import finite, undefine, undefined_components
+from .._undefined import finite, marks_of
 from ._columns import (
     DEAD,
     as_blocks,
@@ -34,7 +34,8 @@ class TrackedColumns:
         exponents: of gamma[i -> k] at [b, i + 1, k], (B, t + 1, t + 1).
         alpha: alpha[i] at [b, i + 1], (B, t + 2, C).
         alpha_exponents: its exponents, (B, t + 2).
-        undefined: which components are NaN in all further readings, (B, m).
+        marks: what is added to all further readings, (B, m): NaN for components in which a vector is not finite, and for
+            all if a log weight is NaN or inf; else 0.
     """
 
     num_states: int
@@ -44,7 +45,7 @@ class TrackedColumns:
     exponents: Tensor
     alpha: Tensor
     alpha_exponents: Tensor
-    undefined: Tensor
+    marks: Tensor
 
     @classmethod
     def initial(cls, bottom: Tensor, num_states: int, num_symbols: int) -> TrackedColumns:
@@ -63,7 +64,7 @@ class TrackedColumns:
             exponents=bottom.new_zeros(batch_size, 1, 1),
             alpha=alpha,
             alpha_exponents=bottom.new_zeros(batch_size, 2),
-            undefined=undefined_components(bottom),
+            marks=marks_of(bottom),
         )
 
     @property
@@ -87,7 +88,7 @@ class TrackedColumns:
 
     def advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, TrackedColumns]:
         """The reading (B, C, m) and the next columns, from log weights (B, C, 2 C + Q) and v_t (B, m)."""
-        logits, undefined = defined(logits.double())
+        logits, mark = defined(logits.double())
         gamma, exponents = next_column(
             self.last,
             self.blocks,
@@ -96,9 +97,9 @@ class TrackedColumns:
             occurs=self.alpha[:, -1] > 0,
         )
         top = read_top(gamma, self.alpha, exponents + self.alpha_exponents)
-        columns = self.append(gamma, exponents, top.alpha, top.alpha_exponent, value, undefined)
+        columns = self.append(gamma, exponents, top.alpha, top.alpha_exponent, value, mark)
         readings = torch.bmm(top.weights.transpose(1, 2), columns.vectors)
-        return undefine(readings, columns.undefined[:, None]), columns
+        return readings + columns.marks[:, None], columns
 
     def append(
         self,
@@ -107,10 +108,10 @@ class TrackedColumns:
         alpha: Tensor,
         alpha_exponents: Tensor,
         value: Tensor,
-        undefined: Tensor,
+        mark: Tensor,
     ) -> TrackedColumns:
-        """With column t of gamma (B, t + 1, C, C), alpha[t] (B, C), their exponents (B, t + 1) and (B,); v_t; and
-        whether step t is undefined, (B,).
+        """With column t of gamma (B, t + 1, C, C), alpha[t] (B, C), their exponents (B, t + 1) and (B,); v_t; and the
+        mark of the log weights, (B,).
         """
         return TrackedColumns(
             num_states=self.num_states,
@@ -120,7 +121,7 @@ class TrackedColumns:
             exponents=_append_column(self.exponents, exponents),
             alpha=torch.cat([self.alpha, alpha[:, None]], 1),
             alpha_exponents=torch.cat([self.alpha_exponents, alpha_exponents[:, None]], 1),
-            undefined=self.undefined | undefined_components(value) | undefined[:, None],
+            marks=self.marks + marks_of(value) + mark[:, None],
         )
 
     def reorder(self, index: Tensor) -> TrackedColumns:
@@ -134,7 +135,7 @@ class TrackedColumns:
             exponents=self.exponents[index],
             alpha=self.alpha[index],
             alpha_exponents=self.alpha_exponents[index],
-            undefined=self.undefined[index],
+            marks=self.marks[index],
         )
 
     def tracked(self) -> TrackedColumns:

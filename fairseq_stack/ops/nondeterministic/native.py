@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .._arguments import computation_dtype
 from .._native import buffers, required_library
-from .._undefined import finite, from_then_on, undefined_components
+from .._undefined import finite, from_then_on, marks_of
 from ._columns import warn_of_range
 
 
@@ -53,9 +53,7 @@ def _stack(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple
         warn_of_range()
     with torch.autocast("cpu", enabled=False):
         readings = _product(weights.flatten(1, 2), finite(vectors)).unflatten(1, weights.shape[1:3])
-    undefined = undefined_components(vectors)
-    if undefined.any():
-        readings.masked_fill_(from_then_on(undefined)[:, 1:, None], torch.nan)
+    readings += from_then_on(marks_of(vectors))[:, 1:, None]
     return readings, weights, workspace, wide
 
 
@@ -107,8 +105,8 @@ def _stack_backward(
 
 
 def _undefined(vectors: Tensor, weights: Tensor) -> Tensor:
-    """Which components of the readings are NaN, (B, n, m): the kernel makes W NaN from a step that is undefined on."""
-    return from_then_on(undefined_components(vectors))[:, 1:] | weights[:, :, :1, 0].isnan()
+    """Which components of the readings are NaN, (B, n, m), since a vector is, or since the kernel makes W NaN."""
+    return from_then_on(marks_of(vectors))[:, 1:].isnan() | weights[:, :, :1, 0].isnan()
 
 
 @_stack_backward.register_fake

@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .._undefined import finite, from_then_on, undefine, undefined_components
+from .._undefined import finite, from_then_on, marks_of
 from ._columns import defined, join_transitions
 
 Span = tuple[int, int]
@@ -24,16 +24,16 @@ def nondeterministic_stack_reference(
     dtype = values.dtype
     batch_size, length, num_states, num_symbols = push.shape[:4]
     vectors = torch.cat([bottom.double().expand(batch_size, -1)[:, None], values.double()], 1)
-    logits, undefined = defined(join_transitions(push, replace, pop))
+    logits, marks = defined(join_transitions(push, replace, pop))
     transitions = _split_transitions(logits, num_states, num_symbols)
-    undefined = from_then_on(undefined)[:, :, None, None, None]
-    undefined_values = from_then_on(undefined_components(vectors))[:, 1:, None, None]
-    readings = undefine(_readings(*transitions, finite(vectors)), undefined | undefined_values).to(dtype)
+    marks = from_then_on(marks)[:, :, None, None, None]
+    marks_of_values = from_then_on(marks_of(vectors))[:, 1:, None, None]
+    readings = (_readings(*transitions, finite(vectors)) + marks + marks_of_values).to(dtype)
     if not return_weights:
         return readings
     # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
     units = torch.eye(length + 1, dtype=logits.dtype, device=logits.device).expand(batch_size, -1, -1)
-    weights = undefine(_readings(*transitions, units), undefined)
+    weights = _readings(*transitions, units) + marks
     return readings, weights.permute(0, 1, 4, 2, 3).to(dtype)
 
 

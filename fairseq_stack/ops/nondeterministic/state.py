@@ -106,7 +106,7 @@ class NondeterministicStackState:
         if tracking:
             return columns.tracked()
         if columns.steps == 0 and isinstance(columns, TrackedColumns) and self._native_is_available():
-            bottom = columns.vectors[:, 0].masked_fill(columns.undefined, torch.nan)
+            bottom = columns.vectors[:, 0] + columns.marks
             return NativeColumns.initial(bottom, self.num_states, self.num_symbols)
         return columns
 
