@@ -484,8 +484,8 @@ static int NAME(sup_backward)(const void *argument, int64_t sequence, char *scra
     real *of_actions = (real *)call->action_gradients + sequence * n * 3;
     real *of_values = (real *)call->value_gradients + sequence * n * m;
     if (q.given_values && NAME(sup_spoil)(&q, NULL, cotangents)) { /* the loss is NaN, and so is its gradient */
-        for (int i = 0; i < 3 * n; i++) of_actions[i] = (real)NAN;
-        for (int i = 0; i < n * m; i++) of_values[i] = (real)NAN;
+        for (size_t i = 0; i < (size_t)n * 3; i++) of_actions[i] = (real)NAN;
+        for (size_t i = 0; i < (size_t)n * m; i++) of_values[i] = (real)NAN;
         return 1;
     }
     memset(a.sums, 0, (3 * n + LANES) * sizeof(vector));

@@ -160,12 +160,17 @@ INLINE void store(real *to, vector x, int count) {
 /* Whether all these numbers are finite. */
 #define are_finite NAME(are_finite)
 INLINE int are_finite(const real *x, size_t count) {
-    ivector broken = {0};
-    for (size_t i = 0; i < count; i += LANES) {
-        vector numbers = load(x + i, count - i < (size_t)LANES ? (int)(count - i) : LANES);
-        broken |= numbers - numbers != 0;
+    enum { PARTS = 4 }; /* so that an addition need not wait for the last one */
+    vector rest[PARTS] = {{0}}, numbers;
+    size_t i = 0;
+    for (; i + PARTS * LANES <= count; i += PARTS * LANES)
+        UNROLL for (int part = 0; part < PARTS; part++) {
+            numbers = load(x + i + part * LANES, LANES);
+            rest[part] += numbers - numbers; /* 0, or else NaN */
+        }
+    for (; i < count; i += LANES) {
+        numbers = load(x + i, count - i < (size_t)LANES ? (int)(count - i) : LANES);
+        rest[0] += numbers - numbers;
     }
-    int found = 0;
-    for (int lane = 0; lane < LANES; lane++) found |= broken[lane] != 0;
-    return !found;
+    return lane_sum(rest[0] + rest[1] + rest[2] + rest[3]) == 0;
 }
