@@ -27,6 +27,7 @@ from fairseq_stack.analysis.benchmark.report import (
     machine_lines,
     peak_lines,
     stack_table,
+    sweep_table,
     training_table,
 )
 from fairseq_stack.analysis.benchmark.stacks import STACKS, Stack
@@ -40,7 +41,9 @@ DESCRIPTION = """\
 Measure, in one run, the stacks by every backend (forward and backward pass, peak
 extra memory, GFLOP/s and their share of what the processor can do at most),
 decoding with a beam, and training steps of the papers' models. What computes
-other numbers than the reference is not measured: exit code 1."""
+other numbers than the reference is not measured: exit code 1. "sweep" is measured
+if it is asked for: the backend that models use beside the best one, for sizes
+from tiny to long."""
 
 EPILOG = """\
 examples:
@@ -49,6 +52,7 @@ examples:
   FAIRSEQ_STACK_NATIVE=0 python scripts/benchmark.py --only steps"""
 
 PARTS = (*STACKS, "decoding", "steps")
+SWEEP = "sweep"
 
 SIZES = {
     "nd": ["10,40,2,3,5", "16,30,3,3,10", "10,80,3,3,5", "10,100,3,3,5", "4,200,3,3,5", "1,400,3,3,5"],
@@ -59,6 +63,18 @@ DECODING_SIZES = {
     "nd": ["10,40,2,3,5", "10,80,3,3,5", "10,200,3,3,5"],
     "sup": ["10,80,511", "10,200,511"],
     "strat": ["10,80,511"],
+}
+SWEEP_SIZES = {
+    "nd": [
+        *("1,1,1,1,1", "16,1,3,3,5", "1,10,1,1,1", "16,10,2,3,5", "1,10,3,3,64", "64,10,3,3,5", "2,20,5,5,5"),
+        *("1,50,1,1,64", "16,50,2,3,5", "1,50,3,3,5", "2,50,2,8,5", "1,200,1,1,1", "1,200,2,3,5", "4,200,3,3,64"),
+    ],
+    "sup": [
+        *("1,1,1", "64,1,512", "1,10,1", "16,10,32", "64,10,512", "1,100,1", "16,100,32", "64,100,512"),
+        *("1,300,1", "64,300,4", "16,300,32", "4,300,512", "1,1000,1", "64,1000,1", "4,1000,32", "1,1000,512"),
+        *("1,5000,1", "16,5000,1", "1,5000,32", "1,20000,1"),
+    ],
+    "strat": ["1,2,1", "64,10,32", "16,100,32", "1,1000,512"],
 }
 QUICK_SIZES = {"nd": ["2,12,2,3,4"], "sup": ["2,12,4"], "strat": ["2,12,4"]}
 
@@ -75,7 +91,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--only", nargs="+", choices=PARTS, metavar="PART", help=f"of {', '.join(PARTS)} (default: all)"
+        "--only",
+        nargs="+",
+        choices=(*PARTS, SWEEP),
+        metavar="PART",
+        help=f"of {', '.join(PARTS)} (default: all these) and {SWEEP}",
     )
     parser.add_argument("--threads", nargs="+", type=positive, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, metavar="DTYPE", help="default: float32 float64")
@@ -103,12 +123,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """Exit with code 2 if arguments cannot be followed, before anything is measured."""
-    args.cases, args.decoded = {}, {}
+    args.cases, args.decoded, args.swept = {}, {}, {}
     for name in STACKS:
         given = getattr(args, name)
         try:
             args.cases[name] = parse_cases(name, given or (QUICK_SIZES if args.quick else SIZES)[name])
             args.decoded[name] = parse_cases(name, given or (QUICK_SIZES if args.quick else DECODING_SIZES)[name])
+            args.swept[name] = parse_cases(name, given or (QUICK_SIZES if args.quick else SWEEP_SIZES)[name])
         except ValueError as error:
             parser.error(f"--{name}: {error}")
     try:
@@ -182,6 +203,11 @@ def run(args: argparse.Namespace, folder: Path) -> Results:
                 rows = suite.measure_stack(args.cases[name])
                 results.stacks += rows
                 show(f"Stack {name}: forward and backward pass", stack_table(rows))
+        if SWEEP in args.only:
+            for name in STACKS:
+                rows = suite.measure_sweep(args.swept[name])
+                results.sweep += rows
+                show(f"Sweep of the stack {name}: the backend that models use, beside the best one", sweep_table(rows))
         if "decoding" in args.only:
             for name in STACKS:
                 rows = suite.measure_decoding(args.decoded[name])

@@ -22,7 +22,7 @@ from fairseq_stack.analysis.benchmark.memory import MemoryMeter
 from fairseq_stack.analysis.benchmark.stacks import STACKS, Nondeterministic, Stratification, Superposition
 from fairseq_stack.analysis.benchmark.timing import least_times
 from fairseq_stack.analysis.benchmark.variants import find_variants
-from fairseq_stack.ops import StratificationStackState, stratification
+from fairseq_stack.ops import StratificationStackState, automatic_backends, stratification
 from fairseq_stack.ops._native import library
 
 SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "benchmark.py"
@@ -75,6 +75,27 @@ def test_everything_is_measured(tmp_path: Path) -> None:
         assert row["step_ms"] == pytest.approx(parts)
         assert (row["times_tf"] == 1) == ("_tf_" in row["preset"])
     assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
+
+
+def test_sweep(benchmark: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "figures.json"
+    assert benchmark.main(["--quick", "--only", "sweep", "--sup", "1,1,1", "2,300,3", "--json", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines if line.startswith("## ")] == [
+        f"## Sweep of the stack {name}" for name in STACKS
+    ]
+    rows = json.loads(path.read_text())["sweep"]
+    assert [row["sizes"]["n"] for row in rows if row["stack"] == "sup"] == [1, 300]
+    for row in rows:
+        backends = {"pytorch", *(["native"] if row["stack"] != "strat" and library() is not None else [])}
+        assert {row["chosen"], *row["times_chosen"]} == backends
+        assert row["chosen"] == automatic_backends(torch.device("cpu"))[f"{NAMES[row['stack']]}_stack"]
+        assert row["times_best"] >= 1 <= row["times_best_forward"]
+        assert row["times_best"] == pytest.approx(1 / min([1, *row["times_chosen"].values()]))
+        assert row["total_ms"] > row["forward_ms"] > 0
+
+
+NAMES = {"nd": "nondeterministic", "sup": "superposition", "strat": "stratification"}
 
 
 def expected_variants(stack: str) -> list[str]:

@@ -26,6 +26,10 @@ Item = TypeVar("Item")
 # Lengths around the places where segments, heights, and the vectors of a processor end; vectors shorter and longer.
 SIZES = [(n, m) for n in (0, 1, 2, 3, 4, 5, 7, 63) for m in (1, 3, 70)]
 SIZES += [(n, m) for n in (6, 15, 16, 17, 31, 33, 65) for m in (5, 33)]
+# The compiled kernel follows push times, and in long sequences of short vectors components: one or several tiles of
+# them, or so few that a column is cut into 16, 8 or 4 parts.
+LONG_SIZES = [(127, 16), (128, 2), (129, 17), (256, 1), (258, 130)]
+LONG_SIZES += [(257, 1), (258, 1), (300, 2), (301, 3), (290, 4), (385, 5), (300, 49), (259, 129)]
 
 
 @pytest.fixture(params=["reference", *FAST])
@@ -183,8 +187,9 @@ def test_fast_backends_equal_reference(length: int, size: int, normalised: bool,
             assert_normwise_close(actual, wanted, 1e-12, name)
 
 
+@pytest.mark.usefixtures("poisoned_memory")
 @pytest.mark.parametrize("name", INSTRUCTION_SETS)
-@pytest.mark.parametrize(("length", "size"), [(127, 16), (128, 2), (129, 17), (300, 49)])
+@pytest.mark.parametrize(("length", "size"), LONG_SIZES)
 def test_native_equals_pytorch_in_long_sequences(
     length: int, size: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

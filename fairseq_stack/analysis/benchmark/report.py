@@ -50,6 +50,32 @@ def compare_with_prototypes(rows: Sequence[Row], variants: Sequence[Variant]) ->
             row["times_prototype"] = row["total_ms"] / total
 
 
+def sweep_row(case: Stack, chosen: str, threads: int, times: Mapping[str, Times]) -> Row:
+    """What ``backend="auto"`` takes beside the best backend for a case.
+
+    Args:
+        case: the case.
+        chosen: the backend that "auto" stands for.
+        threads: the number of threads.
+        times: of forward and backward pass, of ``chosen`` and of other backends.
+    """
+    totals = {name: sum(passes) for name, passes in times.items()}
+    best = min(totals, key=lambda name: totals[name])
+    return {
+        "stack": case.name,
+        "sizes": case.sizes,
+        "chosen": chosen,
+        "best": best,
+        "threads": threads,
+        "forward_ms": 1e3 * times[chosen][0],
+        "total_ms": 1e3 * totals[chosen],
+        "best_ms": 1e3 * totals[best],
+        "times_best_forward": times[chosen][0] / min(forward for forward, _ in times.values()),
+        "times_best": totals[chosen] / totals[best],
+        "times_chosen": {name: total / totals[chosen] for name, total in totals.items() if name != chosen},
+    }
+
+
 def decoding_row(case: Stack, dtype: str, threads: int, times: Times, last_steps: int, error: float) -> Row:
     """The figures of decoding."""
     total, last = times
@@ -103,6 +129,25 @@ def stack_table(rows: Sequence[Row]) -> str:
     if any("times_prototype" in row for row in rows):
         columns.append(("x prototype", _ratio("times_prototype")))
     return _table(columns, rows)
+
+
+def sweep_table(rows: Sequence[Row]) -> str:
+    """Rows of :func:`sweep_row` of one stack."""
+    columns = [
+        _sizes(rows[0]["stack"]),
+        ("auto is", _text("chosen")),
+        ("threads", _text("threads")),
+        ("forward ms", _number("forward_ms")),
+        ("sum ms", _number("total_ms")),
+        ("auto / best, forward", _ratio("times_best_forward")),
+        ("auto / best, sum", _ratio("times_best")),
+        ("others / auto, sum", lambda row: _others(row["times_chosen"])),
+    ]
+    return _table(columns, rows)
+
+
+def _others(ratios: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {ratio:.1f}" for name, ratio in ratios.items()) or ABSENT
 
 
 def decoding_table(rows: Sequence[Row]) -> str:

@@ -9,17 +9,19 @@ from typing import Any
 
 import torch
 
+from fairseq_stack.ops._backends import automatic_backend
+
 from .agreement import check
 from .decoding import check_decoding, decoding, last_steps
 from .machine import describe_machine
 from .memory import MemoryMeter, cuda_megabytes
 from .peak import Peak, measure_peak
 from .prototypes import Prototypes, set_threads
-from .report import Row, compare_with_prototypes, decoding_row, stack_row, training_row
+from .report import Row, compare_with_prototypes, decoding_row, stack_row, sweep_row, training_row
 from .stacks import Stack
 from .timing import Key, Timer, Times, forward_and_backward, least_times
 from .training import Workload, stacks_of, trainings
-from .variants import Variant, automatic, dtype_name, find_variants
+from .variants import Variant, automatic, backends_of, dtype_name, find_variants
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Results:
         machine: what it depends on.
         peak: by dtype.
         stacks: rows of :func:`.report.stack_row`.
+        sweep: rows of :func:`.report.sweep_row`.
         decoding: rows of :func:`.report.decoding_row`.
         training: rows of :func:`.report.training_row`.
     """
@@ -58,6 +61,7 @@ class Results:
     machine: dict[str, Any]
     peak: dict[str, Peak]
     stacks: list[Row] = field(default_factory=list)
+    sweep: list[Row] = field(default_factory=list)
     decoding: list[Row] = field(default_factory=list)
     training: list[Row] = field(default_factory=list)
 
@@ -142,6 +146,24 @@ class Suite:
         if self.is_on_cpu:
             return self._meter.megabytes(case, variant, threads)
         return cuda_megabytes(case, variant, self._device)
+
+    def measure_sweep(self, cases: Sequence[Stack]) -> list[Row]:
+        """Measure what models compute the cases with, and all other backends but the reference.
+
+        Only small cases are checked, since some of these are large.
+        """
+        dtype = torch.float32
+        for case in cases:
+            check(case.small(), [automatic(case.small(), dtype)], self._device)
+        rows = []
+        for case in cases:
+            chosen, variants = automatic_backend(case.backends, self._device), backends_of(case, dtype, self._device)
+            for threads in self._settings.threads:
+                use_threads(threads)
+                say(f"{case}: measuring all backends, threads: {threads}")
+                runs = {variant.name: forward_and_backward(case, variant, self._timer) for variant in variants}
+                rows.append(sweep_row(case, chosen, threads, self._least_times(runs)))
+        return rows
 
     def measure_decoding(self, cases: Sequence[Stack]) -> list[Row]:
         """Check decoding of all cases, and then measure it."""

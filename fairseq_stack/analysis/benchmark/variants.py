@@ -81,6 +81,12 @@ def automatic(case: Stack, dtype: torch.dtype) -> Variant:
     return Variant("auto", dtype, partial(case.readings, backend="auto"))
 
 
+def backends_of(case: Stack, dtype: torch.dtype, device: torch.device) -> list[Variant]:
+    """The backends that can compute a case on a device, as they choose the instruction set; without the reference."""
+    usable = [PYTORCH, NATIVE] if device.type == "cpu" and availability().library is not None else [PYTORCH]
+    return [Variant(name, dtype, partial(case.readings, backend=name)) for name in usable if name in case.backends]
+
+
 def reference(case: Stack) -> Variant:
     """The equations of the papers, in float64."""
     return Variant(REFERENCE, torch.float64, partial(case.readings, backend=REFERENCE))

@@ -92,6 +92,9 @@ def nondeterministic_stack(
         ``return_weights``, also W (B, n, n + 1, Q, S), which can be differentiated too: W[b, t - 1, i] is the share of
         v_i in r_t, so that the readings are einsum("btirs,bim->btrsm", W, V) with V = [bottom; values], and
         W[b, t - 1] sums to 1.
+        From step t on both are NaN if a log weight of step t is NaN or inf, and readings are in the component in which
+        v_t is not finite. Earlier ones, and gradients through them, are the same as with any other numbers in its
+        place.
 
     Raises:
         ValueError: if an argument's shape, dtype or device is wrong, or there is no such backend.

@@ -54,6 +54,18 @@ def relative_to_largest(logits: Tensor) -> Tensor:
     return logits - torch.where(largest == -torch.inf, 0, largest)
 
 
+def defined(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Log weights (..., C, 2 C + Q) with the largest of their step in the place of those that are NaN or inf.
+
+    Returns:
+        The log weights, and a mark for each step (...): NaN if it has such, and 0 if not.
+    """
+    undefined = ~(logits.detach() < torch.inf)
+    largest = torch.where(undefined, -torch.inf, logits.detach()).amax((-2, -1), keepdim=True)
+    ordinary = torch.where(undefined, torch.where(largest == -torch.inf, 0, largest), logits)
+    return ordinary, torch.where(undefined.flatten(-2).any(-1), torch.nan, 0.0).to(logits.dtype)
+
+
 def lift(logits: Tensor) -> Tensor:
     """Raise log weights (..., C, 2 C + Q), relative to the largest, to where their exp is not 0.
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .._native import required_library
+from .._undefined import finite
 from ._columns import DEAD
 from ._tracked_columns import TrackedColumns
 
@@ -118,9 +119,10 @@ class NativeColumns:
         return _Column(
             gamma.reshape(-1, tiles * lanes, size, size)[:, : step + 1],
             torch.where(exponents <= _DEAD, DEAD, exponents)[:, : step + 1],
-            alpha,
+            finite(alpha),
             alpha_exponents[:, 0],
             value,
+            (alpha - alpha).sum(1),
         )
 
 
@@ -132,6 +134,7 @@ class _Column(NamedTuple):
     alpha: Tensor
     alpha_exponents: Tensor
     value: Tensor
+    mark: Tensor
 
 
 class _Call(ctypes.Structure):

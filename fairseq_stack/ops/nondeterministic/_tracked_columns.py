@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .._undefined import finite, marks_of
 from ._columns import (
     DEAD,
     as_blocks,
+    defined,
     lift,
     next_column,
     read_top,
@@ -26,12 +28,14 @@ class TrackedColumns:
 
     Attributes:
         num_states: Q.
-        vectors: v_0..v_t, (B, t + 1, m), in float64.
+        vectors: v_0..v_t, (B, t + 1, m), in float64, with 0 in the place of what is not finite.
         last: column t of gamma, (B, t + 1, C, C).
         blocks: the columns before it, (B * S, t * Q, t * C).
         exponents: of gamma[i -> k] at [b, i + 1, k], (B, t + 1, t + 1).
         alpha: alpha[i] at [b, i + 1], (B, t + 2, C).
         alpha_exponents: its exponents, (B, t + 2).
+        marks: what is added to all further readings, (B, m): NaN for components in which a vector is not finite, and
+            for all if a log weight is NaN or inf; else 0.
     """
 
     num_states: int
@@ -41,6 +45,7 @@ class TrackedColumns:
     exponents: Tensor
     alpha: Tensor
     alpha_exponents: Tensor
+    marks: Tensor
 
     @classmethod
     def initial(cls, bottom: Tensor, num_states: int, num_symbols: int) -> TrackedColumns:
@@ -53,12 +58,13 @@ class TrackedColumns:
         alpha[:, :, 0] = 1  # Eq. 23
         return cls(
             num_states=num_states,
-            vectors=bottom[:, None],
+            vectors=finite(bottom)[:, None],
             last=last,
             blocks=bottom.new_zeros(batch_size * num_symbols, 0, 0),
             exponents=bottom.new_zeros(batch_size, 1, 1),
             alpha=alpha,
             alpha_exponents=bottom.new_zeros(batch_size, 2),
+            marks=marks_of(bottom),
         )
 
     @property
@@ -82,29 +88,40 @@ class TrackedColumns:
 
     def advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, TrackedColumns]:
         """The reading (B, C, m) and the next columns, from log weights (B, C, 2 C + Q) and v_t (B, m)."""
+        logits, mark = defined(logits.double())
         gamma, exponents = next_column(
             self.last,
             self.blocks,
             self.exponents,
-            torch.exp(lift(relative_to_largest(logits.double()))),
+            torch.exp(lift(relative_to_largest(logits))),
             occurs=self.alpha[:, -1] > 0,
         )
         top = read_top(gamma, self.alpha, exponents + self.alpha_exponents)
-        columns = self.append(gamma, exponents, top.alpha, top.alpha_exponent, value)
-        return torch.bmm(top.weights.transpose(1, 2), columns.vectors), columns
+        columns = self.append(gamma, exponents, top.alpha, top.alpha_exponent, value, mark)
+        readings = torch.bmm(top.weights.transpose(1, 2), columns.vectors)
+        return readings + columns.marks[:, None], columns
 
     def append(
-        self, gamma: Tensor, exponents: Tensor, alpha: Tensor, alpha_exponents: Tensor, value: Tensor
+        self,
+        gamma: Tensor,
+        exponents: Tensor,
+        alpha: Tensor,
+        alpha_exponents: Tensor,
+        value: Tensor,
+        mark: Tensor,
     ) -> TrackedColumns:
-        """With column t of gamma (B, t + 1, C, C), alpha[t] (B, C), their exponents (B, t + 1) and (B,); and v_t."""
+        """With column t of gamma (B, t + 1, C, C), alpha[t] (B, C), their exponents (B, t + 1) and (B,); v_t; and the
+        mark of the log weights, (B,).
+        """
         return TrackedColumns(
             num_states=self.num_states,
-            vectors=torch.cat([self.vectors, value[:, None].double()], 1),
+            vectors=torch.cat([self.vectors, finite(value[:, None].double())], 1),
             last=gamma,
             blocks=self._blocks_with_last(),
             exponents=_append_column(self.exponents, exponents),
             alpha=torch.cat([self.alpha, alpha[:, None]], 1),
             alpha_exponents=torch.cat([self.alpha_exponents, alpha_exponents[:, None]], 1),
+            marks=self.marks + marks_of(value) + mark[:, None],
         )
 
     def reorder(self, index: Tensor) -> TrackedColumns:
@@ -118,6 +135,7 @@ class TrackedColumns:
             exponents=self.exponents[index],
             alpha=self.alpha[index],
             alpha_exponents=self.alpha_exponents[index],
+            marks=self.marks[index],
         )
 
     def tracked(self) -> TrackedColumns:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from .._arguments import computation_dtype
 from .._native import buffers, required_library
+from .._undefined import finite, from_then_on, marks_of
 from ._columns import warn_of_range
 
 
@@ -51,8 +52,9 @@ def _stack(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple
     if far.any():
         warn_of_range()
     with torch.autocast("cpu", enabled=False):
-        readings = _product(weights.flatten(1, 2), vectors)
-    return readings.unflatten(1, weights.shape[1:3]), weights, workspace, wide
+        readings = _product(weights.flatten(1, 2), finite(vectors)).unflatten(1, weights.shape[1:3])
+    readings += from_then_on(marks_of(vectors))[:, 1:, None]
+    return readings, weights, workspace, wide
 
 
 @_stack.register_fake
@@ -78,6 +80,13 @@ def _stack_backward(
     num_states: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradients of push, replace, pop and the vectors, given what ``_stack`` got and returned."""
+    undefined = _undefined(vectors, weights)
+    used = None
+    if undefined.any():
+        used = ((grad_readings != 0) & undefined[:, :, None]).flatten(1).any(1)
+        if grad_weights is not None:
+            used |= ((grad_weights != 0) & weights.isnan()).flatten(1).any(1)
+        vectors, weights = finite(vectors), finite(weights)
     with torch.autocast("cpu", enabled=False):
         grad_readings = grad_readings.flatten(1, 2)
         # From the last step on: W is largest soon after a push, and rounding errors are smaller if that is added last.
@@ -90,7 +99,15 @@ def _stack_backward(
         "backward", pop.shape, weights=weights, workspace=workspace, wide=wide, cotangents=cotangents,
         push_gradients=push, replace_gradients=replace, pop_gradients=pop,
     )  # fmt: skip
+    if used is not None:
+        for gradient in (push, replace, pop, grad_vectors):
+            gradient[used] = torch.nan
     return push, replace, pop, grad_vectors
+
+
+def _undefined(vectors: Tensor, weights: Tensor) -> Tensor:
+    """Which components of the readings are NaN, (B, n, m), since a vector is, or since the kernel makes W NaN."""
+    return from_then_on(marks_of(vectors))[:, 1:].isnan() | weights[:, :, :1, 0].isnan()
 
 
 @_stack_backward.register_fake

@@ -22,11 +22,13 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from .._undefined import finite, from_then_on, marks_of
 from ._columns import (
     DEAD,
     EXACT_RANGE,
     LARGEST,
     LOWEST_LOG,
+    defined,
     exponents_of,
     join_transitions,
     lift,
@@ -55,11 +57,15 @@ def nondeterministic_stack_pytorch(
     batch_size, length, num_states, num_symbols = push.shape[:4]
     vectors = torch.cat([bottom.double().expand(batch_size, -1)[:, None], values.double()], 1)
     push, replace = (x.permute(0, 1, 3, 2, 5, 4) for x in (push, replace))
-    weights = _top_weights(join_transitions(push, replace, pop.transpose(2, 3)), num_states)
-    readings = torch.bmm(weights.flatten(1, 2), vectors).to(values.dtype)
-    readings = readings.unflatten(1, (length, num_symbols, num_states)).transpose(2, 3).contiguous()
+    logits, marks = defined(join_transitions(push, replace, pop.transpose(2, 3)))
+    marks = from_then_on(marks)[:, :, None]
+    weights = _top_weights(logits, num_states)
+    readings = torch.bmm(weights.flatten(1, 2), finite(vectors)).unflatten(1, (length, num_symbols, num_states))
+    marks_of_readings = marks + from_then_on(marks_of(vectors))[:, 1:]
+    readings = (readings + marks_of_readings[:, :, None, None]).to(values.dtype).transpose(2, 3).contiguous()
     if not return_weights:
         return readings
+    weights = weights + marks[..., None]
     return readings, weights.unflatten(2, (num_symbols, num_states)).permute(0, 1, 4, 3, 2).to(values.dtype)
 
 

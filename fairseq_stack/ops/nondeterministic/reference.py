@@ -11,6 +11,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .._undefined import finite, from_then_on, marks_of
+from ._columns import defined, join_transitions
+
 Span = tuple[int, int]
 
 
@@ -19,15 +22,27 @@ def nondeterministic_stack_reference(
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The readings, in float64 inside; arguments and results as for ``nondeterministic_stack``."""
     dtype = values.dtype
-    push, replace, pop, values, bottom = (x.double() for x in (push, replace, pop, values, bottom))
-    batch_size, length = push.shape[:2]
-    vectors = torch.cat([bottom.expand(batch_size, -1)[:, None], values], 1)
-    readings = _readings(push, replace, pop, vectors).to(dtype)
+    batch_size, length, num_states, num_symbols = push.shape[:4]
+    vectors = torch.cat([bottom.double().expand(batch_size, -1)[:, None], values.double()], 1)
+    logits, marks = defined(join_transitions(push, replace, pop))
+    transitions = _split_transitions(logits, num_states, num_symbols)
+    marks = from_then_on(marks)[:, :, None, None, None]
+    marks_of_values = from_then_on(marks_of(vectors))[:, 1:, None, None]
+    readings = (_readings(*transitions, finite(vectors)) + marks + marks_of_values).to(dtype)
     if not return_weights:
         return readings
     # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
-    units = torch.eye(length + 1, dtype=push.dtype, device=push.device).expand(batch_size, -1, -1)
-    return readings, _readings(push, replace, pop, units).permute(0, 1, 4, 2, 3).to(dtype)
+    units = torch.eye(length + 1, dtype=logits.dtype, device=logits.device).expand(batch_size, -1, -1)
+    weights = _readings(*transitions, units) + marks
+    return readings, weights.permute(0, 1, 4, 2, 3).to(dtype)
+
+
+def _split_transitions(logits: Tensor, num_states: int, num_symbols: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The inverse of ``join_transitions``."""
+    top = num_states, num_symbols
+    size = num_states * num_symbols
+    push, replace, pop = logits.unflatten(2, top).split([size, size, num_states], -1)
+    return push.unflatten(-1, top), replace.unflatten(-1, top), pop
 
 
 def _readings(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> Tensor:

@@ -106,7 +106,8 @@ class NondeterministicStackState:
         if tracking:
             return columns.tracked()
         if columns.steps == 0 and isinstance(columns, TrackedColumns) and self._native_is_available():
-            return NativeColumns.initial(columns.vectors[:, 0], self.num_states, self.num_symbols)
+            bottom = columns.vectors[:, 0] + columns.marks
+            return NativeColumns.initial(bottom, self.num_states, self.num_symbols)
         return columns
 
     def _native_is_available(self) -> bool:

@@ -46,7 +46,8 @@ def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: 
 
     Returns:
         The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
-        autocast says.
+        autocast says. From step t on they are NaN if u_t or d_t is not finite, and in the component in which v_t is
+        not. Earlier readings, and gradients through them, are the same as with any other numbers in its place.
 
     Raises:
         ValueError: if an argument's shape, dtype or device is wrong, or there is no such backend.

@@ -17,7 +17,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .._undefined import causal
 
+
+@causal
 def stratification_stack_pytorch(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
     """As ``stratification_stack_reference``, except for gradients where they are not unique."""
     return torch.bmm(_weights(pop, push).to(values.dtype), values)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .._undefined import causal
 
+
+@causal
 def stratification_stack_reference(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
     """Section 2.1 of Hao et al. (2018), differentiated by autograd.
 

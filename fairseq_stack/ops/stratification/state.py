@@ -10,6 +10,7 @@ from torch.nn.functional import pad
 
 from .._arguments import Sizes, computation_dtype
 from .._states import check_fits_state, check_index
+from .._undefined import finite, marks_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,10 +20,13 @@ class StratificationStackState:
     Attributes:
         cumulative_strengths: (B, t), H_t[i] = strength of item i and of all items above it; at least float32.
         values: (B, t, m), the items from the bottom up, in the same dtype.
+        marks: (B, m), what is added to all further readings: NaN for components in which an item is not finite, and for
+            all if a strength is not; else 0. ``values`` has 0 in its place.
     """
 
     cumulative_strengths: Tensor
     values: Tensor
+    marks: Tensor
 
     @classmethod
     def initial(
@@ -43,7 +47,7 @@ class StratificationStackState:
         """
         dtype = computation_dtype(dtype or torch.get_default_dtype())
         values = torch.zeros(batch_size, 0, size, dtype=dtype, device=device)
-        return cls(values.new_zeros(batch_size, 0), values)
+        return cls(values.new_zeros(batch_size, 0), values, values.new_zeros(batch_size, size))
 
     def step(self, pop: Tensor, push: Tensor, value: Tensor) -> tuple[Tensor, StratificationStackState]:
         """Pop, push and read once (Section 2.1 of Hao et al., 2018).
@@ -67,13 +71,14 @@ class StratificationStackState:
         check_fits_state("pop", pop, self.values)
         dtype = self.values.dtype
         with torch.autocast(value.device.type, enabled=False):
-            left = torch.relu(self.cumulative_strengths - pop.to(dtype).unsqueeze(1))
-            strengths = pad(left, (0, 1)) + push.to(dtype).unsqueeze(1)
-            values = torch.cat([self.values, value.to(dtype).unsqueeze(1)], dim=1)
+            left = torch.relu(self.cumulative_strengths - finite(pop.to(dtype)).unsqueeze(1))
+            strengths = pad(left, (0, 1)) + finite(push.to(dtype)).unsqueeze(1)
+            values = torch.cat([self.values, finite(value.to(dtype)).unsqueeze(1)], dim=1)
             readable = strengths.clamp(max=1)
             weights = readable - pad(readable[:, 1:], (0, 1))
-            reading = torch.bmm(weights.unsqueeze(1), values).squeeze(1)
-        return reading.to(value.dtype), StratificationStackState(strengths, values)
+            marks = self.marks + marks_of(value, pop, push)
+            reading = torch.bmm(weights.unsqueeze(1), values).squeeze(1) + marks
+        return reading.to(value.dtype), StratificationStackState(strengths, values, marks)
 
     def reorder(self, index: Tensor) -> StratificationStackState:
         """The state whose batch row i is this state's row ``index[i]``, for beam search.
@@ -86,5 +91,7 @@ class StratificationStackState:
         """
         check_index(index, self.values)
         return StratificationStackState(
-            self.cumulative_strengths.index_select(0, index), self.values.index_select(0, index)
+            self.cumulative_strengths.index_select(0, index),
+            self.values.index_select(0, index),
+            self.marks.index_select(0, index),
         )

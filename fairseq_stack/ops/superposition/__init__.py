@@ -43,7 +43,8 @@ def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto
 
     Returns:
         The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
-        autocast says.
+        autocast says. From step t on they are NaN if an action of step t is not finite, and in the component in which
+        v_t is not. Earlier readings, and gradients through them, are the same as with any other numbers in its place.
 
     Raises:
         ValueError: if an argument's shape, dtype or device is wrong, or there is no such backend.

@@ -18,7 +18,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from .._undefined import causal
 
+
+@causal
 def superposition_stack_pytorch(actions: Tensor, values: Tensor) -> Tensor:
     """As ``superposition_stack_reference``, but differentiable only once."""
     return _Superposition.apply(actions, values)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .._undefined import causal
 
+
+@causal
 def superposition_stack_reference(actions: Tensor, values: Tensor) -> Tensor:
     """Eqs. 5-8 of DuSell and Chiang (2024), differentiated by autograd.
 

@@ -10,6 +10,7 @@ from torch.nn.functional import pad
 
 from .._arguments import Sizes, computation_dtype
 from .._states import check_fits_state, check_index
+from .._undefined import finite, marks_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,9 +19,12 @@ class SuperpositionStackState:
 
     Attributes:
         elements: (B, t, m), the elements from the top down, at least float32; everything below them is 0.
+        marks: (B, m), what is added to all further readings: NaN for components in which something that is not finite
+            was pushed, and for all if an action is not; else 0. The elements have 0 in its place.
     """
 
     elements: Tensor
+    marks: Tensor
 
     @classmethod
     def initial(
@@ -40,7 +44,8 @@ class SuperpositionStackState:
             device: that of the inputs of the steps (default: torch's default device).
         """
         dtype = computation_dtype(dtype or torch.get_default_dtype())
-        return cls(torch.zeros(batch_size, 0, size, dtype=dtype, device=device))
+        marks = torch.zeros(batch_size, size, dtype=dtype, device=device)
+        return cls(marks.new_zeros(batch_size, 0, size), marks)
 
     def step(self, actions: Tensor, value: Tensor) -> tuple[Tensor, SuperpositionStackState]:
         """Take one step (Eqs. 5-8 of DuSell and Chiang, 2024).
@@ -61,11 +66,12 @@ class SuperpositionStackState:
         sizes.check("value", value, f"{batch_size} {size}")
         check_fits_state("actions", actions, self.elements)
         dtype = self.elements.dtype
-        push, noop, pop = actions.to(dtype)[:, :, None, None].unbind(1)
-        above = torch.cat([value.to(dtype).unsqueeze(1), self.elements], dim=1)
+        marks = self.marks + marks_of(value, actions)
+        push, noop, pop = finite(actions.to(dtype))[:, :, None, None].unbind(1)
+        above = torch.cat([finite(value.to(dtype)).unsqueeze(1), self.elements], dim=1)
         at_and_below = pad(self.elements, (0, 0, 0, 2))
         elements = push * above + noop * at_and_below[:, :-1] + pop * at_and_below[:, 1:]
-        return elements[:, 0].to(value.dtype), SuperpositionStackState(elements)
+        return (elements[:, 0] + marks).to(value.dtype), SuperpositionStackState(elements, marks)
 
     def reorder(self, index: Tensor) -> SuperpositionStackState:
         """The state whose batch row i is this state's row ``index[i]``, for beam search.
@@ -77,4 +83,4 @@ class SuperpositionStackState:
             ValueError: if ``index`` is not a one-dimensional LongTensor on the state's device.
         """
         check_index(index, self.elements)
-        return SuperpositionStackState(self.elements.index_select(0, index))
+        return SuperpositionStackState(self.elements.index_select(0, index), self.marks.index_select(0, index))

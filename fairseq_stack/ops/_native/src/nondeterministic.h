@@ -86,29 +86,33 @@ INLINE struct nd_record nd_lay_out(int n, int Q, int S, char *memory) {
 #undef LOWEST_LOG
 #define LOWEST_LOG (-690)
 
-/* The log weights of a step: the largest, and the lowest which is not -inf, but 0 if all are; NaN is neither. */
+/* The log weights of a step: the largest, and the lowest which is not -inf, but 0 if all are; NaN and inf are neither. */
 #define nd_extremes NAME(nd_extremes)
 struct nd_extremes {
     real largest, lowest;
-    int masked; /* whether some are -inf */
+    int masked;    /* whether some are -inf */
+    int undefined; /* whether some are NaN or inf */
 };
 
 #define nd_find_extremes NAME(nd_find_extremes)
 INLINE struct nd_extremes nd_find_extremes(const real *logits, int count) {
     const real infinity = (real)INFINITY;
     vector largest = splat(-infinity), lowest = splat(infinity);
-    ivector masked = {0};
+    ivector masked = {0}, undefined = {0};
     for (int i = 0; i < count; i += LANES) {
         vector x = load_beside(logits + i, count - i, splat(logits[0]));
+        ivector defined = x < infinity;
         masked |= x == -infinity;
-        largest = choose(x > largest, x, largest);
+        undefined |= ~defined;
+        largest = choose((x > largest) & defined, x, largest);
         lowest = choose((x < lowest) & (x > -infinity), x, lowest);
     }
-    struct nd_extremes found = {largest[0], lowest[0], masked[0] != 0};
+    struct nd_extremes found = {largest[0], lowest[0], masked[0] != 0, undefined[0] != 0};
     for (int lane = 1; lane < LANES; lane++) {
         if (largest[lane] > found.largest) found.largest = largest[lane];
         if (lowest[lane] < found.lowest) found.lowest = lowest[lane];
         found.masked |= masked[lane] != 0;
+        found.undefined |= undefined[lane] != 0;
     }
     if (!(found.largest > -infinity)) found.largest = found.lowest = 0;
     return found;
@@ -131,23 +135,27 @@ INLINE void nd_lift(real *logits, int C, int width) {
     }
 }
 
-/* How far the log weights of a step are apart, but for those that are -inf, and whether some are. */
+/* How far the log weights of a step are apart, but for those that are -inf, and whether some are; and whether some are
+ * NaN or inf. */
 #define nd_spread NAME(nd_spread)
 struct nd_spread {
     real range;
-    int masked;
+    int masked, undefined;
 };
 
-/* The transition weights of a step, up to a factor, in place of their logarithms (C, width). */
+/* The transition weights of a step, up to a factor, in place of their logarithms (C, width). Those that are undefined
+ * are given an ordinary weight: that what depends on them is undefined, too, is up to the caller. */
 #define nd_exponentiate NAME(nd_exponentiate)
 INLINE struct nd_spread nd_exponentiate(real *logits, int C, int width) {
     const struct nd_extremes found = nd_find_extremes(logits, C * width);
     const real range = found.largest - found.lowest;
+    for (int i = 0; found.undefined && i < C * width; i++)
+        if (!(logits[i] < (real)INFINITY)) logits[i] = found.largest;
     for (int i = 0; i < C * width; i++) logits[i] -= found.largest;
     if (range > -LOWEST_LOG) nd_lift(logits, C, width);
     for (int i = 0; i < C * width; i += LANES)
         store(logits + i, exponential(load(logits + i, C * width - i)), C * width - i);
-    return (struct nd_spread){range, found.masked};
+    return (struct nd_spread){range, found.masked, found.undefined};
 }
 
 /* Whether the arrays of a call are of this kernel's type; else they are of float, and it is double. */
@@ -172,8 +180,8 @@ INLINE void to_array(const struct nd_call *call, void *array, size_t first, size
 #define nd_is_near NAME(nd_is_near)
 INLINE int nd_is_near(struct nd_spread spread) { return !spread.masked && spread.range <= WIDEST_RANGE; }
 
-/* All transitions of a sequence; returns the largest spread. In float, they are not computed beyond a step whose log
- * weights are not near. */
+/* All transitions of a sequence; returns the largest spread, in which `undefined` is the first step that is so, or 0. In
+ * float, they are not computed beyond a step whose log weights are not near. */
 #define nd_prepare NAME(nd_prepare)
 INLINE struct nd_spread nd_prepare(const struct nd_record *s, const struct nd_call *call, int64_t sequence) {
     const size_t C = s->C, Q = s->Q, first = sequence * s->n;
@@ -189,6 +197,7 @@ INLINE struct nd_spread nd_prepare(const struct nd_record *s, const struct nd_ca
         const struct nd_spread spread = nd_exponentiate(step, C, s->width);
         if (spread.range > largest.range) largest.range = spread.range;
         largest.masked |= spread.masked;
+        if (spread.undefined && !largest.undefined) largest.undefined = t;
         if (sizeof(real) == 4 && !nd_is_near(spread)) break;
     }
     return largest;
@@ -734,7 +743,18 @@ INLINE struct nd_record nd_of_sequence(const struct nd_call *call, int64_t seque
     return nd_lay_out(call->length, Q, S, (char *)call->workspace + sequence * call->workspace_bytes);
 }
 
-/* In float, declines sequences for which that is not precise enough. */
+/* Makes W NaN from step t on; `first` is its place in the array. */
+#define nd_undefine NAME(nd_undefine)
+INLINE void nd_undefine(const struct nd_record *s, const struct nd_call *call, size_t first, int t) {
+    const size_t step = (size_t)s->C * s->columns;
+    for (size_t i = first + (t - 1) * step; i < first + s->n * step; i++)
+        if (call->is_double) ((double *)call->weights)[i] = NAN;
+        else ((float *)call->weights)[i] = NAN;
+}
+
+/* In float, declines sequences for which that is not precise enough. Log weights that are NaN or inf are undefined. What
+ * depends on them is undefined, too; what does not is the same as if they were ordinary numbers, as is what the backward
+ * pass finds in the record. */
 #define nd_forward_sized NAME(nd_forward_sized)
 INLINE int nd_forward_sized(const struct nd_call *call, int64_t sequence, char *memory, int Q, int S) {
     const int is_float = sizeof(real) == 4;
@@ -751,6 +771,7 @@ INLINE int nd_forward_sized(const struct nd_call *call, int64_t sequence, char *
     if (!is_own(call)) to_array(call, call->weights, first, size, scratch.weights);
     for (int lane = 0; is_float && lane < LANES; lane++)
         if (exact[lane] < 0) return 0;
+    if (spread.undefined) nd_undefine(&s, call, first, spread.undefined);
     call->wide[sequence] = !is_float;
     return 1;
 }

@@ -184,11 +184,16 @@ INLINE int nd_step_sized(const struct nd_step_call *call, int64_t row, char *mem
     }
     const size_t count = (size_t)C * (2 * C + Q);
     memcpy(s.transitions, (const real *)call->logits + row * count, count * sizeof(real));
-    nd_exponentiate(s.transitions, C, 2 * C + Q);
+    const struct nd_spread spread = nd_exponentiate(s.transitions, C, 2 * C + Q);
     nd_step_gather_alpha(s, t, C);
     nd_step_pop(s, t, Q, S);
     for (int tile = 0; tile <= t / LANES; tile++) nd_step_fill(s, column, tile, t, Q, S);
-    nd_step_read(s, column, t, S, C, value_size, (real *)call->readings + row * C * value_size);
+    real *readings = (real *)call->readings + row * C * value_size;
+    nd_step_read(s, column, t, S, C, value_size, readings);
+    if (spread.undefined) { /* and so are later readings, by alpha[t] */
+        for (int i = 0; i < C * value_size; i++) readings[i] = NAN;
+        for (int x = 0; x < C; x++) column.alpha[x] = NAN;
+    }
     return 1;
 }
 

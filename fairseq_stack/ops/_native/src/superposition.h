@@ -3,7 +3,13 @@
  * Notation as in docs/algorithm.md: F_t(d) is the weight with which the vector that was pushed in step s is at depth d
  * after step t. Steps are counted from 0, and depth 0 is the top: W_t[s] = F_t(0), and the readings are W V. Pushed
  * vectors do not interact, so the lanes are LANES push times, a tile. A column is F_t, or its gradient, for a tile.
- * W and its gradient are matrices of vectors, [t][tile]. Nothing is kept for the backward pass.
+ * W and its gradient are matrices of vectors, [t][tile]. That takes O(n^3 + n^2 m) operations.
+ *
+ * Long sequences of short vectors take O(n^2 m) operations instead: components do not interact either, so the lanes are
+ * components of the vectors, and a column is V_t, or its gradient, for a tile of them. Where vectors are much shorter
+ * than LANES, a tile has them several times: its column is cut into as many parts of the same height, side by side.
+ *
+ * Nothing is kept for the backward pass.
  */
 
 /* The backward pass has the columns of so many steps at a time, and computes those of longer sequences once more. */
@@ -141,18 +147,23 @@ INLINE void sup_inner_products(const real *left, const real *right, int length, 
 
 /* ---------------------------------------------------------------- steps */
 
-/* The push times first, first + 1, ..., of which those below `length` are steps. */
+/* A tile of push times, first, first + 1, ..., of which those below `length` are steps; or, if it has values, of
+ * components: then `first` is 0. */
 #define sup_tile NAME(sup_tile)
 struct sup_tile {
     int first, length;
     const real *actions; /* push, no-op and pop of step t: [t][3] */
     vector *weights;     /* W_t is at weights[t * step], and where the gradient of W is, that of W_t likewise */
     ptrdiff_t step;
+    const real *values; /* components of v_t are at values + t * size; other arrays likewise */
+    int size, count;    /* `count` of them are in the tile */
+    int parts;          /* of a column: component x of part p is in the lane p * LANES / parts + x */
 };
 
 /* The depths of F_t that matter: up to t there were no more pushes, and after t there are no more pops. */
 #define sup_height NAME(sup_height)
 INLINE int sup_height(const struct sup_tile *s, int t) {
+    if (s->parts > 1) return ((s->length + 1) / 2 + s->parts - 1) / s->parts; /* all depths, beside each other */
     const int pushes = t - s->first + 1, pops = s->length - t;
     return pushes < pops ? pushes : pops;
 }
@@ -161,20 +172,45 @@ INLINE int sup_height(const struct sup_tile *s, int t) {
 #define sup_column_size NAME(sup_column_size)
 INLINE int sup_column_size(int length) { return (length + 1) / 2 + 2; }
 
-/* Eq. 5: F_t from F_{t-1}, which may be the same column. */
+/* What is above the top of each part, given the bottom of the column and what is above the top of the first. */
+#define sup_above NAME(sup_above)
+INLINE vector sup_above(const struct sup_tile *s, vector bottom, vector top) {
+    const int lanes = LANES / s->parts;
+    return choose(lane_numbers() < lanes, top, rotate(bottom, -lanes));
+}
+
+/* What is below the bottom of each part, given the top of the column. */
+#define sup_below NAME(sup_below)
+INLINE vector sup_below(const struct sup_tile *s, vector top) {
+    const int lanes = LANES / s->parts;
+    return (vector)((ivector)rotate(top, lanes) & (lane_numbers() < LANES - lanes));
+}
+
+#define sup_value NAME(sup_value)
+INLINE vector sup_value(const struct sup_tile *s, int t) { return load(s->values + (size_t)t * s->size, s->count); }
+
+/* Eq. 5: F_t or V_t from that of the step before, which may be the same column. */
 #define sup_step NAME(sup_step)
 INLINE void sup_step(const struct sup_tile *s, int t, const vector *before, vector *after) {
     const int height = sup_height(s, t), lane = t - s->first;
     const real *action = s->actions + (size_t)t * 3;
     const vector push = splat(action[0]), noop = splat(action[1]), pop = splat(action[2]);
-    vector above = {0}, at = before[0];
-    _Pragma("GCC unroll 4") for (int d = 0; d < height; d++) {
+    vector above = {0}, at = before[0], end = {0};
+    if (s->values) above = sup_value(s, t);
+    if (s->parts > 1) {
+        above = sup_above(s, before[height - 1], above);
+        end = sup_below(s, at);
+    }
+    const int last = s->parts > 1 ? height - 1 : height;
+    _Pragma("GCC unroll 4") for (int d = 0; d < last; d++) {
         vector below = before[d + 1];
         after[d] = push * above + noop * at + pop * below;
         above = at;
         at = below;
     }
+    if (s->parts > 1) after[last] = push * above + noop * at + pop * end;
     after[height] = after[height + 1] = (vector){0};
+    if (s->values) return;
     if (lane < LANES) after[0][lane] += action[0];
     s->weights[t * s->step] = after[0];
 }
@@ -185,8 +221,8 @@ INLINE void sup_clear_weights(const struct sup_tile *s) {
     for (int t = s->first - 1; t >= 0 && t > s->first - SUP_ROWS; t--) s->weights[t * s->step] = (vector){0};
 }
 
-/* The gradient of F_{t-1} from that of F_t, in place, and of the weights of step t from both; `sums`, one for each
- * weight, are to be summed over lanes. */
+/* The gradient of F_{t-1} or V_{t-1} from that of step t, in place, and of the weights of step t from both; `sums`, one
+ * for each weight, are to be summed over lanes. */
 #define sup_step_back NAME(sup_step_back)
 INLINE void sup_step_back(const struct sup_tile *s, int t, const vector *before, vector *gradient, vector *sums) {
     const int height = sup_height(s, t - 1);
@@ -194,6 +230,10 @@ INLINE void sup_step_back(const struct sup_tile *s, int t, const vector *before,
     const vector push = splat(action[0]), noop = splat(action[1]), pop = splat(action[2]);
     /* Two sums each, so that an addition need not wait for the last one. Where F_{t-1} ends in a pair, 0 is added. */
     vector above = {0}, at = gradient[0], of_push[2] = {{0}}, of_noop[2] = {{0}}, of_pop[2] = {{0}};
+    if (s->parts > 1) {
+        above = sup_above(s, gradient[height - 1], above);
+        gradient[height] = sup_below(s, at);
+    }
     for (int pair = 0; pair < height; pair += 2)
         UNROLL for (int part = 0; part < 2; part++) {
             const int d = pair + part;
@@ -212,10 +252,23 @@ INLINE void sup_step_back(const struct sup_tile *s, int t, const vector *before,
 
 /* ---------------------------------------------------------------- sequences */
 
-/* What the passes work with; the forward pass has only the first three, and one column. */
+/* Whether the lanes are components. The sums come out differently, so that it depends on nothing but the sizes. */
+#define sup_by_components NAME(sup_by_components)
+INLINE int sup_by_components(int n, int m) { return n > 256 && n / 2 >= m; }
+
+/* Parts of a column of components: cutting is worth it from four parts on, since parts have the full height always. */
+#define sup_parts NAME(sup_parts)
+INLINE int sup_parts(int m) {
+    int parts = LANES;
+    while (parts * m > LANES) parts /= 2;
+    return parts < 4 ? 1 : parts;
+}
+
+/* What the passes work with; the forward pass has only the first five, and one column. */
 #define sup_scratch NAME(sup_scratch)
 struct sup_scratch {
     int tiles;
+    real *actions, *values; /* those of a sequence in which some are not finite, with 0 in the place of these */
     vector *panel;      /* of a right factor */
     vector *weights;    /* W: [t][tile] */
     vector *columns;    /* forward one, backward those after the steps of one segment: [t - start][d] */
@@ -228,9 +281,11 @@ struct sup_scratch {
 
 #define sup_lay_out NAME(sup_lay_out)
 INLINE struct sup_scratch sup_lay_out(int n, int m, char *memory) {
-    struct sup_scratch a = {.tiles = (n + LANES - 1) / LANES};
+    struct sup_scratch a = {.tiles = sup_by_components(n, m) ? 0 : (n + LANES - 1) / LANES};
     size_t size = sup_column_size(n), used = 0;
-    TAKE(a.panel, (size_t)(n > m ? n : m) * SUP_COLUMNS)
+    TAKE(a.actions, (size_t)n * 3)
+    TAKE(a.values, (size_t)n * m)
+    TAKE(a.panel, a.tiles ? (size_t)(n > m ? n : m) * SUP_COLUMNS : 0)
     TAKE(a.weights, (size_t)n * a.tiles)
     a.forward_bytes = used + (size * sizeof(vector) + 63) / 64 * 64;
     TAKE(a.columns, (n < SUP_SEGMENT ? n + 1 : SUP_SEGMENT) * size)
@@ -242,20 +297,112 @@ INLINE struct sup_scratch sup_lay_out(int n, int m, char *memory) {
     return a;
 }
 
+/* The arguments of one sequence. */
+#define sup_sequence NAME(sup_sequence)
+struct sup_sequence {
+    int length, size;
+    const real *actions, *values; /* [t][3], and [t][component] */
+    const real *given_actions, *given_values; /* the same with what is not finite; else NULL */
+};
+
+#define sup_copy_finite NAME(sup_copy_finite)
+INLINE const real *sup_copy_finite(real *to, const real *from, size_t count) {
+    for (size_t i = 0; i < count; i++) to[i] = isfinite(from[i]) ? from[i] : 0;
+    return to;
+}
+
+/* Sequence number `sequence` of a call. What is not finite must not reach earlier readings, in which it has the weight
+ * 0, nor gradients through these: it is computed with 0 in its place, and goes to its readings in the end. */
+#define sup_of_call NAME(sup_of_call)
+INLINE struct sup_sequence sup_of_call(const struct sup_call *call, int64_t sequence, const struct sup_scratch *a) {
+    const size_t n = call->length, m = call->size;
+    const real *actions = (const real *)call->actions + sequence * n * 3;
+    const real *values = (const real *)call->values + sequence * n * m;
+    struct sup_sequence found = {.length = n, .size = m, .actions = actions, .values = values};
+    if (are_finite(actions, n * 3) && are_finite(values, n * m)) return found;
+    found.given_actions = actions;
+    found.given_values = values;
+    found.actions = sup_copy_finite(a->actions, actions, n * 3);
+    found.values = sup_copy_finite(a->values, values, n * m);
+    return found;
+}
+
+/* For a sequence in which something is not finite: makes the readings to which it comes NaN, unless they are NULL;
+ * returns whether cotangents of them are not 0, unless those are NULL. */
+static __attribute__((noinline)) int NAME(sup_spoil)(const struct sup_sequence *s, real *readings,
+                                                     const real *cotangents) {
+    int used = 0;
+    for (int x = 0; x < s->size; x++) {
+        int spoilt = 0;
+        for (int t = 0; t < s->length; t++) {
+            const real *action = s->given_actions + (size_t)t * 3;
+            const size_t at = (size_t)t * s->size + x;
+            spoilt |= !isfinite(action[0]) || !isfinite(action[1]) || !isfinite(action[2]);
+            spoilt |= !isfinite(s->given_values[at]);
+            if (spoilt && readings) readings[at] = (real)NAN;
+            if (spoilt && cotangents) used |= cotangents[at] != 0;
+        }
+    }
+    return used;
+}
+
+/* ---------------------------------------------------------------- passes */
+
+#define sup_tile_of_times NAME(sup_tile_of_times)
+INLINE struct sup_tile sup_tile_of_times(const struct sup_sequence *q, const struct sup_scratch *a, int tile) {
+    return (struct sup_tile){
+        .first = tile * LANES, .length = q->length, .actions = q->actions, .weights = a->weights + tile,
+        .step = a->tiles, .parts = 1};
+}
+
+#define sup_tile_of_components NAME(sup_tile_of_components)
+INLINE struct sup_tile sup_tile_of_components(const struct sup_sequence *q, int first, int parts) {
+    const int count = q->size - first;
+    return (struct sup_tile){
+        .length = q->length, .actions = q->actions, .values = q->values + first, .size = q->size,
+        .count = count < LANES ? count : LANES, .parts = parts};
+}
+
+/* The column before the first step. */
+#define sup_begin NAME(sup_begin)
+INLINE void sup_begin(const struct sup_tile *s, vector *column) {
+    memset(column, 0, (s->parts > 1 ? sup_height(s, 0) + 2 : 2) * sizeof(vector));
+}
+
+#define sup_components_forward NAME(sup_components_forward)
+INLINE void sup_components_forward(const struct sup_sequence *q, vector *column, real *readings) {
+    const int parts = sup_parts(q->size);
+    for (int x = 0; x < q->size; x += LANES) {
+        const struct sup_tile s = sup_tile_of_components(q, x, parts);
+        sup_begin(&s, column);
+        for (int t = 0; t < s.length; t++) {
+            sup_step(&s, t, column, column);
+            store(readings + (size_t)t * s.size + x, column[0], s.count);
+        }
+    }
+}
+
+#define sup_times_forward NAME(sup_times_forward)
+INLINE void sup_times_forward(const struct sup_sequence *q, const struct sup_scratch *a, real *readings) {
+    for (int tile = 0; tile < a->tiles; tile++) {
+        const struct sup_tile s = sup_tile_of_times(q, a, tile);
+        sup_clear_weights(&s);
+        sup_begin(&s, a->columns);
+        for (int t = s.first; t < s.length; t++) sup_step(&s, t, a->columns, a->columns);
+    }
+    const struct sup_factor weights = {(real *)a->weights, a->tiles * LANES, 1, 1, 0};
+    sup_product(weights, q->length, q->values, q->size, readings, a->panel);
+}
+
 static int NAME(sup_forward)(const void *argument, int64_t sequence, char *scratch) {
     const struct sup_call *call = argument;
     const int n = call->length, m = call->size;
     const struct sup_scratch a = sup_lay_out(n, m, scratch);
-    for (int tile = 0; tile < a.tiles; tile++) {
-        const real *actions = (const real *)call->actions + sequence * n * 3;
-        const struct sup_tile s = {tile * LANES, n, actions, a.weights + tile, a.tiles};
-        sup_clear_weights(&s);
-        a.columns[0] = a.columns[1] = (vector){0};
-        for (int t = s.first; t < n; t++) sup_step(&s, t, a.columns, a.columns);
-    }
-    const struct sup_factor weights = {(real *)a.weights, a.tiles * LANES, 1, 1, 0};
-    sup_product(weights, n, (const real *)call->values + sequence * n * m, m,
-                (real *)call->readings + sequence * n * m, a.panel);
+    const struct sup_sequence q = sup_of_call(call, sequence, &a);
+    real *readings = (real *)call->readings + sequence * n * m;
+    if (sup_by_components(n, m)) sup_components_forward(&q, a.columns, readings);
+    else sup_times_forward(&q, &a, readings);
+    if (q.given_values) NAME(sup_spoil)(&q, readings, NULL);
     return 1;
 }
 
@@ -264,7 +411,7 @@ static int NAME(sup_forward)(const void *argument, int64_t sequence, char *scrat
 INLINE void sup_keep(const struct sup_tile *s, const struct sup_scratch *a, int size) {
     const vector *before = a->kept;
     vector *after = a->kept;
-    after[0] = after[1] = (vector){0};
+    sup_begin(s, after);
     for (int start = s->first; start + SUP_SEGMENT < s->length; start += SUP_SEGMENT) {
         after += size;
         for (int t = start; t < start + SUP_SEGMENT; t++) {
@@ -274,9 +421,28 @@ INLINE void sup_keep(const struct sup_tile *s, const struct sup_scratch *a, int 
     }
 }
 
-/* W, and what the push times of a tile give for the gradients of the actions. */
+/* The gradient of what is pushed in step t, given that of the column after it; what the reading adds comes first. */
+#define sup_push_back NAME(sup_push_back)
+INLINE void sup_push_back(const struct sup_tile *s, const struct sup_scratch *a, int t, const vector *of_weights,
+                          const real *cotangents, real *gradients) {
+    const int lane = t - s->first;
+    vector *top = a->gradient, *sums = a->sums + 3 * t;
+    if (s->values) {
+        const size_t at = (size_t)t * s->size;
+        *top += load(cotangents + at, s->count);
+        sums[0] += *top * sup_value(s, t);
+        store(gradients + at, s->actions[3 * (size_t)t] * *top, s->count);
+    } else {
+        *top += (vector)((ivector)of_weights[t * s->step] & (lane_numbers() <= lane));
+        if (lane < LANES) sums[0][lane] += (*top)[lane];
+    }
+}
+
+/* What a tile gives for the gradients of the actions; and W from push times, given the gradient of W, or the gradients
+ * of their values from components, given the cotangents. */
 #define sup_tile_back NAME(sup_tile_back)
-INLINE void sup_tile_back(const struct sup_tile *s, const struct sup_scratch *a, const vector *of_weights) {
+INLINE void sup_tile_back(const struct sup_tile *s, const struct sup_scratch *a, const vector *of_weights,
+                          const real *cotangents, real *gradients) {
     const int n = s->length, size = sup_column_size(n - s->first), segments = (n - 1 - s->first) / SUP_SEGMENT;
     sup_keep(s, a, size);
     memset(a->gradient, 0, size * sizeof(vector));
@@ -290,32 +456,54 @@ INLINE void sup_tile_back(const struct sup_tile *s, const struct sup_scratch *a,
         for (int t = stop - 1; t >= start; t--) {
             const int lane = t - s->first;
             const vector *before = t > start ? a->columns + (size_t)(t - 1 - start) * size : kept;
-            a->gradient[0] += (vector)((ivector)of_weights[t * s->step] & (lane_numbers() <= lane));
-            if (lane < LANES) a->sums[3 * t][lane] += a->gradient[0][lane];
+            sup_push_back(s, a, t, of_weights, cotangents, gradients);
             sup_step_back(s, t, before, a->gradient, a->sums + 3 * t);
-            for (int d = 0; lane < LANES && d < lane; d++) /* what is pushed in step t is not there before it */
+            for (int d = 0; !s->values && lane < LANES && d < lane; d++) /* what is pushed then is not there before */
                 a->gradient[d] = (vector)((ivector)a->gradient[d] & (lane_numbers() < lane));
         }
     }
+}
+
+#define sup_components_backward NAME(sup_components_backward)
+INLINE void sup_components_backward(const struct sup_sequence *q, const struct sup_scratch *a, const real *cotangents,
+                                    real *gradients) {
+    const int parts = sup_parts(q->size);
+    for (int x = 0; x < q->size; x += LANES) {
+        const struct sup_tile s = sup_tile_of_components(q, x, parts);
+        sup_tile_back(&s, a, NULL, cotangents + x, gradients + x);
+    }
+}
+
+#define sup_times_backward NAME(sup_times_backward)
+INLINE void sup_times_backward(const struct sup_sequence *q, const struct sup_scratch *a, const real *cotangents,
+                               real *gradients) {
+    sup_inner_products(cotangents, q->values, q->length, q->size, a->of_weights, a->tiles, a->panel);
+    for (int tile = 0; tile < a->tiles; tile++) {
+        const struct sup_tile s = sup_tile_of_times(q, a, tile);
+        sup_clear_weights(&s);
+        sup_tile_back(&s, a, a->of_weights + tile, NULL, NULL);
+    }
+    const struct sup_factor transposed = {(real *)a->weights, 1, a->tiles * LANES, 0, 1};
+    sup_product(transposed, q->length, cotangents, q->size, gradients, a->panel);
 }
 
 static int NAME(sup_backward)(const void *argument, int64_t sequence, char *scratch) {
     const struct sup_call *call = argument;
     const int n = call->length, m = call->size;
     const struct sup_scratch a = sup_lay_out(n, m, scratch);
+    const struct sup_sequence q = sup_of_call(call, sequence, &a);
     const real *cotangents = (const real *)call->cotangents + sequence * n * m;
-    real *gradients = (real *)call->action_gradients + sequence * n * 3;
-    sup_inner_products(cotangents, (const real *)call->values + sequence * n * m, n, m, a.of_weights, a.tiles, a.panel);
-    memset(a.sums, 0, (3 * n + LANES) * sizeof(vector));
-    for (int tile = 0; tile < a.tiles; tile++) {
-        const real *actions = (const real *)call->actions + sequence * n * 3;
-        const struct sup_tile s = {tile * LANES, n, actions, a.weights + tile, a.tiles};
-        sup_clear_weights(&s);
-        sup_tile_back(&s, &a, a.of_weights + tile);
+    real *of_actions = (real *)call->action_gradients + sequence * n * 3;
+    real *of_values = (real *)call->value_gradients + sequence * n * m;
+    if (q.given_values && NAME(sup_spoil)(&q, NULL, cotangents)) { /* the loss is NaN, and so is its gradient */
+        for (size_t i = 0; i < (size_t)n * 3; i++) of_actions[i] = (real)NAN;
+        for (size_t i = 0; i < (size_t)n * m; i++) of_values[i] = (real)NAN;
+        return 1;
     }
-    for (int i = 0; i < 3 * n; i += LANES) store(gradients + i, lane_sums(a.sums + i), 3 * n - i);
-    const struct sup_factor transposed = {(real *)a.weights, 1, a.tiles * LANES, 0, 1};
-    sup_product(transposed, n, cotangents, m, (real *)call->value_gradients + sequence * n * m, a.panel);
+    memset(a.sums, 0, (3 * n + LANES) * sizeof(vector));
+    if (sup_by_components(n, m)) sup_components_backward(&q, &a, cotangents, of_values);
+    else sup_times_backward(&q, &a, cotangents, of_values);
+    for (int i = 0; i < 3 * n; i += LANES) store(of_actions + i, lane_sums(a.sums + i), 3 * n - i);
     return 1;
 }
 

@@ -116,6 +116,18 @@ INLINE vector exchange(vector x, int step) {
 #endif
 }
 
+/* x with the number of lane l + by in lane l, counted round. */
+#define rotate NAME(rotate)
+INLINE vector rotate(vector x, int by) {
+#ifdef __clang__
+    vector rotated;
+    for (int lane = 0; lane < LANES; lane++) rotated[lane] = x[(lane + by) & (LANES - 1)];
+    return rotated;
+#else
+    return __builtin_shuffle(x, (lane_numbers() + by) & (LANES - 1));
+#endif
+}
+
 /* The sums of LANES vectors, x[0], x[stride], ..., each in the lane of its number; x is overwritten. */
 #define lane_sums NAME(lane_sums)
 INLINE vector lane_sums(vector x[LANES]) {
@@ -143,4 +155,22 @@ INLINE vector load(const real *from, int count) { return load_beside(from, count
 INLINE void store(real *to, vector x, int count) {
     if (count >= LANES) memcpy(to, &x, sizeof x);
     else if (count > 0) memcpy(to, &x, count * sizeof(real));
+}
+
+/* Whether all these numbers are finite. */
+#define are_finite NAME(are_finite)
+INLINE int are_finite(const real *x, size_t count) {
+    enum { PARTS = 4 }; /* so that an addition need not wait for the last one */
+    vector rest[PARTS] = {{0}}, numbers;
+    size_t i = 0;
+    for (; i + PARTS * LANES <= count; i += PARTS * LANES)
+        UNROLL for (int part = 0; part < PARTS; part++) {
+            numbers = load(x + i + part * LANES, LANES);
+            rest[part] += numbers - numbers; /* 0, or else NaN */
+        }
+    for (; i < count; i += LANES) {
+        numbers = load(x + i, count - i < (size_t)LANES ? (int)(count - i) : LANES);
+        rest[0] += numbers - numbers;
+    }
+    return lane_sum(rest[0] + rest[1] + rest[2] + rest[3]) == 0;
 }

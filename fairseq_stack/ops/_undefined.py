@@ -1,0 +1,57 @@
+"""What is not finite, such as garbage at padded positions, stays out of earlier readings and of their gradients.
+
+Those do not depend on it, but to compute them takes products with it and with weights or derivatives that are 0, and
+0 * NaN = NaN. So the stacks compute with ordinary numbers in its place, and add *marks* to the readings that depend on
+it: a mark is NaN, or else 0. The compiled kernels do the same on their own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from torch import Tensor
+
+
+def finite(x: Tensor) -> Tensor:
+    """``x`` with 0, whose gradient is 0, in the place of what is not finite."""
+    return x.nan_to_num(0, 0, 0)
+
+
+def marks_of(values: Tensor, *others: Tensor) -> Tensor:
+    """Marks for the components of the values of a step: NaN where they are not finite, or where ``others`` are not.
+
+    Args:
+        values: (B, n, m), or (B, m) for one step.
+        others: (B, n, ...), or (B, ...); what is not finite concerns all components.
+    """
+    marks = _mark(values)
+    for x in others:
+        marks = marks + _mark(x).unsqueeze(-1).flatten(values.dim() - 1).sum(-1, keepdim=True)
+    return marks
+
+
+def _mark(x: Tensor) -> Tensor:
+    x = x.detach()
+    return x - x
+
+
+def from_then_on(marks: Tensor) -> Tensor:
+    """Marks for steps (B, n, ...): NaN from the first of each sequence on that has the mark NaN."""
+    return marks.cumsum(1)
+
+
+def causal(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Keep what is not finite from earlier steps.
+
+    Args:
+        compute: the readings (B, n, m) of a stack, given arguments (B, n, ...), of which the last are the values
+            (B, n, m).
+    """
+
+    @functools.wraps(compute)
+    def compute_causally(*arguments: Tensor) -> Tensor:
+        marks = from_then_on(marks_of(arguments[-1], *arguments[:-1]))
+        return compute(*map(finite, arguments)) + marks
+
+    return compute_causally
