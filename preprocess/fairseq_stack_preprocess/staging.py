@@ -11,8 +11,8 @@ tells how far it had got: with ``new`` beside ``old``, ``old`` is all that the u
 was complete and in its place.
 
 **Which runs are dead.** The kernel drops a lock when its process ends, however it ends. But on a file system that
-several machines share, the lock of another machine may not be seen. Hence MACHINE, which names the present start of this
-machine: only folders with this mark are judged by their locks, and all others are left alone.
+several machines share, the lock of another machine may not be seen. Hence MACHINE, which names the present start of
+this machine: only folders with this mark are judged by their locks, and all others are left alone.
 """
 
 from __future__ import annotations
