@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import AnalysisError
+from .files import read_text
 
 _PARAMETERS = re.compile(r"^num\. shared model params: ([\d,]+)", flags=re.MULTILINE)
 
@@ -59,11 +60,11 @@ def read_training_log(path: Path) -> TrainingLog:
     Raises:
         AnalysisError: the log has no number of parameters, or no validation.
     """
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     parameters = _PARAMETERS.search(text)
     losses: dict[int, float] = {}
     seconds: dict[int, int] = {}
-    for entry in _entries(text):
+    for entry in _entries(path, text):
         if "valid_loss" in entry:
             loss = float(entry.get("valid_nll_loss", entry["valid_loss"]))
             losses[int(entry["valid_num_updates"])] = loss * math.log(2)
@@ -79,7 +80,10 @@ def read_training_log(path: Path) -> TrainingLog:
     )
 
 
-def _entries(text: str) -> Iterator[dict[str, Any]]:
-    for line in text.splitlines():
+def _entries(path: Path, text: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith('{"'):
-            yield json.loads(line)
+            try:
+                yield json.loads(line)
+            except ValueError as error:
+                raise AnalysisError(f"{path}, line {number}: broken JSON: {error}") from error

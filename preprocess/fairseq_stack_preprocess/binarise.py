@@ -61,6 +61,6 @@ def _preprocess(folder: Path, options: Sequence[str], suffix: str, text: str = T
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         last = (result.stderr.strip() or result.stdout.strip() or "no message").splitlines()[-1]
-        raise PrepareError(f"fairseq-preprocess failed with exit code {result.returncode}: {last}")
+        raise PrepareError(f"fairseq-preprocess, writing {data_bin}, failed with exit code {result.returncode}: {last}")
     # Its log holds paths and dates: the only file that would differ between two runs.
     (data_bin / "preprocess.log").unlink(missing_ok=True)

@@ -41,7 +41,7 @@ PIECES = "pieces"
 NORMALIZATIONS = ("nfkc", "nfc", "none")
 SAMPLE_RULES = ("reservoir", "authors")
 
-LANGUAGE = re.compile(r"[A-Za-z]\w*")
+LANGUAGE = re.compile(r"[A-Za-z]\w*(-\w+)*")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class MtOptions:
     def __post_init__(self) -> None:
         for flag, language in (("--source", self.source), ("--target", self.target)):
             if not LANGUAGE.fullmatch(language):
-                raise PrepareError(f"{flag}: expected letters, digits and _, as fairseq requires, got {language!r}")
+                raise PrepareError(f"{flag}: expected letters, digits, _ and - such as de or pt-BR, got {language!r}")
         if self.source == self.target:
             raise PrepareError(f"--source and --target are both {self.source}")
         if not self.train:
@@ -192,6 +192,16 @@ def prepare(options: MtOptions, target: Path, *, force: bool = False, workers: i
         ).write(folder)
 
 
+def languages_for_fairseq(options: MtOptions) -> str | None:
+    """What fairseq's commands must be given for these languages; None if they find it out by the names of files.
+
+    They take the languages from a name such as ``train.de-en.de.idx`` only if there is one hyphen.
+    """
+    if "-" in options.source + options.target:
+        return f"--source-lang {options.source} --target-lang {options.target}"
+    return None
+
+
 def find_splits(options: MtOptions) -> dict[str, list[PairedFiles]]:
     """The files of each split.
 
@@ -245,7 +255,7 @@ def transforms(options: MtOptions) -> tuple[Transform, Transform]:
 def _moses(language: str) -> Transform:
     from sacremoses import MosesPunctNormalizer
 
-    normalizer = MosesPunctNormalizer(lang=language)
+    normalizer = MosesPunctNormalizer(lang=language.partition("-")[0])
 
     def normalize(line: str) -> str:
         return str(normalizer.normalize(line))

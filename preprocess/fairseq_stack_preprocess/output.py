@@ -49,7 +49,8 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
 
     Raises:
         PrepareError: ``target`` exists and ``force`` is not given; ``force`` is given but ``target`` is not a folder,
-            or holds anything but a corpus as it was written (:mod:`.replacing`); or no folder can be made beside it.
+            or holds anything but a corpus as it was written (:mod:`.replacing`); no folder can be made beside it; or
+            what the block writes cannot be written.
     """
     target = _resolved(target)
     clear_leftovers(target)
@@ -60,10 +61,12 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
             yield staging.new
             _check_existing(target, force)  # once more: the work may have taken hours
             staging.install()
-    except BaseException:
+    except BaseException as error:
         for parent in made_parents:
             with contextlib.suppress(OSError):
                 parent.rmdir()
+        if isinstance(error, OSError) and error.filename is None and error.strerror:  # such as that of a full disk
+            raise PrepareError(f"cannot write {target}: {error.strerror}") from error
         raise
 
 

@@ -351,7 +351,7 @@ def test_interrupted_run_leaves_nothing(prefix: Path, tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"source": "de-x"}, r"--source: expected letters, digits and _, as fairseq requires, got 'de-x'"),
+        ({"source": "de-"}, r"--source: expected letters, digits, _ and - such as de or pt-BR, got 'de-'"),
         ({"target": "de"}, "--source and --target are both de"),
         ({"train": ()}, "--train: expected at least one prefix"),
         ({"max_ratio": 0.5}, r"--max-ratio must be at least 1, got 0\.5"),

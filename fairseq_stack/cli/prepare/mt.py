@@ -137,7 +137,11 @@ def run(args: argparse.Namespace) -> int:
             options = text.obtained(options, may_download=not args.no_download)
         mt.prepare(options, folder, force=force, workers=args.workers)
 
-    return run_corpus(args, options, prepare, plan=plan(options, text))
+    code = run_corpus(args, options, prepare, plan=plan(options, text))
+    needed = mt.languages_for_fairseq(options)
+    if needed is not None and options.binarise:
+        print(f"fairseq cannot tell these languages by the names of files: give its commands {needed}")
+    return code
 
 
 def _without_preset(args: argparse.Namespace, given: dict[str, Any]) -> MtOptions:
