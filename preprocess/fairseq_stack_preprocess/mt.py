@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from .binarise import DATA_BIN, TEXT, binarise_translation
-from .errors import PrepareError, require_at_least
+from .errors import PrepareError, require_at_least, require_at_most
 from .manifest import Manifest, sha256_of
 from .output import corpus_folder, create_text
 from .pair_filters import NOT_SAMPLED, PairFilter, sample_by_index, sample_by_reservoir
 from .parallel_text import PairedFiles, Transform, find_files, read_pairs
 from .progress import progress, say
-from .sentence_pieces import Encoder, made_blank, restricted, train_model, write_vocabulary
+from .sentence_pieces import MOST_PIECES, Encoder, made_blank, restricted, train_model, write_vocabulary
 from .splits import SPLITS
 from .text_stream import read_lines
 from .wmt_markup import Pair
@@ -116,6 +116,7 @@ class MtOptions:
             require_at_least(flag, value, 1)
         require_at_least("--seed", self.seed, 0)
         require_at_least("--pieces", self.pieces, 2)
+        require_at_most("--pieces", self.pieces, MOST_PIECES)
         require_at_least("--piece-threshold", self.piece_threshold, 0)
         for name, choices in (("normalization", NORMALIZATIONS), ("sample_rule", SAMPLE_RULES)):
             if getattr(self, name) not in choices:

@@ -16,6 +16,9 @@ from .output import write_lines
 
 LINES_AT_A_TIME = 10_000
 
+MOST_PIECES = 10_000_000
+"""More pieces than any text has; SentencePiece counts them in 32 bits."""
+
 WORD_MARK = "\u2581"
 """What SentencePiece writes for a blank."""
 

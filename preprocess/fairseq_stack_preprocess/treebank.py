@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from .binarise import SUFFIX, TEXT, binarise_language
-from .errors import PrepareError, require_at_least
+from .errors import PrepareError, require_at_least, require_at_most
 from .manifest import Manifest, options_without, sha256_of
 from .output import corpus_folder, create_text
 from .progress import progress
-from .sentence_pieces import WORD_MARK, Encoder, train_model
+from .sentence_pieces import MOST_PIECES, WORD_MARK, Encoder, train_model
 from .spans import depths, parse_spans, piece_spans
 from .splits import SPLITS
 from .text_stream import read_lines, require_file
@@ -80,6 +80,7 @@ class TreebankOptions:
     def __post_init__(self) -> None:
         require_at_least("--limit", self.limit, 1)
         require_at_least("--pieces", self.pieces, 2)
+        require_at_most("--pieces", self.pieces, MOST_PIECES)
         if self.pieces is not None and self.piece_model is not None:
             raise PrepareError("--pieces trains a model and --piece-model gives one: only one of them can be")
         if self.rare_words is not None and self.rare_words not in RARE_WORDS:
