@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.hostile.conftest import PLUGIN, TRAINING
+from tests.hostile.conftest import SMALL as SMALL_MODEL
 from tests.hostile.running import Case, Server, check, parametrize
 
 S = "fairseq-stack"
@@ -487,3 +489,23 @@ def test_what_is_not_a_file(reader: str, kind: str, server: Server, corpora: dic
     if (reader, kind) == ("trees", "folder"):
         message = "--test u: the folder holds no .mrg file"
     check(Case("", command, message, files=files), server, corpora, folder)
+
+
+@pytest.mark.hostile
+def test_languages_with_hyphens_can_be_trained_on(server: Server, folder: Path) -> None:
+    for name, text in PAIRS.items():
+        (folder / name.replace("de", "de-DE").replace("en", "pt-BR")).write_text(text * 20)
+    prepare = MT.replace(" de ", " de-DE ").replace(" en ", " pt-BR ").replace("--no-binarise", "")
+    ending = server.run(prepare.split(), folder)
+    assert ending.code == 0, ending.errors
+    needed = "--source-lang de-DE --target-lang pt-BR"
+    assert ending.printed.endswith(f"give its commands {needed}\n")
+    train = f"fairseq-train out/data-bin {needed} {PLUGIN} --task translation --arch stack_transformer {SMALL_MODEL}"
+    ending = server.run(f"{train} {TRAINING} --stack-encoder-layers sup-4 --stack-decoder-layers sup-4".split(), folder)
+    assert ending.code == 0, ending.errors
+    generate = f"fairseq-generate out/data-bin {needed} {PLUGIN} --path checkpoints/checkpoint_last.pt"
+    ending = server.run(generate.split(), folder)
+    assert ending.code == 0, ending.errors
+    assert ending.printed.count("\nH-") == 40
+    ending = server.run([S, "show", "out"], folder)
+    assert "train de-DE" in ending.printed and "train pt-BR" in ending.printed, ending.errors
