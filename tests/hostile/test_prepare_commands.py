@@ -109,7 +109,7 @@ def flag_cases() -> Iterator[Case]:
         ("--workers", "0", "--workers must be at least 1, got 0"),
         ("--workers", "100000", "--workers must be at most"),
         ("--normalization", "nfd", "--normalization: invalid choice: 'nfd'"),
-        ("--piece-normalization", "nonsense", "--piece-normalization"),
+        ("--piece-normalization", "nonsense", "--piece-normalization nonsense: SentencePiece could not train"),
         ("--sample-rule", "''", "--sample-rule: invalid choice: ''"),
         ("--source", "en", "--source and --target are both en"),
         ("--source", "''", "--source: expected letters"),
