@@ -259,7 +259,14 @@ def broken_file_cases() -> Iterator[Case]:
 
 def grammar_cases() -> Iterator[Case]:
     """Grammars that are cyclic, useless, ambiguous or long, or have weights that cannot be."""
+    chain = "".join(f"N{i} -> N{i + 1} | 'a' N{i + 1}\n" for i in range(1000)) + "N1000 -> 'a'\n"
     for name, text, message in (
+        ("unary chain", chain, "g: the unary rules (X -> Y) form chains that stand for more than 200,000"),
+        (
+            "one nonterminal a thousand times",
+            f"S -> {'A ' * 1000}| 'a'\nA -> 'a' | ''\n",
+            "g: the unary rules (X -> Y)",
+        ),
         ("useless", "S -> S 'a'\n", "g: no string but perhaps the empty one can be derived from S"),
         ("empty string only", "S -> ''\n", "g: no string but perhaps the empty one can be derived from S"),
         ("cycle for ever", "S -> T\nT -> S\n", "g: no string but perhaps the empty one"),
@@ -288,14 +295,11 @@ def grammar_cases() -> Iterator[Case]:
         ),
     ):
         yield Case(f"grammar {name}", GRAMMAR, message, files=grammar(text), quick=name in ("weight nan", "long rule"))
-    chain = "".join(f"N{i} -> N{i + 1} | 'a' N{i + 1}\n" for i in range(1000)) + "N1000 -> 'a'\n"
     for name, text in (
         ("cyclic", "S -> S [1e-30] | T | 'a' S\nT -> S | 'a'\n"),
         ("ambiguous", "S -> S S | 'a' | S S S | ''\n"),
         ("unlikely", "S -> 'a' [1e-100] | 'a' S 'b' [1e100] | 'a' S\n"),
-        ("unary chain", chain),
         ("unicode", "Größe -> '→' Größe | '😀'\n"),
-        ("one nonterminal a thousand times", f"S -> {'A ' * 1000}| 'a' S | 'a'\nA -> 'a' | ''\n"),
     ):
         yield Case(f"grammar {name}", GRAMMAR, prints="text:", files=grammar(text))
 
@@ -343,7 +347,7 @@ def target_cases() -> Iterator[Case]:
         quoted = "'" + name.replace("'", "'\"'\"'") + "'"
         shown = "text:" if name not in ("--",) else ""
         if name == "--":
-            yield Case("target -- only", run(quoted), "the following arguments are required: FOLDER")
+            yield Case("target -- only", run(quoted), "unrecognized arguments: 4")
         else:
             yield Case(f"target named {name[:9]!r}", run(quoted), prints=shown, quick=name == "a\nb")
     yield Case("target after --", f"{NESTED} {SMALL} -- -out", prints="text:")

@@ -17,6 +17,11 @@ from functools import cached_property
 GREATEST_NUMBER_OF_SWEEPS = 100_000
 """How often probabilities of the empty string are improved before their series counts as divergent."""
 
+MOST_RULES = 200_000
+"""How many rules there may be without unary rules, and how many pairs of nonterminals that chains of them link."""
+
+TOO_LONG_CHAINS = "the unary rules (X -> Y) form chains that stand for more than"
+
 LEAST_WEIGHT, GREATEST_WEIGHT = 1e-100, 1e100
 """The range of weights that can be divided by their sum without trouble."""
 
@@ -159,7 +164,8 @@ class PCFG:
         from X to Y (of none if X = Y) times that of ``Y -> right``.
 
         Raises:
-            ValueError: the grammar has no string, or a cycle of unary rules is never left.
+            ValueError: the grammar has no string, a cycle of unary rules is never left, or there would be more than
+                :data:`MOST_RULES` rules.
         """
         chains: dict[Nonterminal, dict[Nonterminal, float]] = {left: {} for left in self.nonterminals}
         others: dict[Nonterminal, list[Rule]] = {left: [] for left in self.nonterminals}
@@ -169,8 +175,11 @@ class PCFG:
                 chains[rule.left][child] = rule.weight
             else:
                 others[rule.left].append(rule)
+        sums = _sums_of_chains(chains)
+        if sum(len(others[child]) for weights in sums.values() for child in weights) > MOST_RULES:
+            raise ValueError(f"{TOO_LONG_CHAINS} {MOST_RULES:,} rules")
         rules = []
-        for left, weights in _sums_of_chains(chains).items():
+        for left, weights in sums.items():
             rules += [Rule(left, r.right, r.weight * w) for child, w in weights.items() for r in others[child]]
         return _productive(rules, self.start)
 
@@ -255,6 +264,8 @@ def _sums_of_chains(
     """
     sums = {node: dict(targets) for node, targets in edges.items()}
     for middle in edges:
+        if sum(map(len, sums.values())) > MOST_RULES:
+            raise ValueError(f"{TOO_LONG_CHAINS} {MOST_RULES:,} pairs of nonterminals")
         loop = sums[middle].get(middle, 0.0)
         if loop >= 1:
             raise ValueError(f"the unary rules of {middle.name} form a cycle that is never left")
