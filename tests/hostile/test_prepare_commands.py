@@ -335,7 +335,6 @@ def target_cases() -> Iterator[Case]:
         '"',
         "a\nb",
         "ä😀",
-        "--",
         "x" * 255,
         "ä" * 127,
         "$(ls)",
@@ -345,11 +344,8 @@ def target_cases() -> Iterator[Case]:
         "a/../b",
     ):
         quoted = "'" + name.replace("'", "'\"'\"'") + "'"
-        shown = "text:" if name not in ("--",) else ""
-        if name == "--":
-            yield Case("target -- only", run(quoted), "unrecognized arguments: 4")
-        else:
-            yield Case(f"target named {name[:9]!r}", run(quoted), prints=shown, quick=name == "a\nb")
+        yield Case(f"target named {name[:9]!r}", run(quoted), prints="text:", quick=name == "a\nb")
+    yield Case("target -- only", run("--"), "unrecognized arguments: 4")
     yield Case("target after --", f"{NESTED} {SMALL} -- -out", prints="text:")
     yield Case("target with a dash", run("-out"), "the following arguments are required: FOLDER")
     yield Case("two targets", run("out other"), "unrecognized arguments: other")
