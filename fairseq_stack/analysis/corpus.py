@@ -102,17 +102,24 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest in a folder, or None if there is none.
 
     Raises:
-        AnalysisError: it is no JSON object.
+        AnalysisError: it is not a JSON object, or a part that is shown is not.
     """
     path = folder / MANIFEST_NAME
     if not path.is_file():
         return None
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AnalysisError(f"{path} is not a manifest: {error}") from error
     if not isinstance(content, dict):
         raise AnalysisError(f"{path} is not a manifest: expected an object, got {type(content).__name__}")
+    parts = {key: content.get(key, {}) for key in ("options", "versions", "vocabulary", "inputs", "splits", "dropped")}
+    for key in ("splits", "dropped"):
+        if isinstance(parts[key], dict):
+            parts |= {f"{key} of {split}": counts for split, counts in parts[key].items()}
+    for name, part in parts.items():
+        if not isinstance(part, dict):
+            raise AnalysisError(f"{path} is not a manifest: expected an object as {name}, got {type(part).__name__}")
     return content
 
 

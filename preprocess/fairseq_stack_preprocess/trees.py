@@ -53,8 +53,9 @@ class Tree:
                 continue
             parts.append(f"({node.label}")
             pending.append(")")
-            for child in reversed(node.children):
-                pending += [child, " "]
+            children: tuple[Tree | str, ...] = node.children
+            for child in reversed(children):
+                pending += (child, " ")
         return "".join(parts)
 
 
