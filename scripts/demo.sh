@@ -6,7 +6,8 @@
 #   bash scripts/demo.sh [--fresh] [--tiny] [--no-setup] [OUT]
 #
 #   OUT         folder to write (default: demo-out in the repository, demo-out-tiny with --tiny)
-#   --fresh     start anew; else what is complete in OUT is kept, and interrupted training goes on
+#   --fresh     start anew; else what is complete in OUT is kept, and interrupted training goes on. Files that the demo
+#               did not write are kept
 #   --tiny      everything once through, in about a minute: too little to learn anything
 #   --no-setup  use the Python that is active instead of making a virtual environment
 #
@@ -14,7 +15,7 @@
 set -euo pipefail
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
-usage() { sed -n '2,13s/^#\( \|$\)//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,14s/^#\( \|$\)//p' "${BASH_SOURCE[0]}"; }
 
 usage_error() {
     printf 'demo.sh: %s\n\n%s\n' "$1" "$(usage)" >&2
@@ -198,7 +199,15 @@ if [ -f "$mark" ] && [[ "$(cat "$mark")" == "fairseq_stack demo, "* ]]; then
     ours=yes
 fi
 if [ "$ours" = yes ] && [ "$fresh" = yes ]; then
-    rm -rf "$out/nested-translation" "$out/reversal"
+    # The corpora are replaced when they are generated, unless there is anything else in them.
+    for task in nested-translation reversal; do
+        rm -f "$out/$task"/prepare.{out,done}
+        for kind in tf sup nd; do
+            made="$out/$task/$kind"
+            rm -f "$made"/{train,translate,score}.{out,done} "$made/train.log" "$made/generate-test.txt" \
+                "$made"/checkpoint_{best,last}.pt "$made"/checkpoint_[0-9]*_[0-9]*.pt
+        done
+    done
     rm -f "$out/table.md" "$out/results.json" "$out/demo.png"
 elif [ "$ours" = yes ]; then
     [ "$(cat "$mark")" = "$settings" ] ||

@@ -197,3 +197,34 @@ def test_help() -> None:
     done = demo("--help")
     assert done.returncode == 0
     assert "--fresh" in done.stdout and "#" not in done.stdout
+
+
+def test_fresh_deletes_what_the_demo_wrote_and_nothing_else(tmp_path: Path) -> None:
+    folder, programs = tmp_path / "out", tmp_path / "programs"
+    written = [
+        *(f"{task}/{name}" for task in ("nested-translation", "reversal") for name in ("prepare.out", "prepare.done")),
+        *(
+            f"reversal/tf/{name}"
+            for name in ("train.out", "train.done", "train.log", "score.done", "checkpoint_best.pt")
+        ),
+        *(f"nested-translation/nd/{name}" for name in ("generate-test.txt", "checkpoint_1_100.pt", "translate.out")),
+        *("table.md", "results.json", "demo.png"),
+    ]
+    mine = ["thesis.tex", "reversal/notes", "reversal/mine/checkpoint_best.pt", "nested-translation/nd/my_plot.png"]
+    mine += ["reversal/corpus/text/train.txt"]
+    for name in (*written, *mine, "demo-settings"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("fairseq_stack demo, tiny: of old\n", encoding="utf-8")
+    programs.mkdir()
+    # It ends the demo once everything old is deleted.
+    (programs / "fairseq-stack").write_text('#!/bin/sh\n[ "$1" = user-dir ] && echo here\n', encoding="utf-8")
+    (programs / "fairseq-stack").chmod(0o755)
+    command = ["bash", str(REPOSITORY / "scripts" / "demo.sh"), "--no-setup", "--tiny", "--fresh", str(folder)]
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]),
+    }
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert "generating the corpus failed" in done.stderr
+    left = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert left == {*mine, "demo-settings", "nested-translation/prepare.out", "reversal/prepare.out"}

@@ -16,7 +16,7 @@ from fairseq_stack_preprocess.sentence_pieces import WORD_MARK
 
 from .errors import AnalysisError
 
-INDEX_NAME = re.compile(r"(?P<split>\w+?)(?:\.(?P<pair>\w+-\w+)\.(?P<language>\w+))?\.idx")
+INDEX_NAME = re.compile(r"(?P<split>\w+?)(?:\.(?P<pair>[\w-]+-[\w-]+)\.(?P<language>[\w-]+))?\.idx")
 SPLIT_ORDER = {"train": 0, "valid": 1, "test": 2}
 
 
@@ -83,7 +83,7 @@ def read_corpus(folder: Path) -> Corpus:
         AnalysisError: the folder holds no corpus, or a file of it is missing or broken.
     """
     if not folder.is_dir():
-        raise AnalysisError(f"{folder} is no folder")
+        raise AnalysisError(f"{folder} is not a folder")
     data_bin, root = (folder / DATA_BIN, folder) if (folder / DATA_BIN).is_dir() else (folder, folder)
     if folder.name == DATA_BIN and (folder.parent / MANIFEST_NAME).is_file():
         root = folder.parent
@@ -102,17 +102,24 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest in a folder, or None if there is none.
 
     Raises:
-        AnalysisError: it is no JSON object.
+        AnalysisError: it is not a JSON object, or a part that is shown is not.
     """
     path = folder / MANIFEST_NAME
     if not path.is_file():
         return None
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise AnalysisError(f"{path} is no manifest: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise AnalysisError(f"{path} is not a manifest: {error}") from error
     if not isinstance(content, dict):
-        raise AnalysisError(f"{path} is no manifest: expected an object, got {type(content).__name__}")
+        raise AnalysisError(f"{path} is not a manifest: expected an object, got {type(content).__name__}")
+    parts = {key: content.get(key, {}) for key in ("options", "versions", "vocabulary", "inputs", "splits", "dropped")}
+    for key in ("splits", "dropped"):
+        if isinstance(parts[key], dict):
+            parts |= {f"{key} of {split}": counts for split, counts in parts[key].items()}
+    for name, part in parts.items():
+        if not isinstance(part, dict):
+            raise AnalysisError(f"{path} is not a manifest: expected an object as {name}, got {type(part).__name__}")
     return content
 
 
@@ -157,7 +164,7 @@ def _binary_column(path: Path, language: str, dictionary: Any) -> Column:
     except (OSError, ValueError, AssertionError) as error:
         raise AnalysisError(f"{path} cannot be read: {error}") from error
     if dataset is None:
-        raise AnalysisError(f"{path} is no index of fairseq, or {path.with_suffix('.bin').name} is missing")
+        raise AnalysisError(f"{path} is not an index of fairseq, or {path.with_suffix('.bin').name} is missing")
     has_pieces = any(symbol.startswith(WORD_MARK) for symbol in dictionary.symbols)
 
     def sentence(index: int) -> str:
@@ -211,12 +218,12 @@ def read_lines(path: Path) -> list[str]:
     """The lines of a text file, which end in line feeds only.
 
     Raises:
-        AnalysisError: it is no UTF-8.
+        AnalysisError: it is not UTF-8.
     """
     try:
         return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
-        raise AnalysisError(f"{path} is no UTF-8: {error.reason} at byte {error.start}") from error
+        raise AnalysisError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
 
 
 def _with_side_files(splits: list[Split], text: Path) -> list[Split]:

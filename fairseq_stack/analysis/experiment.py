@@ -16,6 +16,7 @@ from fairseq_stack_preprocess import nested_translation, reversal
 from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
 
 from .errors import AnalysisError
+from .files import read_text
 from .training_log import TrainingLog, read_training_log
 from .translations import bleu, exact_match, exact_match_by, read_translations
 from .word_scores import cross_entropy, excess, excess_by_length, read_word_scores
@@ -29,6 +30,7 @@ TRANSLATIONS = "generate-test.txt"
 WORD_SCORES = "score.out"
 
 Result = TypeVar("Result")
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,19 @@ def read_experiment(folder: Path) -> Experiment:
     """Read the results in ``folder``.
 
     Raises:
-        AnalysisError: a file does not hold what it should.
-        OSError: a file is missing.
+        AnalysisError: a file is missing, or does not hold what it should.
     """
+    if not folder.is_dir():
+        raise AnalysisError(f"{folder} is not a folder; expected the one that scripts/demo.sh wrote")
+    try:
+        return _read_experiment(folder)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise AnalysisError(
+            f"{folder} does not hold the results of scripts/demo.sh: {error.filename} is missing or not a file"
+        ) from error
+
+
+def _read_experiment(folder: Path) -> Experiment:
     valid_bounds = _read_bounds(folder / reversal.CORPUS, "valid")
     valid_lines = _lines(folder / reversal.CORPUS / "corpus" / TEXT / f"valid.{SUFFIX}")
     tokens = sum(len(line.split()) + 1 for line in valid_lines)
@@ -102,7 +114,7 @@ def read_experiment(folder: Path) -> Experiment:
 def read_translation_result(task: Path, kind: str) -> TranslationResult:
     """The result of one kind of model; ``task`` is the folder of the corpus and its models."""
     translations = read_translations(task / kind / TRANSLATIONS)
-    depths = [int(line) for line in _lines(task / "corpus" / TEXT / "test.depth")]
+    depths = _numbers(task / "corpus" / TEXT / "test.depth", int)
     _check_equal(task / kind / TRANSLATIONS, len(translations), len(depths))
     score, signature = bleu(translations)
     return TranslationResult(
@@ -150,7 +162,7 @@ def read_decoder(folder: Path, depth: int) -> DecoderReading:
 
     task = folder / nested_translation.CORPUS
     text = task / "corpus" / TEXT
-    depths = [int(line) for line in _lines(text / "test.depth")]
+    depths = _numbers(text / "test.depth", int)
     number = depths.index(min(depth, max(depths)))
     source, target = (
         _lines(text / f"test.{language}")[number] for language in (nested_translation.SOURCE, nested_translation.TARGET)
@@ -165,11 +177,22 @@ def _of_each_kind(read: Callable[[Path, str], Result], task: Path) -> dict[str, 
 
 def _read_bounds(task: Path, split: str) -> list[float]:
     """For each string of a split -log p(string and its end), in nats."""
-    return [float(line.split("\t")[0]) for line in _lines(task / "corpus" / TEXT / f"{split}.nll")]
+    return _numbers(task / "corpus" / TEXT / f"{split}.nll", float)
+
+
+def _numbers(path: Path, kind: Callable[[str], Number]) -> list[Number]:
+    """The number at the beginning of each line, which a tab may end."""
+    numbers = []
+    for line, text in enumerate(_lines(path), start=1):
+        try:
+            numbers.append(kind(text.partition("\t")[0]))
+        except ValueError as error:
+            raise AnalysisError(f"{path}, line {line}: expected a number, got {text!r}") from error
+    return numbers
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    return read_text(path).removesuffix("\n").split("\n")
 
 
 def _check_equal(path: Path, number: int, expected: int) -> None:

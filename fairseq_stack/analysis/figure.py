@@ -8,6 +8,7 @@ from typing import Any
 
 from .errors import AnalysisError
 from .experiment import DecoderReading, Experiment
+from .files import written_whole
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; the markers tell the lines apart in grey.
 STYLES: dict[str, dict[str, str]] = {
@@ -53,8 +54,11 @@ def draw(experiment: Experiment, reading: DecoderReading, path: Path) -> None:
         draw_excess_by_length(axes[0, 1], experiment)
         draw_exact_match_by_depth(axes[1, 0], experiment)
         draw_reading(axes[1, 1], reading)
-        figure.savefig(path, dpi=150)
-        pyplot.close(figure)
+        try:
+            with written_whole(path) as part:
+                figure.savefig(part, dpi=150, format=path.suffix[1:])
+        finally:
+            pyplot.close(figure)
 
 
 def draw_validations(axes: Any, experiment: Experiment) -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 from .corpus import Corpus
 from .errors import AnalysisError
 from .figure import SETTINGS, require_matplotlib
+from .files import written_whole
 
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MOST_BINS = 12
 BAR_WIDTH = 40
 NICE = (1, 2, 5)
@@ -70,13 +72,24 @@ def histogram(lengths: Sequence[int]) -> list[str]:
     return [f"{name:>{name_width}}  {count:>{count_width},}  {bar}".rstrip() for name, count, bar in rows]
 
 
+def require_replaceable_by_png(path: Path) -> None:
+    """Raise AnalysisError if there is a file which is not a PNG: a slip of the pen must not cost a corpus."""
+    if not path.is_file():
+        return
+    with open(path, "rb") as file:
+        start = file.read(len(PNG_SIGNATURE))
+    if start not in (b"", PNG_SIGNATURE):
+        raise AnalysisError(f"{path} exists and is not a PNG; choose another name")
+
+
 def draw_lengths(corpus: Corpus, path: Path) -> None:
     """Draw the shares of lengths of all splits into a PNG, with a panel for each column.
 
     Raises:
-        AnalysisError: matplotlib is missing.
+        AnalysisError: matplotlib is missing; or ``path`` cannot be written, or is a file but not a PNG.
     """
     require_matplotlib()
+    require_replaceable_by_png(path)
     import matplotlib
 
     matplotlib.use("Agg")
@@ -102,8 +115,7 @@ def draw_lengths(corpus: Corpus, path: Path) -> None:
             axes.set(title=name, xlabel="tokens in a sentence", ylabel="% of sentences")
             axes.legend(frameon=False)
         try:
-            figure.savefig(path, dpi=150, format="png", metadata={"Software": None})
-        except OSError as error:
-            raise AnalysisError(f"cannot write {path}: {error.strerror}") from error
+            with written_whole(path) as part:
+                figure.savefig(part, dpi=150, format="png", metadata={"Software": None})
         finally:
             pyplot.close(figure)

@@ -71,13 +71,19 @@ def decoder_stack_weights(checkpoint: Path, data: Path, source: str, target: str
         column i + 1 to the one pushed at the i-th word.
 
     Raises:
-        AnalysisError: the decoder has no nondeterministic layer.
+        AnalysisError: the checkpoint cannot be loaded, or the decoder has no nondeterministic layer.
     """
     from fairseq import checkpoint_utils
 
     import fairseq_stack.models  # noqa: F401  (registers the architecture)
 
-    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
+    try:
+        (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
+    except OSError:
+        raise
+    except Exception as error:  # torch and fairseq raise of every kind
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise AnalysisError(f"{checkpoint} cannot be loaded with the data of {data}: {reason}") from error
     source_tokens = _encode(task.source_dictionary, source)
     target_tokens = _encode(task.target_dictionary, target)
     model.eval()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import AnalysisError
+from .files import read_text
 
 _PARAMETERS = re.compile(r"^num\. shared model params: ([\d,]+)", flags=re.MULTILINE)
 
@@ -60,7 +61,7 @@ def read_training_log(path: Path) -> TrainingLog:
     Raises:
         AnalysisError: the log has no number of parameters, or no validation.
     """
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     parameters = _PARAMETERS.search(text)
     losses: dict[int, float] = {}
     seconds: dict[int, int] = {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import AnalysisError
+from .files import read_text
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def read_translations(path: Path) -> list[Translation]:
         AnalysisError: a sentence has no source, reference or translation, or there is no sentence.
     """
     columns: dict[str, dict[int, str]] = {"S": {}, "T": {}, "H": {}}
-    for line in path.read_text(encoding="utf-8").split("\n"):
+    for line in read_text(path).split("\n"):
         label, _, rest = line.partition("\t")
         kind, _, number = label.partition("-")
         if kind in columns and number.isdigit():

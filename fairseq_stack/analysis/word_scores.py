@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import AnalysisError
+from .files import read_text
 
 # After what logging puts before a message: "... | INFO | fairseq_cli.eval_lm | " or "INFO:fairseq_cli.eval_lm:".
 _SENTENCE = re.compile(r"(?:^|\| |:)(\d+) (\S+ \[[^]\t]+\](?:\t\S+ \[[^]\t]+\])*)\s*$")
@@ -35,7 +36,7 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
         AnalysisError: there is no sentence, or some are missing (fairseq-eval-lm leaves out those that are too long).
     """
     scores: dict[int, SentenceScore] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in read_text(path).splitlines():
         found = _SENTENCE.search(line)
         if found is not None:
             words = [float(word) for word in _WORD.findall(found.group(2))]

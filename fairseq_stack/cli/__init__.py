@@ -8,6 +8,7 @@ takes long to load (torch, fairseq) inside ``run``, so that the command starts a
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from .. import __version__
 from ..analysis.errors import AnalysisError
 from ..errors import UserError
 from . import average, doctor, prepare, report, show, user_dir
-from .arguments import USER_ERROR, Parser
+from .arguments import USER_ERROR, Parser, in_one_line
 
 PROGRAM = "fairseq-stack"
 
@@ -56,19 +57,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     A user's mistake and a failure of the system (a full disk, a missing permission) give one line on standard
     error and exit code 2; Ctrl-C gives 130; a reader that closes the pipe, such as ``head``, 141 and no message.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
     try:
         try:
-            args = build_parser().parse_args(argv)
-            return int(args.run(args))
+            return _run(argv)
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        # What is still buffered must not be written when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return OUTPUT_CLOSED
-    except (AnalysisError, PrepareError, UserError, OSError) as error:
-        print(f"{PROGRAM}: error: {error}", file=sys.stderr)
-        return USER_ERROR
+    except OSError as error:  # what was printed cannot be written
+        _discard_output()
+        return _fail(f"cannot write to standard output: {error.strerror}")
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        args = build_parser().parse_args(argv)
+        return int(args.run(args))
+    except (AnalysisError, PrepareError, UserError) as error:
+        return _fail(str(error))
+    except OSError as error:
+        if error.filename is None:
+            sys.stdout.flush()  # which fails again if the error is that of printing
+            return _fail(error.strerror or str(error))
+        return _fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
+    except MemoryError:
+        return _fail("the memory of this machine is not enough for that")
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _fail(message: str) -> int:
+    print(f"{PROGRAM}: error: {in_one_line(message)}", file=sys.stderr)
+    return USER_ERROR
+
+
+def _discard_output() -> None:
+    """Have what is still buffered not be written when Python ends, which would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

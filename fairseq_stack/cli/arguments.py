@@ -12,6 +12,11 @@ Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What ``add_parser`` of a subcommand adds its parser to."""
 
 
+def in_one_line(message: str) -> str:
+    """The message with escapes for what cannot be printed: names of files may hold line breaks."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in message)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that reports a mistake in one line and keeps the line breaks of descriptions.
 
@@ -24,4 +29,4 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 after one line on standard error."""
-        self.exit(USER_ERROR, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        self.exit(USER_ERROR, f"{self.prog}: error: {in_one_line(message)} (see {self.prog} --help)\n")

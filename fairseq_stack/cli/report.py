@@ -5,8 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 from pathlib import Path
 
+from fairseq_stack_preprocess.errors import require_at_least
+
+from ..analysis.errors import AnalysisError
 from .arguments import Subparsers
 
 DESCRIPTION = """\
@@ -19,6 +23,9 @@ example:
   fairseq-stack report demo-out"""
 
 TABLE, RESULTS, PICTURE = "table.md", "results.json", "demo.png"
+
+RESULTS_KEYS = {"translation", "reversal", "valid_bound"}
+"""What the results of every report have."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -42,14 +49,32 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack.analysis import tables
     from fairseq_stack.analysis.experiment import read_decoder, read_experiment
     from fairseq_stack.analysis.figure import draw, require_matplotlib
+    from fairseq_stack.analysis.files import written_whole
 
     require_matplotlib()
+    require_at_least("--depth", args.depth, 0)
+    _check_replaceable(args.folder)
     experiment = read_experiment(args.folder)
     reading = read_decoder(args.folder, args.depth)
     table = tables.as_markdown(experiment)
-    (args.folder / TABLE).write_text(f"{table}\n", encoding="utf-8")
     results = json.dumps(tables.as_json(experiment), indent=2)
-    (args.folder / RESULTS).write_text(f"{results}\n", encoding="utf-8")
+    # First the results, by which the next report knows that the other files are of a report, too.
+    for name, text in ((RESULTS, results), (TABLE, table)):
+        with written_whole(args.folder / name) as part:
+            part.write_text(f"{text}\n", encoding="utf-8")
     draw(experiment, reading, args.folder / PICTURE)
     print(f"{table}\n\npicture: {args.folder / PICTURE}")
     return 0
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Raise AnalysisError if the folder has a file of a report's name that is not of a report."""
+    there = [name for name in (TABLE, RESULTS, PICTURE) if os.path.lexists(folder / name)]
+    if not there:
+        return
+    try:
+        results = json.loads((folder / RESULTS).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        results = None
+    if not isinstance(results, dict) or not set(results) >= RESULTS_KEYS:
+        raise AnalysisError(f"{folder / there[0]} was not written by fairseq-stack report; move it elsewhere")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import http.client
 import os
@@ -17,6 +18,7 @@ from typing import Any
 
 from .errors import PrepareError
 from .progress import progress, say
+from .text_stream import require_file
 
 CHUNK_BYTES = 1 << 20
 SECONDS_TO_WAIT = 60.0
@@ -46,7 +48,8 @@ class Archive:
 def obtain(archive: Archive, folder: Path) -> None:
     """Have the members of an archive in ``folder``; the archive is downloaded if it is not there already.
 
-    The archive is removed when it is unpacked. An interrupted download is resumed by the next call.
+    What was downloaded is removed when it is unpacked; an archive that was there stays. An interrupted download is
+    resumed by the next call.
 
     Raises:
         PrepareError: the download fails, or the archive is not what it should be.
@@ -54,12 +57,14 @@ def obtain(archive: Archive, folder: Path) -> None:
     if archive.is_unpacked(folder):
         return
     path = folder / archive.name
-    if path.is_file():
+    if os.path.lexists(path):
+        require_file(path)
         _check(path, archive, f"delete it, and it is downloaded from {archive.url}")
+        unpack(path, archive.members, folder)
     else:
         download(archive, path)
-    unpack(path, archive.members, folder)
-    path.unlink()
+        unpack(path, archive.members, folder)
+        path.unlink()
 
 
 def _make(folder: Path) -> None:
@@ -135,7 +140,7 @@ def unpack(path: Path, members: Sequence[str], folder: Path) -> None:
     """Take files out of a ``.tgz``; each appears in ``folder`` complete or not at all.
 
     Raises:
-        PrepareError: the archive is damaged or lacks a member.
+        PrepareError: the archive is damaged or lacks a member, or there is another file of a member's name.
     """
     wanted = set(members)
     try:
@@ -145,7 +150,7 @@ def unpack(path: Path, members: Sequence[str], folder: Path) -> None:
                     _save(content, folder / member.name)
                     wanted.remove(member.name)
     except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise PrepareError(f"{path} is no complete .tgz: {error}") from error
+        raise PrepareError(f"{path} is not a complete .tgz: {error}") from error
     if wanted:
         raise PrepareError(f"{path} does not hold {', '.join(sorted(wanted))}")
 
@@ -155,4 +160,7 @@ def _save(content: Any, path: Path) -> None:
     part = path.with_name(f"{path.name}.part")
     with open(part, "wb") as file:
         shutil.copyfileobj(content, file, CHUNK_BYTES)
+    if os.path.lexists(path) and not (path.is_file() and filecmp.cmp(part, path, shallow=False)):
+        part.unlink()
+        raise PrepareError(f"{path} is not as in the archive, which would overwrite it; move it elsewhere")
     os.replace(part, path)

@@ -7,6 +7,12 @@ class PrepareError(ValueError):
     """An option, an input or a target folder that cannot be used; the message is one line for the user."""
 
 
+def require_at_most(flag: str, value: int | None, greatest: int) -> None:
+    """Raise PrepareError unless ``value`` <= ``greatest`` or is None, as an option that is not given."""
+    if value is not None and value > greatest:
+        raise PrepareError(f"{flag} must be at most {greatest}, got {value}")
+
+
 def require_at_least(flag: str, value: int | None, least: int) -> None:
     """Raise PrepareError unless ``value`` >= ``least`` or is None, as an option that is not given.
 

@@ -8,6 +8,7 @@ fairseq adds one EOS at the very end.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from .manifest import Manifest, options_without, sha256_of
 from .output import corpus_folder, write_lines
 from .progress import progress
 from .splits import SPLITS
-from .text_stream import read_lines
+from .text_stream import read_lines, require_file
 
 CORPUS = "ptb"
 FORMS = ("sentences", "stream")
@@ -66,11 +67,12 @@ def find_files(raw: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for split in SPLITS:
         plain = raw / f"ptb.{split}.txt"
-        paths = [path for path in (plain, plain.with_name(f"{plain.name}.gz")) if path.is_file()]
+        paths = [path for path in (plain, plain.with_name(f"{plain.name}.gz")) if os.path.lexists(path)]
         if not paths:
             raise PrepareError(f"--raw {raw}: there is neither {plain.name} nor {plain.name}.gz")
         if len(paths) > 1:
             raise PrepareError(f"--raw {raw}: there are both {plain.name} and {plain.name}.gz; which one?")
+        require_file(paths[0])
         found[split] = paths[0]
     return found
 

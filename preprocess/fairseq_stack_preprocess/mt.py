@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from .binarise import DATA_BIN, TEXT, binarise_translation
-from .errors import PrepareError, require_at_least
+from .errors import PrepareError, require_at_least, require_at_most
 from .manifest import Manifest, sha256_of
 from .output import corpus_folder, create_text
 from .pair_filters import NOT_SAMPLED, PairFilter, sample_by_index, sample_by_reservoir
 from .parallel_text import PairedFiles, Transform, find_files, read_pairs
 from .progress import progress, say
-from .sentence_pieces import Encoder, made_blank, restricted, train_model, write_vocabulary
+from .sentence_pieces import MOST_PIECES, Encoder, made_blank, restricted, train_model, write_vocabulary
 from .splits import SPLITS
 from .text_stream import read_lines
 from .wmt_markup import Pair
@@ -41,7 +41,7 @@ PIECES = "pieces"
 NORMALIZATIONS = ("nfkc", "nfc", "none")
 SAMPLE_RULES = ("reservoir", "authors")
 
-LANGUAGE = re.compile(r"[A-Za-z]\w*")
+LANGUAGE = re.compile(r"[A-Za-z]\w*(-\w+)*")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class MtOptions:
     def __post_init__(self) -> None:
         for flag, language in (("--source", self.source), ("--target", self.target)):
             if not LANGUAGE.fullmatch(language):
-                raise PrepareError(f"{flag}: expected letters, digits and _, as fairseq requires, got {language!r}")
+                raise PrepareError(f"{flag}: expected letters, digits, _ and - such as de or pt-BR, got {language!r}")
         if self.source == self.target:
             raise PrepareError(f"--source and --target are both {self.source}")
         if not self.train:
@@ -116,6 +116,7 @@ class MtOptions:
             require_at_least(flag, value, 1)
         require_at_least("--seed", self.seed, 0)
         require_at_least("--pieces", self.pieces, 2)
+        require_at_most("--pieces", self.pieces, MOST_PIECES)
         require_at_least("--piece-threshold", self.piece_threshold, 0)
         for name, choices in (("normalization", NORMALIZATIONS), ("sample_rule", SAMPLE_RULES)):
             if getattr(self, name) not in choices:
@@ -192,6 +193,16 @@ def prepare(options: MtOptions, target: Path, *, force: bool = False, workers: i
         ).write(folder)
 
 
+def languages_for_fairseq(options: MtOptions) -> str | None:
+    """What fairseq's commands must be given for these languages; None if they find it out by the names of files.
+
+    They take the languages from a name such as ``train.de-en.de.idx`` only if there is one hyphen.
+    """
+    if "-" in options.source + options.target:
+        return f"--source-lang {options.source} --target-lang {options.target}"
+    return None
+
+
 def find_splits(options: MtOptions) -> dict[str, list[PairedFiles]]:
     """The files of each split.
 
@@ -245,7 +256,7 @@ def transforms(options: MtOptions) -> tuple[Transform, Transform]:
 def _moses(language: str) -> Transform:
     from sacremoses import MosesPunctNormalizer
 
-    normalizer = MosesPunctNormalizer(lang=language)
+    normalizer = MosesPunctNormalizer(lang=language.partition("-")[0])
 
     def normalize(line: str) -> str:
         return str(normalizer.normalize(line))

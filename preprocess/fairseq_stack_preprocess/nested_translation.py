@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .binarise import TEXT, binarise_translation
-from .errors import PrepareError, require_at_least
+from .errors import require_at_least, require_at_most
 from .manifest import Manifest
 from .nested_grammar import nested_grammar
 from .output import corpus_folder, write_lines
@@ -62,8 +62,7 @@ class NestedTranslationOptions:
         require_at_least("--seed", self.seed, 0)
         for flag, depth in (("--depth", self.depth), ("--test-depth", self.depths()["test"])):
             require_at_least(flag, depth, 0)
-            if depth > GREATEST_DEPTH:
-                raise PrepareError(f"{flag} must be at most {GREATEST_DEPTH}, got {depth}")
+            require_at_most(flag, depth, GREATEST_DEPTH)
 
     def sizes(self) -> dict[str, int]:
         """The number of pairs in each split."""

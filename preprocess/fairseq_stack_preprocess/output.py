@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
 from .binarise import TEXT, require_fairseq
 from .errors import PrepareError
-from .manifest import MANIFEST_NAME
+from .replacing import check_replaceable
+from .staging import Staging, clear_leftovers, moved_away
 
 
 def create_text(path: Path) -> TextIO:
@@ -42,45 +41,63 @@ def corpus_folder(target: Path, *, binarise: bool, force: bool) -> Iterator[Path
 
 @contextlib.contextmanager
 def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
-    """Yield a temporary sibling of ``target`` that is renamed to ``target`` when the block ends without
-    error.
+    """Yield a folder in a hidden one beside ``target``; it becomes ``target`` when the block ends without error.
 
-    If the block raises (KeyboardInterrupt included) the temporary folder and any parent folders made for it
-    are removed, and ``target`` is as it was. With ``force`` an existing ``target`` stays in place until the
-    new folder is complete.
+    If the block raises (KeyboardInterrupt included) the hidden folder and any parent folders made for it are
+    removed, and ``target`` is as it was. With ``force`` an existing ``target`` stays in place until the new folder is
+    complete. What earlier runs left beside ``target`` when they were killed is tidied up first (:mod:`.staging`).
 
     Raises:
-        PrepareError: ``target`` exists and ``force`` is not given; ``force`` is given but ``target`` is
-            neither empty nor a folder that holds a manifest; or no folder can be made beside it.
+        PrepareError: ``target`` exists and ``force`` is not given; ``force`` is given but ``target`` is not a folder,
+            or holds anything but a corpus as it was written (:mod:`.replacing`); no folder can be made beside it; or
+            what the block writes cannot be written.
     """
-    target = target.resolve()
+    target = _resolved(target)
+    clear_leftovers(target)
     _check_existing(target, force)
     made_parents = _make_parents(target)
-    temporary = _sibling(target, "partial")
     try:
-        try:
-            temporary.mkdir()
-        except OSError as error:
-            raise PrepareError(f"cannot write to {target.parent}: {error.strerror}") from error
-        yield temporary
-        _install(temporary, target, force)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
+        with _staging(target) as staging:
+            yield staging.new
+            _check_existing(target, force)  # once more: the work may have taken hours
+            staging.install()
+    except BaseException as error:
         for parent in made_parents:
             with contextlib.suppress(OSError):
                 parent.rmdir()
+        if isinstance(error, OSError) and error.filename is None and error.strerror:  # such as that of a full disk
+            raise PrepareError(f"cannot write {target}: {error.strerror}") from error
         raise
+
+
+@contextlib.contextmanager
+def _staging(target: Path) -> Iterator[Staging]:
+    try:
+        staging = Staging.create(target)
+    except OSError as error:
+        raise PrepareError(f"cannot write to {target.parent}: {error.strerror}") from error
+    try:
+        yield staging
+    finally:
+        staging.settle()
 
 
 def check_target(target: Path, *, force: bool = False) -> None:
     """Raise PrepareError if :func:`output_folder` would refuse ``target``, without writing anything."""
-    target = target.resolve()
-    _check_existing(target, force)
+    target = _resolved(target)
+    _check_existing(moved_away(target) or target, force)
     parent = next(parent for parent in target.parents if os.path.lexists(parent))
     if not parent.is_dir():
         raise PrepareError(f"cannot write to {parent}: Not a directory")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise PrepareError(f"cannot write to {parent}: Permission denied")
+
+
+def _resolved(target: Path) -> Path:
+    try:
+        return target.resolve()
+    except (OSError, RuntimeError) as error:
+        raise PrepareError(f"cannot write to {target}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _check_existing(target: Path, force: bool) -> None:
@@ -90,8 +107,7 @@ def _check_existing(target: Path, force: bool) -> None:
         raise PrepareError(f"{target} exists already; give --force to replace it")
     if not target.is_dir():
         raise PrepareError(f"{target} is not a folder; --force replaces folders only")
-    if any(target.iterdir()) and not (target / MANIFEST_NAME).is_file():
-        raise PrepareError(f"{target} holds no {MANIFEST_NAME}; --force replaces only folders made by this command")
+    check_replaceable(target)
 
 
 def _make_parents(target: Path) -> list[Path]:
@@ -108,24 +124,3 @@ def _make_parents(target: Path) -> list[Path]:
                 parent.rmdir()
         raise PrepareError(f"cannot make the folder {target.parent}: {error.strerror}") from error
     return made
-
-
-def _install(temporary: Path, target: Path, force: bool) -> None:
-    """Rename ``temporary`` to ``target``; an old ``target`` is put back if that fails."""
-    if not os.path.lexists(target):
-        temporary.rename(target)
-        return
-    _check_existing(target, force)
-    old = _sibling(target, "old")
-    try:
-        target.rename(old)
-        temporary.rename(target)
-    except BaseException:
-        if old.exists() and not target.exists():
-            old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _sibling(target: Path, role: str) -> Path:
-    return target.with_name(f".{target.name}.{role}-{uuid.uuid4().hex[:12]}")

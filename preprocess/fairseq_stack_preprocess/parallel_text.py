@@ -18,7 +18,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from .errors import PrepareError
-from .text_stream import read_blocks
+from .text_stream import read_blocks, require_file
 from .wmt_markup import Pair, read_sgm_pairs, read_xml_pairs
 
 Transform = Callable[[str], str]
@@ -48,7 +48,7 @@ def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
     """The files of the corpus PREFIX for two languages; plain text is taken before other forms.
 
     Raises:
-        PrepareError: there are none, or one side only.
+        PrepareError: there are none, one side only, or what has such a name is not a file.
     """
     found = look_for_files(prefix, source, target)
     if found is None:
@@ -61,7 +61,7 @@ def look_for_files(prefix: Path, source: str, target: str) -> PairedFiles | None
     """The same, but None if there are none.
 
     Raises:
-        PrepareError: there is one side only.
+        PrepareError: there is one side only, or what has such a name is not a file.
     """
     for form, names in _names(prefix, source, target).items():
         ours, theirs = map(_plain_or_compressed, names)
@@ -83,9 +83,10 @@ def _names(prefix: Path, source: str, target: str) -> dict[str, tuple[str, str]]
 
 
 def _plain_or_compressed(name: str) -> Path | None:
-    for path in (name, f"{name}.gz"):
-        if os.path.isfile(path):
-            return Path(path)
+    for path in (Path(name), Path(f"{name}.gz")):
+        if os.path.lexists(path):
+            require_file(path)
+            return path
     return None
 
 

@@ -143,7 +143,7 @@ def missing_sections(options: PtbOptions, files: Mapping[str, Sequence[TreeFile]
 
 def _files_by_section(raw: Path) -> dict[int, list[TreeFile]]:
     if not raw.is_dir():
-        raise PrepareError(f"--raw {raw} is no folder")
+        raise PrepareError(f"--raw {raw} is not a folder")
     paths = find_mrg_files(raw)
     if not paths:
         raise PrepareError(f"--raw {raw} holds no .mrg file")

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from .binarise import SUFFIX, TEXT, binarise_language
-from .errors import PrepareError, require_at_least
+from .errors import PrepareError, require_at_least, require_at_most
 from .manifest import Manifest
 from .output import corpus_folder, write_lines
 from .progress import progress
@@ -33,6 +33,8 @@ from .splits import SPLITS, TRIES_IN_A_ROW, check_sizes, stream
 
 CORPUS = "reversal"
 LOWER_BOUND_NAME = "lower_bound.json"
+GREATEST_SYMBOLS = 1_000_000
+GREATEST_LENGTH = 100_000
 
 String = tuple[int, ...]
 """A string of symbols 0..k-1."""
@@ -67,7 +69,9 @@ class ReversalOptions:
         check_sizes(self.sizes())
         require_at_least("--seed", self.seed, 0)
         require_at_least("--symbols", self.symbols, 2)
+        require_at_most("--symbols", self.symbols, GREATEST_SYMBOLS)
         require_at_least("--min-length", self.min_length, 2)
+        require_at_most("--max-length", self.max_length, GREATEST_LENGTH)
         for flag, length in (("--min-length", self.min_length), ("--max-length", self.max_length)):
             if length % 2:
                 raise PrepareError(f"{flag} must be even (it is the length of w and its reversal), got {length}")

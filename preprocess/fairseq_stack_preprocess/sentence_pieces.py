@@ -16,6 +16,9 @@ from .output import write_lines
 
 LINES_AT_A_TIME = 10_000
 
+MOST_PIECES = 10_000_000
+"""More pieces than any text has; SentencePiece counts them in 32 bits."""
+
 WORD_MARK = "\u2581"
 """What SentencePiece writes for a blank."""
 
@@ -69,7 +72,10 @@ def train_model(lines: Iterable[str], *, pieces: int, hard_limit: bool, normaliz
         )
     except (RuntimeError, OSError) as error:
         reason = str(error).strip().splitlines()[-1].rpartition("] ")[-1]  # what is before is for its developers
-        raise PrepareError(f"--pieces {pieces}: SentencePiece could not train: {reason}") from error
+        given = f"--pieces {pieces}" + (
+            "" if normalization == "identity" else f" --piece-normalization {normalization}"
+        )
+        raise PrepareError(f"{given}: SentencePiece could not train: {reason}") from error
     return model.getvalue()
 
 

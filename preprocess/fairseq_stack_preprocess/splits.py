@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from .errors import PrepareError, require_at_least
+from .errors import PrepareError, require_at_least, require_at_most
 
 T = TypeVar("T")
 
@@ -17,10 +17,15 @@ TRIES_IN_A_ROW = 1000
 """How many draws in a row may be repetitions before a corpus counts as exhausted."""
 
 
+GREATEST_SIZE = 100_000_000
+"""The greatest number of sentences of a split that is generated; all of them are in memory."""
+
+
 def check_sizes(sizes: dict[str, int]) -> None:
-    """Raise PrepareError unless every split has at least one sentence."""
+    """Raise PrepareError unless every split has from one to :data:`GREATEST_SIZE` sentences."""
     for split, size in sizes.items():
         require_at_least(f"--{split}-size", size, 1)
+        require_at_most(f"--{split}-size", size, GREATEST_SIZE)
 
 
 def stream(seed: int, split: str) -> random.Random:

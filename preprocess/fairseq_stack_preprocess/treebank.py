@@ -12,6 +12,7 @@ and ``.pieces-per-word``; the model is ``spm.model``.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -21,14 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from .binarise import SUFFIX, TEXT, binarise_language
-from .errors import PrepareError, require_at_least
+from .errors import PrepareError, require_at_least, require_at_most
 from .manifest import Manifest, options_without, sha256_of
 from .output import corpus_folder, create_text
 from .progress import progress
-from .sentence_pieces import WORD_MARK, Encoder, train_model
+from .sentence_pieces import MOST_PIECES, WORD_MARK, Encoder, train_model
 from .spans import depths, parse_spans, piece_spans
 from .splits import SPLITS
-from .text_stream import read_lines
+from .text_stream import read_lines, require_file
 from .tree_corpus import (
     SplitReport,
     TreeFile,
@@ -79,6 +80,7 @@ class TreebankOptions:
     def __post_init__(self) -> None:
         require_at_least("--limit", self.limit, 1)
         require_at_least("--pieces", self.pieces, 2)
+        require_at_most("--pieces", self.pieces, MOST_PIECES)
         if self.pieces is not None and self.piece_model is not None:
             raise PrepareError("--pieces trains a model and --piece-model gives one: only one of them can be")
         if self.rare_words is not None and self.rare_words not in RARE_WORDS:
@@ -113,7 +115,8 @@ def _files(split: str, paths: Sequence[Path]) -> Iterator[TreeFile]:
                 raise PrepareError(f"--{split} {path}: the folder holds no .mrg file")
             for file in found:
                 yield TreeFile(file, f"{prefix}/{file.relative_to(path).as_posix()}")
-        elif path.is_file():
+        elif os.path.lexists(path):
+            require_file(path)
             yield TreeFile(path, f"{prefix}/{path.name}")
         else:
             raise PrepareError(f"--{split} {path}: no such file or folder")
@@ -194,11 +197,12 @@ class PieceCutter:
 
 def _read_model(path: Path) -> bytes:
     """The bytes of a SentencePiece model that can be loaded."""
+    require_file(path)
     model = path.read_bytes()
     try:
         PieceCutter(model)
     except (RuntimeError, OSError) as error:
-        raise PrepareError(f"--piece-model {path} is no SentencePiece model") from error
+        raise PrepareError(f"--piece-model {path} is not a SentencePiece model") from error
     return model
 
 

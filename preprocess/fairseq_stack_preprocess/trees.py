@@ -43,8 +43,20 @@ class Tree:
     children: tuple[Tree, ...] | tuple[str]
 
     def __str__(self) -> str:
-        """The tree in brackets, on one line."""
-        return fold(self, lambda tag, word: f"({tag} {word})", lambda label, parts: f"({label} {' '.join(parts)})")
+        """The tree in brackets, on one line; the time is linear in its length, however deep it is."""
+        parts: list[str] = []
+        pending: list[Tree | str] = [self]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, str):
+                parts.append(node)
+                continue
+            parts.append(f"({node.label}")
+            pending.append(")")
+            children: tuple[Tree | str, ...] = node.children
+            for child in reversed(children):
+                pending += (child, " ")
+        return "".join(parts)
 
 
 def fold(tree: Tree, word: Callable[[str, str], T], phrase: Callable[[str, list[T]], T]) -> T:

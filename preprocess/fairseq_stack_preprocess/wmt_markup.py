@@ -73,7 +73,7 @@ def read_sgm(path: Path, *, strip_cr: bool = False, keep_separators: bool = Fals
                     raise PrepareError(f"{path}, line {line}: the tag {tag[0]} within {segment.name()}")
                 segment.text = _one_line(html.unescape(segment.text + text[done : tag.start()]))
                 if not keep_separators:
-                    check_separators(segment.text, path, segment.line)
+                    check_separators(segment.text, path, segment.line, can_be_kept=True)
                 yield segment
                 segment = None
             elif name == "doc" and not closing:
@@ -175,7 +175,7 @@ class _XmlReader:
         if name == "seg" and self.segment is not None and self.side is not None:
             self.segment.text = _one_line(self.segment.text)
             if not self.keep_separators:
-                check_separators(self.segment.text, self.path, self.segment.line)
+                check_separators(self.segment.text, self.path, self.segment.line, can_be_kept=True)
             self.side.append(self.segment)
             self.segment = None
         elif name in self.languages:

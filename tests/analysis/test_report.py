@@ -103,7 +103,7 @@ def test_translations_of_another_corpus(tmp_path: Path) -> None:
 
 def test_a_folder_without_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["report", str(tmp_path)]) == 2
-    assert "No such file" in capsys.readouterr().err
+    assert "does not hold the results of scripts/demo.sh: " in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -113,3 +113,17 @@ def test_reader_that_closes_the_pipe_ends_the_command_quietly(arguments: list[st
     with os.fdopen(write, "wb") as pipe:
         result = run_module(*arguments, folder=tmp_path, stdout=pipe)
     assert (result.returncode, result.stderr) == (141, "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")
+@pytest.mark.parametrize("arguments", [["--help"], ["user-dir"], ["prepare", "reversal", "out", "--dry-run"]])
+def test_standard_output_that_cannot_be_written(arguments: list[str], tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        result = run_module(*arguments, folder=tmp_path, stdout=full)
+    assert result.returncode == 2
+    assert result.stderr == "fairseq-stack: error: cannot write to standard output: No space left on device\n"
+
+
+def test_an_error_is_one_line_whatever_the_name_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["show", str(tmp_path / "a\nb\udcff")]) == 2
+    assert capsys.readouterr().err == f"fairseq-stack: error: {tmp_path}/a\\nb\\udcff is not a folder\n"

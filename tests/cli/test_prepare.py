@@ -136,7 +136,7 @@ def test_failure_of_the_system_is_one_line(
 
     monkeypatch.setattr(reversal, "write_lines", fill_the_disk)
     assert cli.main(["prepare", "reversal", str(tmp_path / "out"), *SIZES, "--no-binarise"]) == 2
-    assert "fairseq-stack: error: [Errno 28] No space left on device" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith("/text/test.txt: No space left on device\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -95,7 +95,10 @@ def test_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ([], "one of the arguments --task --grammar is required"),
         (["--task", "dick"], "argument --task: invalid choice: 'dick'"),
         (["--task", "dyck", "--grammar", "g"], "argument --grammar: not allowed with argument --task"),
-        (["--task", "dyck", "--mean-commas", "2"], "--mean-commas is no parameter of dyck, which has --bracket-types,"),
+        (
+            ["--task", "dyck", "--mean-commas", "2"],
+            "--mean-commas is not a parameter of dyck, which has --bracket-types,",
+        ),
         (["--task", "dyck", "--bracket-types", "x"], "argument --bracket-types: invalid int value: 'x'"),
         (["--task", "dyck", "--limit", "0"], "--limit must be at least 1, got 0"),
         (["--grammar", "missing"], "cannot read missing: No such file or directory"),

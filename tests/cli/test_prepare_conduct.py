@@ -111,8 +111,8 @@ def within_line_2(character: bytes) -> Callable[[bytes], bytes]:
 
 # What is done to the text of three lines, and what the error says.
 BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "bad-utf8": (within_line_2(b"\xff"), "{path}, line 2: no UTF-8: invalid start byte, byte 0xff"),
-    "cut-utf8": (lambda content: content.rstrip() + b"\xc3", "{path}, line 3: no UTF-8: unexpected end of data"),
+    "bad-utf8": (within_line_2(b"\xff"), "{path}, line 2: not UTF-8: invalid start byte, byte 0xff"),
+    "cut-utf8": (lambda content: content.rstrip() + b"\xc3", "{path}, line 3: not UTF-8: unexpected end of data"),
     "cr-lf": (lambda content: content.replace(b"\n", b"\r\n"), "{path}, line 1: ends in CR LF, as on Windows"),
     "cr": (within_line_2(b"\r"), "{path}, line 2: a carriage return within the line"),
     "nul": (within_line_2(b"\0"), "{path}, line 2: a NUL character"),

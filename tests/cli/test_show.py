@@ -158,9 +158,9 @@ def test_mistakes(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     for path in (corpora / "reversal" / "data-bin").iterdir():
         (tmp_path / "cut" / path.name).write_bytes(path.read_bytes()[: 10 if path.suffix == ".bin" else None])
     cases: list[tuple[list[object], str]] = [
-        ([tmp_path / "nothing"], "nothing is no folder"),
+        ([tmp_path / "nothing"], "nothing is not a folder"),
         ([tmp_path / "empty"], "empty holds no corpus"),
-        ([tmp_path / "broken"], "manifest.json is no manifest"),
+        ([tmp_path / "broken"], "manifest.json is not a manifest"),
         ([tmp_path / "lost"], "dict.txt is missing, which train.idx needs"),
         ([tmp_path / "cut"], "train.bin: sentence 0 cannot be read"),
         ([corpora / "mt", "--split", "dev"], "has no split dev; it has train, valid, test"),

@@ -27,8 +27,25 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     started.close()
 
 
+def run(server: Server, folder: Path, *words: str) -> None:
+    """Run a command that must succeed."""
+    command = " ".join(words).split()
+    ending = server.run(command, folder)
+    assert ending.code == 0, f"{command}\n{ending.errors}"
+
+
 @pytest.fixture(scope="session")
-def workspace(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def corpora(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The part of :func:`workspace` that needs no training: ``corpora``, ``mt`` and ``lm``."""
+    folder = tmp_path_factory.mktemp("corpora")
+    sizes = "--train-size 40 --valid-size 10 --test-size 12 --seed 1"
+    run(server, folder, f"fairseq-stack prepare nested-translation {folder}/mt {sizes}")
+    run(server, folder, f"fairseq-stack prepare reversal {folder}/lm {sizes}")
+    return {"corpora": f"{folder}", "mt": f"{folder}/mt/data-bin", "lm": f"{folder}/lm/data-bin"}
+
+
+@pytest.fixture(scope="session")
+def workspace(server: Server, corpora: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What ``{name}`` stands for in a command; several words are separated by NUL.
 
     ``plugin``: the options of every command. ``mt`` and ``lm``: binarised data. ``mt_model`` and ``lm_model``:
@@ -36,16 +53,7 @@ def workspace(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[
     ``--save-dir``. ``corpora``: the folder of all data.
     """
     folder = tmp_path_factory.mktemp("workspace")
-
-    def run(*words: str) -> None:
-        command = " ".join(words).split()
-        ending = server.run(command, folder)
-        assert ending.code == 0, f"{command}\n{ending.errors}"
-
-    sizes = "--train-size 40 --valid-size 10 --test-size 12 --seed 1"
-    run(f"fairseq-stack prepare nested-translation {folder}/corpora/mt {sizes}")
-    run(f"fairseq-stack prepare reversal {folder}/corpora/lm {sizes}")
-    mt, lm = (f"{folder}/corpora/{name}/data-bin" for name in ("mt", "lm"))
+    mt, lm = corpora["mt"], corpora["lm"]
     layers = "nd-2-2-3,sdpa,sup-4"
     mt_train = (
         f"{mt} {PLUGIN} --task translation --arch stack_transformer {SMALL} {TRAINING} "
@@ -55,13 +63,11 @@ def workspace(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[
         f"{lm} {PLUGIN} --task language_modeling --arch stack_transformer_lm {SMALL[SMALL.index('--decoder') :]} "
         f"{TRAINING} --sample-break-mode eos --tokens-per-sample 64 --stack-layers {layers}"
     )
-    run("fairseq-train", mt_train, "--save-dir", f"{folder}/mt_model")
-    run("fairseq-train", lm_train, "--save-dir", f"{folder}/lm_model")
+    run(server, folder, "fairseq-train", mt_train, "--save-dir", f"{folder}/mt_model")
+    run(server, folder, "fairseq-train", lm_train, "--save-dir", f"{folder}/lm_model")
     words = {"plugin": PLUGIN, "mt_train": mt_train, "lm_train": lm_train}
     return {name: text.replace(" ", "\0") for name, text in words.items()} | {
-        "corpora": f"{folder}/corpora",
-        "mt": mt,
-        "lm": lm,
+        **corpora,
         "mt_model": f"{folder}/mt_model/checkpoint_last.pt",
         "lm_model": f"{folder}/lm_model/checkpoint_last.pt",
     }

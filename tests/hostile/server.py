@@ -10,9 +10,13 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
+
+SECONDS_AT_MOST = 300
+"""After so long a command counts as hanging, and SIGALRM ends it."""
 
 _MODULES = {
     "fairseq-preprocess": "fairseq_cli.preprocess",
@@ -45,6 +49,7 @@ def _redirect(request: dict[str, Any]) -> None:
     for number, (name, flags) in enumerate({"stdin": os.O_RDONLY, "stdout": writing, "stderr": writing}.items()):
         os.dup2(os.open(request[name], flags, 0o666), number)
     sys.stdin = os.fdopen(0, closefd=False)  # that of the parent has read ahead
+    signal.alarm(SECONDS_AT_MOST)
     os.chdir(request["folder"])
     os.environ.update(request["environment"])
 

@@ -233,7 +233,7 @@ def test_unusable_grammar_leaves_nothing(text: str, message: str, tmp_path: Path
         ),
         ({"grammar": Path("g"), "parameters": {"symbol_types": 2}}, "parameters of a task .* do not go with --grammar"),
         ({"task": "count-3", "unary_start": True}, "--unary-start is for context-free tasks; count-3 is none"),
-        ({"task": "dyck", "parameters": {"symbol_types": 2}}, "--symbol-types is no parameter of dyck, .*"),
+        ({"task": "dyck", "parameters": {"symbol_types": 2}}, "--symbol-types is not a parameter of dyck, .*"),
         ({"task": "dyck", "min_length": 0}, "--min-length must be at least 1, got 0"),
         ({"task": "dyck", "max_length": 39}, "--max-length 39 is less than --min-length 40"),
         ({"task": "dyck", "test_max_length": 39}, "--test-max-length 39 is less than --test-min-length 40"),

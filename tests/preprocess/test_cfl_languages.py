@@ -265,11 +265,11 @@ def test_symbols_and_brackets_of_other_numbers() -> None:
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        ("count-3", {"symbol_types": 2}, "--symbol-types is no parameter of count-3, which has no parameters"),
+        ("count-3", {"symbol_types": 2}, "--symbol-types is not a parameter of count-3, which has no parameters"),
         (
             "marked-copy",
             {"bracket_types": 2},
-            "--bracket-types is no parameter of marked-copy, which has --symbol-types",
+            "--bracket-types is not a parameter of marked-copy, which has --symbol-types",
         ),
         ("dyck", {"mean_nesting_depth": 1}, "--mean-nesting-depth must be greater than 1 and less than 1e.06, got 1"),
         ("dyck", {"bracket_types": 0}, "--bracket-types must be greater than 0 and less than 10000, got 0"),

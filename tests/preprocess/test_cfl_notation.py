@@ -99,7 +99,7 @@ def test_file_with_a_mark_and_windows_line_ends(tmp_path: Path) -> None:
 
 def test_file_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "g").write_bytes(b"S -> 'a'\nS -> '\xe9'\n")
-    with pytest.raises(PrepareError, match=r"g, line 2: no UTF-8: .*, byte 0xe9$"):
+    with pytest.raises(PrepareError, match=r"g, line 2: not UTF-8: .*, byte 0xe9$"):
         read_grammar(tmp_path / "g")
 
 

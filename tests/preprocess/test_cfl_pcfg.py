@@ -261,3 +261,34 @@ def test_logarithm() -> None:
     for value in (0.3, 1.0, 1e-300, 7e300):
         assert float(log_of(Scaled.of(np.array(value)))) == pytest.approx(math.log(value), rel=1e-15, abs=0)
     assert float(log_of(Scaled(np.array(0.5), np.array(100_001)))) == pytest.approx(100_000 * math.log(2), rel=1e-15)
+
+
+@given(st.tuples(RIGHT_SIDES, RIGHT_SIDES, RIGHT_SIDES).map(list).map(grammar_of), st.sampled_from(["a", "b", "ab"]))
+def test_leaving_out_symbols_that_do_not_occur_changes_no_bit(grammar: PCFG, used: str) -> None:
+    try:
+        binary = BinaryGrammar.of(grammar)
+    except ValueError:
+        assume(False)
+    table = LengthTable(binary, 4)
+    terminals = [i for i, terminal in enumerate(binary.terminals) if terminal in used]
+    assume(terminals)
+    restricted, numbers = binary.restricted(terminals)
+    for length in range(1, 5):
+        strings = np.array(list(itertools.product(terminals, repeat=length))).T
+        renumbered = np.searchsorted(numbers, strings)
+        expected = double_probabilities(binary, table.possible(), strings)
+        assert double_probabilities(restricted, table.possible()[numbers], renumbered).tolist() == expected.tolist()
+        for string, other in zip(strings.T, renumbered.T, strict=True):
+            pair = scaled_probability(binary, string), scaled_probability(restricted, other)
+            assert as_float(pair[0]) == as_float(pair[1])
+
+
+def test_long_right_sides_share_their_ends() -> None:
+    """S -> a b c d and T -> b c d have four nonterminals in all; each step takes as long as the grammar is."""
+    binary = parse_grammar("S -> 'a' 'b' 'c' 'd' | T 'x'\nT -> 'b' 'c' 'd' 'd' | 'b' 'b' 'c' 'd'").binarised()
+    rules = {left.name: [rule.right for rule in binary.rules if rule.left == left] for left in binary.nonterminals}
+    assert len(rules) == 2 + 2 + 2  # S and T; [b c d] and [c d], which two rules share; [c d d] and [d d]
+    assert all(len(right) == 2 for rights in rules.values() for right in rights)
+    expected = {("a", "b", "c", "d"): 0.5, ("b", "c", "d", "d", "x"): 0.25, ("b", "b", "c", "d", "x"): 0.25}
+    found = StringProbabilities(LengthTable(BinaryGrammar.of(binary), 5))
+    assert {word: as_float(value) for word in expected for value in found([word])} == expected

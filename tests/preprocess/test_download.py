@@ -92,10 +92,11 @@ def files_below(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-def assert_complete(folder: Path) -> None:
-    """The members are there, and nothing else."""
-    assert files_below(folder) == {"training/a.de", "training/a.en"}
-    assert all((folder / name).read_text() == MEMBERS[name] for name in files_below(folder))
+def assert_complete(folder: Path, *others: str) -> None:
+    """The members are there, and nothing but them and ``others``."""
+    wanted = {"training/a.de", "training/a.en"}
+    assert files_below(folder) == {*wanted, *others}
+    assert all((folder / name).read_text() == MEMBERS[name] for name in wanted)
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "md5"])
@@ -140,11 +141,20 @@ def test_wrong_checksum_of_a_download(web: Web, tmp_path: Path) -> None:
     assert files_below(tmp_path) == set()
 
 
-def test_archive_that_was_put_there(web: Web, tmp_path: Path) -> None:
+def test_archive_that_was_put_there_stays(web: Web, tmp_path: Path) -> None:
     (tmp_path / "a.tgz").write_bytes(web.content["/a.tgz"])
     obtain(archive_on(web), tmp_path)
-    assert_complete(tmp_path)
+    assert_complete(tmp_path, "a.tgz")
     assert web.ranges == []
+
+
+def test_a_file_of_the_name_of_a_member_is_not_overwritten(web: Web, tmp_path: Path) -> None:
+    (tmp_path / "training").mkdir()
+    (tmp_path / "training" / "a.de").write_text("my own")
+    with pytest.raises(PrepareError, match=r"training/a\.de is not as in the archive, which would overwrite it"):
+        obtain(archive_on(web), tmp_path)
+    assert (tmp_path / "training" / "a.de").read_text() == "my own"
+    assert files_below(tmp_path) == {"a.tgz", "training/a.de"}
 
 
 def test_wrong_archive_that_was_put_there_is_kept(web: Web, tmp_path: Path) -> None:
@@ -172,7 +182,7 @@ def test_archive_without_a_member(web: Web, tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"no archive", tgz(MEMBERS)[:200_000]], ids=["other", "cut-off"])
 def test_damaged_archive(content: bytes, web: Web, tmp_path: Path) -> None:
     web.content["/a.tgz"] = content
-    with pytest.raises(PrepareError, match=r"a\.tgz is no complete \.tgz"):
+    with pytest.raises(PrepareError, match=r"a\.tgz is not a complete \.tgz"):
         obtain(archive_on(web), tmp_path)
     assert not [name for name in files_below(tmp_path) if name.endswith(".en")]
 
@@ -193,5 +203,5 @@ def test_half_unpacked_archive_is_unpacked_again(web: Web, tmp_path: Path, monke
     assert files_below(tmp_path) == {"a.tgz", "training/a.de", "training/a.en.part"}
     monkeypatch.undo()
     obtain(archive_on(web), tmp_path)
-    assert_complete(tmp_path)
+    assert_complete(tmp_path, "a.tgz")
     assert web.ranges == [None], "the archive was there already"

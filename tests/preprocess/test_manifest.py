@@ -129,7 +129,9 @@ def test_failing_fairseq_preprocess_is_one_clear_line_and_leaves_nothing(
 ) -> None:
     failed = subprocess.CompletedProcess([], 1, stdout="", stderr="Traceback ...\nOSError: disk full\n")
     monkeypatch.setattr(binarise.subprocess, "run", lambda *args, **kwargs: failed)
-    with pytest.raises(PrepareError, match=r"^fairseq-preprocess failed with exit code 1: OSError: disk full$"):
+    with pytest.raises(
+        PrepareError, match=r"^fairseq-preprocess, writing .*/data-bin, failed with exit code 1: OSError: disk full$"
+    ):
         reversal.prepare(ReversalOptions(**SIZES), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 

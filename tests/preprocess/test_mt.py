@@ -351,7 +351,7 @@ def test_interrupted_run_leaves_nothing(prefix: Path, tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"source": "de-x"}, r"--source: expected letters, digits and _, as fairseq requires, got 'de-x'"),
+        ({"source": "de-"}, r"--source: expected letters, digits, _ and - such as de or pt-BR, got 'de-'"),
         ({"target": "de"}, "--source and --target are both de"),
         ({"train": ()}, "--train: expected at least one prefix"),
         ({"max_ratio": 0.5}, r"--max-ratio must be at least 1, got 0\.5"),
@@ -370,3 +370,21 @@ def test_interrupted_run_leaves_nothing(prefix: Path, tmp_path: Path, monkeypatc
 def test_options_out_of_range(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(PrepareError, match=message):
         options_for(Path("x"), **settings)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "needed"),
+    [
+        ("de", "en", None),
+        ("de-DE", "pt-BR", "--source-lang de-DE --target-lang pt-BR"),
+        ("de", "zh-Hans-CN", "--source-lang de --target-lang zh-Hans-CN"),
+    ],
+)
+def test_what_fairseq_must_be_told_of_languages(source: str, target: str, needed: str | None, tmp_path: Path) -> None:
+    from fairseq.data.data_utils import infer_language_pair
+
+    options = MtOptions(source, target, (Path("c"),), Path("c"), Path("c"))
+    assert mt.languages_for_fairseq(options) == needed
+    (tmp_path / f"train.{source}-{target}.{source}.idx").touch()
+    found = infer_language_pair(str(tmp_path))
+    assert (tuple(found) == (source, target)) == (needed is None), "fairseq's rule has changed"

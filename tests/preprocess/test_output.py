@@ -9,7 +9,7 @@ import pytest
 
 from fairseq_stack_preprocess import output
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.manifest import MANIFEST_NAME
+from fairseq_stack_preprocess.manifest import MANIFEST_NAME, Manifest
 from fairseq_stack_preprocess.output import check_target, output_folder, write_lines
 
 
@@ -17,7 +17,7 @@ def write(target: Path, text: str, *, force: bool = False) -> None:
     """Make a complete output folder."""
     with output_folder(target, force=force) as folder:
         write_lines(folder / "file", [text])
-        write_lines(folder / MANIFEST_NAME, ["{}"])
+        Manifest("test", {}, {}, {}).write(folder)
 
 
 def names(folder: Path) -> list[str]:
@@ -26,7 +26,7 @@ def names(folder: Path) -> list[str]:
 
 def test_nothing_at_the_target_until_the_end(tmp_path: Path) -> None:
     with output_folder(tmp_path / "out") as folder:
-        assert folder.parent == tmp_path
+        assert folder.parent.parent == tmp_path
         assert not (tmp_path / "out").exists()
         write_lines(folder / "file", ["a", "ä"])
     assert names(tmp_path) == ["out"]
@@ -50,7 +50,6 @@ def test_existing_target_is_refused(tmp_path: Path) -> None:
 
 def test_force_replaces(tmp_path: Path) -> None:
     write(tmp_path / "out", "old")
-    write_lines(tmp_path / "out" / "more", ["old"])
     write(tmp_path / "out", "new", force=True)
     assert names(tmp_path) == ["out"]
     assert names(tmp_path / "out") == ["file", MANIFEST_NAME]
@@ -72,7 +71,7 @@ def test_force_puts_the_old_folder_back_when_renaming_fails(tmp_path: Path, monk
     rename = Path.rename
 
     def fail_for_the_new_one(self: Path, target: Path) -> Path:
-        if ".partial-" in self.name:
+        if self.name == "new":
             raise OSError(28, "No space left on device")
         return rename(self, target)
 
@@ -86,7 +85,7 @@ def test_force_puts_the_old_folder_back_when_renaming_fails(tmp_path: Path, monk
 def test_force_spares_folders_that_are_no_output(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     write_lines(tmp_path / "home" / "thesis", ["text"])
-    with pytest.raises(PrepareError, match=r"home holds no manifest\.json; --force replaces only folders made"):
+    with pytest.raises(PrepareError, match=r"home is not a folder that fairseq-stack prepare wrote: it holds no manif"):
         write(tmp_path / "home", "new", force=True)
     assert names(tmp_path / "home") == ["thesis"]
 

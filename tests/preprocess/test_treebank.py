@@ -154,7 +154,7 @@ def test_folder_without_trees(raw: Path, tmp_path: Path) -> None:
 
 
 def test_model_that_is_none(raw: Path, tmp_path: Path) -> None:
-    with pytest.raises(PrepareError, match=r"--piece-model .*train\.mrg is no SentencePiece model"):
+    with pytest.raises(PrepareError, match=r"--piece-model .*train\.mrg is not a SentencePiece model"):
         run(tmp_path / "out", raw, piece_model=raw / "train.mrg")
 
 

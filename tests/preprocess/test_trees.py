@@ -153,7 +153,7 @@ def test_random_bytes_are_read_or_refused(text: bytes, file: Path) -> None:
         ("(S (NN a))\n(S (NN </s>))\n", "line 2: the word </s> is a symbol of fairseq's own"),
         ("\n \n\n", "line 3: the file ends without any tree"),
         ("", "is empty"),
-        (b"(S (NN a))\n(S (NN \xff))\n", "line 2: no UTF-8"),
+        (b"(S (NN a))\n(S (NN \xff))\n", "line 2: not UTF-8"),
         (b"(S (NN a))\n(S (NN a\0))\n", "line 2: a NUL character"),
         ("(S (NN a))\r\n", "line 1: ends in CR LF"),
         ("(S (NN a))\n(S (NN a\u0085b))\n", r"line 2: U\+0085, which other programs take for the end of a line"),
@@ -237,3 +237,11 @@ def test_cleaning(text: str, expected: str, file: Path) -> None:
 )
 def test_base_label(label: str, expected: str) -> None:
     assert base_label(label) == expected
+
+
+def test_a_tree_of_any_depth_is_written_in_time_that_is_linear_in_its_length() -> None:
+    depth = 100_000  # to copy what is inside of each bracket would be to copy gigabytes
+    tree = Tree("X", ("a",))
+    for _ in range(depth):
+        tree = Tree("X", (tree,))
+    assert str(tree) == "(X " * depth + "(X a)" + ")" * depth

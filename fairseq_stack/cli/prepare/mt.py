@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack_preprocess import mt
-from fairseq_stack_preprocess.errors import PrepareError, require_at_least
+from fairseq_stack_preprocess.errors import PrepareError, require_at_least, require_at_most
 from fairseq_stack_preprocess.mt import NORMALIZATIONS, SAMPLE_RULES, MtOptions
 from fairseq_stack_preprocess.mt_presets import PRESETS, PresetText, plan
 from fairseq_stack_preprocess.output import check_target
@@ -35,6 +35,7 @@ examples:
   fairseq-stack prepare mt data/multi30k --source de --target en \\
       --train raw/train --valid raw/val --test raw/test_2016_flickr"""
 
+MOST_WORKERS = 1000
 OPTIONS = tuple(MtOptions.__dataclass_fields__)
 
 
@@ -119,6 +120,7 @@ def _add_switch(group: Any, flag: str, meaning: str) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
     require_at_least("--workers", args.workers, 1)
+    require_at_most("--workers", args.workers, MOST_WORKERS)
     given = {name: getattr(args, name) for name in OPTIONS if getattr(args, name, None) is not None}
     given["binarise"] = not args.no_binarise
     if "train" in given:
@@ -137,7 +139,11 @@ def run(args: argparse.Namespace) -> int:
             options = text.obtained(options, may_download=not args.no_download)
         mt.prepare(options, folder, force=force, workers=args.workers)
 
-    return run_corpus(args, options, prepare, plan=plan(options, text))
+    code = run_corpus(args, options, prepare, plan=plan(options, text))
+    needed = mt.languages_for_fairseq(options)
+    if needed is not None and options.binarise:
+        print(f"fairseq cannot tell these languages by the names of files: give its commands {needed}")
+    return code
 
 
 def _without_preset(args: argparse.Namespace, given: dict[str, Any]) -> MtOptions:

@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from ..binarise import SUFFIX, TEXT, binarise_language
-from ..errors import PrepareError, require_at_least
+from ..errors import PrepareError, require_at_least, require_at_most
 from ..manifest import Manifest, sha256_of
 from ..output import corpus_folder, write_lines
 from ..progress import progress
-from ..splits import SPLITS, check_sizes, stream
+from ..splits import GREATEST_SIZE, SPLITS, check_sizes, stream
 from .distributions import Distribution, GrammarDistribution, distribution_of
 from .languages import LANGUAGES, Language, Parameters, Word
 from .notation import format_grammar, parse_grammar, read_grammar
@@ -91,14 +91,14 @@ class CflOptions:
         check_sizes({"train": self.train_size, "valid": self.valid_size})
         for flag, value in (("--test-per-length", self.test_per_length), ("--batch-size", self.batch_size)):
             require_at_least(flag, value, 1)
+        require_at_most("--test-per-length", self.test_per_length, GREATEST_SIZE)
         for flag, value in (("--seed", self.seed), ("--test-seed", self.test_seed)):
             require_at_least(flag, value, 0)
         for prefix, (least, greatest) in (("--", self.ranges()["train"]), ("--test-", self.ranges()["test"])):
             require_at_least(f"{prefix}min-length", least, 1)
             if greatest < least:
                 raise PrepareError(f"{prefix}max-length {greatest} is less than {prefix}min-length {least}")
-            if greatest > GREATEST_LENGTH:
-                raise PrepareError(f"{prefix}max-length must be at most {GREATEST_LENGTH}, got {greatest}")
+            require_at_most(f"{prefix}max-length", greatest, GREATEST_LENGTH)
         object.__setattr__(self, "parameters", self._all_parameters())
 
     def _all_parameters(self) -> Parameters:
@@ -219,6 +219,7 @@ def _generate_split(distribution: Distribution, split: str, options: CflOptions)
 
 def _draw_lengths(lengths: Sequence[int], size: int, batch_size: int, rng: random.Random) -> list[int]:
     """``size`` lengths, one for each ``batch_size`` in a row."""
+    batch_size = min(batch_size, size)
     number = math.ceil(size / batch_size)
     batches = [lengths[int(rng.random() * len(lengths))] for _ in range(number)]
     return [length for length in batches for _ in range(batch_size)][:size]

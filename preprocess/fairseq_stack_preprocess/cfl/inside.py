@@ -57,12 +57,15 @@ class StringProbabilities:
 
     def _batch(self, strings: NDArray[np.int64]) -> Iterator[Scaled]:
         """The probabilities of ``strings``, an array (length, strings) of terminals' numbers."""
+        # What cannot derive a part of these strings would add zeros only.
+        grammar, numbers = self._grammar.restricted(np.unique(strings).tolist())
+        strings = np.where(strings < 0, -1, np.searchsorted(numbers, strings))
         try:
             with np.errstate(under="raise", over="raise"):
-                totals = double_probabilities(self._grammar, self._possible, strings)
+                totals = double_probabilities(grammar, self._possible[numbers], strings)
         except FloatingPointError:
             for string in strings.T:
-                yield scaled_probability(self._grammar, string)
+                yield scaled_probability(grammar, string)
         else:
             for total in totals:
                 yield Scaled.of(total)
@@ -89,8 +92,8 @@ class _Chart:
     """The inside values of all spans of some strings of one length.
 
     Attributes:
-        values: for each symbol, the values of the spans of the lengths of which it derives strings:
-            ``values[symbol][length]`` is an array (first positions, strings).
+        values: for each symbol, the values of the spans of a length: ``values[symbol][length]`` is an array (first
+            positions, strings). Lengths are in ascending order, and those of which all values are 0 are left out.
     """
 
     def __init__(self, grammar: BinaryGrammar, possible: NDArray[np.bool_], strings: NDArray[np.int64]) -> None:
@@ -131,18 +134,21 @@ class _Chart:
                 products = sums[first, second]
                 if products is not None:
                     total += products * weight
-            self.values[left][length] = total
+            if total.any():
+                self.values[left][length] = total
 
     def _sum_over_splits(self, first: int, second: int, length: int) -> Values | None:
         """The sum over k of the values of ``first`` on the first k positions of a span times those of ``second`` on
         the rest; None if no k is possible."""
-        possible = self.possible[first, 1:length] & self.possible[second, length - 1 : 0 : -1]
+        firsts, seconds = self.values[first], self.values[second]
         number = len(self.strings) - length + 1
         buffer = self._buffer[:number]
         total = None
-        for split in (np.flatnonzero(possible) + 1).tolist():
-            left = self.values[first][split][:number]
-            right = self.values[second][length - split][split:]
+        for split in firsts:  # in ascending order
+            if length - split not in seconds:
+                continue
+            left = firsts[split][:number]
+            right = seconds[length - split][split:]
             if total is None:
                 total = left * right
             else:

@@ -88,7 +88,7 @@ class Language:
         for name, value in given.items():
             if name not in self.defaults:
                 own = ", ".join(map(flag_of, self.defaults)) or "no parameters"
-                raise PrepareError(f"{flag_of(name)} is no parameter of {self.name}, which has {own}")
+                raise PrepareError(f"{flag_of(name)} is not a parameter of {self.name}, which has {own}")
             PARAMETERS[name].check(name, value)
         return {**self.defaults, **given}
 

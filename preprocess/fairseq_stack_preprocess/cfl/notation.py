@@ -59,7 +59,7 @@ def read_grammar(path: Path, *, strip_cr: bool = False) -> PCFG:
     try:
         text = "\n".join(read_lines(path, strip_cr=strip_cr))
     except OSError as error:
-        raise PrepareError(f"cannot read {path}: {error.strerror}") from error
+        raise PrepareError(f"--grammar {path}: {error.strerror}") from error
     return parse_grammar(text, str(path))
 
 

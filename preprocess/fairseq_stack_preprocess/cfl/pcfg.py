@@ -17,6 +17,11 @@ from functools import cached_property
 GREATEST_NUMBER_OF_SWEEPS = 100_000
 """How often probabilities of the empty string are improved before their series counts as divergent."""
 
+MOST_RULES = 200_000
+"""How many rules there may be without unary rules, and how many pairs of nonterminals that chains of them link."""
+
+TOO_LONG_CHAINS = "the unary rules (X -> Y) form chains that stand for more than"
+
 LEAST_WEIGHT, GREATEST_WEIGHT = 1e-100, 1e100
 """The range of weights that can be divided by their sum without trouble."""
 
@@ -102,14 +107,13 @@ class PCFG:
         rules that end alike share it.
         """
         rules = []
-        rests: dict[tuple[Symbol, ...], Nonterminal] = {}
+        rests: dict[tuple[Symbol, Symbol], Nonterminal] = {}
         for rule in self.rules:
             right = rule.right
             if len(right) > 2:
                 right = (right[0], _rest(rule.right[1:], rests))
             rules.append(Rule(rule.left, right, rule.weight))
-        for rest, left in rests.items():
-            rules.append(Rule(left, rest if len(rest) == 2 else (rest[0], rests[rest[1:]]), 1.0))
+        rules += [Rule(left, right, 1.0) for right, left in rests.items()]
         return PCFG(rules, self.start, normalise=False)
 
     def without_epsilon(self) -> PCFG:
@@ -160,7 +164,8 @@ class PCFG:
         from X to Y (of none if X = Y) times that of ``Y -> right``.
 
         Raises:
-            ValueError: the grammar has no string, or a cycle of unary rules is never left.
+            ValueError: the grammar has no string, a cycle of unary rules is never left, or there would be more than
+                :data:`MOST_RULES` rules.
         """
         chains: dict[Nonterminal, dict[Nonterminal, float]] = {left: {} for left in self.nonterminals}
         others: dict[Nonterminal, list[Rule]] = {left: [] for left in self.nonterminals}
@@ -170,8 +175,11 @@ class PCFG:
                 chains[rule.left][child] = rule.weight
             else:
                 others[rule.left].append(rule)
+        sums = _sums_of_chains(chains)
+        if sum(len(others[child]) for weights in sums.values() for child in weights) > MOST_RULES:
+            raise ValueError(f"{TOO_LONG_CHAINS} {MOST_RULES:,} rules")
         rules = []
-        for left, weights in _sums_of_chains(chains).items():
+        for left, weights in sums.items():
             rules += [Rule(left, r.right, r.weight * w) for child, w in weights.items() for r in others[child]]
         return _productive(rules, self.start)
 
@@ -216,16 +224,24 @@ def _empty_probability(right: Iterable[Symbol], empty: Mapping[Nonterminal, floa
     return math.prod(empty[symbol] if isinstance(symbol, Nonterminal) else 0.0 for symbol in right)
 
 
-def _rest(symbols: tuple[Symbol, ...], rests: dict[tuple[Symbol, ...], Nonterminal]) -> Nonterminal:
-    """The nonterminal for the end ``symbols`` of a right side; it and those for the ends of it are added to
-    ``rests``.
+def _rest(symbols: tuple[Symbol, ...], rests: dict[tuple[Symbol, Symbol], Nonterminal]) -> Nonterminal:
+    """The nonterminal for the end ``symbols`` of a right side.
 
-    Its name holds a blank, as no name in a text does.
+    It and those for the ends of it are added to ``rests``, the longest first: for each the pair that it becomes, which
+    is its first symbol and the nonterminal for the others. A name holds a blank, as no name in a text does.
     """
-    for start in range(len(symbols) - 1):
-        end = symbols[start:]
-        rests.setdefault(end, Nonterminal(f"[{' '.join(map(format_symbol, end))}]"))
-    return rests[symbols]
+    second = symbols[-1]
+    new: list[tuple[tuple[Symbol, Symbol], Nonterminal]] = []
+    for first in reversed(symbols[:-1]):
+        pair = first, second
+        if pair in rests:
+            second = rests[pair]
+        else:
+            second = Nonterminal(f"[rest {len(rests) + len(new)}]")
+            new.append((pair, second))
+    rests.update(reversed(new))
+    assert isinstance(second, Nonterminal)
+    return second
 
 
 def _kept(right: Sequence[Symbol], empty: Mapping[Nonterminal, float]) -> Iterator[tuple[tuple[Symbol, ...], float]]:
@@ -248,11 +264,15 @@ def _sums_of_chains(
     """
     sums = {node: dict(targets) for node, targets in edges.items()}
     for middle in edges:
+        if sum(map(len, sums.values())) > MOST_RULES:
+            raise ValueError(f"{TOO_LONG_CHAINS} {MOST_RULES:,} pairs of nonterminals")
         loop = sums[middle].get(middle, 0.0)
         if loop >= 1:
             raise ValueError(f"the unary rules of {middle.name} form a cycle that is never left")
         star = 1 / (1 - loop)
         through = dict(sums[middle])
+        if not through:
+            continue
         for targets in sums.values():
             if middle in targets:
                 first = targets[middle] * star
@@ -269,13 +289,34 @@ def _productive(rules: Sequence[Rule], start: Nonterminal) -> PCFG:
     Raises:
         ValueError: no string can be derived.
     """
-    productive: set[Nonterminal] = set()
-    while new := {rule.left for rule in rules if rule.left not in productive and _is_within(rule.right, productive)}:
-        productive |= new
+    productive = _productive_nonterminals(rules)
     if start not in productive:
         raise ValueError(f"no string but perhaps the empty one can be derived from {start.name}")
     rules = [rule for rule in rules if rule.left in productive and _is_within(rule.right, productive)]
     return PCFG(_reached(rules, start), start, normalise=False)
+
+
+def _productive_nonterminals(rules: Sequence[Rule]) -> set[Nonterminal]:
+    """Those from which a string of terminals can be derived."""
+    waiting: defaultdict[Nonterminal, list[int]] = defaultdict(list)  # for each nonterminal, the rules it occurs in
+    missing = []
+    for number, rule in enumerate(rules):
+        unknown = {symbol for symbol in rule.right if isinstance(symbol, Nonterminal)}
+        missing.append(len(unknown))
+        for symbol in unknown:
+            waiting[symbol].append(number)
+    productive: set[Nonterminal] = set()
+    new = [rule.left for rule, count in zip(rules, missing, strict=True) if not count]
+    while new:
+        symbol = new.pop()
+        if symbol in productive:
+            continue
+        productive.add(symbol)
+        for number in waiting[symbol]:
+            missing[number] -= 1
+            if not missing[number]:
+                new.append(rules[number].left)
+    return productive
 
 
 def _reached(rules: Sequence[Rule], start: Nonterminal) -> list[Rule]:
@@ -284,8 +325,11 @@ def _reached(rules: Sequence[Rule], start: Nonterminal) -> list[Rule]:
     for rule in rules:
         children[rule.left] |= {symbol for symbol in rule.right if isinstance(symbol, Nonterminal)}
     reached = {start}
-    while new := {child for left in reached for child in children[left]} - reached:
-        reached |= new
+    new = [start]
+    while new:
+        found = children[new.pop()] - reached
+        reached |= found
+        new += found
     return [rule for rule in rules if rule.left in reached]
 
 
