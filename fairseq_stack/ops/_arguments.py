@@ -34,6 +34,11 @@ class Sizes:
         """
         if not isinstance(tensor, Tensor):
             raise ValueError(f"{name}: expected a tensor of shape {self._spell(shape)}, got {type(tensor).__name__}")
+        if tensor.is_nested or tensor.layout != torch.strided:
+            kind = "nested" if tensor.is_nested else tensor.layout
+            raise ValueError(
+                f"{name}: expected a dense tensor of shape {self._spell(shape)}, got a tensor that is {kind}"
+            )
         axes = shape.split()
         fits = tensor.dim() == len(axes) and all(
             size == (int(axis) if axis.isdigit() else self._sizes.setdefault(axis, size))

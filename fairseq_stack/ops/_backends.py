@@ -24,8 +24,11 @@ def choose_backend(
         device: that of the op's arguments.
 
     Raises:
-        ValueError: if there is no such backend, or the compiled kernels are asked for and cannot be used.
+        ValueError: if there is no such backend, the compiled kernels are asked for and cannot be used, or the device
+            holds no data.
     """
+    if device.type == "meta" and backend != "native":
+        raise ValueError(f"{op}: expected tensors with data, got device meta")
     if backend == "auto":
         return implementations[automatic_backend(implementations, device)]
     if backend not in implementations:

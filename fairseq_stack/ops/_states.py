@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ._arguments import computation_dtype
+from ._transforms import is_transformed
 
 
 def check_fits_state(name: str, tensor: Tensor, held: Tensor) -> None:
@@ -27,11 +28,17 @@ def check_fits_state(name: str, tensor: Tensor, held: Tensor) -> None:
         raise ValueError(f"{name}: expected device {held.device} like the state, got {tensor.device}")
 
 
-def check_index(index: Tensor, held: Tensor) -> None:
+def check_index(index: Tensor, held: Tensor, batch_size: int) -> None:
     """Check the argument of ``reorder``: which batch rows to keep, in which order.
 
+    Args:
+        index: the argument.
+        held: a tensor of the state.
+        batch_size: how many batch rows the state has.
+
     Raises:
-        ValueError: if it is not a one-dimensional LongTensor on the state's device.
+        ValueError: if it is not a one-dimensional LongTensor on the state's device, or on the CPU has elements that are
+            not numbers of rows. Other devices find that out themselves, later.
     """
     if not isinstance(index, Tensor):
         raise ValueError(f"index: expected a one-dimensional LongTensor, got {type(index).__name__}")
@@ -41,3 +48,6 @@ def check_index(index: Tensor, held: Tensor) -> None:
         )
     if index.device != held.device:
         raise ValueError(f"index: expected device {held.device} like the state, got {index.device}")
+    readable = index.device.type == "cpu" and not is_transformed() and not torch.compiler.is_compiling()
+    if readable and bool(((index < 0) | (index >= batch_size)).any()):
+        raise ValueError(f"index: expected row numbers from 0 to {batch_size - 1}, got {index.tolist()}")

@@ -83,6 +83,24 @@ def test_wrong_length(op: str, name: str) -> None:
         CALLS[op](arguments)
 
 
+@pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
+def test_tensors_that_are_not_dense(op: str, name: str) -> None:
+    arguments = good_arguments(op)
+    arguments[name] = arguments[name].to_sparse()
+    with pytest.raises(ValueError, match=rf"^{name}: expected a dense tensor of shape .*, got .* torch.sparse_coo$"):
+        CALLS[op](arguments)
+    arguments[name] = torch.nested.nested_tensor([torch.rand(2), torch.rand(3)])
+    with pytest.raises(ValueError, match=rf"^{name}: expected a dense tensor of shape .*, got .* nested$"):
+        CALLS[op](arguments)
+
+
+@pytest.mark.parametrize("op", ["superposition_stack", "stratification_stack"])
+def test_tensors_without_data(op: str) -> None:
+    arguments = {name: tensor.to("meta") for name, tensor in good_arguments(op).items()}
+    with pytest.raises(ValueError, match=rf"^{op}: expected tensors with data, got device meta$"):
+        CALLS[op](arguments)
+
+
 def test_wrong_number_of_actions() -> None:
     with pytest.raises(ValueError, match=r"^actions: expected shape \(B, n, 3\).*, got \(2, 5, 4\)$"):
         superposition_stack(torch.rand(2, 5, 4), torch.rand(2, 5, 4))
@@ -152,6 +170,13 @@ def test_steps_on_another_device_than_the_state(op: str) -> None:
 def test_reorder_with_a_bad_index(state: SuperpositionStackState, index: Tensor) -> None:
     with pytest.raises(ValueError, match=r"^index: expected a one-dimensional LongTensor, got "):
         state.reorder(index)
+
+
+@pytest.mark.parametrize("rows", [[0, 3], [-1, 0]])
+@pytest.mark.parametrize("state", STATES, ids=lambda state: type(state).__name__)
+def test_reorder_with_an_index_out_of_range(state: SuperpositionStackState, rows: list[int]) -> None:
+    with pytest.raises(ValueError, match=rf"^index: expected row numbers from 0 to 2, got {re.escape(str(rows))}$"):
+        state.reorder(torch.tensor(rows))
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: type(state).__name__)

@@ -262,3 +262,22 @@ def test_sizes_are_checked() -> None:
         NondeterministicStackState.initial(bottom, batch_size=2, num_states=1, num_symbols=0)
     with pytest.raises(ValueError, match="batch_size: expected at least 0, got -1"):
         NondeterministicStackState.initial(bottom, batch_size=-1, num_states=1, num_symbols=1)
+
+
+def test_vectors_that_are_views_yet_to_be_negated() -> None:
+    """Such as ``x.conj().imag``: their memory holds the negative numbers."""
+    inputs = [x.detach() for x in random_inputs(2, 3)]
+    expected, _ = step_through(inputs, initial_state(inputs))
+    views = [*inputs[:3], *(torch.complex(x, -x).conj().imag for x in inputs[3:])]
+    assert all(x.is_neg() for x in views[3:])
+    readings, _ = step_through(views, initial_state(views))
+    assert torch.equal(readings, expected)
+
+
+def test_reordering_an_empty_batch_that_needs_gradients() -> None:
+    inputs = random_inputs(0, 3)
+    state = initial_state(inputs)
+    for t in range(3):
+        reading, state = state.step(*(x[:, t] for x in inputs[:4]))
+        state = state.reorder(torch.tensor([], dtype=torch.long))
+    assert reading.shape == (0, 2, 3, 4)

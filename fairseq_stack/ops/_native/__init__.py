@@ -3,6 +3,9 @@
 The library needs neither torch nor Python to be compiled, runs without the GIL, and chooses the instruction set at
 run time. Where it is missing the stacks use their PyTorch implementations.
 
+A forked child does not have the OpenMP threads of its parent, and waits for ever if it asks for them, in PyTorch's own
+operations as well. So it computes with one thread, see :func:`_leave_threads_to_parent`.
+
 Environment variables, read when the library is first asked for:
     FAIRSEQ_STACK_NATIVE: ``0`` to do without the library.
     FAIRSEQ_STACK_INSTRUCTION_SET: the name of one to use in place of the fastest that the machine has.
@@ -111,13 +114,34 @@ def torch_team() -> int | None:
     """The address of what runs a function in PyTorch's own threads, or None where they are not those of OpenMP.
 
     These threads go on using the processor for some milliseconds after each operation of PyTorch; others beside them
-    would have to wait.
+    would have to wait. A forked child has none of them.
     """
+    if _is_forked:
+        return None
     try:
         parallel = ctypes.CDLL(None).GOMP_parallel
     except (AttributeError, OSError, TypeError):
         return None
     return ctypes.cast(parallel, ctypes.c_void_p).value
+
+
+_is_forked = False
+
+
+def _leave_threads_to_parent() -> None:
+    """In a forked child: have PyTorch use one thread, and the kernels those that they start, if any.
+
+    PyTorch does the same in the workers of a DataLoader. After another ``torch.set_num_threads`` in the child the
+    kernels still work; an operation of PyTorch may not.
+    """
+    global _is_forked
+    _is_forked = True
+    torch.set_num_threads(1)
+    if availability.cache_info().currsize and (loaded := library()) is not None:
+        loaded.use_team(None)
+
+
+os.register_at_fork(after_in_child=_leave_threads_to_parent)
 
 
 class Availability(NamedTuple):

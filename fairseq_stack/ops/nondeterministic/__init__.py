@@ -74,6 +74,9 @@ def nondeterministic_stack(
     which a warning tells, or some are -inf, the fast backends may leave out runs that, at some step, are less
     likely by a factor of e^700 than another one with the same stack below its top.
 
+    ``torch.func`` transforms all backends by grad, vjp, jacrev and vmap, in any nesting; forward-mode and second
+    derivatives need ``backend="reference"``.
+
     Args:
         push: log Delta_t[q, x -> r, xy] at index [b, t - 1, q, x, r, y], (B, n, Q, S, Q, S): in state q with
             x on top, go to state r and push y with v_t.
@@ -83,7 +86,7 @@ def nondeterministic_stack(
         bottom: v_0, (m,) or (B, m).
         backend: ``"auto"`` (the fastest for the device), ``"native"`` (compiled, on the CPU), ``"pytorch"``
             (vectorised) or ``"reference"`` (the equations, for autograd to differentiate). Only the last has second
-            derivatives; the others raise RuntimeError.
+            and forward-mode derivatives; the others raise RuntimeError.
         return_weights: also return the weights W.
 
     Returns:
@@ -97,7 +100,8 @@ def nondeterministic_stack(
         place.
 
     Raises:
-        ValueError: if an argument's shape, dtype or device is wrong, or there is no such backend.
+        ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.
+        RuntimeError: in jvp, jacfwd, hessian or a second backward pass, unless the backend is ``"reference"``.
     """
     sizes = Sizes()
     sizes.check("push", push, "B n Q S Q S")

@@ -72,11 +72,10 @@ def lift(logits: Tensor) -> Tensor:
     All transitions from one configuration are raised together, so that its largest push or replacement is a
     normal number: runs can go on from every configuration from which they could before.
     """
-    with torch.no_grad():
-        largest = logits[..., : 2 * logits.shape[-2]].amax(-1, keepdim=True)
-        missing = torch.where(largest == -torch.inf, 0, LOWEST_LOG - largest).clamp_min(0)
-        shift = missing - (logits + missing).clamp_min(0)
-    return logits + shift
+    constants = logits.detach()
+    largest = constants[..., : 2 * logits.shape[-2]].amax(-1, keepdim=True)
+    missing = torch.where(largest == -torch.inf, 0, LOWEST_LOG - largest).clamp_min(0)
+    return logits + (missing - (constants + missing).clamp_min(0))
 
 
 def warn_of_range() -> None:

@@ -88,7 +88,8 @@ class NativeColumns:
         )  # fmt: skip
         column = torch.empty(batch_size, sizes[0], dtype=torch.uint8)
         readings = torch.empty(batch_size, size, self.value_size, dtype=torch.float64)
-        ancestors, value = self.ancestors.contiguous(), value.double().contiguous()
+        # A view such as x.conj().imag has memory that is yet to be negated.
+        ancestors, value = self.ancestors.contiguous(), value.double().resolve_neg().contiguous()
         call = _Call(
             batch_size, step, self.num_states, self.num_symbols, self.value_size,
             ancestors=ancestors.data_ptr(),

@@ -17,6 +17,7 @@ in tile M add popped(M, J) @ gamma(I, M) for each b and y.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -43,14 +44,16 @@ class Tiles(NamedTuple):
     popped_exponents: list[Tensor]
 
     @classmethod
-    def from_tensors(cls, tensors: Sequence[Tensor]) -> Tiles:
-        """The inverse of ``tensors``."""
-        transitions, *lists = tensors
+    def from_batch(cls, tensors: Sequence[Tensor]) -> Tiles:
+        """The inverse of ``by_batch``."""
+        transitions, *lists = (x.transpose(0, 1) for x in tensors)
         count = len(transitions)
-        return cls(transitions, *(list(lists[i * count : (i + 1) * count]) for i in range(4)))
+        return cls(transitions, *(lists[i * count : (i + 1) * count] for i in range(4)))
 
-    def tensors(self) -> list[Tensor]:
-        return [self.transitions, *self.gamma, *self.popped, *self.exponents, *self.popped_exponents]
+    def by_batch(self) -> list[Tensor]:
+        """All tensors, with the batch as the first axis."""
+        lists = self.gamma, self.popped, self.exponents, self.popped_exponents
+        return [x.transpose(0, 1) for x in (self.transitions, *itertools.chain(*lists))]
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int, int]:

@@ -126,7 +126,8 @@ class TrackedColumns:
 
     def reorder(self, index: Tensor) -> TrackedColumns:
         """The columns of these batch rows, (B',)."""
-        blocks = self.blocks.unflatten(0, (len(self.last), -1))
+        num_symbols = self.last.shape[2] // self.num_states
+        blocks = self.blocks.unflatten(0, (self.batch_size, num_symbols))
         return TrackedColumns(
             num_states=self.num_states,
             vectors=self.vectors[index],

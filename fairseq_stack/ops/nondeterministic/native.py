@@ -8,6 +8,7 @@ batch are computed in float64. What a sequence is computed in depends on nothing
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from .._arguments import computation_dtype
 from .._native import buffers, required_library
+from .._transforms import BackwardPass, DifferentiableOnce, is_transformed, refuse_second_derivative
 from .._undefined import finite, from_then_on, marks_of
 from ._columns import warn_of_range
 
@@ -26,7 +28,8 @@ def nondeterministic_stack_native(
     top = push.shape[2:4]
     dtype = computation_dtype(values.dtype)
     vectors = torch.cat([bottom.to(dtype).expand(len(values), -1)[:, None], values.to(dtype)], 1)
-    readings, weights, _, _ = _stack(push.to(dtype), replace.to(dtype), pop.to(dtype), vectors)
+    stack = _stack if torch.compiler.is_compiling() and not is_transformed() else _Stack.apply
+    readings, weights, _, _ = stack(push.to(dtype), replace.to(dtype), pop.to(dtype), vectors)
     readings = readings.unflatten(2, top).to(values.dtype)
     if not return_weights:
         return readings
@@ -141,22 +144,63 @@ def _setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, .
 
 
 def _backward(
-    ctx: Any, grad_readings: Tensor | None, grad_weights: Tensor | None, *_: None
+    ctx: Any,
+    grad_readings: Tensor | None,
+    grad_weights: Tensor | None,
+    *_: None,
+    stack_backward: Callable[..., tuple[Tensor, ...]] = _stack_backward,
 ) -> tuple[Tensor | None, ...]:
     vectors, weights, workspace, wide = ctx.saved_tensors
     if grad_readings is None:
         if grad_weights is None:
             return None, None, None, None
         grad_readings = vectors.new_zeros(*weights.shape[:3], vectors.shape[2])
-    return _stack_backward(grad_readings, grad_weights, vectors, weights, workspace, wide, ctx.num_states)
+    return stack_backward(grad_readings, grad_weights, vectors, weights, workspace, wide, ctx.num_states)
 
 
 def _refuse(ctx: Any, *grads: Tensor) -> None:
-    raise RuntimeError("nondeterministic_stack: only backend='reference' has second derivatives")
+    refuse_second_derivative(_Stack.op)
 
 
+# For torch.compile; torch.func does not transform what is registered like this.
 _stack.register_autograd(_backward, setup_context=_setup_context)
 _stack_backward.register_autograd(_refuse)
+
+
+class _Stack(DifferentiableOnce):
+    op = "nondeterministic_stack"
+
+    @staticmethod
+    def forward(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return _stack(push, replace, pop, vectors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        _setup_context(ctx, inputs, output)
+        ctx.mark_non_differentiable(*output[2:])
+
+    @staticmethod
+    def backward(
+        ctx: Any, grad_readings: Tensor | None, grad_weights: Tensor | None, *_: None
+    ) -> tuple[Tensor | None, ...]:
+        return _backward(ctx, grad_readings, grad_weights, stack_backward=_StackBackward.apply)
+
+
+class _StackBackward(BackwardPass):
+    op = _Stack.op
+    num_cotangents = 2
+
+    @staticmethod
+    def forward(
+        grad_readings: Tensor,
+        grad_weights: Tensor | None,
+        vectors: Tensor,
+        weights: Tensor,
+        workspace: Tensor,
+        wide: Tensor,
+        num_states: int,
+    ) -> tuple[Tensor, ...]:
+        return _stack_backward(grad_readings, grad_weights, vectors, weights, workspace, wide, num_states)
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:

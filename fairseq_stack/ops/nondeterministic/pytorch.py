@@ -15,13 +15,14 @@ diagonals in the opposite order; both passes make as many large products as ther
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from .._transforms import BackwardPass, DifferentiableOnce
 from .._undefined import finite, from_then_on, marks_of
 from ._columns import (
     DEAD,
@@ -71,29 +72,48 @@ def nondeterministic_stack_pytorch(
 
 def _top_weights(logits: Tensor, num_states: int) -> Tensor:
     """W_t[i][r, y] at [b, t - 1, ry, i + 1], (B, n, C, n + 1), from the log weights (B, n, C, 2 C + Q)."""
-    weights: Tensor = _TopWeights.apply(logits, num_states)
+    weights: Tensor
+    weights, *_ = _TopWeights.apply(logits, num_states)
     return weights
 
 
-class _TopWeights(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, logits: Tensor, num_states: int) -> Tensor:
-        batch_size, length, size, _ = logits.shape
-        ctx.shape = logits.shape
-        if logits.numel() == 0:
-            return logits.new_zeros(batch_size, length, size, length + 1)
-        inner, ctx.masked = _inner_weights(logits, num_states)
-        ctx.save_for_backward(*inner.tops, *inner.tiles.tensors())
-        return _without_padding(inner.tops.weights, length)
+class _TopWeights(DifferentiableOnce):
+    """Returns the weights, and for the backward pass whether some transitions are forbidden, and all tensors."""
+
+    op = "nondeterministic_stack"
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        if grad.numel() == 0:
-            return grad.new_zeros(ctx.shape), None
-        saved = ctx.saved_tensors
+    def forward(logits: Tensor, num_states: int) -> tuple[Tensor | bool, ...]:
+        batch_size, length, size, _ = logits.shape
+        if logits.numel() == 0:
+            return logits.new_zeros(batch_size, length, size, length + 1), False
+        inner, masked = _inner_weights(logits, num_states)
+        return _without_padding(inner.tops.weights, length), masked, *inner.tops.by_batch(), *inner.tiles.by_batch()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: tuple[Any, ...]) -> None:
+        weights, ctx.masked, *saved = output
+        ctx.shape = inputs[0].shape
+        ctx.mark_non_differentiable(*saved)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(weights, *saved)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, *_: None) -> tuple[Tensor | None, None]:
+        if grad is None or grad.numel() == 0:
+            return None if grad is None else grad.new_zeros(ctx.shape), None
+        (grad_logits,) = _TopWeightsBackward.apply(grad, ctx.masked, *ctx.saved_tensors)
+        return grad_logits, None
+
+
+class _TopWeightsBackward(BackwardPass):
+    op = _TopWeights.op
+
+    @staticmethod
+    def forward(grad: Tensor, masked: bool, weights: Tensor, *saved: Tensor) -> tuple[Tensor]:
+        # Only through ``weights`` does the backward pass depend on the log weights for autograd, which it is refused.
         count = len(_Tops._fields)
-        return _backward(Tiles.from_tensors(saved[count:]), _Tops(*saved[:count]), grad, ctx.masked), None
+        return (_backward(Tiles.from_batch(saved[count:]), _Tops.from_batch(saved[:count]), grad, masked),)
 
 
 class _Tops(NamedTuple):
@@ -110,6 +130,16 @@ class _Tops(NamedTuple):
     alpha: Tensor
     exponents: Tensor
     total: Tensor
+
+    def by_batch(self) -> tuple[Tensor, ...]:
+        """All tensors, with the batch as the first axis."""
+        return self.weights, self.alpha.transpose(0, 1), self.exponents.transpose(0, 1), self.total
+
+    @classmethod
+    def from_batch(cls, tensors: Sequence[Tensor]) -> _Tops:
+        """The inverse of ``by_batch``."""
+        weights, alpha, exponents, total = tensors
+        return cls(weights, alpha.transpose(0, 1), exponents.transpose(0, 1), total)
 
 
 class _InnerWeights:

@@ -10,6 +10,7 @@ from torch import Tensor
 from .._arguments import Sizes, computation_dtype
 from .._native import library
 from .._states import check_fits_state, check_index
+from .._transforms import is_transformed
 from ._columns import join_transitions
 from ._native_columns import NativeColumns
 from ._tracked_columns import TrackedColumns
@@ -20,8 +21,9 @@ class NondeterministicStackState:
     """The stack after t steps, for a batch of B sequences; immutable.
 
     A step takes O(Q^3 S^2 t^2) time and a state O(Q^2 S^2 t^2) space for each sequence. Autograd differentiates through
-    the steps. Where it does not need to, on the CPU, they run on the compiled kernels: then a step copies nothing of
-    the steps before, and reordering moves t integers for each sequence. Make the first state with ``initial``.
+    the steps, and ``torch.func`` transforms them. Where neither does, on the CPU, they run on the compiled kernels:
+    then a step copies nothing of the steps before, and reordering moves t integers for each sequence. Make the first
+    state with ``initial``.
 
     Attributes:
         num_states: Q.
@@ -94,16 +96,17 @@ class NondeterministicStackState:
             index: (B',), a LongTensor; rows may be left out, repeated and permuted.
 
         Raises:
-            ValueError: if ``index`` is not a one-dimensional LongTensor on the state's device.
+            ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
         """
-        check_index(index, self.like)
-        return self._with(self.columns.reorder(index))
+        check_index(index, self.like, self.columns.batch_size)
+        columns = self.columns.tracked() if is_transformed() else self.columns
+        return self._with(columns.reorder(index))
 
     def _columns_for(self, *inputs: Tensor) -> TrackedColumns | NativeColumns:
         """The columns in the form in which these inputs can be added."""
         columns = self.columns
         tracking = torch.is_grad_enabled() and (columns.requires_grad or any(x.requires_grad for x in inputs))
-        if tracking:
+        if tracking or is_transformed(*inputs):
             return columns.tracked()
         if columns.steps == 0 and isinstance(columns, TrackedColumns) and self._native_is_available():
             bottom = columns.vectors[:, 0] + columns.marks

@@ -35,7 +35,8 @@ def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: 
 
     Strengths are usually in [0, 1]; the equations make sense for all that are not negative. Readings are
     continuous in the strengths but have kinks, where a strength is used up exactly. There gradients are not
-    unique, and the backends may return different ones.
+    unique, and the backends may return different ones. ``torch.func`` transforms all backends, by forward-mode and
+    second derivatives, too.
 
     Args:
         pop: (B, n), the strengths u_t >= 0.
@@ -50,7 +51,7 @@ def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: 
         not. Earlier readings, and gradients through them, are the same as with any other numbers in its place.
 
     Raises:
-        ValueError: if an argument's shape, dtype or device is wrong, or there is no such backend.
+        ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.
     """
     sizes = Sizes()
     sizes.check("pop", pop, "B n")

@@ -23,6 +23,8 @@ from .._undefined import causal
 @causal
 def stratification_stack_pytorch(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
     """As ``stratification_stack_reference``, except for gradients where they are not unique."""
+    if values.size(1) == 0:
+        return values.clone()  # of the same empty shape (B, 0, m)
     return torch.bmm(_weights(pop, push).to(values.dtype), values)
 
 

@@ -15,7 +15,7 @@ from .._undefined import finite, marks_of
 
 @dataclass(frozen=True, eq=False)
 class StratificationStackState:
-    """The stacks of a batch after t steps. Immutable; autograd differentiates through its steps.
+    """The stacks of a batch after t steps. Immutable; autograd and ``torch.func`` transform its steps.
 
     Attributes:
         cumulative_strengths: (B, t), H_t[i] = strength of item i and of all items above it; at least float32.
@@ -87,9 +87,9 @@ class StratificationStackState:
             index: (B',), a LongTensor; rows may be left out, repeated and permuted.
 
         Raises:
-            ValueError: if ``index`` is not a one-dimensional LongTensor on the state's device.
+            ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
         """
-        check_index(index, self.values)
+        check_index(index, self.values, len(self.values))
         return StratificationStackState(
             self.cumulative_strengths.index_select(0, index),
             self.values.index_select(0, index),

@@ -35,11 +35,15 @@ def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto
     they leave on top (Eq. 13), or 0 where they leave the stack empty; a pop of the empty stack leaves it so.
     Weights of other sizes and signs will do as well, as long as their products are in the range of the dtype.
 
+    ``torch.func`` transforms all backends by grad, vjp, jacrev and vmap, in any nesting; forward-mode and second
+    derivatives need ``backend="reference"``.
+
     Args:
         actions: (B, n, 3), the weights of push, no-op and pop in each step, in that order.
         values: (B, n, m), the pushed vectors v_t.
-        backend: ``"auto"``, ``"native"`` (compiled, for the CPU), ``"pytorch"`` (vectorised; a second derivative of
-            these two raises RuntimeError) or ``"reference"`` (the equations, for autograd to differentiate).
+        backend: ``"auto"``, ``"native"`` (compiled, for the CPU), ``"pytorch"`` (vectorised; a second or
+            forward-mode derivative of these two raises RuntimeError) or ``"reference"`` (the equations, for autograd to
+            differentiate).
 
     Returns:
         The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
@@ -47,7 +51,8 @@ def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto
         v_t is not. Earlier readings, and gradients through them, are the same as with any other numbers in its place.
 
     Raises:
-        ValueError: if an argument's shape, dtype or device is wrong, or there is no such backend.
+        ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.
+        RuntimeError: in jvp, jacfwd, hessian or a second backward pass, unless the backend is ``"reference"``.
     """
     sizes = Sizes()
     sizes.check("actions", actions, "B n 3")

@@ -10,49 +10,65 @@ and the backward pass walks each segment again: it takes less memory, and no mor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isqrt
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from .._transforms import BackwardPass, DifferentiableOnce
 from .._undefined import causal
 
 
 @causal
 def superposition_stack_pytorch(actions: Tensor, values: Tensor) -> Tensor:
     """As ``superposition_stack_reference``, but differentiable only once."""
-    return _Superposition.apply(actions, values)
+    readings: Tensor
+    readings, *_ = _Superposition.apply(actions, values)
+    return readings
 
 
-class _Superposition(torch.autograd.Function):
+class _Superposition(DifferentiableOnce):
+    """Returns the readings, and for the backward pass, if n < m, the weights W; and each segment's first stack."""
+
+    op = "superposition_stack"
+
     @staticmethod
-    def forward(ctx: Any, actions: Tensor, values: Tensor) -> Tensor:
-        batch_size, length, size = values.shape
-        ctx.units = length < size
-        if not ctx.units:
+    def forward(actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+        if not _takes_units(values):
             readings, stacks = _forward(actions, values, units=False)
-            ctx.save_for_backward(actions, values, *stacks)
-            return readings
-        units = torch.eye(length, dtype=values.dtype, device=values.device).expand(batch_size, -1, -1)
-        weights, stacks = _forward(actions, units, units=True)
-        ctx.save_for_backward(actions, values, units, weights, *stacks)
-        return torch.bmm(weights, values)
+            return readings, *stacks
+        weights, stacks = _forward(actions, _units(values), units=True)
+        return torch.bmm(weights, values), weights, *stacks
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad_readings: Tensor) -> tuple[Tensor, Tensor]:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*inputs, *output[1:])
+
+    @staticmethod
+    def backward(ctx: Any, grad_readings: Tensor | None, *_: None) -> tuple[Tensor | None, Tensor | None]:
+        if grad_readings is None:
+            return None, None
+        gradients: tuple[Tensor, Tensor] = _SuperpositionBackward.apply(grad_readings, *ctx.saved_tensors)
+        return gradients
+
+
+class _SuperpositionBackward(BackwardPass):
+    op = _Superposition.op
+
+    @staticmethod
+    def forward(grad_readings: Tensor, actions: Tensor, values: Tensor, *saved: Tensor) -> tuple[Tensor, Tensor]:
         with torch.autocast(grad_readings.device.type, enabled=False):
-            if not ctx.units:
-                actions, values, *stacks = ctx.saved_tensors
-                return _backward(actions, values, stacks, grad_readings, units=False)
-            actions, values, units, weights, *stacks = ctx.saved_tensors
+            if not _takes_units(values):
+                return _backward(actions, values, saved, grad_readings, units=False)
+            weights, *stacks = saved
             # W is largest next to its diagonal, and what is large is added last: rounding errors are smaller.
             grad_values = torch.bmm(weights.flip(1).transpose(1, 2), grad_readings.flip(1))
             grad_weights = _inner_products(grad_readings, values)
-            grad_actions, _ = _backward(actions, units, stacks, grad_weights, units=True)
+            grad_actions, _ = _backward(actions, _units(values), stacks, grad_weights, units=True)
             return grad_actions, grad_values
 
 
@@ -65,6 +81,16 @@ def _inner_products(left: Tensor, right: Tensor) -> Tensor:
     for some, others in zip(left.split(64, 2), right.split(64, 2), strict=True):
         products.baddbmm_(some, others.transpose(1, 2))
     return products
+
+
+def _takes_units(values: Tensor) -> bool:
+    return values.size(1) < values.size(2)
+
+
+def _units(values: Tensor) -> Tensor:
+    """e_1, ..., e_n for each sequence, (B, n, n)."""
+    batch_size, length, _ = values.shape
+    return torch.eye(length, dtype=values.dtype, device=values.device).expand(batch_size, -1, -1)
 
 
 def _segments(length: int) -> list[tuple[int, int]]:
@@ -102,7 +128,7 @@ def _forward(actions: Tensor, values: Tensor, *, units: bool) -> tuple[Tensor, l
 
 
 def _backward(
-    actions: Tensor, values: Tensor, stacks: list[Tensor], grad_readings: Tensor, *, units: bool
+    actions: Tensor, values: Tensor, stacks: Sequence[Tensor], grad_readings: Tensor, *, units: bool
 ) -> tuple[Tensor, Tensor]:
     """The gradients of ``actions`` and, unless ``units``, of ``values``, from what ``_forward`` returned."""
     length = values.size(1)

@@ -15,7 +15,7 @@ from .._undefined import finite, marks_of
 
 @dataclass(frozen=True, eq=False)
 class SuperpositionStackState:
-    """The stacks V_t of a batch after t steps. Immutable; autograd differentiates through its steps.
+    """The stacks V_t of a batch after t steps. Immutable; autograd and ``torch.func`` transform its steps.
 
     Attributes:
         elements: (B, t, m), the elements from the top down, at least float32; everything below them is 0.
@@ -80,7 +80,7 @@ class SuperpositionStackState:
             index: (B',), a LongTensor; rows may be left out, repeated and permuted.
 
         Raises:
-            ValueError: if ``index`` is not a one-dimensional LongTensor on the state's device.
+            ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
         """
-        check_index(index, self.elements)
+        check_index(index, self.elements, len(self.elements))
         return SuperpositionStackState(self.elements.index_select(0, index), self.marks.index_select(0, index))

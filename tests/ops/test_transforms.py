@@ -1,0 +1,275 @@
+"""The ops and the steps of their states under ``torch.func``, against the same backend or the reference without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+
+from fairseq_stack.ops import (
+    NondeterministicStackState,
+    StratificationStackState,
+    SuperpositionStackState,
+    nondeterministic_stack,
+    stratification_stack,
+    superposition_stack,
+)
+from tests.helpers import assert_normwise_close
+
+B, Q, S = 2, 2, 2
+ROWS = 3  # of the mapped axis
+Function = Callable[..., Tensor]
+
+
+def inputs_of(stack: str, length: int, size: int = 9) -> tuple[Tensor, ...]:
+    values = torch.randn(B, length, size, dtype=torch.float64)
+    if stack == "superposition":
+        return torch.randn(B, length, 3, dtype=torch.float64).softmax(2), values
+    if stack == "stratification":
+        return (*torch.rand(2, B, length, dtype=torch.float64).unbind(), values)
+    logits = (torch.randn(B, length, Q, S, *to, dtype=torch.float64) for to in ((Q, S), (Q, S), (Q,)))
+    return *logits, values, torch.randn(size, dtype=torch.float64)
+
+
+def nondeterministic_weights(*inputs: Tensor, backend: str) -> Tensor:
+    return nondeterministic_stack(*inputs, backend=backend, return_weights=True)[1]
+
+
+OPS: dict[str, Callable[..., Tensor]] = {
+    "superposition": superposition_stack,
+    "stratification": stratification_stack,
+    "nondeterministic": nondeterministic_stack,
+    "nondeterministic-weights": nondeterministic_weights,
+}
+FAST = [
+    (op, backend) for op in OPS for backend in ("pytorch", "native") if (op, backend) != ("stratification", "native")
+]
+HAND_WRITTEN = [(op, backend) for op, backend in FAST if op != "stratification"]
+CASES = [(*pair, *size) for pair in FAST for size in ((0, 9), (4, 9), (4, 2))]  # op, backend, n, m
+CASES += [(op, backend, 2, 3) for op in OPS for backend in ("reference", "auto")]
+
+
+class Case:
+    """An op with a backend, and inputs for it."""
+
+    def __init__(self, op: str, backend: str, length: int = 4, size: int = 9) -> None:
+        self.op, self.backend = op, backend
+        self.inputs = inputs_of(op.removesuffix("-weights"), length, size)
+        self.every = tuple(range(len(self.inputs)))
+        self.cotangent = torch.randn_like(self.stack(*self.inputs))
+
+    def stack(self, *inputs: Tensor) -> Tensor:
+        return OPS[self.op](*inputs, backend=self.backend)
+
+    def loss(self, *inputs: Tensor) -> Tensor:
+        return (self.stack(*inputs) * self.cotangent).sum()
+
+    def gradients(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """By plain autograd."""
+        leaves = [x.detach().clone().requires_grad_() for x in inputs]
+        return torch.autograd.grad(self.loss(*leaves), leaves, materialize_grads=True)
+
+    def many(self) -> tuple[Tensor, ...]:
+        """Inputs with a first axis to map over."""
+        return tuple(torch.stack([x + 0.1 * i for i in range(ROWS)]) for x in self.inputs)
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest) -> Case:
+    return Case(*request.param)
+
+
+def each(pairs: Sequence[tuple[str, str]], length: int = 4, size: int = 9) -> pytest.MarkDecorator:
+    return each_of([(*pair, length, size) for pair in pairs])
+
+
+def each_of(cases: Sequence[tuple[str, str, int, int]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases, indirect=True, ids=lambda case: "{}-{}-n{}-m{}".format(*case))
+
+
+def row_by_row(function: Callable[..., tuple[Tensor, ...]], *many: Tensor) -> tuple[Tensor, ...]:
+    rows = [function(*(x[i] for x in many)) for i in range(ROWS)]
+    return tuple(torch.stack(same) for same in zip(*rows, strict=True))
+
+
+def assert_same(actual: Sequence[Tensor], expected: Sequence[Tensor]) -> None:
+    for i, (one, other) in enumerate(zip(actual, expected, strict=True)):
+        assert_normwise_close(one, other, 1e-12, f"{i}")
+
+
+@each_of(CASES)
+def test_grad_and_vjp(case: Case) -> None:
+    expected = case.gradients(*case.inputs)
+    assert_same(grad(case.loss, argnums=case.every)(*case.inputs), expected)
+    readings, pull_back, *_ = vjp(case.stack, *case.inputs)
+    assert torch.equal(readings, case.stack(*case.inputs))
+    assert_same(pull_back(case.cotangent), expected)
+
+
+@each_of(CASES)
+def test_gradients_of_each_sample(case: Case) -> None:
+    """The common use of vmap; also over another axis than the first, and over one of the inputs alone."""
+    gradients, many = grad(case.loss, argnums=case.every), case.many()
+    expected = row_by_row(case.gradients, *many)
+    assert_same(vmap(gradients)(*many), expected)
+    assert_same(vmap(gradients, in_dims=-1)(*(x.movedim(0, -1) for x in many)), expected)
+    for i in case.every:
+        alone = tuple(0 if i == j else None for j in case.every)
+        mixed = tuple(many[j] if i == j else x for j, x in enumerate(case.inputs))
+        repeated = tuple(many[j] if i == j else x.expand(ROWS, *x.shape) for j, x in enumerate(case.inputs))
+        assert_same(vmap(gradients, in_dims=alone)(*mixed), row_by_row(case.gradients, *repeated))
+
+
+@each_of(CASES)
+def test_vmap_with_other_axes_and_without_rows(case: Case) -> None:
+    many = case.many()
+    (expected,) = row_by_row(lambda *x: (case.stack(*x),), *many)
+    assert_same([vmap(case.stack, in_dims=1, out_dims=1)(*(x.movedim(0, 1) for x in many))], [expected.movedim(0, 1)])
+    assert vmap(case.stack)(*(x[:0] for x in many)).shape == (0, *expected.shape[1:])
+
+
+@each(FAST)
+def test_nested_transformations(case: Case) -> None:
+    many = case.many()
+    expected = row_by_row(case.gradients, *many)
+    twice = [x.expand(2, *x.shape) for x in many]
+    gradients = grad(case.loss, argnums=case.every)
+    assert_same(vmap(vmap(gradients))(*twice), [x.expand(2, *x.shape) for x in expected])
+    assert_same(grad(lambda *x: vmap(case.loss)(*x).sum(), argnums=case.every)(*many), expected)
+
+
+@each_of([(*pair, n, 2) for pair in FAST for n in (0, 2)])
+def test_jacobians(case: Case) -> None:
+    jacobians = jacrev(case.stack, argnums=case.every)
+    wanted = jacrev(lambda *x: OPS[case.op](*x, backend="reference"), argnums=case.every)
+    assert_same(jacobians(*case.inputs), wanted(*case.inputs))
+    if case.cotangent.numel():  # as many cotangents as there are rows could be taken for them
+        chunked = jacrev(case.stack, argnums=case.every, chunk_size=ROWS)
+        assert_same(vmap(chunked)(*case.many()), row_by_row(wanted, *case.many()))
+
+
+@each(HAND_WRITTEN)
+def test_forward_mode_is_refused(case: Case) -> None:
+    refused = pytest.raises(RuntimeError, match=r"_stack: only backend='reference' has the forward-mode derivatives")
+    with refused:
+        jvp(case.stack, case.inputs, case.inputs)
+    with refused:
+        jacfwd(case.stack)(*case.inputs)
+    with refused:
+        vmap(lambda *x: jvp(case.stack, x, x))(*case.many())
+    with refused:
+        hessian(case.loss)(*case.inputs)
+    with forward_ad.dual_level():
+        first = forward_ad.make_dual(case.inputs[0], case.inputs[0])
+        with refused:
+            case.stack(first, *case.inputs[1:])
+
+
+@each(HAND_WRITTEN)
+def test_second_derivatives_are_refused(case: Case) -> None:
+    refused = pytest.raises(RuntimeError, match=r"_stack: only backend='reference' has second derivatives")
+    with refused:
+        jacrev(jacrev(case.loss))(*case.inputs)
+    with refused:
+        grad(lambda *x: grad(case.loss)(*x).square().sum())(*case.inputs)
+    first = case.inputs[0].requires_grad_()
+    (gradient,) = torch.autograd.grad(case.loss(*case.inputs), first, create_graph=True)
+    with refused:
+        gradient.sum().backward()
+
+
+@each([("stratification", "pytorch")])
+def test_forward_mode_and_second_derivatives_of_the_stratification_stack(case: Case) -> None:
+    def reference(*inputs: Tensor) -> Tensor:
+        return stratification_stack(*inputs, backend="reference")
+
+    tangents = [torch.randn_like(x) for x in case.inputs]
+    assert_same(jvp(case.stack, case.inputs, tuple(tangents)), jvp(reference, case.inputs, tuple(tangents)))
+    wanted = hessian(lambda *x: (reference(*x) * case.cotangent).sum(), argnums=case.every)(*case.inputs)
+    for actual, expected in zip(hessian(case.loss, argnums=case.every)(*case.inputs), wanted, strict=True):
+        assert_same(actual, expected)
+
+
+@pytest.mark.parametrize("backend", ["pytorch", "native"])
+def test_gradients_of_each_sample_for_the_parameters_of_a_module(backend: str) -> None:
+    class Reader(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.actions = torch.nn.Linear(4, 3)
+
+        def forward(self, values: Tensor) -> Tensor:
+            return superposition_stack(self.actions(values).softmax(-1), values, backend=backend)
+
+    reader, samples = Reader().double(), torch.randn(ROWS, 5, 4, dtype=torch.float64)
+
+    def loss(parameters: dict[str, Tensor], sample: Tensor) -> Tensor:
+        readings: Tensor = functional_call(reader, parameters, (sample[None],))
+        return readings.square().sum()
+
+    parameters = {name: parameter.detach() for name, parameter in reader.named_parameters()}
+    actual = vmap(grad(loss), in_dims=(None, 0))(parameters, samples)
+    for i, sample in enumerate(samples):
+        expected = torch.autograd.grad(reader(sample[None]).square().sum(), [*reader.parameters()])
+        assert_same([gradient[i] for gradient in actual.values()], expected)
+
+
+def steps(stack: str, *inputs: Tensor) -> Tensor:
+    """The readings of the states' steps, with the rows of the batch exchanged before the last."""
+    state: Any
+    if stack == "nondeterministic":
+        *inputs, bottom = inputs  # type: ignore[assignment]
+        state = NondeterministicStackState.initial(bottom, batch_size=B, num_states=Q, num_symbols=S)
+    else:
+        kind = SuperpositionStackState if stack == "superposition" else StratificationStackState
+        state = kind.initial(batch_size=B, size=inputs[-1].shape[2], dtype=torch.float64)
+    readings = []
+    for t in range(inputs[0].shape[1]):
+        reading, state = state.step(*(x[:, t] for x in inputs))
+        readings.append(reading)
+        state = state.reorder(torch.arange(B))
+    return torch.stack(readings, 1)
+
+
+@pytest.mark.parametrize("stack", ["superposition", "stratification", "nondeterministic"])
+def test_steps_of_states(stack: str) -> None:
+    """Also forward-mode and second derivatives, which the states have."""
+    case = Case(stack, "reference", length=3, size=2)
+
+    def stepped(*inputs: Tensor) -> Tensor:
+        return steps(stack, *inputs)
+
+    tangents = tuple(torch.randn_like(x) for x in case.inputs)
+    transformations: dict[str, Callable[[Function], Any]] = {
+        "vmap": lambda f: [vmap(f)(*case.many())],
+        "vmap of grad": lambda f: vmap(grad(lambda *x: f(*x).square().sum(), argnums=case.every))(*case.many()),
+        "vjp": lambda f: vjp(f, *case.inputs)[1](case.cotangent),
+        "jvp": lambda f: jvp(f, case.inputs, tangents),
+        "jacrev": lambda f: jacrev(f, argnums=case.every)(*case.inputs),
+        "hessian": lambda f: [hessian(lambda *x: f(*x).square().sum())(*case.inputs)],
+    }
+    for name, transform in transformations.items():
+        for actual, expected in zip(transform(stepped), transform(case.stack), strict=True):
+            assert_normwise_close(actual, expected, 1e-11, name)
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(x, tangent) for x, tangent in zip(case.inputs, tangents, strict=True)]
+        actual, expected = (forward_ad.unpack_dual(f(*duals)).tangent for f in (stepped, case.stack))
+    assert_normwise_close(actual, expected, 1e-11, "dual numbers")
+
+
+def test_steps_whose_index_is_mapped() -> None:
+    """A state that was stepped without a transformation is reordered and stepped under one."""
+    push, replace, pop, values, bottom = inputs_of("nondeterministic", 3, 3)
+    state = NondeterministicStackState.initial(bottom, batch_size=B, num_states=Q, num_symbols=S)
+    for t in range(2):
+        _, state = state.step(push[:, t], replace[:, t], pop[:, t], values[:, t])
+
+    def last(index: Tensor) -> Tensor:
+        return state.reorder(index).step(push[:, 2], replace[:, 2], pop[:, 2], values[:, 2])[0]
+
+    index = torch.tensor([[0, 1], [1, 1], [1, 0]])
+    assert_normwise_close(vmap(last)(index), torch.stack([last(one) for one in index]), 1e-12)
