@@ -1,4 +1,4 @@
-"""Reading what users name, and writing files that appear complete or not at all."""
+"""Read files that users name, and write files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_text(path: Path) -> str:
 def written_whole(path: Path) -> Iterator[Path]:
     """Yield a path beside ``path``; what is written there becomes ``path`` when the block ends without error.
 
-    What is not a file, such as /dev/null, is written to itself.
+    A path that is not a regular file, such as /dev/null, is yielded itself.
 
     Raises:
         AnalysisError: the file cannot be written.

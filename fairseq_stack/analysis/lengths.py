@@ -73,7 +73,7 @@ def histogram(lengths: Sequence[int]) -> list[str]:
 
 
 def require_replaceable_by_png(path: Path) -> None:
-    """Raise AnalysisError if there is a file which is not a PNG: a slip of the pen must not cost a corpus."""
+    """Raise AnalysisError if ``path`` is a file but not a PNG: a typo must not overwrite a corpus."""
     if not path.is_file():
         return
     with open(path, "rb") as file:

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     error and exit code 2; Ctrl-C gives 130; a reader that closes the pipe, such as ``head``, 141 and no message.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text
     try:
         try:
             return _run(argv)
@@ -80,7 +80,7 @@ def _run(argv: Sequence[str] | None) -> int:
         return _fail(str(error))
     except OSError as error:
         if error.filename is None:
-            sys.stdout.flush()  # which fails again if the error is that of printing
+            sys.stdout.flush()  # fails again if printing caused the error
             return _fail(error.strerror or str(error))
         return _fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
     except MemoryError:
@@ -96,5 +96,5 @@ def _fail(message: str) -> int:
 
 
 def _discard_output() -> None:
-    """Have what is still buffered not be written when Python ends, which would fail again."""
+    """Discard what is still buffered: writing it when Python ends would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -13,7 +13,7 @@ Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def in_one_line(message: str) -> str:
-    """The message with escapes for what cannot be printed: names of files may hold line breaks."""
+    """The message with escapes for unprintable characters: file names may contain line breaks."""
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in message)
 
 

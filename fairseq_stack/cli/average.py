@@ -48,7 +48,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the average."""
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     from fairseq_stack.models.averaging import average_checkpoints
 
     paths = _selected(args)

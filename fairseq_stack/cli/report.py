@@ -25,7 +25,7 @@ example:
 TABLE, RESULTS, PICTURE = "table.md", "results.json", "demo.png"
 
 RESULTS_KEYS = {"translation", "reversal", "valid_bound"}
-"""What the results of every report have."""
+"""Keys that the results of every report have."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     reading = read_decoder(args.folder, args.depth)
     table = tables.as_markdown(experiment)
     results = json.dumps(tables.as_json(experiment), indent=2)
-    # First the results, by which the next report knows that the other files are of a report, too.
+    # The results come first: they show the next report that the other files belong to a report, too.
     for name, text in ((RESULTS, results), (TABLE, table)):
         with written_whole(args.folder / name) as part:
             part.write_text(f"{text}\n", encoding="utf-8")
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_replaceable(folder: Path) -> None:
-    """Raise AnalysisError if the folder has a file of a report's name that is not of a report."""
+    """Raise AnalysisError if the folder has a file with a report's file name that no report wrote."""
     there = [name for name in (TABLE, RESULTS, PICTURE) if os.path.lexists(folder / name)]
     if not there:
         return

@@ -1,4 +1,4 @@
-"""What fairseq needs to run on current versions of numpy and torch, and with this plugin: all of it is here.
+"""All the changes that fairseq needs to run on current versions of numpy and torch, and with this plugin.
 
 :func:`apply` is called by :mod:`fairseq_stack.models` and :mod:`fairseq_stack.tasks` before they touch
 fairseq, so that ``--user-dir`` is all a user needs. Nothing happens when this package is imported. Every shim

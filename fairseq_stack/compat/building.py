@@ -1,4 +1,4 @@
-"""Whether a model is built for a training or for a checkpoint, which fairseq does not tell the model."""
+"""Whether a model is built for training or from a checkpoint, which fairseq does not tell the model."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _FROM_CHECKPOINT = ContextVar("from_checkpoint", default=False)
 
 
 def is_from_checkpoint() -> bool:
-    """Whether the model that is being built is that of a checkpoint, with the options that it was trained with."""
+    """Whether the model that is being built comes from a checkpoint, with the options that it was trained with."""
     return _FROM_CHECKPOINT.get()
 
 
 def note_what_a_model_is_built_for() -> None:
-    """Let :func:`is_from_checkpoint` know.
+    """Record for :func:`is_from_checkpoint` what each model is built for.
 
-    Options are checked when a model is new; that of a checkpoint was, by the version that trained it. Unnecessary with
-    a fairseq that passes ``from_checkpoint`` on to ``build_model`` of the model.
+    Options are checked only when a model is new: the version that trained a checkpoint has checked its options.
+    Unnecessary with a fairseq that passes ``from_checkpoint`` on to ``build_model`` of the model.
     """
     from fairseq import models
 

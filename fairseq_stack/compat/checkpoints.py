@@ -1,4 +1,4 @@
-"""Checkpoints: why one cannot be read, and why one does not fit."""
+"""Why a checkpoint cannot be read, and why it does not fit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _UNKNOWN_REASON = "Cannot load model parameters from checkpoint"
 def say_why_a_checkpoint_does_not_fit() -> None:
     """Let ``fairseq-train`` end with the reason why it cannot continue from a checkpoint.
 
-    fairseq replaces whatever the model says by "please ensure that the architectures match", which sends people who
-    have changed a dictionary the wrong way. Unnecessary with a fairseq that passes the model's error on.
+    fairseq replaces the model's error by "please ensure that the architectures match", which misleads users who
+    have changed a dictionary. Unnecessary with a fairseq that passes the model's error on.
     """
     from fairseq.trainer import Trainer
 
@@ -40,10 +40,10 @@ def _saying_why(load_checkpoint: Function) -> Function:
 
 
 def say_why_a_checkpoint_cannot_be_read() -> None:
-    """Name a file that is not a checkpoint, and what it is instead.
+    """Name a file that is not a checkpoint, and say what it is instead.
 
-    torch and fairseq say ``EOFError``, ``KeyError: 101`` or "Invalid argument", without the file. Unnecessary with a
-    fairseq that checks what it loads.
+    torch and fairseq say ``EOFError``, ``KeyError: 101`` or "Invalid argument", without naming the file. Unnecessary
+    with a fairseq that checks what it loads.
     """
     from fairseq import checkpoint_utils
 

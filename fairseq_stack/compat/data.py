@@ -1,4 +1,4 @@
-"""Batches: no sentence is lost, and a resumed training sees the batches of an uninterrupted one."""
+"""Batches: no sentence is lost, and a resumed run sees the same batches as an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from fairseq_stack.errors import UserError
 def keep_last_batches() -> None:
     """Stop ``--required-batch-size-multiple`` from dropping sentences.
 
-    fairseq 0.12.3 drops the last batch of a data set, without a word, when its size is no multiple of this
-    option, and the option is 8 unless given: of 37 sentences ``fairseq-generate`` translates 32, and training
-    and validation lose sentences alike. Two things mend it:
+    fairseq 0.12.3 silently drops the last batch of a data set when the batch size is not a multiple of this
+    option. The default is 8: of 37 sentences ``fairseq-generate`` translates 32. Training and validation lose
+    sentences, too. Two changes fix this:
 
     - The default becomes 1, so that ``--batch-size 12`` does not mean 8; a value that is given is respected.
     - The last batch is kept, whatever the value, as it was up to fairseq 0.12.2. ``fairseq-hydra-train``
@@ -57,7 +57,7 @@ def _keeping_last_batch(
     ) -> list[np.ndarray]:
         if not isinstance(indices, np.ndarray):
             indices = np.fromiter(indices, dtype=np.int64)
-        if len(indices) == 0:  # fairseq's looks at the last batch of none
+        if len(indices) == 0:  # fairseq's function fails when there is no last batch
             return []
         try:
             batches = batch_by_size(indices, num_tokens_fn, *args, **kwargs)
@@ -76,7 +76,7 @@ def _keeping_last_batch(
 
 
 def refuse_empty_data() -> None:
-    """Name the empty data set, instead of "cannot mmap an empty file".
+    """Name an empty data set, instead of failing with "cannot mmap an empty file".
 
     Unnecessary with a fairseq that says which file is empty.
     """
@@ -101,9 +101,10 @@ def _refusing_empty(load_indexed_dataset: Function) -> Function:
 def make_batches_anew_in_each_epoch() -> None:
     """Let resumed training see the batches that uninterrupted training sees.
 
-    fairseq groups sentences into batches by a seed that depends on the epoch, but only once, in the first epoch of a
-    run, which is another one after resuming: then equally long sentences are grouped differently, and the parameters
-    are not those of an uninterrupted run. It is as if ``--update-epoch-batch-itr True`` were always given.
+    fairseq groups sentences into batches with a seed that depends on the epoch, but only once, in the first epoch of a
+    run. After resuming, the first epoch is a different one: sentences of equal length are grouped differently, and the
+    parameters differ from the parameters of an uninterrupted run. This shim has the same effect as always giving
+    ``--update-epoch-batch-itr True``.
     Unnecessary with a fairseq where the groups do not depend on where a run began.
     """
     from fairseq.tasks import FairseqTask

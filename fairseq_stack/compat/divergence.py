@@ -1,4 +1,4 @@
-"""Where values stop being finite, training ends with a message that says where, and no checkpoint keeps them."""
+"""Training ends when values stop being finite. A message says where, and no checkpoint keeps such values."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MOST_NAMES = 3
 def end_training_that_diverges() -> None:
     """Let training end with one message when a loss, a gradient or a parameter is not finite.
 
-    fairseq saves ``crash.pt``, from which nothing can go on, and runs the update again with hooks that fail on modules
-    with dictionaries for outputs, such as encoders (StopIteration). It trains on when only a validation loss is NaN,
-    which makes it forget the best loss, and saves parameters that are NaN. Unnecessary with a fairseq that ends with
-    the name of what is not finite.
+    fairseq saves ``crash.pt``, from which training cannot resume. It then runs the update again with hooks that fail
+    (StopIteration) on modules whose outputs are dictionaries, such as encoders. If only a validation loss is NaN,
+    fairseq continues training, forgets the best loss, and saves parameters that are NaN. Unnecessary with a fairseq
+    that ends with the name of what is not finite.
     """
     from fairseq import trainer
 
@@ -85,7 +85,7 @@ def _saving_finite_parameters(save_checkpoint: Function) -> Function:
 def refuse_checkpoints_that_diverged() -> None:
     """Name the checkpoint and the parameters that are not finite, instead of going on to outputs that are NaN.
 
-    Unnecessary with a fairseq that looks.
+    Unnecessary with a fairseq that checks for this.
     """
     from fairseq import checkpoint_utils
 
@@ -126,13 +126,13 @@ class _InfiniteOutput(Exception):
 
 
 def _origin(trainer: Any, samples: list[Any], training: bool = True) -> str:
-    """Where values stop being finite, found by computing the losses of ``samples`` again, and their gradients."""
+    """Where values stop being finite, found by computing the losses of ``samples`` and their gradients again."""
     model, criterion = trainer.get_model(), trainer.get_criterion()
     parameter = _infinite_parameter(model)
     if parameter is not None:
         return f"the parameter {parameter} is not finite"
     trainer.zero_grad()
-    trainer._set_seed()  # the dropout of the first time
+    trainer._set_seed()  # for the same dropout as before
     gradients: list[str] = []  # the backward pass calls hooks from the last module to the first
     try:
         with _watching(model, gradients):
@@ -154,7 +154,7 @@ def _origin(trainer: Any, samples: list[Any], training: bool = True) -> str:
 
 def _origin_in_parameters(model: nn.Module) -> str:
     norms = {name: value.grad.norm().item() for name, value in model.named_parameters() if value.grad is not None}
-    for name, norm in reversed(norms.items()):  # the backward pass comes to the last parameter first
+    for name, norm in reversed(norms.items()):  # the backward pass reaches the last parameter first
         if not math.isfinite(norm):
             return f"all outputs are finite, but the norm of the gradient of {name} is {norm}"
     return "computed again, all outputs and gradients are finite"
@@ -162,9 +162,10 @@ def _origin_in_parameters(model: nn.Module) -> str:
 
 @contextlib.contextmanager
 def _watching(model: nn.Module, gradients: list[str]) -> Iterator[None]:
-    """Raise :class:`_InfiniteOutput` for the first output, and note the modules whose outputs' gradients are infinite.
+    """Raise :class:`_InfiniteOutput` at the first output that is not finite, and note modules by their gradients.
 
-    An output of -inf is finite in this sense: it is the log-probability of what cannot occur.
+    A module is noted in ``gradients`` if the gradient of one of its outputs is not finite. An output of -inf counts as
+    finite: it is the log-probability of a symbol that cannot occur.
     """
 
     def watch(name: str, module: nn.Module) -> Any:

@@ -1,4 +1,4 @@
-"""Options of fairseq that cannot work with these models or on this machine: one sentence, before anything is done."""
+"""Refuse fairseq's options that cannot work with these models or on this machine, before anything is done."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _checking_generation(build_generator: Function) -> Function:
 
 
 def _check_precision(cfg: Any) -> None:
-    """Check the configuration of a training."""
+    """Check the configuration of a training run."""
     common = cfg.common
     if common.bf16:
         raise UserError(

@@ -1,4 +1,4 @@
-"""Beam search: the result for a sentence is the one that it has alone, whatever else is in its batch."""
+"""Beam search: a sentence gets the same result as alone, whatever else is in its batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def repeat_no_ngrams() -> None:
 
 
 def _forbid_repeated_ngrams(self: Any, tokens: Tensor, lprobs: Tensor, bsz: int, beam_size: int, step: int) -> Tensor:
-    """Forbid, in log-probabilities (B * K, V), what would complete an n-gram of the row for the second time."""
+    """Forbid, in log-probabilities (B * K, V), each symbol that would repeat an n-gram of its row."""
     num_recent = self.no_repeat_ngram_size - 1
     for row, history in enumerate(tokens[:, 1 : step + 1].tolist()):
         starts = range(step - num_recent)
@@ -40,11 +40,11 @@ def _forbid_repeated_ngrams(self: Any, tokens: Tensor, lprobs: Tensor, bsz: int,
 def search_each_sentence_as_if_alone() -> None:
     """Let fairseq's ``SequenceGenerator`` find for each sentence of a batch what ``--batch-size 1`` finds.
 
-    fairseq computes one maximal length for the batch, from its longest source, so that with ``--max-len-a`` the
-    hypotheses of a sentence may be longer beside a long sentence than alone. It also forgets ``--min-len`` for a
-    sentence whose prefix is shorter than another prefix of the batch. This shim serves every model in the process, so
-    that one of ours and one of fairseq's are compared under the same search. Unnecessary with a fairseq that has a
-    maximal length for each sentence.
+    fairseq computes one maximum length for the batch, from its longest source. With ``--max-len-a`` a sentence may
+    therefore get longer hypotheses beside a long sentence than alone. fairseq also forgets ``--min-len`` for a sentence
+    whose prefix is shorter than another prefix of the batch. This shim applies to every model in the process, so that
+    our models and fairseq's are compared under the same search. Unnecessary with a fairseq that has a maximum length
+    for each sentence.
     """
     from fairseq.sequence_generator import SequenceGenerator
 
@@ -54,14 +54,14 @@ def search_each_sentence_as_if_alone() -> None:
 
 
 class OwnLengths(nn.Module):
-    """One of fairseq's search strategies, with a maximal length for each sentence. It serves one batch.
+    """One of fairseq's search strategies, with a maximum length for each sentence. An instance serves one batch.
 
-    From its maximal length on, a sentence has no continuation except EOS. fairseq tells its strategy which sentences of
-    the batch are left, so this one knows the maximal length of every row that it is given.
+    From its maximum length on, a sentence has no continuation except EOS. fairseq says which sentences of the batch are
+    left, so this strategy knows the maximum length of every row that it gets.
 
     Args:
         search: the strategy (``fairseq.search.Search``) that selects the candidates.
-        max_lengths: maximal number of tokens (B,) of each sentence, EOS not counted, on the CPU.
+        max_lengths: maximum number of tokens (B,) of each sentence, EOS not counted, on the CPU.
         eos: index of EOS.
     """
 
@@ -74,14 +74,14 @@ class OwnLengths(nn.Module):
         self.stop_on_max_len = search.stop_on_max_len
 
     def at_limit(self, step: int) -> Tensor:
-        """Which sentences (B,) have their maximal length after ``step`` tokens."""
+        """Which sentences (B,) have reached their maximum length after ``step`` tokens."""
         return self.max_lengths <= step
 
     def step(self, step: int, lprobs: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """Select candidates from log-probabilities (B, K, V) as fairseq does; at the maximal length, only EOS.
+        """Select candidates from log-probabilities (B, K, V) as fairseq does; at the maximum length, only EOS.
 
         Raises:
-            UserError: no hypothesis for a sentence at its maximal length has a positive probability.
+            UserError: no hypothesis for a sentence at its maximum length has a positive probability.
         """
         at_limit = self.at_limit(step)
         if not at_limit.any():
@@ -100,7 +100,7 @@ class OwnLengths(nn.Module):
         return scores, symbols, beams
 
     def prune_sentences(self, batch_idxs: Tensor) -> None:
-        """Keep these sentences of the batch."""
+        """Keep only these sentences of the batch."""
         self.max_lengths = self.max_lengths[batch_idxs.cpu()]
         self.search.prune_sentences(batch_idxs)
 
@@ -140,7 +140,7 @@ def _is_left_padded(target: Tensor | None, pad: int) -> bool:
 
 
 def _max_lengths(generator: Any, net_input: dict[str, Tensor]) -> Tensor:
-    """The maximal number of tokens (B,), EOS not counted, that fairseq gives each sentence alone."""
+    """The maximum number of tokens (B,), EOS not counted, that fairseq allows each sentence alone."""
     source = net_input["src_tokens"]
     is_token = source.ne(generator.pad)
     if generator.match_source_len:

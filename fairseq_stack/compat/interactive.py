@@ -13,8 +13,8 @@ logger = logging.getLogger(__name__)
 def go_on_after_long_lines() -> None:
     """Let ``fairseq-interactive`` leave out lines that are too long, with a warning, and translate all others.
 
-    fairseq ends the whole stream at such a line, or with ``--skip-invalid-size-inputs-valid-test`` leaves it out
-    without its number. Unnecessary with a fairseq that names the line and goes on.
+    fairseq ends the whole stream at such a line. With ``--skip-invalid-size-inputs-valid-test`` it leaves the line out
+    without giving its number. Unnecessary with a fairseq that names the line and goes on.
     """
     for name in ("fairseq_cli.interactive", "__main__"):  # the latter with python -m fairseq_cli.interactive
         module = sys.modules.get(name)
@@ -30,7 +30,7 @@ class _LongLines:
         self._left_out = 0
 
     def install(self, module: Any) -> None:
-        """Take the place of two functions of ``fairseq_cli.interactive``, unless that has been done before."""
+        """Replace two functions of ``fairseq_cli.interactive``, unless they have been replaced before."""
         if isinstance(getattr(module.make_batches, "__self__", None), _LongLines):
             return
         self._buffered_read: Callable[..., Iterator[list[str]]] = module.buffered_read
@@ -39,7 +39,7 @@ class _LongLines:
         module.make_batches = self.make_batches
 
     def buffered_read(self, input: str, buffer_size: int) -> Iterator[list[str]]:
-        """fairseq's, counting the lines."""
+        """fairseq's function, which also counts the lines here."""
         self._read = self._left_out = 0
         for lines in self._buffered_read(input, buffer_size):
             yield lines
@@ -48,7 +48,7 @@ class _LongLines:
             logger.warning("%d of %d lines were not translated: too long", self._left_out, self._read)
 
     def make_batches(self, lines: list[str], cfg: Any, task: Any, max_positions: Any, encode_fn: Any) -> Iterator[Any]:
-        """fairseq's, for all lines that the model takes."""
+        """fairseq's function, for all lines that the model accepts."""
         cfg.dataset.skip_invalid_size_inputs_valid_test = True
         done = set()
         for batch in self._make_batches(lines, cfg, task, max_positions, encode_fn):

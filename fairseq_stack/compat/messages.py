@@ -1,4 +1,4 @@
-"""The end of a command that cannot go on: one line that says what to do, in place of a traceback."""
+"""A command that cannot go on ends with one line that says what to do, instead of a traceback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from fairseq_stack.errors import UserError
 
 FULL_TRACEBACK = "FAIRSEQ_STACK_TRACEBACK"
-"""The environment variable that brings the traceback back."""
+"""The environment variable that restores the traceback."""
 
 USER_ERROR = 2
 """Exit code after a mistake of the user."""
@@ -25,13 +25,13 @@ ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None]
 
 
 class Known(NamedTuple):
-    """An error of fairseq that users meet, and what to tell them.
+    """An error of fairseq that users meet, and the advice for it.
 
     Attributes:
         kind: the class of the exception.
         pattern: what its message begins with.
         advice: what to say; ``{0}`` is the first line of the message, ``{1}``, ... are the groups of the pattern.
-        raised_in: the function that raises it, where the message is too common to tell.
+        raised_in: the function that raises it, needed if the message alone does not identify the error.
     """
 
     kind: type[BaseException]
@@ -89,10 +89,10 @@ KNOWN = (
 def end_commands_with_a_message() -> None:
     """Let fairseq's commands end with one line and exit code 2 after a mistake of the user.
 
-    These are errors of this plugin (:class:`UserError`) and those of fairseq that are in :data:`KNOWN`; all others keep
-    their traceback. In a program that only imports the plugin ``sys.excepthook`` stays as it is. With the environment
-    variable ``FAIRSEQ_STACK_TRACEBACK`` all tracebacks are shown. Unnecessary with a fairseq that tells mistakes of
-    users from its own.
+    Such mistakes are the errors of this plugin (:class:`UserError`) and the fairseq errors in :data:`KNOWN`; all other
+    errors keep their traceback. In a program that only imports the plugin, ``sys.excepthook`` stays as it is. The
+    environment variable ``FAIRSEQ_STACK_TRACEBACK`` shows all tracebacks. Unnecessary with a fairseq that distinguishes
+    mistakes of the user from its own faults.
     """
     if command() is not None and not isinstance(sys.excepthook, _EndWithMessage):
         sys.excepthook = _EndWithMessage(sys.excepthook)
@@ -110,8 +110,8 @@ def command() -> str | None:
 
 
 def message_of(error: BaseException) -> str | None:
-    """The line that tells a user what to do about ``error``, or None if it is no mistake of the user that we know."""
-    # torch passes errors of other processes on with their traceback in the message.
+    """The line that says what to do about ``error``, or None if it is not a known mistake of the user."""
+    # torch passes on errors of other processes with their traceback in the message.
     last_line = (str(error).strip().splitlines() or [""])[-1]
     if isinstance(error, UserError) or last_line.startswith(_OURS):
         return last_line.removeprefix(_OURS)
@@ -146,9 +146,9 @@ class _EndWithMessage:
 
 
 def _end_hydra_with_a_message() -> None:
-    """Let ``fairseq-hydra-train`` print our errors as hydra prints its own, which are those of one class.
+    """Let ``fairseq-hydra-train`` print our errors as hydra prints its own errors, which all have one class.
 
-    hydra catches every exception of the program that it runs and prints a traceback, so that none reaches
+    hydra catches every exception of the program that it runs and prints a traceback, so no exception reaches
     ``sys.excepthook``.
     """
     utils: Any = sys.modules.get("hydra._internal.utils")

@@ -1,4 +1,4 @@
-"""Warnings of fairseq and its libraries that say nothing to a user: silenced by their messages, never by category."""
+"""Silence useless warnings of fairseq and its libraries, each by its message, never by category."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 HARMLESS = (
-    # fairseq is written for an earlier hydra, of which it uses what is still there.
+    # fairseq is written for an earlier hydra, and uses its deprecated parts.
     r"hydra\.experimental",
     r"\s*The version_base parameter is not specified",
     r"\s*The strict flag in the compose API is deprecated",
@@ -19,12 +19,12 @@ HARMLESS = (
     r"'pin_memory' argument is set as true but no accelerator is found",
     r".*torch\.cuda\.amp\.\w+\(args\.\.\.\)` is deprecated",
     r".*torch\.jit\.\w+.* is deprecated",
-    # A causal mask holds numbers, a padding mask truth values; torch takes both.
+    # A causal mask holds numbers, a padding mask holds truth values; torch accepts both.
     r".*mismatched key_padding_mask and attn_mask",
-    # An empty line, in a column that is read with --past-target only.
+    # An empty line, in a column that is only read with --past-target.
     r"overflow encountered in scalar subtract",
 )
-"""What the messages begin with, as regular expressions."""
+"""Regular expressions for the beginnings of the messages."""
 
 _FORKED = "can only test a child process"
 

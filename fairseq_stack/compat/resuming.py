@@ -1,4 +1,4 @@
-"""A training that is started again goes on as if it had not been interrupted, and one that has ended stays as it is."""
+"""Interrupted training resumes as if nothing had happened, and finished training stays as it is."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _EARLY_STOPPING = "early_stopping"  # in the extra state of a checkpoint
 
 
 def end_finished_training() -> None:
-    """Let a training that has reached its end, and is started again, end without a further update.
+    """Let a finished training run that is started again end without a further update.
 
-    fairseq looks at ``--max-update`` and ``--stop-time-hours`` only after an update, which it makes and saves: each
-    start moves ``checkpoint_last.pt`` one update beyond the end. It forgets the validations that ``--patience`` has
-    counted, and goes on. Unnecessary with a fairseq that looks before the first update, too.
+    fairseq checks ``--max-update`` and ``--stop-time-hours`` only after it has made and saved an update: each start
+    moves ``checkpoint_last.pt`` one update beyond the end. It also forgets the validations that ``--patience`` has
+    counted, and goes on. Unnecessary with a fairseq that also checks before the first update.
     """
     from fairseq import checkpoint_utils
 
@@ -39,14 +39,14 @@ def _ending_finished_training(load_checkpoint: Function) -> Function:
             f"{' and '.join(reached.values())}; nothing is trained and no checkpoint is written; "
             f"to go on, {' and '.join(_further(option) for option in reached)}"
         )
-        # fairseq trains while next_epoch_idx <= max_epoch, which is infinite where there is none.
+        # fairseq trains while next_epoch_idx <= max_epoch, and max_epoch is infinite if it is not given.
         return extra_state, SimpleNamespace(next_epoch_idx=math.nan)
 
     return load_checkpoint_or_end
 
 
 def _limits_reached(trainer: Any, epoch_itr: Any) -> dict[str, str]:
-    """The options that end the training here, each with its value and what has reached it."""
+    """The options whose limits have been reached, each with its value."""
     limits, checkpoint = trainer.cfg.optimization, trainer.cfg.checkpoint
     max_update, max_epoch = limits.max_update or math.inf, limits.max_epoch or math.inf
     hours = trainer._previous_training_time / 3600  # the same on all workers
@@ -67,12 +67,12 @@ def _further(option: str) -> str:
 
 
 def resume_what_fairseq_forgets() -> None:
-    """Keep the count of ``--patience`` and the state of ``--lr-scheduler reduce_lr_on_plateau`` over a restart.
+    """Keep the count of ``--patience`` and the state of ``--lr-scheduler reduce_lr_on_plateau`` across a restart.
 
-    fairseq saves neither the validations without improvement that ``--patience`` has counted nor those that this
-    scheduler has; and it saves the checkpoint of an epoch before the scheduler sees the epoch's validation loss, so
-    that the scheduler of a resumed training never sees it. Unnecessary with a fairseq that saves these counts, and
-    makes the scheduler's step at the end of an epoch before it saves.
+    Both count validations without improvement, and fairseq saves neither count. It also saves the checkpoint of an
+    epoch before the scheduler sees the epoch's validation loss, so the scheduler of a resumed run never sees that loss.
+    Unnecessary with a fairseq that saves both counts, and makes the scheduler's step at the end of an epoch before it
+    saves.
     """
     from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
     from fairseq.trainer import Trainer
@@ -86,7 +86,7 @@ def resume_what_fairseq_forgets() -> None:
 def _should_stop_early() -> Any:
     """The function of ``fairseq_cli.train`` that counts for ``--patience``, in its attributes."""
     name = "should_stop_early"
-    running = sys.modules["__main__"]  # which it is in python -m fairseq_cli.train
+    running = sys.modules["__main__"]  # this is fairseq_cli.train in python -m fairseq_cli.train
     if not hasattr(running, name):
         running = importlib.import_module("fairseq_cli.train")
     return getattr(running, name)
@@ -115,7 +115,7 @@ def _loading_what_fairseq_forgets(load_checkpoint: Function) -> Function:
         )
         if extra_state is None or reset_optimizer:
             return extra_state
-        if not reset_meters:  # which belongs to the best loss so far, as in fairseq
+        if not reset_meters:  # the count belongs to the best loss so far, as in fairseq
             vars(_should_stop_early()).update(extra_state.get(_EARLY_STOPPING, {}))
         place = extra_state["train_iterator"]
         if not reset_lr_scheduler and place["epoch"] > 1 and place.get("iterations_in_epoch") == 0:

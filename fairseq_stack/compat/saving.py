@@ -22,13 +22,13 @@ _HOPELESS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES,
 
 
 def write_checkpoints_whole() -> None:
-    """Let every file that is named like a checkpoint be complete at every moment.
+    """Keep every file with the name of a checkpoint complete at every moment.
 
-    fairseq copies a new checkpoint over ``checkpoint_best.pt`` and ``checkpoint_last.pt`` byte by byte: a process that
-    is killed meanwhile, or a full disk, leaves the beginning of a file in the place of both the old and the new
-    checkpoint. Where writing fails, it tries again behind what it has written before. Here each file is written beside
-    its place and renamed when it is on the disk; what an earlier process left unfinished is removed at the start.
-    Unnecessary with a fairseq that renames copies, too, and begins a second attempt with an empty file.
+    fairseq copies a new checkpoint over ``checkpoint_best.pt`` and ``checkpoint_last.pt`` byte by byte. If the process
+    is killed meanwhile, or the disk is full, an incomplete file replaces the old checkpoint. If writing fails, fairseq
+    tries again, and appends to what it has already written. Here each file is written beside its place and renamed when
+    it is on the disk. Files that an earlier process left unfinished are removed at the start. Unnecessary with a
+    fairseq that also renames copies, and begins a second attempt with an empty file.
     """
     from fairseq import checkpoint_utils
     from fairseq.file_io import PathManager
@@ -70,7 +70,7 @@ def _write_whole(path: str, write: Callable[[BinaryIO], object]) -> None:
     """Write a file beside ``path`` and put it in its place, in up to three attempts, like fairseq.
 
     Raises:
-        UserError: if the file system does not take the file; what was at ``path`` is as before.
+        UserError: if the file cannot be written; what was at ``path`` is as before.
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -102,7 +102,7 @@ def _write_once(path: str, write: Callable[[BinaryIO], object]) -> None:
 
 
 def _of_the_system(error: BaseException | None) -> OSError | None:
-    """The error of the file system behind an exception: torch raises others while it handles one."""
+    """The file system's error behind an exception: torch raises other errors while it handles one."""
     while error is not None and not isinstance(error, OSError):
         error = error.__cause__ or error.__context__
     return error

@@ -1,4 +1,4 @@
-"""Scores: what one leaves out is said beside it in numbers, and what cannot be scored rightly is refused."""
+"""Scores: the line with a score says how much it leaves out, and data that a model cannot score is refused."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _MOST_NUMBERS = 5
 
 
 def say_what_scores_leave_out() -> None:
-    """Let fairseq's commands say in the line with a score how much of the data it does not cover.
+    """Let fairseq's commands say in the line with a score how much of the data the score does not cover.
 
-    Sentences that are longer than a model takes are left out, always by ``fairseq-eval-lm`` and by the other commands
-    if ``--skip-invalid-size-inputs-valid-test`` says so. fairseq warns of them once, far from the score, and gives a
-    perplexity of 1 where nothing is left. Unnecessary with a fairseq that counts them.
+    ``fairseq-eval-lm`` always leaves out sentences that are too long for the model; the other commands do so with
+    ``--skip-invalid-size-inputs-valid-test``. fairseq warns about them once, far from the score, and gives a
+    perplexity of 1 if no sentence is left. Unnecessary with a fairseq that counts them.
     """
     from fairseq.tasks import FairseqTask
     from fairseq.tasks.language_modeling import LanguageModelingTask
@@ -35,8 +35,9 @@ def say_what_scores_leave_out() -> None:
 def score_sentences_one_by_one() -> None:
     """Refuse to score blocks of text with a model of ours that was trained on one sentence at a time.
 
-    ``fairseq-eval-lm`` does not ask the checkpoint how the data of its training was broken, and breaks it into blocks
-    unless told otherwise. Stacks that begin empty in every sentence are full of others' symbols in a block.
+    ``fairseq-eval-lm`` does not look up in the checkpoint how the training data was divided, and by default divides
+    data into blocks. In training, the stacks began empty in every sentence; in a block they hold symbols of other
+    sentences.
     Unnecessary with a fairseq that takes these options from the checkpoint.
     """
     from fairseq import checkpoint_utils
@@ -45,7 +46,7 @@ def score_sentences_one_by_one() -> None:
 
 
 class _LeftOut(logging.Filter):
-    """What is left out of the data set that was made into batches last; writes it into the line with the score."""
+    """Records what was left out of the data set that was batched last, and adds it to the line with the score."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +77,7 @@ _left_out = _LeftOut()
 def _filter_indices_by_size(
     self: Any, indices: np.ndarray, dataset: Any, max_positions: Any = None, ignore_invalid_inputs: bool = False
 ) -> np.ndarray:
-    """``FairseqTask.filter_indices_by_size``, with numbers in what it says.
+    """``FairseqTask.filter_indices_by_size``, with numbers in its messages.
 
     Raises:
         UserError: samples are too long and must not be left out, or nothing is left of a data set.
@@ -107,7 +108,7 @@ def _plain(size: Any) -> Any:
 
 
 def _split_of(task: Any, dataset: Any) -> str:
-    """The name of the split that a data set is, if it is one."""
+    """The name of the split that a data set holds, or an empty string if it is not a split."""
     inner = getattr(dataset, "dataset", None)  # --context-window wraps the split
     return next((name for name, split in task.datasets.items() if split is dataset or split is inner), "")
 
@@ -143,7 +144,7 @@ def _eval_lm_dataloader(
     """``LanguageModelingTask.eval_lm_dataloader``, which also counts the tokens that the score will cover.
 
     Raises:
-        UserError: the data is not broken as in the training of a model of ours, or there is nothing to score.
+        UserError: the data is not divided as it was when a model of ours was trained, or there is nothing to score.
     """
     from fairseq.data import LMContextWindowDataset
 
@@ -181,7 +182,7 @@ def _eval_lm_dataloader(
 
 
 def _num_tokens(dataset: Any) -> int:
-    """The number of tokens in the file that a data set is made from, before it is shortened and broken."""
+    """The number of tokens in the file that a data set is made from, before it is shortened and divided."""
     while hasattr(dataset, "dataset"):
         dataset = dataset.dataset
     return int(np.asarray(dataset.sizes).sum(dtype=np.int64))

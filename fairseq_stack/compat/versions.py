@@ -1,4 +1,4 @@
-"""Current versions of numpy and torch, and the only version of fairseq that there is a plugin for."""
+"""Support for current versions of numpy and torch, and for the one version of fairseq that this plugin works with."""
 
 from __future__ import annotations
 

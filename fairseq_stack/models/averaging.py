@@ -1,4 +1,4 @@
-"""The average of checkpoints: one model whose parameters are the means of those of several."""
+"""The average of checkpoints: one model whose parameters are the means of the parameters of several models."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def last_checkpoints(folder: Path, pattern: re.Pattern[str], count: int, upper_b
 
     Args:
         folder: what ``--save-dir`` was.
-        pattern: of the names, with the epoch or the update as group: :data:`EPOCHS` or :data:`UPDATES`.
-        count: how many.
+        pattern: matches the names, with the epoch or the update as its group: :data:`EPOCHS` or :data:`UPDATES`.
+        count: how many checkpoints.
         upper_bound: the highest epoch or update to take.
 
     Raises:
-        UserError: there is no such folder, or there are fewer checkpoints in it.
+        UserError: there is no such folder, or it holds fewer checkpoints.
     """
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder: expected the --save-dir of a training")
@@ -67,8 +67,7 @@ def last_checkpoints(folder: Path, pattern: re.Pattern[str], count: int, upper_b
 def average_checkpoints(paths: Sequence[Path], output: Path, force: bool = False) -> None:
     r"""Write a checkpoint whose parameters are :math:`\frac{1}{n} \sum_{i=1}^{n} \theta_i`, added up in float64.
 
-    It has the configuration of the first checkpoint and no state of an optimizer. ``output`` is written whole or not
-    at all.
+    It has the configuration of the first checkpoint and no optimizer state. ``output`` is written whole or not at all.
 
     Args:
         paths: the checkpoints, of models of the same architecture and vocabulary.
@@ -76,7 +75,7 @@ def average_checkpoints(paths: Sequence[Path], output: Path, force: bool = False
         force: replace ``output`` if it exists.
 
     Raises:
-        UserError: a file is missing, no checkpoint, given twice, not finite or of another model than the first one; or
+        UserError: a file is missing, not a checkpoint, given twice, not finite or of another model than the first; or
             ``output`` exists, is one of ``paths``, or cannot be written.
     """
     _check_files(paths, output, force)
@@ -122,7 +121,7 @@ def _read(path: Path) -> State:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except OSError:
         raise
-    except Exception as error:  # torch raises many kinds for files that are damaged or something else
+    except Exception as error:  # torch raises many kinds for damaged files and for files of other kinds
         raise UserError(f"{path} is not a checkpoint of fairseq, or is damaged: torch cannot read it") from error
     if not (isinstance(state, dict) and isinstance(state.get("model"), dict) and state.get("cfg")):
         raise UserError(f"{path} is not a checkpoint of fairseq 0.12: expected the entries 'model' and 'cfg'")
@@ -188,7 +187,7 @@ def _write_whole(state: State, output: Path) -> None:
     try:
         torch.save(state, beside)
         os.replace(beside, output)
-    except RuntimeError as error:  # what torch makes of an error of the file system
+    except RuntimeError as error:  # torch turns an error of the file system into this
         raise UserError(f"cannot write {output}: {str(error).splitlines()[0]}") from error
     finally:
         beside.unlink(missing_ok=True)

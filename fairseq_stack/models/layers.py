@@ -54,7 +54,7 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
     ) -> Any:
         keywords = {**kwargs, "self_attn_padding_mask": self_attn_padding_mask}
         output, *others = super().forward(x, encoder_out, encoder_padding_mask, incremental_state, *args, **keywords)
-        if incremental_state is None:  # else ``x`` is one symbol, and the mask has all before it, too
+        if incremental_state is None:  # otherwise ``x`` is one symbol, and the mask also covers the symbols before it
             output = _without_padding(output, self_attn_padding_mask)
         return output, *others
 

@@ -41,14 +41,14 @@ def parse_option(flag: str, layers: str) -> tuple[LayerKind, ...]:
 
 
 def set_depth(args: Any, layers_name: str, depth_name: str) -> None:
-    """Set the depth to that of the layer list, unless the user has set one: see :func:`settle_depth`."""
+    """Set the depth to the length of the layer list, unless the user has set a depth: see :func:`settle_depth`."""
     layers = getattr(args, layers_name, None)
     if layers is not None and getattr(args, depth_name, None) is None:
         setattr(args, depth_name, len(parse_option(_flag(layers_name), layers)))
 
 
 def settle_depth(args: Any, layers_name: str, depth_name: str) -> None:
-    """Set the depth to that of the layer list, if there is one.
+    """Set the depth to the length of the layer list, if there is one.
 
     Raises:
         UserError: if the user has set another depth for a new model.
@@ -79,7 +79,7 @@ def _flag(name: str) -> str:
 
 
 def check_options(args: Namespace) -> None:
-    """Raise UserError if options do not go together."""
+    """Raise UserError if options cannot be combined."""
     if args.output_bias and args.adaptive_softmax_cutoff:
         raise UserError("--output-bias and --adaptive-softmax-cutoff cannot be combined")
     if args.quant_noise_pq:

@@ -64,7 +64,7 @@ class StackSelfAttention(nn.Module):
         inputs = query.transpose(0, 1)
         if key_padding_mask is None:
             return self.attention(inputs).transpose(0, 1), None
-        # Padding has no effect on outputs, but the gradients of weights add 0 times an input, which may be NaN.
+        # Padding does not affect outputs, but the gradients of weights add 0 times an input that may be NaN.
         inputs = inputs.masked_fill(key_padding_mask.unsqueeze(-1), 0)
         lefts = key_padding_mask.long().cumprod(1).sum(1)
         outputs = _rotate(self.attention(_rotate(inputs, lefts)), -lefts)

@@ -1,4 +1,4 @@
-"""Models that no machine can train are refused before memory is asked for."""
+"""Refuse models that this machine cannot train, before their memory is allocated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.layer_list import LayerKind, Nondeterministic, ScaledDotProduct, Superposition
 
 MEMORY_LIMIT = "FAIRSEQ_STACK_MEMORY_LIMIT"
-"""The environment variable that sets the limit, in GiB, in place of the machine's memory."""
+"""The environment variable that sets the limit, in GiB, instead of the machine's memory."""
 
 BYTES_A_PARAMETER = 16
 """In training with Adam in float32: the parameter, its gradient, and the averages of the gradient and of its square."""
@@ -20,10 +20,10 @@ class Side(NamedTuple):
     """An encoder or a decoder.
 
     Attributes:
-        flag: the option that has its layer list.
+        flag: the option that gives its layer list.
         layers: the kinds of its layers.
         model_size: d_model.
-        hidden_size: that of the feedforward sublayers.
+        hidden_size: the hidden size of the feedforward sublayers.
         num_embeddings: how many symbols it has embeddings of.
         attends_to_encoder: whether its layers have cross-attention.
     """
@@ -59,7 +59,7 @@ def require_memory(sides: Sequence[Side]) -> None:
     """Check that a model could be trained in the memory of this machine.
 
     Raises:
-        UserError: with the memory that the parameters would take and the limit.
+        UserError: the parameters would take more than the limit.
     """
     limit = memory_limit()
     total = sum(side.num_parameters() for side in sides)
@@ -74,7 +74,7 @@ def require_memory(sides: Sequence[Side]) -> None:
 
 
 def memory_limit() -> float | None:
-    """The limit in bytes, or None where the system does not say how much memory it has.
+    """The limit in bytes, or None if the system does not say how much memory it has.
 
     Raises:
         UserError: if the environment variable is not a positive number.

@@ -56,7 +56,7 @@ class StackTransformer(CheckedLoading, TransformerModel):
         """Build the model that fairseq's and our options describe.
 
         Raises:
-            UserError: for a wrong layer list, options that do not go together, sizes beyond the memory of this machine,
+            UserError: for a wrong layer list, options that cannot be combined, sizes beyond the memory of this machine,
                 or a task of language modelling.
         """
         if isinstance(task, LanguageModelingTask):
@@ -98,7 +98,7 @@ class StackTransformer(CheckedLoading, TransformerModel):
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor, prev_output_tokens: Tensor, **kwargs: Any
     ) -> tuple[Tensor, dict[str, Any]]:
-        """As fairseq's; symbols that a compact vocabulary takes as impossible raise UserError."""
+        """As in fairseq; symbols that a compact vocabulary treats as impossible raise UserError."""
         check_symbols(self.encoder, src_tokens)
         check_symbols(self.decoder, prev_output_tokens)
         return super().forward(src_tokens, src_lengths, prev_output_tokens, **kwargs)

@@ -38,7 +38,7 @@ class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
         """Build the model that fairseq's and our options describe.
 
         Raises:
-            UserError: for a wrong layer list, options that do not go together, sizes beyond the memory of this machine,
+            UserError: for a wrong layer list, options that cannot be combined, sizes beyond the memory of this machine,
                 or a task of translation.
         """
         if isinstance(task, TranslationTask):
@@ -77,13 +77,13 @@ class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
         return compact_embedding(CompactVocabulary(dictionary, args.compact_vocab_unk, shared), embed_dim)
 
     def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
-        """As fairseq's; symbols that a compact vocabulary takes as impossible raise UserError."""
+        """As in fairseq; symbols that a compact vocabulary treats as impossible raise UserError."""
         check_symbols(self.decoder, src_tokens)
         return super().forward(src_tokens, **kwargs)
 
 
 def _side(options: Namespace, num_symbols: int) -> Side:
-    """The sizes of the decoder, which is all that there is."""
+    """The sizes of the decoder, the only part of the model."""
     return Side(
         flag="--stack-layers",
         layers=layer_kinds(options, "stack_layers", "decoder_layers"),

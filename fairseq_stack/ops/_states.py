@@ -38,7 +38,7 @@ def check_index(index: Tensor, held: Tensor, batch_size: int) -> None:
 
     Raises:
         ValueError: if it is not a one-dimensional LongTensor on the state's device, or on the CPU has elements that are
-            not numbers of rows. Other devices find that out themselves, later.
+            not row numbers. Other devices report such elements themselves, later.
     """
     if not isinstance(index, Tensor):
         raise ValueError(f"index: expected a one-dimensional LongTensor, got {type(index).__name__}")

@@ -1,8 +1,8 @@
-"""What lets ``torch.func`` transform the fast backends: grad, vjp, jacrev and vmap, in any nesting.
+"""Autograd functions that let ``torch.func`` transform the fast backends: grad, vjp, jacrev and vmap, in any nesting.
 
-``torch.func`` transforms the forward pass of an autograd function and its backward pass one by one. So the backward
-pass is an autograd function, too, and gets all that it needs from the inputs and outputs of the forward pass. All of
-them have the batch as their first axis, and the sequences of a batch are independent: vmap makes the batch larger.
+``torch.func`` transforms the forward pass of an autograd function and its backward pass separately. So the backward
+pass is an autograd function, too, and gets all that it needs from the inputs and outputs of the forward pass. All
+tensors have the batch as their first axis, and the sequences of a batch are independent: vmap makes the batch larger.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DifferentiableOnce(torch.autograd.Function):
 
 
 class BackwardPass(DifferentiableOnce):
-    """The backward pass of such a function, which has no derivative of its own.
+    """The backward pass of a :class:`DifferentiableOnce`; it has no derivative of its own.
 
     Attributes:
         num_cotangents: how many of its inputs, from the first on, are cotangents.
@@ -61,7 +61,7 @@ class BackwardPass(DifferentiableOnce):
 
     @classmethod
     def vmap(cls, info: Any, in_dims: Sequence[int | None], *inputs: Any) -> Mapped:
-        # Many cotangents of one forward pass, as jacrev has them: copies of all that it left could take much memory.
+        # jacrev has many cotangents of one forward pass, and copying all that the pass left could take much memory.
         one_forward_pass = all(dim is None for i, dim in enumerate(in_dims) if i >= cls.num_cotangents)
         return (_map_rows if one_forward_pass else _map_batches)(cls.apply, info.batch_size, in_dims, inputs)
 
@@ -71,7 +71,7 @@ def refuse_second_derivative(op: str) -> NoReturn:
 
 
 def is_transformed(*tensors: Tensor) -> bool:
-    """Whether ``torch.func`` transforms what is being computed, or it has forward-mode derivatives."""
+    """Whether ``torch.func`` transforms this computation, or one of the tensors has a forward-mode derivative."""
     return torch._C._are_functorch_transforms_active() or any(
         forward_ad.unpack_dual(x).tangent is not None for x in tensors
     )
@@ -83,7 +83,7 @@ def _map_batches(
     """Call a function of batches under vmap, with the mapped axis as a part of the batch axis.
 
     Args:
-        function: takes and returns tensors with a batch axis first, and other things, which are the same for all.
+        function: takes and returns tensors with a batch axis first, and other objects, which are the same for all rows.
         size: the size of the mapped axis.
         in_dims: where the mapped axis is in each input; None where there is none.
         inputs: arguments of ``function``.
@@ -104,7 +104,7 @@ def _fold(x: Any, dim: int | None, size: int) -> Any:
 def _map_rows(
     function: Callable[..., tuple[Any, ...]], size: int, in_dims: Sequence[int | None], inputs: Sequence[Any]
 ) -> Mapped:
-    """The same with a call for each row of the mapped axis; if there are none, with a call for the shapes alone."""
+    """The same with one call for each row of the mapped axis; without rows, one call finds the shapes."""
     rows = [function(*_row(inputs, in_dims, i)) for i in range(max(size, 1))]
     return _mapped(
         torch.stack(same)[:size] if isinstance(same[0], Tensor) else same[0] for same in zip(*rows, strict=True)
@@ -112,7 +112,7 @@ def _map_rows(
 
 
 def _row(inputs: Sequence[Any], dims: Sequence[int | None], i: int) -> list[Any]:
-    """Row i of the mapped axis; zeros if it has none."""
+    """Row i of the mapped axis; zeros if the axis has no rows."""
     return [
         x if dim is None else x.select(dim, i) if x.shape[dim] else x.sum(dim)
         for x, dim in zip(inputs, dims, strict=True)

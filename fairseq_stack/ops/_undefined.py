@@ -1,8 +1,8 @@
-"""What is not finite, such as garbage at padded positions, stays out of earlier readings and of their gradients.
+"""Values that are not finite, such as garbage at padding, stay out of earlier readings and of their gradients.
 
-Those do not depend on it, but to compute them takes products with it and with weights or derivatives that are 0, and
-0 * NaN = NaN. So the stacks compute with ordinary numbers in its place, and add *marks* to the readings that depend on
-it: a mark is NaN, or else 0. The compiled kernels do the same on their own.
+Earlier readings do not depend on such a value, but computing them multiplies it by weights or derivatives that are 0,
+and 0 * NaN = NaN. So the stacks compute with an ordinary number in its place, and add *marks* to the readings that
+depend on it: a mark is NaN or 0. The compiled kernels do the same on their own.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from torch import Tensor
 
 
 def finite(x: Tensor) -> Tensor:
-    """``x`` with 0, whose gradient is 0, in the place of what is not finite."""
+    """``x`` with 0, whose gradient is 0, in the place of values that are not finite."""
     return x.nan_to_num(0, 0, 0)
 
 
 def marks_of(values: Tensor, *others: Tensor) -> Tensor:
-    """Marks for the components of the values of a step: NaN where they are not finite, or where ``others`` are not.
+    """Marks for the components of the values of a step: NaN where they or ``others`` are not finite.
 
     Args:
         values: (B, n, m), or (B, m) for one step.
-        others: (B, n, ...), or (B, ...); what is not finite concerns all components.
+        others: (B, n, ...), or (B, ...); a number that is not finite here marks all components of its step.
     """
     marks = _mark(values)
     for x in others:
@@ -37,12 +37,12 @@ def _mark(x: Tensor) -> Tensor:
 
 
 def from_then_on(marks: Tensor) -> Tensor:
-    """Marks for steps (B, n, ...): NaN from the first of each sequence on that has the mark NaN."""
+    """Marks for steps (B, n, ...): NaN from the first step of each sequence on that has the mark NaN."""
     return marks.cumsum(1)
 
 
 def causal(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Keep what is not finite from earlier steps.
+    """Keep values that are not finite out of earlier steps.
 
     Args:
         compute: the readings (B, n, m) of a stack, given arguments (B, n, ...), of which the last are the values

@@ -1,6 +1,6 @@
-"""fairseq-preprocess as a child that ends with its parent, however that ends: ``python child.py PARENT ARGUMENT...``.
+"""Run fairseq-preprocess as a child that ends whenever its parent ends: ``python child.py PARENT ARGUMENT...``.
 
-If the parent is killed, a child that lives on would write into a folder that the next run removes.
+If the parent were killed, a child that lived on would write into a folder that the next run removes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import signal
 import sys
 
 PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl: the signal that the calling process gets when its parent ends."""
+"""Option of Linux's prctl that sets the signal that the calling process gets when its parent ends."""
 
 
 def end_with(parent: int) -> None:
-    """End this process when its parent, the process ``parent``, ends or has ended. Only Linux can."""
+    """End this process when its parent, the process ``parent``, ends or has ended. Works only on Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:

@@ -194,7 +194,7 @@ def prepare(options: MtOptions, target: Path, *, force: bool = False, workers: i
 
 
 def languages_for_fairseq(options: MtOptions) -> str | None:
-    """What fairseq's commands must be given for these languages; None if they find it out by the names of files.
+    """The options that fairseq's commands need for these languages; None if they infer them from the file names.
 
     They take the languages from a name such as ``train.de-en.de.idx`` only if there is one hyphen.
     """

@@ -1,6 +1,6 @@
-"""Which folders ``--force`` may replace: those that hold a corpus as it was written, and nothing else.
+"""Which folders ``--force`` may replace: folders that hold a corpus as it was written, and nothing else.
 
-A corpus is known by the content of its manifest, whose ``outputs`` are the names, sizes and hashes of its files.
+A corpus is recognised by the content of its manifest, whose ``outputs`` are the names, sizes and hashes of its files.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .errors import PrepareError
 from .manifest import MANIFEST_NAME, sha256_of
 
 KEYS = {"corpus": str, "options": dict, "versions": dict, "outputs": dict}
-"""What every manifest has, and what its values are."""
+"""The keys that every manifest has, and the types of their values."""
 
 LOG = f"{DATA_BIN}/preprocess.log"
-"""fairseq-preprocess writes it whenever it is run; nobody else does."""
+"""fairseq-preprocess writes this file whenever it runs; nothing else writes it."""
 
 MOST_NAMES = 5
 
@@ -49,7 +49,7 @@ def read_outputs(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """The files that the manifest in ``folder`` lists: size and sha256 by relative path.
 
     Raises:
-        PrepareError: there is no manifest, or not one of a corpus.
+        PrepareError: there is no manifest, or it is not the manifest of a corpus.
         OSError: it cannot be read.
     """
     path = folder / MANIFEST_NAME
@@ -86,7 +86,7 @@ def is_corpus(folder: Path) -> bool:
 
 
 def foreign(folder: Path, outputs: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Name what is in ``folder`` and not as the manifest lists it; of a folder that is not listed, only itself."""
+    """Name what is in ``folder`` and not as the manifest lists it; an unlisted folder is named without its content."""
     known = {parent for name in outputs for parent in Path(name).parents}
     folders = [folder]
     while folders:
@@ -112,9 +112,9 @@ def _is_as_written(path: Path, entry: Mapping[str, Any]) -> bool:
 
 
 def remove_corpus(folder: Path) -> None:
-    """Delete a corpus, but no file that its manifest does not list: the folder goes if it is then empty.
+    """Delete the files of a corpus that its manifest lists, and then the folder if it is empty.
 
-    What is left of a corpus whose deletion was interrupted is deleted, too.
+    The rest of a corpus whose deletion was interrupted is deleted, too.
 
     Raises:
         OSError: a file cannot be deleted.
@@ -123,13 +123,13 @@ def remove_corpus(folder: Path) -> None:
         return
     with contextlib.suppress(PrepareError):
         listed = {*read_outputs(folder), LOG}
-        inside = sorted(folder.rglob("*"), reverse=True)  # what is in a folder before the folder
+        inside = sorted(folder.rglob("*"), reverse=True)  # the content of a folder before the folder
         for path in inside:
             if path.is_dir() and not path.is_symlink():
                 _remove_if_empty(path)
             elif path.relative_to(folder).as_posix() in listed:
                 path.unlink()
-        # Last: it says what else may be deleted.
+        # The manifest goes last: it says what else may be deleted.
         if {path.name for path in folder.iterdir()} == {MANIFEST_NAME}:
             (folder / MANIFEST_NAME).unlink()
     _remove_if_empty(folder)

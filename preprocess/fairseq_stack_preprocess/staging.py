@@ -1,4 +1,4 @@
-"""Where a folder is made before it takes its place: a hidden folder beside it, and what killed runs left there.
+"""The hidden folder in which a run makes a folder before moving it into place, and what killed runs leave there.
 
 A run that writes the folder NAME makes ``.NAME.partial-MACHINE-ID/`` beside it, with
 
@@ -6,13 +6,13 @@ A run that writes the folder NAME makes ``.NAME.partial-MACHINE-ID/`` beside it,
 - ``new/``: what the run writes;
 - ``old/``: while NAME is replaced, what was there before.
 
-NAME is replaced in three steps: NAME becomes ``old``, ``new`` becomes NAME, ``old`` is deleted. What a killed run left
-tells how far it had got: with ``new`` beside ``old``, ``old`` is all that the user has; without ``new``, the new folder
-was complete and in its place.
+NAME is replaced in three steps: NAME becomes ``old``, ``new`` becomes NAME, ``old`` is deleted. The leftovers of a
+killed run show how far it got. If ``new`` is beside ``old``, the user has nothing except ``old``. If ``new`` is absent,
+the new folder was complete and in its place.
 
 **Which runs are dead.** The kernel drops a lock when its process ends, however it ends. But on a file system that
-several machines share, the lock of another machine may not be seen. Hence MACHINE, which names the present start of
-this machine: only folders with this mark are judged by their locks, and all others are left alone.
+several machines share, the lock of another machine may be invisible. So MACHINE identifies the current boot of this
+machine: only folders with this mark are judged by their locks, and all others are left alone.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from .progress import say
 from .replacing import is_corpus, remove_corpus
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-"""Linux's name for the present start of this machine; containers on one machine share it, as they share locks."""
+"""Linux's name for the current boot of this machine; containers on one machine share it, as they share locks."""
 
 UNKNOWN_MACHINE = "unknown"
 
 LONGEST_LABEL = 200
-"""Bytes of NAME up to which the hidden folder's name holds it as it is; names have at most 255 bytes."""
+"""A NAME of up to this many bytes is part of the hidden folder's name; file names have at most 255 bytes."""
 
 
 class Lock(Enum):
-    """What came of taking a lock; without support by the file system, no run is ever taken for dead."""
+    """The result of trying to take a lock; if the file system has no locks, no run counts as dead."""
 
     HELD = auto()
     TAKEN = auto()
@@ -50,11 +50,11 @@ class Lock(Enum):
 
 @dataclass(frozen=True)
 class Staging:
-    """The hidden folder of a run that is alive: this one, or that of a killed run which this one tidies up.
+    """The hidden folder of this run, or of a killed run that this run cleans up after.
 
     Attributes:
         folder: the hidden folder.
-        target: the folder that it is for.
+        target: the folder whose place :attr:`new` takes.
         lock: the file descriptor whose lock says that the run is alive.
     """
 
@@ -69,7 +69,7 @@ class Staging:
 
     @property
     def old(self) -> Path:
-        """What was at the target before, while it is replaced."""
+        """What was at the target before, while the target is being replaced."""
         return self.folder / "old"
 
     @classmethod
@@ -82,7 +82,7 @@ class Staging:
         while True:
             folder = target.with_name(f"{_prefix(target)}{_machine()}-{uuid.uuid4().hex[:12]}")
             folder.mkdir()
-            # Until the lock is held, another run may take the folder for that of a killed run and remove it.
+            # Until the lock is held, another run may mistake the folder for a killed run's folder and remove it.
             with contextlib.suppress(FileNotFoundError):
                 lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
                 if _lock(lock) is not Lock.TAKEN:
@@ -97,13 +97,13 @@ class Staging:
         return staging
 
     def install(self) -> None:
-        """Put :attr:`new` into the target's place; what is there becomes :attr:`old`."""
+        """Move :attr:`new` into the target's place; what was there becomes :attr:`old`."""
         if os.path.lexists(self.target):
             self.target.rename(self.old)
         self.new.rename(self.target)
 
     def settle(self) -> None:
-        """Remove the hidden folder; what is the user's and nowhere else is put back first, or else kept and named."""
+        """Remove the hidden folder; the user's only copy of a corpus is first put back, or else kept and named."""
         try:
             self._put_back_or_remove_old()
             if not os.path.lexists(self.old):
@@ -127,7 +127,7 @@ class Staging:
 def clear_leftovers(target: Path) -> None:
     """Remove what killed runs left beside ``target``, put back what they had moved away, and say so.
 
-    What another process may still write, or another machine, stays.
+    What another process or another machine may still be writing stays.
     """
     for folder in _hidden(target, rf"{_machine()}-[0-9a-f]{{12}}"):
         with contextlib.suppress(OSError):
@@ -157,7 +157,7 @@ def moved_away(target: Path) -> Path | None:
 
 
 def _of_killed_run(folder: Path, target: Path) -> Staging | None:
-    """The hidden folder with its lock, now held by us; None if its run is alive, or it is none of ours."""
+    """The hidden folder with its lock, now held by this run; None if its run may be alive."""
     if _machine() == UNKNOWN_MACHINE:
         return None
     try:
@@ -171,14 +171,14 @@ def _of_killed_run(folder: Path, target: Path) -> Staging | None:
 
 
 def _lock(lock: int) -> Lock:
-    """Take the lock of an open file, if that can be."""
+    """Try to take the lock of an open file."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return Lock.TAKEN
     except OSError:
         return Lock.UNSUPPORTED
-    # Whoever removes the folder holds the lock when the file goes.
+    # A run that removes the folder holds the lock while it deletes this file.
     return Lock.HELD if os.fstat(lock).st_nlink else Lock.TAKEN
 
 
@@ -190,7 +190,7 @@ def _machine() -> str:
 
 
 def _hidden(target: Path, rest: str, role: str = "partial") -> list[Path]:
-    """The folders beside ``target`` whose names are the prefix of a role and what matches ``rest``."""
+    """The folders beside ``target`` whose names are the prefix of a role followed by a match of ``rest``."""
     pattern = re.compile(re.escape(_prefix(target, role)) + rest)
     try:
         paths = sorted(target.parent.iterdir())
@@ -206,7 +206,7 @@ def _prefix(target: Path, role: str = "partial") -> str:
 
 
 def _of_earlier_version(target: Path) -> Path | None:
-    """What fairseq_stack 0.1 moved away and did not put back when it was killed, if there is no doubt about it."""
+    """The folder that fairseq_stack 0.1 moved away before it was killed, if exactly one folder can be it."""
     found = [folder for folder in _hidden(target, r"[0-9a-f]{12}", "old") if is_corpus(folder)]
     return found[0] if len(found) == 1 else None
 

@@ -26,7 +26,7 @@ SEPARATORS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 
 def kind_of(path: Path) -> str | None:
-    """What is at a path that is not a file; None for a file, or if nothing is there."""
+    """What is at a path, if it is not a file; None for a file, or if nothing is there."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -37,7 +37,7 @@ def kind_of(path: Path) -> str | None:
 
 
 def require_file(path: Path) -> None:
-    """Raise PrepareError unless a file is at the path, which can be read more than once.
+    """Raise PrepareError unless the path is a regular file, which can be read more than once.
 
     Raises:
         OSError: the path cannot be looked up.

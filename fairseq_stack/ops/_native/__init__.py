@@ -129,10 +129,10 @@ _is_forked = False
 
 
 def _leave_threads_to_parent() -> None:
-    """In a forked child: have PyTorch use one thread, and the kernels those that they start, if any.
+    """In a forked child: make PyTorch use one thread, and the kernels only threads that they start themselves.
 
-    PyTorch does the same in the workers of a DataLoader. After another ``torch.set_num_threads`` in the child the
-    kernels still work; an operation of PyTorch may not.
+    PyTorch does the same in the workers of a DataLoader. If the child calls ``torch.set_num_threads`` again, the
+    kernels still work, but an operation of PyTorch may hang.
     """
     global _is_forked
     _is_forked = True

@@ -74,7 +74,7 @@ def nondeterministic_stack(
     which a warning tells, or some are -inf, the fast backends may leave out runs that, at some step, are less
     likely by a factor of e^700 than another one with the same stack below its top.
 
-    ``torch.func`` transforms all backends by grad, vjp, jacrev and vmap, in any nesting; forward-mode and second
+    All backends support ``torch.func``: grad, vjp, jacrev and vmap, in any nesting. Forward-mode and second
     derivatives need ``backend="reference"``.
 
     Args:
@@ -95,9 +95,9 @@ def nondeterministic_stack(
         ``return_weights``, also W (B, n, n + 1, Q, S), which can be differentiated too: W[b, t - 1, i] is the share of
         v_i in r_t, so that the readings are einsum("btirs,bim->btrsm", W, V) with V = [bottom; values], and
         W[b, t - 1] sums to 1.
-        From step t on both are NaN if a log weight of step t is NaN or inf, and readings are in the component in which
-        v_t is not finite. Earlier ones, and gradients through them, are the same as with any other numbers in its
-        place.
+        If a log weight of step t is NaN or inf, readings and W are NaN from step t on. If a component of v_t is not
+        finite, that component of the readings is NaN from step t on. Earlier readings and weights, and gradients
+        through them, are the same as with any other numbers in its place.
 
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.

@@ -34,8 +34,8 @@ class TrackedColumns:
         exponents: of gamma[i -> k] at [b, i + 1, k], (B, t + 1, t + 1).
         alpha: alpha[i] at [b, i + 1], (B, t + 2, C).
         alpha_exponents: its exponents, (B, t + 2).
-        marks: what is added to all further readings, (B, m): NaN for components in which a vector is not finite, and
-            for all if a log weight is NaN or inf; else 0.
+        marks: (B, m), added to all further readings: NaN for the components in which a vector is not finite, and for
+            all components if a log weight is NaN or inf; otherwise 0.
     """
 
     num_states: int

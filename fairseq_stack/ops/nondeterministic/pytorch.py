@@ -111,7 +111,7 @@ class _TopWeightsBackward(BackwardPass):
 
     @staticmethod
     def forward(grad: Tensor, masked: bool, weights: Tensor, *saved: Tensor) -> tuple[Tensor]:
-        # Only through ``weights`` does the backward pass depend on the log weights for autograd, which it is refused.
+        # For autograd, this pass depends on the log weights only through ``weights``; that derivative is refused.
         count = len(_Tops._fields)
         return (_backward(Tiles.from_batch(saved[count:]), _Tops.from_batch(saved[:count]), grad, masked),)
 

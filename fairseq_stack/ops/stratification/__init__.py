@@ -35,8 +35,8 @@ def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: 
 
     Strengths are usually in [0, 1]; the equations make sense for all that are not negative. Readings are
     continuous in the strengths but have kinks, where a strength is used up exactly. There gradients are not
-    unique, and the backends may return different ones. ``torch.func`` transforms all backends, by forward-mode and
-    second derivatives, too.
+    unique, and the backends may return different ones. All backends support ``torch.func``, with
+    forward-mode and second derivatives, too.
 
     Args:
         pop: (B, n), the strengths u_t >= 0.
@@ -47,8 +47,9 @@ def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: 
 
     Returns:
         The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
-        autocast says. From step t on they are NaN if u_t or d_t is not finite, and in the component in which v_t is
-        not. Earlier readings, and gradients through them, are the same as with any other numbers in its place.
+        autocast says. If u_t or d_t is not finite, the readings are NaN from step t on. If a component of v_t is not
+        finite, that component of the readings is NaN from step t on. Earlier readings, and gradients through them, are
+        the same as with any other numbers in its place.
 
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.

@@ -20,8 +20,8 @@ class StratificationStackState:
     Attributes:
         cumulative_strengths: (B, t), H_t[i] = strength of item i and of all items above it; at least float32.
         values: (B, t, m), the items from the bottom up, in the same dtype.
-        marks: (B, m), what is added to all further readings: NaN for components in which an item is not finite, and for
-            all if a strength is not; else 0. ``values`` has 0 in its place.
+        marks: (B, m), added to all further readings: NaN for the components in which an item is not finite, and for
+            all components if a strength is not finite; otherwise 0. ``values`` has 0 in its place.
     """
 
     cumulative_strengths: Tensor

@@ -35,7 +35,7 @@ def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto
     they leave on top (Eq. 13), or 0 where they leave the stack empty; a pop of the empty stack leaves it so.
     Weights of other sizes and signs will do as well, as long as their products are in the range of the dtype.
 
-    ``torch.func`` transforms all backends by grad, vjp, jacrev and vmap, in any nesting; forward-mode and second
+    All backends support ``torch.func``: grad, vjp, jacrev and vmap, in any nesting. Forward-mode and second
     derivatives need ``backend="reference"``.
 
     Args:
@@ -47,8 +47,9 @@ def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto
 
     Returns:
         The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
-        autocast says. From step t on they are NaN if an action of step t is not finite, and in the component in which
-        v_t is not. Earlier readings, and gradients through them, are the same as with any other numbers in its place.
+        autocast says. If an action of step t is not finite, the readings are NaN from step t on. If a component of v_t
+        is not finite, that component of the readings is NaN from step t on. Earlier readings, and gradients through
+        them, are the same as with any other numbers in its place.
 
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.

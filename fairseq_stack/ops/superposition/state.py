@@ -19,8 +19,8 @@ class SuperpositionStackState:
 
     Attributes:
         elements: (B, t, m), the elements from the top down, at least float32; everything below them is 0.
-        marks: (B, m), what is added to all further readings: NaN for components in which something that is not finite
-            was pushed, and for all if an action is not; else 0. The elements have 0 in its place.
+        marks: (B, m), added to all further readings: NaN for the components in which a pushed vector is not finite,
+            and for all components if an action is not finite; otherwise 0. The elements have 0 in its place.
     """
 
     elements: Tensor
