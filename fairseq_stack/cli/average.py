@@ -34,13 +34,16 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--output", metavar="FILE", type=Path, required=True, help="the checkpoint to write")
     last = parser.add_mutually_exclusive_group()
     last.add_argument(
-        "--num-epoch-checkpoints", metavar="N", type=int, help="of a folder, the last N checkpointEPOCH.pt"
+        "--num-epoch-checkpoints", metavar="N", type=int, help="take the last N checkpointEPOCH.pt of the folder"
     )
     last.add_argument(
-        "--num-update-checkpoints", metavar="N", type=int, help="of a folder, the last N checkpoint_EPOCH_UPDATE.pt"
+        "--num-update-checkpoints",
+        metavar="N",
+        type=int,
+        help="take the last N checkpoint_EPOCH_UPDATE.pt of the folder",
     )
     parser.add_argument(
-        "--checkpoint-upper-bound", metavar="M", type=int, help="of these, none after epoch M or update M"
+        "--checkpoint-upper-bound", metavar="M", type=int, help="ignore checkpoints after epoch M or update M"
     )
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     parser.set_defaults(run=run)

@@ -46,6 +46,7 @@ def apply() -> None:
     flags.refuse_flags_that_cannot_work()
     checkpoints.say_why_a_checkpoint_does_not_fit()
     checkpoints.say_why_a_checkpoint_cannot_be_read()
+    checkpoints.refuse_to_restore_nothing()
     saving.write_checkpoints_whole()
     resuming.resume_what_fairseq_forgets()
     resuming.end_finished_training()

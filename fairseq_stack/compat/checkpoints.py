@@ -39,6 +39,29 @@ def _saying_why(load_checkpoint: Function) -> Function:
     return load_checkpoint_saying_why
 
 
+def refuse_to_restore_nothing() -> None:
+    """Refuse a ``--restore-file`` that is not there, in place of a training run that silently begins anew.
+
+    Unnecessary with a fairseq that begins anew only if the default file, ``checkpoint_last.pt``, is missing.
+    """
+    from fairseq import checkpoint_utils
+
+    wrap_once(checkpoint_utils, "load_checkpoint", _restoring_something)
+
+
+def _restoring_something(load_checkpoint: Function) -> Function:
+    def load_checkpoint_if_there(cfg: Any, *args: Any, **kwargs: Any) -> Any:
+        from fairseq.file_io import PathManager
+
+        path = cfg.restore_file
+        if path != "checkpoint_last.pt" and not PathManager.isfile(path):
+            problem = "is a folder; give a file in it" if os.path.isdir(path) else "does not exist"
+            raise UserError(f"--restore-file {path}: {path} {problem}, or leave the option out to begin anew")
+        return load_checkpoint(cfg, *args, **kwargs)
+
+    return load_checkpoint_if_there
+
+
 def say_why_a_checkpoint_cannot_be_read() -> None:
     """Name a file that is not a checkpoint, and say what it is instead.
 
@@ -74,15 +97,15 @@ def _problem_of(path: str) -> str | None:
     if not beginning:
         return "it is empty"
     if beginning.startswith(b"PK") and not zipfile.is_zipfile(path):
-        return f"it ends early, after {os.path.getsize(path):,} bytes; an earlier checkpoint may be complete"
+        return f"it is truncated after {os.path.getsize(path):,} bytes; an earlier checkpoint may be complete"
     if not beginning.startswith((b"PK", b"\x80")):
         return "it is a file of another kind"
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
-        return "it holds more than tensors and plain values, and loading it could run any program"
+        return "it holds more than tensors and plain values, and loading it could run arbitrary code"
     except Exception as error:
-        return f"torch does not load it ({type(error).__name__})"
+        return f"torch cannot load it ({type(error).__name__})"
     if not isinstance(state, dict) or not {"model", "extra_state"} <= state.keys():
         return "it was saved by torch, but holds something else"
     return None

@@ -43,11 +43,11 @@ def _check_precision(cfg: Any) -> None:
     common = cfg.common
     if common.bf16:
         raise UserError(
-            "--bf16: fairseq uses bfloat16 on TPUs only, through torch_xla; leave it out, or on a GPU give --fp16"
+            "--bf16: fairseq uses bfloat16 on TPUs only, through torch_xla; leave it out, or use --fp16 on a GPU"
         )
     on_cpu = common.cpu or not torch.cuda.is_available()
     if on_cpu and common.fp16 and not common.memory_efficient_fp16:
-        raise UserError("--fp16 needs a GPU; on a CPU leave it out, which trains in float32")
+        raise UserError("--fp16 needs a GPU; on a CPU leave it out to train in float32")
 
 
 def _check_generation(args: Any) -> None:

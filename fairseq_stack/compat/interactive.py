@@ -54,15 +54,18 @@ class _LongLines:
         for batch in self._make_batches(lines, cfg, task, max_positions, encode_fn):
             done.update(batch.ids.tolist())
             yield batch
+        limit = (max_positions, "--tokens-per-sample")  # of language models
+        if isinstance(max_positions, tuple):
+            limit = (max_positions[0], "--max-source-positions")
         for index in sorted(set(range(len(lines))) - done):
             _, lengths = task.get_interactive_tokens_and_lengths([lines[index]], encode_fn)
             number = self._read + index
             self._left_out += 1
             logger.warning(
-                "line %d is not translated: it has %d tokens, and the model takes %s (--max-source-positions of the "
-                "training); there is no H-%d",
+                "line %d is not translated: it has %d tokens, and the model accepts %s (%s in training); there "
+                "is no H-%d",
                 number + 1,
                 int(lengths[0]),
-                max_positions[0] if isinstance(max_positions, tuple) else max_positions,
+                *limit,
                 number,
             )

@@ -66,14 +66,8 @@ KNOWN = (
     ),
     Known(
         Exception,
-        r"Size of sample #(\d+) is invalid \(=(.*?)\) since max_positions=(.*?), skip",
-        "sentence {1} of the data (counted from 0) has {2} tokens, and the model takes {3}; give "
-        "--skip-invalid-size-inputs-valid-test to leave out all sentences that are too long",
-    ),
-    Known(
-        Exception,
         "Could not infer language pair",
-        "the languages cannot be told from the names of the files: give --source-lang and --target-lang",
+        "the languages cannot be inferred from the file names: give --source-lang and --target-lang",
     ),
     Known(
         FileNotFoundError,
@@ -102,7 +96,7 @@ def end_commands_with_a_message() -> None:
 def command() -> str | None:
     """The name of the fairseq command that this process runs, such as ``fairseq-train``, or None."""
     program = Path(sys.argv[0]) if sys.argv else Path()
-    if program.name.startswith("fairseq-"):
+    if program.name.startswith("fairseq-") and program.name != "fairseq-stack":
         return program.name
     if program.parent.name == "fairseq_cli":  # python -m fairseq_cli.train
         return f"fairseq-{program.stem.replace('_', '-')}"
@@ -112,9 +106,11 @@ def command() -> str | None:
 def message_of(error: BaseException) -> str | None:
     """The line that says what to do about ``error``, or None if it is not a known mistake of the user."""
     # torch passes on errors of other processes with their traceback in the message.
-    last_line = (str(error).strip().splitlines() or [""])[-1]
-    if isinstance(error, UserError) or last_line.startswith(_OURS):
-        return last_line.removeprefix(_OURS)
+    lines = str(error).strip().splitlines() or [""]
+    if lines[-1].startswith(_OURS):
+        return lines[-1].removeprefix(_OURS)
+    if isinstance(error, UserError):
+        return " ".join(map(str.strip, lines))
     return next((said for known in KNOWN if (said := _advice(known, error)) is not None), None)
 
 

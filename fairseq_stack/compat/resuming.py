@@ -36,8 +36,8 @@ def _ending_finished_training(load_checkpoint: Function) -> Function:
             return extra_state, epoch_itr
         logger.info(
             f"the training in {cfg.save_dir} is finished: after {trainer.get_num_updates()} updates it has reached "
-            f"{' and '.join(reached.values())}; nothing is trained and no checkpoint is written; "
-            f"to go on, {' and '.join(_further(option) for option in reached)}"
+            f"{' and '.join(reached.values())}; no update is made and no checkpoint is written; "
+            f"to continue, {' and '.join(_further(option) for option in reached)}"
         )
         # fairseq trains while next_epoch_idx <= max_epoch, and max_epoch is infinite if it is not given.
         return extra_state, SimpleNamespace(next_epoch_idx=math.nan)
@@ -113,6 +113,8 @@ def _loading_what_fairseq_forgets(load_checkpoint: Function) -> Function:
         extra_state = load_checkpoint(
             self, filename, reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters=reset_meters
         )
+        if reset_optimizer:  # another training run, which has taken no time so far
+            self._previous_training_time = 0
         if extra_state is None or reset_optimizer:
             return extra_state
         if not reset_meters:  # the count belongs to the best loss so far, as in fairseq

@@ -6,10 +6,11 @@ import contextlib
 import errno
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import torch
 
@@ -27,14 +28,19 @@ def write_checkpoints_whole() -> None:
     fairseq copies a new checkpoint over ``checkpoint_best.pt`` and ``checkpoint_last.pt`` byte by byte. If the process
     is killed meanwhile, or the disk is full, an incomplete file replaces the old checkpoint. If writing fails, fairseq
     tries again, and appends to what it has already written. Here each file is written beside its place and renamed when
-    it is on the disk. Files that an earlier process left unfinished are removed at the start. Unnecessary with a
-    fairseq that also renames copies, and begins a second attempt with an empty file.
+    it is on the disk. Files that an earlier process left unfinished are removed at the start.
+
+    To see whether it can write to the folder, fairseq overwrites and removes a file ``dummy`` there, which may be the
+    user's. Here the file is a temporary one.
+
+    Unnecessary with a fairseq that also renames copies, begins a second attempt with an empty file, and overwrites no
+    file of the user.
     """
     from fairseq import checkpoint_utils
     from fairseq.file_io import PathManager
 
     wrap_once(checkpoint_utils, "torch_persistent_save", _saving_whole)
-    wrap_once(checkpoint_utils, "verify_checkpoint_directory", _removing_unfinished)
+    checkpoint_utils.verify_checkpoint_directory = _verify_checkpoint_directory
     PathManager.copy = staticmethod(_copy_whole)
 
 
@@ -82,7 +88,7 @@ def _write_whole(path: str, write: Callable[[BinaryIO], object]) -> None:
             if attempt == _ATTEMPTS or failure.errno in _HOPELESS:
                 raise UserError(
                     f"cannot write the checkpoint {path}: {failure.strerror}; the checkpoints written before are "
-                    "unchanged; when that is mended, the same command goes on from the last of them"
+                    "unchanged; once this is fixed, the same command continues from the last of them"
                 ) from error
         time.sleep(_SECONDS_BETWEEN)
 
@@ -108,10 +114,17 @@ def _of_the_system(error: BaseException | None) -> OSError | None:
     return error
 
 
-def _removing_unfinished(verify_checkpoint_directory: Function) -> Function:
-    def verify_and_remove_unfinished(save_dir: str) -> Any:
-        verify_checkpoint_directory(save_dir)
-        for unfinished in Path(save_dir).glob("checkpoint*.pt.tmp"):
-            unfinished.unlink(missing_ok=True)
+def _verify_checkpoint_directory(save_dir: str) -> None:
+    """``checkpoint_utils.verify_checkpoint_directory``, which also removes what an earlier process left unfinished.
 
-    return verify_and_remove_unfinished
+    Raises:
+        UserError: if the folder cannot be made, or no file can be made in it.
+    """
+    try:
+        if not os.path.exists(save_dir):
+            os.makedirs(save_dir, exist_ok=True)
+        tempfile.TemporaryFile(dir=save_dir).close()
+    except OSError as error:
+        raise UserError(f"--save-dir {save_dir}: {error.strerror}") from error
+    for unfinished in Path(save_dir).glob("checkpoint*.pt.tmp"):
+        unfinished.unlink(missing_ok=True)

@@ -16,12 +16,18 @@ _MOST_NUMBERS = 5
 
 
 def say_what_scores_leave_out() -> None:
-    """Let fairseq's commands say in the line with a score how much of the data the score does not cover.
+    """Let fairseq's commands say in each line with a score how much of the data the score does not cover.
 
     ``fairseq-eval-lm`` always leaves out sentences that are too long for the model; the other commands do so with
     ``--skip-invalid-size-inputs-valid-test``. fairseq warns about them once, far from the score, and gives a
     perplexity of 1 if no sentence is left. Unnecessary with a fairseq that counts them.
+
+    ``eval_lm`` also leaves out symbols to which the model gives probability zero, so that an infinite perplexity
+    becomes a finite one. Such data is refused there. ``fairseq-generate --score-reference`` may meet it: it prints the
+    score ``-inf``, which is right. Unnecessary with a fairseq that gives the infinite perplexity.
     """
+    from fairseq import scoring
+    from fairseq.sequence_scorer import SequenceScorer
     from fairseq.tasks import FairseqTask
     from fairseq.tasks.language_modeling import LanguageModelingTask
 
@@ -30,6 +36,9 @@ def say_what_scores_leave_out() -> None:
     FairseqTask.filter_indices_by_size = _filter_indices_by_size
     LanguageModelingTask.eval_lm_dataloader = _eval_lm_dataloader
     wrap_once(FairseqTask, "reduce_metrics", _counting_what_is_left_out)
+    wrap_once(scoring, "build_scorer", _completing_the_results)
+    wrap_once(SequenceScorer, "__init__", _remembering_the_dictionary)
+    wrap_once(SequenceScorer, "generate", _refusing_probability_zero)
 
 
 def score_sentences_one_by_one() -> None:
@@ -54,21 +63,14 @@ class _LeftOut(logging.Filter):
         self.text = ""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Complete the line with the score.
-
-        Raises:
-            UserError: the line says that a token is left out because it has probability zero.
-        """
-        message = str(record.msg)
-        if message.startswith("skipping tokens with inf scores"):
-            symbols = " ".join(map(str, record.args or ()))
-            raise UserError(
-                f"the model gives {symbols!r} in the data probability zero, so the perplexity is infinite: expected "
-                "data whose symbols all have a probability (if it is <unk>, train with --compact-vocab-unk)"
-            )
-        if self.text and message.startswith(_RESULTS):
-            record.msg, record.args = f"{record.getMessage()}; {self.text}", None
+        """Complete the line with the score."""
+        if str(record.msg).startswith(_RESULTS):
+            record.msg, record.args = self.complete(record.getMessage()), None
         return True
+
+    def complete(self, result: str) -> str:
+        """The text with a score, followed by what the score leaves out."""
+        return f"{result}; {self.text}" if self.text else result
 
 
 _left_out = _LeftOut()
@@ -93,13 +95,14 @@ def _filter_indices_by_size(
         size = _plain(dataset.size(ignored[0]))
         raise UserError(
             f"too long for the model: {number}; number {ignored[0]} has {size} tokens, expected at most "
-            f"{max_positions}; split what is longer, or add --skip-invalid-size-inputs-valid-test to leave it out"
+            f"{max_positions}; split longer samples, or add --skip-invalid-size-inputs-valid-test to leave them out"
         )
     _left_out.text = f"left out {number} (more than {max_positions} tokens)"
-    if split and len(kept) == 0:
-        raise UserError(f"no data: {_left_out.text}; use a model that was trained with longer samples")
-    numbers = ", ".join(map(str, ignored[:_MOST_NUMBERS]))
-    logging.getLogger(__name__).warning(f"{_left_out.text}; the first have the numbers {numbers}")
+    if split:  # otherwise the numbers are places in a buffer of fairseq-interactive
+        if len(kept) == 0:
+            raise UserError(f"no data: {_left_out.text}; use a model that was trained with longer samples")
+        numbers = ", ".join(map(str, ignored[:_MOST_NUMBERS]))
+        logging.getLogger(__name__).warning(f"{_left_out.text}; the first are numbers {numbers}")
     return kept
 
 
@@ -127,6 +130,56 @@ def _counting_what_is_left_out(reduce_metrics: Function) -> Function:
             metrics.log_scalar("left_out", _left_out.num_samples, round=0)
 
     return reduce_metrics_and_count
+
+
+def _completing_the_results(build_scorer: Function) -> Function:
+    def build_and_complete(*args: Any, **kwargs: Any) -> Any:
+        scorer = build_scorer(*args, **kwargs)
+        wrap_once(scorer, "result_string", _completing_the_result)
+        return scorer
+
+    return build_and_complete
+
+
+def _completing_the_result(result_string: Function) -> Function:
+    def complete_result_string(*args: Any, **kwargs: Any) -> Any:
+        return _left_out.complete(result_string(*args, **kwargs))
+
+    return complete_result_string
+
+
+def _remembering_the_dictionary(init: Function) -> Function:
+    """Only ``eval_lm`` gives a scorer ``softmax_batch``, and only its scorers refuse probability zero."""
+
+    def init_and_remember(
+        self: Any, tgt_dict: Any, softmax_batch: int | None = None, *args: Any, **kwargs: Any
+    ) -> None:
+        init(self, tgt_dict, softmax_batch, *args, **kwargs)
+        self.dictionary_of_eval_lm = None if softmax_batch is None else tgt_dict
+
+    return init_and_remember
+
+
+def _refusing_probability_zero(generate: Function) -> Function:
+    def generate_and_refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        hypotheses = generate(self, *args, **kwargs)
+        dictionary = getattr(self, "dictionary_of_eval_lm", None)
+        if dictionary is not None:
+            for (hypothesis,) in hypotheses:
+                _refuse_probability_zero(hypothesis, dictionary)
+        return hypotheses
+
+    return generate_and_refuse
+
+
+def _refuse_probability_zero(hypothesis: dict[str, Any], dictionary: Any) -> None:
+    impossible = hypothesis["tokens"][hypothesis["positional_scores"].isinf()]
+    if len(impossible) > 0:
+        raise UserError(
+            f"the model gives probability zero to {dictionary[int(impossible[0])]!r}, which is in the data, so the "
+            "perplexity is infinite: expected data whose symbols all have a probability (if it is <unk>, train with "
+            "--compact-vocab-unk)"
+        )
 
 
 def _eval_lm_dataloader(
@@ -208,7 +261,7 @@ def _refuse_other_data_than_in_training(task: Any, context_window: int) -> None:
             overrides = f"--model-overrides \"{{'sample_break_mode': '{mode}'}}\""
             raise UserError(
                 "the model was trained on single sentences (--sample-break-mode eos), expected the same here, got "
-                f"--sample-break-mode {mode}, which is the default of fairseq-eval-lm if it is none: add "
+                f"--sample-break-mode {mode} (the default of fairseq-eval-lm is none): add "
                 f"--sample-break-mode eos (or, to score blocks with this model all the same, {overrides})"
             )
         if context_window > 0:

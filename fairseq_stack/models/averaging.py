@@ -19,18 +19,43 @@ from fairseq_stack.models.checkpoints import FINGERPRINT
 EPOCHS = re.compile(r"checkpoint(\d+)\.pt")
 UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
 
-# Options that change what parameters of the same shapes mean.
+# Options that can change what parameters of the same names and shapes mean, in the models of fairseq_stack.
 _MEANING = (
+    # layers
     "stack_layers",
     "stack_encoder_layers",
     "stack_decoder_layers",
+    "encoder_layers_to_keep",
+    "decoder_layers_to_keep",
     "stack_value_activation",
-    "stack_positions",
     "encoder_attention_heads",
     "decoder_attention_heads",
+    "no_cross_attention",
+    "cross_self_attention",
+    "activation_fn",
+    # layer norm
     "encoder_normalize_before",
     "decoder_normalize_before",
-    "activation_fn",
+    "no_decoder_final_norm",
+    "layernorm_embedding",
+    # positions
+    "stack_positions",
+    "encoder_learned_pos",
+    "decoder_learned_pos",
+    "no_token_positional_embeddings",
+    # embeddings and output layer
+    "no_scale_embedding",
+    "share_decoder_input_output_embed",
+    "share_all_embeddings",
+    "merge_src_tgt_embed",
+    "compact_vocab",
+    "compact_vocab_unk",
+    "output_bias",
+    "adaptive_input",
+    "adaptive_input_cutoff",
+    "adaptive_softmax_cutoff",
+    "tie_adaptive_weights",
+    "tie_adaptive_proj",
 )
 # fairseq's buffers of this name are there for their dtype: their memory is not initialised.
 _MEANINGLESS = "_float_tensor"
@@ -75,8 +100,8 @@ def average_checkpoints(paths: Sequence[Path], output: Path, force: bool = False
         force: replace ``output`` if it exists.
 
     Raises:
-        UserError: a file is missing, not a checkpoint, given twice, not finite or of another model than the first; or
-            ``output`` exists, is one of ``paths``, or cannot be written.
+        UserError: a file is missing, not a checkpoint, given twice, not finite or of a different model from the first;
+            or ``output`` exists, is one of ``paths``, or cannot be written.
     """
     _check_files(paths, output, force)
     first = _read(paths[0])
@@ -103,7 +128,7 @@ def _check_files(paths: Sequence[Path], output: Path, force: bool) -> None:
                 "--num-update-checkpoints N"
             )
         if not path.is_file():
-            raise UserError(f"{path}: there is no such checkpoint")
+            raise UserError(f"{path}: no such checkpoint")
         if any(path.samefile(other) for other in paths[:index]):
             raise UserError(f"{path} is given twice: expected different checkpoints")
         if output.exists() and output.samefile(path):
@@ -111,7 +136,7 @@ def _check_files(paths: Sequence[Path], output: Path, force: bool) -> None:
     if output.is_dir():
         raise UserError(f"--output {output} is a folder: expected the name of a file")
     if output.exists() and not force:
-        raise UserError(f"--output {output} exists already; give --force to replace it")
+        raise UserError(f"--output {output} already exists; give --force to replace it")
     if not output.absolute().parent.is_dir():
         raise UserError(f"--output {output}: there is no folder {output.parent}")
 
@@ -144,13 +169,13 @@ def _start(parameters: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _check_same_model(first: State, other: State, first_path: Path, path: Path) -> None:
     def refuse(difference: str) -> None:
-        raise UserError(f"{path} is not of the same model as {first_path}: {difference}")
+        raise UserError(f"{path} is of a different model from {first_path}: {difference}")
 
     expected, got = first["model"], other["model"]
     for name, value in expected.items():
         if name.endswith(FINGERPRINT) and name in got and not torch.equal(got[name], value):
             refuse("its dictionary has other symbols, or the same in another order")
-    for one, two, verdict in ((expected, got, "has no parameter"), (got, expected, "has another parameter,")):
+    for one, two, verdict in ((expected, got, "has no parameter"), (got, expected, "has an extra parameter,")):
         missing = [name for name in one if name not in two]
         if missing:
             refuse(f"it {verdict} {missing[0]}" + (f", and {len(missing) - 1} more" if missing[1:] else ""))
@@ -161,9 +186,12 @@ def _check_same_model(first: State, other: State, first_path: Path, path: Path) 
             refuse(f"{name}, which cannot be averaged, has other values")
     options, others = _options(first), _options(other)
     for name in _MEANING:
-        if options.get(name) != others.get(name):
+        if (options.get(name) or None) != (others.get(name) or None):  # an option that is off may be absent
             flag = f"--{name.replace('_', '-')}"
             refuse(f"it was trained with {flag} {others.get(name)}, expected {options.get(name)}")
+    for name, tied_to in _tied(expected).items():
+        if not name.endswith(_MEANINGLESS) and not (got[name] == got[tied_to]).all():
+            refuse(f"its {tied_to} and {name} differ, expected one shared parameter")
 
 
 def _options(state: State) -> dict[str, Any]:
@@ -171,23 +199,35 @@ def _options(state: State) -> dict[str, Any]:
     return vars(model) if isinstance(model, Namespace) else dict(model)
 
 
+def _tied(parameters: dict[str, Tensor]) -> dict[str, str]:
+    """The parameters that are the same memory as an earlier parameter, each with the name of the first such one."""
+    names: dict[tuple[int, torch.Size, tuple[int, ...]], str] = {}
+    first_names = {
+        name: names.setdefault((value.data_ptr(), value.shape, value.stride()), name)
+        for name, value in parameters.items()
+    }
+    return {name: first for name, first in first_names.items() if name != first}
+
+
 def _with_means(parameters: dict[str, Tensor], sums: dict[str, Tensor], count: int) -> dict[str, Tensor]:
     """``parameters`` with their means, in their own types; parameters that share memory still do."""
-    means: dict[tuple[int, torch.Size], Tensor] = {}
+    tied = _tied(parameters)
     averaged = type(parameters)(parameters)
     for name, total in sums.items():
-        value = parameters[name]
-        place = (value.data_ptr(), value.shape)
-        averaged[name] = means.setdefault(place, (total / count).to(value.dtype))
+        averaged[name] = averaged[tied[name]] if name in tied else (total / count).to(parameters[name].dtype)
     return averaged
 
 
 def _write_whole(state: State, output: Path) -> None:
     beside = output.with_name(f".{output.name}.{uuid.uuid4().hex[:12]}.tmp")
     try:
-        torch.save(state, beside)
+        with open(beside, "wb") as file:
+            torch.save(state, file)
         os.replace(beside, output)
-    except RuntimeError as error:  # torch turns an error of the file system into this
-        raise UserError(f"cannot write {output}: {str(error).splitlines()[0]}") from error
+    except (OSError, RuntimeError) as error:
+        # torch may raise a RuntimeError of its own while it handles the error of the file system.
+        cause = error if isinstance(error, OSError) else error.__context__
+        reason = getattr(cause, "strerror", None) or str(error).splitlines()[0]
+        raise UserError(f"cannot write {output}: {reason}") from error
     finally:
         beside.unlink(missing_ok=True)

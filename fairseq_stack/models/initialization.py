@@ -31,9 +31,9 @@ def initialize_as_in_paper(model: nn.Module, scale: float) -> None:
     [-scale, scale]. The first feedforward layer has gain sqrt(2), for its ReLU.
 
     Raises:
-        ValueError: if ``scale`` is not positive.
+        UserError: if ``scale`` is not a positive number.
     """
-    if scale <= 0:
+    if not 0 < scale < math.inf:
         raise UserError(f"--stack-init-scale: expected a positive number, got {scale}")
     for parameter in model.parameters():
         parameter.uniform_(-scale, scale)

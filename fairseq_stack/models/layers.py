@@ -48,12 +48,25 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
         encoder_out: Tensor | None = None,
         encoder_padding_mask: Tensor | None = None,
         incremental_state: IncrementalState | None = None,
-        *args: Any,
+        prev_self_attn_state: list[Tensor] | None = None,
+        prev_attn_state: list[Tensor] | None = None,
+        self_attn_mask: Tensor | None = None,
         self_attn_padding_mask: Tensor | None = None,
-        **kwargs: Any,
+        need_attn: bool = False,
+        need_head_weights: bool = False,
     ) -> Any:
-        keywords = {**kwargs, "self_attn_padding_mask": self_attn_padding_mask}
-        output, *others = super().forward(x, encoder_out, encoder_padding_mask, incremental_state, *args, **keywords)
+        output, *others = super().forward(
+            x,
+            encoder_out,
+            encoder_padding_mask,
+            incremental_state,
+            prev_self_attn_state,
+            prev_attn_state,
+            self_attn_mask,
+            self_attn_padding_mask,
+            need_attn,
+            need_head_weights,
+        )
         if incremental_state is None:  # otherwise ``x`` is one symbol, and the mask also covers the symbols before it
             output = _without_padding(output, self_attn_padding_mask)
         return output, *others

@@ -40,8 +40,8 @@ def check_replaceable(folder: Path) -> None:
     if found:
         more = f" and {len(found) - MOST_NAMES} more" if len(found) > MOST_NAMES else ""
         raise PrepareError(
-            f"--force would delete what is in {folder} and not part of the corpus that was written there: "
-            f"{', '.join(found[:MOST_NAMES])}{more}; move it elsewhere, or choose another folder"
+            f"--force would delete files in {folder} that are not part of the corpus written there: "
+            f"{', '.join(found[:MOST_NAMES])}{more}; move them elsewhere, or choose another folder"
         )
 
 
@@ -54,7 +54,7 @@ def read_outputs(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """
     path = folder / MANIFEST_NAME
     if not os.path.lexists(path):
-        raise _not_ours(folder, f"it holds no {MANIFEST_NAME}")
+        raise _not_ours(folder, f"it does not hold a {MANIFEST_NAME}")
     if not stat.S_ISREG(path.lstat().st_mode):
         raise _not_ours(folder, f"its {MANIFEST_NAME} is not a file")
     try:
@@ -112,17 +112,20 @@ def _is_as_written(path: Path, entry: Mapping[str, Any]) -> bool:
 
 
 def remove_corpus(folder: Path) -> None:
-    """Delete the files of a corpus that its manifest lists, and then the folder if it is empty.
+    """Delete a corpus, or nothing if the folder holds anything but files as its manifest lists them.
 
-    The rest of a corpus whose deletion was interrupted is deleted, too.
+    An empty folder and the rest of a corpus whose deletion was interrupted are deleted, too. All files are read.
 
     Raises:
-        OSError: a file cannot be deleted.
+        OSError: a file cannot be read or deleted.
     """
     if not os.path.lexists(folder):
         return
     with contextlib.suppress(PrepareError):
-        listed = {*read_outputs(folder), LOG}
+        outputs = read_outputs(folder)
+        if any(foreign(folder, outputs)):
+            return
+        listed = {*outputs, LOG}
         inside = sorted(folder.rglob("*"), reverse=True)  # the content of a folder before the folder
         for path in inside:
             if path.is_dir() and not path.is_symlink():

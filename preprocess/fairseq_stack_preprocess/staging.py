@@ -6,9 +6,10 @@ A run that writes the folder NAME makes ``.NAME.partial-MACHINE-ID/`` beside it,
 - ``new/``: what the run writes;
 - ``old/``: while NAME is replaced, what was there before.
 
-NAME is replaced in three steps: NAME becomes ``old``, ``new`` becomes NAME, ``old`` is deleted. The leftovers of a
-killed run show how far it got. If ``new`` is beside ``old``, the user has nothing except ``old``. If ``new`` is absent,
-the new folder was complete and in its place.
+NAME is replaced in three steps: NAME becomes ``old``, ``new`` becomes NAME, ``old`` is deleted. But if the user changed
+a file of NAME just before the first step, ``old`` is kept. The leftovers of a killed run show how far it got. If
+``new`` is beside ``old``, the user has nothing except ``old``. If ``new`` is absent, the new folder was complete and in
+its place.
 
 **Which runs are dead.** The kernel drops a lock when its process ends, however it ends. But on a file system that
 several machines share, the lock of another machine may be invisible. So MACHINE identifies the current boot of this
@@ -140,9 +141,9 @@ def clear_leftovers(target: Path) -> None:
         before = os.path.lexists(target)
         staging.settle()
         if not before and os.path.lexists(target):
-            say(f"put {target} back, which a run that was killed was replacing")
+            say(f"put back {target}, which a killed run was replacing")
         elif not folder.exists():
-            say(f"removed {folder}, left by a run that was killed")
+            say(f"removed {folder}, left by a killed run")
     _put_back_of_earlier_version(target)
 
 
@@ -215,4 +216,4 @@ def _put_back_of_earlier_version(target: Path) -> None:
     old = _of_earlier_version(target)
     if old is not None and not os.path.lexists(target):
         old.rename(target)
-        say(f"put {target} back, which a run that was killed was replacing")
+        say(f"put back {target}, which a killed run was replacing")

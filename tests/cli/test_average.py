@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import torch
@@ -113,7 +113,7 @@ def test_existing_output(checkpoints: list[Path], tmp_path: Path, capsys: pytest
     output.write_text("precious")
     assert average(*checkpoints, "--output", output) == 2
     assert capsys.readouterr().err == (
-        f"fairseq-stack: error: --output {output} exists already; give --force to replace it\n"
+        f"fairseq-stack: error: --output {output} already exists; give --force to replace it\n"
     )
     assert output.read_text() == "precious"
     assert average(*checkpoints, "--output", output, "--force") == 0
@@ -132,9 +132,14 @@ def option(name: str, value: object) -> Callable[[State], object]:
 OTHER = {
     "vocabulary": (changed("decoder.dictionary_version", torch.tensor(5)), "its dictionary has other symbols"),
     "missing": (changed("decoder.half", None), "it has no parameter decoder.half"),
-    "added": (changed("more", torch.ones(1)), "it has another parameter, more"),
+    "added": (changed("more", torch.ones(1)), "it has an extra parameter, more"),
     "shape": (changed("decoder.half", torch.ones(3)), "decoder.half has the shape (3,), expected (2,)"),
     "layers": (option("stack_layers", "sup-4"), "it was trained with --stack-layers sup-4, expected sdpa"),
+    "embeddings": (option("no_scale_embedding", True), "it was trained with --no-scale-embedding True, expected None"),
+    "untied": (
+        changed("decoder.output_projection.weight", torch.ones(3, 2)),
+        "its decoder.embed_tokens.weight and decoder.output_projection.weight differ, expected one shared parameter",
+    ),
     "heads": (option("decoder_attention_heads", 2), "it was trained with --decoder-attention-heads 2, expected 1"),
 }
 
@@ -144,8 +149,13 @@ def test_checkpoints_of_different_models(
     change: Callable[[State], object], difference: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, other = save(tmp_path / "first.pt", 1), save(tmp_path / "other.pt", 2, change)
-    message = f"{other} is not of the same model as {first}: {difference}"
+    message = f"{other} is of a different model from {first}: {difference}"
     assert_refused([first, other], message, tmp_path, capsys)
+
+
+def test_options_that_are_off_may_be_absent(tmp_path: Path) -> None:
+    first, other = save(tmp_path / "first.pt", 1), save(tmp_path / "other.pt", 2, option("compact_vocab", False))
+    assert average(first, other, "--output", tmp_path / "average.pt") == 0
 
 
 def assert_refused(
@@ -191,7 +201,7 @@ def test_mistakes_in_names(checkpoints: list[Path], tmp_path: Path, capsys: pyte
     link = tmp_path / "link.pt"
     link.symlink_to(first)
     for arguments, message in (
-        ([first, tmp_path / "none.pt"], f"{tmp_path}/none.pt: there is no such checkpoint"),
+        ([first, tmp_path / "none.pt"], f"{tmp_path}/none.pt: no such checkpoint"),
         ([tmp_path], f"{tmp_path} is a folder: name checkpoints in it, or the folder alone with --num-epoch"),
         ([first, link], f"{link} is given twice"),
         ([tmp_path / "x", "--num-epoch-checkpoints", 1], f"{tmp_path}/x is not a folder"),
@@ -209,19 +219,46 @@ def test_mistakes_in_names(checkpoints: list[Path], tmp_path: Path, capsys: pyte
     assert_refused([first], "is a folder: expected the name of a file", tmp_path, capsys, output=".")
 
 
-def test_interrupted(checkpoints: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted(
+    checkpoints: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Half a file is never left behind, whether writing fails or the user has had enough."""
     before = sorted(tmp_path.iterdir())
-    for error, code in (
-        (RuntimeError("file write failed"), 2),
-        (OSError("No space left"), 2),
-        (KeyboardInterrupt, 130),
+    output = tmp_path / "average.pt"
+    for error, code, message in (
+        (RuntimeError("file write failed"), 2, f"cannot write {output}: file write failed\n"),
+        (OSError(28, "No space left", ".hidden"), 2, f"cannot write {output}: No space left\n"),
+        (KeyboardInterrupt, 130, "interrupted\n"),
     ):
 
-        def fail(state: State, path: Path, error: BaseException | type[BaseException] = error) -> None:
-            path.write_text("half a file")
+        def fail(state: State, file: IO[bytes], error: BaseException | type[BaseException] = error) -> None:
+            file.write(b"half a file")
             raise error
 
         monkeypatch.setattr(averaging.torch, "save", fail)
-        assert average(*checkpoints, "--output", tmp_path / "average.pt") == code
+        assert average(*checkpoints, "--output", output) == code
+        assert capsys.readouterr().err.endswith(message)
         assert sorted(tmp_path.iterdir()) == before
+
+
+def test_folder_that_vanishes(
+    checkpoints: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message names the file that the user asked for, not the hidden file that is written first."""
+    monkeypatch.setattr(averaging, "_check_files", lambda paths, output, force: None)
+    output = tmp_path / "none" / "average.pt"
+    assert average(*checkpoints, "--output", output) == 2
+    assert capsys.readouterr().err == f"fairseq-stack: error: cannot write {output}: No such file or directory\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+def test_full_disk(
+    checkpoints: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def open_full(path: Path, mode: str) -> IO[bytes]:
+        return open("/dev/full", mode)
+
+    monkeypatch.setattr(averaging, "open", open_full, raising=False)
+    output = tmp_path / "average.pt"
+    assert average(*checkpoints, "--output", output) == 2
+    assert capsys.readouterr().err == f"fairseq-stack: error: cannot write {output}: No space left on device\n"

@@ -103,7 +103,7 @@ def test_dry_run_says_what_a_run_would_refuse(tmp_path: Path, capsys: pytest.Cap
     assert "fairseq:" not in printed
     (tmp_path / "out" / "thesis").write_text("text")
     assert cli.main([*arguments, "--force"]) == 2
-    assert "holds no manifest.json" in capsys.readouterr().err
+    assert "does not hold a manifest.json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_failure_of_the_system_is_one_line(
 
     monkeypatch.setattr(reversal, "write_lines", fill_the_disk)
     assert cli.main(["prepare", "reversal", str(tmp_path / "out"), *SIZES, "--no-binarise"]) == 2
-    assert capsys.readouterr().err.endswith("/text/test.txt: No space left on device\n")
+    assert capsys.readouterr().err.endswith("/text/train.txt: No space left on device\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -77,7 +77,7 @@ def test_dry_run_writes_nothing(tmp_path: Path, paths: list[str], capsys: pytest
     [
         (["--pieces", "1"], "--pieces must be at least 2, got 1"),
         (["--pieces", "9", "--rare-words", "keep"], "--rare-words is for words"),
-        (["--piece-model", "nowhere"], "No such file or directory: 'nowhere'"),
+        (["--piece-model", "nowhere"], "error: nowhere: No such file or directory"),
         (["--limit", "-1"], "--limit must be at least 1, got -1"),
     ],
     ids=["pieces", "both", "no-model", "limit"],

@@ -76,6 +76,11 @@ def test_error_of_a_worker_process_of_torch() -> None:
     assert messages.message_of(error.value) == "line 3: a symbol that cannot occur"
 
 
+def test_message_of_several_lines() -> None:
+    error = UserError("cannot continue from a.pt: Error(s) in loading:\n\tsize mismatch for weight")
+    assert messages.message_of(error) == "cannot continue from a.pt: Error(s) in loading: size mismatch for weight"
+
+
 def test_error_of_a_process_that_torch_has_spawned() -> None:
     text = "\n\n-- Process 1 terminated with the following error:\nTraceback (most recent call last):\n  File ...\n"
     assert messages.message_of(RuntimeError(f"{text}fairseq_stack.errors.UserError: --a: wrong\n")) == "--a: wrong"
@@ -91,13 +96,6 @@ def test_error_of_a_process_that_torch_has_spawned() -> None:
             "data/dict.en.txt is missing: expected",
         ),
         (OSError("Model file not found: a.pt"), "Model file not found: a.pt"),
-        (
-            Exception(
-                "Size of sample #7 is invalid (=(2000, 3)) since max_positions=(1024, 1024), "
-                "skip this example with --skip-invalid-size-inputs-valid-test"
-            ),
-            "sentence 7 of the data (counted from 0) has (2000, 3) tokens, and the model takes (1024, 1024); give",
-        ),
     ],
 )
 def test_errors_of_fairseq(error: Exception, advice: str) -> None:

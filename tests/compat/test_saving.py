@@ -207,6 +207,7 @@ def test_full_disk(
         assert "\n" not in message
         assert f"cannot write the checkpoint {tmp_path}/checkpoint" in message
         assert "No space left on device; the checkpoints written before are unchanged" in message
+        assert message.endswith("; once this is fixed, the same command continues from the last of them")
         assert not list(tmp_path.glob("*.tmp"))
         found = saver.updates()
         assert old.keys() <= found.keys()
@@ -253,3 +254,30 @@ def test_only_unfinished_checkpoints_are_removed(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     checkpoint_utils.verify_checkpoint_directory(str(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint1.pt", "mine.pt.tmp", "notes.tmp"]
+
+
+@pytest.mark.parametrize("folder", ["file", "file/below"])
+def test_a_save_dir_that_is_not_a_folder(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UserError, match=f"^--save-dir {tmp_path}/{folder}: Not a directory$"):
+        checkpoint_utils.verify_checkpoint_directory(str(tmp_path / folder))
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_save_dir_in_which_no_file_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated, because a superuser can write to any folder."""
+
+    def refuse(dir: str) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), dir)
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(UserError, match=f"^--save-dir {tmp_path}: Permission denied$"):
+        checkpoint_utils.verify_checkpoint_directory(str(tmp_path))
+
+
+def test_a_new_save_dir_is_made_and_files_of_the_user_stay(tmp_path: Path) -> None:
+    checkpoint_utils.verify_checkpoint_directory(str(tmp_path / "new" / "folder"))
+    assert not list((tmp_path / "new" / "folder").iterdir())
+    (tmp_path / "dummy").write_text("mine")
+    checkpoint_utils.verify_checkpoint_directory(str(tmp_path))
+    assert (tmp_path / "dummy").read_text() == "mine"

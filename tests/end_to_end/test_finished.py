@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import BARE_LANGUAGE_MODEL, TRAINING, USER_DIR, run
@@ -44,7 +45,7 @@ def test_nothing_changes(corpora: Corpora, tmp_path: Path, end: list[Any], furth
     log = run("train", *command).log
     assert contents(tmp_path) == before
     (said,) = [line for line in log if line.startswith(f"the training in {tmp_path} is finished: after {updates} upd")]
-    assert said.endswith(f"nothing is trained and no checkpoint is written; to go on, {further}")
+    assert said.endswith(f"no update is made and no checkpoint is written; to continue, {further}")
 
 
 def test_patience(corpora: Corpora, tmp_path: Path) -> None:
@@ -60,6 +61,19 @@ def test_patience(corpora: Corpora, tmp_path: Path) -> None:
     assert state(new)["num_updates"] == UPDATES_AN_EPOCH
     run("train", *command, "--patience", 2, "--save-dir", parts)
     assert_same(state(parts), state(whole))
+
+
+def test_time_of_another_training_run(corpora: Corpora, tmp_path: Path) -> None:
+    """Fine-tuning has --stop-time-hours of its own, however long the training of its model took."""
+    command = [corpora.language_modeling, *MODEL, *TRAINING, "--max-epoch", 1]
+    run("train", *command, "--save-dir", tmp_path / "old")
+    model = tmp_path / "old" / "checkpoint_last.pt"
+    checkpoint = torch.load(model, weights_only=True)
+    checkpoint["extra_state"]["previous_training_time"] = 1e6  # seconds
+    torch.save(checkpoint, model)
+    finetuning = ["--finetune-from-model", model, "--stop-time-hours", 1]
+    run("train", *command, *finetuning, "--save-dir", tmp_path / "new")
+    assert state(tmp_path / "new")["num_updates"] == UPDATES_AN_EPOCH
 
 
 @pytest.mark.hostile

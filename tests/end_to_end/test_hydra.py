@@ -179,6 +179,6 @@ def test_wrong_layer_list(corpora: Corpora, working_folder: Path, capsys: pytest
         run("hydra-train", "--config-dir", CONFIGS, *data, *model, *TRAINING)
     assert error.value.code == 1
     said = capsys.readouterr().err
-    assert said.splitlines()[-1].startswith("--stack-encoder-layers: layer list 'spda'")
+    assert "\n--stack-encoder-layers: layer list 'spda': expected" in said
     assert "Traceback" not in said
     assert not list((working_folder / "save").iterdir())

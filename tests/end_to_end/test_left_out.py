@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from pathlib import Path
@@ -77,10 +78,19 @@ def test_validation(corpora: Corpora, short_model: tuple[Path, Output]) -> None:
         run("validate", *arguments)
 
 
-def test_translations(corpora: Corpora, translation_model: Path) -> None:
+def test_translations(corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
     use = [corpora.translation, "--path", translation_model, *GENERATION, "--max-source-positions", LIMIT, SKIPPING]
-    line = last_line(run("generate", *use), "Translated ")
-    assert f"; left out {count_long(corpora, 'test')} sentences of test (more than (4, 1024) tokens)" in line
+    left_out = f"; left out {count_long(corpora, 'test')} sentences of test (more than (4, 1024) tokens)"
+    for scoring in ("bleu", "sacrebleu"):
+        translated = run("generate", *use, "--scoring", scoring)
+        assert last_line(translated, "Translated ").endswith(left_out)
+        assert last_line(translated, "Generate test with beam=4: ").endswith(left_out)
+    run("generate", *use, "--results-path", tmp_path)
+    (score,) = (line for line in (tmp_path / "generate-test.txt").read_text().splitlines() if "Generate" in line)
+    assert score.endswith(left_out)
+    complete = run("generate", corpora.translation, "--path", translation_model, *GENERATION)
+    assert last_line(complete, "Generate test with beam=4: ").endswith(")")
+    assert "left out" not in complete.printed
 
 
 def test_shards(corpora: Corpora, language_model: Path) -> None:
@@ -108,7 +118,7 @@ def test_nothing_left(corpora: Corpora, language_model: Path) -> None:
 @pytest.mark.parametrize("mode", [[], ["--sample-break-mode", "complete"]], ids=["default", "complete"])
 def test_blocks_and_a_model_of_sentences(corpora: Corpora, language_model: Path, mode: list[str]) -> None:
     name = mode[-1] if mode else "none"
-    message = f"expected the same here, got --sample-break-mode {name}, .* add --sample-break-mode eos "
+    message = f"expected the same here, got --sample-break-mode {name} .*: add --sample-break-mode eos "
     with pytest.raises(UserError, match=message):
         score(corpora, language_model, *mode, "--tokens-per-sample", 20)
     overrides = ["--model-overrides", {"sample_break_mode": name}]
@@ -131,13 +141,34 @@ def test_models_of_fairseq_score_blocks(corpora: Corpora, tmp_path: Path) -> Non
     assert "left out" not in score(corpora, tmp_path / "checkpoint_last.pt", *blocks)
 
 
-def test_probability_zero(corpora: Corpora, tmp_path: Path) -> None:
-    """fairseq leaves such tokens out of the perplexity."""
-    options = [*LANGUAGE_MODEL, "--output-bias", *TRAINING, "--max-update", 1, "--save-dir", tmp_path]
+@pytest.fixture(scope="module")
+def model_without_a_symbol(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A language model that gives probability zero to a letter of the data, although its parameters are finite."""
+    folder = tmp_path_factory.mktemp("model_without_a_symbol")
+    options = [*LANGUAGE_MODEL, "--output-bias", *TRAINING, "--max-update", 1, "--save-dir", folder]
     run("train", corpora.language_modeling, *options)
-    checkpoint = torch.load(tmp_path / "checkpoint_last.pt")
+    checkpoint = torch.load(folder / "checkpoint_last.pt")
     (bias,) = (value for name, value in checkpoint["model"].items() if re.search(r"output_projection.*bias", name))
-    bias[4] = -torch.inf
-    torch.save(checkpoint, tmp_path / "without.pt")
-    with pytest.raises(UserError, match=r"gives '[abcd]' in the data probability zero, so the perplexity is infinite"):
-        score(corpora, tmp_path / "without.pt", *EOS_MODE)
+    bias.fill_(1e33)
+    bias[4] = torch.finfo(bias.dtype).min
+    torch.save(checkpoint, folder / "without.pt")
+    return folder / "without.pt"
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING], ids=["all-messages", "warnings-only"])
+def test_probability_zero(
+    corpora: Corpora, model_without_a_symbol: Path, caplog: pytest.LogCaptureFixture, level: int
+) -> None:
+    """fairseq leaves such tokens out of the perplexity."""
+    caplog.set_level(level, logger="fairseq_cli.eval_lm")
+    message = "gives probability zero to '[abcd]', which is in the data, so the perplexity is infinite"
+    with pytest.raises(UserError, match=message):
+        run("eval-lm", corpora.language_modeling, "--path", model_without_a_symbol, *DATA, *EOS_MODE)
+
+
+def test_references_of_probability_zero(corpora: Corpora, model_without_a_symbol: Path) -> None:
+    options = ["--task", "language_modeling", *EOS_MODE, "--tokens-per-sample", 50, "--score-reference"]
+    scored = run("generate", corpora.language_modeling, "--path", model_without_a_symbol, *options, *GENERATION)
+    scores = [float(line.split("\t")[1]) for line in scored.printed.splitlines() if line.startswith("H-")]
+    assert len(scores) == len(lengths(corpora, "test"))
+    assert -math.inf in scores

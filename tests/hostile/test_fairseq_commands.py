@@ -112,9 +112,9 @@ OPTIONS = [
 
 DATA = [
     *refused("data", f"fairseq-train {{plugin}} --task translation --arch stack_transformer --max-tokens 99 {NEW}", [
-        ("missing", "the languages cannot be told from the names of the files"),
+        ("missing", "the languages cannot be inferred from the file names"),
         ("missing -s de -t en", "dict.de.txt is missing: expected a folder that fairseq-preprocess has written"),
-        (".", "the languages cannot be told from the names of the files"),
+        (".", "the languages cannot be inferred from the file names"),
     ], quick=1),
     *refused("data", "fairseq-train {plugin} --task language_modeling --arch stack_transformer_lm --max-tokens 9", [
         ("missing", "dict.txt"), ("{mt}", "dict.txt"),
@@ -131,10 +131,10 @@ KINDS_OF_FILES: dict[str, tuple[str | bytes, str]] = {
     "html": ("<!DOCTYPE html><html>404</html>", "it is a file of another kind"),
     "null": (b"\0" * 5000, "it is a file of another kind"),
     "gzip": (b"\x1f\x8b\x08" + b"x" * 500, "it is a file of another kind"),
-    "cut": (b"PK\x03\x04" + b"x" * 5000, "it ends early, after 5,004 bytes"),
-    "two bytes": (b"PK", "it ends early, after 2 bytes"),
+    "cut": (b"PK\x03\x04" + b"x" * 5000, "it is truncated after 5,004 bytes"),
+    "two bytes": (b"PK", "it is truncated after 2 bytes"),
     "pickle": (b"\x80\x04K\x01.", "it was saved by torch, but holds something else"),
-    "program": (b"\x80\x04cposix\nsystem\n(S'true'\ntR.", "loading it could run any program"),
+    "program": (b"\x80\x04cposix\nsystem\n(S'true'\ntR.", "loading it could run arbitrary code"),
 }
 READERS = {
     "generate": (GENERATE, "--path"),
@@ -154,6 +154,10 @@ CHECKPOINTS = [
         ("--path {mt_model}:missing.pt", "Model file not found: missing.pt"),
     ]),
     *refused("eval-lm", EVAL_LM, [("--path missing.pt", "Model file not found: missing.pt")]),
+    *refused("train", MT, [
+        ("--restore-file missing.pt", "--restore-file missing.pt: missing.pt does not exist, or leave the option out"),
+        ("--restore-file .", "--restore-file .: . is a folder; give a file in it"),
+    ], quick=1),
 ]  # fmt: skip
 
 GENERATION = [
@@ -210,9 +214,10 @@ def test_command(case: Case, server: Server, workspace: dict[str, str], folder: 
 def test_long_lines_are_named(server: Server, workspace: dict[str, str], folder: Path) -> None:
     case = Case("long", f"{INTERACTIVE} --buffer-size 2 --batch-size 2", stdin=f"a\nb\nc\n{LONG}\n")
     said = check(case, server, workspace, folder).errors
-    assert "line 4 is not translated: it has 1101 tokens, and the model takes 1024" in said
+    assert "line 4 is not translated: it has 1101 tokens, and the model accepts 1024" in said
     assert "there is no H-3" in said
     assert "1 of 4 lines were not translated: too long" in said
+    assert "the first" not in said, "a number within the buffer"
 
 
 @pytest.mark.hostile

@@ -309,7 +309,7 @@ def target_cases() -> Iterator[Case]:
     run = f"{NESTED} {{}} {SMALL}".format
     ours = {"out/file": "x"}
     yield Case("target exists", run("out"), "out exists already; give --force to replace it", files=ours)
-    yield Case("target is foreign", run("out --force"), "it holds no manifest.json", files=ours, quick=True)
+    yield Case("target is foreign", run("out --force"), "it does not hold a manifest.json", files=ours, quick=True)
     web = {"out/manifest.json": '{"name":"my web app"}', "out/thesis.tex": "x"}
     yield Case(
         "target is a web app", run("out --force"), "its manifest.json is not that of a corpus", files=web, quick=True
@@ -323,9 +323,12 @@ def target_cases() -> Iterator[Case]:
     yield Case("target is /dev/null", run("/dev/null --force"), "/dev/null is not a folder")
     yield Case("target is the current folder", run("."), "exists already")
     yield Case(
-        "target is the current folder, forced", run(". --force"), "it holds no manifest.json", files={"mine": "x"}
+        "target is the current folder, forced",
+        run(". --force"),
+        "it does not hold a manifest.json",
+        files={"mine": "x"},
     )
-    yield Case("target is /", run("/ --force"), "it holds no manifest.json")
+    yield Case("target is /", run("/ --force"), "it does not hold a manifest.json")
     yield Case("target without a name", run("''"), "exists already")
     yield Case("target of 300 bytes", run("x" * 300), "File name too long", quick=True)
     yield Case("target of 4200 bytes", run("x/" * 2100), "File name too long")
@@ -350,7 +353,9 @@ def target_cases() -> Iterator[Case]:
     yield Case("target with a dash", run("-out"), "the following arguments are required: FOLDER")
     yield Case("two targets", run("out other"), "unrecognized arguments: other")
     yield Case("dry run", run("out --dry-run"), prints="nothing is written (--dry-run)")
-    yield Case("dry run of what is refused", run("out --dry-run --force"), "it holds no manifest.json", files=ours)
+    yield Case(
+        "dry run of what is refused", run("out --dry-run --force"), "it does not hold a manifest.json", files=ours
+    )
 
 
 def other_cases() -> Iterator[Case]:

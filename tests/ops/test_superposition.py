@@ -412,8 +412,8 @@ def test_auto_is_the_compiled_backend_on_the_cpu() -> None:
     inputs = random_inputs(2, 20, 7)
     readings = superposition_stack(*inputs)
     assert torch.equal(readings, superposition_stack(*inputs, backend="native"))
-    assert readings.grad_fn is not None
-    assert "superposition_stack" in readings.grad_fn.name()
+    function = getattr(readings.grad_fn, "_forward_cls")  # noqa: B009  (an attribute that types do not have)
+    assert function.__module__ == "fairseq_stack.ops.superposition.native"
 
 
 @pytest.mark.usefixtures("compiled", "poisoned_memory")

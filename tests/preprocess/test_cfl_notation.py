@@ -104,7 +104,7 @@ def test_file_that_is_not_utf8(tmp_path: Path) -> None:
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(PrepareError, match=r"^cannot read .*g: No such file or directory$"):
+    with pytest.raises(PrepareError, match=r"^--grammar .*g: No such file or directory$"):
         read_grammar(tmp_path / "g")
 
 

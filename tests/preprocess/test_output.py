@@ -85,7 +85,9 @@ def test_force_puts_the_old_folder_back_when_renaming_fails(tmp_path: Path, monk
 def test_force_spares_folders_that_are_no_output(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     write_lines(tmp_path / "home" / "thesis", ["text"])
-    with pytest.raises(PrepareError, match=r"home is not a folder that fairseq-stack prepare wrote: it holds no manif"):
+    with pytest.raises(
+        PrepareError, match=r"home is not a folder that fairseq-stack prepare wrote: it does not hold a manif"
+    ):
         write(tmp_path / "home", "new", force=True)
     assert names(tmp_path / "home") == ["thesis"]
 

@@ -58,17 +58,20 @@ def same_size(folder: Path) -> None:
 
 # What was done to a folder, and what the error names.
 FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
-    "file": (edit("thesis.tex", "x"), "was written there: thesis.tex; move it"),
-    "hidden-file": (edit(".git", "x"), "was written there: .git;"),
-    "file-in-text": (edit("text/notes.txt", "x"), "was written there: text/notes.txt;"),
-    "folder": (lambda folder: (folder / "checkpoints").mkdir(), "was written there: checkpoints/;"),
-    "link": (lambda folder: (folder / "mine").symlink_to("/etc/passwd"), "was written there: mine;"),
-    "fifo": (lambda folder: os.mkfifo(folder / "pipe"), "was written there: pipe;"),
-    "link-for-a-file": (make_link, "was written there: text/train.txt;"),
-    "link-for-a-folder": (move_text_away, "was written there: text;"),
-    "changed": (edit("lower_bound.json", "mine"), "was written there: lower_bound.json (changed since it was written)"),
-    "changed-not-in-size": (same_size, "was written there: text/train.txt (changed since it was written)"),
-    "no-manifest": (lambda folder: (folder / "manifest.json").unlink(), "it holds no manifest.json;"),
+    "file": (edit("thesis.tex", "x"), "corpus written there: thesis.tex; move them"),
+    "hidden-file": (edit(".git", "x"), "corpus written there: .git;"),
+    "file-in-text": (edit("text/notes.txt", "x"), "corpus written there: text/notes.txt;"),
+    "folder": (lambda folder: (folder / "checkpoints").mkdir(), "corpus written there: checkpoints/;"),
+    "link": (lambda folder: (folder / "mine").symlink_to("/etc/passwd"), "corpus written there: mine;"),
+    "fifo": (lambda folder: os.mkfifo(folder / "pipe"), "corpus written there: pipe;"),
+    "link-for-a-file": (make_link, "corpus written there: text/train.txt;"),
+    "link-for-a-folder": (move_text_away, "corpus written there: text;"),
+    "changed": (
+        edit("lower_bound.json", "mine"),
+        "corpus written there: lower_bound.json (changed since it was written)",
+    ),
+    "changed-not-in-size": (same_size, "corpus written there: text/train.txt (changed since it was written)"),
+    "no-manifest": (lambda folder: (folder / "manifest.json").unlink(), "it does not hold a manifest.json;"),
     "other-manifest": (edit("manifest.json", '{"name": "my web app"}'), "is not that of a corpus"),
     "list": (edit("manifest.json", "[]"), "is not that of a corpus"),
     "broken-manifest": (edit("manifest.json", '{"corpus": '), "its manifest.json is not JSON;"),
@@ -119,25 +122,28 @@ def test_refusal_comes_before_the_work(corpus: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_appears_during_the_work_is_kept(corpus: Path) -> None:
     before = snapshot(corpus)
-    with pytest.raises(PrepareError, match="was written there: notes"), output_folder(corpus, force=True):
+    with pytest.raises(PrepareError, match="corpus written there: notes"), output_folder(corpus, force=True):
         (corpus / "notes").write_text("mine")
     assert snapshot(corpus) == {**before, "notes": b"mine"}
     assert [path.name for path in corpus.parent.iterdir()] == ["corpus"]
 
 
-def test_what_appears_at_the_last_moment_is_kept_and_named(
-    corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("name", ["notes", "text/train.txt"])
+def test_what_is_written_at_the_last_moment_is_kept_and_named(
+    name: str, corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    before = snapshot(corpus)
     install = output.Staging.install
 
     def late(staging: output.Staging) -> None:
-        (corpus / "notes").write_text("mine")
+        (corpus / name).write_text("mine")
         install(staging)
 
     monkeypatch.setattr(output.Staging, "install", late)
     reversal.prepare(OTHER, corpus, force=True)
     (hidden,) = (path for path in corpus.parent.iterdir() if path != corpus)
-    assert (hidden / "old" / "notes").read_text() == "mine"
+    assert snapshot(hidden / "old") == {**before, name: b"mine"}
+    assert json.loads((corpus / "manifest.json").read_text())["options"]["seed"] == 1
     assert f"{hidden / 'old'} holds what was in {corpus} before" in capsys.readouterr().err
 
 

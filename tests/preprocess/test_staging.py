@@ -127,12 +127,12 @@ def test_what_is_removed_and_put_back_is_said(tmp_path: Path, capsys: pytest.Cap
     made = Staging.create(target)
     os.close(made.lock)
     staging.clear_leftovers(target)
-    assert capsys.readouterr().err == f"removed {made.folder}, left by a run that was killed\n"
+    assert capsys.readouterr().err == f"removed {made.folder}, left by a killed run\n"
     reversal.prepare(OLD, target)
     interrupt_between_the_renames(target)
     capsys.readouterr()
     staging.clear_leftovers(target)
-    assert capsys.readouterr().err == f"put {target} back, which a run that was killed was replacing\n"
+    assert capsys.readouterr().err == f"put back {target}, which a killed run was replacing\n"
 
 
 def test_two_folders_for_one_place_are_both_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,7 +228,7 @@ def test_what_the_released_version_moved_away_is_put_back(tmp_path: Path, capsys
     with pytest.raises(PrepareError, match="exists already"):
         reversal.prepare(NEW, target)
     assert snapshot(target) == before
-    assert f"put {target} back" in capsys.readouterr().err
+    assert f"put back {target}" in capsys.readouterr().err
 
 
 def test_names_of_255_bytes(tmp_path: Path) -> None:
