@@ -74,6 +74,12 @@ KNOWN = (
         r"\[Errno 2\] No such file or directory: '(.*dict\.?[^/]*\.txt)'",
         "{1} is missing: expected a folder that fairseq-preprocess has written, with its dictionaries",
     ),
+    Known(
+        FileNotFoundError,
+        r"\[Errno 2\] No such file or directory: '(.*)'",
+        "{1} does not exist: expected a folder that fairseq-preprocess has written",
+        raised_in="ls",  # fairseq looks for the languages there
+    ),
     Known(FileNotFoundError, r"Dataset not found: (.*)", "{0}: expected a folder that fairseq-preprocess has written"),
     Known(OSError, "Model file not found: ", "{0}"),
     Known(ValueError, "DiverseBeamSearch requires --beam to be divisible", "{0} (--diverse-beam-groups)"),

@@ -112,7 +112,7 @@ OPTIONS = [
 
 DATA = [
     *refused("data", f"fairseq-train {{plugin}} --task translation --arch stack_transformer --max-tokens 99 {NEW}", [
-        ("missing", "the languages cannot be inferred from the file names"),
+        ("missing", "missing does not exist: expected a folder that fairseq-preprocess has written"),
         ("missing -s de -t en", "dict.de.txt is missing: expected a folder that fairseq-preprocess has written"),
         (".", "the languages cannot be inferred from the file names"),
     ], quick=1),
