@@ -53,6 +53,11 @@ KNOWN = (
         raised_in="parse_args_and_arch",
     ),
     Known(
+        ValueError,  # omegaconf: the options of language models refer to one of their task
+        "Interpolation key 'task.tokens_per_sample' not found",
+        "this is the architecture of a language model: give --task language_modeling",
+    ),
+    Known(
         AssertionError,
         "Optimizer does not match",
         "the checkpoint in --save-dir was trained with another optimizer or another precision; choose another "

@@ -80,7 +80,7 @@ OPTIONS = [
     *refused("preset", PRESET, [
         ("--arch stack_transformer_nd_small --encoder-layers 3", "--encoder-layers 3 and --stack-encoder-layers 2"),
         ("--arch stack_transformer_nd_huge", "invalid choice: 'stack_transformer_nd_huge'"),
-        ("--arch stack_transformer_lm_nd_ptb", "stack_transformer_lm is a language model: expected --task language"),
+        ("--arch stack_transformer_lm_nd_ptb", "this is the architecture of a language model: give --task"),
         ("--arch stack_transformer_nd_small --stack-init none", "invalid choice: 'none'"),
         ("--arch stack_transformer_nd_small --stack-init-scale 0", "--stack-init-scale: expected a positive number"),
         ("--arch stack_transformer_nd_small --stack-init-scale -1", "--stack-init-scale: expected a positive number"),
@@ -133,8 +133,8 @@ KINDS_OF_FILES: dict[str, tuple[str | bytes, str]] = {
     "gzip": (b"\x1f\x8b\x08" + b"x" * 500, "it is a file of another kind"),
     "cut": (b"PK\x03\x04" + b"x" * 5000, "it is truncated after 5,004 bytes"),
     "two bytes": (b"PK", "it is truncated after 2 bytes"),
-    "pickle": (b"\x80\x04K\x01.", "it was saved by torch, but holds something else"),
-    "program": (b"\x80\x04cposix\nsystem\n(S'true'\ntR.", "loading it could run arbitrary code"),
+    "pickle": (b"\x80\x04K\x01.", "torch cannot load it (RuntimeError)"),
+    "program": (b"\x80\x04cposix\nsystem\n(S'true'\ntR.", "it holds more than tensors and plain values"),
 }
 READERS = {
     "generate": (GENERATE, "--path"),
