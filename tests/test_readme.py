@@ -28,7 +28,7 @@ def blocks(language: str) -> list[str]:
 
 
 def commands() -> list[str]:
-    """The README's blocks of shell commands, but for those of its scripts, which have tests of their own."""
+    """The README's blocks of shell commands, except the commands of its scripts, which have tests of their own."""
     return [block for block in blocks("bash") if "scripts/" not in block]
 
 

@@ -47,5 +47,9 @@ def test_wrong_limit(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_limit_everything_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    absurd = [sizes.Side("--stack-layers", (), 10**9, 10**9, 10**9)]
+    monkeypatch.delenv(sizes.MEMORY_LIMIT, raising=False)
+    with pytest.raises(UserError, match="--stack-layers and the sizes of the model"):
+        sizes.require_memory(absurd)
     monkeypatch.setattr(sizes, "memory_limit", lambda: None)
-    sizes.require_memory([sizes.Side("--stack-layers", (), 10**9, 10**9, 10**9)])
+    sizes.require_memory(absurd)

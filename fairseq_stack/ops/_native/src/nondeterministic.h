@@ -135,7 +135,7 @@ INLINE void nd_lift(real *logits, int C, int width) {
     }
 }
 
-/* How far the log weights of a step are apart, but for those that are -inf, and whether some are; and whether some are
+/* How far the log weights of a step that are not -inf are apart, and whether some are -inf; and whether some are
  * NaN or inf. */
 #define nd_spread NAME(nd_spread)
 struct nd_spread {
