@@ -84,7 +84,7 @@ def _run(argv: Sequence[str] | None) -> int:
             return _fail(error.strerror or str(error))
         return _fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
     except MemoryError:
-        return _fail("the memory of this machine is not enough for that")
+        return _fail("this machine does not have enough memory for that")
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -59,7 +59,7 @@ def _ending_at_validation(valid_step: Function) -> Function:
         if problem:
             origin = _origin(self, [sample], training=False)
             raise UserError(
-                f"training diverged in the validation after update {self.get_num_updates()} ({problem}): {origin}; "
+                f"training diverged during validation after update {self.get_num_updates()} ({problem}): {origin}; "
                 f"{_REMEDY}"
             )
         return logged
@@ -144,7 +144,7 @@ def _origin(trainer: Any, samples: list[Any], training: bool = True) -> str:
                 else:
                     loss, *_ = trainer.task.valid_step(sample, model, criterion)
                 if not loss.isfinite():
-                    return "all outputs of modules are finite, but their loss is not"
+                    return "all module outputs are finite, but the loss is not"
     except _InfiniteOutput as error:
         return f"the first value that is not finite is in the output of {error}"
     if gradients:

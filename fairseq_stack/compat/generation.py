@@ -94,7 +94,7 @@ class OwnLengths(nn.Module):
         if not self.stop_on_max_len and scores[at_limit].isneginf().all(dim=1).any():
             raise UserError(
                 f"the search found no output of up to {step} tokens with a positive probability: expected a model "
-                "whose outputs are numbers, and a prefix, constraints and a maximal length (--max-len-a, --max-len-b) "
+                "whose outputs are numbers, and a prefix, constraints and a maximum length (--max-len-a, --max-len-b) "
                 "that can be met"
             )
         return scores, symbols, beams
@@ -152,7 +152,7 @@ def _max_lengths(generator: Any, net_input: dict[str, Tensor]) -> Tensor:
     shortest = int(max_lengths.min())
     if shortest < generator.min_len:
         raise UserError(
-            f"--min-len {generator.min_len} is more than the maximal length of a sentence, {shortest}, which "
+            f"--min-len {generator.min_len} is more than the maximum length of a sentence, {shortest}, which "
             "--max-len-a, --max-len-b and the positions of the decoder give: raise that or lower --min-len"
         )
     return max_lengths

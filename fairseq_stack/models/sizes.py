@@ -24,7 +24,7 @@ class Side(NamedTuple):
         layers: the kinds of its layers.
         model_size: d_model.
         hidden_size: the hidden size of the feedforward sublayers.
-        num_embeddings: how many symbols it has embeddings of.
+        num_embeddings: the rows of its own tables: embeddings and, if it is another table, the output layer.
         attends_to_encoder: whether its layers have cross-attention.
     """
 

@@ -70,8 +70,12 @@ class StackTransformer(CheckedLoading, TransformerModel):
             settle_depth(args, f"stack_{side}_layers", f"{side}_layers")
         check_options(args)
         if not is_from_checkpoint():
-            dictionaries = {"encoder": task.source_dictionary, "decoder": task.target_dictionary}
-            require_memory([_side(args, side, len(dictionary)) for side, dictionary in dictionaries.items()])
+            decoder_tables = 0 if args.share_all_embeddings else 1 if args.share_decoder_input_output_embed else 2
+            num_embeddings = {
+                "encoder": len(task.source_dictionary),
+                "decoder": decoder_tables * len(task.target_dictionary),
+            }
+            require_memory([_side(args, side, number) for side, number in num_embeddings.items()])
         model = super().build_model(args, task)
         initialize(model, args)
         return model
@@ -104,14 +108,14 @@ class StackTransformer(CheckedLoading, TransformerModel):
         return super().forward(src_tokens, src_lengths, prev_output_tokens, **kwargs)
 
 
-def _side(args: Namespace, side: str, num_symbols: int) -> Side:
+def _side(args: Namespace, side: str, num_embeddings: int) -> Side:
     """The sizes of the encoder or the decoder."""
     return Side(
         flag=f"--stack-{side}-layers",
         layers=layer_kinds(args, f"stack_{side}_layers", f"{side}_layers"),
         model_size=getattr(args, f"{side}_embed_dim"),
         hidden_size=getattr(args, f"{side}_ffn_embed_dim"),
-        num_embeddings=num_symbols,
+        num_embeddings=num_embeddings,
         attends_to_encoder=side == "decoder",
     )
 

@@ -55,7 +55,8 @@ class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
         if options.decoder_layers is None:
             options.decoder_layers = TransformerLanguageModelConfig.decoder_layers
         if not is_from_checkpoint():
-            require_memory([_side(options, len(task.target_dictionary))])
+            tables = 1 if options.share_decoder_input_output_embed else 2
+            require_memory([_side(options, tables * len(task.target_dictionary))])
         if options.decoder_layers_to_keep:
             options.decoder_layers = len(str(options.decoder_layers_to_keep).split(","))
         options.decoder_normalize_before = True  # as in the paper, and in all of fairseq's own presets
@@ -82,14 +83,14 @@ class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
         return super().forward(src_tokens, **kwargs)
 
 
-def _side(options: Namespace, num_symbols: int) -> Side:
+def _side(options: Namespace, num_embeddings: int) -> Side:
     """The sizes of the decoder, the only part of the model."""
     return Side(
         flag="--stack-layers",
         layers=layer_kinds(options, "stack_layers", "decoder_layers"),
         model_size=options.decoder_embed_dim,
         hidden_size=options.decoder_ffn_embed_dim,
-        num_embeddings=num_symbols,
+        num_embeddings=num_embeddings,
     )
 
 

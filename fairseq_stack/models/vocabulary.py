@@ -113,7 +113,7 @@ class CompactEmbedding(nn.Module):
         if impossible.any():
             symbol = dictionary[int(tokens[impossible][0])]
             raise UserError(
-                f"the symbol {symbol!r} is in the data, but --compact-vocab takes it as one that cannot occur"
+                f"the symbol {symbol!r} is in the data, but --compact-vocab treats it as a symbol that cannot occur"
                 + ("; train with --compact-vocab-unk" if symbol == dictionary.unk_word else "")
             )
 

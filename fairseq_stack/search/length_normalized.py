@@ -91,7 +91,7 @@ class LengthNormalizedBeamSearchGenerator:
         models: ensemble; the probabilities of its members are averaged, as by fairseq.
         tgt_dict: dictionary of the output.
         beam_size: :math:`k`.
-        max_len_a, max_len_b: maximal length as a function of the source length, EOS not counted.
+        max_len_a, max_len_b: maximum length as a function of the source length, EOS not counted.
         min_len: minimal length, EOS not counted; does not apply to prefixes.
         unk_penalty: subtracted from the log-probability of the unknown word at each step.
         temperature: divides the logits.
@@ -203,7 +203,7 @@ class LengthNormalizedBeamSearchGenerator:
         shortest, required = int(lengths.min()), max(self.min_len, 1)
         if shortest < required:
             raise UserError(
-                f"maximal length (--max-len-a, --max-len-b, positions of the decoder): expected at least "
+                f"maximum length (--max-len-a, --max-len-b, positions of the decoder): expected at least "
                 f"{required} (--min-len, or 1), got {shortest}"
             )
         return lengths

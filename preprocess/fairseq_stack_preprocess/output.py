@@ -104,7 +104,7 @@ def _check_existing(target: Path, force: bool) -> None:
     if not os.path.lexists(target):
         return
     if not force:
-        raise PrepareError(f"{target} exists already; give --force to replace it")
+        raise PrepareError(f"{target} already exists; give --force to replace it")
     if not target.is_dir():
         raise PrepareError(f"{target} is not a folder; --force replaces folders only")
     check_replaceable(target)

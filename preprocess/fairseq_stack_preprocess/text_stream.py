@@ -118,7 +118,7 @@ def check_separators(text: str, path: Path, first_line: int, *, can_be_kept: boo
         line = first_line + text.count("\n", 0, position)
         advice = "--keep-separators keeps it" if can_be_kept else "remove it"
         raise PrepareError(
-            f"{path}, line {line}: U+{ord(text[position]):04X}, which other programs take for the end of a line; "
+            f"{path}, line {line}: U+{ord(text[position]):04X}, which other programs treat as the end of a line; "
             f"{advice}"
         )
 
@@ -137,7 +137,7 @@ def _decode(block: bytes, path: Path, first_line: int, strip_cr: bool, keep_sepa
     if (position := block.find(b"\r")) >= 0:
         if block[position : position + 2] == b"\r\n":
             raise refuse(position, "ends in CR LF, as on Windows, expected LF; --strip-cr reads such files")
-        raise refuse(position, "a carriage return within the line, which other programs take for its end")
+        raise refuse(position, "a carriage return within the line, which other programs treat as its end")
     try:
         text = block.removesuffix(b"\n").decode("utf-8")
     except UnicodeDecodeError as error:

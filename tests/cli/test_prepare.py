@@ -96,7 +96,7 @@ def test_dry_run_says_what_a_run_would_refuse(tmp_path: Path, capsys: pytest.Cap
     arguments = ["prepare", "reversal", str(tmp_path / "out"), "--no-binarise", "--dry-run"]
     (tmp_path / "out").mkdir()
     assert cli.main(arguments) == 2
-    assert "out exists already; give --force to replace it\n" in capsys.readouterr().err
+    assert "out already exists; give --force to replace it\n" in capsys.readouterr().err
     assert cli.main([*arguments, "--force"]) == 0
     printed = capsys.readouterr().out
     assert f"  (in place of the present {tmp_path / 'out'})\n" in printed

@@ -118,9 +118,9 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "nul": (within_line_2(b"\0"), "{path}, line 2: a NUL character"),
     "u0085": (
         within_line_2("\x85".encode()),
-        "{path}, line 2: U+0085, which other programs take for the end of a line",
+        "{path}, line 2: U+0085, which other programs treat as the end of a line",
     ),
-    "u2028": (within_line_2("\u2028".encode()), "{path}, line 2: U+2028, which other programs take for the end of"),
+    "u2028": (within_line_2("\u2028".encode()), "{path}, line 2: U+2028, which other programs treat as the end of"),
     "empty": (lambda content: b"", "{path} is empty: expected text in line 1"),
 }
 
@@ -196,7 +196,7 @@ def test_nothing_is_replaced_without_force(corpus: Corpus, tmp_path: Path, capsy
     before = describe_files(out)
     for more in ((), ("--dry-run",)):
         error = error_of(corpus.arguments(out, raw, "--limit", "1", *more), capsys)
-        assert error == f"{out} exists already; give --force to replace it"
+        assert error == f"{out} already exists; give --force to replace it"
     assert describe_files(out) == before
     assert cli.main(corpus.arguments(out, raw, "--limit", "1", "--force")) == 0
     assert describe_files(out) != before

@@ -227,7 +227,7 @@ def test_present_folder_as_the_target_of_a_preset(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli.main(["prepare", "mt", ".", "--preset", PRESET]) == 2
-    assert "exists already; give --force to replace it" in capsys.readouterr().err
+    assert "already exists; give --force to replace it" in capsys.readouterr().err
 
 
 def test_preset_with_text_and_options_of_one_s_own(raw: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def translation_model(kind: str = "tf") -> nn.Module:
 
 
 def reluctant_to_end(model: Any) -> Any:
-    """Make EOS improbable, so that many hypotheses reach their maximal length."""
+    """Make EOS improbable, so that many hypotheses reach their maximum length."""
     end = model.decoder.output_projection.weight[EOS].detach()
     model.decoder.layer_norm.bias.data.copy_(-3.0 * end / end.square().sum())
     return model
@@ -98,7 +98,7 @@ def test_translation(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_language_model_with_prefixes(kind: str) -> None:
-    """Prefixes that are longer than the maximal length, and than the other prefixes, are among them."""
+    """Prefixes that are longer than the maximum length, and than the other prefixes, are among them."""
     model = reluctant_to_end(build_opinionated_model(f"stack_transformer_lm_{kind}_cfl"))
     continue_as_alone(model, beam_size=3, max_len_a=0.5, max_len_b=3, min_len=3)
 
@@ -150,7 +150,7 @@ def test_generator_is_left_as_it_was() -> None:
 
 def test_minimal_length_above_the_maximal_length_of_one_sentence() -> None:
     sources = [with_end(random_words(length)) for length in (9, 1)]
-    message = "--min-len 5 is more than the maximal length of a sentence, 4, which --max-len-a, --max-len-b"
+    message = "--min-len 5 is more than the maximum length of a sentence, 4, which --max-len-a, --max-len-b"
     with pytest.raises(UserError, match=message):
         search([translation_model()], sources, None, max_len_a=1, max_len_b=2, min_len=5)
 

@@ -91,7 +91,7 @@ def test_validation(train: Callable[..., str], monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(StackTransformerLanguageModel, "forward", forward_or_nan)
     assert train().startswith(
-        f"training diverged in the validation after update {UPDATES_AN_EPOCH} (the loss is nan): the first value that "
+        f"training diverged during validation after update {UPDATES_AN_EPOCH} (the loss is nan): the first value that "
         "is not finite is in the output of the model (StackTransformerLanguageModel); "
     )
 
@@ -106,7 +106,7 @@ def test_loss(train: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(CrossEntropyCriterion, "compute_loss", infinite_loss)
     assert train().startswith(
-        "training diverged at update 1 (the loss is inf): all outputs of modules are finite, but their loss is not"
+        "training diverged at update 1 (the loss is inf): all module outputs are finite, but the loss is not"
     )
 
 

@@ -284,7 +284,9 @@ def test_symbol_outside_a_compact_vocabulary(corpora: Corpora, tmp_path: Path) -
     data = tmp_path / "data"
     run("preprocess", "--only-source", *dictionary, *splits, "--destdir", data)
     command = [data, *LANGUAGE_MODEL, *TRAINING, "--compact-vocab", "--save-dir", tmp_path / "save"]
-    message = "the symbol '<unk>' is in the data, but --compact-vocab takes it as one that cannot occur; train with"
+    message = (
+        "the symbol '<unk>' is in the data, but --compact-vocab treats it as a symbol that cannot occur; train with"
+    )
     assert_refused(f"{message} --compact-vocab-unk", "train", *command)
     run("train", *command, "--compact-vocab-unk")
 

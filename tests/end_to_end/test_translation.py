@@ -63,7 +63,7 @@ def test_interactive_agrees_with_generate(corpora: Corpora, translation_model: P
 
 
 def test_batch_size_changes_no_translation(corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
-    """The model is changed so that it is reluctant to end: its outputs reach the maximal length."""
+    """The model is changed so that it is reluctant to end: its outputs reach the maximum length."""
     checkpoint = torch.load(translation_model)
     checkpoint["model"]["decoder.output_projection.weight"][2].neg_()
     torch.save(checkpoint, tmp_path / "reluctant.pt")

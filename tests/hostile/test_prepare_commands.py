@@ -308,7 +308,7 @@ def target_cases() -> Iterator[Case]:
     """Targets that exist, are no folders, are in places that cannot be written, or have odd names."""
     run = f"{NESTED} {{}} {SMALL}".format
     ours = {"out/file": "x"}
-    yield Case("target exists", run("out"), "out exists already; give --force to replace it", files=ours)
+    yield Case("target exists", run("out"), "out already exists; give --force to replace it", files=ours)
     yield Case("target is foreign", run("out --force"), "it does not hold a manifest.json", files=ours, quick=True)
     web = {"out/manifest.json": '{"name":"my web app"}', "out/thesis.tex": "x"}
     yield Case(
@@ -321,7 +321,7 @@ def target_cases() -> Iterator[Case]:
     yield Case("target deep in a file", run("out/more/and/more"), "cannot make the folder ", files={"out": "x"})
     yield Case("target in /proc", run("/proc/out"), "cannot write to /proc: ")
     yield Case("target is /dev/null", run("/dev/null --force"), "/dev/null is not a folder")
-    yield Case("target is the current folder", run("."), "exists already")
+    yield Case("target is the current folder", run("."), "already exists")
     yield Case(
         "target is the current folder, forced",
         run(". --force"),
@@ -329,7 +329,7 @@ def target_cases() -> Iterator[Case]:
         files={"mine": "x"},
     )
     yield Case("target is /", run("/ --force"), "it does not hold a manifest.json")
-    yield Case("target without a name", run("''"), "exists already")
+    yield Case("target without a name", run("''"), "already exists")
     yield Case("target of 300 bytes", run("x" * 300), "File name too long", quick=True)
     yield Case("target of 4200 bytes", run("x/" * 2100), "File name too long")
     for name in (

@@ -43,7 +43,7 @@ def search(model: nn.Module, sources: list[Tensor], incremental: bool = True) ->
 def build_model_and_sources(preset: str, flags: tuple[str, ...]) -> tuple[nn.Module, list[Tensor]]:
     """A model whose searches end at different times, and what to search for.
 
-    EOS gets more probable until half of the sentences are finished before the maximal length.
+    EOS gets more probable until half of the sentences are finished before the maximum length.
     """
     model = build_opinionated_model(preset, (*flags, "--output-bias"))
     sources = sources_for(model) + sources_for(model)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from torch import nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models import sizes
 from tests.models.building import build_language_model, build_translation_model, make_dictionary
 
 DICTIONARY = make_dictionary(50)
+
+
+def large_parameters(model: nn.Module) -> int:
+    """How many parameters there are, without biases and layer norm."""
+    return sum(parameter.numel() for parameter in model.parameters() if parameter.dim() > 1)
 
 
 @pytest.mark.parametrize("layers", ["2xsdpa", "sup-40,sup-1", "nd-3-3-5,nd-2-7-1,nd-1-1-64"])
@@ -18,9 +24,15 @@ def test_the_count_is_that_of_the_model_less_its_small_parameters(layers: str, m
     model = build_translation_model(
         "stack_transformer_tf_small", DICTIONARY, f"--stack-encoder-layers={layers}", f"--stack-decoder-layers={layers}"
     )
-    large = sum(parameter.numel() for parameter in model.parameters() if parameter.dim() > 1)
-    shared = len(DICTIONARY) * 160  # one table of embeddings, counted on both sides
-    assert sum(side.num_parameters() for side in sides) - shared == large
+    assert sum(side.num_parameters() for side in sides) == large_parameters(model)
+
+
+@pytest.mark.parametrize("options", [[], ["--share-decoder-input-output-embed"]])
+def test_tables_that_are_not_shared_are_counted_each(options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    sides: list[sizes.Side] = []
+    monkeypatch.setattr("fairseq_stack.models.stack_transformer.require_memory", sides.extend)
+    model = build_translation_model("stack_transformer", DICTIONARY, *options)
+    assert sum(side.num_parameters() for side in sides) == large_parameters(model)
 
 
 def test_the_limit_is_the_memory_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def test_interrupted_run_leaves_nothing(tmp_path: Path, error: type[BaseExceptio
 
 def test_existing_target_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "out", "old")
-    with pytest.raises(PrepareError, match="out exists already; give --force to replace it"):
+    with pytest.raises(PrepareError, match="out already exists; give --force to replace it"):
         write(tmp_path / "out", "new")
     assert (tmp_path / "out" / "file").read_text() == "old\n"
 
@@ -100,7 +100,7 @@ def test_force_spares_files(tmp_path: Path) -> None:
 
 
 def test_target_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
-    with pytest.raises(PrepareError, match="exists already"), output_folder(tmp_path / "out"):
+    with pytest.raises(PrepareError, match="already exists"), output_folder(tmp_path / "out"):
         write(tmp_path / "out", "other")
     assert names(tmp_path) == ["out"]
     assert (tmp_path / "out" / "file").read_text() == "other\n"
@@ -140,7 +140,7 @@ def test_check_refuses_what_writing_would_refuse_and_makes_nothing(
     write_lines(tmp_path / "file", ["text"])
     with pytest.raises(PrepareError, match=r"cannot write to .*file: Not a directory$"):
         check_target(tmp_path / "file" / "more" / "out")
-    with pytest.raises(PrepareError, match=r"file exists already; give --force"):
+    with pytest.raises(PrepareError, match=r"file already exists; give --force"):
         check_target(tmp_path / "file")
     with pytest.raises(PrepareError, match=r"file is not a folder"):
         check_target(tmp_path / "file", force=True)

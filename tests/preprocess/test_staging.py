@@ -62,7 +62,7 @@ def test_a_new_folder_killed_at_any_change(tmp_path: Path) -> None:
         try:
             reversal.prepare(NEW, target)
         except PrepareError as error:
-            assert "exists already" in str(error)  # it was complete
+            assert "already exists" in str(error)  # it was complete
         assert names(target.parent) == ["out"]
         assert snapshot(target) == expected
     assert change > 15
@@ -83,9 +83,9 @@ def test_a_replacement_killed_at_any_change(tmp_path: Path, capfd: pytest.Captur
         put_back += not target.exists()
         capfd.readouterr()
         # Without --force the next run is refused, but tidies up: either the old folder is there or the new one.
-        with pytest.raises(PrepareError, match="exists already"):
+        with pytest.raises(PrepareError, match="already exists"):
             check_target(target)
-        with pytest.raises(PrepareError, match="exists already"):
+        with pytest.raises(PrepareError, match="already exists"):
             reversal.prepare(NEW, target)
         assert names(target.parent) == ["out"]
         assert snapshot(target) in (old, new)
@@ -223,9 +223,9 @@ def test_what_the_released_version_moved_away_is_put_back(tmp_path: Path, capsys
     reversal.prepare(OLD, target)
     before = snapshot(target)
     target.rename(tmp_path / ".out.old-0123456789ab")
-    with pytest.raises(PrepareError, match="exists already"):
+    with pytest.raises(PrepareError, match="already exists"):
         check_target(target)
-    with pytest.raises(PrepareError, match="exists already"):
+    with pytest.raises(PrepareError, match="already exists"):
         reversal.prepare(NEW, target)
     assert snapshot(target) == before
     assert f"put back {target}" in capsys.readouterr().err
@@ -236,6 +236,6 @@ def test_names_of_255_bytes(tmp_path: Path) -> None:
     reversal.prepare(OLD, target)
     interrupt_between_the_renames(target)
     reversal.prepare(NEW, tmp_path / ("ä" * 127 + "b"))
-    with pytest.raises(PrepareError, match="exists already"):
+    with pytest.raises(PrepareError, match="already exists"):
         reversal.prepare(NEW, target)
     assert len(names(tmp_path)) == 2

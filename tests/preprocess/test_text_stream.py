@@ -81,7 +81,7 @@ def test_strip_cr(tmp_path: Path) -> None:
         (b"a\xc3\n", "not UTF-8: invalid continuation byte, byte 0xc3"),
         (b"a\0b\n", "a NUL character; is this text?"),
         (b"a\r\n", "ends in CR LF, as on Windows, expected LF; --strip-cr reads such files"),
-        (b"a\rb\n", "a carriage return within the line, which other programs take for its end"),
+        (b"a\rb\n", "a carriage return within the line, which other programs treat as its end"),
         (b"a\xe2\x82", "not UTF-8: unexpected end of data, byte 0xe2"),
     ],
     ids=["start-byte", "continuation", "nul", "cr-lf", "cr", "cut-off"],

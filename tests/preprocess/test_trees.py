@@ -156,7 +156,7 @@ def test_random_bytes_are_read_or_refused(text: bytes, file: Path) -> None:
         (b"(S (NN a))\n(S (NN \xff))\n", "line 2: not UTF-8"),
         (b"(S (NN a))\n(S (NN a\0))\n", "line 2: a NUL character"),
         ("(S (NN a))\r\n", "line 1: ends in CR LF"),
-        ("(S (NN a))\n(S (NN a\u0085b))\n", r"line 2: U\+0085, which other programs take for the end of a line"),
+        ("(S (NN a))\n(S (NN a\u0085b))\n", r"line 2: U\+0085, which other programs treat as the end of a line"),
         ("(S (NN a\u00a0b))\n", r"line 1: U\+00A0 at position 9"),
     ],
     ids=[

@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
     code = run_corpus(args, options, prepare, plan=plan(options, text))
     needed = mt.languages_for_fairseq(options)
     if needed is not None and options.binarise:
-        print(f"fairseq cannot tell these languages by the names of files: give its commands {needed}")
+        print(f"fairseq cannot infer these languages from the file names: pass its commands {needed}")
     return code
 
 
