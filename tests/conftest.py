@@ -10,6 +10,8 @@ import hypothesis
 import pytest
 import torch
 
+from tests.commands.running import Server
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 DATA_VARIABLE = "FAIRSEQ_STACK_REFERENCE_DATA"
 REQUIRE_VARIABLE = "FAIRSEQ_STACK_REQUIRE_REFERENCE_DATA"
@@ -52,6 +54,14 @@ def default_dtype() -> Iterator[None]:
     dtype = torch.get_default_dtype()
     yield
     torch.set_default_dtype(dtype)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A process that runs commands in a tenth of the time that they take alone."""
+    started = Server()
+    yield started
+    started.close()
 
 
 @pytest.fixture(scope="session")

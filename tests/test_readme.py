@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.commands.running import Server
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 # In tiny mode a command differs from the README's in these numbers only.
@@ -44,9 +45,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_commands_run(folder: Path) -> None:
+def test_the_commands_run(folder: Path, server: Server) -> None:
     """One test, since they build on each other."""
-    outputs = [run(block, folder) for block in commands()]
+    outputs = [run(block, folder, server) for block in commands()]
     generated = outputs[0]
     assert sum(line.startswith("H-") for line in generated.splitlines()) == len(SENTENCES)
     assert sum(line.startswith("H-") for line in outputs[1].splitlines()) == len(SENTENCES)
@@ -80,14 +81,16 @@ def test_the_snippets_run() -> None:
         subprocess.run([sys.executable, "-c", snippet], check=True)
 
 
-def run(block: str, folder: Path) -> str:
+def run(block: str, folder: Path, server: Server) -> str:
     """Run a block as a script that stops at the first error; return what it prints."""
     for pattern, replacement in TINY:
         block = pattern.sub(replacement, block)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     result = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block], cwd=folder, env=environment, capture_output=True, text=True
+        ["bash", "-euo", "pipefail", "-c", block],
+        cwd=folder,
+        env=server.environment(),
+        capture_output=True,
+        text=True,
     )
     assert result.returncode == 0, f"{block}\n{result.stdout[-2000:]}\n{result.stderr[-4000:]}"
     return result.stdout + result.stderr

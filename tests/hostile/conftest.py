@@ -1,13 +1,12 @@
-"""The server and the data and models that hostile commands are run with."""
+"""The data and models that hostile commands are run with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.hostile.running import REPOSITORY, Server
+from tests.commands.running import REPOSITORY, Server
 
 USER_DIR = str(REPOSITORY / "fairseq_stack")
 SMALL = (
@@ -18,13 +17,6 @@ TRAINING = (
     "--optimizer adam --lr 0.01 --batch-size 10 --max-epoch 2 --no-epoch-checkpoints --no-progress-bar --num-workers 0"
 )
 PLUGIN = f"--user-dir {USER_DIR} --cpu"
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("streams"))
-    yield started
-    started.close()
 
 
 def run(server: Server, folder: Path, *words: str) -> None:

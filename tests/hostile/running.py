@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.commands.running import Ending, Server
 
 
 @dataclass(frozen=True)
@@ -40,54 +35,6 @@ class Case:
     stdin: str | bytes = ""
     leaves: tuple[str, ...] = ()
     quick: bool = False
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a command ended."""
-
-    code: int
-    printed: str
-    errors: str
-
-    @property
-    def last_line(self) -> str:
-        """The last line of standard error."""
-        return (self.errors.splitlines() or [""])[-1]
-
-
-class Server:
-    """A process of ``tests.hostile.server``."""
-
-    def __init__(self, folder: Path) -> None:
-        self._streams = folder
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "preprocess")])}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.hostile.server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=REPOSITORY,
-            env={**environment, "OMP_NUM_THREADS": "1"},
-        )
-
-    def run(self, command: list[str], folder: Path, stdin: str | bytes = "", **environment: str) -> Ending:
-        """Run a command in ``folder`` and wait for its end."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        streams = {name: self._streams / name for name in ("stdin", "stdout", "stderr")}
-        streams["stdin"].write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
-        for name in ("stdout", "stderr"):
-            streams[name].unlink(missing_ok=True)
-        request: dict[str, Any] = {name: str(path) for name, path in streams.items()}
-        request |= {"command": command, "folder": str(folder), "environment": environment}
-        print(json.dumps(request), file=self._process.stdin, flush=True)
-        code = int(self._process.stdout.readline())
-        printed, errors = (streams[name].read_text(errors="replace") for name in ("stdout", "stderr"))
-        return Ending(code, printed, errors)
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.communicate()
 
 
 def parametrize(cases: Iterable[Case]) -> pytest.MarkDecorator:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.running import Case, Server, check, parametrize
+from tests.commands.running import Server
+from tests.hostile.running import Case, check, parametrize
 
 NEW = "--save-dir new"
 MT = f"fairseq-train {{mt_train}} {NEW}"

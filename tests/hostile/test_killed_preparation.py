@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.running import REPOSITORY
+from tests.commands.running import REPOSITORY
 from tests.preprocess.test_replacing import snapshot
 
 KILLS = 5

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.running import Server
 from tests.hostile.conftest import PLUGIN, TRAINING
 from tests.hostile.conftest import SMALL as SMALL_MODEL
-from tests.hostile.running import Case, Server, check, parametrize
+from tests.hostile.running import Case, check, parametrize
 
 S = "fairseq-stack"
 SMALL = "--train-size 4 --valid-size 4 --test-size 4 --no-binarise"

@@ -1,0 +1,99 @@
+"""Runs commands as a shell would: each one in a fork of a process that has imported fairseq.
+
+``python -m tests.commands.server SOCKET`` answers the requests of ``tests/commands/client.py`` until it is killed. A
+child leaves this module as a program leaves ``main``, so that uncaught exceptions and exit handlers are Python's own
+business.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+SECONDS_AT_MOST = 300
+"""After so long a command counts as hanging, and SIGALRM ends it."""
+
+COMMANDS = {
+    "fairseq-preprocess": ("fairseq_cli.preprocess", "cli_main"),
+    "fairseq-train": ("fairseq_cli.train", "cli_main"),
+    "fairseq-generate": ("fairseq_cli.generate", "cli_main"),
+    "fairseq-interactive": ("fairseq_cli.interactive", "cli_main"),
+    "fairseq-validate": ("fairseq_cli.validate", "cli_main"),
+    "fairseq-eval-lm": ("fairseq_cli.eval_lm", "cli_main"),
+    "fairseq-hydra-train": ("fairseq_cli.hydra_train", "cli_main"),
+    "fairseq-stack": ("fairseq_stack.cli", "main"),
+}
+"""The module and the function of each console script."""
+
+Request = dict[str, Any]
+
+
+def serve(path: str) -> Request:
+    """Answer requests for ever; in a child, return the request to run."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the keepers
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen(32)
+        while True:
+            connection, _ = listening.accept()
+            if os.fork() == 0:
+                break
+            connection.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    return _keep(connection)
+
+
+def _keep(connection: socket.socket) -> Request:
+    """Tell the client the number of the process that runs its command, and in the end the exit code."""
+    message, streams, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+    while not message.endswith(b"\n"):
+        message += connection.recv(1 << 20)
+    child = os.fork()
+    if child == 0:
+        connection.close()
+        request: Request = json.loads(message)
+        _take_over(request, streams)
+        return request
+    for stream in streams:
+        os.close(stream)
+    connection.sendall(f"{child}\n".encode())
+    _, status = os.waitpid(child, 0)
+    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os._exit(0)
+
+
+def _take_over(request: Request, streams: list[int]) -> None:
+    """Give this process the client's streams, folder and environment."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", closefd=False, buffering=1, errors="backslashreplace")
+    signal.alarm(SECONDS_AT_MOST)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+
+
+def main_of(command: str) -> Callable[[], Any]:
+    """What the console script of this name calls."""
+    module, function = COMMANDS[os.path.basename(command)]
+    main: Callable[[], Any] = getattr(importlib.import_module(module), function)
+    return main
+
+
+if __name__ == "__main__":
+    for name in ("torch._dynamo", "fairseq.tasks", *(module for module, _ in COMMANDS.values()), "sacrebleu"):
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a child that ends need not visit, and so copy, all that was imported
+    REQUEST = serve(sys.argv[1])
+    sys.argv = REQUEST["command"]
+    sys.exit(main_of(sys.argv[0])())
