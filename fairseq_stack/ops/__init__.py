@@ -8,14 +8,17 @@ import torch
 
 from fairseq_stack.ops import nondeterministic, stratification, superposition
 from fairseq_stack.ops._arguments import computation_dtype
-from fairseq_stack.ops._backends import automatic_backend
+from fairseq_stack.ops._backends import Backend, Op, automatic_backend
 from fairseq_stack.ops._native import buffers
 from fairseq_stack.ops.nondeterministic import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.stratification import StratificationStackState, stratification_stack
 from fairseq_stack.ops.superposition import SuperpositionStackState, superposition_stack
 
 __all__ = [
+    "OPS",
+    "Backend",
     "NondeterministicStackState",
+    "Op",
     "StratificationStackState",
     "SuperpositionStackState",
     "automatic_backends",
@@ -27,12 +30,13 @@ __all__ = [
 ]
 
 
+OPS = (superposition.OP, nondeterministic.OP, stratification.OP)
+"""All stacks."""
+
+
 def automatic_backends(device: torch.device) -> dict[str, str]:
     """The backend that ``backend="auto"`` stands for on this device, by the name of the op."""
-    return {
-        f"{stack.__name__.rpartition('.')[2]}_stack": automatic_backend(stack.BACKENDS, device)
-        for stack in (superposition, nondeterministic, stratification)
-    }
+    return {op.name: automatic_backend(op.backends, device).name for op in OPS}
 
 
 def release_buffers() -> None:

@@ -1,50 +1,94 @@
-"""Choice among the implementations of one stack."""
+"""The stacks as records, and the choice among the implementations of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from ._native import availability, library
 
-Implementation = TypeVar("Implementation", bound=Callable[..., object])
+RandomTensor = Callable[..., Tensor]
+"""Makes a tensor of the given sizes whose elements are between 0 and 1."""
 
 
-def choose_backend(
-    op: str, backend: str, implementations: Mapping[str, Implementation], device: torch.device
-) -> Implementation:
+def _none(device: torch.device) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One implementation of a stack.
+
+    Attributes:
+        name: what the ``backend`` argument calls it.
+        compute: the implementation.
+        obstacle: says why it cannot run on a device, as the end of a sentence that begins with its name; None if it
+            can.
+    """
+
+    name: str
+    compute: Callable[..., Any]
+    obstacle: Callable[[torch.device], str | None] = _none
+
+
+@dataclass(frozen=True)
+class Op:
+    """A stack that reads a whole sequence at once.
+
+    Attributes:
+        name: the public function's name.
+        compute: the public function, which takes ``backend``.
+        backends: its implementations. ``"auto"`` stands for the first that can run on the device; the last, the
+            equations of the paper, can run on all.
+        example: arguments for a batch of ``length`` steps: maps a source of random tensors and the length to them.
+    """
+
+    name: str
+    compute: Callable[..., Any]
+    backends: Sequence[Backend]
+    example: Callable[[RandomTensor, int], tuple[Tensor, ...]]
+
+
+def choose_backend(op: str, backend: str, backends: Sequence[Backend], device: torch.device) -> Callable[..., Any]:
     """Return the implementation that the ``backend`` argument of an op names.
 
     Args:
         op: the op's name, for the message.
-        backend: ``"auto"`` or a key of ``implementations``.
-        implementations: the op's implementations by backend name.
+        backend: ``"auto"`` or the name of one of ``backends``.
+        backends: the op's implementations, the preferred ones first.
         device: that of the op's arguments.
 
     Raises:
-        ValueError: if there is no such backend, the compiled kernels are asked for and cannot be used, or the device
-            holds no data.
+        ValueError: if there is no such backend, it cannot be used, or the device holds no data.
     """
     if device.type == "meta" and backend != "native":
         raise ValueError(f"{op}: expected tensors with data, got device meta")
     if backend == "auto":
-        return implementations[automatic_backend(implementations, device)]
-    if backend not in implementations:
-        known = ", ".join(repr(key) for key in ("auto", *implementations))
-        raise ValueError(f"{op}: backend must be one of {known}, got {backend!r}")
-    if backend == "native" and device.type != "cpu":
-        raise ValueError(f"{op}: backend 'native' needs tensors on the CPU, got {device}")
-    if backend == "native" and not _native_is_available():
-        raise ValueError(f"{op}: backend 'native' cannot be used: {availability().reason}")
-    return implementations[backend]
+        return automatic_backend(backends, device).compute
+    for known in backends:
+        if known.name == backend:
+            obstacle = known.obstacle(device)
+            if obstacle is not None:
+                raise ValueError(f"{op}: backend {backend!r} {obstacle}")
+            return known.compute
+    names = ", ".join(repr(name) for name in ("auto", *(known.name for known in backends)))
+    raise ValueError(f"{op}: backend must be one of {names}, got {backend!r}")
 
 
-def automatic_backend(implementations: Mapping[str, object], device: torch.device) -> str:
-    """What ``"auto"`` stands for: ``"native"`` if there is one that can run on the device, and else ``"pytorch"``."""
-    native = "native" in implementations and device.type == "cpu" and _native_is_available()
-    return "native" if native else "pytorch"
+def automatic_backend(backends: Sequence[Backend], device: torch.device) -> Backend:
+    """What ``"auto"`` stands for: the first that can run on the device."""
+    return next(backend for backend in backends if backend.obstacle(device) is None)
+
+
+def native_obstacle(device: torch.device) -> str | None:
+    """Why the compiled kernels cannot run on a device."""
+    if device.type != "cpu":
+        return f"needs tensors on the CPU, got {device}"
+    return None if _native_is_available() else f"cannot be used: {availability().reason}"
 
 
 def _native_is_available() -> bool:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._arguments import Sizes
-from .._backends import choose_backend
+from .._backends import Backend, Op, RandomTensor, choose_backend, native_obstacle
 from .native import nondeterministic_stack_native
 from .pytorch import nondeterministic_stack_pytorch
 from .reference import nondeterministic_stack_reference
@@ -16,11 +16,11 @@ from .state import NondeterministicStackState
 
 __all__ = ["NondeterministicStackState", "nondeterministic_stack"]
 
-BACKENDS = {
-    "reference": nondeterministic_stack_reference,
-    "pytorch": nondeterministic_stack_pytorch,
-    "native": nondeterministic_stack_native,
-}
+BACKENDS = (
+    Backend("native", nondeterministic_stack_native, native_obstacle),
+    Backend("pytorch", nondeterministic_stack_pytorch),
+    Backend("reference", nondeterministic_stack_reference),
+)
 
 
 @overload
@@ -112,3 +112,11 @@ def nondeterministic_stack(
     compute = choose_backend("nondeterministic_stack", backend, BACKENDS, push.device)
     with torch.autocast(push.device.type, enabled=False):
         return compute(push, replace, pop, values, bottom, return_weights=return_weights)
+
+
+def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:
+    push, replace = random(2, length, 2, 3, 2, 3), random(2, length, 2, 3, 2, 3)
+    return push, replace, random(2, length, 2, 3, 2), random(2, length, 5), random(5)
+
+
+OP = Op("nondeterministic_stack", nondeterministic_stack, BACKENDS, _example)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
-from .._backends import choose_backend
+from .._backends import Backend, Op, RandomTensor, choose_backend
 from .pytorch import stratification_stack_pytorch
 from .reference import stratification_stack_reference
 from .state import StratificationStackState
 
 __all__ = ["StratificationStackState", "stratification_stack"]
 
-BACKENDS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
-    "reference": stratification_stack_reference,
-    "pytorch": stratification_stack_pytorch,
-}
+BACKENDS = (
+    Backend("pytorch", stratification_stack_pytorch),
+    Backend("reference", stratification_stack_reference),
+)
 
 
 def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: str = "auto") -> Tensor:
@@ -62,3 +60,10 @@ def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: 
     dtype = computation_dtype(values.dtype)
     with torch.autocast(values.device.type, enabled=False):
         return compute(pop.to(dtype), push.to(dtype), values.to(dtype)).to(values.dtype)
+
+
+def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:
+    return random(2, length), random(2, length), random(2, length, 5)
+
+
+OP = Op("stratification_stack", stratification_stack, BACKENDS, _example)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
-from .._backends import choose_backend
+from .._backends import Backend, Op, RandomTensor, choose_backend, native_obstacle
 from .native import superposition_stack_native
 from .pytorch import superposition_stack_pytorch
 from .reference import superposition_stack_reference
@@ -16,11 +14,11 @@ from .state import SuperpositionStackState
 
 __all__ = ["SuperpositionStackState", "superposition_stack"]
 
-BACKENDS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "reference": superposition_stack_reference,
-    "pytorch": superposition_stack_pytorch,
-    "native": superposition_stack_native,
-}
+BACKENDS = (
+    Backend("native", superposition_stack_native, native_obstacle),
+    Backend("pytorch", superposition_stack_pytorch),
+    Backend("reference", superposition_stack_reference),
+)
 
 
 def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto") -> Tensor:
@@ -62,3 +60,10 @@ def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto
     dtype = computation_dtype(values.dtype)
     with torch.autocast(values.device.type, enabled=False):
         return compute(actions.to(dtype), values.to(dtype)).to(values.dtype)
+
+
+def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:
+    return random(2, length, 3).softmax(-1), random(2, length, 5)
+
+
+OP = Op("superposition_stack", superposition_stack, BACKENDS, _example)
