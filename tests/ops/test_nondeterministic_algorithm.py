@@ -46,8 +46,10 @@ def assert_equal_results(inputs: list[Tensor]) -> None:
 
 
 @pytest.mark.parametrize("masked", [0.0, 0.4])
-@pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (2, 3), (3, 2)])
-@pytest.mark.parametrize("length", [0, 1, 2, 17])
+@pytest.mark.parametrize(
+    ("length", "num_states", "num_symbols"),
+    [(0, 2, 3), (1, 1, 1), (1, 2, 3), (2, 2, 3), (2, 3, 2), (3, 3, 2), (6, 1, 1), (17, 2, 3)],
+)
 def test_values_and_gradients_equal_the_reference(
     length: int, num_states: int, num_symbols: int, masked: float
 ) -> None:
