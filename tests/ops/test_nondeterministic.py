@@ -16,20 +16,9 @@ from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import pytorch
-from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_backend
+from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, each_golden_file, use_backend
 
 ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
-GOLDEN = [
-    "0_n1_q2_s3_m4_std1",
-    "1_n2_q2_s3_m4_std1",
-    "2_n3_q3_s2_m3_std1",
-    "3_n12_q2_s3_m4_std0.1",
-    "4_n12_q3_s3_m5_std1",
-    "5_n14_q2_s2_m3_std5",
-    "6_n12_q3_s3_m2_std30",
-    "7_n24_q2_s3_m5_std1",
-    "8_n10_q1_s1_m3_std2",
-]
 # (n, Q, S, m)
 SIZES = [(1, 1, 1, 1), (1, 2, 3, 2), (2, 3, 1, 2), (3, 1, 4, 1), (7, 2, 3, 5), (12, 3, 2, 3), (21, 1, 1, 2)]
 IDS = ["n{}-q{}-s{}-m{}".format(*size) for size in SIZES]
@@ -128,9 +117,9 @@ def enumerated_weights(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
     return torch.tensor(weights[1:] / weights[1:].sum((1, 2, 3), keepdims=True))
 
 
-@pytest.mark.parametrize("name", GOLDEN)
-def test_golden_values_and_gradients(name: str, backend: str, reference_data: Path) -> None:
-    golden = np.load(reference_data / "golden" / f"nondeterministic_{name}.npz")
+@each_golden_file("nondeterministic_*.npz")
+def test_golden_values_and_gradients(path: Path, backend: str) -> None:
+    golden = np.load(path)
     inputs = [torch.tensor(golden[key]).requires_grad_() for key in ARGUMENTS]
     readings = nondeterministic_stack(*inputs, backend=backend)
     assert_normwise_close(readings, golden["readings"], 1e-9, "readings")

@@ -16,10 +16,16 @@ from torch import Tensor
 
 from fairseq_stack.ops import SuperpositionStackState, superposition_stack
 from fairseq_stack.ops.superposition import native
-from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, threads, use_backend, use_instruction_set
+from tests.helpers import (
+    INSTRUCTION_SETS,
+    assert_normwise_close,
+    each_golden_file,
+    threads,
+    use_backend,
+    use_instruction_set,
+)
 
 FAST = ["pytorch", *(f"native-{name}" for name in INSTRUCTION_SETS)]
-GOLDEN = ["0_n1_m3_std1", "1_n2_m3_std1", "2_n17_m5_std1", "3_n40_m8_std4"]
 PUSH, NOOP, POP = range(3)
 Item = TypeVar("Item")
 
@@ -114,9 +120,9 @@ def apply(stack: list[Item], action: int, item: Item) -> None:
         stack.pop()
 
 
-@pytest.mark.parametrize("name", GOLDEN)
-def test_golden_values_and_gradients(name: str, backend: str, reference_data: Path) -> None:
-    golden = np.load(reference_data / "golden" / f"superposition_{name}.npz")
+@each_golden_file("superposition_*.npz")
+def test_golden_values_and_gradients(path: Path, backend: str) -> None:
+    golden = np.load(path)
     inputs = [torch.tensor(golden[key]).requires_grad_() for key in ("actions", "values")]
     readings = superposition_stack(*inputs, backend=backend)
     assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
@@ -126,9 +132,9 @@ def test_golden_values_and_gradients(name: str, backend: str, reference_data: Pa
         assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
 
 
-@pytest.mark.parametrize("name", GOLDEN)
-def test_state_golden_values_and_gradients(name: str, reference_data: Path) -> None:
-    golden = np.load(reference_data / "golden" / f"superposition_{name}.npz")
+@each_golden_file("superposition_*.npz")
+def test_state_golden_values_and_gradients(path: Path) -> None:
+    golden = np.load(path)
     inputs = [torch.tensor(golden[key]).requires_grad_() for key in ("actions", "values")]
     readings = step_through(inputs, initial_state(inputs[1]))
     assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
