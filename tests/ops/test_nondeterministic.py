@@ -244,13 +244,13 @@ def test_unlikely_runs_that_win_in_the_end(kind: str, cost: float, fast_backend:
 
 def test_exponents_are_used_where_plain_numbers_are_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
-    original = pytorch._InnerWeights.__init__
+    original = pytorch.InnerWeights.__init__
 
-    def spy(self: pytorch._InnerWeights, transitions: Tensor, num_states: int, plain: bool) -> None:
+    def spy(self: pytorch.InnerWeights, transitions: Tensor, num_states: int, plain: bool) -> None:
         tried.append(plain)
         original(self, transitions, num_states, plain)
 
-    monkeypatch.setattr(pytorch._InnerWeights, "__init__", spy)
+    monkeypatch.setattr(pytorch.InnerWeights, "__init__", spy)
     for inputs, arithmetic in (
         (random_inputs(2, 60, 2, 3, 5), [True]),
         (random_inputs(2, 20, 2, 3, 5, masked=0.5), [True]),
