@@ -1,8 +1,8 @@
 """The inner weights in square tiles of T rows and T columns, laid out for matrix products.
 
-Notation as in ``_columns.py``, except that (q, x) has the number x * Q + q here: configurations with the same symbol are
-neighbours. ``nondeterministic_stack_pytorch`` renumbers its arguments and its results. The letters of an axis stand in
-the order of the numbers: qx there, xq here.
+Notation as in ``_columns.py``, except that (q, x) has the number x * Q + q here, so that configurations with the same
+symbol are neighbours. ``nondeterministic_stack_pytorch`` renumbers its arguments and its results. The letters of an
+axis stand in the order of the numbers: qx there, xq here.
 
 *Point* p = 0..n+1 stands for row i = p - 1 and for column t = p - 1. Points are grouped into K tiles of T; those after
 the last have transitions of weight 0. *Diagonal* d holds the tiles (I, J) of rows I and columns J = I + d for
@@ -11,8 +11,8 @@ I = 0..K-d-1, stacked along the first axis, so that one batched product computes
     gamma[d][I, b, y, t, r, xq, i] = gamma[i -> t][q,x -> r,y]        (K - d, B, S, T, Q, C, T)
     popped[d][I, b, y, t, r, k, u] = gamma'[k -> t][u,y -> r]         (K - d, B, S, T, Q, T, Q)
 
-As matrices with rows (t, r), they make the sum over pops in Eq. 24, which is (e) of ``docs/algorithm.md``, one of matrix
-products: to gamma(I, J), the k in tile M add popped(M, J) @ gamma(I, M) for each b and y.
+As matrices with rows (t, r), they make the sum over pops in Eq. 24, which is (e) of ``docs/algorithm.md``, one of
+matrix products: to gamma(I, J), the k in tile M add popped(M, J) @ gamma(I, M) for each b and y.
 
 *Exponents*: each tile is a mantissa times 2 to the power of an exponent, one for each tile and b.
 """
