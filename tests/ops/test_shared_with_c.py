@@ -51,9 +51,8 @@ def test_version_of_the_interface() -> None:
 def test_fields_of_structs(name: str, structure: type[ctypes.Structure]) -> None:
     body = re.sub(r"/\*.*?\*/", "", only_match(rf"^struct {name} \{{\n((?:    .*\n)+)\}};$")[1])
     fields = []
-    for declaration in body.replace("\n", "").split(";")[:-1]:
-        kind, names = re.fullmatch(r" *((?:const )?\w+(?= )) (.+?) *", declaration).groups()
-        for field in names.replace("const ", "").replace("*const *", "**").split(", "):
-            stars = re.match(r"\**", field)[0]
-            fields.append((field.lstrip("*"), CTYPES[stars or kind]))
+    for declaration in re.sub(r"\bconst\b|\s+(?=\*)", "", body).split(";")[:-1]:  # such as "void*push, *replace"
+        kind, names = re.split(r"(?=\*)|\s", declaration.strip(), maxsplit=1)
+        for stars, name in re.findall(r"(\**)(\w+)", names):
+            fields.append((name, CTYPES[stars or kind]))
     assert fields == [(field[0], field[1]) for field in structure._fields_]

@@ -74,8 +74,8 @@ def test_gradients_where_one_run_dominates() -> None:
         log_weights[0][:, :, :, :, 0, 0] += 40
     cotangent = torch.zeros(3, 7, 6, 3, dtype=torch.float64)
     cotangent[:, -1] = torch.randn(3, 1, 3, dtype=torch.float64)  # the same for all (r, y): vectors may be shifted
-    centred = (vectors - vectors[:, -1:]).detach()
-    readings, _ = reference(*log_weights, centred)
+    centred = [*log_weights, (vectors - vectors[:, -1:]).detach()]
+    readings, _ = reference(*centred)
     expected = torch.autograd.grad((readings * cotangent).sum(), log_weights)
     runs = algorithm.forward(*(x.detach() for x in (*log_weights, vectors)))
     found = algorithm.backward(runs, vectors.detach(), cotangent, torch.zeros_like(runs.weights))
