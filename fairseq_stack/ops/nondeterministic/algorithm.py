@@ -5,7 +5,7 @@ compute the same in tiles and with an exponent for each block. There are no tile
 weights can leave the range of float64 in long sequences. Nothing but the tests computes with it.
 
 Notation as in the document: B sequences, n steps, Q states, S stack symbols, C = Q * S configurations. A configuration
-(q, x) has the number q * S + x. Spans are the keys of dictionaries: ``gamma[i, t]`` is gamma[i -> t][x -> y] for the
+(q, s) has the number q * S + s. Spans are the keys of dictionaries: ``gamma[i, t]`` is gamma[i -> t][x -> y] for the
 configurations x and y at index [b, x, y], (B, C, C), and ``popped[k, t]`` is gamma'[k -> t][x -> r], (B, C, Q).
 """
 
@@ -32,8 +32,8 @@ class Transitions(NamedTuple):
 class Runs(NamedTuple):
     """What the forward pass computes."""
 
-    num_states: int
-    delta: Transitions
+    num_states: int  # Q
+    delta: Transitions  # D_t
     gamma: dict[Span, Tensor]  # (a), for -1 <= i < t <= n
     popped: dict[Span, Tensor]  # (b), for 0 <= k <= t - 2
     alpha: dict[int, Tensor]  # (c), for -1 <= t <= n, (B, C)

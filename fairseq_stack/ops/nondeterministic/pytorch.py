@@ -23,7 +23,7 @@ from ._gradient import gradient_of_log_weights
 from ._inner_weights import PLAIN_RANGE, InnerWeights, Tops
 from ._tiles import Tiles, in_tiles
 
-# The inner weights of a tile usually lie in that window if T times the range of the log weights is below this.
+# The inner weights of a tile usually fit together if T times the range of the log weights is below this.
 _RANGE_OF_TILE = 1000.0
 
 
