@@ -56,6 +56,14 @@ def default_dtype() -> Iterator[None]:
     torch.set_default_dtype(dtype)
 
 
+def reference_folder() -> Path:
+    """The folder of larger golden files and of corpora, which are not part of the project; it may be missing.
+
+    ``FAIRSEQ_STACK_REFERENCE_DATA`` names it; the default is ``shared`` beside the repository.
+    """
+    return Path(os.environ.get(DATA_VARIABLE) or REPOSITORY.parent / "shared")
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """A process that runs commands in a tenth of the time that they take alone."""
@@ -66,12 +74,10 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def reference_data() -> Path:
-    """The folder of golden values and corpora, which are no part of the project.
-
-    ``FAIRSEQ_STACK_REFERENCE_DATA`` names it; the default is ``shared`` beside the repository. Without it the
-    test is skipped, or fails where ``FAIRSEQ_STACK_REQUIRE_REFERENCE_DATA`` is 1.
+    """``reference_folder()``. Without it the test is skipped, or fails where ``FAIRSEQ_STACK_REQUIRE_REFERENCE_DATA``
+    is 1.
     """
-    folder = Path(os.environ.get(DATA_VARIABLE) or REPOSITORY.parent / "shared")
+    folder = reference_folder()
     if not (folder / "golden").is_dir():
         problem = f"no reference data: {folder}/golden is missing; set {DATA_VARIABLE}"
         if os.environ.get(REQUIRE_VARIABLE) == "1":

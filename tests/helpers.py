@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import _native
 from fairseq_stack.ops._native import availability
+from tests.conftest import REPOSITORY, reference_folder
 
 ArrayLike = Tensor | np.ndarray | float
 
@@ -54,6 +57,20 @@ def _to_float64(values: ArrayLike) -> np.ndarray:
     if isinstance(values, Tensor):
         values = values.detach().to("cpu", torch.float64).numpy()
     return np.asarray(values, dtype=np.float64)
+
+
+def each_golden_file(*patterns: str) -> pytest.MarkDecorator:
+    """Runs a test with ``path`` for each golden file of the project and of the reference data, if they are there.
+
+    Args:
+        patterns: of paths in a folder of golden files. A path that is in both folders is taken once.
+    """
+    found: dict[str, Path] = {}
+    for folder in (REPOSITORY / "tests" / "golden", reference_folder() / "golden"):
+        for path in itertools.chain.from_iterable(folder.glob(pattern) for pattern in patterns):
+            found.setdefault(path.relative_to(folder).as_posix(), path)
+    names = sorted(found)
+    return pytest.mark.parametrize("path", [found[name] for name in names], ids=names)
 
 
 INSTRUCTION_SETS = ("avx512", "avx2", "baseline")

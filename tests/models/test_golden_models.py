@@ -11,7 +11,7 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_normwise_close, each_golden_file
 from tests.models.building import build_language_model, build_translation_model, make_dictionary
 
 OUR_NAMES = {
@@ -33,23 +33,15 @@ COMMON_FLAGS = (
     "--stack-value-activation=released",
 )
 
-LANGUAGE_MODELS = {"tf": "3xsdpa", "sup": "sdpa,sup-8,sdpa", "nd": "sdpa,nd-2-3-5,sdpa"}
 
-TRANSLATION_MODELS = {
-    "tf": ("2xsdpa", "2xsdpa"),
-    "sup": ("sdpa,sup-12,sdpa", "sdpa,sup-10,sdpa"),
-    "nd": ("sdpa,nd-2-3-4,sdpa", "sdpa,nd-3-2-3,sdpa"),
-}
-
-
-@pytest.mark.parametrize("kind", LANGUAGE_MODELS)
-def test_language_model(kind: str, reference_data: Path) -> None:
-    golden = np.load(reference_data / "golden" / "models" / f"lm_{kind}.npz")
+@each_golden_file("models/lm_*.npz")
+def test_language_model(path: Path) -> None:
+    golden = np.load(path)
     dictionary = make_dictionary(3)
     model = build_language_model(
         "stack_transformer_lm",
         dictionary,
-        f"--stack-layers={LANGUAGE_MODELS[kind]}",
+        f"--stack-layers={layer_list(golden, 'decoder')}",
         "--decoder-embed-dim=16",
         "--decoder-ffn-embed-dim=32",
         "--decoder-attention-heads=4",
@@ -65,17 +57,16 @@ def test_language_model(kind: str, reference_data: Path) -> None:
     assert_impossible_symbols_have_no_weight(logits, [*symbols, dictionary.eos()])
 
 
-@pytest.mark.parametrize("kind", TRANSLATION_MODELS)
+@each_golden_file("models/mt_*.npz")
 @pytest.mark.parametrize("left_pad", [False, True], ids=["pads-right", "pads-left"])
-def test_translation_model(kind: str, left_pad: bool, reference_data: Path) -> None:
-    golden = np.load(reference_data / "golden" / "models" / f"mt_{kind}.npz")
+def test_translation_model(path: Path, left_pad: bool) -> None:
+    golden = np.load(path)
     dictionary = make_dictionary(16)
-    encoder_layers, decoder_layers = TRANSLATION_MODELS[kind]
     model = build_translation_model(
         "stack_transformer",
         dictionary,
-        f"--stack-encoder-layers={encoder_layers}",
-        f"--stack-decoder-layers={decoder_layers}",
+        f"--stack-encoder-layers={layer_list(golden, 'encoder')}",
+        f"--stack-decoder-layers={layer_list(golden, 'decoder')}",
         *(f"--{side}-{option}" for side in ("encoder", "decoder") for option in ("embed-dim=16", "ffn-embed-dim=64",
           "attention-heads=4", "normalize-before")),
         *COMMON_FLAGS,
@@ -94,6 +85,29 @@ def test_translation_model(kind: str, left_pad: bool, reference_data: Path) -> N
     for row, length in enumerate(golden["target_lengths"]):
         ours = logits[row, :length][:, [*symbols, dictionary.eos()]]
         assert_normwise_close(ours, golden["logits"][row, :length], 1e-9, f"logits of sentence {row}")
+
+
+def layer_list(golden: np.lib.npyio.NpzFile, side: str) -> str:
+    """The layers of an encoder or a decoder."""
+    kinds: list[str] = []
+    while True:
+        prefix = f"parameters/{side}.layers.{len(kinds)}.attention."
+        parameters = {key.removeprefix(prefix): golden[key] for key in golden if key.startswith(prefix)}
+        if not parameters:
+            return ",".join(kinds)
+        kinds.append(layer_kind(parameters))
+
+
+def layer_kind(parameters: dict[str, np.ndarray]) -> str:
+    """The kind and the sizes of an attention layer, as the shapes of its parameters tell."""
+    if "in_proj_weight" in parameters:
+        return "sdpa"
+    num_actions, value_size = len(parameters["actions.weight"]), len(parameters["values.weight"])
+    if num_actions == 3:
+        return f"sup-{value_size}"
+    num_tops = parameters["output.weight"].shape[1] // value_size  # Q * S; there are Q * S * (2 * Q * S + Q) actions
+    num_states = num_actions // num_tops - 2 * num_tops
+    return f"nd-{num_states}-{num_tops // num_states}-{value_size}"
 
 
 def load_golden_parameters(model: nn.Module, golden: np.lib.npyio.NpzFile) -> None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import torch
+from torch import Tensor
 
+MANTISSA = {torch.float32: 24, torch.float64: 53}  # binary digits
 Integers = np.ndarray  # of Python's integers, which have no largest one
 Configuration = tuple[int, tuple[tuple[int, int], ...]]  # a state, and a stack of symbols with their vectors' steps
 
@@ -112,3 +115,18 @@ def stratification(pop: Integers, push: Integers, values: Integers, whole: int) 
             readings[t] += taken * values[i]
             left -= taken
     return readings
+
+
+def as_integers(x: Tensor) -> Integers:
+    return x.numpy().astype(object)
+
+
+def quotients(numerators: Integers, denominators: Integers | int) -> Tensor:
+    """The nearest doubles to the quotients, and 0 for 0 / 0."""
+    divide = np.frompyfunc(lambda a, b: a / b if b else 0.0, 2, 1)
+    return torch.tensor(np.asarray(divide(numerators, denominators), dtype=np.float64))
+
+
+def digits(x: Integers) -> int:
+    """How many binary digits the largest of these integers has."""
+    return max((abs(int(number)).bit_length() for number in x.flat), default=0)

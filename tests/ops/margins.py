@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairseq_stack.ops._native import Library, _Means
+from fairseq_stack.ops._native import Library, _Resources
 
 MARGIN = 512  # elements, on either side
 ALIGNMENT = 64
@@ -93,7 +93,7 @@ def run_between_margins(
     """
     guards = {array: _guarded(call, array) for array in _arrays(function, call, library)}
     scratch = Guard("scratch", 8, scratch_bytes // 8, aligned=True)
-    means = _Means(library.number, 1, 1, scratch.address, scratch_bytes)
+    resources = _Resources(library.number, 1, 1, scratch.address, scratch_bytes)
     originals = {array: getattr(call, array.name) for array in guards}
     for array, guard in guards.items():
         setattr(call, array.name, guard.address)
@@ -102,7 +102,7 @@ def run_between_margins(
         call.columns = (ctypes.c_void_p * len(columns))(*(guard.address for guard in columns))
     if mistake:
         mistake(call)
-    library.functions[function](ctypes.byref(call), ctypes.byref(means))
+    library.functions[function](ctypes.byref(call), ctypes.byref(resources))
     for guard in (*guards.values(), *columns, scratch):
         guard.check_margins()
     for array, guard in guards.items():

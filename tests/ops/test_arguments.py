@@ -29,7 +29,7 @@ ARGUMENTS: dict[str, dict[str, tuple[int, ...]]] = {
     "SuperpositionStackState": {"actions": (2, 3), "value": (2, 4)},
     "StratificationStackState": {"pop": (2,), "push": (2,), "value": (2, 4)},
 }
-CALLS: dict[str, Callable[[Arguments], object]] = {
+CALLS: dict[str, Callable[[Arguments], Any]] = {
     "superposition_stack": lambda arguments: superposition_stack(**arguments),
     "stratification_stack": lambda arguments: stratification_stack(**arguments),
     "SuperpositionStackState": lambda arguments: SuperpositionStackState.initial(batch_size=2, size=4).step(
@@ -52,7 +52,12 @@ def good_arguments(op: str) -> Arguments:
 
 @pytest.mark.parametrize("op", ARGUMENTS)
 def test_good_arguments_pass(op: str) -> None:
-    CALLS[op](good_arguments(op))
+    found = CALLS[op](good_arguments(op))
+    if op.endswith("State"):
+        found, state = found
+        assert type(state).__name__ == op
+    assert found.shape == ARGUMENTS[op].get("values", (2, 4))
+    assert found.isfinite().all()
 
 
 @pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)

@@ -14,10 +14,15 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack, superposition_stack
-from tests.helpers import assert_normwise_close
+from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_backend
 
-BACKENDS = ["reference", "pytorch"]
 NEVER = -200.0  # log weight of what must not happen: e^-200 is nothing beside 1, in float64 too
+
+
+@pytest.fixture(params=["reference", "pytorch", *(f"native-{name}" for name in INSTRUCTION_SETS)])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The backend of both stacks: all, and all instruction sets of the compiled one."""
+    return use_backend(request.param, monkeypatch)
 
 
 def nondeterministic_readings(log_actions: Tensor, values: Tensor, backend: str) -> Tensor:
@@ -36,7 +41,6 @@ def nondeterministic_readings(log_actions: Tensor, values: Tensor, backend: str)
     return readings.view(batch_size, length, size)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("length", [1, 2, 9])
 def test_equal_on_zero_vectors_pushed_in_advance(length: int, backend: str) -> None:
     logits = torch.randn(2, length, 3, dtype=torch.float64).mul(2).requires_grad_()
@@ -48,7 +52,7 @@ def test_equal_on_zero_vectors_pushed_in_advance(length: int, backend: str) -> N
         torch.cat([torch.zeros_like(values), values], dim=1),
         backend,
     )[:, length:]
-    superposition = superposition_stack(logits.softmax(2), values)
+    superposition = superposition_stack(logits.softmax(2), values, backend=backend)
     assert_normwise_close(nondeterministic, superposition, 1e-9)
     for actual, expected in zip(
         torch.autograd.grad((nondeterministic * cotangent).sum(), (logits, values)),
@@ -58,7 +62,6 @@ def test_equal_on_zero_vectors_pushed_in_advance(length: int, backend: str) -> N
         assert_normwise_close(actual, expected, 1e-9)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_equal_where_no_run_pops_the_empty_stack(backend: str) -> None:
     # Heights at least: 1, 2, 1, 0, then no pop; 1, 2, 2, 1, 0, then no pop.
     only_push, any_action, no_pop = (True, False, False), (True, True, True), (True, True, False)
@@ -72,13 +75,12 @@ def test_equal_where_no_run_pops_the_empty_stack(backend: str) -> None:
     log_actions = torch.randn(2, 6, 3, dtype=torch.float64).masked_fill(~allowed, NEVER).log_softmax(2)
     values = torch.randn(2, 6, 4, dtype=torch.float64)
     nondeterministic = nondeterministic_readings(log_actions, values, backend)
-    assert_normwise_close(nondeterministic, superposition_stack(log_actions.exp(), values), 1e-9)
+    assert_normwise_close(nondeterministic, superposition_stack(log_actions.exp(), values, backend=backend), 1e-9)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_unequal_where_a_run_pops_the_empty_stack(backend: str) -> None:
     actions = torch.tensor([[[0.5, 0.25, 0.25]]], dtype=torch.float64)
     values = torch.ones(1, 1, 1, dtype=torch.float64)
-    assert_normwise_close(superposition_stack(actions, values), torch.tensor([[[0.5]]]), 1e-12)
+    assert_normwise_close(superposition_stack(actions, values, backend=backend), torch.tensor([[[0.5]]]), 1e-12)
     nondeterministic = nondeterministic_readings(actions.log(), values, backend)
     assert_normwise_close(nondeterministic, torch.tensor([[[0.5 / 0.75]]], dtype=torch.float64), 1e-12)

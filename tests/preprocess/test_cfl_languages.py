@@ -16,9 +16,10 @@ from fairseq_stack_preprocess.cfl.distributions import Distribution, GrammarDist
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, Word, f
 from fairseq_stack_preprocess.cfl.notation import parse_grammar
 from fairseq_stack_preprocess.errors import PrepareError
+from tests.helpers import each_golden_file
 
 from .grammar_oracle import short_strings
-from .test_cfl_pcfg import assert_chi_square
+from .test_cfl_pcfg import assert_chi_square, log_length_probability
 
 CONTEXT_FREE = ["marked-reversal", "unmarked-reversal", "padded-reversal", "dyck", "hardest-cfl"]
 OTHERS = [name for name in LANGUAGES if name not in CONTEXT_FREE]
@@ -58,9 +59,10 @@ def test_vocabularies_and_lengths(name: str, vocabulary: int, train: int, test: 
     assert (len(distribution.lengths(40, 80)), len(distribution.lengths(40, 100))) == (train, test)
 
 
+@each_golden_file("cfl_log_probabilities*.jsonl")
 @pytest.mark.parametrize("name", CONTEXT_FREE)
-def test_golden_log_probabilities(name: str, reference_data: Path) -> None:
-    lines = (reference_data / "golden" / "cfl_log_probabilities.jsonl").read_text(encoding="utf-8").splitlines()
+def test_golden_log_probabilities(name: str, path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if row["task"] == name]
     assert len(rows) > 12
     distribution = make(name)
@@ -69,7 +71,7 @@ def test_golden_log_probabilities(name: str, reference_data: Path) -> None:
     found = dict(distribution.log_probabilities([tuple(row["tokens"]) for row in valid]))
     for i, row in enumerate(valid):
         assert found[i] == pytest.approx(row["log_prob_given_length"], abs=1e-9, rel=0)
-        assert distribution.log_length_probability(row["length"]) == pytest.approx(
+        assert log_length_probability(distribution, row["length"]) == pytest.approx(
             row["log_prob_length"], abs=1e-9, rel=0
         )
     for row in rows:

@@ -96,12 +96,12 @@ class Library:
         threads = torch.get_num_threads() if parts > 1 and work >= WORTH_THREADS else 1
         workers = min(threads, parts)
         scratch = buffers.take(workers * scratch_bytes)
-        means = _Means(self.number, threads, workers, scratch.data_ptr(), scratch_bytes)
-        self.functions[function](ctypes.byref(call), ctypes.byref(means))
+        resources = _Resources(self.number, threads, workers, scratch.data_ptr(), scratch_bytes)
+        self.functions[function](ctypes.byref(call), ctypes.byref(resources))
 
 
-class _Means(ctypes.Structure):
-    """struct means."""
+class _Resources(ctypes.Structure):
+    """struct resources."""
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("instruction_set", "threads", "workers")),

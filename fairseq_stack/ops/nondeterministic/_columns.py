@@ -1,7 +1,9 @@
 """One step of the inner weights in real numbers, for the incremental state; and what the parallel stack shares.
 
+Equations with letters are those of ``docs/algorithm.md``, equations with numbers those of the paper.
+
 Notation: Q states, S stack symbols, C = Q * S configurations (q, x) in row-major order, m vector size. Column
-t of the inner weights is gamma[i -> t][qx -> ry] for i = -1..t-1, a tensor (B, t + 1, C, C) at index
+t of the inner weights is gamma[i -> t][q,x -> r,y] for i = -1..t-1, a tensor (B, t + 1, C, C) at index
 [b, i + 1, qx, ry]. For the pop rule, columns are also kept as *blocks* (B * S, (t + 1) Q, (t + 1) C) at index
 [(b, y), (k, u), (i + 1, qx)], so that the sum over k and u of Eq. 24 is one matrix product.
 
@@ -11,7 +13,7 @@ the one pushed at step i + 1, so that zeta[i -> t] = gamma[i -> t] v_{i+1}, and 
 vectors:
 
     r_t[r, y] = sum_i W_t[i][r, y] v_{i+1}
-    W_t[i][r, y] = sum_{q, x} alpha[i][q, x] gamma[i -> t][qx -> ry] / sum_{r, y} alpha[t][r, y]
+    W_t[i][r, y] = sum_{q, x} alpha[i][q, x] gamma[i -> t][q,x -> r,y] / sum_{r, y} alpha[t][r, y]
 
 *Exponents*: where the inner weights could leave the range of float64, each block (i, t) is kept as a
 mantissa, whose largest element is in [1, 2), and an integer exponent, and so are gamma' and alpha. Exponents
@@ -35,7 +37,7 @@ LARGEST = 2.0**1000  # of a derivative: sums of its products with weights, which
 
 
 class Top(NamedTuple):
-    """Eqs. 27 and 29 at step t."""
+    """(c) and (d) (Eqs. 27 and 29) at step t."""
 
     weights: Tensor  # W_t, (B, t + 1, C)
     alpha: Tensor  # alpha[t] without its exponent, (B, C)
@@ -100,7 +102,7 @@ def times(x: Tensor, factors: Tensor) -> Tensor:
 def next_column(
     last: Tensor, blocks: Tensor, exponents: Tensor, transitions: Tensor, occurs: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Column t of gamma (B, t + 1, C, C) and its exponents (B, t + 1), from columns 0..t-1, by Eqs. 24 and 25.
+    """(a) and (b) (Eqs. 24 and 25), written as (e): column t from columns 0..t-1.
 
     Args:
         last: column t - 1, (B, t, C, C).
@@ -109,6 +111,9 @@ def next_column(
         transitions: Delta_t, (B, C, 2 C + Q), up to a positive factor.
         occurs: whether configuration (q, x) can be on top after step t - 1, (B, C). Pushes onto others are
             left out: no run contains them, and their inner weights could outgrow all others.
+
+    Returns:
+        gamma (B, t + 1, C, C), and its exponents (B, t + 1).
     """
     steps, size = last.shape[1:3]
     pushed, replaced, popped = _move(last, transitions, occurs)
@@ -127,7 +132,7 @@ def next_column(
 
 
 def read_top(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> Top:
-    """Eqs. 27 and 29 for column t.
+    """(c) and (d) (Eqs. 27 and 29) for column t.
 
     Args:
         gamma: column t, (B, t + 1, C, C).
@@ -170,7 +175,7 @@ def _scale_blocks(blocks: Tensor, factors: Tensor, size: int) -> Tensor:
 
 
 def _as_popped(popped: Tensor) -> Tensor:
-    """gamma'[k -> t][uy -> r] at [b, k, uy, r] to [(b, y), r, (k, u)]."""
+    """gamma'[k -> t][u,y -> r] at [b, k, uy, r] to [(b, y), r, (k, u)]."""
     batch_size, columns, size, num_states = popped.shape
     num_symbols = size // num_states
     popped = popped.reshape(batch_size, columns, num_states, num_symbols, num_states).permute(0, 3, 4, 1, 2)
@@ -178,7 +183,7 @@ def _as_popped(popped: Tensor) -> Tensor:
 
 
 def _move(last: Tensor, transitions: Tensor, occurs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The products with Delta_t in Eqs. 24 and 25, of column t - 1 (B, t, C, C).
+    """The products with Delta_t in (a) and (b) (Eqs. 24 and 25), of column t - 1 (B, t, C, C).
 
     Returns:
         Pushes (B, 1, C, C), replacements (B, t, C, C), and gamma'[k -> t] (B, t - 1, C, Q) at [b, k, uy, r].

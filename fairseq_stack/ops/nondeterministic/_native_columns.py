@@ -64,7 +64,15 @@ class NativeColumns:
         return False
 
     def advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, NativeColumns]:
-        """The reading (B, C, m) and the next columns, from log weights (B, C, 2 C + Q) and v_t (B, m)."""
+        """(a)-(d) of ``docs/algorithm.md`` for one step.
+
+        Args:
+            logits: log weights, (B, C, 2 C + Q).
+            value: v_t, (B, m).
+
+        Returns:
+            The reading (B, C, m), and the next columns.
+        """
         return self._append(logits.double().contiguous(), value)
 
     def reorder(self, index: Tensor) -> NativeColumns:

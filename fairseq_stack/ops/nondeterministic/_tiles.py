@@ -1,16 +1,18 @@
 """The inner weights in square tiles of T rows and T columns, laid out for matrix products.
 
-Notation as in ``_columns.py``, but configurations are numbered (x, q) = x * Q + q here, so that those with the
-same symbol are neighbours. *Point* p = 0..n+1 stands for row i = p - 1 and for column t = p - 1. Points are
-grouped into K tiles of T; those after the last have transitions of weight 0. *Diagonal* d holds the tiles (I, J)
-of rows I and columns J = I + d for I = 0..K-d-1, stacked along the first axis, so that one batched product
-computes with all of them:
+Notation as in ``_columns.py``, except that (q, x) has the number x * Q + q here, so that configurations with the same
+symbol are neighbours. ``nondeterministic_stack_pytorch`` renumbers its arguments and its results. The letters of an
+axis stand in the order of the numbers: qx there, xq here.
 
-    gamma[d][I, b, y, t, r, qx, i] = gamma[i -> t][qx -> ry]        (K - d, B, S, T, Q, C, T)
-    popped[d][I, b, y, t, r, k, u] = gamma'[k -> t][uy -> r]        (K - d, B, S, T, Q, T, Q)
+*Point* p = 0..n+1 stands for row i = p - 1 and for column t = p - 1. Points are grouped into K tiles of T; those after
+the last have transitions of weight 0. *Diagonal* d holds the tiles (I, J) of rows I and columns J = I + d for
+I = 0..K-d-1, stacked along the first axis, so that one batched product computes with all of them:
 
-As matrices with rows (t, r), they make the sum over pops in Eq. 24 one of matrix products: to gamma(I, J), the k
-in tile M add popped(M, J) @ gamma(I, M) for each b and y.
+    gamma[d][I, b, y, t, r, xq, i] = gamma[i -> t][q,x -> r,y]        (K - d, B, S, T, Q, C, T)
+    popped[d][I, b, y, t, r, k, u] = gamma'[k -> t][u,y -> r]         (K - d, B, S, T, Q, T, Q)
+
+As matrices with rows (t, r), they make the sum over pops in Eq. 24, which is (e) of ``docs/algorithm.md``, one of
+matrix products: to gamma(I, J), the k in tile M add popped(M, J) @ gamma(I, M) for each b and y.
 
 *Exponents*: each tile is a mantissa times 2 to the power of an exponent, one for each tile and b.
 """
@@ -18,6 +20,7 @@ in tile M add popped(M, J) @ gamma(I, M) for each b and y.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -117,7 +120,19 @@ def pushes_in_tiles(tiles: Tensor, d: int) -> Tensor:
 
 
 def pushes_in_transitions(transitions: Tensor, num_states: int, d: int) -> Tensor:
-    """The same, Delta_t[qx -> r, xy], in ``Tiles.transitions``."""
+    """The same, Delta_t[q,x -> r,xy], in ``Tiles.transitions``."""
     size = transitions.shape[3]
     pushes = transitions[..., :size].unflatten(4, (-1, num_states)).permute(0, 1, 4, 2, 5, 3)
     return pushes[:, :, :, 1:] if d == 0 else pushes[1:, :, :, :1]
+
+
+def in_tiles(transitions: Tensor, tile_size: int) -> Tensor:
+    """Delta_t (B, n, C, 2 C + Q) at points in tiles of about the same size, at most ``tile_size``, see ``Tiles``."""
+    batch_size, length, size, targets = transitions.shape
+    num_tiles = math.ceil((length + 2) / tile_size)
+    tile_size = math.ceil((length + 2) / num_tiles)
+    points = transitions.new_zeros(batch_size, num_tiles * tile_size, size, targets)
+    points[:, 1, 0, 0] = 1  # Eq. 21
+    points[:, 2 : length + 2] = transitions
+    points[:, 2, 1:, :size] = 0  # Step 1 starts from state 0 and symbol 0.
+    return points.unflatten(1, (num_tiles, tile_size)).transpose(0, 1).contiguous()

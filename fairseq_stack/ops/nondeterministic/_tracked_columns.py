@@ -87,7 +87,15 @@ class TrackedColumns:
         return any(x.requires_grad for x in (self.vectors, self.last, self.blocks, self.alpha))
 
     def advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, TrackedColumns]:
-        """The reading (B, C, m) and the next columns, from log weights (B, C, 2 C + Q) and v_t (B, m)."""
+        """(a)-(d) of ``docs/algorithm.md`` for one step.
+
+        Args:
+            logits: log weights, (B, C, 2 C + Q).
+            value: v_t, (B, m).
+
+        Returns:
+            The reading (B, C, m), and the next columns.
+        """
         logits, mark = defined(logits.double())
         gamma, exponents = next_column(
             self.last,

@@ -1,4 +1,4 @@
-"""The nondeterministic stack by the compiled kernels, on CPUs: ``_native/src/nondeterministic.h`` has the algorithm.
+"""The nondeterministic stack by the compiled kernels, on CPUs: ``_native/src/nondeterministic*.h`` have the algorithm.
 
 The kernels work with real numbers and an exponent for each block of inner weights. That makes float32 precise enough as
 long as the inner weights within a block are not too far apart, which the kernels find out; the other sequences of a
@@ -38,7 +38,7 @@ def nondeterministic_stack_native(
 
 @torch.library.custom_op("fairseq_stack::nondeterministic_stack", mutates_args=(), device_types="cpu")
 def _stack(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The stack for log weights (B, n, Q, S, ...) and v_0..v_n (B, n + 1, m).
+    """The stack for log weights (B, n, Q, S, ...) and v_0..v_n (B, n + 1, m), by (a)-(e) of ``docs/algorithm.md``.
 
     Returns:
         r_t[(r, y)] at index [b, t - 1, (r, y)], (B, n, C, m); W_t[i][(r, y)] at [b, t - 1, (r, y), i + 1], (B, n, C,
@@ -82,7 +82,9 @@ def _stack_backward(
     wide: Tensor,
     num_states: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The gradients of push, replace, pop and the vectors, given what ``_stack`` got and returned."""
+    """The gradients of push, replace, pop and the vectors, given what ``_stack`` got and returned: (g)-(m) of
+    ``docs/algorithm.md``.
+    """
     undefined = _undefined(vectors, weights)
     used = None
     if undefined.any():
@@ -114,15 +116,8 @@ def _undefined(vectors: Tensor, weights: Tensor) -> Tensor:
 
 
 @_stack_backward.register_fake
-def _(
-    grad_readings: Tensor,
-    grad_weights: Tensor | None,
-    vectors: Tensor,
-    weights: Tensor,
-    workspace: Tensor,
-    wide: Tensor,
-    num_states: int,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _(*inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    _, _, vectors, weights, _, _, num_states = inputs
     return *_empty_gradients(weights, num_states), vectors.new_empty(vectors.shape)
 
 
@@ -150,12 +145,12 @@ def _backward(
     *_: None,
     stack_backward: Callable[..., tuple[Tensor, ...]] = _stack_backward,
 ) -> tuple[Tensor | None, ...]:
-    vectors, weights, workspace, wide = ctx.saved_tensors
     if grad_readings is None:
         if grad_weights is None:
             return None, None, None, None
+        vectors, weights = ctx.saved_tensors[:2]
         grad_readings = vectors.new_zeros(*weights.shape[:3], vectors.shape[2])
-    return stack_backward(grad_readings, grad_weights, vectors, weights, workspace, wide, ctx.num_states)
+    return stack_backward(grad_readings, grad_weights, *ctx.saved_tensors, ctx.num_states)
 
 
 def _refuse(ctx: Any, *grads: Tensor) -> None:
@@ -171,8 +166,8 @@ class _Stack(DifferentiableOnce):
     op = "nondeterministic_stack"
 
     @staticmethod
-    def forward(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return _stack(push, replace, pop, vectors)
+    def forward(*inputs: Tensor) -> tuple[Tensor, ...]:
+        return _stack(*inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
@@ -191,16 +186,8 @@ class _StackBackward(BackwardPass):
     num_cotangents = 2
 
     @staticmethod
-    def forward(
-        grad_readings: Tensor,
-        grad_weights: Tensor | None,
-        vectors: Tensor,
-        weights: Tensor,
-        workspace: Tensor,
-        wide: Tensor,
-        num_states: int,
-    ) -> tuple[Tensor, ...]:
-        return _stack_backward(grad_readings, grad_weights, vectors, weights, workspace, wide, num_states)
+    def forward(*inputs: Any) -> tuple[Tensor, ...]:
+        return _stack_backward(*inputs)
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:

@@ -3,7 +3,8 @@
 DuSell and Chiang (2024), Appendix B. ``log_gamma[i, t]`` holds log gamma[i -> t][q, x -> r, y] at index [b,
 q, x, r, y]. Weights are kept as logarithms. The vectors in zeta can be negative and have no logarithm, so
 zeta is kept as gamma times a mean: ``mean[i, t]`` holds zeta[i -> t][q, x -> r, y] / gamma[i -> t][q, x -> r,
-y], the mean of the vectors that the runs from i to t leave on top, at index [b, q, x, r, y, :].
+y], the mean of the vectors that the runs from i to t leave on top, at index [b, q, x, r, y, :]. States are q, r and u,
+symbols x, y and z; where Eqs. 24-26 write (s, z), the index here is u, z.
 """
 
 from __future__ import annotations
@@ -55,9 +56,10 @@ def _readings(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> Te
     log_alpha = {-1: start, 0: start}  # Eq. 23; alpha[0] by Eq. 27 with t = 0
     readings = []
     for t in range(1, length + 1):
-        # gamma'[k -> t][u, y -> r] at index [b, u, y, r], Eq. 25
+        # gamma'[k -> t][u, y -> r] at index [b, u, y, r]
         log_popped = {
-            k: _log_sum_exp(log_gamma[k, t - 1][..., None] + pop[:, t - 1, None, None], (3, 4)) for k in range(t - 1)
+            k: _log_sum_exp(log_gamma[k, t - 1][..., None] + pop[:, t - 1, None, None], (3, 4))  # Eq. 25
+            for k in range(t - 1)
         }
         for i in range(-1, t - 1):
             log_gamma[i, t], mean[i, t] = _replace_or_pop(log_gamma, mean, replace[:, t - 1], log_popped, i, t)
@@ -66,7 +68,7 @@ def _readings(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> Te
         # alpha[i][q, x] gamma[i -> t][q, x -> r, y] at index [b, i + 1, q, x, r, y]
         runs = torch.stack([log_alpha[i][..., None, None] + log_gamma[i, t] for i in range(-1, t)], 1)
         log_alpha[t] = _log_sum_exp(runs, (1, 2, 3))  # Eq. 27
-        total = _log_sum_exp(log_alpha[t], (1, 2))
+        total = _log_sum_exp(log_alpha[t], (1, 2))  # Eq. 29, the denominator
         tops = torch.stack([mean[i, t] for i in range(-1, t)], 1)
         share = _share(runs, total[:, None, None, None, None, None])
         readings.append(torch.einsum("biqxry,biqxrym->brym", share, tops))  # Eqs. 28 and 29
@@ -84,18 +86,19 @@ def _replace_or_pop(
     t: int,
 ) -> tuple[Tensor, Tensor]:
     """gamma[i -> t] and zeta[i -> t] / gamma[i -> t] for i < t - 1: the last two lines of Eqs. 24 and 26."""
-    # index [b, q, x, s, z, r, y]
+    # The terms of Eq. 24, replace, at index [b, q, x, u, z, r, y].
     replaced = log_gamma[i, t - 1][..., None, None] + replace[:, None, None]
-    # index [b, q, x, u, r, y], for each k
+    # The terms of Eq. 24, pop, at index [b, q, x, u, r, y], for each k.
     popped = {
         k: log_gamma[i, k][:, :, :, :, None] + log_popped[k].transpose(2, 3)[:, None, None] for k in range(i + 1, t - 1)
     }
     terms = [replaced.flatten(3, 4), *popped.values()]
-    total = _log_sum_exp(torch.cat(terms, 3), (3,))
-    average = torch.einsum("bqxszry,bqxszm->bqxrym", _share(replaced, total[:, :, :, None, None]), mean[i, t - 1])
+    total = _log_sum_exp(torch.cat(terms, 3), (3,))  # Eq. 24, replace and pop
+    share = _share(replaced, total[:, :, :, None, None])
+    average = torch.einsum("bqxuzry,bqxuzm->bqxrym", share, mean[i, t - 1])  # Eq. 26, replace
     for k, term in popped.items():
         share = _share(term, total[:, :, :, None])
-        average = average + torch.einsum("bqxury,bqxuym->bqxrym", share, mean[i, k])
+        average = average + torch.einsum("bqxury,bqxuym->bqxrym", share, mean[i, k])  # Eq. 26, pop
     return total, average
 
 

@@ -10,7 +10,7 @@ from .._undefined import causal
 
 @causal
 def stratification_stack_reference(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
-    """Section 2.1 of Hao et al. (2018), differentiated by autograd.
+    """Section 2.1 of Hao et al. (2018), whose equations have no numbers, differentiated by autograd.
 
     Args:
         pop: (B, n), the strengths u_t.
@@ -26,7 +26,7 @@ def stratification_stack_reference(pop: Tensor, push: Tensor, values: Tensor) ->
     strengths: list[Tensor] = []  # s_t[1], ..., s_t[t]
     readings = []
     for t in range(length):
-        strengths = [*_pop(strengths, pop[:, t]), push[:, t]]
+        strengths = [*_pop(strengths, pop[:, t]), push[:, t]]  # s_t[t] = d_t
         readings.append(_read(strengths, values))
     return torch.stack(readings, dim=1)
 

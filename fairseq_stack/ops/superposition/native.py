@@ -1,4 +1,4 @@
-"""The superposition stack by the compiled kernels, on CPUs: ``_native/src/superposition.h`` has the algorithm."""
+"""The superposition stack by the compiled kernels, on CPUs: ``_native/src/superposition*.h`` have the algorithm."""
 
 from __future__ import annotations
 

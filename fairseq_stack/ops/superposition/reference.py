@@ -23,7 +23,7 @@ def superposition_stack_reference(actions: Tensor, values: Tensor) -> Tensor:
     if length == 0:
         return actions[..., :1] * values  # empty, (B, 0, m)
     zero = torch.zeros_like(values[:, 0])
-    stack: list[Tensor] = []  # V_{t-1}[1], ..., V_{t-1}[t-1]; all elements of V_0 are 0
+    stack: list[Tensor] = []  # V_{t-1}[1], ..., V_{t-1}[t - 1]; all elements of V_0 are 0
     readings = []
     for t in range(1, length + 1):
         push, noop, pop = (weight.unsqueeze(1) for weight in actions[:, t - 1].unbind(1))
@@ -31,5 +31,5 @@ def superposition_stack_reference(actions: Tensor, values: Tensor) -> Tensor:
         at = [*stack, zero]  # Eq. 7
         below = [*stack[1:], zero, zero][:t]  # Eq. 8
         stack = [push * above[i] + noop * at[i] + pop * below[i] for i in range(t)]  # Eq. 5
-        readings.append(stack[0])
+        readings.append(stack[0])  # V_t[1]
     return torch.stack(readings, dim=1)

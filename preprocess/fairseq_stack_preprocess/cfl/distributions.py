@@ -61,11 +61,6 @@ class GrammarDistribution:
         """See :class:`Distribution`."""
         return self._sampler.sample(length, rng)
 
-    def log_length_probability(self, length: int) -> float:
-        """log of the probability that a string that is not empty has ``length``, in nats."""
-        total = self._table.probability[self._table.grammar.start, length]
-        return float(log_of(total)) if total.fraction > 0 else -math.inf
-
     def log_probabilities(self, strings: Sequence[Word]) -> Iterator[tuple[int, float]]:
         """See :class:`Distribution`."""
         positions: defaultdict[int, list[int]] = defaultdict(list)

@@ -7,7 +7,12 @@
 #define NAME(x) NAME_WITH(x, float, SUFFIX)
 #include "vector.h"
 #include "micro_kernels.h"
+#include "nondeterministic_record.h"
+#include "nondeterministic_forward.h"
+#include "nondeterministic_backward.h"
 #include "nondeterministic.h"
+#include "superposition_products.h"
+#include "superposition_steps.h"
 #include "superposition.h"
 #undef REAL
 #undef INTEGER
@@ -18,8 +23,13 @@
 #define NAME(x) NAME_WITH(x, double, SUFFIX)
 #include "vector.h"
 #include "micro_kernels.h"
+#include "nondeterministic_record.h"
+#include "nondeterministic_forward.h"
+#include "nondeterministic_backward.h"
 #include "nondeterministic.h"
 #include "nondeterministic_step.h"
+#include "superposition_products.h"
+#include "superposition_steps.h"
 #include "superposition.h"
 #undef REAL
 #undef INTEGER

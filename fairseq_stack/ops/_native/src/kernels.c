@@ -180,8 +180,8 @@ static team *shared_team;
  * threads that work do not take each other's cores then. Without one, threads are started for each call. */
 void fss_use_team(team *team) { shared_team = team; }
 
-/* What a call is computed with. */
-struct means {
+/* The threads and the memory that a call is computed with. */
+struct resources {
     int64_t instruction_set; /* its number */
     int64_t threads;         /* of the team */
     int64_t workers;         /* how many of them work */
@@ -193,15 +193,15 @@ struct job {
     kernel *first, *second; /* the second computes what the first declines */
     const void *call;
     int64_t sequences;
-    const struct means *means;
+    const struct resources *resources;
     atomic_llong next_sequence, next_worker;
 };
 
 static void work(void *argument) {
     struct job *job = argument;
     const int64_t worker = atomic_fetch_add(&job->next_worker, 1);
-    if (worker >= job->means->workers) return;
-    char *scratch = job->means->scratch + worker * job->means->scratch_bytes;
+    if (worker >= job->resources->workers) return;
+    char *scratch = job->resources->scratch + worker * job->resources->scratch_bytes;
     unsigned int before = flush_denormals();
     int64_t sequence;
     while ((sequence = atomic_fetch_add(&job->next_sequence, 1)) < job->sequences)
@@ -219,17 +219,17 @@ static void work_in_threads(struct job *job) {
     enum { MOST_THREADS = 256 };
     pthread_t started[MOST_THREADS];
     int count = 0;
-    while (count + 1 < job->means->workers && count < MOST_THREADS &&
+    while (count + 1 < job->resources->workers && count < MOST_THREADS &&
            !pthread_create(&started[count], NULL, work_in_thread, job))
         count++;
     work(job);
     while (count > 0) pthread_join(started[--count], NULL);
 }
 
-static void run(kernel *first, kernel *second, const void *call, int64_t sequences, const struct means *means) {
-    struct job job = {first, second, call, sequences, means, 0, 0};
-    if (means->threads == 1) work(&job);
-    else if (shared_team) shared_team(work, &job, means->threads, 0);
+static void run(kernel *first, kernel *second, const void *call, int64_t sequences, const struct resources *resources) {
+    struct job job = {first, second, call, sequences, resources, 0, 0};
+    if (resources->threads == 1) work(&job);
+    else if (shared_team) shared_team(work, &job, resources->threads, 0);
     else work_in_threads(&job);
 }
 
@@ -245,16 +245,16 @@ void fss_nd_sizes(int instruction_set, int is_double, int n, int Q, int S, size_
         if (narrow[i] > sizes[i]) sizes[i] = narrow[i];
 }
 
-void fss_nd_forward(const struct nd_call *call, const struct means *means) {
-    kernel *(*const *forward)(int Q, int S) = INSTRUCTION_SETS[means->instruction_set].nd_forward;
+void fss_nd_forward(const struct nd_call *call, const struct resources *resources) {
+    kernel *(*const *forward)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set].nd_forward;
     const int Q = call->num_states, S = call->num_symbols;
-    run(forward[call->is_double](Q, S), forward[1](Q, S), call, call->sequences, means);
+    run(forward[call->is_double](Q, S), forward[1](Q, S), call, call->sequences, resources);
 }
 
-void fss_nd_backward(const struct nd_call *call, const struct means *means) {
-    kernel *(*const *backward)(int Q, int S) = INSTRUCTION_SETS[means->instruction_set].nd_backward;
+void fss_nd_backward(const struct nd_call *call, const struct resources *resources) {
+    kernel *(*const *backward)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set].nd_backward;
     const int Q = call->num_states, S = call->num_symbols;
-    run(backward[call->is_double](Q, S), backward[1](Q, S), call, call->sequences, means);
+    run(backward[call->is_double](Q, S), backward[1](Q, S), call, call->sequences, resources);
 }
 
 /* Bytes of the column of step t, for one beam, and of the scratch memory of one worker. */
@@ -262,9 +262,9 @@ void fss_nd_step_sizes(int instruction_set, int t, int Q, int S, int value_size,
     INSTRUCTION_SETS[instruction_set].nd_step_sizes(t, Q, S, value_size, sizes);
 }
 
-void fss_nd_step(const struct nd_step_call *call, const struct means *means) {
-    kernel *step = INSTRUCTION_SETS[means->instruction_set].nd_step(call->num_states, call->num_symbols);
-    run(step, NULL, call, call->beams, means);
+void fss_nd_step(const struct nd_step_call *call, const struct resources *resources) {
+    kernel *step = INSTRUCTION_SETS[resources->instruction_set].nd_step(call->num_states, call->num_symbols);
+    run(step, NULL, call, call->beams, resources);
 }
 
 /* ---------------------------------------------------------------- superposition stack */
@@ -274,14 +274,14 @@ void fss_sup_sizes(int instruction_set, int is_double, int n, int m, size_t size
     INSTRUCTION_SETS[instruction_set].sup_sizes[is_double](n, m, sizes);
 }
 
-void fss_sup_forward(const struct sup_call *call, const struct means *means) {
-    kernel *forward = INSTRUCTION_SETS[means->instruction_set].sup_forward[call->is_double];
-    run(forward, NULL, call, call->sequences, means);
+void fss_sup_forward(const struct sup_call *call, const struct resources *resources) {
+    kernel *forward = INSTRUCTION_SETS[resources->instruction_set].sup_forward[call->is_double];
+    run(forward, NULL, call, call->sequences, resources);
 }
 
-void fss_sup_backward(const struct sup_call *call, const struct means *means) {
-    kernel *backward = INSTRUCTION_SETS[means->instruction_set].sup_backward[call->is_double];
-    run(backward, NULL, call, call->sequences, means);
+void fss_sup_backward(const struct sup_call *call, const struct resources *resources) {
+    kernel *backward = INSTRUCTION_SETS[resources->instruction_set].sup_backward[call->is_double];
+    run(backward, NULL, call, call->sequences, resources);
 }
 
 /* Changes whenever what Python calls here does. */

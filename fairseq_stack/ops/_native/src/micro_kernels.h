@@ -1,4 +1,5 @@
-/* The two products that all the arithmetic of the nondeterministic stack is made of.
+/* The two products that all the arithmetic of the nondeterministic stack is made of: add_products for (b), (e) and O of
+ * (m), and add_dots for P of (m) and the sums of (l), all in docs/algorithm.md.
  *
  * Both run over some matrices of vectors; row u of one begins at its vector u * columns. The matrices are scaled by
  * vectors of factors f[k * f_step]. The sizes `rows` and `columns` are constants where they are called with

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -34,7 +35,7 @@ def step(**arguments: Tensor) -> object:
     return state.step(**arguments)
 
 
-CALLS: dict[str, Callable[..., object]] = {"nondeterministic_stack": nondeterministic_stack, "step": step}
+CALLS: dict[str, Callable[..., Any]] = {"nondeterministic_stack": nondeterministic_stack, "step": step}
 
 
 def good_arguments(op: str) -> Arguments:
@@ -43,7 +44,12 @@ def good_arguments(op: str) -> Arguments:
 
 @pytest.mark.parametrize("op", SHAPES)
 def test_good_arguments_pass(op: str) -> None:
-    CALLS[op](**good_arguments(op))
+    found = CALLS[op](**good_arguments(op))
+    if op == "step":
+        found, state = found
+        assert isinstance(state, NondeterministicStackState)
+    assert found.shape == ((2, 2, 3, 4) if op == "step" else (2, 5, 2, 3, 4))
+    assert found.isfinite().all()
 
 
 @pytest.mark.parametrize(("op", "name", "axis"), EACH_AXIS)

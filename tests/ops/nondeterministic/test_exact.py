@@ -1,9 +1,8 @@
-"""All backends of all stacks return the numbers that are nearest to the true ones, which are known in integers.
+"""All backends return the numbers that are nearest to the true ones, which are known in integers.
 
 With log weights of 0, log 2 and -inf, weights of sets of runs are integers, up to powers of two. As long as these have
 no more binary digits than a mantissa, a backend that works with real numbers makes no error before the quotient W: the
-exponential of log 2 is exactly 2 if log 2 has the precision in which it is taken. Actions and strengths that are binary
-fractions make everything exact.
+exponential of log 2 is exactly 2 if log 2 has the precision in which it is taken.
 """
 
 from __future__ import annotations
@@ -19,40 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fairseq_stack.ops import (
-    NondeterministicStackState,
-    StratificationStackState,
-    SuperpositionStackState,
-    nondeterministic_stack,
-    stratification_stack,
-    superposition_stack,
-)
+from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import native
-from tests.helpers import INSTRUCTION_SETS, use_backend, use_instruction_set
+from tests.helpers import INSTRUCTION_SETS, use_instruction_set
 from tests.ops import exact
-from tests.ops.test_nondeterministic import FAST, choose
-
-MANTISSA = {torch.float32: 24, torch.float64: 53}
-FEW = settings(max_examples=15)
-NATIVE = [f"native-{name}" for name in INSTRUCTION_SETS]
-
-
-def as_integers(x: Tensor) -> exact.Integers:
-    return x.numpy().astype(object)
-
-
-def quotients(numerators: exact.Integers, denominators: exact.Integers | int) -> Tensor:
-    """The nearest doubles to the quotients, and 0 for 0 / 0."""
-    divide = np.frompyfunc(lambda a, b: a / b if b else 0.0, 2, 1)
-    return torch.tensor(np.asarray(divide(numerators, denominators), dtype=np.float64))
-
-
-def digits(x: exact.Integers) -> int:
-    """How many binary digits the largest of these integers has."""
-    return max((abs(int(number)).bit_length() for number in x.flat), default=0)
-
-
-# ---------------------------------------------------------------- nondeterministic stack
+from tests.ops.exact import MANTISSA, as_integers, digits, quotients
+from tests.ops.nondeterministic.inputs import FAST, choose
 
 
 class Runs(NamedTuple):
@@ -237,7 +208,7 @@ def test_nondeterministic_weights_are_the_nearest_doubles_for_any_transitions(
 ) -> None:
     backend = choose(backend, monkeypatch)
 
-    @FEW
+    @settings(max_examples=15)
     @given(
         length=st.integers(1, 6),
         num_states=st.integers(1, 3),
@@ -252,123 +223,3 @@ def test_nondeterministic_weights_are_the_nearest_doubles_for_any_transitions(
         assert torch.equal(weights, found.weights)
 
     test()
-
-
-# ---------------------------------------------------------------- superposition stack
-
-
-class Walk(NamedTuple):
-    """Actions of 0, 1/4, 1/2 and 1, integers for values and cotangents, and what follows from them, as doubles."""
-
-    actions: Tensor  # (1, n, 3)
-    values: Tensor  # (1, n, m)
-    cotangents: Tensor
-    readings: Tensor
-    action_gradients: Tensor
-    value_gradients: Tensor
-
-
-@functools.cache
-def walk(length: int, size: int, fractional: int, seed: int = 0) -> Walk:
-    """At most ``fractional`` steps mix actions: with weights whose sum is at most 1."""
-    generator = torch.Generator().manual_seed(seed)
-    mixtures = torch.tensor([[4, 0, 0], [0, 4, 0], [0, 0, 4], [2, 1, 1], [1, 2, 1], [1, 1, 2], [2, 0, 2], [2, 1, 0]])
-    choices = torch.randint(3, (length,), generator=generator)
-    mixed = torch.randperm(length, generator=generator)[:fractional]
-    choices[mixed] = torch.randint(3, len(mixtures), (len(mixed),), generator=generator)
-    quarters = as_integers(mixtures[choices])
-    values, cotangents = (as_integers(torch.randint(-3, 4, (length, size), generator=generator)) for _ in range(2))
-    # Readings are linear in each weight: its gradient is the difference that 4 quarters more of it make.
-    more = quarters + 4 * np.eye(3 * length, dtype=object).reshape(3 * length, length, 3)
-    scales = np.array([4 ** (t + 1) for t in range(length)], dtype=object).reshape(length, 1)
-    readings = exact.superposition(quarters, values, 4)
-    differences = exact.superposition(more, values, 4) - readings
-    whole = 4**length
-    gradients = (differences * cotangents * (whole // scales)).sum((1, 2))
-    weights = exact.superposition(quarters, np.eye(length, dtype=object), 4) * (whole // scales)
-    of_values = weights.T @ cotangents
-    return Walk(
-        torch.tensor((quarters / 4).astype(np.float64))[None],
-        torch.tensor(values.astype(np.float64))[None],
-        torch.tensor(cotangents.astype(np.float64))[None],
-        quotients(readings, scales)[None],
-        quotients(gradients, whole).view(1, length, 3),
-        quotients(of_values, whole)[None],
-    )
-
-
-# n, m, and how many steps may mix actions, so that everything has at most 24, or 53, binary digits
-WALKS = {
-    torch.float32: [(0, 3, 0), (1, 1, 1), (2, 5, 2), (7, 3, 6), (16, 33, 5), (17, 2, 5), (63, 5, 4)],
-    torch.float64: [(0, 3, 0), (1, 1, 1), (2, 5, 2), (16, 33, 16), (17, 2, 17), (63, 5, 18)],
-}
-ALL_WALKS = [(dtype, *size) for dtype, sizes in WALKS.items() for size in sizes]
-
-
-@pytest.mark.parametrize("backend", ["reference", "pytorch", *NATIVE])
-@pytest.mark.parametrize(("dtype", "length", "size", "fractional"), ALL_WALKS)
-def test_superposition_readings_and_gradients_are_exact(
-    dtype: torch.dtype, length: int, size: int, fractional: int, backend: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = walk(length, size, fractional)
-    for x in found[3:]:
-        assert torch.equal(x, x.to(dtype).double())
-    actions, values = (x.to(dtype).requires_grad_() for x in found[:2])
-    readings = superposition_stack(actions, values, backend=use_backend(backend, monkeypatch))
-    assert torch.equal(readings, found.readings.to(dtype))
-    gradients = torch.autograd.grad((readings * found.cotangents.to(dtype)).sum(), (actions, values))
-    for gradient, expected in zip(gradients, found[4:], strict=True):
-        assert torch.equal(gradient, expected.to(dtype))
-
-
-@pytest.mark.parametrize(("dtype", "length", "size", "fractional"), ALL_WALKS)
-def test_superposition_steps_are_exact(dtype: torch.dtype, length: int, size: int, fractional: int) -> None:
-    found = walk(length, size, fractional)
-    state = SuperpositionStackState.initial(batch_size=1, size=size, dtype=dtype)
-    for t in range(length):
-        reading, state = state.step(found.actions[:, t].to(dtype), found.values[:, t].to(dtype))
-        assert torch.equal(reading, found.readings[:, t].to(dtype))
-
-
-@pytest.mark.parametrize("backend", ["reference", "pytorch", *NATIVE])
-def test_superposition_is_exact_for_any_actions(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = use_backend(backend, monkeypatch)
-
-    @FEW
-    @given(length=st.integers(1, 15), size=st.integers(1, 20), seed=st.integers(0, 2**31))
-    def test(length: int, size: int, seed: int) -> None:
-        found = walk(length, size, 15, seed)
-        assert torch.equal(superposition_stack(found.actions, found.values, backend=backend), found.readings)
-
-    test()
-
-
-# ---------------------------------------------------------------- stratification stack
-
-
-def strengths(length: int, seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Pops and pushes (1, n) that are multiples of 1/8, many of which use another up; values; and the readings."""
-    generator = torch.Generator().manual_seed(seed)
-    pop, push = torch.randint(13, (2, length), generator=generator)
-    values = torch.randint(-50, 51, (length, 3), generator=generator)
-    readings = exact.stratification(as_integers(pop), as_integers(push), as_integers(values), whole=8)
-    return pop[None] / 8.0, push[None] / 8.0, values[None].float(), quotients(readings, 8)[None]
-
-
-@pytest.mark.parametrize("dtype", MANTISSA)
-@pytest.mark.parametrize("backend", ["reference", "pytorch"])
-@pytest.mark.parametrize("length", [0, 1, 2, 16, 17, 63])
-def test_stratification_is_exact(length: int, backend: str, dtype: torch.dtype) -> None:
-    for seed in range(5):
-        *inputs, readings = (x.to(dtype) for x in strengths(length, seed))
-        assert torch.equal(stratification_stack(*inputs, backend=backend), readings)
-
-
-@pytest.mark.parametrize("dtype", MANTISSA)
-@pytest.mark.parametrize("length", [1, 2, 16, 17, 63])
-def test_stratification_steps_are_exact(length: int, dtype: torch.dtype) -> None:
-    *inputs, readings = (x.to(dtype) for x in strengths(length, seed=0))
-    state = StratificationStackState.initial(batch_size=1, size=3, dtype=dtype)
-    for t in range(length):
-        reading, state = state.step(*(x[:, t] for x in inputs))
-        assert torch.equal(reading, readings[:, t])

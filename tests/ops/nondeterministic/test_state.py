@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
-from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, threads, use_instruction_set
+from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, each_golden_file, threads, use_instruction_set
 
 ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
 
@@ -61,11 +61,9 @@ def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> 
     return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
 
 
-@pytest.mark.parametrize(
-    "name", ["0_n1_q2_s3_m4_std1", "2_n3_q3_s2_m3_std1", "6_n12_q3_s3_m2_std30", "8_n10_q1_s1_m3_std2"]
-)
-def test_golden_values_and_gradients(name: str, reference_data: Path) -> None:
-    golden = np.load(reference_data / "golden" / f"nondeterministic_{name}.npz")
+@each_golden_file("nondeterministic_*.npz")
+def test_golden_values_and_gradients(path: Path) -> None:
+    golden = np.load(path)
     inputs = [torch.tensor(golden[key]).requires_grad_() for key in ARGUMENTS]
     readings, _ = step_through(inputs, initial_state(inputs))
     assert_normwise_close(readings, golden["readings"], 1e-9, "readings")

@@ -1,0 +1,293 @@
+/* The nondeterministic stack, backward: the gradients of the transition weights of one sequence, (g)-(m). */
+
+/* What the backward pass works with. Arrays of tiles are laid out like those of the record. */
+#define nd_adjoint NAME(nd_adjoint)
+struct nd_adjoint {
+    vector *outer;      /* O[i -> t][x -> y] = dL/dg[i -> t][x -> y], laid out like gamma */
+    vector *top;        /* h[i, t] B_t[i, y]: [tile][t][y] */
+    vector *alpha;      /* 2^A_i dL/dalpha[i][x], at row i + 1: [tile][x] */
+    vector *popped_sum; /* P[k -> t], to be summed over lanes, k = row - 1: [t - first][lane][symbol][u, r] */
+    vector *popped;     /* P[k -> t] = dL/dg'[k -> t] for the column t that was done last: [tile][r][x] */
+    vector *replaced;   /* gradients of replacements, to be summed over lanes: [t - first][symbol][symbol'][q, r] */
+    vector *pops;       /* those of pops, likewise: [t - first][symbol][q, r] */
+    real *gradients;    /* of the logarithms of the transitions, laid out like those */
+    real *weights, *cotangents; /* W and its cotangents, if they have to be converted */
+    size_t bytes;
+};
+
+#define nd_lay_out_adjoint NAME(nd_lay_out_adjoint)
+INLINE struct nd_adjoint nd_lay_out_adjoint(const struct nd_record *rec, char *memory) {
+    struct nd_adjoint a;
+    size_t all = nd_columns_before(rec->n, rec->tiles), Q = rec->Q, C = rec->C, used = 0;
+    TAKE(a.outer, all * C * C)
+    TAKE(a.top, all * C)
+    TAKE(a.alpha, rec->tiles * C)
+    TAKE(a.popped_sum, TIME_TILE * LANES * Q * C)
+    TAKE(a.popped, rec->tiles * Q * C)
+    TAKE(a.replaced, TIME_TILE * C * C)
+    TAKE(a.pops, TIME_TILE * Q * C)
+    TAKE(a.gradients, rec->n * C * rec->width)
+    TAKE(a.weights, nd_weights_size(rec))
+    TAKE(a.cotangents, nd_weights_size(rec))
+    a.bytes = used;
+    return a;
+}
+
+#define nd_row_gradients NAME(nd_row_gradients)
+INLINE real *nd_row_gradients(const struct nd_record *rec, const struct nd_adjoint *a, int t) {
+    return a->gradients + (size_t)(t - 1) * rec->C * rec->width;
+}
+
+/* (h), and the first line of (m), which is (i): for column t, `top` and what it adds to `alpha`. The cotangents are
+ * centred on that of the largest weight: where one weight is almost 1, the usual formula is a difference of two almost
+ * equal numbers. */
+#define nd_read_back NAME(nd_read_back)
+INLINE void nd_read_back(const struct nd_record *rec, struct nd_adjoint *a, int t, const real *weights,
+                         const real *cotangents) {
+    const int S = rec->S, C = rec->C, last = t / LANES, width = rec->columns;
+    vector most = splat(-1), centre = {0}, mean = {0};
+    for (int y = 0; y < C; y++)
+        for (int tile = 0; tile <= last; tile++) {
+            int at = tile * LANES, count = width - at;
+            vector weight = load(weights + y * width + at, count), own = load(cotangents + y * width + at, count);
+            ivector more = weight > most;
+            most = choose(more, weight, most);
+            centre = choose(more, own, centre);
+        }
+    int star = 0;
+    for (int lane = 1; lane < LANES; lane++)
+        if (most[lane] > most[star]) star = lane;
+    for (int y = 0; y < C; y++)
+        for (int tile = 0; tile <= last; tile++) {
+            int at = tile * LANES, count = width - at;
+            vector own = load(cotangents + y * width + at, count) - centre[star];
+            mean += load(weights + y * width + at, count) * own;
+        }
+    real offset = lane_sum(mean), scale = 1 / rec->total[t];
+    for (int tile = 0; tile <= last; tile++) {
+        int at = tile * LANES, count = width - at;
+        size_t column = nd_column(rec, tile, t);
+        vector h = power_of_two(rec->gamma_exponent[column] + rec->alpha_exponent[tile] - rec->total_exponent[t]);
+        for (int y = 0; y < C; y++) {
+            real after = t < rec->n ? a->alpha[(t + 1) / LANES * C + y][(t + 1) % LANES] : 0;
+            vector own = (load(cotangents + y * width + at, count) - centre[star]) - offset;
+            const vector *gamma = nd_gamma(rec, rec->gamma, tile, y % S, t) + y / S * C;
+            /* W may be too small for a number, and the run may yet be the one that matters in the end. */
+            vector reached = nd_top(rec->alpha + tile * C, gamma, C);
+            vector top = keep_reached((own * scale + after) * h, reached);
+            a->top[column * C + y] = top;
+            for (int x = 0; x < C; x++) a->alpha[tile * C + x] += gamma[x] * top;
+        }
+    }
+}
+
+/* The line of (m) with f[i, t, t'], the last of (j): adds to O[. -> t] what comes from the pops to column k = t at the
+ * times begin <= t' < end, t' >= t + 2. */
+#define nd_add_outer_of_pops NAME(nd_add_outer_of_pops)
+INLINE void nd_add_outer_of_pops(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int first, int last,
+                                 int begin, int end) {
+    const int Q = rec->Q, S = rec->S, C = rec->C;
+    vector factors[TIME_TILE][TIME_TILE];
+    const vector one = splat(1);
+    for (int t = first; t < last; t++) {
+        const int from = (t + 1) / LANES, lane = (t + 1) % LANES, start = begin > t + 2 ? begin : t + 2;
+        if (start >= end) continue;
+        ivector own = rec->gamma_exponent[nd_column(rec, tile, t)];
+        const ivector *popped = rec->popped_exponent + nd_column(rec, from, start);
+        const ivector *result = rec->gamma_exponent + nd_column(rec, tile, start);
+        for (int k = 0; k < end - start; k++)
+            factors[t - first][k] = power_of_two(own + popped[k][lane] - result[k]);
+    }
+    for (int symbol = 0; symbol < S; symbol++)
+        for (int t = first; t < last; t++) {
+            const int from = (t + 1) / LANES, lane = (t + 1) % LANES, start = begin > t + 2 ? begin : t + 2;
+            if (start >= end) continue;
+            struct matrices m =
+                consecutive(nd_gamma(rec, a->outer, tile, symbol, start), Q * C, factors[t - first], 1, end - start);
+            struct coefficients c = {(const real *)(nd_popped(rec, from, start) + symbol) + lane, Q * C * LANES,
+                                     C * LANES, S * LANES};
+            add_products(Q, C, Q, nd_gamma(rec, a->outer, tile, symbol, t), one, m, c);
+        }
+}
+
+#define nd_add_outer_of_all_pops NAME(nd_add_outer_of_all_pops)
+INLINE void nd_add_outer_of_all_pops(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int first,
+                                     int last, int begin, int end) {
+    for (; begin < end; begin += TIME_TILE)
+        nd_add_outer_of_pops(rec, a, tile, first, last, begin, begin + TIME_TILE < end ? begin + TIME_TILE : end);
+}
+
+/* P of (m), which is (k): adds what the rows i + 1 of a tile give for the pops of the columns k = row - 1 of the rows
+ * of tile `rows`, at the times first <= t < last; `sums` is that of the first time. */
+#define nd_add_popped_sums NAME(nd_add_popped_sums)
+INLINE void nd_add_popped_sums(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int rows, int first,
+                               int last, vector *sums) {
+    const int Q = rec->Q, S = rec->S, C = rec->C, lane = tile == rows; /* k is a column of the tile */
+    const int begin = rows * LANES - 1 + lane;
+    vector factors[TIME_TILE][LANES];
+    int counts[TIME_TILE];
+    const ivector *kept = rec->gamma_exponent + nd_column(rec, tile, begin);
+    for (int t = first; t < last; t++) {
+        int count = t - 1 - begin;
+        counts[t - first] = count = count < LANES - lane ? count : LANES - lane;
+        const ivector popped = rec->popped_exponent[nd_column(rec, rows, t)];
+        const ivector result = rec->gamma_exponent[nd_column(rec, tile, t)];
+        for (int k = 0; k < count; k++) factors[t - first][k] = power_of_two(kept[k] + popped[lane + k] - result);
+    }
+    for (int symbol = 0; symbol < S; symbol++)
+        for (int t = first; t < last; t++) {
+            if (counts[t - first] <= 0) continue;
+            struct matrices m = consecutive(nd_gamma(rec, rec->gamma, tile, symbol, begin), Q * C, factors[t - first],
+                                            1, counts[t - first]);
+            vector *to = sums + ((t - first) * LANES + lane) * Q * C + symbol * Q * Q;
+            add_dots(Q, C, Q, to, Q * C, m, nd_gamma(rec, a->outer, tile, symbol, t));
+        }
+}
+
+/* The replacements and the pops from column t to column t + 1 in O of (m), the first two lines of (j). */
+#define nd_add_outer_of_next NAME(nd_add_outer_of_next)
+INLINE void nd_add_outer_of_next(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t) {
+    const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
+    const real *transitions = nd_row_transitions(rec, t + 1);
+    const size_t column = nd_column(rec, tile, t);
+    ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - tile * LANES) * Q * C;
+    vector one = splat(1);
+    vector replaced = power_of_two(rec->gamma_exponent[column] - rec->gamma_exponent[column + 1]);
+    vector popped = power_of_two(rec->gamma_exponent[column] - rec->popped_exponent[column + 1]);
+    for (int symbol = 0; symbol < S; symbol++) {
+        vector *outer = nd_gamma(rec, a->outer, tile, symbol, t);
+        struct matrices m = consecutive(nd_gamma(rec, a->outer, tile, 0, t + 1), next_symbol, &replaced, 0, S);
+        add_products(Q, C, Q, outer, one, m,
+                     (struct coefficients){transitions + symbol * width + C, 1, S, S * width});
+        struct matrices p = consecutive(a->popped + tile * Q * C, 0, &popped, 0, 1);
+        add_products(Q, C, Q, outer, one, p,
+                     (struct coefficients){transitions + symbol * width + 2 * C, 0, 1, S * width});
+    }
+}
+
+/* The first term of O in (m), h a B: adds the runs that are read after step t, and clears what no run reaches. */
+#define nd_finish_outer NAME(nd_finish_outer)
+INLINE void nd_finish_outer(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t) {
+    const int Q = rec->Q, S = rec->S, C = rec->C;
+    const vector *top = a->top + nd_column(rec, tile, t) * C;
+    for (int symbol = 0; symbol < S; symbol++) {
+        vector *outer = nd_gamma(rec, a->outer, tile, symbol, t);
+        const vector *gamma = nd_gamma(rec, rec->gamma, tile, symbol, t);
+        for (int r = 0; r < Q; r++)
+            for (int x = 0; x < C; x++)
+                outer[r * C + x] = keep_reached(outer[r * C + x] + rec->alpha[tile * C + x] * top[r * S + symbol],
+                                                gamma[r * C + x]);
+    }
+}
+
+/* The sums over lanes of P[k -> t], each moved to the lane of its row k + 1. */
+#define nd_collect_popped NAME(nd_collect_popped)
+INLINE void nd_collect_popped(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t,
+                              const vector *sums) {
+    const int Q = rec->Q, S = rec->S, C = rec->C;
+    const vector *popped = nd_popped(rec, tile, t);
+    for (int symbol = 0; symbol < S; symbol++)
+        for (int u = 0; u < Q; u++)
+            for (int r = 0; r < Q; r++) {
+                vector parts[LANES];
+                for (int lane = 0; lane < LANES; lane++) parts[lane] = sums[lane * Q * C + (symbol * Q + u) * Q + r];
+                int at = r * C + u * S + symbol;
+                a->popped[tile * Q * C + at] = keep_reached(lane_sums(parts), popped[at]);
+            }
+}
+
+/* (l), push: gradients of the logarithms of the pushes of step t. */
+#define nd_push_back NAME(nd_push_back)
+INLINE void nd_push_back(const struct nd_record *rec, const struct nd_adjoint *a, int t) {
+    const int Q = rec->Q, S = rec->S, C = rec->C, tile = t / LANES, lane = t % LANES;
+    real *gradients = nd_row_gradients(rec, a, t);
+    for (int symbol = 0; symbol < S; symbol++) {
+        const vector *gamma = nd_gamma(rec, rec->gamma, tile, symbol, t);
+        const vector *outer = nd_gamma(rec, a->outer, tile, symbol, t);
+        for (int r = 0; r < Q; r++)
+            for (int x = 0; x < C; x++)
+                gradients[x * rec->width + r * S + symbol] = gamma[r * C + x][lane] * outer[r * C + x][lane];
+    }
+}
+
+/* The sums of (l), replace and pop: adds what the rows of a tile give for step t. */
+#define nd_transitions_back NAME(nd_transitions_back)
+INLINE void nd_transitions_back(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t,
+                                vector *replaced, vector *pops) {
+    const int Q = rec->Q, S = rec->S, C = rec->C;
+    const size_t column = nd_column(rec, tile, t);
+    ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - tile * LANES) * Q * C;
+    vector factor = power_of_two(rec->gamma_exponent[column - 1] - rec->gamma_exponent[column]);
+    struct matrices m = consecutive(nd_gamma(rec, rec->gamma, tile, 0, t - 1), next_symbol, &factor, 0, S);
+    for (int symbol = 0; symbol < S; symbol++)
+        add_dots(Q, C, Q, replaced + symbol * Q * Q, C * Q, m, nd_gamma(rec, a->outer, tile, symbol, t));
+    factor = power_of_two(rec->gamma_exponent[column - 1] - rec->popped_exponent[column]);
+    add_dots(Q, C, Q, pops, Q * Q, m, a->popped + tile * Q * C);
+}
+
+/* (j)-(l) for the columns first <= t < last of a tile: O, and all that follows from it. */
+#define nd_fill_back NAME(nd_fill_back)
+INLINE void nd_fill_back(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int first, int last,
+                         int start) {
+    const int row = tile * LANES, S = rec->S, size = rec->Q * rec->C;
+    if (first < row) first = row;
+    for (int symbol = 0; symbol < S; symbol++)
+        memset(nd_gamma(rec, a->outer, tile, symbol, first), 0, (last - first) * size * sizeof(vector));
+    memset(a->popped_sum, 0, (last - first) * LANES * size * sizeof(vector));
+    for (int below = 0; below < tile; below++) nd_add_popped_sums(rec, a, below, tile, first, last, a->popped_sum);
+    nd_add_outer_of_all_pops(rec, a, tile, first, last, last, rec->columns);
+    for (int t = last - 1; t >= first && t > 0; t--) {
+        vector *sums = a->popped_sum + (t - first) * LANES * size;
+        nd_add_outer_of_all_pops(rec, a, tile, t, t + 1, t + 2, last);
+        if (t < rec->n) nd_add_outer_of_next(rec, a, tile, t);
+        nd_finish_outer(rec, a, tile, t);
+        if (t / LANES == tile) nd_push_back(rec, a, t);
+        nd_add_popped_sums(rec, a, tile, tile, t, t + 1, sums);
+        nd_collect_popped(rec, a, tile, t, sums);
+        if (t > row)
+            nd_transitions_back(rec, a, tile, t, a->replaced + (t - start) * rec->C * rec->C,
+                                a->pops + (t - start) * size);
+    }
+}
+
+/* (l), replace and pop: gradients of the logarithms of the replacements and pops of step t. */
+#define nd_store_gradients NAME(nd_store_gradients)
+INLINE void nd_store_gradients(const struct nd_record *rec, const struct nd_adjoint *a, int t, const vector *replaced,
+                               const vector *pops) {
+    const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
+    const real *transitions = nd_row_transitions(rec, t);
+    real *gradients = nd_row_gradients(rec, a, t);
+    for (int before = 0; before < S; before++)
+        for (int q = 0; q < Q; q++)
+            for (int r = 0; r < Q; r++) {
+                int at = (q * S + before) * width, pop = at + 2 * C + r;
+                for (int after = 0; after < S; after++) {
+                    int replace = at + C + r * S + after;
+                    real sum = lane_sum(replaced[((before * S + after) * Q + q) * Q + r]);
+                    gradients[replace] = sum * transitions[replace];
+                }
+                gradients[pop] = lane_sum(pops[(before * Q + q) * Q + r]) * transitions[pop];
+            }
+}
+
+/* (h)-(l): the gradients of the logarithms of the transition weights, from W and its cotangents d, both
+ * [t - 1][y][i + 1]. */
+#define nd_backward_body NAME(nd_backward_body)
+INLINE void nd_backward_body(const struct nd_record *rec, struct nd_adjoint *a, const real *weights,
+                             const real *cotangents) {
+    const int C = rec->C, size = rec->Q * rec->C;
+    memset(a->alpha, 0, rec->tiles * C * sizeof(vector));
+    for (int t = rec->n; t > 0; t--) {
+        const size_t top = (size_t)(t - 1) * C * rec->columns;
+        nd_read_back(rec, a, t, weights + top, cotangents + top);
+    }
+    memset(a->popped, 0, rec->tiles * size * sizeof(vector));
+    for (int first = rec->n / TIME_TILE * TIME_TILE; first >= 0; first -= TIME_TILE) {
+        int last = first + TIME_TILE <= rec->n ? first + TIME_TILE : rec->columns;
+        memset(a->replaced, 0, TIME_TILE * C * C * sizeof(vector));
+        memset(a->pops, 0, TIME_TILE * size * sizeof(vector));
+        for (int tile = 0; tile <= (last - 1) / LANES; tile++) nd_fill_back(rec, a, tile, first, last, first);
+        for (int t = first > 1 ? first : 1; t < last; t++)
+            nd_store_gradients(rec, a, t, a->replaced + (t - first) * C * C, a->pops + (t - first) * size);
+    }
+}

@@ -1,0 +1,245 @@
+/* The nondeterministic stack, forward: all inner weights of one sequence, and what is read from them, (a)-(d). */
+
+/* What the forward pass works with. */
+#define nd_scratch NAME(nd_scratch)
+struct nd_scratch {
+    vector *tops; /* a column of the numerators of W: [tile][y] */
+    ivector *exponents;
+    real *weights; /* W, if it has to be converted */
+    size_t bytes;
+};
+
+/* Number of elements of W. */
+#define nd_weights_size NAME(nd_weights_size)
+INLINE size_t nd_weights_size(const struct nd_record *rec) { return (size_t)rec->n * rec->C * rec->columns; }
+
+#define nd_lay_out_scratch NAME(nd_lay_out_scratch)
+INLINE struct nd_scratch nd_lay_out_scratch(const struct nd_record *rec, char *memory) {
+    struct nd_scratch scratch;
+    size_t used = 0;
+    TAKE(scratch.tops, (size_t)rec->tiles * rec->C)
+    TAKE(scratch.exponents, (size_t)rec->tiles)
+    TAKE(scratch.weights, nd_weights_size(rec))
+    scratch.bytes = used;
+    return scratch;
+}
+
+/* E of (e): raises the exponent of the sums for (tile, t) to at least this; returns the factor that keeps their value.
+ * */
+#define nd_raise NAME(nd_raise)
+INLINE vector nd_raise(ivector *exponent, ivector least) {
+    ivector old = *exponent;
+    *exponent = ilarger(old, least);
+    return power_of_two(old - *exponent);
+}
+
+/* The second line of (e) (Eq. 24, pop): adds sum_k gamma[i -> k] gamma'[k -> t] over begin <= k < end, k <= t - 2, to
+ * the columns first <= t < last of a tile. All rows k + 1 are in one tile. */
+#define nd_add_pops NAME(nd_add_pops)
+INLINE void nd_add_pops(const struct nd_record *rec, int tile, int first, int last, int begin, int end) {
+    const int Q = rec->Q, S = rec->S, C = rec->C;
+    const int from = (begin + 1) / LANES, lane = (begin + 1) % LANES;
+    vector factors[TIME_TILE][LANES], scale[TIME_TILE];
+    for (int t = first; t < last; t++) {
+        ivector *exponent = rec->gamma_exponent + nd_column(rec, tile, t), least = *exponent;
+        const ivector *kept = rec->gamma_exponent + nd_column(rec, tile, begin);
+        const integer *popped = (const integer *)(rec->popped_exponent + nd_column(rec, from, t)) + lane;
+        int count = (end < t - 1 ? end : t - 1) - begin;
+        for (int k = 0; k < count; k++) least = ilarger(least, kept[k] + popped[k]);
+        scale[t - first] = nd_raise(exponent, least);
+        for (int k = 0; k < count; k++) factors[t - first][k] = power_of_two(kept[k] + popped[k] - least);
+    }
+    for (int symbol = 0; symbol < S; symbol++)
+        for (int t = first; t < last; t++) {
+            int count = (end < t - 1 ? end : t - 1) - begin;
+            if (count <= 0) continue;
+            struct matrices m =
+                consecutive(nd_gamma(rec, rec->gamma, tile, symbol, begin), Q * C, factors[t - first], 1, count);
+            struct coefficients c = {(const real *)(nd_popped(rec, from, t) + symbol) + lane, 1, S * LANES, C * LANES};
+            add_products(Q, C, Q, nd_gamma(rec, rec->gamma, tile, symbol, t), scale[t - first], m, c);
+        }
+}
+
+/* The same for any begin and end. */
+#define nd_add_all_pops NAME(nd_add_all_pops)
+INLINE void nd_add_all_pops(const struct nd_record *rec, int tile, int first, int last, int begin, int end) {
+    while (begin < end) {
+        int next = ((begin + 1) / LANES + 1) * LANES - 1;
+        nd_add_pops(rec, tile, first, last, begin, next < end ? next : end);
+        begin = next;
+    }
+}
+
+/* The first line of (e) (Eq. 24, replace). */
+#define nd_add_replacements NAME(nd_add_replacements)
+INLINE void nd_add_replacements(const struct nd_record *rec, int tile, int t) {
+    const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
+    ivector *exponent = rec->gamma_exponent + nd_column(rec, tile, t), before = exponent[-1];
+    vector scale = nd_raise(exponent, before), factor = power_of_two(before - *exponent);
+    ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - tile * LANES) * Q * C;
+    struct matrices m = consecutive(nd_gamma(rec, rec->gamma, tile, 0, t - 1), next_symbol, &factor, 0, S);
+    for (int symbol = 0; symbol < S; symbol++) {
+        struct coefficients c = {nd_row_transitions(rec, t) + C + symbol, width, S * width, S};
+        add_products(Q, C, Q, nd_gamma(rec, rec->gamma, tile, symbol, t), scale, m, c);
+    }
+}
+
+/* (a) for i = t - 1 (Eq. 24, push): row t of column t; if careful, only for the configurations that can be on top after
+ * step t - 1, since the inner weights of the others could outgrow all that matter. */
+#define nd_push NAME(nd_push)
+INLINE void nd_push(const struct nd_record *rec, int t, int careful) {
+    const int Q = rec->Q, S = rec->S, C = rec->C, tile = t / LANES, lane = t % LANES;
+    const real *transitions = nd_row_transitions(rec, t);
+    for (int x = 0; x < C; x++) {
+        if (careful && !(rec->alpha[tile * C + x][lane] > 0)) continue;
+        for (int symbol = 0; symbol < S; symbol++)
+            for (int r = 0; r < Q; r++)
+                nd_gamma(rec, rec->gamma, tile, symbol, t)[r * C + x][lane] =
+                    transitions[x * rec->width + r * S + symbol];
+    }
+    rec->gamma_exponent[nd_column(rec, tile, t)][lane] = 0;
+}
+
+/* A block's elements are exact if they are at least as large as this beside its sum: then what has been lost because
+ * it was too small for a number is nothing beside them. */
+#undef LEAST_EXACT
+#define LEAST_EXACT (sizeof(real) == 4 ? (real)0x1p-80 : (real)0x1p-900)
+
+/* Section 4.1: makes the sum of each block be in [1, 2); returns the exponent that keeps its value. The sign bits of
+ * `exact` are set in the lanes of living blocks with elements that are too small to be exact. */
+#define nd_normalise NAME(nd_normalise)
+INLINE ivector nd_normalise(vector *parts, ptrdiff_t step, int count, int size, ivector exponent, ivector *exact) {
+    vector sum = {0};
+    for (int part = 0; part < count; part++)
+        for (int x = 0; x < size; x++) sum += parts[part * step + x];
+    ivector shift = exponent_of(sum), dead = shift == DEAD, signs = {0};
+    vector scale = power_of_two(~dead & -shift);
+    for (int part = 0; part < count; part++)
+        for (int x = 0; x < size; x++) {
+            vector *element = &parts[part * step + x];
+            *element *= scale;
+            signs |= (ivector)(*element - LEAST_EXACT);
+        }
+    *exact |= ~dead & signs;
+    return (dead & DEAD) | (~dead & (exponent + shift));
+}
+
+/* (b) (Eq. 25): gamma'[k -> t] for the rows of a tile. */
+#define nd_pop NAME(nd_pop)
+INLINE void nd_pop(const struct nd_record *rec, int tile, int t) {
+    const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
+    vector *popped = nd_popped(rec, tile, t), one = splat(1);
+    ivector *exponent = rec->popped_exponent + nd_column(rec, tile, t);
+    memset(popped, 0, Q * C * sizeof(vector));
+    *exponent = isplat(DEAD);
+    if (t == tile * LANES) return;
+    ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - tile * LANES) * Q * C;
+    struct matrices m = consecutive(nd_gamma(rec, rec->gamma, tile, 0, t - 1), next_symbol, &one, 0, S);
+    struct coefficients c = {nd_row_transitions(rec, t) + 2 * C, width, S * width, 1};
+    add_products(Q, C, Q, popped, one, m, c);
+    *exponent = nd_normalise(popped, 0, 1, Q * C, rec->gamma_exponent[nd_column(rec, tile, t - 1)], rec->exact);
+}
+
+/* (a) and (b) for the columns first <= t < last of a tile of rows, from those of the tiles below it and all earlier
+ * columns, in the order of Section 5. */
+#define nd_fill NAME(nd_fill)
+INLINE void nd_fill(const struct nd_record *rec, int tile, int first, int last, int careful) {
+    const int row = tile * LANES, next = row + LANES, S = rec->S, size = rec->Q * rec->C;
+    const ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - row) * size;
+    if (first < row) first = row;
+    for (int symbol = 0; symbol < S; symbol++)
+        memset(nd_gamma(rec, rec->gamma, tile, symbol, first), 0, (last - first) * size * sizeof(vector));
+    for (int t = first; t < last; t++) rec->gamma_exponent[nd_column(rec, tile, t)] = isplat(DEAD);
+    nd_add_all_pops(rec, tile, first, last, next - 1, first);
+    for (int t = first; t < last; t++) {
+        nd_pop(rec, tile, t);
+        if (t == 0) { /* Eq. 21; sources other than x = 0 have alpha[-1][x] = 0 */
+            for (int x = 0; x < size / rec->Q; x++) nd_gamma(rec, rec->gamma, 0, 0, 0)[x][0] = 1;
+            rec->gamma_exponent[0][0] = 0;
+            continue;
+        }
+        if (t > row) nd_add_replacements(rec, tile, t);
+        nd_add_all_pops(rec, tile, t, t + 1, row, next - 1);
+        nd_add_all_pops(rec, tile, t, t + 1, first > next - 1 ? first : next - 1, t - 1);
+        if (t / LANES == tile) nd_push(rec, t, careful);
+        ivector *exponent = rec->gamma_exponent + nd_column(rec, tile, t);
+        *exponent = nd_normalise(nd_gamma(rec, rec->gamma, tile, 0, t), next_symbol, S, size, *exponent, rec->exact);
+    }
+}
+
+/* N_t[i][y] of (c) for one y, without exponents. */
+#define nd_top NAME(nd_top)
+INLINE vector nd_top(const vector *alpha, const vector *gamma, int C) {
+    vector top = {0};
+    for (int x = 0; x < C; x++) top += alpha[x] * gamma[x];
+    return top;
+}
+
+/* A_t: gives tops[tile][y] 2^exponents[tile] one exponent for all, that of the largest; returns it. */
+#define nd_align_tops NAME(nd_align_tops)
+INLINE integer nd_align_tops(vector *tops, const ivector *exponents, int tiles, int C) {
+    ivector most = isplat(DEAD);
+    for (int tile = 0; tile < tiles; tile++) {
+        vector sum = {0};
+        for (int y = 0; y < C; y++) sum += tops[tile * C + y];
+        most = ilarger(most, exponents[tile] + exponent_of(sum));
+    }
+    integer exponent = most[0];
+    for (int lane = 1; lane < LANES; lane++) exponent = most[lane] > exponent ? most[lane] : exponent;
+    for (int tile = 0; tile < tiles; tile++)
+        for (int y = 0; y < C; y++) tops[tile * C + y] *= power_of_two(exponents[tile] - exponent);
+    return exponent;
+}
+
+/* a[t][y], the first sum of (c) (Eq. 27). */
+#define nd_sum_tops NAME(nd_sum_tops)
+INLINE real nd_sum_tops(const vector *tops, int tiles, int C, int y) {
+    vector sum = {0};
+    for (int tile = 0; tile < tiles; tile++) sum += tops[tile * C + y];
+    return lane_sum(sum);
+}
+
+/* (c) and (d) (Eqs. 27 and 29): alpha[t] and W_t, which goes to weights[y][i + 1]. */
+#define nd_read NAME(nd_read)
+INLINE void nd_read(const struct nd_record *rec, int t, struct nd_scratch scratch, real *weights) {
+    const int S = rec->S, C = rec->C, tiles = t / LANES + 1, next = (t + 1) / LANES, lane = (t + 1) % LANES;
+    for (int tile = 0; tile < tiles; tile++) {
+        for (int y = 0; y < C; y++)
+            scratch.tops[tile * C + y] =
+                nd_top(rec->alpha + tile * C, nd_gamma(rec, rec->gamma, tile, y % S, t) + y / S * C, C);
+        scratch.exponents[tile] = rec->gamma_exponent[nd_column(rec, tile, t)] + rec->alpha_exponent[tile];
+    }
+    const integer exponent = nd_align_tops(scratch.tops, scratch.exponents, tiles, C);
+    real total = 0;
+    for (int y = 0; y < C; y++) {
+        const real alpha = nd_sum_tops(scratch.tops, tiles, C, y);
+        total += alpha;
+        if (t < rec->n) rec->alpha[next * C + y][lane] = alpha;
+    }
+    if (t < rec->n) rec->alpha_exponent[next][lane] = exponent;
+    rec->total[t] = total = total > 0 ? total : 1;
+    rec->total_exponent[t] = exponent;
+    for (int y = 0; y < C; y++)
+        for (int tile = 0; tile < rec->tiles; tile++) {
+            vector weight = tile < tiles ? scratch.tops[tile * C + y] / total : (vector){0};
+            store(weights + y * rec->columns + tile * LANES, weight, rec->columns - tile * LANES);
+        }
+}
+
+/* (a)-(d): all inner weights of a sequence, and W: [t - 1][y][i + 1]. */
+#define nd_forward_body NAME(nd_forward_body)
+INLINE void nd_forward_body(const struct nd_record *rec, struct nd_scratch scratch, real *weights, int careful) {
+    const int step = careful ? 1 : TIME_TILE; /* alpha[t - 1] is there before column t if it is needed */
+    memset(rec->alpha, 0, rec->tiles * rec->C * sizeof(vector));
+    for (int tile = 0; tile < rec->tiles; tile++) rec->alpha_exponent[tile] = isplat(DEAD);
+    for (int row = 0; row <= 1 && row <= rec->n; row++) { /* Eq. 23 */
+        rec->alpha[row / LANES * rec->C][row % LANES] = 1;
+        rec->alpha_exponent[row / LANES][row % LANES] = 0;
+    }
+    for (int first = 0; first <= rec->n; first += step) {
+        int last = first + step <= rec->n ? first + step : rec->n + 1;
+        for (int tile = (last - 1) / LANES; tile >= 0; tile--) nd_fill(rec, tile, first, last, careful);
+        for (int t = first > 1 ? first : 1; t < last; t++)
+            nd_read(rec, t, scratch, weights + (size_t)(t - 1) * rec->C * rec->columns);
+    }
+}

@@ -1,0 +1,208 @@
+/* The nondeterministic stack: what the forward pass leaves for the backward pass, and the transition weights.
+ *
+ * Notation as in docs/algorithm.md: n steps, Q states, S stack symbols, C = Q S configurations x = (q, s), and
+ * gamma[i -> t][x -> y] = g[i -> t][x -> y] 2^e[i, t] for -1 <= i < t <= n. Equations with letters are those of that
+ * document, equations with numbers those of the paper. x = (q, s) has the number q S + s everywhere; where arrays have
+ * axes [s][r] for y = (r, s), symbols come first because (e) is one matrix product for each symbol.
+ *
+ * The lanes of a vector are LANES rows j = i + 1 of one tile. Column t has the rows 0..t; what is stored for others is
+ * 0, with the exponent DEAD. gamma'[k -> t][x -> r], which pops, is stored at row j = k + 1.
+ */
+
+/* Steps that one pass over the earlier columns serves. */
+#undef TIME_TILE
+#define TIME_TILE 16
+
+/* What the forward pass leaves for the backward pass. Arrays of tiles begin with the tile's first column. */
+#define nd_record NAME(nd_record)
+struct nd_record {
+    int n, Q, S, C, columns, tiles, width;
+    real *transitions;       /* D_t: [t - 1][x][C pushes, C replacements, Q pops] */
+    vector *gamma;           /* g[i -> t][x -> y]: [tile][s][t][r][x] for y = (r, s) */
+    ivector *gamma_exponent; /* e[i, t]: [tile][t] */
+    vector *popped;          /* g'[k -> t][x -> r]: [tile][t][r][x] */
+    ivector *popped_exponent; /* e'[k, t] */
+    vector *alpha;            /* a[i] at row i + 1: [tile][x] */
+    ivector *alpha_exponent;  /* A_i */
+    real *total;              /* z_t: [t] */
+    integer *total_exponent;  /* A_t */
+    size_t bytes; /* of all arrays */
+    ivector *exact; /* where the forward pass notes what is not: see nd_normalise */
+};
+
+/* Number of columns of all tiles before this one. */
+#define nd_columns_before NAME(nd_columns_before)
+INLINE size_t nd_columns_before(int n, int tile) {
+    return (size_t)tile * (n + 1) - (size_t)LANES * tile * (tile - 1) / 2;
+}
+
+#define nd_column NAME(nd_column)
+INLINE size_t nd_column(const struct nd_record *rec, int tile, int t) {
+    return nd_columns_before(rec->n, tile) + t - tile * LANES;
+}
+
+/* gamma[. -> t][. -> (0, symbol)], followed by the other states, and then by the next columns of the tile. */
+#define nd_gamma NAME(nd_gamma)
+INLINE vector *nd_gamma(const struct nd_record *rec, vector *base, int tile, int symbol, int t) {
+    size_t length = rec->columns - tile * LANES;
+    size_t before = nd_columns_before(rec->n, tile) * rec->S + symbol * length + t - tile * LANES;
+    return base + before * rec->Q * rec->C;
+}
+
+#define nd_popped NAME(nd_popped)
+INLINE vector *nd_popped(const struct nd_record *rec, int tile, int t) {
+    return rec->popped + nd_column(rec, tile, t) * rec->Q * rec->C;
+}
+
+#define nd_row_transitions NAME(nd_row_transitions)
+INLINE real *nd_row_transitions(const struct nd_record *rec, int t) {
+    return rec->transitions + (size_t)(t - 1) * rec->C * rec->width;
+}
+
+/* Lays the arrays out in memory. */
+#define nd_lay_out NAME(nd_lay_out)
+INLINE struct nd_record nd_lay_out(int n, int Q, int S, char *memory) {
+    struct nd_record rec = {.n = n, .Q = Q, .S = S, .C = Q * S, .columns = n + 1, .tiles = n / LANES + 1};
+    size_t all = nd_columns_before(n, rec.tiles), C = rec.C, used = 0;
+    rec.width = 2 * rec.C + Q;
+    TAKE(rec.transitions, (size_t)n * C * rec.width)
+    TAKE(rec.gamma, all * C * C)
+    TAKE(rec.gamma_exponent, all)
+    TAKE(rec.popped, all * Q * C)
+    TAKE(rec.popped_exponent, all)
+    TAKE(rec.alpha, rec.tiles * C)
+    TAKE(rec.alpha_exponent, (size_t)rec.tiles)
+    TAKE(rec.total, (size_t)rec.columns)
+    TAKE(rec.total_exponent, (size_t)rec.columns)
+    rec.bytes = used;
+    return rec;
+}
+
+/* ---------------------------------------------------------------- transitions */
+
+/* How far apart the log weights of a step may be. If they are farther apart, or some are -inf, float is not precise
+ * enough, and in double the inner weights of configurations that are out of reach have to be left out. */
+#undef WIDEST_RANGE
+#define WIDEST_RANGE (sizeof(real) == 4 ? 55 : 230)
+
+/* Its exponential is still a normal number in double. */
+#undef LOWEST_LOG
+#define LOWEST_LOG (-690)
+
+/* The log weights of a step: the largest, and the lowest that is not -inf, but 0 if all are; NaN and inf are neither.
+ * */
+#define nd_extremes NAME(nd_extremes)
+struct nd_extremes {
+    real largest, lowest;
+    int masked;    /* whether some are -inf */
+    int undefined; /* whether some are NaN or inf */
+};
+
+#define nd_find_extremes NAME(nd_find_extremes)
+INLINE struct nd_extremes nd_find_extremes(const real *logits, int count) {
+    const real infinity = (real)INFINITY;
+    vector largest = splat(-infinity), lowest = splat(infinity);
+    ivector masked = {0}, undefined = {0};
+    for (int i = 0; i < count; i += LANES) {
+        vector x = load_beside(logits + i, count - i, splat(logits[0]));
+        ivector defined = x < infinity;
+        masked |= x == -infinity;
+        undefined |= ~defined;
+        largest = choose((x > largest) & defined, x, largest);
+        lowest = choose((x < lowest) & (x > -infinity), x, lowest);
+    }
+    struct nd_extremes found = {largest[0], lowest[0], masked[0] != 0, undefined[0] != 0};
+    for (int lane = 1; lane < LANES; lane++) {
+        if (largest[lane] > found.largest) found.largest = largest[lane];
+        if (lowest[lane] < found.lowest) found.lowest = lowest[lane];
+        found.masked |= masked[lane] != 0;
+        found.undefined |= undefined[lane] != 0;
+    }
+    if (!(found.largest > -infinity)) found.largest = found.lowest = 0;
+    return found;
+}
+
+/* Section 4.5: raises log weights, relative to the largest, to where their exponential is not 0: those from one
+ * configuration together, so that its largest push or replacement is at least LOWEST_LOG. So runs can go on from every
+ * configuration from which they could before. */
+#define nd_lift NAME(nd_lift)
+INLINE void nd_lift(real *logits, int C, int width) {
+    for (int x = 0; x < C; x++) {
+        real *own = logits + x * width, largest = (real)-INFINITY;
+        for (int y = 0; y < 2 * C; y++)
+            if (own[y] > largest) largest = own[y];
+        if (!(largest < LOWEST_LOG && largest > (real)-INFINITY)) continue;
+        for (int y = 0; y < width; y++) {
+            own[y] += LOWEST_LOG - largest;
+            if (own[y] > 0) own[y] = 0;
+        }
+    }
+}
+
+/* How far the log weights of a step that are not -inf are apart, and whether some are -inf; and whether some are
+ * NaN or inf. */
+#define nd_spread NAME(nd_spread)
+struct nd_spread {
+    real range;
+    int masked, undefined;
+};
+
+/* D_t of Section 3, in place of the logarithms of the weights of a step (C, width). Those that are undefined
+ * are given an ordinary weight: that what depends on them is undefined, too, is up to the caller. */
+#define nd_exponentiate NAME(nd_exponentiate)
+INLINE struct nd_spread nd_exponentiate(real *logits, int C, int width) {
+    const struct nd_extremes found = nd_find_extremes(logits, C * width);
+    const real range = found.largest - found.lowest;
+    for (int i = 0; found.undefined && i < C * width; i++)
+        if (!(logits[i] < (real)INFINITY)) logits[i] = found.largest;
+    for (int i = 0; i < C * width; i++) logits[i] -= found.largest;
+    if (range > -LOWEST_LOG) nd_lift(logits, C, width);
+    for (int i = 0; i < C * width; i += LANES)
+        store(logits + i, exponential(load(logits + i, C * width - i)), C * width - i);
+    return (struct nd_spread){range, found.masked, found.undefined};
+}
+
+/* Whether the arrays of a call are of this kernel's type; else they are of float, and it is double. */
+#define is_own NAME(is_own)
+INLINE int is_own(const struct nd_call *call) { return sizeof(real) == 4 || call->is_double; }
+
+#define from_array NAME(from_array)
+INLINE void from_array(real *to, const struct nd_call *call, const void *array, size_t first, size_t count) {
+    if (is_own(call)) memcpy(to, (const real *)array + first, count * sizeof(real));
+    else
+        for (size_t i = 0; i < count; i++) to[i] = ((const float *)array)[first + i];
+}
+
+#define to_array NAME(to_array)
+INLINE void to_array(const struct nd_call *call, void *array, size_t first, size_t count, const real *from) {
+    if (is_own(call)) memcpy((real *)array + first, from, count * sizeof(real));
+    else
+        for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
+}
+
+/* Whether these log weights are as near to each other as they have to be. */
+#define nd_is_near NAME(nd_is_near)
+INLINE int nd_is_near(struct nd_spread spread) { return !spread.masked && spread.range <= WIDEST_RANGE; }
+
+/* D_t for all steps of a sequence; returns the largest spread, in which `undefined` is the first step that is so, or 0.
+ * In float, they are not computed beyond a step whose log weights are not near. */
+#define nd_prepare NAME(nd_prepare)
+INLINE struct nd_spread nd_prepare(const struct nd_record *rec, const struct nd_call *call, int64_t sequence) {
+    const size_t C = rec->C, Q = rec->Q, first = sequence * rec->n;
+    struct nd_spread largest = {0};
+    for (int t = 1; t <= rec->n; t++) {
+        real *step = nd_row_transitions(rec, t);
+        for (size_t x = 0, row = (first + t - 1) * C; x < C; x++, row++) {
+            real *own = step + x * rec->width;
+            from_array(own, call, call->push, row * C, C);
+            from_array(own + C, call, call->replace, row * C, C);
+            from_array(own + 2 * C, call, call->pop, row * Q, Q);
+        }
+        const struct nd_spread spread = nd_exponentiate(step, C, rec->width);
+        if (spread.range > largest.range) largest.range = spread.range;
+        largest.masked |= spread.masked;
+        if (spread.undefined && !largest.undefined) largest.undefined = t;
+        if (sizeof(real) == 4 && !nd_is_near(spread)) break;
+    }
+    return largest;
+}

@@ -1,0 +1,121 @@
+/* The superposition stack: columns of weights or of elements, and the steps between them.
+ *
+ * Notation as in docs/algorithm.md: F_t(d) is the weight with which the vector that was pushed in step i is at depth d
+ * after step t. Steps are counted from 0, and depth 0 is the top: W_t[i] = F_t(0), and the readings are W V. Pushed
+ * vectors do not interact, so the lanes are LANES push times, a tile. A column is F_t, or its gradient, for a tile.
+ * W and its gradient are matrices of vectors, [t][tile]. That takes O(n^3 + n^2 m) operations.
+ *
+ * Long sequences of short vectors take O(n^2 m) operations instead: components do not interact either, so the lanes are
+ * components of the vectors, and a column is V_t, or its gradient, for a tile of them. Where vectors are much shorter
+ * than LANES, a tile has them several times: its column is cut into as many parts of the same height, side by side.
+ *
+ * Nothing is kept for the backward pass.
+ */
+
+/* A tile of push times, first, first + 1, ..., of which those below `length` are steps; or, if it has values, of
+ * components: then `first` is 0. */
+#define sup_tile NAME(sup_tile)
+struct sup_tile {
+    int first, length;
+    const real *actions; /* push, no-op and pop of step t: [t][3] */
+    vector *weights;     /* W_t is at weights[t * step], and where the gradient of W is, that of W_t likewise */
+    ptrdiff_t step;
+    const real *values; /* components of v_t are at values + t * size; other arrays likewise */
+    int size, count;    /* `count` of them are in the tile */
+    int parts;          /* of a column: component x of part p is in the lane p * LANES / parts + x */
+};
+
+/* The depths of F_t that matter: up to t there were no more pushes, and after t there are no more pops. */
+#define sup_height NAME(sup_height)
+INLINE int sup_height(const struct sup_tile *tile, int t) {
+    if (tile->parts > 1) /* all depths, beside each other */
+        return ((tile->length + 1) / 2 + tile->parts - 1) / tile->parts;
+    const int pushes = t - tile->first + 1, pops = tile->length - t;
+    return pushes < pops ? pushes : pops;
+}
+
+/* Room for any column of the tile: a step reads up to two depths below those that matter. */
+#define sup_column_size NAME(sup_column_size)
+INLINE int sup_column_size(int length) { return (length + 1) / 2 + 2; }
+
+/* What is above the top of each part, given the bottom of the column and what is above the top of the first. */
+#define sup_above NAME(sup_above)
+INLINE vector sup_above(const struct sup_tile *tile, vector bottom, vector top) {
+    const int lanes = LANES / tile->parts;
+    return choose(lane_numbers() < lanes, top, rotate(bottom, -lanes));
+}
+
+/* What is below the bottom of each part, given the top of the column. */
+#define sup_below NAME(sup_below)
+INLINE vector sup_below(const struct sup_tile *tile, vector top) {
+    const int lanes = LANES / tile->parts;
+    return (vector)((ivector)rotate(top, lanes) & (lane_numbers() < LANES - lanes));
+}
+
+#define sup_value NAME(sup_value)
+INLINE vector sup_value(const struct sup_tile *tile, int t) {
+    return load(tile->values + (size_t)t * tile->size, tile->count);
+}
+
+/* The recursion of Section 8 of docs/algorithm.md for F_t, or Eq. 5 for V_t: from that of the step before, which may be
+ * the same column. */
+#define sup_step NAME(sup_step)
+INLINE void sup_step(const struct sup_tile *tile, int t, const vector *before, vector *after) {
+    const int height = sup_height(tile, t), lane = t - tile->first;
+    const real *action = tile->actions + (size_t)t * 3;
+    const vector push = splat(action[0]), noop = splat(action[1]), pop = splat(action[2]);
+    vector above = {0}, at = before[0], end = {0};
+    if (tile->values) above = sup_value(tile, t);
+    if (tile->parts > 1) {
+        above = sup_above(tile, before[height - 1], above);
+        end = sup_below(tile, at);
+    }
+    const int last = tile->parts > 1 ? height - 1 : height;
+    _Pragma("GCC unroll 4") for (int d = 0; d < last; d++) {
+        vector below = before[d + 1];
+        after[d] = push * above + noop * at + pop * below;
+        above = at;
+        at = below;
+    }
+    if (tile->parts > 1) after[last] = push * above + noop * at + pop * end;
+    after[height] = after[height + 1] = (vector){0};
+    if (tile->values) return;
+    if (lane < LANES) after[0][lane] += action[0];
+    tile->weights[t * tile->step] = after[0];
+}
+
+/* W_t = 0 in the steps just before the first push, where products read it. */
+#define sup_clear_weights NAME(sup_clear_weights)
+INLINE void sup_clear_weights(const struct sup_tile *tile) {
+    for (int t = tile->first - 1; t >= 0 && t > tile->first - SUP_ROWS; t--)
+        tile->weights[t * tile->step] = (vector){0};
+}
+
+/* The transposed recursion: the gradient of F_{t-1} or V_{t-1} from that of step t, in place, and of the weights of
+ * step t from both; `sums`, one for each weight, are to be summed over lanes. */
+#define sup_step_back NAME(sup_step_back)
+INLINE void sup_step_back(const struct sup_tile *tile, int t, const vector *before, vector *gradient, vector *sums) {
+    const int height = sup_height(tile, t - 1);
+    const real *action = tile->actions + (size_t)t * 3;
+    const vector push = splat(action[0]), noop = splat(action[1]), pop = splat(action[2]);
+    /* Two sums each, so that an addition need not wait for the last one. Where F_{t-1} ends in a pair, 0 is added. */
+    vector above = {0}, at = gradient[0], of_push[2] = {{0}}, of_noop[2] = {{0}}, of_pop[2] = {{0}};
+    if (tile->parts > 1) {
+        above = sup_above(tile, gradient[height - 1], above);
+        gradient[height] = sup_below(tile, at);
+    }
+    for (int pair = 0; pair < height; pair += 2)
+        UNROLL for (int part = 0; part < 2; part++) {
+            const int d = pair + part;
+            vector below = gradient[d + 1], weight = before[d];
+            of_push[part] += weight * below;
+            of_noop[part] += weight * at;
+            of_pop[part] += weight * above;
+            gradient[d] = push * below + noop * at + pop * above;
+            above = at;
+            at = below;
+        }
+    sums[0] += of_push[0] + of_push[1];
+    sums[1] += of_noop[0] + of_noop[1];
+    sums[2] += of_pop[0] + of_pop[1];
+}

@@ -1,0 +1,72 @@
+"""Inputs for the tests of the nondeterministic stack, and comparisons of what it makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import nondeterministic_stack
+from fairseq_stack.ops.nondeterministic import pytorch
+from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_backend
+
+ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
+FAST = ["pytorch", "pytorch-exponents", *(f"native-{name}" for name in INSTRUCTION_SETS)]
+
+
+def choose(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    if name == "pytorch-exponents":
+        monkeypatch.setattr(pytorch, "PLAIN_RANGE", -1.0)
+        return "pytorch"
+    return use_backend(name, monkeypatch)
+
+
+def random_inputs(
+    batch_size: int,
+    length: int,
+    num_states: int,
+    num_symbols: int,
+    size: int,
+    *,
+    std: float = 1.0,
+    masked: float = 0.0,
+    batched_bottom: bool = False,
+    dtype: torch.dtype = torch.float64,
+) -> list[Tensor]:
+    source = batch_size, length, num_states, num_symbols
+    weights = [
+        torch.randn(*source, *target, dtype=torch.float64).mul(std)
+        for target in ((num_states, num_symbols), (num_states, num_symbols), (num_states,))
+    ]
+    if masked:
+        weights = [x.masked_fill(torch.rand_like(x) < masked, -torch.inf) for x in weights]
+    values = torch.randn(batch_size, length, size, dtype=torch.float64)
+    bottom = torch.randn(*((batch_size, size) if batched_bottom else (size,)), dtype=torch.float64)
+    return [x.to(dtype).requires_grad_() for x in (*weights, values, bottom)]
+
+
+def vectors_of(inputs: Sequence[Tensor]) -> Tensor:
+    """v_0..v_n, (B, n + 1, m)."""
+    values, bottom = inputs[3:]
+    return torch.cat([bottom.expand(values.shape[0], -1)[:, None], values], 1)
+
+
+def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
+    return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
+
+
+def assert_equal_results(
+    inputs: Sequence[Tensor], backend: str, tolerance: float = 1e-9, rounding: float = 0.0
+) -> None:
+    """Readings and gradients equal the reference's; ``rounding`` is an absolute error allowed in gradients."""
+    readings = nondeterministic_stack(*inputs, backend=backend)
+    expected = nondeterministic_stack(*inputs, backend="reference")
+    cotangent = torch.randn_like(readings)
+    assert_normwise_close(readings, expected, tolerance, "readings")
+    wanted = gradients(expected, inputs, cotangent)
+    for name, actual, want in zip(ARGUMENTS, gradients(readings, inputs, cotangent), wanted, strict=True):
+        assert actual.isfinite().all(), name
+        scale = float(want.abs().max()) if want.numel() else 1.0
+        assert_normwise_close(actual, want, max(tolerance, rounding / (scale or 1.0)), name)

@@ -1,0 +1,192 @@
+"""The nondeterministic stack where transitions are forbidden, or runs are very likely or very unlikely."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import nondeterministic_stack
+from fairseq_stack.ops.nondeterministic import pytorch
+from tests.helpers import assert_normwise_close
+from tests.ops.nondeterministic.inputs import ARGUMENTS, assert_equal_results, gradients, random_inputs, vectors_of
+
+
+@pytest.mark.parametrize("masked", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("std", [1.0, 30.0])
+def test_forbidden_transitions(masked: float, std: float, fast_backend: str) -> None:
+    assert_equal_results(random_inputs(6, 12, 2, 3, 3, std=std, masked=masked), fast_backend)
+
+
+def test_forbidden_transitions_out_of_unreachable_states_may_grow(backend: str) -> None:
+    """Weights that no run uses do not become too large for a number and spoil the others."""
+    inputs = random_inputs(2, 16, 2, 2, 3)
+    with torch.no_grad():
+        for weights in inputs[:2]:
+            weights[:, :, 1] += 200
+            weights[:, :, 0, :, 1] = -torch.inf
+        inputs[2][:, :, 0, :, 1] = -torch.inf
+    one_state = [x.detach()[:, :, :1, :, :1].requires_grad_() for x in inputs[:3]] + inputs[3:]
+    readings = nondeterministic_stack(*inputs, backend=backend)
+    expected = nondeterministic_stack(*one_state, backend="reference")
+    assert_normwise_close(readings[:, :, :1], expected, 1e-9)
+    cotangent = torch.randn_like(expected)
+    wanted = gradients(expected, one_state, cotangent)
+    for i, gradient in enumerate(gradients(readings[:, :, :1], inputs, cotangent)):
+        assert_normwise_close(gradient[:, :, :1, :, :1] if i < 3 else gradient, wanted[i], 1e-9, ARGUMENTS[i])
+
+
+def test_reading_is_zero_where_no_run_is_left(backend: str) -> None:
+    inputs = random_inputs(3, 8, 2, 2, 3)
+    with torch.no_grad():
+        for weights in inputs[:3]:
+            weights[1, 4] = -torch.inf
+    readings, weights = nondeterministic_stack(*inputs, backend=backend, return_weights=True)
+    assert (readings[1, 4:] == 0).all()
+    assert (weights[1, 4:] == 0).all()
+    expected = nondeterministic_stack(*[x[:, :4] for x in inputs[:4]] + inputs[4:], backend="reference")
+    assert_normwise_close(readings[:, :4], expected, 1e-12)
+    for name, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.ones_like(readings)), strict=True):
+        assert gradient.isfinite().all(), name
+        if name != "bottom":
+            assert gradient[1, :4].any() or name == "pop"
+            assert not gradient[1, 4:].any()
+
+
+def hindsight(kind: str, cost: float) -> list[Tensor]:
+    """Inputs in which the runs that win in the end are unlikely for a long time."""
+    inputs = random_inputs(2, 15, 2, 3, 3)
+    push, replace, pop = inputs[:3]
+    with torch.no_grad():
+        if kind == "deep-stacks-win":
+            push[:, :7] -= cost
+            pop[:, :7] -= cost
+            push[:, 7:] -= cost
+            pop[:, 7:] += 2 * cost
+        elif kind == "only-pops-remain":
+            push[:, :7] -= cost
+            pop[:, :7] -= cost
+            push[:, 7:] -= 3 * cost
+            replace[:, 7:] -= 3 * cost
+        elif kind == "only-low-stacks-remain":
+            push[:, :5, ..., 2] -= 3 * cost
+            replace[:, 5:10] -= cost
+            push[:, 5:10, ..., :2] -= 3 * cost
+            pop[:, 5:10] -= 3 * cost
+            push[:, 10:] -= 3 * cost
+            replace[:, 10:] -= 3 * cost
+            pop[:, 10:, :, 2] -= 3 * cost
+        elif kind == "always-push":
+            push += cost
+    return inputs
+
+
+@pytest.mark.parametrize("cost", [10.0, 30.0, 100.0, 200.0])
+@pytest.mark.parametrize("kind", ["deep-stacks-win", "only-pops-remain", "only-low-stacks-remain", "always-push"])
+def test_unlikely_runs_that_win_in_the_end(kind: str, cost: float, fast_backend: str) -> None:
+    assert_equal_results(hindsight(kind, cost), fast_backend)
+
+
+def test_exponents_are_used_where_plain_numbers_are_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+    original = pytorch.InnerWeights.__init__
+
+    def spy(self: pytorch.InnerWeights, transitions: Tensor, num_states: int, plain: bool) -> None:
+        tried.append(plain)
+        original(self, transitions, num_states, plain)
+
+    monkeypatch.setattr(pytorch.InnerWeights, "__init__", spy)
+    for inputs, arithmetic in (
+        (random_inputs(2, 60, 2, 3, 5), [True]),
+        (random_inputs(2, 20, 2, 3, 5, masked=0.5), [True]),
+        (hindsight("always-push", 200.0), [True, False]),
+        (random_inputs(2, 9, 2, 3, 5, std=100.0), [False]),
+    ):
+        tried.clear()
+        nondeterministic_stack(*inputs, backend="pytorch")
+        assert tried == arithmetic
+
+
+@pytest.mark.parametrize("weight", [5.0, 20.0, 60.0])
+def test_gradient_where_one_run_dominates(weight: float, fast_backend: str) -> None:
+    """The gradients are tiny, and have no error but one that is tiny beside them.
+
+    With a loss on one reading, the same for all (r, y), adding a vector to all vectors changes no gradient of
+    the log weights. The reference is exact if the vector of the dominant run is 0.
+    """
+    inputs = random_inputs(2, 9, 2, 3, 3)
+    with torch.no_grad():
+        for t, best in enumerate((0, 0, 0, 0, 2, 2, 2, 1, 1)):
+            inputs[best][:, t, :, :, 0] += weight
+    readings, weights = nondeterministic_stack(*inputs, backend=fast_backend, return_weights=True)
+    top = weights[:, -1].sum((2, 3)).argmax(1)
+    dominant = vectors_of(inputs).detach()[torch.arange(2), top]
+    centred = [*inputs[:3], inputs[3] - dominant[:, None], inputs[4] - dominant]
+    expected = nondeterministic_stack(*centred, backend="reference")
+    cotangent = torch.zeros_like(readings)
+    cotangent[:, -1] = torch.randn(2, 1, 1, 3, dtype=torch.float64)
+    wanted = gradients(expected, inputs[:3], cotangent)
+    assert max(float(x.abs().max()) for x in wanted) < 10 * math.exp(-weight / 2)
+    for name, actual, want in zip(ARGUMENTS, gradients(readings, inputs[:3], cotangent), wanted, strict=False):
+        assert_normwise_close(actual, want, 1e-9, name)
+
+
+@pytest.mark.parametrize("argument", range(3), ids=ARGUMENTS[:3])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_is_not_a_number_stays_visible(argument: int, dtype: torch.dtype, backend: str) -> None:
+    inputs = [x.detach() for x in random_inputs(2, 12, 2, 3, 3, dtype=dtype)]
+    expected = nondeterministic_stack(*inputs, backend=backend)
+    inputs[argument][0, 5, 1, 2, 0] = torch.nan
+    readings = nondeterministic_stack(*inputs, backend=backend)
+    assert readings[0, 5].isnan().any()
+    assert readings[0, 6:].isnan().all()
+    assert_normwise_close(readings[1], expected[1], 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_warning_where_results_can_be_inexact(dtype: torch.dtype, fast_backend: str) -> None:
+    inputs = [x.detach() for x in random_inputs(3, 6, 2, 3, 3, dtype=dtype, masked=0.2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nondeterministic_stack(*inputs, backend=fast_backend)
+        inputs[1][1, 2] -= 200
+        nondeterministic_stack(*inputs, backend=fast_backend)
+    inputs[1][1, 2] -= 40
+    with pytest.warns(UserWarning, match="log weights of one step are more than 230 apart"):
+        nondeterministic_stack(*inputs, backend=fast_backend)
+
+
+@pytest.mark.parametrize("magnitude", [100.0, 500.0, 1e4])
+@pytest.mark.parametrize("kind", ["gaussian", "signs", "pops-before-all", "pushes-before-all"])
+@pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (2, 3)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_large_log_weights_give_finite_results(
+    num_states: int, num_symbols: int, kind: str, magnitude: float, dtype: torch.dtype, backend: str
+) -> None:
+    inputs = [x.detach() for x in random_inputs(2, 12, num_states, num_symbols, 3, dtype=dtype)]
+    for i in range(3):
+        if kind == "gaussian":
+            inputs[i] *= magnitude
+        elif kind == "signs":
+            inputs[i] = inputs[i].sign() * magnitude
+        else:
+            best = 2 if kind == "pops-before-all" else 0
+            inputs[i] += magnitude if i == best else -magnitude
+    inputs = [x.requires_grad_() for x in inputs]
+    readings, weights = nondeterministic_stack(*inputs, backend=backend, return_weights=True)
+    assert readings.isfinite().all()
+    assert_normwise_close(weights.sum((2, 3, 4)), torch.ones(2, 12), 1e-6)
+    for name, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.randn_like(readings)), strict=True):
+        assert gradient.isfinite().all(), name
+
+
+@pytest.mark.parametrize("masked", [0.0, 0.3])
+@pytest.mark.parametrize("std", [500.0, 2000.0])
+def test_log_weights_far_apart_give_bounded_gradients(std: float, masked: float) -> None:
+    inputs = random_inputs(64, 14, 3, 2, 3, std=std, masked=masked)
+    readings = nondeterministic_stack(*inputs, backend="pytorch")
+    for name, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.randn_like(readings)), strict=True):
+        assert gradient.abs().max() < 100, name

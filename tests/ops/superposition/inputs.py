@@ -1,0 +1,40 @@
+"""Inputs for the tests of the superposition stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import SuperpositionStackState
+from tests.helpers import INSTRUCTION_SETS
+
+FAST = ["pytorch", *(f"native-{name}" for name in INSTRUCTION_SETS)]
+
+
+def random_inputs(
+    batch_size: int, length: int, size: int, *, dtype: torch.dtype = torch.float64
+) -> tuple[Tensor, Tensor]:
+    actions = torch.randn(batch_size, length, 3, dtype=dtype).mul(2).softmax(2).requires_grad_()
+    values = torch.randn(batch_size, length, size, dtype=dtype).requires_grad_()
+    return actions, values
+
+
+def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
+    return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
+
+
+def step_through(inputs: Sequence[Tensor], state: SuperpositionStackState) -> Tensor:
+    actions, values = inputs
+    readings = []
+    for t in range(values.size(1)):
+        reading, state = state.step(actions[:, t], values[:, t])
+        readings.append(reading)
+    return torch.stack(readings, dim=1)
+
+
+def initial_state(values: Tensor) -> SuperpositionStackState:
+    return SuperpositionStackState.initial(
+        batch_size=values.size(0), size=values.size(2), dtype=values.dtype, device=values.device
+    )

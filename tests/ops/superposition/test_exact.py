@@ -1,0 +1,107 @@
+"""All backends return the true numbers, which are known in integers: actions are binary fractions."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from fairseq_stack.ops import SuperpositionStackState, superposition_stack
+from tests.helpers import use_backend
+from tests.ops import exact
+from tests.ops.exact import as_integers, quotients
+from tests.ops.superposition.inputs import FAST
+
+
+class Walk(NamedTuple):
+    """Actions of 0, 1/4, 1/2 and 1, integers for values and cotangents, and what follows from them, as doubles."""
+
+    actions: Tensor  # (1, n, 3)
+    values: Tensor  # (1, n, m)
+    cotangents: Tensor
+    readings: Tensor
+    action_gradients: Tensor
+    value_gradients: Tensor
+
+
+@functools.cache
+def walk(length: int, size: int, fractional: int, seed: int = 0) -> Walk:
+    """At most ``fractional`` steps mix actions: with weights whose sum is at most 1."""
+    generator = torch.Generator().manual_seed(seed)
+    mixtures = torch.tensor([[4, 0, 0], [0, 4, 0], [0, 0, 4], [2, 1, 1], [1, 2, 1], [1, 1, 2], [2, 0, 2], [2, 1, 0]])
+    choices = torch.randint(3, (length,), generator=generator)
+    mixed = torch.randperm(length, generator=generator)[:fractional]
+    choices[mixed] = torch.randint(3, len(mixtures), (len(mixed),), generator=generator)
+    quarters = as_integers(mixtures[choices])
+    values, cotangents = (as_integers(torch.randint(-3, 4, (length, size), generator=generator)) for _ in range(2))
+    # Readings are linear in each weight: its gradient is the difference that 4 quarters more of it make.
+    more = quarters + 4 * np.eye(3 * length, dtype=object).reshape(3 * length, length, 3)
+    scales = np.array([4 ** (t + 1) for t in range(length)], dtype=object).reshape(length, 1)
+    readings = exact.superposition(quarters, values, 4)
+    differences = exact.superposition(more, values, 4) - readings
+    whole = 4**length
+    gradients = (differences * cotangents * (whole // scales)).sum((1, 2))
+    weights = exact.superposition(quarters, np.eye(length, dtype=object), 4) * (whole // scales)
+    of_values = weights.T @ cotangents
+    return Walk(
+        torch.tensor((quarters / 4).astype(np.float64))[None],
+        torch.tensor(values.astype(np.float64))[None],
+        torch.tensor(cotangents.astype(np.float64))[None],
+        quotients(readings, scales)[None],
+        quotients(gradients, whole).view(1, length, 3),
+        quotients(of_values, whole)[None],
+    )
+
+
+# n, m, and how many steps may mix actions, so that everything has at most 24, or 53, binary digits
+WALKS = {
+    torch.float32: [(0, 3, 0), (1, 1, 1), (2, 5, 2), (7, 3, 6), (16, 33, 5), (17, 2, 5), (63, 5, 4)],
+    torch.float64: [(0, 3, 0), (1, 1, 1), (2, 5, 2), (16, 33, 16), (17, 2, 17), (63, 5, 18)],
+}
+
+
+ALL_WALKS = [(dtype, *size) for dtype, sizes in WALKS.items() for size in sizes]
+
+
+@pytest.mark.parametrize("backend", ["reference", *FAST])
+@pytest.mark.parametrize(("dtype", "length", "size", "fractional"), ALL_WALKS)
+def test_superposition_readings_and_gradients_are_exact(
+    dtype: torch.dtype, length: int, size: int, fractional: int, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = walk(length, size, fractional)
+    for x in found[3:]:
+        assert torch.equal(x, x.to(dtype).double())
+    actions, values = (x.to(dtype).requires_grad_() for x in found[:2])
+    readings = superposition_stack(actions, values, backend=use_backend(backend, monkeypatch))
+    assert torch.equal(readings, found.readings.to(dtype))
+    gradients = torch.autograd.grad((readings * found.cotangents.to(dtype)).sum(), (actions, values))
+    for gradient, expected in zip(gradients, found[4:], strict=True):
+        assert torch.equal(gradient, expected.to(dtype))
+
+
+@pytest.mark.parametrize(("dtype", "length", "size", "fractional"), ALL_WALKS)
+def test_superposition_steps_are_exact(dtype: torch.dtype, length: int, size: int, fractional: int) -> None:
+    found = walk(length, size, fractional)
+    state = SuperpositionStackState.initial(batch_size=1, size=size, dtype=dtype)
+    for t in range(length):
+        reading, state = state.step(found.actions[:, t].to(dtype), found.values[:, t].to(dtype))
+        assert torch.equal(reading, found.readings[:, t].to(dtype))
+
+
+@pytest.mark.parametrize("backend", ["reference", *FAST])
+def test_superposition_is_exact_for_any_actions(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = use_backend(backend, monkeypatch)
+
+    @settings(max_examples=15)
+    @given(length=st.integers(1, 15), size=st.integers(1, 20), seed=st.integers(0, 2**31))
+    def test(length: int, size: int, seed: int) -> None:
+        found = walk(length, size, 15, seed)
+        assert torch.equal(superposition_stack(found.actions, found.values, backend=backend), found.readings)
+
+    test()

@@ -1,0 +1,217 @@
+"""The superposition stack against golden values, enumeration, a real stack, and its own reference."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from fairseq_stack.ops import superposition_stack
+from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, each_golden_file, use_instruction_set
+from tests.ops.superposition.inputs import gradients, random_inputs
+
+PUSH, NOOP, POP = range(3)
+
+
+Item = TypeVar("Item")
+
+
+# Lengths around the places where segments, heights, and the vectors of a processor end; vectors shorter and longer.
+SIZES = [(n, m) for n in (0, 1, 2, 3, 4, 5, 7, 63) for m in (1, 3, 70)]
+
+
+SIZES += [(n, m) for n in (6, 15, 16, 17, 31, 33, 65) for m in (5, 33)]
+
+
+# The compiled kernel follows push times, and in long sequences of short vectors components: one or several tiles of
+# them, or so few that a column is cut into 16, 8 or 4 parts.
+LONG_SIZES = [(127, 16), (128, 2), (129, 17), (256, 1), (258, 130)]
+
+
+LONG_SIZES += [(257, 1), (258, 1), (300, 2), (301, 3), (290, 4), (385, 5), (300, 49), (259, 129)]
+
+
+def enumerated_readings(actions: Tensor, values: Tensor) -> Tensor:
+    """Eq. 13 for one sequence: all sequences of actions, each with a Python list as its stack."""
+    readings = torch.zeros_like(values)
+    for t in range(1, values.size(0) + 1):
+        for run in itertools.product((PUSH, NOOP, POP), repeat=t):
+            stack: list[Tensor] = []
+            for action, vector in zip(run, values, strict=False):
+                apply(stack, action, vector)
+            if stack:
+                readings[t - 1] += actions[range(t), run].prod() * stack[-1]
+    return readings
+
+
+def enumerated_readings_item_by_item(actions: Tensor, values: Tensor) -> Tensor:
+    """Eqs. 5-8 unrolled: v_s, pushed with a_s^push, counts as often as later actions leave it on top.
+
+    What happened before s does not enter. It is the same as Eq. 13 where the weights of each step sum to 1.
+    """
+    readings = torch.zeros_like(values)
+    for t in range(1, values.size(0) + 1):
+        for s in range(1, t + 1):
+            for run in itertools.product((PUSH, NOOP, POP), repeat=t - s):
+                stack = [s]
+                for later, action in enumerate(run, start=s + 1):
+                    apply(stack, action, later)
+                if stack == [s]:
+                    weight = actions[s - 1, PUSH] * actions[range(s, t), run].prod()
+                    readings[t - 1] += weight * values[s - 1]
+    return readings
+
+
+def apply(stack: list[Item], action: int, item: Item) -> None:
+    if action == PUSH:
+        stack.append(item)
+    elif action == POP and stack:
+        stack.pop()
+
+
+@each_golden_file("superposition_*.npz")
+def test_golden_values_and_gradients(path: Path, backend: str) -> None:
+    golden = np.load(path)
+    inputs = [torch.tensor(golden[key]).requires_grad_() for key in ("actions", "values")]
+    readings = superposition_stack(*inputs, backend=backend)
+    assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
+    for key, gradient in zip(
+        ("actions", "values"), gradients(readings, inputs, torch.tensor(golden["cotangent"])), strict=True
+    ):
+        assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 6])
+def test_probabilities_against_enumeration(length: int, backend: str) -> None:
+    actions = torch.randn(length, 3, dtype=torch.float64).softmax(1)
+    values = torch.randn(length, 2, dtype=torch.float64)
+    readings = superposition_stack(actions[None], values[None], backend=backend)[0]
+    assert_normwise_close(readings, enumerated_readings(actions, values), 1e-12)
+    assert_normwise_close(readings, enumerated_readings_item_by_item(actions, values), 1e-12)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 6])
+def test_any_weights_against_enumeration(length: int, backend: str) -> None:
+    actions, values = torch.randn(length, 3, dtype=torch.float64), torch.randn(length, 2, dtype=torch.float64)
+    readings = superposition_stack(actions[None], values[None], backend=backend)[0]
+    assert_normwise_close(readings, enumerated_readings_item_by_item(actions, values), 1e-12)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(runs=st.lists(st.lists(st.integers(0, 2), min_size=12, max_size=12), min_size=1, max_size=4))
+def test_deterministic_actions_are_a_real_stack(backend: str, runs: list[list[int]]) -> None:
+    actions = torch.nn.functional.one_hot(torch.tensor(runs), 3).float()
+    values = torch.arange(1.0, actions.size(0) * 12 * 2 + 1).view(actions.size(0), 12, 2)
+    readings = superposition_stack(actions, values, backend=backend)
+    for run, vectors, rows in zip(runs, values, readings, strict=True):
+        stack: list[Tensor] = []
+        for action, vector, row in zip(run, vectors, rows, strict=True):
+            apply(stack, action, vector)
+            assert torch.equal(row, stack[-1] if stack else torch.zeros(2))
+
+
+@pytest.mark.usefixtures("poisoned_memory")
+@pytest.mark.parametrize(("length", "size"), SIZES)
+@pytest.mark.parametrize("normalised", [True, False], ids=["probabilities", "any-weights"])
+def test_fast_backends_equal_reference(length: int, size: int, normalised: bool, fast_backend: str) -> None:
+    inputs = random_inputs(3, length, size)
+    if not normalised:
+        inputs = (torch.randn_like(inputs[0], requires_grad=True), inputs[1])
+    cotangent = torch.randn(3, length, size, dtype=torch.float64)
+    readings = superposition_stack(*inputs, backend=fast_backend)
+    expected = superposition_stack(*inputs, backend="reference")
+    assert readings.shape == (3, length, size)
+    assert_normwise_close(readings, expected, 1e-12, "readings")
+    if length:
+        actual_gradients = gradients(readings, inputs, cotangent)
+        for name, actual, wanted in zip(
+            ("actions", "values"), actual_gradients, gradients(expected, inputs, cotangent), strict=True
+        ):
+            assert_normwise_close(actual, wanted, 1e-12, name)
+
+
+@pytest.mark.usefixtures("poisoned_memory")
+@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+@pytest.mark.parametrize(("length", "size"), LONG_SIZES)
+def test_native_equals_pytorch_in_long_sequences(
+    length: int, size: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_instruction_set(name, monkeypatch)
+    inputs = random_inputs(2, length, size)
+    cotangent = torch.randn_like(inputs[1])
+    readings = superposition_stack(*inputs, backend="native")
+    expected = superposition_stack(*inputs, backend="pytorch")
+    assert_normwise_close(readings, expected, 1e-12, "readings")
+    actual_gradients = gradients(readings, inputs, cotangent)
+    for actual, wanted in zip(actual_gradients, gradients(expected, inputs, cotangent), strict=True):
+        assert_normwise_close(actual, wanted, 1e-12)
+
+
+@pytest.mark.parametrize(("length", "size"), [(1, 2), (5, 2), (5, 8)])
+def test_gradcheck(length: int, size: int, backend: str) -> None:
+    inputs = random_inputs(2, length, size)
+    assert torch.autograd.gradcheck(lambda *x: superposition_stack(*x, backend=backend), inputs)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(data=st.data())
+def test_properties(backend: str, data: st.DataObject) -> None:
+    length = data.draw(st.integers(1, 12))
+    size = data.draw(st.integers(1, 14))
+    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 2**31)))
+    actions = torch.randn(2, length, 3, generator=generator, dtype=torch.float64).mul(3).softmax(2)
+    values = torch.rand(2, length, size, generator=generator, dtype=torch.float64)
+    readings = superposition_stack(actions, values, backend=backend)
+
+    def read(actions: Tensor, values: Tensor) -> Tensor:
+        return superposition_stack(actions, values, backend=backend)
+
+    # A mean of the pushed vectors and zero vectors.
+    assert (readings >= 0).all()
+    assert (readings <= values.cummax(1).values + 1e-12).all()
+    # Linear in the vectors.
+    assert_normwise_close(read(actions, 3 * values - 1), 3 * readings + read(actions, -torch.ones_like(values)), 1e-12)
+    # Causal: what follows does not matter.
+    cut = data.draw(st.integers(0, length))
+    assert_normwise_close(read(actions[:, :cut], values[:, :cut]), readings[:, :cut], 1e-12)
+    # Sequences of a batch do not interact, nor do the components of the vectors.
+    assert_normwise_close(read(actions[1:], values[1:]), readings[1:], 1e-12)
+    assert_normwise_close(read(actions, values[:, :, :1]), readings[:, :, :1], 1e-12)
+    # A no-op in every sequence repeats the reading.
+    pause = torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64).expand(2, 1, 3)
+    longer = read(torch.cat([actions, pause], 1), torch.cat([values, torch.ones_like(values[:, :1])], 1))
+    assert_normwise_close(longer[:, -1], readings[:, -1], 1e-12)
+
+
+@pytest.mark.parametrize("weights", [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1e-38, 1, 1e-38)])
+@pytest.mark.parametrize("scale", [0.0, 1e-40, 1e30])
+def test_extreme_values_are_finite(weights: tuple[float, ...], scale: float, backend: str) -> None:
+    actions = torch.tensor(weights, dtype=torch.float32).expand(2, 50, 3).clone().requires_grad_()
+    values = torch.full((2, 50, 3), scale, requires_grad=True)
+    readings = superposition_stack(actions, values, backend=backend)
+    assert readings.isfinite().all()
+    for gradient in gradients(readings, (actions, values), torch.ones_like(values)):
+        assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+def test_later_values_do_not_reach_earlier_gradients(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The product of a cotangent with a vector that is pushed later is of no use, and may be infinite."""
+    use_instruction_set(name, monkeypatch)
+    actions, values = (x.detach() for x in random_inputs(2, 20, 3, dtype=torch.float32))
+    values[:, 12:] = 1e38
+    inputs = actions.requires_grad_(), values.requires_grad_()
+    cotangent = torch.full_like(values, 100.0)
+    cotangent[:, 12:] = 0
+    wide = [x.detach().double().requires_grad_() for x in inputs]
+    expected = gradients(superposition_stack(*wide, backend="reference"), wide, cotangent.double())
+    actual = gradients(superposition_stack(*inputs, backend="native"), inputs, cotangent)
+    for one, other in zip(actual, expected, strict=True):
+        assert_normwise_close(one, other, 1e-5)

@@ -1,0 +1,58 @@
+"""What Python and the C sources of the kernels must agree on: constants, and the fields of structs."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+
+import pytest
+
+from fairseq_stack.ops import _native
+from fairseq_stack.ops.nondeterministic import _columns, _native_columns, native
+from fairseq_stack.ops.superposition import native as superposition
+from tests.conftest import REPOSITORY
+
+FOLDER = REPOSITORY / "fairseq_stack" / "ops" / "_native" / "src"
+TEXT = "\n".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.iterdir()))
+CTYPES = {"int64_t": ctypes.c_int64, "*": ctypes.c_void_p, "**": ctypes.POINTER(ctypes.c_void_p)}
+
+
+def only_match(pattern: str) -> re.Match[str]:
+    (found,) = re.finditer(pattern, TEXT, flags=re.MULTILINE)
+    return found
+
+
+def test_exponent_of_blocks_of_zeros() -> None:
+    assert -(1 << int(only_match(r"^#define DEAD \(-\(1 << (\d+)\)\)$")[1])) == _native_columns._DEAD
+
+
+def test_range_in_which_float64_is_exact() -> None:
+    pattern = r"^#define WIDEST_RANGE \(sizeof\(real\) == 4 \? \d+ : (\d+)\)$"
+    assert float(only_match(pattern)[1]) == _columns.EXACT_RANGE
+
+
+def test_lowest_logarithm() -> None:
+    assert float(only_match(r"^#define LOWEST_LOG \((-\d+)\)$")[1]) == _columns.LOWEST_LOG
+
+
+def test_version_of_the_interface() -> None:
+    assert int(only_match(r"^int fss_interface\(void\) \{ return (\d+); \}$")[1]) == _native.INTERFACE
+
+
+@pytest.mark.parametrize(
+    ("name", "structure"),
+    [
+        ("nd_call", native._Call),
+        ("nd_step_call", _native_columns._Call),
+        ("sup_call", superposition._Call),
+        ("resources", _native._Resources),
+    ],
+)
+def test_fields_of_structs(name: str, structure: type[ctypes.Structure]) -> None:
+    body = re.sub(r"/\*.*?\*/", "", only_match(rf"^struct {name} \{{\n((?:    .*\n)+)\}};$")[1])
+    fields = []
+    for declaration in re.sub(r"\bconst\b|\s+(?=\*)", "", body).split(";")[:-1]:  # such as "void*push, *replace"
+        kind, names = re.split(r"(?=\*)|\s", declaration.strip(), maxsplit=1)
+        for stars, name in re.findall(r"(\**)(\w+)", names):
+            fields.append((name, CTYPES[stars or kind]))
+    assert fields == [(field[0], field[1]) for field in structure._fields_]
