@@ -35,7 +35,7 @@ from fairseq_stack.analysis.benchmark.suite import Results, Settings, Suite
 from fairseq_stack.analysis.benchmark.timing import Timer
 from fairseq_stack.analysis.benchmark.training import WORKLOADS, tiny
 from fairseq_stack.analysis.benchmark.variants import dtype_name
-from fairseq_stack.analysis.errors import AnalysisError
+from fairseq_stack.errors import UserError
 
 DESCRIPTION = """\
 Measure, in one run, the stacks by every backend (forward and backward pass, peak
@@ -240,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with tempfile.TemporaryDirectory() as folder:
             results = run(args, Path(folder))
-    except (Disagreement, AnalysisError) as error:
+    except (Disagreement, UserError) as error:
         print(f"benchmark.py: error: {error}", file=sys.stderr)
         return 1
     finally:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_text
 from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
 from fairseq_stack_preprocess.manifest import MANIFEST_NAME
 from fairseq_stack_preprocess.mt import PIECES
 from fairseq_stack_preprocess.sentence_pieces import WORD_MARK
-
-from .errors import AnalysisError
 
 INDEX_NAME = re.compile(r"(?P<split>\w+?)(?:\.(?P<pair>[\w-]+-[\w-]+)\.(?P<language>[\w-]+))?\.idx")
 SPLIT_ORDER = {"train": 0, "valid": 1, "test": 2}
@@ -67,23 +67,23 @@ class Corpus:
         """The split of that name.
 
         Raises:
-            AnalysisError: there is none.
+            UserError: there is none.
         """
         for split in self.splits:
             if split.name == name:
                 return split
         names = ", ".join(split.name for split in self.splits)
-        raise AnalysisError(f"{self.folder} has no split {name}; it has {names}")
+        raise UserError(f"{self.folder} has no split {name}; it has {names}")
 
 
 def read_corpus(folder: Path) -> Corpus:
     """Read a folder of ``fairseq-stack prepare``, or one that fairseq-preprocess wrote.
 
     Raises:
-        AnalysisError: the folder holds no corpus, or a file of it is missing or broken.
+        UserError: the folder holds no corpus, or a file of it is missing or broken.
     """
     if not folder.is_dir():
-        raise AnalysisError(f"{folder} is not a folder")
+        raise UserError(f"{folder} is not a folder")
     data_bin, root = (folder / DATA_BIN, folder) if (folder / DATA_BIN).is_dir() else (folder, folder)
     if folder.name == DATA_BIN and (folder.parent / MANIFEST_NAME).is_file():
         root = folder.parent
@@ -94,7 +94,7 @@ def read_corpus(folder: Path) -> Corpus:
         folders = (root / name for name in (PIECES, TEXT, "") if (root / name).is_dir())
         splits = _read_text(next(folders))
     if not splits:
-        raise AnalysisError(f"{folder} holds no corpus: neither {DATA_BIN} nor {TEXT}, nor files of fairseq-preprocess")
+        raise UserError(f"{folder} holds no corpus: neither {DATA_BIN} nor {TEXT}, nor files of fairseq-preprocess")
     return Corpus(folder, _with_side_files(splits, root / TEXT), read_manifest(root), dictionaries)
 
 
@@ -102,7 +102,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest in a folder, or None if there is none.
 
     Raises:
-        AnalysisError: it is not a JSON object, or a part that is shown is not.
+        UserError: it is not a JSON object, or a part that is shown is not.
     """
     path = folder / MANIFEST_NAME
     if not path.is_file():
@@ -110,16 +110,16 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise AnalysisError(f"{path} is not a manifest: {error}") from error
+        raise UserError(f"{path} is not a manifest: {error}") from error
     if not isinstance(content, dict):
-        raise AnalysisError(f"{path} is not a manifest: expected an object, got {type(content).__name__}")
+        raise UserError(f"{path} is not a manifest: expected an object, got {type(content).__name__}")
     parts = {key: content.get(key, {}) for key in ("options", "versions", "vocabulary", "inputs", "splits", "dropped")}
     for key in ("splits", "dropped"):
         if isinstance(parts[key], dict):
             parts |= {f"{key} of {split}": counts for split, counts in parts[key].items()}
     for name, part in parts.items():
         if not isinstance(part, dict):
-            raise AnalysisError(f"{path} is not a manifest: expected an object as {name}, got {type(part).__name__}")
+            raise UserError(f"{path} is not a manifest: expected an object as {name}, got {type(part).__name__}")
     return content
 
 
@@ -137,7 +137,7 @@ def _read_binary(folder: Path, dictionaries: dict[str, int]) -> list[Split]:
         if language not in loaded:
             name = f"dict.{language}.txt" if found["language"] else "dict.txt"
             if not (folder / name).is_file():
-                raise AnalysisError(f"{folder / name} is missing, which {path.name} needs")
+                raise UserError(f"{folder / name} is missing, which {path.name} needs")
             loaded[language] = Dictionary.load(str(folder / name))
             dictionaries[language] = len(loaded[language])
         columns.setdefault(found["split"], []).append(_binary_column(path, language, loaded[language]))
@@ -162,16 +162,16 @@ def _binary_column(path: Path, language: str, dictionary: Any) -> Column:
     try:
         dataset = data_utils.load_indexed_dataset(str(path.with_suffix("")), dictionary)
     except (OSError, ValueError, AssertionError) as error:
-        raise AnalysisError(f"{path} cannot be read: {error}") from error
+        raise UserError(f"{path} cannot be read: {error}") from error
     if dataset is None:
-        raise AnalysisError(f"{path} is not an index of fairseq, or {path.with_suffix('.bin').name} is missing")
+        raise UserError(f"{path} is not an index of fairseq, or {path.with_suffix('.bin').name} is missing")
     has_pieces = any(symbol.startswith(WORD_MARK) for symbol in dictionary.symbols)
 
     def sentence(index: int) -> str:
         try:
             tokens = dataset[index].tolist()
         except ValueError as error:
-            raise AnalysisError(f"{path.with_suffix('.bin')}: sentence {index} cannot be read: {error}") from error
+            raise UserError(f"{path.with_suffix('.bin')}: sentence {index} cannot be read: {error}") from error
         symbols = [dictionary[token] for token in tokens]
         if symbols and symbols[-1] == dictionary[dictionary.eos()]:
             symbols.pop()
@@ -218,12 +218,9 @@ def read_lines(path: Path) -> list[str]:
     """The lines of a text file, which end in line feeds only.
 
     Raises:
-        AnalysisError: it is not UTF-8.
+        UserError: it is not UTF-8.
     """
-    try:
-        return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise AnalysisError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
+    return read_text(path, newline="").removesuffix("\n").split("\n")
 
 
 def _with_side_files(splits: list[Split], text: Path) -> list[Split]:

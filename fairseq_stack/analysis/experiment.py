@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_text
 from fairseq_stack_preprocess import nested_translation, reversal
 from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
 
-from .errors import AnalysisError
-from .files import read_text
 from .training_log import TrainingLog, read_training_log
 from .translations import bleu, exact_match, exact_match_by, read_translations
 from .word_scores import cross_entropy, excess, excess_by_length, read_word_scores
@@ -88,14 +88,14 @@ def read_experiment(folder: Path) -> Experiment:
     """Read the results in ``folder``.
 
     Raises:
-        AnalysisError: a file is missing, or does not hold what it should.
+        UserError: a file is missing, or does not hold what it should.
     """
     if not folder.is_dir():
-        raise AnalysisError(f"{folder} is not a folder; expected the one that scripts/demo.sh wrote")
+        raise UserError(f"{folder} is not a folder; expected the one that scripts/demo.sh wrote")
     try:
         return _read_experiment(folder)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        raise AnalysisError(
+        raise UserError(
             f"{folder} does not hold the results of scripts/demo.sh: {error.filename} is missing or not a file"
         ) from error
 
@@ -187,7 +187,7 @@ def _numbers(path: Path, kind: Callable[[str], Number]) -> list[Number]:
         try:
             numbers.append(kind(text.partition("\t")[0]))
         except ValueError as error:
-            raise AnalysisError(f"{path}, line {line}: expected a number, got {text!r}") from error
+            raise UserError(f"{path}, line {line}: expected a number, got {text!r}") from error
     return numbers
 
 
@@ -197,4 +197,4 @@ def _lines(path: Path) -> list[str]:
 
 def _check_equal(path: Path, number: int, expected: int) -> None:
     if number != expected:
-        raise AnalysisError(f"{path}: {number} sentences, expected {expected}, as many as in the corpus")
+        raise UserError(f"{path}: {number} sentences, expected {expected}, as many as in the corpus")

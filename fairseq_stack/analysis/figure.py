@@ -6,9 +6,10 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from .errors import AnalysisError
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import written_whole
+
 from .experiment import DecoderReading, Experiment
-from .files import written_whole
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; the markers tell the lines apart in grey.
 STYLES: dict[str, dict[str, str]] = {
@@ -32,9 +33,9 @@ SETTINGS = {
 
 
 def require_matplotlib() -> None:
-    """Raise AnalysisError if matplotlib is not installed."""
+    """Raise UserError if matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise AnalysisError("the picture needs matplotlib; install it with: pip install 'fairseq_stack[plots]'")
+        raise UserError("the picture needs matplotlib; install it with: pip install 'fairseq_stack[plots]'")
 
 
 def draw(experiment: Experiment, reading: DecoderReading, path: Path) -> None:
@@ -55,8 +56,8 @@ def draw(experiment: Experiment, reading: DecoderReading, path: Path) -> None:
         draw_exact_match_by_depth(axes[1, 0], experiment)
         draw_reading(axes[1, 1], reading)
         try:
-            with written_whole(path) as part:
-                figure.savefig(part, dpi=150, format=path.suffix[1:])
+            with written_whole(path) as file:
+                figure.savefig(file, dpi=150, format=path.suffix[1:])
         finally:
             pyplot.close(figure)
 

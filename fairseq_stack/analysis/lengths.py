@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import written_whole
+
 from .corpus import Corpus
-from .errors import AnalysisError
 from .figure import SETTINGS, require_matplotlib
-from .files import written_whole
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MOST_BINS = 12
@@ -73,20 +74,20 @@ def histogram(lengths: Sequence[int]) -> list[str]:
 
 
 def require_replaceable_by_png(path: Path) -> None:
-    """Raise AnalysisError if ``path`` is a file but not a PNG: a typo must not overwrite a corpus."""
+    """Raise UserError if ``path`` is a file but not a PNG: a typo must not overwrite a corpus."""
     if not path.is_file():
         return
     with open(path, "rb") as file:
         start = file.read(len(PNG_SIGNATURE))
     if start not in (b"", PNG_SIGNATURE):
-        raise AnalysisError(f"{path} exists and is not a PNG; choose another name")
+        raise UserError(f"{path} exists and is not a PNG; choose another name")
 
 
 def draw_lengths(corpus: Corpus, path: Path) -> None:
     """Draw the shares of lengths of all splits into a PNG, with a panel for each column.
 
     Raises:
-        AnalysisError: matplotlib is missing; or ``path`` cannot be written, or is a file but not a PNG.
+        UserError: matplotlib is missing; or ``path`` cannot be written, or is a file but not a PNG.
     """
     require_matplotlib()
     require_replaceable_by_png(path)
@@ -115,7 +116,7 @@ def draw_lengths(corpus: Corpus, path: Path) -> None:
             axes.set(title=name, xlabel="tokens in a sentence", ylabel="% of sentences")
             axes.legend(frameon=False)
         try:
-            with written_whole(path) as part:
-                figure.savefig(part, dpi=150, format="png", metadata={"Software": None})
+            with written_whole(path) as file:
+                figure.savefig(file, dpi=150, format="png", metadata={"Software": None})
         finally:
             pyplot.close(figure)

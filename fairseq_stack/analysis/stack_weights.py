@@ -10,10 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.modules import NondeterministicStackAttention
 from fairseq_stack.ops import nondeterministic_stack
-
-from .errors import AnalysisError
 
 
 @contextmanager
@@ -71,7 +70,7 @@ def decoder_stack_weights(checkpoint: Path, data: Path, source: str, target: str
         column i + 1 to the one pushed at the i-th word.
 
     Raises:
-        AnalysisError: the checkpoint cannot be loaded, or the decoder has no nondeterministic layer.
+        UserError: the checkpoint cannot be loaded, or the decoder has no nondeterministic layer.
     """
     from fairseq import checkpoint_utils
 
@@ -83,7 +82,7 @@ def decoder_stack_weights(checkpoint: Path, data: Path, source: str, target: str
         raise
     except Exception as error:  # torch and fairseq raise of every kind
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise AnalysisError(f"{checkpoint} cannot be loaded with the data of {data}: {reason}") from error
+        raise UserError(f"{checkpoint} cannot be loaded with the data of {data}: {reason}") from error
     source_tokens = _encode(task.source_dictionary, source)
     target_tokens = _encode(task.target_dictionary, target)
     model.eval()
@@ -92,7 +91,7 @@ def decoder_stack_weights(checkpoint: Path, data: Path, source: str, target: str
         model(source_tokens, torch.tensor([source_tokens.size(1)]), target_tokens.roll(1, dims=1))
     of_decoder = [layer for name, layer in weights.items() if name.startswith("decoder.")]
     if not of_decoder:
-        raise AnalysisError(f"{checkpoint}: the decoder has no nondeterministic stack attention")
+        raise UserError(f"{checkpoint}: the decoder has no nondeterministic stack attention")
     return of_decoder[0][0]
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import AnalysisError
-from .files import read_text
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_text
 
 _PARAMETERS = re.compile(r"^num\. shared model params: ([\d,]+)", flags=re.MULTILINE)
 
@@ -59,7 +59,7 @@ def read_training_log(path: Path) -> TrainingLog:
     """Read a log; where a training was interrupted and resumed, what was done twice counts once.
 
     Raises:
-        AnalysisError: the log has no number of parameters, or no validation.
+        UserError: the log has no number of parameters, or no validation.
     """
     text = read_text(path)
     parameters = _PARAMETERS.search(text)
@@ -73,7 +73,7 @@ def read_training_log(path: Path) -> TrainingLog:
             seconds[int(entry["epoch"])] = int(entry["train_train_wall"])
     if parameters is None or not losses:
         missing = "number of parameters" if parameters is None else "validation"
-        raise AnalysisError(f"{path}: no {missing} in this log; is it of fairseq-train with --log-format json?")
+        raise UserError(f"{path}: no {missing} in this log; is it of fairseq-train with --log-format json?")
     return TrainingLog(
         parameters=int(parameters.group(1).replace(",", "")),
         seconds=sum(seconds.values()),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import AnalysisError
-from .files import read_text
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_text
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def read_translations(path: Path) -> list[Translation]:
     """The best translation of each sentence, in the order of the data set.
 
     Raises:
-        AnalysisError: a sentence has no source, reference or translation, or there is no sentence.
+        UserError: a sentence has no source, reference or translation, or there is no sentence.
     """
     columns: dict[str, dict[int, str]] = {"S": {}, "T": {}, "H": {}}
     for line in read_text(path).split("\n"):
@@ -39,7 +39,7 @@ def read_translations(path: Path) -> list[Translation]:
     numbers = range(len(columns["S"]))
     for kind, lines in columns.items():
         if not lines or sorted(lines) != list(numbers):
-            raise AnalysisError(f"{path}: {len(lines)} lines {kind}-..., expected one for each sentence 0, 1, ...")
+            raise UserError(f"{path}: {len(lines)} lines {kind}-..., expected one for each sentence 0, 1, ...")
     return [Translation(*(lines[number] for lines in columns.values())) for number in numbers]
 
 

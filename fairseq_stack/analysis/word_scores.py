@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import AnalysisError
-from .files import read_text
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_text
 
 # After what logging puts before a message: "... | INFO | fairseq_cli.eval_lm | " or "INFO:fairseq_cli.eval_lm:".
 _SENTENCE = re.compile(r"(?:^|\| |:)(\d+) (\S+ \[[^]\t]+\](?:\t\S+ \[[^]\t]+\])*)\s*$")
@@ -33,7 +33,7 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
     """The score of each sentence, in the order of the data set.
 
     Raises:
-        AnalysisError: there is no sentence, or some are missing (fairseq-eval-lm leaves out those that are too long).
+        UserError: there is no sentence, or some are missing (fairseq-eval-lm leaves out those that are too long).
     """
     scores: dict[int, SentenceScore] = {}
     for line in read_text(path).splitlines():
@@ -42,7 +42,7 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
             words = [float(word) for word in _WORD.findall(found.group(2))]
             scores[int(found.group(1))] = SentenceScore(len(words), -math.fsum(words))
     if not scores or max(scores) != len(scores) - 1:
-        raise AnalysisError(f"{path}: word scores of {len(scores)} sentences, expected those of sentences 0, 1, ...")
+        raise UserError(f"{path}: word scores of {len(scores)} sentences, expected those of sentences 0, 1, ...")
     return [scores[number] for number in range(len(scores))]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairseq_stack_preprocess.errors import require_at_least
 
-from ..analysis.errors import AnalysisError
+from ..errors import UserError
 from .arguments import Subparsers
 
 DESCRIPTION = """\
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack.analysis import tables
     from fairseq_stack.analysis.experiment import read_decoder, read_experiment
     from fairseq_stack.analysis.figure import draw, require_matplotlib
-    from fairseq_stack.analysis.files import written_whole
+    from fairseq_stack.files import written_whole
 
     require_matplotlib()
     require_at_least("--depth", args.depth, 0)
@@ -60,15 +60,15 @@ def run(args: argparse.Namespace) -> int:
     results = json.dumps(tables.as_json(experiment), indent=2)
     # The results come first: they show the next report that the other files belong to a report, too.
     for name, text in ((RESULTS, results), (TABLE, table)):
-        with written_whole(args.folder / name) as part:
-            part.write_text(f"{text}\n", encoding="utf-8")
+        with written_whole(args.folder / name) as file:
+            file.write(f"{text}\n".encode())
     draw(experiment, reading, args.folder / PICTURE)
     print(f"{table}\n\npicture: {args.folder / PICTURE}")
     return 0
 
 
 def _check_replaceable(folder: Path) -> None:
-    """Raise AnalysisError if the folder has a file with a report's file name that no report wrote."""
+    """Raise UserError if the folder has a file with a report's file name that no report wrote."""
     there = [name for name in (TABLE, RESULTS, PICTURE) if os.path.lexists(folder / name)]
     if not there:
         return
@@ -77,4 +77,4 @@ def _check_replaceable(folder: Path) -> None:
     except (OSError, ValueError, RecursionError):
         results = None
     if not isinstance(results, dict) or not set(results) >= RESULTS_KEYS:
-        raise AnalysisError(f"{folder / there[0]} was not written by fairseq-stack report; move it elsewhere")
+        raise UserError(f"{folder / there[0]} was not written by fairseq-stack report; move it elsewhere")

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.analysis.errors import AnalysisError
 from fairseq_stack.analysis.stack_weights import decoder_stack_weights, recorded_stack_weights
+from fairseq_stack.errors import UserError
 from fairseq_stack.modules import NondeterministicStackAttention, SuperpositionStackAttention
 from tests.helpers import assert_normwise_close
 
@@ -82,7 +82,7 @@ def test_weights_of_a_checkpoint(tmp_path: Path, layers: str, is_nd: bool) -> No
     data, checkpoint = tmp_path / "data", tmp_path / "checkpoint.pt"
     write_translation_model(data, checkpoint, layers)
     if not is_nd:
-        with pytest.raises(AnalysisError, match=r"checkpoint\.pt: the decoder has no nondeterministic"):
+        with pytest.raises(UserError, match=r"checkpoint\.pt: the decoder has no nondeterministic"):
             decoder_stack_weights(checkpoint, data, "w0 w1", "w0")
         return
     weights = decoder_stack_weights(checkpoint, data, "w0 w1", "w0 w1 w1 w0")

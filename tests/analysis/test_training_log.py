@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.analysis.errors import AnalysisError
 from fairseq_stack.analysis.training_log import TrainingLog, Validation, read_training_log
+from fairseq_stack.errors import UserError
 
 HEAD = "{'_name': None, 'common': 1}\nnum. shared model params: 42,979 (num. trained: 42,979)\n"
 
@@ -71,5 +71,5 @@ def test_half_a_line(tmp_path: Path) -> None:
     ids=["no-validation", "no-parameters", "empty"],
 )
 def test_a_log_that_lacks_something(tmp_path: Path, text: str, missing: str) -> None:
-    with pytest.raises(AnalysisError, match=rf"train\.log: no {missing}"):
+    with pytest.raises(UserError, match=rf"train\.log: no {missing}"):
         read(tmp_path, text)

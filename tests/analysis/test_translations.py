@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.analysis.errors import AnalysisError
 from fairseq_stack.analysis.translations import (
     Translation,
     bleu,
@@ -14,6 +13,7 @@ from fairseq_stack.analysis.translations import (
     exact_match_by,
     read_translations,
 )
+from fairseq_stack.errors import UserError
 
 RIGHT = Translation("der Hund schläft .", "the dog sleeps .", "the dog sleeps .")
 WRONG = Translation("die Hunde schlafen .", "the dogs sleep .", "the dogs sleeps .")
@@ -53,7 +53,7 @@ def test_an_empty_translation(tmp_path: Path) -> None:
     ids=["empty", "no-hypothesis", "no-reference", "gap"],
 )
 def test_missing_lines(tmp_path: Path, text: str) -> None:
-    with pytest.raises(AnalysisError, match=r"generate-test\.txt: \d lines [STH]-"):
+    with pytest.raises(UserError, match=r"generate-test\.txt: \d lines [STH]-"):
         read_translations(write(tmp_path, text))
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.analysis.errors import AnalysisError
 from fairseq_stack.analysis.word_scores import (
     SentenceScore,
     cross_entropy,
@@ -15,6 +14,7 @@ from fairseq_stack.analysis.word_scores import (
     excess_by_length,
     read_word_scores,
 )
+from fairseq_stack.errors import UserError
 
 LOG_PREFIX = "2024-01-31 12:00:00 | INFO | fairseq_cli.eval_lm | "
 OUTPUT = f"""\
@@ -48,7 +48,7 @@ def test_other_format_of_the_log(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", OUTPUT.replace("\n0 ", "\n2 ")], ids=["empty", "gap"])
 def test_missing_sentences(tmp_path: Path, text: str) -> None:
-    with pytest.raises(AnalysisError, match=r"scores\.out: word scores of \d sentences"):
+    with pytest.raises(UserError, match=r"scores\.out: word scores of \d sentences"):
         read_word_scores(write(tmp_path, text))
 
 

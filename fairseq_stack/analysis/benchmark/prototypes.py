@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import AnalysisError
+from fairseq_stack.errors import UserError
+
 from .stacks import Tensors
 
 COUNTERPARTS = {("nd", "native"): "nd_ctypes", ("nd", "pytorch"): "nd_torch", ("sup", "native"): "sup_ctypes"}
@@ -29,11 +30,11 @@ def copy_prototypes(folder: Path, copy: Path) -> None:
     """Copy the prototypes of a folder, which is never written to, to one that is made.
 
     Raises:
-        AnalysisError: if one is missing.
+        UserError: if one is missing.
     """
     for name in sorted({*COUNTERPARTS.values()}):
         if not (folder / f"{name}.py").is_file():
-            raise AnalysisError(f"--prototypes: expected {name}.py in {folder}, which is not there")
+            raise UserError(f"--prototypes: expected {name}.py in {folder}, which is not there")
     copy.mkdir()
     for path in folder.iterdir():
         if path.is_file():
@@ -47,7 +48,7 @@ class Prototypes:
         copy: the folder that they were copied to, where they are compiled.
 
     Raises:
-        AnalysisError: if one cannot be compiled.
+        UserError: if one cannot be compiled.
     """
 
     def __init__(self, copy: Path) -> None:
@@ -81,7 +82,7 @@ def _load(path: Path) -> Any:
     try:
         spec.loader.exec_module(module)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise AnalysisError(f"--prototypes: {path.name} cannot be compiled: {error}") from error
+        raise UserError(f"--prototypes: {path.name} cannot be compiled: {error}") from error
     return module
 
 
