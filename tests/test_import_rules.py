@@ -27,7 +27,10 @@ ALLOWED = {
     "models": ("ops", "modules", "models", "layer_list", "compat", "errors", "files"),
     "search": ("search", "errors"),
     "tasks": ("models", "search", "tasks", "compat", "errors"),
-    "analysis": ("ops", "modules", "models", "analysis", "errors", "files", "fairseq_stack_preprocess"),
+    "analysis": ("ops", "modules", "models", "analysis", "evaluation", "errors", "files"),
+    "evaluation": ("evaluation", "errors", "files", "fairseq_stack_preprocess"),
+    "inspection": ("ops", "modules", "models", "inspection", "errors"),
+    "plots": ("plots", "evaluation", "errors", "files"),
     "cli": ("fairseq_stack", "fairseq_stack_preprocess"),
     "fairseq_stack_preprocess": ("fairseq_stack_preprocess", "__version__"),
 }

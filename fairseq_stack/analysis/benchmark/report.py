@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..markdown import table
+from fairseq_stack.evaluation.markdown import table
+
 from .peak import OPERATIONS, Peak
 from .stacks import STACKS, Stack
 from .timing import Times

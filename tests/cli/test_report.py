@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack.analysis.experiment import (
+from fairseq_stack.cli.report.experiment import (
     KINDS,
     DecoderReading,
     Experiment,
@@ -19,9 +19,9 @@ from fairseq_stack.analysis.experiment import (
     read_language_model_result,
     read_translation_result,
 )
-from fairseq_stack.analysis.figure import NAMES, STYLES, draw
-from fairseq_stack.analysis.tables import as_json, as_markdown
-from fairseq_stack.analysis.training_log import TrainingLog, Validation
+from fairseq_stack.cli.report.picture import NAMES, STYLES, draw
+from fairseq_stack.cli.report.tables import as_json, as_markdown
+from fairseq_stack.evaluation.training_log import TrainingLog, Validation
 
 TRAINING = TrainingLog(42_979, 61, (Validation(50, 1.0), Validation(100, math.log(2)), Validation(150, 0.8)))
 TRANSLATION = TranslationResult(TRAINING, 81.26, "tok:none", 0.5, {0: 0.75, 1: 0.25})

@@ -9,10 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.corpus import Corpus
 from fairseq_stack.files import written_whole
 
-from .corpus import Corpus
-from .figure import SETTINGS, require_matplotlib
+from .style import SETTINGS, require_matplotlib
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MOST_BINS = 12

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.analysis.training_log import TrainingLog, Validation, read_training_log
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.training_log import TrainingLog, Validation, read_training_log
 
 HEAD = "{'_name': None, 'common': 1}\nnum. shared model params: 42,979 (num. trained: 42,979)\n"
 

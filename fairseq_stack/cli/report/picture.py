@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
+from fairseq_stack.plots.style import SETTINGS
 
 from .experiment import DecoderReading, Experiment
 
@@ -22,20 +21,6 @@ NAMES = {
     "sup": "sup: superposition",
     "nd": "nd: nondeterministic",
 }
-SETTINGS = {
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "lines.markersize": 4,
-    "svg.hashsalt": "fairseq_stack",
-}
-
-
-def require_matplotlib() -> None:
-    """Raise UserError if matplotlib is not installed."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise UserError("the picture needs matplotlib; install it with: pip install 'fairseq_stack[plots]'")
 
 
 def draw(experiment: Experiment, reading: DecoderReading, path: Path) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.analysis.word_scores import (
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.word_scores import (
     SentenceScore,
     cross_entropy,
     excess,
     excess_by_length,
     read_word_scores,
 )
-from fairseq_stack.errors import UserError
 
 LOG_PREFIX = "2024-01-31 12:00:00 | INFO | fairseq_cli.eval_lm | "
 OUTPUT = f"""\

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.analysis.stack_weights import decoder_stack_weights, recorded_stack_weights
 from fairseq_stack.errors import UserError
+from fairseq_stack.inspection.stack_weights import decoder_stack_weights, recorded_stack_weights
 from fairseq_stack.modules import NondeterministicStackAttention, SuperpositionStackAttention
 from tests.helpers import assert_normwise_close
 

@@ -8,10 +8,10 @@ import logging
 import os
 from pathlib import Path
 
+from fairseq_stack.errors import UserError
 from fairseq_stack_preprocess.errors import require_at_least
 
-from ..errors import UserError
-from .arguments import Subparsers
+from ..arguments import Subparsers
 
 DESCRIPTION = """\
 Read what the demo trained in FOLDER and write table.md, results.json and demo.png
@@ -46,10 +46,12 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write and print the report."""
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
-    from fairseq_stack.analysis import tables
-    from fairseq_stack.analysis.experiment import read_decoder, read_experiment
-    from fairseq_stack.analysis.figure import draw, require_matplotlib
     from fairseq_stack.files import written_whole
+    from fairseq_stack.plots.style import require_matplotlib
+
+    from . import tables
+    from .experiment import read_decoder, read_experiment
+    from .picture import draw
 
     require_matplotlib()
     require_at_least("--depth", args.depth, 0)

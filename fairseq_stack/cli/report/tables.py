@@ -6,8 +6,9 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from fairseq_stack.evaluation.markdown import table
+
 from .experiment import Experiment, LanguageModelResult, TranslationResult
-from .markdown import table
 
 TRANSLATION_COLUMNS = ("model", "parameters", "updates", "training", "valid ppl", "BLEU", "exact match")
 REVERSAL_COLUMNS = ("model", "parameters", "updates", "training", "test ppl", "nats a token", "above the bound")

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
+from fairseq_stack.evaluation.translations import bleu, exact_match, exact_match_by, read_translations
+from fairseq_stack.evaluation.word_scores import cross_entropy, excess, excess_by_length, read_word_scores
 from fairseq_stack.files import read_text
 from fairseq_stack_preprocess import nested_translation, reversal
 from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
-
-from .training_log import TrainingLog, read_training_log
-from .translations import bleu, exact_match, exact_match_by, read_translations
-from .word_scores import cross_entropy, excess, excess_by_length, read_word_scores
 
 KINDS = ("tf", "sup", "nd")
 """The kinds of models: without a stack, with superposition and with nondeterministic stack attention."""
@@ -158,7 +157,7 @@ def read_decoder(folder: Path, depth: int) -> DecoderReading:
 
     It is the first sentence with a nesting of ``depth``, or of the greatest that there is if that is less.
     """
-    from .stack_weights import decoder_stack_weights  # loads torch and fairseq
+    from fairseq_stack.inspection.stack_weights import decoder_stack_weights  # loads torch and fairseq
 
     task = folder / nested_translation.CORPUS
     text = task / "corpus" / TEXT

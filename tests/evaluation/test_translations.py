@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.analysis.translations import (
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.translations import (
     Translation,
     bleu,
     exact_match,
     exact_match_by,
     read_translations,
 )
-from fairseq_stack.errors import UserError
 
 RIGHT = Translation("der Hund schläft .", "the dog sleeps .", "the dog sleeps .")
 WRONG = Translation("die Hunde schlafen .", "the dogs sleep .", "the dogs sleeps .")
