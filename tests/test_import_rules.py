@@ -30,7 +30,7 @@ ALLOWED = {
     "analysis": ("ops", "modules", "models", "analysis", "evaluation", "errors", "files"),
     "evaluation": ("evaluation", "errors", "files", "fairseq_stack_preprocess"),
     "inspection": ("ops", "modules", "models", "inspection", "errors"),
-    "plots": ("plots", "evaluation", "errors", "files"),
+    "plots": ("plots", "errors", "files"),
     "cli": ("fairseq_stack", "fairseq_stack_preprocess"),
     "fairseq_stack_preprocess": ("fairseq_stack_preprocess", "__version__"),
 }

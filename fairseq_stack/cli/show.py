@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     lines = [*describe_manifest(corpus), *describe_lengths(corpus, split)]
     lines += describe_examples(split, args.first, args.examples)
     if args.png is not None:
-        draw_lengths(corpus, args.png)
+        draw_lengths(corpus.lengths(), args.png)
         lines += ["", f"picture: {args.png}"]
     print("\n".join(lines))
     return 0

@@ -75,6 +75,15 @@ class Corpus:
         names = ", ".join(split.name for split in self.splits)
         raise UserError(f"{self.folder} has no split {name}; it has {names}")
 
+    def lengths(self) -> dict[str, dict[str, Sequence[int]]]:
+        """The lengths of sentences by column and split, without what is empty."""
+        found: dict[str, dict[str, Sequence[int]]] = {}
+        for split in self.splits:
+            for column in split.columns:
+                if column.lengths:
+                    found.setdefault(column.name, {})[split.name] = column.lengths
+        return found
+
 
 def read_corpus(folder: Path) -> Corpus:
     """Read a folder of ``fairseq-stack prepare``, or one that fairseq-preprocess wrote.

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.corpus import Corpus
-from fairseq_stack.files import written_whole
 
-from .style import SETTINGS, require_matplotlib
+from .style import figure, require_matplotlib, style
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MOST_BINS = 12
 BAR_WIDTH = 40
 NICE = (1, 2, 5)
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
 
 
 @dataclass(frozen=True)
@@ -83,40 +80,25 @@ def require_replaceable_by_png(path: Path) -> None:
         raise UserError(f"{path} exists and is not a PNG; choose another name")
 
 
-def draw_lengths(corpus: Corpus, path: Path) -> None:
-    """Draw the shares of lengths of all splits into a PNG, with a panel for each column.
+def draw_lengths(lengths: Mapping[str, Mapping[str, Sequence[int]]], path: Path) -> None:
+    """Draw the shares of lengths into a PNG, with a panel for each column of a corpus.
+
+    Args:
+        lengths: for each column and split the lengths of its sentences, of which there is at least one.
+        path: the file to write.
 
     Raises:
         UserError: matplotlib is missing; or ``path`` cannot be written, or is a file but not a PNG.
     """
     require_matplotlib()
     require_replaceable_by_png(path)
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    names = list(dict.fromkeys(column.name for split in corpus.splits for column in split.columns))
-    with pyplot.rc_context(SETTINGS):
-        figure, panels = pyplot.subplots(
-            1, len(names), figsize=(4.5 * len(names), 3.2), layout="constrained", squeeze=False
-        )
-        for axes, name in zip(panels[0], names, strict=True):
-            drawn = {
-                split.name: column.lengths
-                for split in corpus.splits
-                for column in split.columns
-                if column.name == name and column.lengths
-            }
-            edges = bin_edges(min(map(min, drawn.values())), max(map(max, drawn.values())), most=50)
-            for number, (split_name, lengths) in enumerate(drawn.items()):
-                weights = [100 / len(lengths)] * len(lengths)
-                colour = COLOURS[number % len(COLOURS)]
-                axes.hist(lengths, edges, weights=weights, histtype="step", label=split_name, color=colour)
-            axes.set(title=name, xlabel="tokens in a sentence", ylabel="% of sentences")
+    size = (4.5 * len(lengths), 3.2)
+    with figure(path, rows=1, columns=len(lengths), size=size, metadata={"Software": None}) as panels:
+        for axes, (column, by_split) in zip(panels[0], lengths.items(), strict=True):
+            edges = bin_edges(min(map(min, by_split.values())), max(map(max, by_split.values())), most=50)
+            for number, (split, of_split) in enumerate(by_split.items()):
+                weights = [100 / len(of_split)] * len(of_split)
+                colour = style(number)["color"]
+                axes.hist(of_split, edges, weights=weights, histtype="step", label=split, color=colour)
+            axes.set(title=column, xlabel="tokens in a sentence", ylabel="% of sentences")
             axes.legend(frameon=False)
-        try:
-            with written_whole(path) as file:
-                figure.savefig(file, dpi=150, format="png", metadata={"Software": None})
-        finally:
-            pyplot.close(figure)

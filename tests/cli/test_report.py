@@ -19,7 +19,7 @@ from fairseq_stack.cli.report.experiment import (
     read_language_model_result,
     read_translation_result,
 )
-from fairseq_stack.cli.report.picture import NAMES, STYLES, draw
+from fairseq_stack.cli.report.picture import NAMES, draw
 from fairseq_stack.cli.report.tables import as_json, as_markdown
 from fairseq_stack.evaluation.training_log import TrainingLog, Validation
 
@@ -46,10 +46,8 @@ def test_json_holds_everything() -> None:
     assert results["valid_bound"] == 0.44
 
 
-def test_every_kind_has_a_style_of_its_own() -> None:
-    assert list(STYLES) == list(NAMES) == list(KINDS)
-    for property_ in ("color", "marker"):
-        assert len({style[property_] for style in STYLES.values()}) == len(KINDS)
+def test_every_kind_has_a_name() -> None:
+    assert list(NAMES) == list(KINDS)
 
 
 def test_the_picture_shows_the_results(tmp_path: Path) -> None:

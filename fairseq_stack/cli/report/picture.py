@@ -1,21 +1,15 @@
-"""The picture of an experiment, drawn by matplotlib."""
+"""The picture of an experiment."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack.files import written_whole
-from fairseq_stack.plots.style import SETTINGS
+from fairseq_stack.plots.panels import draw_bars, draw_bound, draw_curves, draw_weights
+from fairseq_stack.plots.style import figure
 
 from .experiment import DecoderReading, Experiment
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart; the markers tell the lines apart in grey.
-STYLES: dict[str, dict[str, str]] = {
-    "tf": {"color": "#0072B2", "marker": "o"},
-    "sup": {"color": "#E69F00", "marker": "s"},
-    "nd": {"color": "#009E73", "marker": "^"},
-}
 NAMES = {
     "tf": "tf: no stack",
     "sup": "sup: superposition",
@@ -29,35 +23,21 @@ def draw(experiment: Experiment, reading: DecoderReading, path: Path) -> None:
     The panels: the validations on reversal, the cross-entropy difference by length, the exact match of translations
     by depth, and the stack attention in the decoder of the nd model on one sentence.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    with pyplot.rc_context(SETTINGS):
-        figure, axes = pyplot.subplots(2, 2, figsize=(9.5, 7), layout="constrained")
-        draw_validations(axes[0, 0], experiment)
-        draw_excess_by_length(axes[0, 1], experiment)
-        draw_exact_match_by_depth(axes[1, 0], experiment)
-        draw_reading(axes[1, 1], reading)
-        try:
-            with written_whole(path) as file:
-                figure.savefig(file, dpi=150, format=path.suffix[1:])
-        finally:
-            pyplot.close(figure)
+    with figure(path, rows=2, columns=2, size=(9.5, 7), file_format=path.suffix[1:]) as panels:
+        draw_validations(panels[0, 0], experiment)
+        draw_excess_by_length(panels[0, 1], experiment)
+        draw_exact_match_by_depth(panels[1, 0], experiment)
+        draw_reading(panels[1, 1], reading)
 
 
 def draw_validations(axes: Any, experiment: Experiment) -> None:
     """The loss on the validation strings against updates, with the least possible as a dashed line."""
-    for kind, result in experiment.reversal.items():
-        validations = result.training.validations
-        axes.plot(
-            [validation.updates for validation in validations],
-            [validation.loss for validation in validations],
-            label=NAMES[kind],
-            **STYLES[kind],
-        )
-    axes.axhline(experiment.valid_bound, color="0.3", linestyle="--", label="lower bound")
+    losses = {
+        NAMES[kind]: {validation.updates: validation.loss for validation in result.training.validations}
+        for kind, result in experiment.reversal.items()
+    }
+    draw_curves(axes, losses)
+    draw_bound(axes, experiment.valid_bound, "lower bound")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(title="Language modelling of $w w^R$", xlabel="updates", ylabel="validation loss (nats a token)")
     axes.legend(frameon=False)
@@ -65,24 +45,21 @@ def draw_validations(axes: Any, experiment: Experiment) -> None:
 
 def draw_excess_by_length(axes: Any, experiment: Experiment) -> None:
     """The cross-entropy difference on the test strings against their length."""
-    for kind, result in experiment.reversal.items():
-        axes.plot(list(result.excess_by_length), list(result.excess_by_length.values()), **STYLES[kind])
-    axes.set_xticks(list(result.excess_by_length))
-    axes.axhline(0, color="0.3", linestyle="--")
+    excess = {NAMES[kind]: result.excess_by_length for kind, result in experiment.reversal.items()}
+    draw_curves(axes, excess)
+    draw_bound(axes, 0)
+    axes.set_xticks(sorted({length for by_length in excess.values() for length in by_length}))
     axes.set(title="$w w^R$: distance to the lower bound", xlabel="length of $w w^R$", ylabel="nats a token above it")
     axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
 
 
 def draw_exact_match_by_depth(axes: Any, experiment: Experiment) -> None:
     """The share of test sentences translated without a mistake against their nesting, as groups of bars."""
-    width = 0.8 / len(experiment.translation)
-    for place, (kind, result) in enumerate(experiment.translation.items()):
-        depths = list(result.exact_match_by_depth)
-        shift = (place - (len(experiment.translation) - 1) / 2) * width
-        percent = [100 * share for share in result.exact_match_by_depth.values()]
-        bars = axes.bar([depth + shift for depth in depths], percent, width, color=STYLES[kind]["color"], label=kind)
-        axes.bar_label(bars, fmt="%.0f", fontsize=8)
-    axes.set_xticks(depths)
+    percent = {
+        kind: {depth: 100 * share for depth, share in result.exact_match_by_depth.items()}
+        for kind, result in experiment.translation.items()
+    }
+    draw_bars(axes, percent)
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylim(0, 118)  # room for the legend
     axes.set(title="Nested translation", xlabel="depth of nesting", ylabel="exact translations (%)")
@@ -91,11 +68,5 @@ def draw_exact_match_by_depth(axes: Any, experiment: Experiment) -> None:
 
 def draw_reading(axes: Any, reading: DecoderReading) -> None:
     """Which pushed vectors each reading is made of: rows are readings, columns are pushed vectors."""
-    image = axes.imshow(reading.weights, cmap="viridis", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
-    size = 8 if len(reading.inputs) <= 22 else 6
-    columns = ("bottom", *reading.inputs)
-    axes.set_xticks(range(len(columns)), columns, fontsize=size, rotation=90)
-    axes.set_yticks(range(len(reading.inputs)), reading.inputs, fontsize=size)
-    axes.tick_params(length=0)
+    draw_weights(axes, reading.weights, rows=reading.inputs, columns=("bottom", *reading.inputs))
     axes.set(title="nd: what the decoder's stack attention reads", xlabel="vector pushed at", ylabel="reading after")
-    axes.figure.colorbar(image, ax=axes, label="weight")
