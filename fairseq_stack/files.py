@@ -12,17 +12,27 @@ from typing import BinaryIO
 from fairseq_stack.errors import UserError
 
 
-def read_text(path: Path, newline: str | None = None) -> str:
-    """The text of a file.
-
-    Args:
-        path: the file.
-        newline: as for :func:`open`; the default makes every end of line a line feed, "" leaves all as they are.
+def read_text(path: Path) -> str:
+    """The text of a file, in which every end of a line is made a line feed.
 
     Raises:
         UserError: it is not UTF-8.
         OSError: it cannot be read.
     """
+    return _read(path, newline=None)
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file, which end in line feeds only.
+
+    Raises:
+        UserError: it is not UTF-8.
+        OSError: it cannot be read.
+    """
+    return _read(path, newline="").removesuffix("\n").split("\n")
+
+
+def _read(path: Path, newline: str | None) -> str:
     try:
         with open(path, encoding="utf-8", newline=newline) as file:
             return file.read()

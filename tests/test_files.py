@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_text, written_whole
+from fairseq_stack.files import read_lines, read_text, written_whole
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -75,6 +75,6 @@ def test_ends_of_lines(tmp_path: Path) -> None:
     path.write_bytes(b"a\r\nb\x85")
     with pytest.raises(UserError, match=rf"^{path} is not UTF-8: invalid start byte at byte 4$"):
         read_text(path)
-    path.write_bytes(b"a\r\nb")
-    assert read_text(path) == "a\nb"
-    assert read_text(path, newline="") == "a\r\nb"
+    path.write_bytes(b"a\r\nb\n")
+    assert read_text(path) == "a\nb\n"
+    assert read_lines(path) == ["a\r", "b"]

@@ -28,7 +28,7 @@ ALLOWED = {
     "search": ("search", "errors"),
     "tasks": ("models", "search", "tasks", "compat", "errors"),
     "analysis": ("ops", "modules", "models", "analysis", "evaluation", "errors", "files"),
-    "evaluation": ("evaluation", "errors", "files", "fairseq_stack_preprocess"),
+    "evaluation": ("evaluation", "errors", "files", "__version__", "fairseq_stack_preprocess"),
     "inspection": ("ops", "modules", "models", "inspection", "errors"),
     "plots": ("plots", "errors", "files"),
     "cli": ("fairseq_stack", "fairseq_stack_preprocess"),

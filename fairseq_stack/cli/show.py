@@ -126,7 +126,7 @@ def describe_lengths(corpus: Corpus, shown: Split) -> Iterator[str]:
 
 def describe_examples(split: Split, first: int, number: int) -> Iterator[str]:
     """Sentences, each side of a pair in a line of its own, with the lines of side files."""
-    from fairseq_stack.evaluation.corpus import read_lines
+    from fairseq_stack.files import read_lines
 
     side = {name: read_lines(path) for name, path in split.side_files.items()}
     width = max(map(len, [*(column.name for column in split.columns), *side]))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_text
+from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
 from fairseq_stack_preprocess.manifest import MANIFEST_NAME
 from fairseq_stack_preprocess.mt import PIECES
@@ -221,15 +221,6 @@ def _main_columns(columns: list[Column]) -> list[Column]:
     most = max(len(column.lengths) for column in columns)
     text = [column for column in columns if column.name == SUFFIX]
     return text or [column for column in columns if len(column.lengths) == most]
-
-
-def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, which end in line feeds only.
-
-    Raises:
-        UserError: it is not UTF-8.
-    """
-    return read_text(path, newline="").removesuffix("\n").split("\n")
 
 
 def _with_side_files(splits: list[Split], text: Path) -> list[Split]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
 
+from .scores import Score, own_method
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -43,25 +45,29 @@ def read_translations(path: Path) -> list[Translation]:
     return [Translation(*(lines[number] for lines in columns.values())) for number in numbers]
 
 
-def bleu(translations: Sequence[Translation]) -> tuple[float, str]:
-    """BLEU of words that are separated already ("forced": no warning about that), and sacrebleu's signature."""
+def bleu(translations: Sequence[Translation], data: str) -> Score:
+    """BLEU of words that are separated already ("forced": no warning about that); ``data`` names the sentences."""
     from sacrebleu.metrics import BLEU  # takes long to load
 
     metric = BLEU(tokenize="none", force=True)
     hypotheses = [translation.hypothesis for translation in translations]
     references = [translation.reference for translation in translations]
-    score = metric.corpus_score(hypotheses, [references]).score
-    return score, str(metric.get_signature())
+    value = metric.corpus_score(hypotheses, [references]).score
+    return Score("BLEU", value, "", data, str(metric.get_signature()))
 
 
-def exact_match(translations: Sequence[Translation]) -> float:
-    """The share of translations that are the reference, word by word."""
-    return sum(translation.is_exact for translation in translations) / len(translations)
+def exact_match(translations: Sequence[Translation], data: str) -> Score:
+    """The share of translations that are the reference, word by word; ``data`` names the sentences."""
+    return Score("exact match", _share(translations), "of the sentences", data, own_method(sentences=len(translations)))
 
 
 def exact_match_by(translations: Sequence[Translation], groups: Sequence[int]) -> dict[int, float]:
-    """:func:`exact_match` of the sentences of each group (say, of each depth of nesting), by ascending group."""
+    """The value of :func:`exact_match` for each group (say, each depth of nesting), by ascending group."""
     by_group: dict[int, list[Translation]] = {}
     for translation, group in zip(translations, groups, strict=True):
         by_group.setdefault(group, []).append(translation)
-    return {group: exact_match(members) for group, members in sorted(by_group.items())}
+    return {group: _share(members) for group, members in sorted(by_group.items())}
+
+
+def _share(translations: Sequence[Translation]) -> float:
+    return sum(translation.is_exact for translation in translations) / len(translations)

@@ -21,11 +21,17 @@ from fairseq_stack.cli.report.experiment import (
 )
 from fairseq_stack.cli.report.picture import NAMES, draw
 from fairseq_stack.cli.report.tables import as_json, as_markdown
+from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, Validation
 
+
+def score(value: float) -> Score:
+    return Score("name", value, "", "data", "tok:none")
+
+
 TRAINING = TrainingLog(42_979, 61, (Validation(50, 1.0), Validation(100, math.log(2)), Validation(150, 0.8)))
-TRANSLATION = TranslationResult(TRAINING, 81.26, "tok:none", 0.5, {0: 0.75, 1: 0.25})
-REVERSAL = LanguageModelResult(TRAINING, math.log(3), 0.1234, {10: 0.1, 12: 0.2})
+TRANSLATION = TranslationResult(TRAINING, score(81.26), score(0.5), {0: 0.75, 1: 0.25})
+REVERSAL = LanguageModelResult(TRAINING, score(math.log(3)), score(0.1234), {10: 0.1, 12: 0.2})
 EXPERIMENT = Experiment(dict.fromkeys(KINDS, TRANSLATION), dict.fromkeys(KINDS, REVERSAL), 0.44)
 READING = DecoderReading(("</s>", "the", "dog"), ((1.0, 0.0, 0.0, 0.0), (0.5, 0.5, 0.0, 0.0), (0.0, 0.5, 0.0, 0.5)))
 
@@ -41,7 +47,13 @@ def test_markdown() -> None:
 
 def test_json_holds_everything() -> None:
     results = json.loads(json.dumps(as_json(EXPERIMENT)))
-    assert results["translation"]["sup"]["exact_match_by_depth"] == {"0": 0.75, "1": 0.25}
+    assert results["translation"]["sup"] == {
+        "training": results["reversal"]["nd"]["training"],
+        "bleu": 81.26,
+        "signature": "tok:none",
+        "exact_match": 0.5,
+        "exact_match_by_depth": {"0": 0.75, "1": 0.25},
+    }
     assert results["reversal"]["nd"]["training"]["validations"][0] == {"updates": 50, "loss": 1.0}
     assert results["valid_bound"] == 0.44
 
@@ -78,8 +90,8 @@ def write_language_model(task: Path, scores: str, bounds: str) -> None:
 def test_reading_a_language_model(tmp_path: Path) -> None:
     write_language_model(tmp_path, "0 0 [-1.0]\t0 [-1.5]\t</s> [-0.5]\n", "2.25\t2.00\n")
     result = read_language_model_result(tmp_path, "nd")
-    assert result.cross_entropy == pytest.approx(1.0)
-    assert result.excess == pytest.approx(0.25)
+    assert result.cross_entropy.value == pytest.approx(1.0)
+    assert result.excess.value == pytest.approx(0.25)
     assert result.excess_by_length == pytest.approx({2: 0.25})
     assert result.training.parameters == 10
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+import fairseq_stack
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.translations import (
     Translation,
@@ -58,7 +60,10 @@ def test_missing_lines(tmp_path: Path, text: str) -> None:
 
 
 def test_exact_match() -> None:
-    assert exact_match([RIGHT, WRONG, RIGHT, RIGHT]) == 0.75
+    score = exact_match([RIGHT, WRONG, RIGHT, RIGHT], "four")
+    assert score.value == 0.75
+    version = f"version:fairseq_stack-{fairseq_stack.__version__}"
+    assert str(score) == f"exact match|data:four|sentences:4|{version} = 0.7500 of the sentences"
     assert exact_match_by([RIGHT, WRONG, RIGHT, WRONG, WRONG], [2, 2, 0, 1, 1]) == {0: 1.0, 1: 0.0, 2: 0.5}
 
 
@@ -68,9 +73,8 @@ def test_exact_match_needs_a_group_for_each_translation() -> None:
 
 
 def test_bleu_takes_words_as_they_are() -> None:
-    score, signature = bleu([RIGHT, RIGHT])
-    assert score == pytest.approx(100)
-    assert "tok:none" in signature
+    score = bleu([RIGHT, RIGHT], "two")
+    assert score.value == pytest.approx(100)
+    assert re.fullmatch(r"BLEU\|data:two\|nrefs:1\|.*\|tok:none\|.*\|version:[\d.]+ = 100\.0000", str(score))
     # 7 of 8 words, 4 of 6 bigrams, 2 of 4 trigrams, 1 of 2 fourgrams
-    score, _ = bleu([RIGHT, WRONG])
-    assert score == pytest.approx(100 * (7 / 8 * 4 / 6 * 2 / 4 * 1 / 2) ** 0.25)
+    assert bleu([RIGHT, WRONG], "two").value == pytest.approx(100 * (7 / 8 * 4 / 6 * 2 / 4 * 1 / 2) ** 0.25)

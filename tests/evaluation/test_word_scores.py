@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import fairseq_stack
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.word_scores import (
     SentenceScore,
@@ -57,12 +58,18 @@ BOUNDS = [2.5, 5.0, 2.0]
 
 
 def test_cross_entropy_is_of_all_tokens() -> None:
-    assert cross_entropy(SCORES) == pytest.approx(12 / 11)
+    score = cross_entropy(SCORES, "strings/test")
+    assert score.value == pytest.approx(12 / 11)
+    version = f"version:fairseq_stack-{fairseq_stack.__version__}"
+    assert score.signature == f"data:strings/test|sentences:3|tokens:11|eos:counted|{version}"
+    assert str(score) == f"cross-entropy|{score.signature} = 1.0909 nats a token"
 
 
 def test_excess_is_the_difference_to_the_bound() -> None:
-    assert excess(SCORES, BOUNDS) == pytest.approx(2.5 / 11)
-    assert excess(SCORES, [score.loss for score in SCORES]) == 0
+    score = excess(SCORES, BOUNDS, "strings/test")
+    assert score.value == pytest.approx(2.5 / 11)
+    assert "|sentences:3|tokens:11|eos:counted|bound:0.8636|version:" in score.signature
+    assert excess(SCORES, [score.loss for score in SCORES], "strings/test").value == 0
 
 
 def test_lengths_do_not_count_the_end() -> None:

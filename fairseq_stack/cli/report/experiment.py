@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.scores import Score
+from fairseq_stack.evaluation.side_files import read_lower_bounds, read_numbers, require_as_many
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.translations import bleu, exact_match, exact_match_by, read_translations
 from fairseq_stack.evaluation.word_scores import cross_entropy, excess, excess_by_length, read_word_scores
-from fairseq_stack.files import read_text
+from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess import nested_translation, reversal
 from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
 
@@ -29,7 +31,6 @@ TRANSLATIONS = "generate-test.txt"
 WORD_SCORES = "score.out"
 
 Result = TypeVar("Result")
-Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -39,15 +40,13 @@ class TranslationResult:
     Attributes:
         training: the course of its training.
         bleu: sacrebleu's BLEU of the words as they are.
-        signature: sacrebleu's signature.
         exact_match: share of the translations that are the reference, word by word.
         exact_match_by_depth: the same for each depth of nesting.
     """
 
     training: TrainingLog
-    bleu: float
-    signature: str
-    exact_match: float
+    bleu: Score
+    exact_match: Score
     exact_match_by_depth: Mapping[int, float]
 
 
@@ -63,8 +62,8 @@ class LanguageModelResult:
     """
 
     training: TrainingLog
-    cross_entropy: float
-    excess: float
+    cross_entropy: Score
+    excess: Score
     excess_by_length: Mapping[int, float]
 
 
@@ -100,9 +99,9 @@ def read_experiment(folder: Path) -> Experiment:
 
 
 def _read_experiment(folder: Path) -> Experiment:
-    valid_bounds = _read_bounds(folder / reversal.CORPUS, "valid")
-    valid_lines = _lines(folder / reversal.CORPUS / "corpus" / TEXT / f"valid.{SUFFIX}")
-    tokens = sum(len(line.split()) + 1 for line in valid_lines)
+    text = folder / reversal.CORPUS / "corpus" / TEXT
+    valid_bounds = read_lower_bounds(text / "valid.nll")
+    tokens = sum(len(line.split()) + 1 for line in read_lines(text / f"valid.{SUFFIX}"))
     return Experiment(
         translation=_of_each_kind(read_translation_result, folder / nested_translation.CORPUS),
         reversal=_of_each_kind(read_language_model_result, folder / reversal.CORPUS),
@@ -113,14 +112,13 @@ def _read_experiment(folder: Path) -> Experiment:
 def read_translation_result(task: Path, kind: str) -> TranslationResult:
     """The result of one kind of model; ``task`` is the folder of the corpus and its models."""
     translations = read_translations(task / kind / TRANSLATIONS)
-    depths = _numbers(task / "corpus" / TEXT / "test.depth", int)
-    _check_equal(task / kind / TRANSLATIONS, len(translations), len(depths))
-    score, signature = bleu(translations)
+    depths = read_numbers(task / "corpus" / TEXT / "test.depth", int)
+    require_as_many(task / kind / TRANSLATIONS, len(translations), len(depths))
+    data = f"{task.name}/test"
     return TranslationResult(
         training=read_training_log(task / kind / TRAINING_LOG),
-        bleu=score,
-        signature=signature,
-        exact_match=exact_match(translations),
+        bleu=bleu(translations, data),
+        exact_match=exact_match(translations, data),
         exact_match_by_depth=exact_match_by(translations, depths),
     )
 
@@ -128,12 +126,13 @@ def read_translation_result(task: Path, kind: str) -> TranslationResult:
 def read_language_model_result(task: Path, kind: str) -> LanguageModelResult:
     """The result of one kind of model; ``task`` is the folder of the corpus and its models."""
     scores = read_word_scores(task / kind / WORD_SCORES)
-    bounds = _read_bounds(task, "test")
-    _check_equal(task / kind / WORD_SCORES, len(scores), len(bounds))
+    bounds = read_lower_bounds(task / "corpus" / TEXT / "test.nll")
+    require_as_many(task / kind / WORD_SCORES, len(scores), len(bounds))
+    data = f"{task.name}/test"
     return LanguageModelResult(
         training=read_training_log(task / kind / TRAINING_LOG),
-        cross_entropy=cross_entropy(scores),
-        excess=excess(scores, bounds),
+        cross_entropy=cross_entropy(scores, data),
+        excess=excess(scores, bounds, data),
         excess_by_length=excess_by_length(scores, bounds),
     )
 
@@ -161,39 +160,13 @@ def read_decoder(folder: Path, depth: int) -> DecoderReading:
 
     task = folder / nested_translation.CORPUS
     text = task / "corpus" / TEXT
-    depths = _numbers(text / "test.depth", int)
+    depths = read_numbers(text / "test.depth", int)
     number = depths.index(min(depth, max(depths)))
-    source, target = (
-        _lines(text / f"test.{language}")[number] for language in (nested_translation.SOURCE, nested_translation.TARGET)
-    )
+    languages = (nested_translation.SOURCE, nested_translation.TARGET)
+    source, target = (read_lines(text / f"test.{language}")[number] for language in languages)
     weights = decoder_stack_weights(task / "nd" / CHECKPOINT, task / "corpus" / DATA_BIN, source, target)
     return DecoderReading(("</s>", *target.split()), tuple(tuple(row) for row in weights.tolist()))
 
 
 def _of_each_kind(read: Callable[[Path, str], Result], task: Path) -> dict[str, Result]:
     return {kind: read(task, kind) for kind in KINDS}
-
-
-def _read_bounds(task: Path, split: str) -> list[float]:
-    """For each string of a split -log p(string and its end), in nats."""
-    return _numbers(task / "corpus" / TEXT / f"{split}.nll", float)
-
-
-def _numbers(path: Path, kind: Callable[[str], Number]) -> list[Number]:
-    """The number at the beginning of each line, which a tab may end."""
-    numbers = []
-    for line, text in enumerate(_lines(path), start=1):
-        try:
-            numbers.append(kind(text.partition("\t")[0]))
-        except ValueError as error:
-            raise UserError(f"{path}, line {line}: expected a number, got {text!r}") from error
-    return numbers
-
-
-def _lines(path: Path) -> list[str]:
-    return read_text(path).removesuffix("\n").split("\n")
-
-
-def _check_equal(path: Path, number: int, expected: int) -> None:
-    if number != expected:
-        raise UserError(f"{path}: {number} sentences, expected {expected}, as many as in the corpus")

@@ -30,24 +30,47 @@ def as_markdown(experiment: Experiment) -> str:
 
 def as_json(experiment: Experiment) -> dict[str, Any]:
     """All results, with the course of training, for ``json.dump``."""
-    return asdict(experiment)
+    return {
+        "translation": {kind: _translation_json(result) for kind, result in experiment.translation.items()},
+        "reversal": {kind: _reversal_json(result) for kind, result in experiment.reversal.items()},
+        "valid_bound": experiment.valid_bound,
+    }
+
+
+def _translation_json(result: TranslationResult) -> dict[str, Any]:
+    return {
+        "training": asdict(result.training),
+        "bleu": result.bleu.value,
+        "signature": result.bleu.method,
+        "exact_match": result.exact_match.value,
+        "exact_match_by_depth": result.exact_match_by_depth,
+    }
+
+
+def _reversal_json(result: LanguageModelResult) -> dict[str, Any]:
+    return {
+        "training": asdict(result.training),
+        "cross_entropy": result.cross_entropy.value,
+        "excess": result.excess.value,
+        "excess_by_length": result.excess_by_length,
+    }
 
 
 def _translation_row(kind: str, result: TranslationResult) -> list[str]:
     return [
         *_training_cells(kind, result),
         f"{math.exp(result.training.best.loss):.3f}",
-        f"{result.bleu:.1f}",
-        f"{100 * result.exact_match:.1f} %",
+        f"{result.bleu.value:.1f}",
+        f"{100 * result.exact_match.value:.1f} %",
     ]
 
 
 def _reversal_row(kind: str, result: LanguageModelResult) -> list[str]:
     return [
         *_training_cells(kind, result),
-        f"{math.exp(result.cross_entropy):.3f}",
-        f"{result.cross_entropy:.3f}",
-        f"{result.excess:.3f}",
+        f"{math.exp(result.cross_entropy.value):.3f}",
+        f"{result.cross_entropy.value:.3f}",
+        f"{result.excess.value:.3f}",
     ]
 
 
