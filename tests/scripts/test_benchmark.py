@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -10,22 +9,22 @@ import sys
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.analysis.benchmark.agreement import check
-from fairseq_stack.analysis.benchmark.memory import MemoryMeter
-from fairseq_stack.analysis.benchmark.stacks import STACKS, Nondeterministic, Stratification, Superposition
-from fairseq_stack.analysis.benchmark.timing import least_times
-from fairseq_stack.analysis.benchmark.variants import find_variants
 from fairseq_stack.ops import StratificationStackState, automatic_backends, stratification
 from fairseq_stack.ops._native import library
+from scripts.benchmark.agreement import check
+from scripts.benchmark.command import main
+from scripts.benchmark.memory import MemoryMeter
+from scripts.benchmark.stacks import STACKS, Nondeterministic, Stratification, Superposition
+from scripts.benchmark.timing import least_times
+from scripts.benchmark.variants import find_variants
 
-SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "benchmark.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "benchmark.py"
 TABLES = [
     *(f"## Stack {name}: forward and backward pass" for name in STACKS),
     *(f"## Decoding with the stack {name}: a step is one of a beam of B rows" for name in STACKS),
@@ -35,17 +34,6 @@ PRESETS = [
     *(f"stack_transformer_lm_{kind}_{size}" for size in ("ptb", "cfl") for kind in ("tf", "sup", "nd")),
     *(f"stack_transformer_{kind}_small" for kind in ("tf", "sup", "nd")),
 ]
-
-
-@pytest.fixture(scope="module")
-def benchmark() -> ModuleType:
-    """The script as a module."""
-    spec = importlib.util.spec_from_file_location("benchmark_script", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_everything_is_measured(tmp_path: Path) -> None:
@@ -77,9 +65,9 @@ def test_everything_is_measured(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
 
 
-def test_sweep(benchmark: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "figures.json"
-    assert benchmark.main(["--quick", "--only", "sweep", "--sup", "1,1,1", "2,300,3", "--json", str(path)]) == 0
+    assert main(["--quick", "--only", "sweep", "--sup", "1,1,1", "2,300,3", "--json", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines if line.startswith("## ")] == [
         f"## Sweep of the stack {name}" for name in STACKS
@@ -150,7 +138,6 @@ def nan_gradient(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
     ids=["pytorch", "readings", "gradient", "timed-size", "nan"],
 )
 def test_wrong_backend_is_refused(
-    benchmark: ModuleType,
     backend: str,
     compute: Compute,
     complaint: str,
@@ -159,7 +146,7 @@ def test_wrong_backend_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setitem(stratification.BACKENDS, backend, compute)
-    assert benchmark.main(["--quick", "--only", "strat", "--json", str(tmp_path / "figures.json")]) == 1
+    assert main(["--quick", "--only", "strat", "--json", str(tmp_path / "figures.json")]) == 1
     out, err = capsys.readouterr()
     assert err.splitlines()[-1].startswith(f"benchmark.py: error: {complaint} from those of ")
     assert "## " not in out
@@ -173,11 +160,9 @@ def test_right_backend_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"pytorch float32", "new float32"} < errors.keys()
 
 
-def test_wrong_decoding_is_refused(
-    benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_decoding_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(StratificationStackState, "reorder", lambda state, index: state)
-    assert benchmark.main(["--quick", "--only", "decoding"]) == 1
+    assert main(["--quick", "--only", "decoding"]) == 1
     out, err = capsys.readouterr()
     complaint = "benchmark.py: error: decoding float32 is wrong: for strat (2, 12, 4), readings differ by "
     assert err.splitlines()[-1].startswith(complaint)
@@ -198,7 +183,7 @@ class Sup:
 """
 
 
-def test_prototypes(benchmark: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prototypes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """nd_torch is wrong, and left out; the others are measured, and their folder stays as it was."""
     folder, path = tmp_path / "prototypes", tmp_path / "figures.json"
     folder.mkdir()
@@ -206,7 +191,7 @@ def test_prototypes(benchmark: ModuleType, tmp_path: Path, capsys: pytest.Captur
         (folder / f"{name}.py").write_text(PROTOTYPE)
     folder.chmod(0o555)
     options = ["--quick", "--cpu-time", "--prototypes", str(folder), "--json", str(path)]
-    assert benchmark.main([*options, "--only", "nd", "sup"]) == 0
+    assert main([*options, "--only", "nd", "sup"]) == 0
     out, err = capsys.readouterr()
     assert len([*folder.iterdir()]) == 3
     rows = json.loads(path.read_text())["stacks"]
@@ -236,17 +221,15 @@ def test_prototypes(benchmark: ModuleType, tmp_path: Path, capsys: pytest.Captur
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_mistakes_on_the_command_line(
-    benchmark: ModuleType, arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_on_the_command_line(arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
-        benchmark.main(["--quick", *arguments])
+        main(["--quick", *arguments])
     assert exit_.value.code == 2
     assert complaint in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_folder_without_prototypes(benchmark: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert benchmark.main(["--quick", "--prototypes", str(tmp_path)]) == 1
+def test_folder_without_prototypes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--quick", "--prototypes", str(tmp_path)]) == 1
     complaint = f"benchmark.py: error: --prototypes: expected nd_ctypes.py in {tmp_path}, which is not there"
     assert capsys.readouterr().err.splitlines() == [complaint]
 

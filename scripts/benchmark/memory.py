@@ -66,7 +66,10 @@ class MemoryMeter:
     def _ask(self, job: str) -> str:
         if self._process is None:
             command = [sys.executable, "-m", __name__, *self._arguments]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # it imports what this process does
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(job, file=self._process.stdin, flush=True)
