@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .stacks import Stack, Tensors
+from .stacks import Case, Tensors
 from .variants import Variant, pytorch, reference
 
 TOLERANCES = {torch.float64: 1e-9, torch.float32: 2e-5}
@@ -18,14 +18,14 @@ class Disagreement(Exception):
     """Something computes other numbers than it should; the message says in one line what, and by how much."""
 
 
-def check(case: Stack, variants: Sequence[Variant], device: torch.device) -> dict[str, float]:
+def check(case: Case, variants: Sequence[Variant], device: torch.device) -> dict[str, float]:
     """Compare variants with the reference on a small case, and with PyTorch in float64 on the case itself.
 
     Returns:
-        The largest error of each variant, by its label; prototypes that disagree are left out.
+        The largest error of each variant, by its label.
 
     Raises:
-        Disagreement: if another variant disagrees.
+        Disagreement: if a variant disagrees.
     """
     judge = pytorch(case, torch.float64)  # which is tried itself on the small case
     by_label = {variant.label: variant for variant in (judge, *variants)}
@@ -43,11 +43,10 @@ def leaves(inputs: Tensors) -> Tensors:
     return {name: tensor.detach().requires_grad_() for name, tensor in inputs.items()}
 
 
-def cotangent_for(case: Stack, inputs: Tensors) -> Tensor:
+def cotangent_for(case: Case, inputs: Tensors) -> Tensor:
     """A gradient of the readings."""
-    shape = case.readings_shape()
     generator = torch.Generator().manual_seed(1)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(inputs["values"])
+    return torch.randn(*case.sizes, generator=generator, dtype=torch.float64).to(inputs["values"])
 
 
 def normwise_error(actual: Tensor, expected: Tensor) -> float:
@@ -63,7 +62,7 @@ def refuse_if_wrong(what: str, error: float, dtype: torch.dtype) -> None:
 
 
 def _compare(
-    case: Stack, judge: Variant, variants: Sequence[Variant], device: torch.device, errors: dict[str, float]
+    case: Case, judge: Variant, variants: Sequence[Variant], device: torch.device, errors: dict[str, float]
 ) -> None:
     """Raise the errors of variants of one dtype to those that they make on this case."""
     if not variants:
@@ -76,21 +75,15 @@ def _compare(
         for name, tensor in expected.items():
             error = normwise_error(actual[name], tensor)
             what = f"{variant.label} is wrong: for {case}, {name} differ from those of {judge.label}"
-            try:
-                refuse_if_wrong(what, error, dtype)
-            except Disagreement:
-                if not variant.is_prototype:
-                    raise
-                errors.pop(variant.label, None)
-            if variant.label in errors:
-                errors[variant.label] = max(errors[variant.label], error)
+            refuse_if_wrong(what, error, dtype)
+            errors[variant.label] = max(errors[variant.label], error)
 
 
-def _outputs(case: Stack, variant: Variant, inputs: Tensors) -> Tensors:
+def _outputs(case: Case, variant: Variant, inputs: Tensors) -> Tensors:
     """The readings and all gradients."""
-    arranged = leaves(variant.arrange(inputs))
+    inputs = leaves(inputs)
     with variant.active():
-        readings = variant.compute(arranged)
-        gradients = torch.autograd.grad(readings, [*arranged.values()], cotangent_for(case, inputs))
-    by_name = variant.arrange(dict(zip(arranged, gradients, strict=True)))
-    return {"readings": readings.detach()} | {f"gradients of {name}": gradient for name, gradient in by_name.items()}
+        readings = variant.compute(inputs)
+        gradients = torch.autograd.grad(readings, [*inputs.values()], cotangent_for(case, inputs))
+    by_name = zip(inputs, gradients, strict=True)
+    return {"readings": readings.detach()} | {f"gradients of {name}": gradient for name, gradient in by_name}

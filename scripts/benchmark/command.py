@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,10 +15,10 @@ import torch
 
 import fairseq_stack
 from fairseq_stack.errors import UserError
+from fairseq_stack.files import written_whole
 
 from .agreement import Disagreement
 from .memory import MemoryMeter
-from .prototypes import Prototypes, copy_prototypes
 from .report import (
     decoding_table,
     machine_lines,
@@ -29,7 +27,7 @@ from .report import (
     sweep_table,
     training_table,
 )
-from .stacks import STACKS, Stack
+from .stacks import STACKS, Case, Stack
 from .suite import Results, Settings, Suite
 from .timing import Timer
 from .training import WORKLOADS, tiny
@@ -51,30 +49,6 @@ examples:
 
 PARTS = (*STACKS, "decoding", "steps")
 SWEEP = "sweep"
-
-SIZES = {
-    "nd": ["10,40,2,3,5", "16,30,3,3,10", "10,80,3,3,5", "10,100,3,3,5", "4,200,3,3,5", "1,400,3,3,5"],
-    "sup": ["10,60,32", "16,30,511", "10,80,511", "10,200,511", "2,400,256"],
-    "strat": ["10,60,32", "10,80,511", "10,200,511"],
-}
-DECODING_SIZES = {
-    "nd": ["10,40,2,3,5", "10,80,3,3,5", "10,200,3,3,5"],
-    "sup": ["10,80,511", "10,200,511"],
-    "strat": ["10,80,511"],
-}
-SWEEP_SIZES = {
-    "nd": [
-        *("1,1,1,1,1", "16,1,3,3,5", "1,10,1,1,1", "16,10,2,3,5", "1,10,3,3,64", "64,10,3,3,5", "2,20,5,5,5"),
-        *("1,50,1,1,64", "16,50,2,3,5", "1,50,3,3,5", "2,50,2,8,5", "1,200,1,1,1", "1,200,2,3,5", "4,200,3,3,64"),
-    ],
-    "sup": [
-        *("1,1,1", "64,1,512", "1,10,1", "16,10,32", "64,10,512", "1,100,1", "16,100,32", "64,100,512"),
-        *("1,300,1", "64,300,4", "16,300,32", "4,300,512", "1,1000,1", "64,1000,1", "4,1000,32", "1,1000,512"),
-        *("1,5000,1", "16,5000,1", "1,5000,32", "1,20000,1"),
-    ],
-    "strat": ["1,2,1", "64,10,32", "16,100,32", "1,1000,512"],
-}
-QUICK_SIZES = {"nd": ["2,12,2,3,4"], "sup": ["2,12,4"], "strat": ["2,12,4"]}
 
 DTYPES = {dtype_name(dtype): dtype for dtype in (torch.float32, torch.float64)}
 
@@ -110,7 +84,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="tiny sizes, one run: to see whether all works")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE, too")
-    parser.add_argument("--prototypes", type=Path, metavar="DIR", help="measure the prototypes in DIR, too")
     args = parser.parse_args(arguments)
     args.only = args.only or [*PARTS]
     args.repeats = args.repeats or (1 if args.quick else 12)
@@ -122,14 +95,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """Exit with code 2 if arguments cannot be followed, before anything is measured."""
     args.cases, args.decoded, args.swept = {}, {}, {}
-    for name in STACKS:
-        given = getattr(args, name)
+    for name, stack in STACKS.items():
         try:
-            args.cases[name] = parse_cases(name, given or (QUICK_SIZES if args.quick else SIZES)[name])
-            args.decoded[name] = parse_cases(name, given or (QUICK_SIZES if args.quick else DECODING_SIZES)[name])
-            args.swept[name] = parse_cases(name, given or (QUICK_SIZES if args.quick else SWEEP_SIZES)[name])
+            given = [parse_sizes(stack, sizes) for sizes in getattr(args, name) or ()]
         except ValueError as error:
             parser.error(f"--{name}: {error}")
+        for cases, sizes in ((args.cases, stack.timed), (args.decoded, stack.decoded), (args.swept, stack.swept)):
+            cases[name] = [Case(stack, one) for one in given or (stack.quick if args.quick else sizes)]
     try:
         torch.empty(0, device=args.device)
     except (AssertionError, RuntimeError) as error:
@@ -140,10 +112,6 @@ def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -
         parser.error("--cpu-time: measures one thread on the CPU only")
     if args.json is not None and not args.json.absolute().parent.is_dir():
         parser.error(f"--json: there is no folder {args.json.absolute().parent}")
-    if args.prototypes is not None and not args.prototypes.is_dir():
-        parser.error(f"--prototypes: there is no folder {args.prototypes}")
-    if args.prototypes is not None and args.device != "cpu":
-        parser.error(f"--prototypes: they run on CPUs only, not on {args.device}")
 
 
 def positive(text: str) -> int:
@@ -154,20 +122,16 @@ def positive(text: str) -> int:
     return number
 
 
-def parse_cases(name: str, given: Sequence[str]) -> list[Stack]:
-    """The cases that lists of sizes such as ``10,80,3,3,5`` stand for.
+def parse_sizes(stack: Stack, text: str) -> tuple[int, ...]:
+    """The sizes that a text such as ``10,80,3,3,5`` stands for.
 
     Raises:
-        ValueError: if one is not as many positive numbers as the stack has sizes.
+        ValueError: if it is not as many positive numbers as the stack has sizes.
     """
-    stack = STACKS[name]
-    cases = []
-    for sizes in given:
-        parts = sizes.split(",")
-        if len(parts) != len(stack.axes) or not all(part.isdecimal() and int(part) > 0 for part in parts):
-            raise ValueError(f"expected {','.join(stack.axes)}, got {sizes}")
-        cases.append(stack(*map(int, parts)))
-    return cases
+    parts = text.split(",")
+    if len(parts) != len(stack.axes) or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise ValueError(f"expected {','.join(stack.axes)}, got {text}")
+    return tuple(map(int, parts))
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -184,14 +148,10 @@ def settings_of(args: argparse.Namespace) -> Settings:
     )
 
 
-def run(args: argparse.Namespace, folder: Path) -> Results:
+def run(args: argparse.Namespace) -> Results:
     """Measure what is asked for, and print each table as soon as it is there."""
-    copy = None
-    if args.prototypes is not None:
-        copy = folder / "prototypes"
-        copy_prototypes(args.prototypes, copy)
-    with MemoryMeter(copy) as meter:
-        suite = Suite(settings_of(args), meter, None if copy is None else Prototypes(copy))
+    with MemoryMeter() as meter:
+        suite = Suite(settings_of(args), meter)
         results = suite.results
         results.machine["fairseq_stack"] = fairseq_stack.__version__
         print("# Benchmark\n", *machine_lines(results.machine), sep="\n")
@@ -223,26 +183,19 @@ def show(title: str, table: str) -> None:
     print(f"\n## {title}\n\n{table}", flush=True)
 
 
-def write_json(results: Results, path: Path) -> None:
-    """Write all figures, or nothing."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(asdict(results), indent=2) + "\n", encoding="utf-8")
-    os.replace(part, path)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
     args = parse(arguments)
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
     threads = torch.get_num_threads()
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            results = run(args, Path(folder))
+        results = run(args)
+        if args.json is not None:
+            with written_whole(args.json) as file:
+                file.write(json.dumps(asdict(results), indent=2).encode() + b"\n")
     except (Disagreement, UserError) as error:
         print(f"benchmark.py: error: {error}", file=sys.stderr)
         return 1
     finally:
         torch.set_num_threads(threads)
-    if args.json is not None:
-        write_json(results, args.json)
     return 0

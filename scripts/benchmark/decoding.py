@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from .agreement import normwise_error, refuse_if_wrong
-from .stacks import BETWEEN_STEPS, Stack, Tensors
+from .stacks import BETWEEN_STEPS, Case, Tensors
 from .timing import Timer, Times
 from .variants import dtype_name, pytorch
 
 
-def check_decoding(case: Stack, dtype: torch.dtype, device: torch.device) -> float:
+def check_decoding(case: Case, dtype: torch.dtype, device: torch.device) -> float:
     """Compare the last reading of a beam with that of PyTorch in float64 for the sequences that its rows came from.
 
     Returns:
@@ -35,7 +35,7 @@ def check_decoding(case: Stack, dtype: torch.dtype, device: torch.device) -> flo
     return error
 
 
-def decoding(case: Stack, dtype: torch.dtype, timer: Timer) -> Callable[[], Times]:
+def decoding(case: Case, dtype: torch.dtype, timer: Timer) -> Callable[[], Times]:
     """A run of n steps with a beam of B rows: returns the seconds that all, and that the last of ten parts, took."""
     inputs = _inputs(case, dtype, timer.device)
     order = _order(case, timer.device)
@@ -58,12 +58,12 @@ def decoding(case: Stack, dtype: torch.dtype, timer: Timer) -> Callable[[], Time
     return run
 
 
-def last_steps(case: Stack) -> int:
+def last_steps(case: Case) -> int:
     """How many steps the last part of a run has."""
     return max(1, case.length // 10)
 
 
-def _decode(case: Stack, inputs: Tensors, order: Tensor, look: Callable[[int], None] = lambda t: None) -> Tensor:
+def _decode(case: Case, inputs: Tensors, order: Tensor, look: Callable[[int], None] = lambda t: None) -> Tensor:
     """The reading after the last step; ``look`` is called with t before step t + 1."""
     state = case.initial_state(inputs)
     by_step = [
@@ -77,11 +77,11 @@ def _decode(case: Stack, inputs: Tensors, order: Tensor, look: Callable[[int], N
     return reading
 
 
-def _inputs(case: Stack, dtype: torch.dtype, device: torch.device) -> Tensors:
+def _inputs(case: Case, dtype: torch.dtype, device: torch.device) -> Tensors:
     return {name: tensor.detach() for name, tensor in case.inputs(dtype, device).items()}
 
 
-def _order(case: Stack, device: torch.device) -> Tensor:
+def _order(case: Case, device: torch.device) -> Tensor:
     """Which rows each step goes on from, (n, B)."""
     generator = torch.Generator().manual_seed(2)
     return torch.randint(case.batch_size, (case.length, case.batch_size), generator=generator).to(device)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import json
 import os
 import resource
@@ -20,23 +21,17 @@ from typing import Any
 
 import torch
 
-from .prototypes import Prototypes, set_threads
-from .stacks import STACKS, Stack
+from .stacks import STACKS, Case
 from .timing import Timer, forward_and_backward
-from .variants import Variant, dtype_name, find_variants
+from .variants import NATIVE, Variant, dtype_name, find_variants
 
 MEGABYTE = 1e6
 
 
 class MemoryMeter:
-    """Measures memory on CPUs; a context manager, which ends the helper process.
+    """Measures memory on CPUs; a context manager, which ends the helper process."""
 
-    Args:
-        prototypes: the folder with the copy of the prototypes, if they are to be measured.
-    """
-
-    def __init__(self, prototypes: Path | None = None) -> None:
-        self._arguments = [] if prototypes is None else [str(prototypes)]
+    def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> MemoryMeter:
@@ -49,11 +44,11 @@ class MemoryMeter:
             self._process.communicate()
             self._process = None
 
-    def megabytes(self, case: Stack, variant: Variant, threads: int) -> float:
+    def megabytes(self, case: Case, variant: Variant, threads: int) -> float:
         """Peak extra memory of a forward and backward pass."""
         job = {
-            "stack": case.name,
-            "sizes": [*case.sizes.values()],
+            "stack": case.stack.name,
+            "sizes": case.sizes,
             "name": variant.name,
             "dtype": dtype_name(variant.dtype),
             "threads": threads,
@@ -65,7 +60,7 @@ class MemoryMeter:
 
     def _ask(self, job: str) -> str:
         if self._process is None:
-            command = [sys.executable, "-m", __name__, *self._arguments]
+            command = [sys.executable, "-m", __name__]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # it imports what this process does
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -76,7 +71,7 @@ class MemoryMeter:
         return self._process.stdout.readline()
 
 
-def cuda_megabytes(case: Stack, variant: Variant, device: torch.device) -> float:
+def cuda_megabytes(case: Case, variant: Variant, device: torch.device) -> float:
     """Peak extra memory of a forward and backward pass, as torch's allocator on the device sees it."""
     run = forward_and_backward(case, variant, Timer(device))
     run()
@@ -86,26 +81,27 @@ def cuda_megabytes(case: Stack, variant: Variant, device: torch.device) -> float
     return (torch.cuda.max_memory_allocated(device) - before) / MEGABYTE
 
 
-def serve(prototypes: Path | None) -> None:
+def serve() -> None:
     """Answer the jobs on standard input until it ends, each in a process of its own."""
-    loaded = None if prototypes is None else Prototypes(prototypes)
     for line in sys.stdin:
+        job = json.loads(line)
+        if job["name"].startswith(NATIVE):
+            importlib.import_module("torch._dynamo")  # which the first call of a kernel does, and which takes seconds
         child = os.fork()
         if child == 0:
-            print(json.dumps({"megabytes": _measure(json.loads(line), loaded)}), flush=True)
+            print(json.dumps({"megabytes": _measure(job)}), flush=True)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if status != 0:
             sys.exit(1)
 
 
-def _measure(job: dict[str, Any], prototypes: Prototypes | None) -> float:
+def _measure(job: dict[str, Any]) -> float:
     torch.set_num_threads(job["threads"])
-    set_threads(job["threads"])
     device = torch.device("cpu")
-    case = STACKS[job["stack"]](*job["sizes"])
+    case = Case(STACKS[job["stack"]], tuple(job["sizes"]))
     dtype = getattr(torch, job["dtype"])
-    (variant,) = (found for found in find_variants(case, [dtype], device, prototypes) if found.name == job["name"])
+    (variant,) = (found for found in find_variants(case, [dtype], device) if found.name == job["name"])
     forward_and_backward(case.small(), variant, Timer(device))()  # loads code and starts threads
     run = forward_and_backward(case, variant, Timer(device))
     _return_free_memory()
@@ -139,4 +135,4 @@ def _peak() -> int:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    serve()

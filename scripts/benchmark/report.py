@@ -8,7 +8,7 @@ from typing import Any
 from fairseq_stack.evaluation.markdown import table
 
 from .peak import OPERATIONS, Peak
-from .stacks import STACKS, Stack
+from .stacks import STACKS, Case
 from .timing import Times
 from .variants import Variant, dtype_name
 
@@ -19,15 +19,15 @@ ABSENT = "-"
 
 
 def stack_row(
-    case: Stack, variant: Variant, threads: int, times: Times, megabytes: float, error: float, peak: float
+    case: Case, variant: Variant, threads: int, times: Times, megabytes: float, error: float, peak: float
 ) -> Row:
     """The figures of one way to compute a stack; ``peak`` is in GFLOP/s, of all that computes."""
     forward, backward = times
     # The backward pass takes twice the multiply-adds of the forward pass: a product has two factors to differentiate.
     gflops = 3 * OPERATIONS * case.multiply_adds() / (forward + backward) / 1e9
     return {
-        "stack": case.name,
-        "sizes": case.sizes,
+        "stack": case.stack.name,
+        "sizes": case.by_axis(),
         "backend": variant.name,
         "dtype": dtype_name(variant.dtype),
         "threads": threads,
@@ -41,17 +41,7 @@ def stack_row(
     }
 
 
-def compare_with_prototypes(rows: Sequence[Row], variants: Sequence[Variant]) -> None:
-    """Add how many times as long as its prototype each of the rows of a case took."""
-    totals = {row["backend"] + row["dtype"]: row["total_ms"] for row in rows}
-    counterparts = {variant.name: variant.prototype for variant in variants}
-    for row in rows:
-        total = totals.get(f"{counterparts[row['backend']]}{row['dtype']}")
-        if total is not None:
-            row["times_prototype"] = row["total_ms"] / total
-
-
-def sweep_row(case: Stack, chosen: str, threads: int, times: Mapping[str, Times]) -> Row:
+def sweep_row(case: Case, chosen: str, threads: int, times: Mapping[str, Times]) -> Row:
     """What ``backend="auto"`` takes beside the best backend for a case.
 
     Args:
@@ -63,8 +53,8 @@ def sweep_row(case: Stack, chosen: str, threads: int, times: Mapping[str, Times]
     totals = {name: sum(passes) for name, passes in times.items()}
     best = min(totals, key=lambda name: totals[name])
     return {
-        "stack": case.name,
-        "sizes": case.sizes,
+        "stack": case.stack.name,
+        "sizes": case.by_axis(),
         "chosen": chosen,
         "best": best,
         "threads": threads,
@@ -77,12 +67,12 @@ def sweep_row(case: Stack, chosen: str, threads: int, times: Mapping[str, Times]
     }
 
 
-def decoding_row(case: Stack, dtype: str, threads: int, times: Times, last_steps: int, error: float) -> Row:
+def decoding_row(case: Case, dtype: str, threads: int, times: Times, last_steps: int, error: float) -> Row:
     """The figures of decoding."""
     total, last = times
     return {
-        "stack": case.name,
-        "sizes": case.sizes,
+        "stack": case.stack.name,
+        "sizes": case.by_axis(),
         "dtype": dtype,
         "threads": threads,
         "steps_per_second": case.length / total,
@@ -127,8 +117,6 @@ def stack_table(rows: Sequence[Row]) -> str:
         ("of peak", _percentage("share_of_peak")),
         ("error", lambda row: f"{row['error']:.0e}"),
     ]
-    if any("times_prototype" in row for row in rows):
-        columns.append(("x prototype", _ratio("times_prototype")))
     return _table(columns, rows)
 
 
@@ -222,7 +210,7 @@ def _percentage(key: str) -> Callable[[Row], str]:
 
 
 def _ratio(key: str) -> Callable[[Row], str]:
-    return lambda row: f"{row[key]:.2f}" if key in row else ABSENT
+    return lambda row: f"{row[key]:.2f}"
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:

@@ -16,9 +16,8 @@ from .decoding import check_decoding, decoding, last_steps
 from .machine import describe_machine
 from .memory import MemoryMeter, cuda_megabytes
 from .peak import Peak, measure_peak
-from .prototypes import Prototypes, set_threads
-from .report import Row, compare_with_prototypes, decoding_row, stack_row, sweep_row, training_row
-from .stacks import Stack
+from .report import Row, decoding_row, stack_row, sweep_row, training_row
+from .stacks import Case
 from .timing import Key, Timer, Times, forward_and_backward, least_times
 from .training import Workload, stacks_of, trainings
 from .variants import Variant, automatic, backends_of, dtype_name, find_variants
@@ -72,15 +71,13 @@ class Suite:
     Args:
         settings: how.
         meter: measures memory on the CPU.
-        prototypes: what to compare with, if anything.
     """
 
-    def __init__(self, settings: Settings, meter: MemoryMeter, prototypes: Prototypes | None) -> None:
+    def __init__(self, settings: Settings, meter: MemoryMeter) -> None:
         self._settings = settings
         self._timer = settings.timer
         self._device = settings.timer.device
         self._meter = meter
-        self._prototypes = prototypes
         machine = describe_machine(self._timer)
         say("measuring what the machine can do at most")
         self.results = Results(
@@ -96,29 +93,25 @@ class Suite:
         """Whether the processor is measured, and no other device."""
         return self._device.type == "cpu"
 
-    def measure_stack(self, cases: Sequence[Stack]) -> list[Row]:
+    def measure_stack(self, cases: Sequence[Case]) -> list[Row]:
         """Check all cases of a stack, and then measure them."""
         checked = [(case, *self._checked(case)) for case in cases]
         return [row for case, variants, errors in checked for row in self._measure(case, variants, errors)]
 
-    def _checked(self, case: Stack) -> tuple[list[Variant], dict[str, float]]:
+    def _checked(self, case: Case) -> tuple[list[Variant], dict[str, float]]:
         say(f"{case}: comparing with the reference")
-        found = find_variants(case, self._settings.dtypes, self._device, self._prototypes)
-        errors = check(case, found, self._device)
-        for variant in found:
-            if variant.label not in errors:
-                say(f"{case}: the prototype {variant.label} is too far from the reference, and left out")
-        return [variant for variant in found if variant.label in errors], errors
+        found = find_variants(case, self._settings.dtypes, self._device)
+        return found, check(case, found, self._device)
 
-    def _measure(self, case: Stack, variants: Sequence[Variant], errors: dict[str, float]) -> list[Row]:
+    def _measure(self, case: Case, variants: Sequence[Variant], errors: dict[str, float]) -> list[Row]:
         rows = []
         for threads in self._settings.threads:
-            use_threads(threads)
+            torch.set_num_threads(threads)
             say(f"{case}: measuring, threads: {threads}")
             runs = {variant.label: forward_and_backward(case, variant, self._timer) for variant in variants}
             times = self._least_times(runs)
             del runs
-            of_threads = [
+            rows += [
                 stack_row(
                     case,
                     variant,
@@ -130,8 +123,6 @@ class Suite:
                 )
                 for variant in variants
             ]
-            compare_with_prototypes(of_threads, variants)
-            rows += of_threads
         return rows
 
     def _least_times(self, runs: Mapping[Key, Callable[[], Times]]) -> dict[Key, Times]:
@@ -142,12 +133,12 @@ class Suite:
         peak = self.results.peak[dtype_name(dtype)].gflops
         return threads * peak if self.is_on_cpu else peak
 
-    def _megabytes(self, case: Stack, variant: Variant, threads: int) -> float:
+    def _megabytes(self, case: Case, variant: Variant, threads: int) -> float:
         if self.is_on_cpu:
             return self._meter.megabytes(case, variant, threads)
         return cuda_megabytes(case, variant, self._device)
 
-    def measure_sweep(self, cases: Sequence[Stack]) -> list[Row]:
+    def measure_sweep(self, cases: Sequence[Case]) -> list[Row]:
         """Measure what models compute the cases with, and all other backends but the reference.
 
         Only small cases are checked, since some of these are large.
@@ -157,22 +148,23 @@ class Suite:
             check(case.small(), [automatic(case.small(), dtype)], self._device)
         rows = []
         for case in cases:
-            chosen, variants = automatic_backend(case.backends, self._device), backends_of(case, dtype, self._device)
+            chosen = automatic_backend(case.stack.backends, self._device)
+            variants = backends_of(case, dtype, self._device)
             for threads in self._settings.threads:
-                use_threads(threads)
+                torch.set_num_threads(threads)
                 say(f"{case}: measuring all backends, threads: {threads}")
                 runs = {variant.name: forward_and_backward(case, variant, self._timer) for variant in variants}
                 rows.append(sweep_row(case, chosen, threads, self._least_times(runs)))
         return rows
 
-    def measure_decoding(self, cases: Sequence[Stack]) -> list[Row]:
+    def measure_decoding(self, cases: Sequence[Case]) -> list[Row]:
         """Check decoding of all cases, and then measure it."""
         kinds = [(case, dtype) for case in cases for dtype in self._settings.dtypes]
         errors = {kind: check_decoding(*kind, self._device) for kind in kinds}
         rows = []
         for case, dtype in kinds:
             for threads in self._settings.threads:
-                use_threads(threads)
+                torch.set_num_threads(threads)
                 say(f"{case}: decoding in {dtype_name(dtype)}, threads: {threads}")
                 times = self._least_times({case: decoding(case, dtype, self._timer)})[case]
                 rows.append(
@@ -189,7 +181,7 @@ class Suite:
                 check(case, [automatic(case, torch.float32)], self._device)
         rows = []
         for threads in self._settings.threads:
-            use_threads(threads)
+            torch.set_num_threads(threads)
             say(f"{workload.preset('*')}: training steps, threads: {threads}")
             runs = {kind: training.step for kind, training in by_kind.items()}
             times = self._least_times(runs)
@@ -211,9 +203,3 @@ class Suite:
 def say(what: str) -> None:
     """Progress, on standard error."""
     print(f"==> {what}", file=sys.stderr, flush=True)
-
-
-def use_threads(threads: int) -> None:
-    """Let everything use so many threads."""
-    torch.set_num_threads(threads)
-    set_threads(threads)

@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 
 from .agreement import cotangent_for, leaves
-from .stacks import Stack
+from .stacks import Case
 from .variants import Variant
 
 Key = TypeVar("Key")
@@ -73,9 +73,9 @@ def least_times(runs: Mapping[Key, Callable[[], Times]], repeats: int, seconds: 
     return least
 
 
-def forward_and_backward(case: Stack, variant: Variant, timer: Timer) -> Callable[[], Times]:
+def forward_and_backward(case: Case, variant: Variant, timer: Timer) -> Callable[[], Times]:
     """A run of a variant on a case, which returns the seconds that forward and backward pass took."""
-    inputs = leaves(variant.arrange(case.inputs(variant.dtype, timer.device)))
+    inputs = leaves(case.inputs(variant.dtype, timer.device))
     cotangent = cotangent_for(case, inputs)
 
     def run() -> Times:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .stacks import Nondeterministic, Stack, Superposition
+from .stacks import STACKS, Case
 from .timing import Timer, Times
 
 KINDS = ("tf", "sup", "nd")
@@ -62,17 +61,14 @@ def tiny(workload: Workload) -> Workload:
     return replace(workload, vocabulary=min(workload.vocabulary, 20), sentences=2, length=5)
 
 
-def stacks_of(model: torch.nn.Module, workload: Workload) -> Sequence[Stack]:
+def stacks_of(model: torch.nn.Module, workload: Workload) -> list[Case]:
     """The stacks that a model computes in a step."""
-    from fairseq_stack.modules import NondeterministicStackAttention, SuperpositionStackAttention
-
-    sizes = (workload.sentences, workload.length)
-    found: dict[Stack, None] = {}
+    found: dict[Case, None] = {}
     for module in model.modules():
-        if isinstance(module, NondeterministicStackAttention):
-            found[Nondeterministic(*sizes, module.num_states, module.num_symbols, module.value_size)] = None
-        elif isinstance(module, SuperpositionStackAttention):
-            found[Superposition(*sizes, module.value_size)] = None
+        for stack in STACKS.values():
+            if stack.sublayer is not None and isinstance(module, stack.sublayer):
+                own = (getattr(module, attribute) for attribute in stack.sublayer_sizes)
+                found[Case(stack, (workload.sentences, workload.length, *own))] = None
     return [*found]
 
 

@@ -1,4 +1,4 @@
-"""scripts/benchmark.py, all of it in its quick mode, and what it must refuse."""
+"""scripts/benchmark.py in its quick mode, and what it must refuse."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,13 @@ from torch import Tensor
 
 from fairseq_stack.ops import StratificationStackState, automatic_backends, stratification
 from fairseq_stack.ops._native import library
+from scripts.benchmark import command
 from scripts.benchmark.agreement import check
 from scripts.benchmark.command import main
 from scripts.benchmark.memory import MemoryMeter
-from scripts.benchmark.stacks import STACKS, Nondeterministic, Stratification, Superposition
+from scripts.benchmark.stacks import STACKS, Case
 from scripts.benchmark.timing import least_times
+from scripts.benchmark.training import KINDS, WORKLOADS, Workload
 from scripts.benchmark.variants import find_variants
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "benchmark.py"
@@ -30,19 +32,38 @@ TABLES = [
     *(f"## Decoding with the stack {name}: a step is one of a beam of B rows" for name in STACKS),
     "## Training steps",
 ]
-PRESETS = [
-    *(f"stack_transformer_lm_{kind}_{size}" for size in ("ptb", "cfl") for kind in ("tf", "sup", "nd")),
-    *(f"stack_transformer_{kind}_small" for kind in ("tf", "sup", "nd")),
-]
 
 
-def test_everything_is_measured(tmp_path: Path) -> None:
+def test_everything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a language model and a translation model; building a configuration takes a second for each."""
+    workloads = [workload for workload in WORKLOADS if workload.name in ("cfl", "small")]
+    monkeypatch.setattr(command, "WORKLOADS", workloads)
     path = tmp_path / "figures.json"
-    command = [sys.executable, str(SCRIPT), "--quick", "--json", str(path)]
+    assert main(["--quick", "--json", str(path)]) == 0
+    check_output(capsys.readouterr().out, path, workloads)
+
+
+@pytest.mark.hostile
+def test_the_script_measures_everything(tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    words = [sys.executable, str(SCRIPT), "--quick", "--json", str(path)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    check_output(done.stdout, path, WORKLOADS)
+
+
+def test_the_script_starts_anywhere(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, str(SCRIPT), "--help"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage: benchmark.py ")
+
+
+def check_output(printed: str, path: Path, workloads: Sequence[Workload]) -> None:
+    """Assert that all tables are printed, and that the file of figures, which is alone in its folder, has them all."""
+    lines = printed.splitlines()
     assert [line for line in lines if line.startswith("## ")] == TABLES
     figures = json.loads(path.read_text())
     assert f"- torch: {torch.__version__}" in lines
@@ -54,15 +75,21 @@ def test_everything_is_measured(tmp_path: Path) -> None:
         assert all([*row["sizes"]] == [*stack.axes] for row in rows)
         assert all(row["forward_ms"] > 0 < row["backward_ms"] and row["gflops"] > 0 for row in rows)
         assert all(row["extra_megabytes"] >= 0 and row["error"] < 2e-5 for row in rows)
-        assert not any("times_prototype" in row for row in rows)
     assert [row["stack"] for row in figures["decoding"]] == [*STACKS]
     assert all(row["steps_per_second"] > 0 for row in figures["decoding"])
-    assert [row["preset"] for row in figures["training"]] == PRESETS
+    presets = [workload.preset(kind) for workload in workloads for kind in ("tf", "sup", "nd")]
+    assert [row["preset"] for row in figures["training"]] == presets
     for row in figures["training"]:
         parts = row["forward_ms"] + row["backward_ms"] + row["update_ms"]
         assert row["step_ms"] == pytest.approx(parts)
         assert (row["times_tf"] == 1) == ("_tf_" in row["preset"])
-    assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
+    assert [other.name for other in path.parent.iterdir()] == [path.name]
+
+
+def test_every_workload_has_presets() -> None:
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    assert {workload.preset(kind) for workload in WORKLOADS for kind in KINDS} <= ARCH_MODEL_REGISTRY.keys()
 
 
 def test_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,7 +182,7 @@ def test_wrong_backend_is_refused(
 
 def test_right_backend_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(stratification.BACKENDS, "new", right)
-    case, device = Stratification(2, 12, 4), torch.device("cpu")
+    case, device = Case(STACKS["strat"], (2, 12, 4)), torch.device("cpu")
     errors = check(case, find_variants(case, [torch.float32], device), device)
     assert {"pytorch float32", "new float32"} < errors.keys()
 
@@ -167,42 +194,6 @@ def test_wrong_decoding_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     complaint = "benchmark.py: error: decoding float32 is wrong: for strat (2, 12, 4), readings differ by "
     assert err.splitlines()[-1].startswith(complaint)
     assert "the stack strat" not in out
-
-
-PROTOTYPE = """
-from fairseq_stack.ops import nondeterministic_stack, superposition_stack
-class CND:
-    def apply(push, replace, pop, values, bottom):
-        return nondeterministic_stack(push, replace, pop, values, bottom, backend="pytorch").flatten(2, 3)
-class LinND2:
-    def apply(push, replace, pop, values, bottom):
-        return 2 * CND.apply(push, replace, pop, values, bottom)
-class Sup:
-    def apply(actions, values):
-        return superposition_stack(actions[..., [0, 2, 1]], values, backend="pytorch")
-"""
-
-
-def test_prototypes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """nd_torch is wrong, and left out; the others are measured, and their folder stays as it was."""
-    folder, path = tmp_path / "prototypes", tmp_path / "figures.json"
-    folder.mkdir()
-    for name in ("nd_ctypes", "nd_torch", "sup_ctypes"):
-        (folder / f"{name}.py").write_text(PROTOTYPE)
-    folder.chmod(0o555)
-    options = ["--quick", "--cpu-time", "--prototypes", str(folder), "--json", str(path)]
-    assert main([*options, "--only", "nd", "sup"]) == 0
-    out, err = capsys.readouterr()
-    assert len([*folder.iterdir()]) == 3
-    rows = json.loads(path.read_text())["stacks"]
-    measured = {"nd": ["nd_ctypes"], "sup": ["sup_ctypes"]}
-    for name, prototypes in measured.items():
-        backends = [row["backend"] for row in rows if row["stack"] == name]
-        assert backends == [*expected_variants(name), *prototypes]
-    assert "nd (2, 12, 2, 3, 4): the prototype nd_torch float32 is too far from the reference, and left out" in err
-    compared = [row["backend"] for row in rows if "times_prototype" in row]
-    assert compared == [name for stack in measured for name in expected_variants(stack) if name.startswith("native")]
-    assert ("x prototype" in out) == bool(compared)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +208,6 @@ def test_prototypes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--device", "meta"], "--device: expected cpu or cuda, got meta"),
         (["--cpu-time", "--threads", "2"], "--cpu-time: measures one thread on the CPU only"),
         (["--json", "nowhere/figures.json"], "--json: there is no folder "),
-        (["--prototypes", "nowhere"], "--prototypes: there is no folder nowhere"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
@@ -228,21 +218,15 @@ def test_mistakes_on_the_command_line(arguments: list[str], complaint: str, caps
     assert complaint in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_folder_without_prototypes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--quick", "--prototypes", str(tmp_path)]) == 1
-    complaint = f"benchmark.py: error: --prototypes: expected nd_ctypes.py in {tmp_path}, which is not there"
-    assert capsys.readouterr().err.splitlines() == [complaint]
-
-
 def test_memory_is_that_of_the_arrays() -> None:
     """PyTorch's stratification stack holds several n x n matrices of float64 and next to nothing else."""
     with MemoryMeter() as meter:
-        shorter, longer = (_megabytes(meter, Stratification(1, length, 1)) for length in (1000, 2000))
+        shorter, longer = (_megabytes(meter, Case(STACKS["strat"], (1, length, 1))) for length in (1000, 2000))
     assert 3 * 8 < shorter < 20 * 8
     assert 3 < longer / shorter < 6
 
 
-def _megabytes(meter: MemoryMeter, case: Stratification) -> float:
+def _megabytes(meter: MemoryMeter, case: Case) -> float:
     (variant,) = find_variants(case, [torch.float32], torch.device("cpu"))
     return meter.megabytes(case, variant, threads=1)
 
@@ -250,7 +234,7 @@ def _megabytes(meter: MemoryMeter, case: Stratification) -> float:
 def test_multiply_adds_of_the_nondeterministic_stack() -> None:
     """Q^3 S^2 for each i < k < t."""
     triples = len([*combinations(range(60), 3)])
-    assert Nondeterministic(2, 60, 2, 3, 7).multiply_adds() == pytest.approx(2 * 2**3 * 3**2 * triples, rel=0.06)
+    assert Case(STACKS["nd"], (2, 60, 2, 3, 7)).multiply_adds() == pytest.approx(2 * 2**3 * 3**2 * triples, rel=0.06)
 
 
 def test_multiply_adds_of_the_superposition_stack() -> None:
@@ -258,7 +242,7 @@ def test_multiply_adds_of_the_superposition_stack() -> None:
     n, m = 300, 5
     spans = [(s, t) for s in range(1, n + 1) for t in range(s, n + 1)]
     walk = 3 * sum(min(t - s + 1, n - t + 1) for s, t in spans)
-    assert Superposition(2, n, m).multiply_adds() == pytest.approx(2 * (walk + m * len(spans)), rel=0.02)
+    assert Case(STACKS["sup"], (2, n, m)).multiply_adds() == pytest.approx(2 * (walk + m * len(spans)), rel=0.02)
 
 
 def test_least_times_are_of_runs_in_turn() -> None:
