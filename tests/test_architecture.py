@@ -1,8 +1,9 @@
-"""Who may import whom: the arrows between the packages point one way."""
+"""Who may import whom: the arrows between the rooms of the packages point one way."""
 
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -30,7 +31,7 @@ ALLOWED = {
     "evaluation": ("evaluation", "errors", "files", "__version__", "fairseq_stack_preprocess"),
     "inspection": ("ops", "modules", "models", "inspection", "errors"),
     "plots": ("plots", "errors", "files"),
-    "cli": ("fairseq_stack", "fairseq_stack_preprocess"),
+    "cli": ("fairseq_stack", "fairseq_stack_preprocess"),  # and nothing imports cli
     "fairseq_stack_preprocess": ("fairseq_stack_preprocess", "__version__"),
 }
 Rule = Callable[[Path, str], set[str]]
@@ -85,6 +86,17 @@ def violations_of_torch_only(path: Path, source: str) -> set[str]:
     return _not_within(imported_names(path, source), {"torch", "fairseq_stack"})
 
 
+def violations_of_plots(path: Path, source: str) -> set[str]:
+    """Figures are drawn from plain data."""
+    return _not_within(imported_names(path, source), {"matplotlib", "fairseq_stack"})
+
+
+def violations_of_reading(path: Path, source: str) -> set[str]:
+    """`evaluation` and `inspection` read what was trained, and never train."""
+    training = ("fairseq.trainer", "fairseq.optim", "fairseq.tasks", "fairseq_cli", "torch.optim")
+    return {name for name in imported_names(path, source) if any(is_within(name, part) for part in training)}
+
+
 def violations_of_top_level(path: Path, source: str) -> set[str]:
     """What any package may import must not bring fairseq in through the back door."""
     names = imported_names(path, source, at_module_level=True)
@@ -107,6 +119,9 @@ RULES: list[tuple[Rule, Path]] = [
     (violations_of_table, PREPROCESS),
     (violations_of_torch_only, STACK / "ops"),
     (violations_of_torch_only, STACK / "modules"),
+    (violations_of_plots, STACK / "plots"),
+    (violations_of_reading, STACK / "evaluation"),
+    (violations_of_reading, STACK / "inspection"),
     (violations_of_preprocess, PREPROCESS),
 ]
 CASES = [
@@ -117,6 +132,19 @@ CASES = [
     pytest.param(violations_of_top_level, path, id=f"violations_of_top_level-{path.name}")
     for path in [*sorted(STACK.glob("*.py")), *python_files(STACK / "compat")]
 ]
+
+
+def test_there_is_no_circle() -> None:
+    """What the table allows has none, and all imports are in the table."""
+    arrows = {room: set(allowed) - {room} for room, allowed in ALLOWED.items()}
+    arrows["cli"] = ALLOWED.keys() - {"cli"}
+    order = list(graphlib.TopologicalSorter(arrows).static_order())
+    assert order.index("ops") < order.index("modules") < order.index("models") < order.index("cli") == len(order) - 1
+
+
+def test_every_room_has_a_row() -> None:
+    rooms = {path.parent.name for path in STACK.glob("*/__init__.py")} | {path.stem for path in STACK.glob("*.py")}
+    assert rooms | {PREPROCESS.name} == ALLOWED.keys()
 
 
 @pytest.mark.parametrize(("rule", "path"), CASES)
@@ -142,6 +170,10 @@ def test_imports_follow_the_rules(rule: Rule, path: Path) -> None:
         (violations_of_table, "cli/x.py", "import scripts.demo", {"scripts.demo"}),
         (violations_of_table, "compat/x.py", "from ..models import a", {"fairseq_stack.models.a"}),
         (violations_of_table, PREPROCESS / "x.py", "import fairseq_stack.ops", {"fairseq_stack.ops"}),
+        (violations_of_table, "plots/x.py", "from ..evaluation import a", {"fairseq_stack.evaluation.a"}),
+        (violations_of_plots, "plots/x.py", "def f():\n    import torch, matplotlib.pyplot", {"torch"}),
+        (violations_of_reading, "evaluation/x.py", "import fairseq.data, fairseq.optim.adam", {"fairseq.optim.adam"}),
+        (violations_of_reading, "inspection/x.py", "from fairseq import trainer", {"fairseq.trainer"}),
         (violations_of_top_level, "x.py", "import fairseq", {"fairseq"}),
         (violations_of_top_level, "x.py", "def f():\n    import fairseq", set()),
         (violations_of_preprocess, "x.py", "if True:\n    import torch", {"torch"}),
@@ -153,6 +185,10 @@ def test_rules_catch_what_they_should(rule: Rule, path: str | Path, source: str,
     assert rule(folder / path, source) == caught
 
 
+def modules_of(room: str) -> str:
+    return ", ".join(f"fairseq_stack.{room}.{path.stem}" for path in (STACK / room).glob("[!_]*.py"))
+
+
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
@@ -160,6 +196,8 @@ def test_rules_catch_what_they_should(rule: Rule, path: str | Path, source: str,
         ("fairseq_stack.ops", "fairseq"),
         ("fairseq_stack.modules", "fairseq"),
         ("fairseq_stack.compat", "fairseq"),
+        (modules_of("evaluation"), "torch fairseq"),
+        (modules_of("plots"), "torch fairseq matplotlib"),
         ("fairseq_stack_preprocess", "torch fairseq"),
     ],
 )
