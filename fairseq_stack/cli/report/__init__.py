@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.files import written_whole
 from fairseq_stack_preprocess.errors import require_at_least
 
 from ..arguments import Subparsers
@@ -46,7 +47,6 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write and print the report."""
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
-    from fairseq_stack.files import written_whole
     from fairseq_stack.plots.style import require_matplotlib
 
     from . import tables

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 LINES = 60
 CORPORA = {
     "multi30k": [f"{split}.{language}" for split in ("train", "val", "test_2016_flickr") for language in ("de", "en")],

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 KINDS = ["tf", "sup", "nd"]
 PICTURE_SIZE = (1425, 1050)
 
