@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from fairseq_stack_preprocess.errors import PrepareError
 
 from .. import __version__
-from ..analysis.errors import AnalysisError
 from ..errors import UserError
 from . import average, doctor, prepare, report, show, user_dir
 from .arguments import USER_ERROR, Parser, in_one_line
@@ -76,7 +75,7 @@ def _run(argv: Sequence[str] | None) -> int:
     try:
         args = build_parser().parse_args(argv)
         return int(args.run(args))
-    except (AnalysisError, PrepareError, UserError) as error:
+    except (PrepareError, UserError) as error:
         return _fail(str(error))
     except OSError as error:
         if error.filename is None:

@@ -14,7 +14,7 @@ from fairseq_stack_preprocess.errors import PrepareError, require_at_least
 from .arguments import Subparsers
 
 if TYPE_CHECKING:
-    from fairseq_stack.analysis.corpus import Corpus, Split
+    from fairseq_stack.evaluation.corpus import Corpus, Split
 
 DESCRIPTION = """\
 Show what is in a corpus: FOLDER is what fairseq-stack prepare wrote, or any data
@@ -49,8 +49,8 @@ def run(args: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
     require_at_least("--examples", args.examples, 0)
     require_at_least("--first", args.first, 0)
-    from fairseq_stack.analysis.corpus import read_corpus
-    from fairseq_stack.analysis.lengths import draw_lengths
+    from fairseq_stack.evaluation.corpus import read_corpus
+    from fairseq_stack.plots.lengths import draw_lengths
 
     corpus = read_corpus(args.folder)
     split = corpus.split(args.split)
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     lines = [*describe_manifest(corpus), *describe_lengths(corpus, split)]
     lines += describe_examples(split, args.first, args.examples)
     if args.png is not None:
-        draw_lengths(corpus, args.png)
+        draw_lengths(corpus.lengths(), args.png)
         lines += ["", f"picture: {args.png}"]
     print("\n".join(lines))
     return 0
@@ -100,7 +100,7 @@ def _short(value: Any) -> str:
 
 def describe_lengths(corpus: Corpus, shown: Split) -> Iterator[str]:
     """A table of all splits, and the histograms of one."""
-    from fairseq_stack.analysis.lengths import histogram, summarise
+    from fairseq_stack.plots.lengths import histogram, summarise
 
     rows: list[tuple[str, ...]] = [("", "sentences", "tokens", "least", "median", "mean", "most")]
     for split in corpus.splits:
@@ -126,7 +126,7 @@ def describe_lengths(corpus: Corpus, shown: Split) -> Iterator[str]:
 
 def describe_examples(split: Split, first: int, number: int) -> Iterator[str]:
     """Sentences, each side of a pair in a line of its own, with the lines of side files."""
-    from fairseq_stack.analysis.corpus import read_lines
+    from fairseq_stack.files import read_lines
 
     side = {name: read_lines(path) for name, path in split.side_files.items()}
     width = max(map(len, [*(column.name for column in split.columns), *side]))

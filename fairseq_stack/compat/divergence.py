@@ -107,9 +107,13 @@ def _refusing_infinite_parameters(load_checkpoint_to_cpu: Function) -> Function:
     return load_finite_parameters
 
 
+def is_uninitialised(name: str) -> bool:
+    """Whether the numbers of a buffer mean nothing: fairseq keeps such buffers for their dtype, uninitialised."""
+    return name.endswith("_float_tensor")
+
+
 def _is_finite(name: str, value: Any) -> bool:
-    # fairseq's buffers of this name are there for their dtype, and their memory is not initialised.
-    return name.endswith("_float_tensor") or not isinstance(value, Tensor) or bool(value.isfinite().all())
+    return is_uninitialised(name) or not isinstance(value, Tensor) or bool(value.isfinite().all())
 
 
 def _infinite_loss(logged: dict[str, Any] | None) -> str:

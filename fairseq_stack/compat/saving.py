@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import shutil
@@ -16,6 +15,7 @@ import torch
 
 from fairseq_stack.compat.wrapping import Function, wrap_once
 from fairseq_stack.errors import UserError
+from fairseq_stack.files import written_whole
 
 _ATTEMPTS = 3
 _SECONDS_BETWEEN = 2.5
@@ -80,7 +80,9 @@ def _write_whole(path: str, write: Callable[[BinaryIO], object]) -> None:
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return _write_once(path, write)
+            with written_whole(Path(path), beside=Path(f"{path}.tmp")) as file:
+                write(file)
+            return
         except Exception as error:
             failure = _of_the_system(error)
             if failure is None:
@@ -91,20 +93,6 @@ def _write_whole(path: str, write: Callable[[BinaryIO], object]) -> None:
                     "unchanged; once this is fixed, the same command continues from the last of them"
                 ) from error
         time.sleep(_SECONDS_BETWEEN)
-
-
-def _write_once(path: str, write: Callable[[BinaryIO], object]) -> None:
-    beside = f"{path}.tmp"
-    try:
-        with open(beside, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.remove(beside)
-        raise
 
 
 def _of_the_system(error: BaseException | None) -> OSError | None:

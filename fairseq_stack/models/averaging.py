@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import uuid
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_stack.compat.divergence import is_uninitialised
 from fairseq_stack.errors import UserError
+from fairseq_stack.files import written_whole
 from fairseq_stack.models.checkpoints import FINGERPRINT
 
 EPOCHS = re.compile(r"checkpoint(\d+)\.pt")
@@ -57,8 +57,6 @@ _MEANING = (
     "tie_adaptive_weights",
     "tie_adaptive_proj",
 )
-# fairseq's buffers of this name are there for their dtype: their memory is not initialised.
-_MEANINGLESS = "_float_tensor"
 
 State = dict[str, Any]
 
@@ -115,7 +113,7 @@ def average_checkpoints(paths: Sequence[Path], output: Path, force: bool = False
     first.pop("last_optimizer_state", None)
     for name in ("ema", "ema_fp32_params"):  # a moving average of one of the checkpoints
         first.get("extra_state", {}).pop(name, None)
-    _write_whole(first, output)
+    _write(first, output)
 
 
 def _check_files(paths: Sequence[Path], output: Path, force: bool) -> None:
@@ -153,7 +151,7 @@ def _read(path: Path) -> State:
     for name, value in state["model"].items():
         if not isinstance(value, Tensor):
             raise UserError(f"{path}: the parameter {name} is a {type(value).__name__}, expected a tensor")
-        if not name.endswith(_MEANINGLESS) and not value.isfinite().all():
+        if not is_uninitialised(name) and not value.isfinite().all():
             raise UserError(f"{path}: the parameter {name} is not finite; leave this checkpoint out")
     return state
 
@@ -163,7 +161,7 @@ def _start(parameters: dict[str, Tensor]) -> dict[str, Tensor]:
     return {
         name: value.to(torch.float64, copy=True)  # a copy each, where parameters share memory
         for name, value in parameters.items()
-        if value.is_floating_point() and not name.endswith(_MEANINGLESS)
+        if value.is_floating_point() and not is_uninitialised(name)
     }
 
 
@@ -190,7 +188,7 @@ def _check_same_model(first: State, other: State, first_path: Path, path: Path) 
             flag = f"--{name.replace('_', '-')}"
             refuse(f"it was trained with {flag} {others.get(name)}, expected {options.get(name)}")
     for name, tied_to in _tied(expected).items():
-        if not name.endswith(_MEANINGLESS) and not (got[name] == got[tied_to]).all():
+        if not is_uninitialised(name) and not (got[name] == got[tied_to]).all():
             refuse(f"its {tied_to} and {name} differ, expected one shared parameter")
 
 
@@ -218,16 +216,11 @@ def _with_means(parameters: dict[str, Tensor], sums: dict[str, Tensor], count: i
     return averaged
 
 
-def _write_whole(state: State, output: Path) -> None:
-    beside = output.with_name(f".{output.name}.{uuid.uuid4().hex[:12]}.tmp")
+def _write(state: State, output: Path) -> None:
     try:
-        with open(beside, "wb") as file:
+        with written_whole(output) as file:
             torch.save(state, file)
-        os.replace(beside, output)
-    except (OSError, RuntimeError) as error:
-        # torch may raise a RuntimeError of its own while it handles the error of the file system.
-        cause = error if isinstance(error, OSError) else error.__context__
-        reason = getattr(cause, "strerror", None) or str(error).splitlines()[0]
+    except RuntimeError as error:
+        # torch may raise an error of its own while it handles the error of the file system.
+        reason = getattr(error.__context__, "strerror", None) or str(error).splitlines()[0]
         raise UserError(f"cannot write {output}: {reason}") from error
-    finally:
-        beside.unlink(missing_ok=True)

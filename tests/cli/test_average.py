@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack import cli
+from fairseq_stack import cli, files
 from fairseq_stack.models import averaging
 
 State = dict[str, Any]
@@ -258,7 +258,7 @@ def test_full_disk(
     def open_full(path: Path, mode: str) -> IO[bytes]:
         return open("/dev/full", mode)
 
-    monkeypatch.setattr(averaging, "open", open_full, raising=False)
+    monkeypatch.setattr(files, "open", open_full, raising=False)
     output = tmp_path / "average.pt"
     assert average(*checkpoints, "--output", output) == 2
     assert capsys.readouterr().err == f"fairseq-stack: error: cannot write {output}: No space left on device\n"

@@ -1,0 +1,82 @@
+"""``fairseq-stack report FOLDER``: the demo's table and picture."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+from pathlib import Path
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import written_whole
+from fairseq_stack_preprocess.errors import require_at_least
+
+from ..arguments import Subparsers
+
+DESCRIPTION = """\
+Read what the demo trained in FOLDER and write table.md, results.json and demo.png
+into it. Logs and checkpoints are only read. The table is printed too, and the path
+of the picture."""
+
+EXAMPLE = """\
+example:
+  fairseq-stack report demo-out"""
+
+TABLE, RESULTS, PICTURE = "table.md", "results.json", "demo.png"
+
+RESULTS_KEYS = {"translation", "reversal", "valid_bound"}
+"""Keys that the results of every report have."""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Declare the subcommand."""
+    parser = subparsers.add_parser(
+        "report",
+        help="write the table and the picture of the demo",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+    )
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="what scripts/demo.sh wrote")
+    parser.add_argument(
+        "--depth", type=int, metavar="N", default=2, help="nesting of the sentence in the picture (default: 2)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write and print the report."""
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
+    from fairseq_stack.plots.style import require_matplotlib
+
+    from . import tables
+    from .experiment import read_decoder, read_experiment
+    from .picture import draw
+
+    require_matplotlib()
+    require_at_least("--depth", args.depth, 0)
+    _check_replaceable(args.folder)
+    experiment = read_experiment(args.folder)
+    reading = read_decoder(args.folder, args.depth)
+    table = tables.as_markdown(experiment)
+    results = json.dumps(tables.as_json(experiment), indent=2)
+    # The results come first: they show the next report that the other files belong to a report, too.
+    for name, text in ((RESULTS, results), (TABLE, table)):
+        with written_whole(args.folder / name) as file:
+            file.write(f"{text}\n".encode())
+    draw(experiment, reading, args.folder / PICTURE)
+    print(f"{table}\n\npicture: {args.folder / PICTURE}")
+    return 0
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Raise UserError if the folder has a file with a report's file name that no report wrote."""
+    there = [name for name in (TABLE, RESULTS, PICTURE) if os.path.lexists(folder / name)]
+    if not there:
+        return
+    try:
+        results = json.loads((folder / RESULTS).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        results = None
+    if not isinstance(results, dict) or not set(results) >= RESULTS_KEYS:
+        raise UserError(f"{folder / there[0]} was not written by fairseq-stack report; move it elsewhere")

@@ -1,0 +1,172 @@
+"""The results of the demo: three models on two generated corpora.
+
+The folder of an experiment holds ``nested-translation/`` and ``reversal/``. In each there are ``corpus/``, which
+``fairseq-stack prepare`` wrote, and for each kind of model a folder with ``train.log`` (``fairseq-train
+--log-file``), ``checkpoint_best.pt`` and ``generate-test.txt`` (translation) or ``score.out`` (language modelling).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.scores import Score
+from fairseq_stack.evaluation.side_files import read_lower_bounds, read_numbers, require_as_many
+from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
+from fairseq_stack.evaluation.translations import bleu, exact_match, exact_match_by, read_translations
+from fairseq_stack.evaluation.word_scores import cross_entropy, excess, excess_by_length, read_word_scores
+from fairseq_stack.files import read_lines
+from fairseq_stack_preprocess import nested_translation, reversal
+from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
+
+KINDS = ("tf", "sup", "nd")
+"""The kinds of models: without a stack, with superposition and with nondeterministic stack attention."""
+
+TRAINING_LOG = "train.log"
+CHECKPOINT = "checkpoint_best.pt"
+TRANSLATIONS = "generate-test.txt"
+WORD_SCORES = "score.out"
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class TranslationResult:
+    """A translation model on the test set.
+
+    Attributes:
+        training: the course of its training.
+        bleu: sacrebleu's BLEU of the words as they are.
+        exact_match: share of the translations that are the reference, word by word.
+        exact_match_by_depth: the same for each depth of nesting.
+    """
+
+    training: TrainingLog
+    bleu: Score
+    exact_match: Score
+    exact_match_by_depth: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class LanguageModelResult:
+    """A language model on the test set; all in nats a token, the end of a string being one.
+
+    Attributes:
+        training: the course of its training.
+        cross_entropy: negative log-likelihood.
+        excess: cross-entropy less that of the distribution from which the strings were drawn.
+        excess_by_length: the same for each length of strings.
+    """
+
+    training: TrainingLog
+    cross_entropy: Score
+    excess: Score
+    excess_by_length: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The results of an experiment, by kind of model.
+
+    Attributes:
+        translation: on nested translation.
+        reversal: on strings w w^R.
+        valid_bound: the least cross-entropy on the validation strings, in nats a token: that of their distribution.
+    """
+
+    translation: Mapping[str, TranslationResult]
+    reversal: Mapping[str, LanguageModelResult]
+    valid_bound: float
+
+
+def read_experiment(folder: Path) -> Experiment:
+    """Read the results in ``folder``.
+
+    Raises:
+        UserError: a file is missing, or does not hold what it should.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder; expected the one that scripts/demo.sh wrote")
+    try:
+        return _read_experiment(folder)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise UserError(
+            f"{folder} does not hold the results of scripts/demo.sh: {error.filename} is missing or not a file"
+        ) from error
+
+
+def _read_experiment(folder: Path) -> Experiment:
+    text = folder / reversal.CORPUS / "corpus" / TEXT
+    valid_bounds = read_lower_bounds(text / "valid.nll")
+    tokens = sum(len(line.split()) + 1 for line in read_lines(text / f"valid.{SUFFIX}"))
+    return Experiment(
+        translation=_of_each_kind(read_translation_result, folder / nested_translation.CORPUS),
+        reversal=_of_each_kind(read_language_model_result, folder / reversal.CORPUS),
+        valid_bound=sum(valid_bounds) / tokens,
+    )
+
+
+def read_translation_result(task: Path, kind: str) -> TranslationResult:
+    """The result of one kind of model; ``task`` is the folder of the corpus and its models."""
+    translations = read_translations(task / kind / TRANSLATIONS)
+    depths = read_numbers(task / "corpus" / TEXT / "test.depth", int)
+    require_as_many(task / kind / TRANSLATIONS, len(translations), len(depths))
+    data = f"{task.name}/test"
+    return TranslationResult(
+        training=read_training_log(task / kind / TRAINING_LOG),
+        bleu=bleu(translations, data),
+        exact_match=exact_match(translations, data),
+        exact_match_by_depth=exact_match_by(translations, depths),
+    )
+
+
+def read_language_model_result(task: Path, kind: str) -> LanguageModelResult:
+    """The result of one kind of model; ``task`` is the folder of the corpus and its models."""
+    scores = read_word_scores(task / kind / WORD_SCORES)
+    bounds = read_lower_bounds(task / "corpus" / TEXT / "test.nll")
+    require_as_many(task / kind / WORD_SCORES, len(scores), len(bounds))
+    data = f"{task.name}/test"
+    return LanguageModelResult(
+        training=read_training_log(task / kind / TRAINING_LOG),
+        cross_entropy=cross_entropy(scores, data),
+        excess=excess(scores, bounds, data),
+        excess_by_length=excess_by_length(scores, bounds),
+    )
+
+
+@dataclass(frozen=True)
+class DecoderReading:
+    """What the stack attention in a decoder looks at while it reads a sentence.
+
+    Attributes:
+        inputs: what the decoder reads: the beginning of the sentence, and its words.
+        weights: for the reading after each of the inputs, the weights of the bottom of the stack and of the vectors
+            pushed at each of the inputs.
+    """
+
+    inputs: tuple[str, ...]
+    weights: tuple[tuple[float, ...], ...]
+
+
+def read_decoder(folder: Path, depth: int) -> DecoderReading:
+    """The stack attention of the trained ``nd`` translation model on the reference of a test sentence.
+
+    It is the first sentence with a nesting of ``depth``, or of the greatest that there is if that is less.
+    """
+    from fairseq_stack.inspection.stack_weights import decoder_stack_weights  # loads torch and fairseq
+
+    task = folder / nested_translation.CORPUS
+    text = task / "corpus" / TEXT
+    depths = read_numbers(text / "test.depth", int)
+    number = depths.index(min(depth, max(depths)))
+    languages = (nested_translation.SOURCE, nested_translation.TARGET)
+    source, target = (read_lines(text / f"test.{language}")[number] for language in languages)
+    weights = decoder_stack_weights(task / "nd" / CHECKPOINT, task / "corpus" / DATA_BIN, source, target)
+    return DecoderReading(("</s>", *target.split()), tuple(tuple(row) for row in weights.tolist()))
+
+
+def _of_each_kind(read: Callable[[Path, str], Result], task: Path) -> dict[str, Result]:
+    return {kind: read(task, kind) for kind in KINDS}

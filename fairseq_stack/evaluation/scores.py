@@ -1,0 +1,40 @@
+"""A score, with a line that says what it is and how it was computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairseq_stack import __version__
+
+
+@dataclass(frozen=True)
+class Score:
+    """A figure that can be compared with another one if the signatures are the same.
+
+    Attributes:
+        name: what was measured.
+        value: the figure.
+        unit: of what, as it is read after the figure; "" if there is none.
+        data: what it was measured on.
+        method: how, as ``option:value`` separated by ``|``, with the version of the program as the last one.
+    """
+
+    name: str
+    value: float
+    unit: str
+    data: str
+    method: str
+
+    @property
+    def signature(self) -> str:
+        """Data, options and version in the form of sacrebleu's signatures: ``data:...|option:value|version:...``."""
+        return f"data:{self.data}|{self.method}"
+
+    def __str__(self) -> str:
+        """One line in sacrebleu's form: name, signature, figure and unit."""
+        return f"{self.name}|{self.signature} = {self.value:.4f} {self.unit}".rstrip()
+
+
+def own_method(**options: object) -> str:
+    """The method of a score that fairseq_stack itself computes with these options."""
+    return "|".join(f"{name}:{value}" for name, value in {**options, "version": f"fairseq_stack-{__version__}"}.items())

@@ -1,0 +1,80 @@
+"""Read files that users name, and write files that appear complete or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from fairseq_stack.errors import UserError
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, in which every end of a line is made a line feed.
+
+    Raises:
+        UserError: it is not UTF-8.
+        OSError: it cannot be read.
+    """
+    return _read(path, newline=None)
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file, which end in line feeds only.
+
+    Raises:
+        UserError: it is not UTF-8.
+        OSError: it cannot be read.
+    """
+    return _read(path, newline="").removesuffix("\n").split("\n")
+
+
+def _read(path: Path, newline: str | None) -> str:
+    try:
+        with open(path, encoding="utf-8", newline=newline) as file:
+            return file.read()
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
+
+
+@contextlib.contextmanager
+def written_whole(path: Path, beside: Path | None = None) -> Iterator[BinaryIO]:
+    """Open a file beside ``path``, which becomes ``path`` when the block ends without an error.
+
+    After an error the file is removed, and what was at ``path`` is as before. A path that is neither free nor a regular
+    file, such as /dev/null, is written to directly.
+
+    Args:
+        path: the file to write.
+        beside: the name of the incomplete file, in the same folder (default: a hidden name that nobody else uses).
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    beside = beside or path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        if path.exists() and not path.is_file():
+            with open(path, "wb") as file:
+                yield file
+        else:
+            with _renamed_to(path, beside) as file:
+                yield file
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _renamed_to(path: Path, beside: Path) -> Iterator[BinaryIO]:
+    try:
+        with open(beside, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(beside)
+        raise

@@ -1,0 +1,1 @@
+"""What the stacks of a trained model do: nothing here trains."""

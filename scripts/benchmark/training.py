@@ -1,0 +1,162 @@
+"""Whole training steps of the papers' models, as fairseq does them, on random tokens."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .stacks import STACKS, Case
+from .timing import Timer, Times
+
+KINDS = ("tf", "sup", "nd")
+GRADIENT_NORM = 5.0
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Training steps of the presets of one of the papers' tables.
+
+    Attributes:
+        name: what the presets' names end in.
+        task: fairseq's task.
+        vocabulary: how many symbols the dictionary has.
+        sentences: in a batch.
+        length: tokens of each sentence, and with translation of its source, too.
+    """
+
+    name: str
+    task: str
+    vocabulary: int
+    sentences: int
+    length: int
+
+    def preset(self, kind: str) -> str:
+        """The name of an architecture."""
+        model = "stack_transformer" if self.is_translation else "stack_transformer_lm"
+        return f"{model}_{kind}_{self.name}"
+
+    @property
+    def is_translation(self) -> bool:
+        return self.task == "translation"
+
+    @property
+    def tokens(self) -> int:
+        """Target tokens in a batch."""
+        return self.sentences * self.length
+
+
+WORKLOADS = (
+    Workload("ptb", "language_modeling", 23_832, 16, 32),
+    Workload("cfl", "language_modeling", 3, 10, 60),
+    Workload("small", "translation", 6_152, 64, 32),
+)
+
+
+def tiny(workload: Workload) -> Workload:
+    """The same models on next to nothing."""
+    return replace(workload, vocabulary=min(workload.vocabulary, 20), sentences=2, length=5)
+
+
+def stacks_of(model: torch.nn.Module, workload: Workload) -> list[Case]:
+    """The stacks that a model computes in a step."""
+    found: dict[Case, None] = {}
+    for module in model.modules():
+        for stack in STACKS.values():
+            if stack.sublayer is not None and isinstance(module, stack.sublayer):
+                own = (getattr(module, attribute) for attribute in stack.sublayer_sizes)
+                found[Case(stack, (workload.sentences, workload.length, *own))] = None
+    return [*found]
+
+
+class Training:
+    """A model of a preset in training.
+
+    Attributes:
+        model: the model, on the device.
+    """
+
+    def __init__(self, workload: Workload, kind: str, timer: Timer) -> None:
+        from fairseq import optim, tasks
+
+        torch.manual_seed(0)
+        cfg, dictionary = _configuration(workload, kind, timer.device), _dictionary(workload.vocabulary)
+        if workload.is_translation:
+            task: Any = tasks.translation.TranslationTask(cfg.task, dictionary, dictionary)
+        else:
+            task = tasks.language_modeling.LanguageModelingTask(cfg.task, dictionary, dictionary)
+        self.model = task.build_model(cfg.model).to(timer.device).train()
+        self._timer = timer
+        self._criterion = task.build_criterion(cfg.criterion)
+        self._optimizer = optim.build_optimizer(cfg.optimizer, [*self.model.parameters()])
+        self._sample = _sample(workload, dictionary, timer.device)
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters of the model."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    def step(self) -> Times:
+        """Train on the batch: the seconds that forward pass, backward pass and update took, and their sum."""
+        lap = self._timer.start()
+        self._optimizer.zero_grad()
+        loss, tokens, _ = self._criterion(self.model, self._sample)
+        forward = lap()
+        self._optimizer.backward(loss)
+        backward = lap()
+        self._optimizer.multiply_grads(1 / tokens)
+        self._optimizer.clip_grad_norm(GRADIENT_NORM)
+        self._optimizer.step()
+        update = lap()
+        return forward, backward, update, forward + backward + update
+
+
+def trainings(workload: Workload, timer: Timer) -> dict[str, Training]:
+    """Models of all kinds."""
+    return {kind: Training(workload, kind, timer) for kind in KINDS}
+
+
+def _configuration(workload: Workload, kind: str, device: torch.device) -> Any:
+    from fairseq import options
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+    import fairseq_stack.models  # noqa: F401  (registers the presets, before a parser is made)
+
+    flags = ["data", "--task", workload.task, "--arch", workload.preset(kind), "--compact-vocab"]
+    flags += ["--optimizer", "adam", "--lr", "1e-4", "--criterion", "cross_entropy"]
+    flags += ["--cpu"] if device.type == "cpu" else []
+    parser = options.get_training_parser(default_task=workload.task)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of hydra, about how fairseq uses it
+        return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, flags))
+
+
+def _dictionary(vocabulary: int) -> Any:
+    from fairseq.data import Dictionary
+
+    dictionary = Dictionary()
+    for index in range(vocabulary):
+        dictionary.add_symbol(f"w{index}")
+    return dictionary
+
+
+def _sample(workload: Workload, dictionary: Any, device: torch.device) -> dict[str, Any]:
+    """A batch as fairseq's data sets make it, of sentences of one length."""
+    generator = torch.Generator().manual_seed(0)
+
+    def sentences() -> Tensor:
+        shape = (workload.sentences, workload.length)
+        words = torch.randint(dictionary.nspecial, len(dictionary), shape, generator=generator)
+        words[:, -1] = dictionary.eos()
+        return words.to(device)
+
+    target = sentences()
+    previous = target.roll(1, 1)
+    source = sentences() if workload.is_translation else previous
+    inputs = {"src_tokens": source, "src_lengths": torch.full((workload.sentences,), workload.length, device=device)}
+    if workload.is_translation:
+        inputs["prev_output_tokens"] = previous
+    return {"net_input": inputs, "target": target, "ntokens": target.numel(), "nsentences": workload.sentences}

@@ -1,0 +1,76 @@
+"""Reading the scores of fairseq-eval-lm, and the cross-entropy difference."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import fairseq_stack
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.word_scores import (
+    SentenceScore,
+    cross_entropy,
+    excess,
+    excess_by_length,
+    read_word_scores,
+)
+
+LOG_PREFIX = "2024-01-31 12:00:00 | INFO | fairseq_cli.eval_lm | "
+OUTPUT = f"""\
+{LOG_PREFIX}loading model(s) from checkpoint_best.pt
+{LOG_PREFIX}1 0 [-0.500000]\t[ [-1.250000]\t1 [-0.000000]\t</s> [-0.250000]
+0 1 [-2.000000]\t</s> [-1.000000]
+{LOG_PREFIX}Evaluated 6 tokens in 0.1s (60.00 tokens/s)
+{LOG_PREFIX}Loss (base 2): 1.2022, Perplexity: 2.30
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "scores.out"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_scores_are_in_the_order_of_the_data(tmp_path: Path) -> None:
+    assert read_word_scores(write(tmp_path, OUTPUT)) == [SentenceScore(2, 3.0), SentenceScore(4, 2.0)]
+
+
+def test_an_impossible_word_has_an_infinite_loss(tmp_path: Path) -> None:
+    (score,) = read_word_scores(write(tmp_path, "0 a [-inf]\t</s> [-1.000000]\n"))
+    assert score == SentenceScore(2, math.inf)
+
+
+def test_other_format_of_the_log(tmp_path: Path) -> None:
+    text = OUTPUT.replace(LOG_PREFIX, "INFO:fairseq_cli.eval_lm:")
+    assert read_word_scores(write(tmp_path, text)) == [SentenceScore(2, 3.0), SentenceScore(4, 2.0)]
+
+
+@pytest.mark.parametrize("text", ["", OUTPUT.replace("\n0 ", "\n2 ")], ids=["empty", "gap"])
+def test_missing_sentences(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UserError, match=r"scores\.out: word scores of \d sentences"):
+        read_word_scores(write(tmp_path, text))
+
+
+SCORES = [SentenceScore(3, 3.0), SentenceScore(5, 7.0), SentenceScore(3, 2.0)]
+BOUNDS = [2.5, 5.0, 2.0]
+
+
+def test_cross_entropy_is_of_all_tokens() -> None:
+    score = cross_entropy(SCORES, "strings/test")
+    assert score.value == pytest.approx(12 / 11)
+    version = f"version:fairseq_stack-{fairseq_stack.__version__}"
+    assert score.signature == f"data:strings/test|sentences:3|tokens:11|eos:counted|{version}"
+    assert str(score) == f"cross-entropy|{score.signature} = 1.0909 nats a token"
+
+
+def test_excess_is_the_difference_to_the_bound() -> None:
+    score = excess(SCORES, BOUNDS, "strings/test")
+    assert score.value == pytest.approx(2.5 / 11)
+    assert "|sentences:3|tokens:11|eos:counted|bound:0.8636|version:" in score.signature
+    assert excess(SCORES, [score.loss for score in SCORES], "strings/test").value == 0
+
+
+def test_lengths_do_not_count_the_end() -> None:
+    assert excess_by_length(SCORES, BOUNDS) == pytest.approx({2: 0.5 / 6, 4: 2 / 5})

@@ -1,0 +1,127 @@
+"""The weights of the pushed vectors in the readings of nondeterministic stack attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.inspection.stack_weights import decoder_stack_weights, recorded_stack_weights
+from fairseq_stack.modules import NondeterministicStackAttention, SuperpositionStackAttention
+from tests.helpers import assert_normwise_close
+
+STATES, SYMBOLS, SIZE, MODEL_SIZE = 2, 3, 4, 6
+
+
+@pytest.fixture
+def attention() -> NondeterministicStackAttention:
+    return NondeterministicStackAttention(MODEL_SIZE, STATES, SYMBOLS, SIZE).double()
+
+
+def force(attention: NondeterministicStackAttention, transition: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
+    """Make ``transition`` fill in log weights (push, replace, pop) that then hold whatever the inputs are."""
+    actions = torch.full((attention.actions.out_features,), -200.0, dtype=torch.float64)
+    transition(*attention.transitions(actions))
+    weight = torch.zeros_like(attention.actions.weight)
+    weight[:, 0] = actions
+    attention.actions.weight = nn.Parameter(weight)
+
+
+def ones(length: int) -> Tensor:
+    return torch.ones(1, length, MODEL_SIZE, dtype=torch.float64)
+
+
+def recorded(model: nn.Module, inputs: Tensor) -> dict[str, Tensor]:
+    with recorded_stack_weights(model) as weights:
+        model(inputs)
+    return weights
+
+
+def test_weights_are_shares(attention: NondeterministicStackAttention) -> None:
+    inputs = torch.randn(2, 5, MODEL_SIZE, dtype=torch.float64)
+    (weights,) = recorded(nn.Sequential(attention), inputs).values()
+    assert weights.shape == (2, 5, 6)
+    assert (weights >= 0).all()
+    assert_normwise_close(weights.sum(-1), torch.ones(2, 5, dtype=torch.float64), 1e-12)
+    assert not weights[:, :, 1:].triu(1).any(), "a reading contains a vector that is pushed later"
+
+
+def test_pushes_only_show_the_newest_vector(attention: NondeterministicStackAttention) -> None:
+    force(attention, lambda push, replace, pop: push.fill_(0.0))
+    weights = recorded(attention, ones(4))[""]
+    assert_normwise_close(weights[0, :, 1:], torch.eye(4, dtype=torch.float64), 1e-12)
+
+
+def test_replacing_keeps_the_bottom(attention: NondeterministicStackAttention) -> None:
+    force(attention, lambda push, replace, pop: replace.fill_(0.0))
+    weights = recorded(attention, ones(3))[""]
+    assert_normwise_close(weights[0, :, 0], torch.ones(3, dtype=torch.float64), 1e-12)
+
+
+def test_every_nondeterministic_sublayer_is_recorded_and_no_other(attention: NondeterministicStackAttention) -> None:
+    other = NondeterministicStackAttention(MODEL_SIZE, 1, 2, SIZE).double()
+    sup = SuperpositionStackAttention(MODEL_SIZE, SIZE).double()
+    model = nn.Sequential(attention, sup, other)
+    inputs = torch.randn(1, 3, MODEL_SIZE, dtype=torch.float64)
+    plain = model(inputs)
+    assert list(recorded(model, inputs)) == ["0", "2"]
+    assert torch.equal(model(inputs), plain)
+    assert not any(module._forward_pre_hooks for module in model.modules()), "a hook is left"
+
+
+def test_a_model_without_stack_has_none() -> None:
+    assert recorded(nn.Linear(MODEL_SIZE, 2).double(), ones(2)) == {}
+
+
+@pytest.mark.parametrize(("layers", "is_nd"), [("sdpa,nd-1-2-3", True), ("sdpa,sup-3", False)], ids=["nd", "sup"])
+def test_weights_of_a_checkpoint(tmp_path: Path, layers: str, is_nd: bool) -> None:
+    data, checkpoint = tmp_path / "data", tmp_path / "checkpoint.pt"
+    write_translation_model(data, checkpoint, layers)
+    if not is_nd:
+        with pytest.raises(UserError, match=r"checkpoint\.pt: the decoder has no nondeterministic"):
+            decoder_stack_weights(checkpoint, data, "w0 w1", "w0")
+        return
+    weights = decoder_stack_weights(checkpoint, data, "w0 w1", "w0 w1 w1 w0")
+    assert weights.shape == (5, 6)
+    other = decoder_stack_weights(checkpoint, data, "w0 w1", "w0 w1 w0 w0")
+    assert_normwise_close(other[:3], weights[:3], 1e-6)
+    assert not torch.allclose(other[3:], weights[3:])
+    another = decoder_stack_weights(checkpoint, data, "w1 w0", "w0 w1 w1 w0")
+    assert not torch.allclose(another, weights), "the source does not matter"
+
+
+def write_translation_model(data: Path, checkpoint: Path, layers: str) -> None:
+    """A checkpoint of an untrained translation model with the symbols w0 and w1, as fairseq writes it."""
+    from fairseq import checkpoint_utils, options
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from fairseq.tasks import setup_task
+    from omegaconf import OmegaConf
+
+    import fairseq_stack.models  # noqa: F401  (registers the architectures)
+
+    data.mkdir()
+    for language in ("de", "en"):
+        (data / f"dict.{language}.txt").write_text("w0 1\nw1 1\n", encoding="utf-8")
+    sizes = [
+        f"--{side}-{what}={value}"
+        for side in ("encoder", "decoder")
+        for what, value in {"embed-dim": 8, "ffn-embed-dim": 8, "attention-heads": 2}.items()
+    ]
+    flags = [f"--stack-encoder-layers={layers}", f"--stack-decoder-layers={layers}", "--stack-init=fairseq", *sizes]
+    languages = ["--source-lang", "de", "--target-lang", "en"]
+    parser = options.get_training_parser(default_task="translation")
+    arguments = [str(data), "--task", "translation", *languages, "--arch", "stack_transformer_nd_small", *flags]
+    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, arguments))
+    model = setup_task(cfg.task).build_model(cfg.model)
+    state = {
+        "args": None,
+        "cfg": OmegaConf.to_container(OmegaConf.create(cfg)),
+        "model": model.state_dict(),
+        "optimizer_history": [{"optimizer_name": "FairseqAdam", "lr_scheduler_state": {}, "num_updates": 0}],
+        "extra_state": {"train_iterator": {}},
+    }
+    checkpoint_utils.torch_persistent_save(state, str(checkpoint))

@@ -1,0 +1,281 @@
+"""scripts/benchmark.py in its quick mode, and what it must refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import StratificationStackState, automatic_backends, stratification
+from fairseq_stack.ops._native import library
+from scripts.benchmark import command
+from scripts.benchmark.agreement import check
+from scripts.benchmark.command import main
+from scripts.benchmark.memory import MemoryMeter
+from scripts.benchmark.stacks import STACKS, Case
+from scripts.benchmark.timing import least_times
+from scripts.benchmark.training import KINDS, WORKLOADS, Workload
+from scripts.benchmark.variants import find_variants
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "benchmark.py"
+TABLES = [
+    *(f"## Stack {name}: forward and backward pass" for name in STACKS),
+    *(f"## Decoding with the stack {name}: a step is one of a beam of B rows" for name in STACKS),
+    "## Training steps",
+]
+
+
+def test_everything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a language model and a translation model; building a configuration takes a second for each."""
+    workloads = [workload for workload in WORKLOADS if workload.name in ("cfl", "small")]
+    monkeypatch.setattr(command, "WORKLOADS", workloads)
+    path = tmp_path / "figures.json"
+    assert main(["--quick", "--json", str(path)]) == 0
+    check_output(capsys.readouterr().out, path, workloads)
+
+
+@pytest.mark.hostile
+def test_the_script_measures_everything(tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    words = [sys.executable, str(SCRIPT), "--quick", "--json", str(path)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    check_output(done.stdout, path, WORKLOADS)
+
+
+def test_the_script_starts_anywhere(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, str(SCRIPT), "--help"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage: benchmark.py ")
+
+
+def check_output(printed: str, path: Path, workloads: Sequence[Workload]) -> None:
+    """Assert that all tables are printed, and that the file of figures, which is alone in its folder, has them all."""
+    lines = printed.splitlines()
+    assert [line for line in lines if line.startswith("## ")] == TABLES
+    figures = json.loads(path.read_text())
+    assert f"- torch: {torch.__version__}" in lines
+    assert figures["machine"]["torch"] == torch.__version__
+    assert figures["peak"]["float32"]["matrix_product"] > 0
+    for name, stack in STACKS.items():
+        rows = [row for row in figures["stacks"] if row["stack"] == name]
+        assert [row["backend"] for row in rows] == expected_variants(name)
+        assert all([*row["sizes"]] == [*stack.axes] for row in rows)
+        assert all(row["forward_ms"] > 0 < row["backward_ms"] and row["gflops"] > 0 for row in rows)
+        assert all(row["extra_megabytes"] >= 0 and row["error"] < 2e-5 for row in rows)
+    assert [row["stack"] for row in figures["decoding"]] == [*STACKS]
+    assert all(row["steps_per_second"] > 0 for row in figures["decoding"])
+    presets = [workload.preset(kind) for workload in workloads for kind in ("tf", "sup", "nd")]
+    assert [row["preset"] for row in figures["training"]] == presets
+    for row in figures["training"]:
+        parts = row["forward_ms"] + row["backward_ms"] + row["update_ms"]
+        assert row["step_ms"] == pytest.approx(parts)
+        assert (row["times_tf"] == 1) == ("_tf_" in row["preset"])
+    assert [other.name for other in path.parent.iterdir()] == [path.name]
+
+
+def test_every_workload_has_presets() -> None:
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    assert {workload.preset(kind) for workload in WORKLOADS for kind in KINDS} <= ARCH_MODEL_REGISTRY.keys()
+
+
+def test_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "figures.json"
+    assert main(["--quick", "--only", "sweep", "--sup", "1,1,1", "2,300,3", "--json", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines if line.startswith("## ")] == [
+        f"## Sweep of the stack {name}" for name in STACKS
+    ]
+    rows = json.loads(path.read_text())["sweep"]
+    assert [row["sizes"]["n"] for row in rows if row["stack"] == "sup"] == [1, 300]
+    for row in rows:
+        backends = {"pytorch", *(["native"] if row["stack"] != "strat" and library() is not None else [])}
+        assert {row["chosen"], *row["times_chosen"]} == backends
+        assert row["chosen"] == automatic_backends(torch.device("cpu"))[f"{NAMES[row['stack']]}_stack"]
+        assert row["times_best"] >= 1 <= row["times_best_forward"]
+        assert row["times_best"] == pytest.approx(1 / min([1, *row["times_chosen"].values()]))
+        assert row["total_ms"] > row["forward_ms"] > 0
+
+
+NAMES = {"nd": "nondeterministic", "sup": "superposition", "strat": "stratification"}
+
+
+def expected_variants(stack: str) -> list[str]:
+    compiled = library()
+    native = () if compiled is None else tuple(f"native {name}" for name in compiled.instruction_sets)
+    by_backend = {"reference": (), "pytorch": ("pytorch",), "native": native}
+    return [name for backend in STACKS[stack].backends for name in by_backend[backend]]
+
+
+class _WrongGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        return tensor.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return 1.001 * gradient
+
+
+Compute = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def right(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+    return stratification.stratification_stack_pytorch(pop, push, values)
+
+
+def wrong_readings(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+    return right(pop, push, values) + 1e-3
+
+
+def wrong_gradient(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+    return right(pop, _WrongGradient.apply(push), values)
+
+
+def wrong_at_length_twelve(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+    return right(pop, push, values) + (1e-3 if pop.shape[1] == 12 else 0)
+
+
+def nan_gradient(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+    return right(pop, push, values) + (0 * pop).sqrt().sum()
+
+
+@pytest.mark.parametrize(
+    ("backend", "compute", "complaint"),
+    [
+        ("pytorch", wrong_readings, "pytorch float64 is wrong: for strat (2, 9, 4), readings differ"),
+        ("new", wrong_readings, "new float32 is wrong: for strat (2, 9, 4), readings differ"),
+        ("new", wrong_gradient, "new float32 is wrong: for strat (2, 9, 4), gradients of push differ"),
+        ("new", wrong_at_length_twelve, "new float32 is wrong: for strat (2, 12, 4), readings differ"),
+        ("new", nan_gradient, "new float32 is wrong: for strat (2, 9, 4), gradients of pop differ"),
+    ],
+    ids=["pytorch", "readings", "gradient", "timed-size", "nan"],
+)
+def test_wrong_backend_is_refused(
+    backend: str,
+    compute: Compute,
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(stratification.BACKENDS, backend, compute)
+    assert main(["--quick", "--only", "strat", "--json", str(tmp_path / "figures.json")]) == 1
+    out, err = capsys.readouterr()
+    assert err.splitlines()[-1].startswith(f"benchmark.py: error: {complaint} from those of ")
+    assert "## " not in out
+    assert not [*tmp_path.iterdir()]
+
+
+def test_right_backend_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(stratification.BACKENDS, "new", right)
+    case, device = Case(STACKS["strat"], (2, 12, 4)), torch.device("cpu")
+    errors = check(case, find_variants(case, [torch.float32], device), device)
+    assert {"pytorch float32", "new float32"} < errors.keys()
+
+
+def test_wrong_decoding_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(StratificationStackState, "reorder", lambda state, index: state)
+    assert main(["--quick", "--only", "decoding"]) == 1
+    out, err = capsys.readouterr()
+    complaint = "benchmark.py: error: decoding float32 is wrong: for strat (2, 12, 4), readings differ by "
+    assert err.splitlines()[-1].startswith(complaint)
+    assert "the stack strat" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--nd", "10,80,3,3"], "--nd: expected B,n,Q,S,m, got 10,80,3,3"),
+        (["--sup", "10,0,3"], "--sup: expected B,n,m, got 10,0,3"),
+        (["--strat", "a,b,c"], "--strat: expected B,n,m, got a,b,c"),
+        (["--threads", "0"], "--threads: invalid positive value: '0'"),
+        (["--only", "lstm"], "--only: invalid choice: 'lstm'"),
+        (["--device", "toaster"], "--device: toaster cannot be used"),
+        (["--device", "meta"], "--device: expected cpu or cuda, got meta"),
+        (["--cpu-time", "--threads", "2"], "--cpu-time: measures one thread on the CPU only"),
+        (["--json", "nowhere/figures.json"], "--json: there is no folder "),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_mistakes_on_the_command_line(arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["--quick", *arguments])
+    assert exit_.value.code == 2
+    assert complaint in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_memory_is_that_of_the_arrays() -> None:
+    """PyTorch's stratification stack holds several n x n matrices of float64 and next to nothing else."""
+    with MemoryMeter() as meter:
+        shorter, longer = (_megabytes(meter, Case(STACKS["strat"], (1, length, 1))) for length in (1000, 2000))
+    assert 3 * 8 < shorter < 20 * 8
+    assert 3 < longer / shorter < 6
+
+
+def _megabytes(meter: MemoryMeter, case: Case) -> float:
+    (variant,) = find_variants(case, [torch.float32], torch.device("cpu"))
+    return meter.megabytes(case, variant, threads=1)
+
+
+def test_multiply_adds_of_the_nondeterministic_stack() -> None:
+    """Q^3 S^2 for each i < k < t."""
+    triples = len([*combinations(range(60), 3)])
+    assert Case(STACKS["nd"], (2, 60, 2, 3, 7)).multiply_adds() == pytest.approx(2 * 2**3 * 3**2 * triples, rel=0.06)
+
+
+def test_multiply_adds_of_the_superposition_stack() -> None:
+    """Three for each depth that an item can have and come back from; m for each item below a reading."""
+    n, m = 300, 5
+    spans = [(s, t) for s in range(1, n + 1) for t in range(s, n + 1)]
+    walk = 3 * sum(min(t - s + 1, n - t + 1) for s, t in spans)
+    assert Case(STACKS["sup"], (2, n, m)).multiply_adds() == pytest.approx(2 * (walk + m * len(spans)), rel=0.02)
+
+
+def test_least_times_are_of_runs_in_turn() -> None:
+    order: list[str] = []
+    times = {
+        "slow": iter([(3.0, 9.0), (4.0, 7.0), (5.0, 8.0)]),
+        "fast": iter([(2.0, 1.0), (1.0, 2.0), (3.0, 3.0), (0.5, 0.5)]),
+    }
+
+    def run_of(name: str) -> Callable[[], tuple[float, ...]]:
+        def run() -> tuple[float, ...]:
+            order.append(name)
+            return next(times[name])
+
+        return run
+
+    found = least_times({name: run_of(name) for name in times}, repeats=4, seconds=15)
+    assert found == {"slow": (3.0, 7.0), "fast": (0.5, 0.5)}
+    rounds = [order[start : start + 2] for start in range(0, 6, 2)]
+    assert all(sorted(names) == ["fast", "slow"] for names in rounds)
+    assert order[6:] == ["fast"]
+
+
+def test_rounds_of_times_have_different_orders() -> None:
+    order: list[int] = []
+
+    def run_of(number: int) -> Callable[[], tuple[float, ...]]:
+        def run() -> tuple[float, ...]:
+            order.append(number)
+            return (1.0,)
+
+        return run
+
+    least_times({number: run_of(number) for number in range(5)}, repeats=8, seconds=100)
+    rounds = [tuple(order[start : start + 5]) for start in range(0, 40, 5)]
+    assert len(set(rounds)) > 4

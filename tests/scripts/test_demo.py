@@ -1,0 +1,230 @@
+"""scripts/demo.sh, all of it in its tiny mode."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+KINDS = ["tf", "sup", "nd"]
+PICTURE_SIZE = (1425, 1050)
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    """Start the demo in the environment that runs the tests."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = ["bash", str(REPOSITORY / "scripts" / "demo.sh"), "--no-setup", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def demo(*arguments: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+    """Run the demo to its end."""
+    process = start(*arguments)
+    stdout, stderr = process.communicate(timeout=timeout)
+    return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
+
+
+def interrupt(folder: Path) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """Run the demo, and stop it when it has begun to train; also return the commands that then still run."""
+    process = start("--tiny", str(folder))
+    assert process.stdout is not None
+    said: list[str] = []
+    while not said or (said[-1] and ": training" not in said[-1]):
+        said.append(process.stdout.readline())
+    process.terminate()
+    process.wait(timeout=60)
+    left = processes_on(folder)
+    stdout, stderr = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, "".join(said) + stdout, stderr), left
+
+
+def processes_on(folder: Path) -> list[str]:
+    """The commands that run with ``folder`` among their arguments."""
+    commands = subprocess.run(["ps", "-A", "-ww", "-o", "args="], capture_output=True, text=True, check=True).stdout
+    return [command for command in commands.splitlines() if str(folder) in command]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A demo that was stopped while it trained, and then run again.
+
+    Attributes:
+        folder: where; its name has a blank.
+        stopped: the run that was stopped.
+        left: commands that still ran after it.
+        output: standard output of the run that ended.
+    """
+
+    folder: Path
+    stopped: subprocess.CompletedProcess[str]
+    left: list[str]
+    output: str
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    folder = tmp_path_factory.mktemp("demo") / "demo out"
+    stopped, left = interrupt(folder)
+    done = demo("--tiny", str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Finished(folder, stopped, left, done.stdout)
+
+
+def report(output: str) -> str:
+    """The tables and the path of the picture, without what was said before and how long it took."""
+    return output[output.index("Nested translation, German") : output.rindex("==> ")]
+
+
+def test_stops_with_all_that_it_started(finished: Finished) -> None:
+    assert finished.stopped.returncode == 143, finished.stopped.stderr
+    assert finished.left == []
+    assert not list(finished.folder.glob("*/corpus.*"))
+
+
+def test_says_what_it_does_and_how_long_it_took(finished: Finished) -> None:
+    output = finished.stopped.stdout + finished.output
+    for stage in [
+        *(f"{corpus}: generating the corpus" for corpus in ("Nested translation", "Reversal")),
+        *(f"{corpus}: training {kind}" for corpus in ("Nested translation", "Reversal") for kind in KINDS),
+        *(f"Nested translation: translating with {kind}" for kind in KINDS),
+        *(f"Reversal: scoring with {kind}" for kind in KINDS),
+    ]:
+        assert re.search(rf"^==> {stage}\n(.*\n)*==> {stage}: \d+ s$", output, re.MULTILINE), stage
+    assert re.search(r"^==> Took \d+ min \d+ s$", output, re.MULTILINE)
+
+
+def test_ends_with_a_table_and_a_picture(finished: Finished) -> None:
+    table = (finished.folder / "table.md").read_text(encoding="utf-8")
+    assert report(finished.output) == f"{table}\npicture: {finished.folder / 'demo.png'}\n"
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")]
+    assert rows == ["model", "-----", *KINDS] * 2
+
+
+def test_results_agree_with_fairseq(finished: Finished) -> None:
+    folder = finished.folder
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    for kind in KINDS:
+        scored = (folder / "reversal" / kind / "score.out").read_text(encoding="utf-8")
+        (loss,) = re.findall(r"Loss \(base 2\): ([\d.]+)", scored)
+        result = results["reversal"][kind]
+        assert result["cross_entropy"] / math.log(2) == pytest.approx(float(loss), abs=1e-3)
+        bound = json.loads((folder / "reversal/corpus/lower_bound.json").read_text(encoding="utf-8"))["test"]
+        tokens = bound["tokens_with_eos"]
+        assert result["excess"] == pytest.approx(result["cross_entropy"] - bound["nats_with_eos"] / tokens)
+        assert set(result["excess_by_length"]) == {"10", "12", "14", "16"}
+        assert set(results["translation"][kind]["exact_match_by_depth"]) == {"0", "1"}
+        for course in (result["training"], results["translation"][kind]["training"]):
+            assert [validation["updates"] for validation in course["validations"]] == [2, 4]
+
+
+def test_the_picture_is_a_picture(finished: Finished) -> None:
+    image = pytest.importorskip("matplotlib.image")
+    pixels = image.imread(finished.folder / "demo.png", format="png")
+    assert pixels.shape[1::-1] == PICTURE_SIZE
+    for half in (pixels[:, : pixels.shape[1] // 2], pixels[:, pixels.shape[1] // 2 :]):
+        share_of_white = (half[..., :3] == 1).all(-1).mean()
+        assert 0.3 < share_of_white < 0.98
+
+
+def test_a_second_run_does_nothing_twice(finished: Finished) -> None:
+    """Not even if the demo was killed when a training had ended, before it noted that."""
+    checkpoints = sorted(finished.folder.rglob("checkpoint*.pt"))
+    before = [path.stat().st_mtime_ns for path in checkpoints]
+    (finished.folder / "nested-translation" / "tf" / "train.done").unlink()
+    again = demo("--tiny", str(finished.folder), timeout=120)
+    assert again.returncode == 0, again.stderr
+    assert report(again.stdout) == report(finished.output)
+    assert again.stdout.count(": done before\n") == 13
+    assert [path.stat().st_mtime_ns for path in checkpoints] == before
+    assert len([path for path in checkpoints if path.name == "checkpoint_best.pt"]) == 6
+
+
+def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: Finished) -> None:
+    folder = tmp_path / "out"
+    corpus = folder / "reversal" / "corpus"
+    settings = (finished.folder / "demo-settings").read_text(encoding="utf-8")
+    for path, text in {
+        folder / "demo-settings": settings,
+        folder / "nested-translation" / "prepare.done": "",
+        folder / "reversal" / "prepare.done": "",
+        corpus / "no-data": "",
+    }.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    done = demo("--tiny", str(folder))
+    assert done.returncode == 1
+    assert "/corpus/data-bin does not exist: expected a folder" in done.stderr
+    assert re.search(r"^Error: .*: training \w+ failed; its whole output: .*/train\.out$", done.stderr, re.MULTILINE)
+    assert "picture:" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--tine"], 2, "unknown option --tine"),
+        (["a", "b"], 2, "more than one folder"),
+        (["FOREIGN"], 1, "was not made by the demo"),
+        (["--fresh", "FOREIGN"], 1, "was not made by the demo"),
+        (["--fresh", "MARKED"], 1, "was not made by the demo"),
+        (["OTHER"], 1, "other settings"),
+    ],
+    ids=["typo", "two-folders", "foreign-folder", "foreign-folder-fresh", "foreign-mark-fresh", "other-settings"],
+)
+def test_mistakes(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    precious = {"FOREIGN": "thesis.tex", "MARKED": "demo-settings"}
+    for name, file in precious.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("precious\n", encoding="utf-8")
+    (tmp_path / "OTHER").mkdir()
+    (tmp_path / "OTHER" / "demo-settings").write_text("fairseq_stack demo, of another size\n", encoding="utf-8")
+    arguments = [str(tmp_path / word) if word.isupper() else word for word in arguments]
+    done = demo(*arguments)
+    assert done.returncode == code
+    assert message in done.stderr
+    for name, file in precious.items():
+        assert (tmp_path / name / file).read_text(encoding="utf-8") == "precious\n"
+
+
+def test_help() -> None:
+    done = demo("--help")
+    assert done.returncode == 0
+    assert "--fresh" in done.stdout and "#" not in done.stdout
+
+
+def test_fresh_deletes_what_the_demo_wrote_and_nothing_else(tmp_path: Path) -> None:
+    folder, programs = tmp_path / "out", tmp_path / "programs"
+    written = [
+        *(f"{task}/{name}" for task in ("nested-translation", "reversal") for name in ("prepare.out", "prepare.done")),
+        *(
+            f"reversal/tf/{name}"
+            for name in ("train.out", "train.done", "train.log", "score.done", "checkpoint_best.pt")
+        ),
+        *(f"nested-translation/nd/{name}" for name in ("generate-test.txt", "checkpoint_1_100.pt", "translate.out")),
+        *("table.md", "results.json", "demo.png"),
+    ]
+    mine = ["thesis.tex", "reversal/notes", "reversal/mine/checkpoint_best.pt", "nested-translation/nd/my_plot.png"]
+    mine += ["reversal/corpus/text/train.txt"]
+    for name in (*written, *mine, "demo-settings"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("fairseq_stack demo, tiny: of old\n", encoding="utf-8")
+    programs.mkdir()
+    # It ends the demo once everything old is deleted.
+    (programs / "fairseq-stack").write_text('#!/bin/sh\n[ "$1" = user-dir ] && echo here\n', encoding="utf-8")
+    (programs / "fairseq-stack").chmod(0o755)
+    command = ["bash", str(REPOSITORY / "scripts" / "demo.sh"), "--no-setup", "--tiny", "--fresh", str(folder)]
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]),
+    }
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert "generating the corpus failed" in done.stderr
+    left = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert left == {*mine, "demo-settings", "nested-translation/prepare.out", "reversal/prepare.out"}
