@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
-from fairseq_stack_preprocess.manifest import MANIFEST_NAME
-from fairseq_stack_preprocess.mt import PIECES
-from fairseq_stack_preprocess.sentence_pieces import WORD_MARK
+from fairseq_stack_preprocess.mt.corpus import PIECES
+from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
+from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
+from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
 
 from .errors import AnalysisError
 

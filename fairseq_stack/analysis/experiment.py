@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from fairseq_stack_preprocess import nested_translation, reversal
-from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
+from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.nested import corpus as nested_translation
+from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 
 from .errors import AnalysisError
 from .files import read_text

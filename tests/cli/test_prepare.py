@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess import nested_translation, reversal
+from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.nested import corpus as nested_translation
 
 SIZES = ["--train-size", "40", "--valid-size", "10", "--test-size", "10"]
 
@@ -68,8 +69,8 @@ def test_defaults_are_those_of_the_options(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(module, "prepare", lambda options, folder, force: seen.append((options, force)))
         assert cli.main(["prepare", module.CORPUS, str(tmp_path / "out")]) == 0
     assert seen == [
-        (nested_translation.NestedTranslationOptions(), False),
-        (reversal.ReversalOptions(), False),
+        (nested_translation.Options(), False),
+        (reversal.Options(), False),
     ]
 
 

@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack_preprocess.cfl import corpus
 
     given = {name: getattr(args, name) for name in PARAMETERS if getattr(args, name) is not None}
-    options = corpus.CflOptions(
+    options = corpus.Options(
         task=args.task,
         grammar=args.grammar,
         parameters=given,

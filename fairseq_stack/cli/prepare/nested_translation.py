@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_stack_preprocess import nested_translation
-from fairseq_stack_preprocess.nested_translation import NestedTranslationOptions
+from fairseq_stack_preprocess.nested import corpus as nested_translation
+from fairseq_stack_preprocess.nested.corpus import Options
 
 from ..arguments import Subparsers
 from ._common import add_common, add_number, add_sizes, limited_sizes, run_corpus
@@ -29,7 +29,7 @@ def add_parser(corpora: Subparsers) -> None:
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )
-    default = NestedTranslationOptions()
+    default = Options()
     add_number(parser, "--depth", default.depth, "greatest nesting")
     parser.add_argument("--test-depth", type=int, metavar="N", help="greatest nesting in test (default: as --depth)")
     add_sizes(parser, default.sizes())
@@ -39,7 +39,7 @@ def add_parser(corpora: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
-    options = NestedTranslationOptions(
+    options = Options(
         depth=args.depth,
         test_depth=args.test_depth,
         **limited_sizes(args),

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_stack_preprocess import mikolov, ptb
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.mikolov import MikolovOptions
-from fairseq_stack_preprocess.ptb import PtbOptions, parse_sections
-from fairseq_stack_preprocess.splits import SPLITS
+from fairseq_stack_preprocess.text.splits import SPLITS
+from fairseq_stack_preprocess.trees import mikolov, ptb
+from fairseq_stack_preprocess.trees.ptb import parse_sections
 
 from ..arguments import Subparsers
 from ._common import add_common, add_strip_cr, run_corpus
@@ -66,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_trees(args: argparse.Namespace) -> int:
     train, valid, test = (_sections(args, split) for split in SPLITS)
-    options = PtbOptions(
+    options = ptb.Options(
         raw=args.raw,
         train_sections=train,
         valid_sections=valid,
@@ -85,7 +84,7 @@ def _run_mikolov(args: argparse.Namespace) -> int:
             raise PrepareError(f"--{split}-sections is for trees; Mikolov's text has its splits already")
     if args.slips:
         raise PrepareError("--slips is for trees; --mikolov reads text")
-    options = MikolovOptions(
+    options = mikolov.Options(
         raw=args.raw,
         form=args.mikolov,
         limit=args.limit,

@@ -25,12 +25,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..binarise import SUFFIX, TEXT, binarise_language
 from ..errors import PrepareError, require_at_least, require_at_most
-from ..manifest import Manifest, sha256_of
-from ..output import corpus_folder, write_lines
-from ..progress import progress
-from ..splits import GREATEST_SIZE, SPLITS, check_sizes, stream
+from ..text.binarise import SUFFIX, TEXT, binarise_language
+from ..text.manifest import Manifest, sha256_of
+from ..text.output import corpus_folder, write_lines
+from ..text.progress import progress
+from ..text.splits import GREATEST_SIZE, SPLITS, check_sizes, stream
 from .distributions import Distribution, GrammarDistribution, distribution_of
 from .languages import LANGUAGES, Language, Parameters, Word
 from .notation import format_grammar, parse_grammar, read_grammar
@@ -46,7 +46,7 @@ DIGITS = 9
 
 
 @dataclass(frozen=True)
-class CflOptions:
+class Options:
     """What shapes the corpus. Either ``task`` or ``grammar`` must be given.
 
     Attributes:
@@ -178,7 +178,7 @@ class FormalLanguageCorpus:
     splits: Mapping[str, StringSet]
 
 
-def generate(options: CflOptions) -> FormalLanguageCorpus:
+def generate(options: Options) -> FormalLanguageCorpus:
     """Draw the corpus; the same options give the same corpus on every machine.
 
     Raises:
@@ -189,7 +189,7 @@ def generate(options: CflOptions) -> FormalLanguageCorpus:
     return FormalLanguageCorpus(distribution.vocabulary, splits)
 
 
-def lengths_of(distribution: Distribution, split: str, options: CflOptions) -> list[int]:
+def lengths_of(distribution: Distribution, split: str, options: Options) -> list[int]:
     """The lengths that strings of a split may have.
 
     Raises:
@@ -202,7 +202,7 @@ def lengths_of(distribution: Distribution, split: str, options: CflOptions) -> l
     return lengths
 
 
-def _generate_split(distribution: Distribution, split: str, options: CflOptions) -> StringSet:
+def _generate_split(distribution: Distribution, split: str, options: Options) -> StringSet:
     lengths = lengths_of(distribution, split, options)
     rng = stream(options.test_seed if split == "test" else options.seed, split)
     if split == "test":
@@ -266,7 +266,7 @@ def _log(number: int) -> float:
     return float(Decimal(number).ln())
 
 
-def prepare(options: CflOptions, target: Path, *, force: bool = False) -> None:
+def prepare(options: Options, target: Path, *, force: bool = False) -> None:
     """Write the corpus into the folder ``target``, complete or not at all.
 
     Raises:
@@ -299,7 +299,7 @@ def _write_text(corpus: FormalLanguageCorpus, folder: Path) -> None:
     write_lines(folder / LOWER_BOUND_NAME, [json.dumps(bounds, indent=2)])
 
 
-def _write_grammar(options: CflOptions, folder: Path) -> None:
+def _write_grammar(options: Options, folder: Path) -> None:
     """Write the grammar, if there is one, as it was before anything was removed."""
     if options.grammar is not None:
         grammar = read_grammar(options.grammar, strip_cr=options.strip_cr)
@@ -322,7 +322,7 @@ def _counts(strings: StringSet) -> dict[str, Any]:
     }
 
 
-def plan(options: CflOptions) -> Iterator[str]:
+def plan(options: Options) -> Iterator[str]:
     """Lines that tell what would be written.
 
     Raises:
