@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.cfl.string_sets import read_numbers
 from fairseq_stack_preprocess.nested import corpus as nested_translation
 from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 
@@ -178,15 +179,15 @@ def _of_each_kind(read: Callable[[Path, str], Result], task: Path) -> dict[str, 
 
 def _read_bounds(task: Path, split: str) -> list[float]:
     """For each string of a split -log p(string and its end), in nats."""
-    return _numbers(task / "corpus" / TEXT / f"{split}.nll", float)
+    return read_numbers(task / "corpus" / TEXT / f"{split}.nll")
 
 
 def _numbers(path: Path, kind: Callable[[str], Number]) -> list[Number]:
-    """The number at the beginning of each line, which a tab may end."""
+    """The number in each line."""
     numbers = []
     for line, text in enumerate(_lines(path), start=1):
         try:
-            numbers.append(kind(text.partition("\t")[0]))
+            numbers.append(kind(text))
         except ValueError as error:
             raise AnalysisError(f"{path}, line {line}: expected a number, got {text!r}") from error
     return numbers

@@ -7,37 +7,37 @@ strings of that length. Within a split, short strings may occur more than once. 
 only, and lengths are as in p, the lower bound of the cross-entropy is not affected by the division into
 splits.
 
-Files, in ``text/``: ``{train,valid,test}.txt``, one string a line, symbols separated by blanks; ``.nll``, for
-each line -log p in nats with the end of sentence (EOS) counted and, after a tab, without.
-``lower_bound.json`` has the sums and rates of p for each split: in expectation over strings drawn from p, no
-model does better.
+Files: see :mod:`.string_sets`; ``text/SPLIT.prefix-nll`` has for each line -log of the probability that a string begins
+with it, which is what a perfect model pays for the symbols alone, without the end. In expectation over strings drawn
+from p, no model does better than ``lower_bound.json``, whose entry ``prefixes`` is of the symbols alone.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError, require_at_least, require_at_most
-from ..text.binarise import SUFFIX, TEXT, binarise_language
+from ..text.binarise import TEXT, binarise_language
 from ..text.manifest import Manifest
-from ..text.output import corpus_folder, write_lines
+from ..text.output import corpus_folder
 from ..text.progress import progress
 from ..text.splits import SPLITS, TRIES_IN_A_ROW, check_sizes, stream
+from .languages import Word, symbols
+from .string_sets import StringSet, lower_bound, per_token, write_lower_bounds, write_numbers, write_strings
 
 CORPUS = "reversal"
-LOWER_BOUND_NAME = "lower_bound.json"
 GREATEST_SYMBOLS = 1_000_000
 GREATEST_LENGTH = 100_000
 
-String = tuple[int, ...]
-"""A string of symbols 0..k-1."""
+LEAST_EXPONENT_OF_ZERO = 1100
+"""2 to minus this is 0 in a double, as are such powers of greater numbers."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Options:
         return range(self.min_length, self.max_length + 1, 2)
 
 
-def generate(options: Options) -> dict[str, list[String]]:
+def generate(options: Options) -> dict[str, StringSet]:
     """Draw the strings of each split; the same options give the same strings.
 
     Raises:
@@ -96,119 +96,100 @@ def generate(options: Options) -> dict[str, list[String]]:
     splits = {}
     for split, size in options.sizes().items():
         strings = draw_strings(options, stream(options.seed, split), split, size)
-        splits[split] = list(progress(strings, label=f"{CORPUS}: {split}", total=size))
+        splits[split] = string_set(list(progress(strings, label=f"{CORPUS}: {split}", total=size)), options)
     return splits
 
 
-def draw_strings(options: Options, rng: random.Random, split: str, size: int) -> Iterator[String]:
+def string_set(strings: Sequence[Word], options: Options) -> StringSet:
+    """The strings with their probabilities: given the length of w w^R, all w are equally likely."""
+    log_symbols = Decimal(options.symbols).ln()
+    return StringSet(options.lengths(), strings, [float(-(len(string) // 2) * log_symbols) for string in strings])
+
+
+def draw_strings(options: Options, rng: random.Random, split: str, size: int) -> Iterator[Word]:
     """Yield ``size`` strings of a split: a uniform length, then one of its strings of that length."""
-    lengths = options.lengths()
+    lengths, alphabet = options.lengths(), symbols(options.symbols)
     for _ in range(size):
         length = lengths[int(rng.random() * len(lengths))]
-        yield _draw_string(rng, length, options.symbols, split)
+        yield _draw_string(rng, length, alphabet, split)
 
 
-def _draw_string(rng: random.Random, length: int, symbols: int, split: str) -> String:
+def _draw_string(rng: random.Random, length: int, alphabet: Sequence[str], split: str) -> Word:
     for _ in range(TRIES_IN_A_ROW):
-        half = tuple(int(rng.random() * symbols) for _ in range(length // 2))
+        half = tuple(alphabet[int(rng.random() * len(alphabet))] for _ in range(length // 2))
         if split_of(half) == split:
             return half + half[::-1]
     raise PrepareError(
-        f"none of the {symbols ** (length // 2)} strings of length {length} belongs to {split} "
+        f"none of the {len(alphabet) ** (length // 2)} strings of length {length} belongs to {split} "
         f"(in {TRIES_IN_A_ROW} tries); raise --min-length or --symbols"
     )
 
 
-def split_of(half: String) -> str:
+def split_of(half: Word) -> str:
     """The split to which the string with first half ``half`` belongs, decided by its sha256."""
-    digest = hashlib.sha256(" ".join(map(str, half)).encode()).digest()
+    digest = hashlib.sha256(" ".join(half).encode()).digest()
     return ("train", "train", "train", "valid", "test")[int.from_bytes(digest[:8], "big") % 5]
 
 
-def negative_log_probability(length: int, lengths: Sequence[int], symbols: int) -> float:
-    """-log p(w w^R) in nats for a string of ``length``, the end of sentence included."""
-    return math.log(len(lengths)) + length // 2 * math.log(symbols)
+def prefix_bounds(strings: StringSet, options: Options) -> list[float]:
+    """For each string -log of the probability, under p, that a string begins with it, in nats."""
+    return [
+        bound - _log_relative_probability_of_prefix(string, strings.lengths, options.symbols)
+        for string, bound in zip(strings.strings, strings.bounds(), strict=True)
+    ]
 
 
-def negative_log_prefix_probability(string: String, lengths: Sequence[int], symbols: int) -> float:
-    """-log of the probability, under p, that a string begins with ``string``, in nats.
+def _log_relative_probability_of_prefix(string: Word, lengths: Sequence[int], number_of_symbols: int) -> float:
+    """log of the probability that a string begins with ``string``, relative to p(``string``).
 
-    This is the sum of -log p(symbol | symbols before it), hence what a perfect model pays without the end of
-    sentence. A longer string u u^R of length 2h begins with ``string`` (length n) if its half is the
-    beginning of ``string`` and the rest of ``string`` mirrors it (h < n), or if u begins with ``string`` (h
-    >= n).
+    A longer string u u^R of length 2h begins with ``string`` (length n) if its half is the beginning of
+    ``string`` and the rest of ``string`` mirrors it (h < n), or if u begins with ``string`` (h >= n).
     """
     n = len(string)
     terms = []
     for half in (length // 2 for length in lengths if length >= n):
-        if half >= n:
-            terms.append(symbols ** float(n // 2 - n))
-        elif string[half:] == string[:half][::-1][: n - half]:
-            terms.append(symbols ** float(n // 2 - half))
-    return negative_log_probability(n, lengths, symbols) - math.log(math.fsum(terms))
+        if half >= n or string[half:] == string[:half][::-1][: n - half]:
+            exponent = min(min(half, n) - n // 2, LEAST_EXPONENT_OF_ZERO)
+            terms.append(1 / number_of_symbols**exponent)
+    return float(Decimal(math.fsum(terms)).ln())  # unlike math.log and powers of floats, the same on every machine
 
 
-def lower_bound(strings: Sequence[String], options: Options) -> dict[str, Any]:
-    """The cross-entropy of p itself on ``strings``: sums in nats, and bits a token, with and without EOS.
-
-    ``bits_per_token_with_eos`` compares with the base-2 loss of fairseq-eval-lm, which counts EOS as a token.
-    """
-    with_eos, without_eos = (math.fsum(column) for column in zip(*_bounds(strings, options), strict=True))
-    symbols = sum(map(len, strings))
-    tokens = symbols + len(strings)
-    return {
-        "sentences": len(strings),
-        "tokens_with_eos": tokens,
-        "tokens_without_eos": symbols,
-        "nats_with_eos": round(with_eos, 6),
-        "nats_without_eos": round(without_eos, 6),
-        "bits_per_token_with_eos": round(with_eos / tokens / math.log(2), 6),
-        "bits_per_token_without_eos": round(without_eos / symbols / math.log(2), 6),
-        "perplexity_with_eos": round(math.exp(with_eos / tokens), 6),
-        "perplexity_without_eos": round(math.exp(without_eos / symbols), 6),
-    }
-
-
-def _bounds(strings: Sequence[String], options: Options) -> Iterator[tuple[float, float]]:
-    """For each string -log p in nats, with and without the end of sentence."""
-    lengths, symbols = options.lengths(), options.symbols
-    for string in strings:
-        yield (
-            negative_log_probability(len(string), lengths, symbols),
-            negative_log_prefix_probability(string, lengths, symbols),
-        )
-
-
-def prepare(options: Options, target: Path, *, force: bool = False) -> None:
-    """Write the corpus into the folder ``target``, complete or not at all.
+def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
+    """Write the corpus into ``folder``, complete or not at all.
 
     Raises:
         PrepareError: see :func:`generate` and :func:`.output.corpus_folder`; or binarising failed.
     """
-    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
+    with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         splits = generate(options)
-        _write_text(splits, options, folder)
+        _write_text(splits, options, new)
         if options.binarise:
-            binarise_language(folder)
+            binarise_language(new)
         Manifest(
             corpus=CORPUS,
             options=asdict(options),
-            splits={split: _counts(strings) for split, strings in splits.items()},
+            splits={split: _counts(strings.strings) for split, strings in splits.items()},
             dropped={split: {} for split in SPLITS},
             binarised=options.binarise,
-        ).write(folder)
+        ).write(new)
 
 
-def _write_text(splits: dict[str, list[String]], options: Options, folder: Path) -> None:
+def _write_text(splits: dict[str, StringSet], options: Options, folder: Path) -> None:
+    bounds = {}
     for split, strings in splits.items():
-        write_lines(folder / TEXT / f"{split}.{SUFFIX}", (" ".join(map(str, string)) for string in strings))
-        bounds = (f"{with_eos:.6f}\t{without:.6f}" for with_eos, without in _bounds(strings, options))
-        write_lines(folder / TEXT / f"{split}.nll", bounds)
-    bound = {split: lower_bound(strings, options) for split, strings in splits.items()}
-    write_lines(folder / LOWER_BOUND_NAME, [json.dumps(bound, indent=2)])
+        write_strings(folder / TEXT, split, strings)
+        prefixes = prefix_bounds(strings, options)
+        write_numbers(folder / TEXT / f"{split}.prefix-nll", prefixes)
+        bounds[split] = {**lower_bound(strings), "prefixes": _prefix_rates(prefixes, strings)}
+    write_lower_bounds(folder, bounds)
 
 
-def _counts(strings: Sequence[String]) -> dict[str, int]:
+def _prefix_rates(prefixes: Sequence[float], strings: StringSet) -> dict[str, Any]:
+    nats, tokens = math.fsum(prefixes), sum(map(len, strings.strings))
+    return {"nats": nats, "tokens": tokens, **per_token(nats, tokens)}
+
+
+def _counts(strings: Sequence[Word]) -> dict[str, int]:
     """Counts of one split for the manifest; symbols do not count the end of sentence."""
     return {
         "strings": len(strings),

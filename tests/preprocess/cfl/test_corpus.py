@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from fairseq_stack_preprocess.cfl import corpus, inside
-from fairseq_stack_preprocess.cfl.corpus import Options, StringSet, generate, lower_bound, prepare
+from fairseq_stack_preprocess.cfl.corpus import Options, distribution_from, generate, prepare
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 from fairseq_stack_preprocess.errors import PrepareError
 
@@ -98,7 +98,7 @@ def test_log_probabilities_do_not_depend_on_what_is_computed_together(monkeypatc
 
 def test_side_files_agree_with_the_text(hardest: Path) -> None:
     bounds = json.loads((hardest / "lower_bound.json").read_text(encoding="utf-8"))
-    distribution = Options(task="hardest-cfl", **SMALL).distribution()
+    distribution = distribution_from(Options(task="hardest-cfl", **SMALL))
     for split, lengths in (("train", 5), ("valid", 5), ("test", 9)):
         strings = [tuple(line.split(" ")) for line in read_lines(hardest / "text" / f"{split}.txt")]
         values = [float(line) for line in read_lines(hardest / "text" / f"{split}.logp")]
@@ -108,22 +108,6 @@ def test_side_files_agree_with_the_text(hardest: Path) -> None:
         assert bounds[split]["lengths"] == lengths
         assert bounds[split]["nats"] == pytest.approx(sum(losses), rel=1e-12)
         assert bounds[split]["tokens_without_eos"] == sum(map(len, strings))
-
-
-def test_lower_bound_by_hand() -> None:
-    """Two lengths; two strings of length 2 with probabilities 1/2 and 1/4 and one of length 3 with 1/8."""
-    strings = [("a", "b"), ("b", "a"), ("a", "b", "a")]
-    bound = lower_bound(StringSet([2, 3], strings, [math.log(p) for p in (1 / 2, 1 / 4, 1 / 8)]))
-    # 1 + 2 + 3 bits for the strings and 3 for their lengths.
-    assert bound["nats"] == pytest.approx(9 * math.log(2))
-    assert (bound["strings"], bound["lengths"]) == (3, 2)
-    assert (bound["tokens_with_eos"], bound["tokens_without_eos"]) == (10, 7)
-    assert bound["bits_per_token_with_eos"] == pytest.approx(9 / 10, abs=1e-9)
-    assert bound["bits_per_token_without_eos"] == pytest.approx(9 / 7, abs=1e-9)
-    assert bound["nats_per_token_with_eos"] == pytest.approx(9 / 10 * math.log(2), abs=1e-9)
-    assert bound["perplexity_without_eos"] == pytest.approx(2 ** (9 / 7), abs=1e-9)
-    assert bound["by_length"]["2"]["bits_per_token_with_eos"] == pytest.approx(3 / 6, abs=1e-9)
-    assert bound["by_length"]["3"]["bits_per_token_without_eos"] == pytest.approx(3 / 3, abs=1e-9)
 
 
 # The hashes are the promise: these bytes, on every machine and with every version of Python and numpy.

@@ -18,7 +18,7 @@ from fairseq_stack_preprocess.cfl.notation import parse_grammar
 from fairseq_stack_preprocess.errors import PrepareError
 
 from .grammar_oracle import short_strings
-from .test_cfl_pcfg import assert_chi_square
+from .test_pcfg import assert_chi_square
 
 CONTEXT_FREE = ["marked-reversal", "unmarked-reversal", "padded-reversal", "dyck", "hardest-cfl"]
 OTHERS = [name for name in LANGUAGES if name not in CONTEXT_FREE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
@@ -11,53 +12,47 @@ from typing import Any
 
 import pytest
 
-from fairseq_stack_preprocess.cfl.reversal import (
-    Options,
-    String,
-    generate,
-    lower_bound,
-    negative_log_prefix_probability,
-    negative_log_probability,
-    prepare,
-    split_of,
-)
+from fairseq_stack_preprocess.cfl.languages import Word
+from fairseq_stack_preprocess.cfl.reversal import Options, generate, prefix_bounds, prepare, split_of, string_set
+from fairseq_stack_preprocess.cfl.string_sets import StringSet, read_numbers
 from fairseq_stack_preprocess.errors import PrepareError
 
 SMALL: dict[str, Any] = {"train_size": 300, "valid_size": 30, "test_size": 30, "binarise": False}
 
 
 @pytest.fixture(scope="module")
-def default() -> dict[str, list[String]]:
+def default() -> dict[str, StringSet]:
     """The strings of the default options."""
     return generate(Options())
 
 
-def test_strings_are_w_and_its_reversal(default: dict[str, list[String]]) -> None:
-    for string in itertools.chain.from_iterable(default.values()):
+def test_strings_are_w_and_its_reversal(default: dict[str, StringSet]) -> None:
+    for string in itertools.chain.from_iterable(strings.strings for strings in default.values()):
         half = len(string) // 2
         assert string[:half] == string[half:][::-1]
-        assert set(string) <= {0, 1}
+        assert set(string) <= {"0", "1"}
 
 
-def test_lengths_are_uniform_over_even_numbers(default: dict[str, list[String]]) -> None:
-    counts = Counter(map(len, default["train"]))
+def test_lengths_are_uniform_over_even_numbers(default: dict[str, StringSet]) -> None:
+    counts = Counter(map(len, default["train"].strings))
     assert set(counts) == set(range(10, 41, 2))
     assert all(abs(count - 10_000 / 16) < 5 * math.sqrt(10_000 / 16) for count in counts.values())
 
 
 @pytest.mark.parametrize(("seed", "other_seed"), [(0, 0), (0, 1)], ids=["same-seed", "two-seeds"])
 def test_splits_are_disjoint(seed: int, other_seed: int) -> None:
-    train = set(generate(Options(seed=seed))["train"])
+    train = set(generate(Options(seed=seed))["train"].strings)
     others = generate(Options(seed=other_seed))
-    assert not train & set(others["valid"])
-    assert not train & set(others["test"])
-    assert not set(others["valid"]) & set(others["test"])
+    valid, test = (set(others[split].strings) for split in ("valid", "test"))
+    assert not train & valid
+    assert not train & test
+    assert not valid & test
 
 
 def test_w_is_uniform_among_the_strings_of_its_split() -> None:
     options = Options(min_length=10, max_length=10, train_size=20_000)
-    counts = Counter(generate(options)["train"])
-    own = [half for half in itertools.product(range(2), repeat=5) if split_of(half) == "train"]
+    counts = Counter(generate(options)["train"].strings)
+    own = [half for half in itertools.product("01", repeat=5) if split_of(half) == "train"]
     expected = 20_000 / len(own)
     assert len(counts) == len(own)
     assert all(abs(count - expected) < 5 * math.sqrt(expected) for count in counts.values())
@@ -76,31 +71,30 @@ def test_seed_decides() -> None:
     assert generate(Options(**SMALL)) != generate(Options(**SMALL, seed=1))
 
 
-@pytest.mark.parametrize(("symbols", "lengths"), [(2, range(2, 13, 2)), (3, range(2, 9, 2)), (2, range(6, 13, 2))])
-def test_probabilities_against_enumeration(symbols: int, lengths: range) -> None:
+@pytest.mark.parametrize(("symbols", "least", "greatest"), [(2, 2, 12), (3, 2, 8), (2, 6, 12)])
+def test_probabilities_against_enumeration(symbols: int, least: int, greatest: int) -> None:
     """p sums to 1, and a prefix has the probability of all the strings that begin with it."""
-    language = {
-        half + half[::-1]: math.exp(-negative_log_probability(length, lengths, symbols))
-        for length in lengths
-        for half in itertools.product(range(symbols), repeat=length // 2)
-    }
-    assert math.fsum(language.values()) == pytest.approx(1, rel=1e-12)
-    for string in list(language)[::7]:
-        prefix = math.fsum(p for other, p in language.items() if other[: len(string)] == string)
-        value = negative_log_prefix_probability(string, lengths, symbols)
+    options = Options(symbols=symbols, min_length=least, max_length=greatest)
+    strings: list[Word] = [
+        half + half[::-1]
+        for length in options.lengths()
+        for half in itertools.product("012"[:symbols], repeat=length // 2)
+    ]
+    language = string_set(strings, options)
+    probabilities = {w: math.exp(-bound) for w, bound in zip(strings, language.bounds(), strict=True)}
+    assert math.fsum(probabilities.values()) == pytest.approx(1, rel=1e-12)
+    for string, value in list(zip(strings, prefix_bounds(language, options), strict=True))[::7]:
+        prefix = math.fsum(p for other, p in probabilities.items() if other[: len(string)] == string)
         assert value == pytest.approx(-math.log(prefix), rel=1e-12, abs=1e-12)
 
 
-def test_lower_bound_is_the_sum_over_the_strings() -> None:
+def test_bounds_by_hand() -> None:
+    """Lengths 2 and 4: p(00) = 1/4 and p(0110) = 1/8. A string begins 00 with probability 1/4 (itself) + 1/8."""
     options = Options(min_length=2, max_length=4, binarise=False)
-    strings = [(0, 0), (0, 1, 1, 0)]
-    bound = lower_bound(strings, options)
-    # Lengths 2 and 4: p(00) = 1/4 and p(0110) = 1/8. A string begins 00 with probability 1/4 (itself) + 1/8.
-    assert bound["nats_with_eos"] == pytest.approx(math.log(4) + math.log(8), abs=1e-6)
-    assert bound["nats_without_eos"] == pytest.approx(-math.log(3 / 8) - math.log(1 / 8), abs=1e-6)
-    assert (bound["tokens_with_eos"], bound["tokens_without_eos"]) == (8, 6)
-    assert bound["bits_per_token_with_eos"] == pytest.approx(5 / 8)
-    assert bound["perplexity_with_eos"] == pytest.approx(2 ** (5 / 8), abs=1e-6)
+    strings = string_set([("0", "0"), ("0", "1", "1", "0")], options)
+    assert strings.log_probabilities == pytest.approx([-math.log(2), -math.log(4)])
+    assert strings.bounds() == pytest.approx([math.log(4), math.log(8)])
+    assert prefix_bounds(strings, options) == pytest.approx([-math.log(3 / 8), -math.log(1 / 8)])
 
 
 def test_side_files_agree_with_the_text(tmp_path: Path) -> None:
@@ -108,13 +102,26 @@ def test_side_files_agree_with_the_text(tmp_path: Path) -> None:
     prepare(options, tmp_path / "out")
     bounds = json.loads((tmp_path / "out" / "lower_bound.json").read_text(encoding="utf-8"))
     for split, bound in bounds.items():
-        text = (tmp_path / "out" / "text" / f"{split}.txt").read_text(encoding="utf-8").splitlines()
-        rows = (tmp_path / "out" / "text" / f"{split}.nll").read_text(encoding="utf-8").splitlines()
-        with_eos, without = zip(*(map(float, row.split("\t")) for row in rows), strict=True)
-        assert len(text) == len(rows) == bound["sentences"]
-        assert sum(with_eos) == pytest.approx(bound["nats_with_eos"], abs=1e-3)
-        assert sum(without) == pytest.approx(bound["nats_without_eos"], abs=1e-3)
-        assert all(a >= b for a, b in zip(with_eos, without, strict=True))
+        text = tmp_path / "out" / "text"
+        lengths = [len(line.split(" ")) for line in (text / f"{split}.txt").read_text("utf-8").splitlines()]
+        given_length, whole, prefix = (read_numbers(text / f"{split}.{name}") for name in ("logp", "nll", "prefix-nll"))
+        assert given_length == pytest.approx([-length / 2 * math.log(2) for length in lengths], rel=1e-15)
+        assert whole == pytest.approx([math.log(16) - value for value in given_length], rel=1e-15)
+        assert all(a >= b for a, b in zip(whole, prefix, strict=True))
+        assert (bound["lengths"], bound["strings"], bound["tokens_without_eos"]) == (16, len(lengths), sum(lengths))
+        assert bound["nats"] == pytest.approx(math.fsum(whole), rel=1e-12)
+        assert bound["prefixes"]["nats"] == pytest.approx(math.fsum(prefix), rel=1e-12)
+        assert bound["prefixes"]["nats_per_token"] == pytest.approx(math.fsum(prefix) / sum(lengths), abs=1e-9)
+
+
+# The hash is the promise: these bytes, on every machine and with every version of Python.
+def test_bytes_of_a_seed(tmp_path: Path) -> None:
+    prepare(Options(symbols=3, **SMALL, seed=3), tmp_path / "out")
+    digest = hashlib.sha256()
+    for path in sorted((tmp_path / "out").rglob("*")):
+        if path.is_file() and path.name != "manifest.json":
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    assert digest.hexdigest() == "6369a0cdb0e6ecccabe6d44bf86bb8ae086421791b78e0f3e1bcc903ac74d56f"
 
 
 def test_length_without_strings_for_a_split_is_an_error_that_leaves_nothing(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
     "deep-manifest": (edit("manifest.json", "[" * 100_000), "its manifest.json is not JSON;"),
     "outputs-of-no-use": (
         edit("manifest.json", '{"corpus": "x", "options": {}, "versions": {}, "outputs": {"text/train.txt": 3}}'),
-        "lower_bound.json, text/test.nll",
+        "lower_bound.json, text/test.logp",
     ),
 }
 
