@@ -24,7 +24,7 @@ class Options:
         grammar: a file with a grammar (see :mod:`.notation`).
         parameters: those of the task; what is not given has its default.
         unary_start: of a task, keep the strings whose derivation begins with a unary rule, as the papers print the
-            grammars; the papers' data do not have them (see :meth:`.PCFG.without_unary_start`). Dyck and padded
+            grammars; the papers' data do not have them (see :func:`.without_unary_start`). Dyck and padded
             reversal differ in this; own grammars are always taken as they are.
         strip_cr: whether lines of ``grammar`` may end with CR LF.
         min_length: least length in train and valid (likewise ``max_length``).

@@ -13,6 +13,14 @@ Strings = dict[Word, float]
 
 SWEEPS = 3000
 
+# Every kind of rule: empty, unary, a unary cycle, long, nullable at several places, useless, ambiguous.
+EVERYTHING = """
+S -> S T U [1] | T [2] | 'a' [1] | '' [1]
+T -> U [1] | S [1] | T 'b' T [1] | 'a' 'b' [3]
+U -> T [1] | '' [2] | 'b' [2] | Useless [1]
+Useless -> Useless 'c'
+"""
+
 
 class NotConverged(Exception):
     """The equations need more sweeps."""

@@ -12,13 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack_preprocess.cfl.distributions import Distribution, GrammarDistribution, distribution_of
+from fairseq_stack_preprocess.cfl.distributions import Distribution, distribution_of
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, Word, f
+from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable
+from fairseq_stack_preprocess.cfl.normal_form import without_epsilon, without_unary_start
 from fairseq_stack_preprocess.cfl.notation import parse_grammar
+from fairseq_stack_preprocess.cfl.pcfg import PCFG
 from fairseq_stack_preprocess.errors import PrepareError
 
 from .grammar_oracle import short_strings
-from .test_pcfg import assert_chi_square
+from .test_pcfg import assert_chi_square, log_length_probability
 
 CONTEXT_FREE = ["marked-reversal", "unmarked-reversal", "padded-reversal", "dyck", "hardest-cfl"]
 OTHERS = [name for name in LANGUAGES if name not in CONTEXT_FREE]
@@ -27,6 +30,13 @@ OTHERS = [name for name in LANGUAGES if name not in CONTEXT_FREE]
 def make(name: str, greatest: int = 100, *, unary_start: bool = False, **parameters: float) -> Distribution:
     language = LANGUAGES[name]
     return distribution_of(language, language.parameters(parameters), greatest, unary_start=unary_start)
+
+
+def grammar_in_the_data(name: str) -> PCFG:
+    """The grammar of the papers' data, without the empty string."""
+    language = LANGUAGES[name]
+    assert language.grammar is not None
+    return without_unary_start(without_epsilon(parse_grammar(language.grammar(language.defaults))))
 
 
 def test_twelve_languages() -> None:
@@ -64,14 +74,12 @@ def test_golden_log_probabilities(name: str, reference_data: Path) -> None:
     rows = [row for row in map(json.loads, lines) if row["task"] == name]
     assert len(rows) > 12
     distribution = make(name)
-    assert isinstance(distribution, GrammarDistribution)
+    table = LengthTable(BinaryGrammar.of(grammar_in_the_data(name)), 100)
     valid = [row for row in rows if row["valid"]]
     found = dict(distribution.log_probabilities([tuple(row["tokens"]) for row in valid]))
     for i, row in enumerate(valid):
         assert found[i] == pytest.approx(row["log_prob_given_length"], abs=1e-9, rel=0)
-        assert distribution.log_length_probability(row["length"]) == pytest.approx(
-            row["log_prob_length"], abs=1e-9, rel=0
-        )
+        assert log_length_probability(table, row["length"]) == pytest.approx(row["log_prob_length"], abs=1e-9, rel=0)
     for row in rows:
         assert distribution.lengths(row["length"], row["length"]) == [row["length"]] * row["valid"]
 
@@ -162,10 +170,7 @@ def test_every_sample_is_recognised(name: str) -> None:
 
 def short_language(name: str) -> dict[Word, float]:
     """The strings of at most 8 symbols with their probabilities in the papers' data, by the grammar's equations."""
-    language = LANGUAGES[name]
-    assert language.grammar is not None
-    grammar = parse_grammar(language.grammar(language.defaults)).without_epsilon().without_unary_start()
-    return short_strings(grammar, 8)
+    return short_strings(grammar_in_the_data(name), 8)
 
 
 @pytest.mark.parametrize("name", CONTEXT_FREE)

@@ -1,4 +1,4 @@
-"""Removal of empty and unary rules, binary rules, tables and samples, against the grammar's equations."""
+"""Grammars, tables of lengths, probabilities of strings and samples, against the grammar's equations."""
 
 from __future__ import annotations
 
@@ -13,31 +13,23 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fairseq_stack_preprocess.cfl import pcfg
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
 from fairseq_stack_preprocess.cfl.inside import StringProbabilities, double_probabilities, scaled_probability
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Word
 from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable, Sampler
+from fairseq_stack_preprocess.cfl.normal_form import without_epsilon
 from fairseq_stack_preprocess.cfl.notation import parse_grammar
-from fairseq_stack_preprocess.cfl.pcfg import PCFG, Nonterminal, Rule
+from fairseq_stack_preprocess.cfl.pcfg import PCFG, Nonterminal, Rule, Symbol
 from fairseq_stack_preprocess.cfl.scaled import Scaled, log_of
 
-from .grammar_oracle import NotConverged, Strings, short_strings
+from .grammar_oracle import EVERYTHING, NotConverged, Strings, short_strings
 
 NONTERMINALS = [Nonterminal(name) for name in "STU"]
-SYMBOLS: st.SearchStrategy[pcfg.Symbol] = st.sampled_from([*NONTERMINALS, "a", "b"])
+SYMBOLS: st.SearchStrategy[Symbol] = st.sampled_from([*NONTERMINALS, "a", "b"])
 RIGHT_SIDES = st.lists(st.tuples(st.lists(SYMBOLS, max_size=3), st.integers(1, 9)), min_size=1, max_size=3)
 
-# Every kind of rule: empty, unary, a unary cycle, long, nullable at several places, useless, ambiguous.
-EVERYTHING = """
-S -> S T U [1] | T [2] | 'a' [1] | '' [1]
-T -> U [1] | S [1] | T 'b' T [1] | 'a' 'b' [3]
-U -> T [1] | '' [2] | 'b' [2] | Useless [1]
-Useless -> Useless 'c'
-"""
 
-
-def grammar_of(sides: list[list[tuple[list[pcfg.Symbol], int]]]) -> PCFG:
+def grammar_of(sides: list[list[tuple[list[Symbol], int]]]) -> PCFG:
     rules = [
         Rule(left, tuple(right), weight)
         for left, group in zip(NONTERMINALS, sides, strict=True)
@@ -48,6 +40,11 @@ def grammar_of(sides: list[list[tuple[list[pcfg.Symbol], int]]]) -> PCFG:
 
 def as_float(number: Scaled) -> float:
     return math.ldexp(float(number.fraction), int(number.exponent))
+
+
+def log_length_probability(table: LengthTable, length: int) -> float:
+    """log of the probability that a string that is not empty has ``length``, in nats."""
+    return float(log_of(table.probability[table.grammar.start, length]))
 
 
 def assert_same_distribution(grammar: PCFG, strings: Strings, greatest: int) -> None:
@@ -85,7 +82,7 @@ def test_any_grammar_against_its_equations(grammar: PCFG) -> None:
 def converges(grammar: PCFG) -> bool:
     """Whether probabilities of the empty string can be computed, even those that only longer strings need."""
     try:
-        grammar.without_epsilon()
+        without_epsilon(grammar)
     except ValueError as error:
         return "do not converge" not in str(error)
     return True
@@ -99,52 +96,9 @@ def lengths_of(grammar: PCFG) -> list[int]:
         return []
 
 
-def test_rules_that_are_not_used_do_no_harm() -> None:
-    """Neither a nonterminal that does not occur, whose series for the empty string diverges, nor one without string."""
-    grammar = parse_grammar("S -> 'a' [1] | T [1]\nT -> T 'b'\nU -> U U [1] | '' [1]")
-    assert [rule.right for rule in grammar.without_epsilon().rules] == [("a",)]
-
-
-@pytest.mark.parametrize("step", ["binarised", "without_epsilon", "without_unary"])
-def test_each_step_alone(step: str) -> None:
-    grammar = parse_grammar(EVERYTHING)
-    if step == "without_unary":
-        grammar = grammar.without_epsilon()
-    before, changed = short_strings(grammar, 4), getattr(grammar, step)()
-    after = short_strings(changed, 4)
-    nonempty = 1 - before.get((), 0.0) if step == "without_epsilon" else 1.0
-    assert after == pytest.approx({w: p / nonempty for w, p in before.items() if w or step == "binarised"}, rel=1e-12)
-    sizes = {len(rule.right) for rule in changed.rules}
-    unary = any(len(rule.right) == 1 and isinstance(rule.right[0], Nonterminal) for rule in changed.rules)
-    assert max(sizes) == (2 if step == "binarised" else 3)
-    assert (0 in sizes) == (step == "binarised")
-    assert unary == (step != "without_unary")
-
-
-def test_exact_rational_example() -> None:
-    """S -> S S 1/4 | a 1/2 | empty 1/4: e = 2 - sqrt 3; the weights follow from it."""
-    empty = 2 - math.sqrt(3)
-    rules = parse_grammar("S -> S S [1] | 'a' [2] | '' [1]").without_epsilon().rules
-    s = Nonterminal("S")
-    assert {rule.right: rule.weight for rule in rules} == pytest.approx(
-        {(s, s): 0.25 * (1 - empty), (s,): 0.5 * empty, ("a",): 0.5 / (1 - empty)}, rel=1e-13
-    )
-
-
 def test_weights_are_normalised_for_each_left_side() -> None:
     rules = parse_grammar("S -> T 'a' [3] | 'b' [1]\nT -> 'a' [1e-9] | 'b' [3e-9]").rules
     assert [rule.weight for rule in rules] == [0.75, 0.25, 0.25, 0.75]
-
-
-def test_start_without_unary_rules() -> None:
-    """As in the papers' data: only the first rule is not unary; S -> T stays possible below."""
-    grammar = parse_grammar("S -> 'a' S [1] | T [3]\nT -> 'b'")
-    assert short_strings(grammar, 3) == pytest.approx({("a",) * n + ("b",): 0.75 * 0.25**n for n in range(3)})
-    changed = grammar.without_unary_start()
-    assert short_strings(changed, 3) == pytest.approx({("a",) * n + ("b",): 0.75 * 0.25 ** (n - 1) for n in (1, 2)})
-    assert changed.without_unary_start() is changed
-    with pytest.raises(ValueError, match="all rules of the start symbol S are unary"):
-        parse_grammar("S -> T\nT -> 'b'").without_unary_start()
 
 
 @pytest.mark.parametrize(
@@ -231,7 +185,8 @@ def test_probabilities_below_the_range_of_doubles() -> None:
     distribution = GrammarDistribution(grammar, 400)
     expected = 399 * math.log(0.001) + math.log(0.999)
     assert expected < math.log(5e-324)
-    assert distribution.log_length_probability(400) == pytest.approx(expected, rel=1e-13)
+    table = LengthTable(BinaryGrammar.of(grammar), 400)
+    assert log_length_probability(table, 400) == pytest.approx(expected, rel=1e-13)
     assert list(distribution.log_probabilities([("a",) * 400])) == [(0, pytest.approx(0, abs=1e-12))]
     assert distribution.sample(400, random.Random(0)) == ("a",) * 400
 
@@ -281,14 +236,3 @@ def test_leaving_out_symbols_that_do_not_occur_changes_no_bit(grammar: PCFG, use
         for string, other in zip(strings.T, renumbered.T, strict=True):
             pair = scaled_probability(binary, string), scaled_probability(restricted, other)
             assert as_float(pair[0]) == as_float(pair[1])
-
-
-def test_long_right_sides_share_their_ends() -> None:
-    """S -> a b c d and T -> b c d have four nonterminals in all; each step takes as long as the grammar is."""
-    binary = parse_grammar("S -> 'a' 'b' 'c' 'd' | T 'x'\nT -> 'b' 'c' 'd' 'd' | 'b' 'b' 'c' 'd'").binarised()
-    rules = {left.name: [rule.right for rule in binary.rules if rule.left == left] for left in binary.nonterminals}
-    assert len(rules) == 2 + 2 + 2  # S and T; [b c d] and [c d], which two rules share; [c d d] and [d d]
-    assert all(len(right) == 2 for rights in rules.values() for right in rights)
-    expected = {("a", "b", "c", "d"): 0.5, ("b", "c", "d", "d", "x"): 0.25, ("b", "b", "c", "d", "x"): 0.25}
-    found = StringProbabilities(LengthTable(BinaryGrammar.of(binary), 5))
-    assert {word: as_float(value) for word in expected for value in found([word])} == expected
