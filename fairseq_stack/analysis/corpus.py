@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack_preprocess.mt.corpus import PIECES
+from fairseq_stack_preprocess.mt.pieces import PIECES
 from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
 from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.cfl import reversal, string_sets
 from fairseq_stack_preprocess.nested import corpus as nested_translation
 
 SIZES = ["--train-size", "40", "--valid-size", "10", "--test-size", "10"]
@@ -135,7 +135,7 @@ def test_failure_of_the_system_is_one_line(
     def fill_the_disk(path: Path, lines: object) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(reversal, "write_lines", fill_the_disk)
+    monkeypatch.setattr(string_sets, "write_lines", fill_the_disk)
     assert cli.main(["prepare", "reversal", str(tmp_path / "out"), *SIZES, "--no-binarise"]) == 2
     assert capsys.readouterr().err.endswith("/text/train.txt: No space left on device\n")
     assert list(tmp_path.iterdir()) == []

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack_preprocess.errors import PrepareError, require_at_least, require_at_most
-from fairseq_stack_preprocess.mt import corpus as mt
-from fairseq_stack_preprocess.mt.corpus import NORMALIZATIONS, SAMPLE_RULES, Options
-from fairseq_stack_preprocess.mt.presets import PRESETS, PresetText, plan
+from fairseq_stack_preprocess.mt import corpus
+from fairseq_stack_preprocess.mt.options import NORMALIZATIONS, SAMPLE_RULES, Options
+from fairseq_stack_preprocess.mt.presets import PRESETS, PresetText
 from fairseq_stack_preprocess.text.output import check_target
 from fairseq_stack_preprocess.text.splits import SPLITS
 
@@ -42,7 +42,7 @@ OPTIONS = tuple(Options.__dataclass_fields__)
 def add_parser(corpora: Subparsers) -> None:
     """Declare the corpus and its options."""
     parser = corpora.add_parser(
-        mt.CORPUS,
+        corpus.CORPUS,
         help="parallel text of your own, or Europarl and WMT (for translation)",
         description=DESCRIPTION,
         epilog=EXAMPLE,
@@ -99,7 +99,7 @@ def _add_pieces(parser: argparse.ArgumentParser) -> None:
 
 # Options have no defaults here: it is to be seen which are given, since those take the place of the preset's.
 def _default(flag: str) -> str:
-    default = Options.__dataclass_fields__[flag.removeprefix("--").replace("-", "_")].default
+    default = getattr(Options, flag.removeprefix("--").replace("-", "_"))
     return "none" if default is None else str(default)
 
 
@@ -137,10 +137,10 @@ def run(args: argparse.Namespace) -> int:
         check_target(folder, force=force)
         if text is not None:
             options = text.obtained(options, may_download=not args.no_download)
-        mt.prepare(options, folder, force=force, workers=args.workers)
+        corpus.prepare(options, folder, force=force, workers=args.workers)
 
-    code = run_corpus(args, options, prepare, plan=plan(options, text))
-    needed = mt.languages_for_fairseq(options)
+    code = run_corpus(args, options, prepare, plan=corpus.plan(options, text))
+    needed = corpus.languages_for_fairseq(options)
     if needed is not None and options.binarise:
         print(f"fairseq cannot infer these languages from the file names: pass its commands {needed}")
     return code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_stack_preprocess.nested import corpus as nested_translation
+from fairseq_stack_preprocess.nested import corpus
 from fairseq_stack_preprocess.nested.corpus import Options
 
 from ..arguments import Subparsers
@@ -24,16 +24,15 @@ example:
 def add_parser(corpora: Subparsers) -> None:
     """Declare the corpus and its options."""
     parser = corpora.add_parser(
-        nested_translation.CORPUS,
+        corpus.CORPUS,
         help="generated pairs of sentences with nested relative clauses (for translation)",
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )
-    default = Options()
-    add_number(parser, "--depth", default.depth, "greatest nesting")
+    add_number(parser, "--depth", Options.depth, "greatest nesting")
     parser.add_argument("--test-depth", type=int, metavar="N", help="greatest nesting in test (default: as --depth)")
-    add_sizes(parser, default.sizes())
-    add_common(parser, seed=default.seed)
+    add_sizes(parser, Options().sizes())
+    add_common(parser, seed=Options.seed)
     parser.set_defaults(run=run)
 
 
@@ -46,4 +45,4 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         binarise=not args.no_binarise,
     )
-    return run_corpus(args, options, nested_translation.prepare)
+    return run_corpus(args, options, corpus.prepare)

@@ -28,12 +28,11 @@ def add_parser(corpora: Subparsers) -> None:
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )
-    default = Options()
-    add_number(parser, "--symbols", default.symbols, "size of the alphabet")
-    add_number(parser, "--min-length", default.min_length, "least length, an even number")
-    add_number(parser, "--max-length", default.max_length, "greatest length, an even number")
-    add_sizes(parser, default.sizes())
-    add_common(parser, seed=default.seed)
+    add_number(parser, "--symbols", Options.symbols, "size of the alphabet")
+    add_number(parser, "--min-length", Options.min_length, "least length, an even number")
+    add_number(parser, "--max-length", Options.max_length, "greatest length, an even number")
+    add_sizes(parser, Options().sizes())
+    add_common(parser, seed=Options.seed)
     parser.set_defaults(run=run)
 
 

@@ -12,7 +12,7 @@ each of them plain or with ``.gz`` at the end.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -71,6 +71,16 @@ def look_for_files(prefix: Path, source: str, target: str) -> PairedFiles | None
             there, absent = (ours, names[1]) if theirs is None else (theirs, names[0])
             raise PrepareError(f"{there} has no other side: {absent} is missing (as is {absent}.gz)")
     return None
+
+
+def what_is_read(prefixes: Iterable[Path], source: str, target: str) -> str:
+    """The files of the corpora PREFIX, and how large they are, in a line for people.
+
+    Raises:
+        PrepareError: see :func:`find_files`.
+    """
+    files = [path for prefix in prefixes for path in find_files(prefix, source, target).paths()]
+    return "read " + ", ".join(f"{path} ({path.stat().st_size:,} bytes)" for path in files)
 
 
 def _names(prefix: Path, source: str, target: str) -> dict[str, tuple[str, str]]:

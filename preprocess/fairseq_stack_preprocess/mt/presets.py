@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
 from ..text.download import Archive, obtain
-from .corpus import Options
-from .parallel_text import find_files, look_for_files
+from .options import Options
+from .parallel_text import look_for_files, what_is_read
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class PresetText:
         """What would be read, unpacked or downloaded for a split, one of :attr:`splits`."""
         found = self._look_for(split, options)
         if found is not None:
-            return _what_is_read([found], options)
+            return what_is_read([found], *options.languages())
         archive = self._archive(split)
         path = self.raw / archive.name
         return f"unpack {path}" if path.is_file() else f"download {archive.url} into {self.raw}"
@@ -148,21 +147,3 @@ class PresetText:
     @staticmethod
     def _options(prefixes: dict[str, Path]) -> dict[str, Any]:
         return {split: (prefix,) if split == "train" else prefix for split, prefix in prefixes.items()}
-
-
-def plan(options: Options, text: PresetText | None) -> Iterator[str]:
-    """For a dry run: what would be read, unpacked or downloaded for each split.
-
-    Raises:
-        PrepareError: text that the options name is missing, or has one side only.
-    """
-    for split, prefixes in options.prefixes().items():
-        if text is not None and split in text.splits:
-            yield f"{split}: {text.plan(split, options)}"
-        else:
-            yield f"{split}: {_what_is_read(prefixes, options)}"
-
-
-def _what_is_read(prefixes: Iterable[Path], options: Options) -> str:
-    files = [path for prefix in prefixes for path in find_files(prefix, *options.languages()).paths()]
-    return "read " + ", ".join(f"{path} ({path.stat().st_size:,} bytes)" for path in files)

@@ -114,24 +114,24 @@ def draws(grammar: SynchronousGrammar, rng: random.Random, depth: int) -> Iterat
         yield grammar.pair(grammar.sample(rng, nesting))
 
 
-def prepare(options: Options, target: Path, *, force: bool = False) -> None:
-    """Write the corpus into the folder ``target``, complete or not at all.
+def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
+    """Write the corpus into ``folder``, complete or not at all.
 
     Raises:
         PrepareError: see :func:`generate` and :func:`.output.corpus_folder`; or binarising failed.
     """
-    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
+    with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         corpus = generate(options)
-        _write_text(corpus, folder / TEXT)
+        _write_text(corpus, new / TEXT)
         if options.binarise:
-            binarise_translation(folder, SOURCE, TARGET)
+            binarise_translation(new, SOURCE, TARGET)
         Manifest(
             corpus=CORPUS,
             options=asdict(options),
             splits={split: _counts(corpus.splits[split]) for split in SPLITS},
             dropped={split: corpus.dropped[split] for split in SPLITS},
             binarised=options.binarise,
-        ).write(folder)
+        ).write(new)
 
 
 def _write_text(corpus: NestedTranslation, folder: Path) -> None:

@@ -97,8 +97,8 @@ def sentences(path: Path, *, strip_cr: bool, dropped: Counter[str]) -> Iterator[
             dropped[EMPTY] += 1
 
 
-def prepare(options: Options, target: Path, *, force: bool = False) -> None:
-    """Write the corpus into the folder ``target``, complete or not at all.
+def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
+    """Write the corpus into ``folder``, complete or not at all.
 
     Raises:
         PrepareError: see :func:`find_files`, :func:`sentences` and :func:`.output.corpus_folder`; a split has
@@ -106,10 +106,10 @@ def prepare(options: Options, target: Path, *, force: bool = False) -> None:
     """
     files = find_files(options.raw)
     dropped = {split: Counter[str]() for split in SPLITS}
-    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
-        splits = {split: _write(folder / TEXT, split, files[split], options, dropped[split]) for split in SPLITS}
+    with corpus_folder(folder, binarise=options.binarise, force=force) as new:
+        splits = {split: _write(new / TEXT, split, files[split], options, dropped[split]) for split in SPLITS}
         if options.binarise:
-            binarise_language(folder)
+            binarise_language(new)
         Manifest(
             corpus=CORPUS,
             options={"mikolov": options.form, **options_without(options, "raw", "form")},
@@ -117,7 +117,7 @@ def prepare(options: Options, target: Path, *, force: bool = False) -> None:
             dropped=dropped,
             inputs={path.name: sha256_of(path) for path in files.values()},
             binarised=options.binarise,
-        ).write(folder)
+        ).write(new)
 
 
 def _write(text: Path, split: str, path: Path, options: Options, dropped: Counter[str]) -> dict[str, Any]:

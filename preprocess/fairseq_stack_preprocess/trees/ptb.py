@@ -113,6 +113,17 @@ def parse_sections(flag: str, text: str) -> tuple[int, ...]:
     return tuple(sections)
 
 
+def format_sections(sections: Sequence[int]) -> str:
+    """The text that :func:`parse_sections` reads as these sections, where neighbours in ascending order are a range."""
+    runs: list[list[int]] = []
+    for section in sections:
+        if runs and section == runs[-1][-1] + 1:
+            runs[-1].append(section)
+        else:
+            runs.append([section])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
 def find_files(options: Options) -> dict[str, list[TreeFile]]:
     """The files of each split, sorted by path, with ``slips`` applied.
 
@@ -193,8 +204,8 @@ def _without_slip_sentence(sentences: Iterable[Sentence], dropped: Counter[str])
             yield sentence
 
 
-def prepare(options: Options, target: Path, *, force: bool = False) -> None:
-    """Write the corpus into the folder ``target``, complete or not at all.
+def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
+    """Write the corpus into ``folder``, complete or not at all.
 
     Raises:
         PrepareError: see :func:`find_files`, :func:`.brackets.read_trees` and :func:`.output.corpus_folder`; a
@@ -204,14 +215,14 @@ def prepare(options: Options, target: Path, *, force: bool = False) -> None:
     missing = missing_sections(options, files)
     if missing:
         say(f"{CORPUS}: no file of section {_name_sections(missing)}: this is not the whole treebank")
-    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
-        text = folder / TEXT
+    with corpus_folder(folder, binarise=options.binarise, force=force) as new:
+        text = new / TEXT
         reports = {split: _write(text, split, files[split], options) for split in SPLITS}
         known = known_words(reports["train"].words)
         tokens = {split: write_classes_as_text(text, split, known) for split in SPLITS}
         if options.binarise:
-            binarise_language(folder)
-        _manifest(options, files, reports, tokens).write(folder)
+            binarise_language(new)
+        _manifest(options, files, reports, tokens).write(new)
 
 
 def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) -> SplitReport:

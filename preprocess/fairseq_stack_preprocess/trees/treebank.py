@@ -122,8 +122,8 @@ def _files(split: str, paths: Sequence[Path]) -> Iterator[TreeFile]:
             raise PrepareError(f"--{split} {path}: no such file or folder")
 
 
-def prepare(options: Options, target: Path, *, force: bool = False) -> None:
-    """Write the corpus into the folder ``target``, complete or not at all.
+def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
+    """Write the corpus into ``folder``, complete or not at all.
 
     Raises:
         PrepareError: see :func:`find_files`, :func:`.brackets.read_trees`, :func:`.sentence_pieces.train_model` and
@@ -132,16 +132,16 @@ def prepare(options: Options, target: Path, *, force: bool = False) -> None:
     """
     files = find_files(options)
     model = None if options.piece_model is None else _read_model(options.piece_model)
-    with corpus_folder(target, binarise=options.binarise, force=force) as folder:
-        text = folder / TEXT
+    with corpus_folder(folder, binarise=options.binarise, force=force) as new:
+        text = new / TEXT
         reports = {split: _write(text, split, files[split], options) for split in SPLITS}
         if options.in_pieces():
-            tokens = _write_pieces(folder, options, model)
+            tokens = _write_pieces(new, options, model)
         else:
             tokens = _write_words(text, options, reports["train"])
         if options.binarise:
-            binarise_language(folder)
-        _manifest(options, files, reports, tokens).write(folder)
+            binarise_language(new)
+        _manifest(options, files, reports, tokens).write(new)
 
 
 def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) -> SplitReport:

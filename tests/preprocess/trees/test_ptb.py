@@ -12,7 +12,7 @@ import pytest
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.trees import ptb
 from fairseq_stack_preprocess.trees.brackets import clean, read_trees
-from fairseq_stack_preprocess.trees.ptb import Options, find_files, parse_sections, prepare
+from fairseq_stack_preprocess.trees.ptb import Options, find_files, format_sections, parse_sections, prepare
 from fairseq_stack_preprocess.trees.word_classes import Fingerprint
 from tests.preprocess.trees.treebanks import (
     CAT,
@@ -182,6 +182,12 @@ def test_missing_sections_are_told(tmp_path: Path, capsys: pytest.CaptureFixture
 )
 def test_sections(text: str, expected: tuple[int, ...]) -> None:
     assert parse_sections("--train-sections", text) == expected
+
+
+@pytest.mark.parametrize(("sections", "text"), [((2, 3, 4), "2-4"), ((0, 2, 3, 24), "0,2-3,24"), ((23,), "23")])
+def test_sections_as_text(sections: tuple[int, ...], text: str) -> None:
+    assert format_sections(sections) == text
+    assert parse_sections("--train-sections", text) == sections
 
 
 @pytest.mark.parametrize("text", ["", "a", "2-", "4-2", "25", "2,2", "1-3,2", "2;3", "-1"])
