@@ -25,6 +25,7 @@ from ..text.binarise import DATA_BIN, binarise_translation
 from ..text.manifest import Manifest, sha256_of
 from ..text.output import corpus_folder
 from ..text.progress import say
+from ..text.sentence_pieces import require_model_format
 from ..text.splits import SPLITS
 from .options import CORPUS, Options
 from .parallel_text import PairedFiles, find_files, what_is_read
@@ -49,6 +50,8 @@ def prepare(options: Options, folder: Path, *, force: bool = False, workers: int
             SentencePiece or fairseq fails, or see :func:`.output.corpus_folder`.
     """
     files = find_splits(options)
+    if options.piece_threshold:
+        require_model_format()
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         inputs = _describe_inputs(files)
         reports = {split: write_text(split, files[split], options, new) for split in SPLITS}

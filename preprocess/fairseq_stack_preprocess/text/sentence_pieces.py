@@ -6,7 +6,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -113,71 +112,35 @@ def restricted(model: bytes, keep: Callable[[str], bool]) -> bytes:
 
     This is what ``spm_encode --vocabulary`` does before it encodes; SentencePiece 0.2.3 offers it to Python no
     longer. Pieces that are not kept get the type UNUSED, and text is cut into smaller ones instead.
+
+    Raises:
+        PrepareError: see :func:`require_model_format`.
     """
-    return b"".join(_restricted_field(field, keep) for field in _fields(model))
+    model_format = require_model_format()
+    normal, unused = model_format.ModelProto.SentencePiece.NORMAL, model_format.ModelProto.SentencePiece.UNUSED
+    content = model_format.ModelProto.FromString(model)
+    for piece in content.pieces:
+        if piece.type == normal and len(piece.piece) > 1 and not keep(piece.piece):
+            piece.type = unused
+    written: bytes = content.SerializeToString()
+    return written
 
 
-# The format of protocol buffers, as far as a model needs it. A message is a sequence of fields; a field is a key, which
-# is its number and its wire type, and a value. In a model, field 1 is a piece (repeated); in a piece, field 1 is its
-# text and field 3 its type, which is NORMAL if absent. Of a field that occurs twice, the last one counts.
-PIECE_KEY = TEXT_KEY = 1 << 3 | 2
-TYPE_KEY = 3 << 3
-NORMAL, UNUSED = b"\1", b"\5"
+def require_model_format() -> Any:
+    """The module that reads and writes the files of models: to be called before work that ends with :func:`restricted`.
 
-
-@dataclass(frozen=True)
-class _Field:
-    """A field of a message: its key, its value as bytes (without length), and all of it as it was."""
-
-    key: int
-    value: bytes
-    whole: bytes
-
-
-def _fields(message: bytes) -> Iterator[_Field]:
-    position = 0
-    while position < len(message):
-        start = position
-        key, position = _varint(message, position)
-        wire_type = key & 7
-        if wire_type == 0:
-            begin = position
-            _, position = _varint(message, position)
-        elif wire_type == 2:
-            length, begin = _varint(message, position)
-            position = begin + length
-        else:
-            begin = position
-            position += {1: 8, 5: 4}[wire_type]
-        yield _Field(key, message[begin:position], message[start:position])
-
-
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    """The number at a position, and the position after it."""
-    number, shift = 0, 0
-    while True:
-        byte = message[position]
-        number |= (byte & 0x7F) << shift
-        position, shift = position + 1, shift + 7
-        if byte < 0x80:
-            return number, position
-
-
-def _as_varint(number: int) -> bytes:
-    low = number & 0x7F
-    return bytes([low]) if low == number else bytes([low | 0x80]) + _as_varint(number >> 7)
-
-
-def _restricted_field(field: _Field, keep: Callable[[str], bool]) -> bytes:
-    if field.key != PIECE_KEY:
-        return field.whole
-    inner = {part.key: part.value for part in _fields(field.value)}
-    piece = inner[TEXT_KEY].decode("utf-8")
-    is_normal = inner.get(TYPE_KEY, NORMAL) == NORMAL
-    if not is_normal or len(piece) == 1 or keep(piece):
-        return field.whole
-    value = field.value + bytes([TYPE_KEY]) + UNUSED
-    return bytes([PIECE_KEY]) + _as_varint(len(value)) + value
+    Raises:
+        PrepareError: it cannot be imported, since protobuf is not installed or too old for this SentencePiece.
+    """
+    try:
+        import sentencepiece.sentencepiece_model_pb2 as model_format
+    except Exception as error:  # protobuf has an exception of its own for versions that do not fit
+        reason = " ".join(str(error).split())
+        raise PrepareError(
+            f"--piece-threshold needs SentencePiece's sentencepiece_model_pb2, which cannot be imported: {reason} "
+            "(pip install --upgrade protobuf sentencepiece)"
+        ) from error
+    return model_format
 
 
 def _batches(lines: Iterable[str]) -> Iterator[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,6 +121,13 @@ def test_threshold_on_a_side(threshold: int, stays: bool, prefix: Path, tmp_path
     assert all(
         ("\u2581Satz" in line.split(" ")) == stays for line in lines_of(tmp_path / "out" / "pieces" / "train.de")
     )
+
+
+def test_protobuf_is_asked_for_before_the_work(prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
+    monkeypatch.setattr(corpus, "write_text", lambda *arguments: pytest.fail("work was begun"))
+    with pytest.raises(PrepareError, match="--piece-threshold needs"):
+        prepare(options_for(prefix, piece_threshold=2), tmp_path / "out")
 
 
 def test_separate_models(prefix: Path, tmp_path: Path) -> None:

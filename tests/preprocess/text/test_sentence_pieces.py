@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,14 @@ from fairseq.tokenizer import tokenize_line
 from hypothesis import strategies
 
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.text.sentence_pieces import Encoder, made_blank, restricted, train_model, write_vocabulary
+from fairseq_stack_preprocess.text.sentence_pieces import (
+    Encoder,
+    made_blank,
+    require_model_format,
+    restricted,
+    train_model,
+    write_vocabulary,
+)
 
 SETTINGS: dict[str, Any] = {"pieces": 60, "hard_limit": False, "normalization": "identity"}
 LINES = ["der Hund bellt laut", "die Katze schläft", "der Hund schläft", "the dog barks", "the cat sleeps"] * 4
@@ -105,6 +113,25 @@ def test_restriction_is_that_of_sentencepiece(model: bytes, tmp_path: Path) -> N
         piece = ours.id_to_piece(index)
         expected = not ours.is_unknown(index) and len(piece) > 1 and vocabulary[piece] < 5
         assert ours.is_unused(index) == expected, piece
+
+
+def test_restriction_changes_types_alone(model: bytes) -> None:
+    proto = require_model_format().ModelProto
+    before, after = proto.FromString(model), proto.FromString(restricted(model, lambda piece: False))
+    changed = [
+        old.piece for old, new in zip(before.pieces, after.pieces, strict=True) if (old.type, new.type) == (1, 5)
+    ]
+    assert changed == [old.piece for old in before.pieces if old.type == 1 and len(old.piece) > 1]
+    for old, new in zip(before.pieces, after.pieces, strict=True):
+        if new.type != old.type:
+            new.ClearField("type")
+    assert after == before
+
+
+def test_protobuf_that_does_not_fit_is_one_line(model: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
+    with pytest.raises(PrepareError, match=r"^--piece-threshold needs .* \(pip install --upgrade protobuf .*\)$"):
+        restricted(model, lambda piece: True)
 
 
 @pytest.mark.parametrize(
