@@ -80,8 +80,10 @@ def test_side_files_are_shown(folder: str, corpora: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(("folder", "name"), [("reversal", "text"), ("text-reversal", "txt")])
 def test_language_modelling(folder: str, name: str, corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = show(capsys, corpora / folder, "--examples", "1")
-    text, bounds = (lines_of(corpora / folder / "text" / f"train.{suffix}") for suffix in ("txt", "nll"))
-    assert examples(lines, "train") == {0: {name: text[0], "nll": " ".join(bounds[0].split())}}
+    columns = {name: "txt", "logp": "logp", "nll": "nll", "prefix-nll": "prefix-nll"}
+    assert examples(lines, "train") == {
+        0: {column: lines_of(corpora / folder / "text" / f"train.{suffix}")[0] for column, suffix in columns.items()}
+    }
     assert f"tokens in a sentence, train {name}:" in lines
 
 
