@@ -16,10 +16,11 @@ from .options import CORPUS, Options
 from .sentences import SplitReport, side_of
 
 PIECES = "pieces"
+"""The folder of the text in pieces."""
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """The lines of a text that this module wrote, as SentencePiece is given them."""
+    """The lines of a text that :mod:`.sentences` wrote, as SentencePiece is given them."""
     return made_blank(read_lines(path, keep_separators=True))
 
 

@@ -130,4 +130,5 @@ def _write_pairs(pairs: Iterable[Pair], paths: list[Path]) -> int:
 
 
 def side_of(folder: Path, split: str, language: str) -> Path:
+    """The file of a split in one language."""
     return folder / f"{split}.{language}"
