@@ -64,6 +64,7 @@ setup(
         "torch>=2.6",
         "numpy>=1.25",
         "sentencepiece>=0.2",
+        "protobuf>=3.20",
         "sacrebleu>=2.3",
         "sacremoses>=0.1",
         "tensorboardX>=2.5",

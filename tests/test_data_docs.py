@@ -10,7 +10,7 @@ import pytest
 
 from fairseq_stack import cli
 from fairseq_stack.cli.prepare import CORPORA
-from fairseq_stack_preprocess.cfl.corpus import CflOptions, lengths_of
+from fairseq_stack_preprocess.cfl.corpus import Options, distribution_from, lengths_of
 
 DOCS = (Path(__file__).resolve().parent.parent / "docs" / "data.md").read_text(encoding="utf-8")
 NAMES = [corpus.__name__.rsplit(".", 1)[1].replace("_", "-") for corpus in CORPORA]
@@ -69,8 +69,8 @@ def test_examples_of_the_help(corpus: str, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("row", re.findall(r"^\| `(\S+)` \|(.*)\|$", DOCS, re.MULTILINE)[:12], ids=lambda row: row[0])
 def test_table_of_languages(row: tuple[str, str]) -> None:
-    options = CflOptions(task=row[0])
-    distribution = options.distribution()
+    options = Options(task=row[0])
+    distribution = distribution_from(options)
     lengths = {split: len(lengths_of(distribution, split, options)) for split in ("train", "test")}
     *_, symbols, counts, strings = (cell.strip() for cell in re.split(r"(?<!\\)\|", row[1]))
     assert symbols == str(len(distribution.vocabulary))

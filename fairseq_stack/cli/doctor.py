@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import platform
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from .arguments import Subparsers
 
@@ -25,6 +25,7 @@ example:
 PACKAGES = ("fairseq-stack", "fairseq-fixed", "torch", "numpy")
 
 TOLERANCE = 1e-4
+LENGTH = 20
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -87,15 +88,7 @@ def _checks(device: torch.device) -> Iterator[tuple[str, str, float]]:
     def random(*shape: int) -> torch.Tensor:
         return torch.rand(*shape, generator=torch.Generator().manual_seed(0)).to(device)
 
-    stacks: dict[Callable[..., Any], list[torch.Tensor]] = {
-        ops.superposition_stack: [random(2, 20, 3).softmax(-1), random(2, 20, 5)],
-        ops.nondeterministic_stack: [
-            *(random(2, 20, 2, 3, 2, 3), random(2, 20, 2, 3, 2, 3), random(2, 20, 2, 3, 2)),
-            *(random(2, 20, 5), random(5)),
-        ],
-        ops.stratification_stack: [random(2, 20), random(2, 20), random(2, 20, 5)],
-    }
-    for stack, inputs in stacks.items():
-        difference = stack(*inputs) - stack(*inputs, backend="reference")
-        name = stack.__name__
-        yield name, ops.automatic_backends(device)[name], float(difference.abs().max())
+    for op in ops.OPS:
+        inputs = op.example(random, LENGTH)
+        difference = op.compute(*inputs) - op.compute(*inputs, backend="reference")
+        yield op.name, ops.automatic_backends(device)[op.name], float(difference.abs().max())

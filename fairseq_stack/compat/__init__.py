@@ -43,6 +43,7 @@ def apply() -> None:
     data.keep_last_batches()
     data.refuse_empty_data()
     data.make_batches_anew_in_each_epoch()
+    data.end_workers_with_their_epoch()
     flags.refuse_flags_that_cannot_work()
     checkpoints.say_why_a_checkpoint_does_not_fit()
     checkpoints.say_why_a_checkpoint_cannot_be_read()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -114,3 +114,38 @@ def make_batches_anew_in_each_epoch() -> None:
 
 def _cannot_reuse_epoch_itr(self: Any, dataset: Any) -> bool:
     return False
+
+
+def end_workers_with_their_epoch() -> None:
+    """Let the worker processes of an epoch end when its last batch has been read.
+
+    fairseq counts the batches and never asks for one too many, so torch does not notice the end. The workers live on
+    until the garbage collector finds their loader, and it may then wait five seconds for each: the collector has
+    already closed the queue that would tell them to end.
+    Unnecessary with a fairseq that exhausts its loaders.
+    """
+    from fairseq.data.iterators import BackgroundConsumer
+
+    wrap_once(BackgroundConsumer, "__init__", _ending_workers)
+
+
+def _ending_workers(init: Function) -> Function:
+    def init_ending_workers(self: Any, queue: Any, source: Iterable[Any], *args: Any, **kwargs: Any) -> None:
+        init(self, queue, _EndingWorkers(source), *args, **kwargs)
+
+    return init_ending_workers
+
+
+class _EndingWorkers:
+    """A data loader whose workers end with the loop that reads it, even if the loop stops early."""
+
+    def __init__(self, source: Iterable[Any]) -> None:
+        self._source = source
+
+    def __iter__(self) -> Iterator[Any]:
+        iterator = iter(self._source)
+        try:
+            yield from iterator
+        finally:
+            if hasattr(iterator, "_shutdown_workers"):  # the loader has workers
+                iterator._shutdown_workers()

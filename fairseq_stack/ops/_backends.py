@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,24 +42,29 @@ class Op:
     Attributes:
         name: the public function's name.
         compute: the public function, which takes ``backend``.
-        backends: its implementations. ``"auto"`` stands for the first that can run on the device; the last, the
-            equations of the paper, can run on all.
+        backends: its implementations by name. ``"auto"`` stands for the first that can run on the device; the last,
+            the equations of the paper, can run on all.
         example: arguments for a batch of ``length`` steps: maps a source of random tensors and the length to them.
     """
 
     name: str
     compute: Callable[..., Any]
-    backends: Sequence[Backend]
+    backends: Mapping[str, Backend]
     example: Callable[[RandomTensor, int], tuple[Tensor, ...]]
 
 
-def choose_backend(op: str, backend: str, backends: Sequence[Backend], device: torch.device) -> Callable[..., Any]:
+def by_name(*backends: Backend) -> dict[str, Backend]:
+    """The implementations of a stack, the preferred ones first."""
+    return {backend.name: backend for backend in backends}
+
+
+def choose_backend(op: str, backend: str, backends: Mapping[str, Backend], device: torch.device) -> Callable[..., Any]:
     """Return the implementation that the ``backend`` argument of an op names.
 
     Args:
         op: the op's name, for the message.
         backend: ``"auto"`` or the name of one of ``backends``.
-        backends: the op's implementations, the preferred ones first.
+        backends: the op's implementations by name, the preferred ones first.
         device: that of the op's arguments.
 
     Raises:
@@ -69,19 +74,18 @@ def choose_backend(op: str, backend: str, backends: Sequence[Backend], device: t
         raise ValueError(f"{op}: expected tensors with data, got device meta")
     if backend == "auto":
         return automatic_backend(backends, device).compute
-    for known in backends:
-        if known.name == backend:
-            obstacle = known.obstacle(device)
-            if obstacle is not None:
-                raise ValueError(f"{op}: backend {backend!r} {obstacle}")
-            return known.compute
-    names = ", ".join(repr(name) for name in ("auto", *(known.name for known in backends)))
-    raise ValueError(f"{op}: backend must be one of {names}, got {backend!r}")
+    if backend not in backends:
+        names = ", ".join(repr(name) for name in ("auto", *backends))
+        raise ValueError(f"{op}: backend must be one of {names}, got {backend!r}")
+    obstacle = backends[backend].obstacle(device)
+    if obstacle is not None:
+        raise ValueError(f"{op}: backend {backend!r} {obstacle}")
+    return backends[backend].compute
 
 
-def automatic_backend(backends: Sequence[Backend], device: torch.device) -> Backend:
+def automatic_backend(backends: Mapping[str, Backend], device: torch.device) -> Backend:
     """What ``"auto"`` stands for: the first that can run on the device."""
-    return next(backend for backend in backends if backend.obstacle(device) is None)
+    return next(backend for backend in backends.values() if backend.obstacle(device) is None)
 
 
 def native_obstacle(device: torch.device) -> str | None:

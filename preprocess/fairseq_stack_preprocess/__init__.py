@@ -1,8 +1,18 @@
 """Corpora for fairseq_stack: text, side files, a manifest and fairseq's binary format.
 
-One module a corpus, each with an ``Options`` dataclass, a pure ``generate(options)`` and
-``prepare(options, target, force=False)`` that writes a folder. Neither torch nor fairseq is imported:
-binarising runs fairseq's own command in a process of its own.
+One room for each family of corpora, and :mod:`.text` for what they share. A room imports :mod:`.text` and
+:mod:`.errors`, never another room; neither torch nor fairseq is imported: binarising runs fairseq's own command in a
+process of its own.
+
+A corpus is a module of one shape:
+
+- ``CORPUS``: its name on the command line, and in its manifest;
+- ``Options``: a frozen dataclass that checks itself and holds all defaults, with ``binarise`` as the last field;
+- ``generate(options)``, if the corpus is drawn and not read: what is drawn, without files;
+- ``prepare(options, folder, *, force=False)``: writes the folder, complete or not at all;
+- ``plan(options)``, if there is more to say than the options: the lines of a dry run.
+
+A new corpus needs such a module in a room, and a subcommand in ``fairseq_stack/cli/prepare``.
 """
 
 from fairseq_stack import __version__

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.modules import NondeterministicStackAttention, SuperpositionStackAttention
 from fairseq_stack.ops import (
+    Backend,
     NondeterministicStackState,
     StratificationStackState,
     SuperpositionStackState,
@@ -57,7 +58,7 @@ class Stack:
     name: str
     axes: tuple[str, ...]
     op: Callable[..., Tensor]
-    backends: Mapping[str, Callable[..., Any]]
+    backends: Mapping[str, Backend]
     arguments: Callable[..., Tensors]
     initial_state: Callable[[Tensors, Sizes], Any]
     multiply_adds: Callable[..., float]

@@ -148,7 +148,7 @@ class Suite:
             check(case.small(), [automatic(case.small(), dtype)], self._device)
         rows = []
         for case in cases:
-            chosen = automatic_backend(case.stack.backends, self._device)
+            chosen = automatic_backend(case.stack.backends, self._device).name
             variants = backends_of(case, dtype, self._device)
             for threads in self._settings.threads:
                 torch.set_num_threads(threads)

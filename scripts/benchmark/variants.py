@@ -70,9 +70,10 @@ def automatic(case: Case, dtype: torch.dtype) -> Variant:
 
 def backends_of(case: Case, dtype: torch.dtype, device: torch.device) -> list[Variant]:
     """The backends that can compute a case on a device, as they choose the instruction set; without the reference."""
-    usable = [PYTORCH, NATIVE] if device.type == "cpu" and availability().library is not None else [PYTORCH]
     return [
-        Variant(name, dtype, partial(case.readings, backend=name)) for name in usable if name in case.stack.backends
+        Variant(backend.name, dtype, partial(case.readings, backend=backend.name))
+        for backend in case.stack.backends.values()
+        if backend.name != REFERENCE and backend.obstacle(device) is None
     ]
 
 

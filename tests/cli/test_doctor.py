@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack.ops import _backends, nondeterministic
+from fairseq_stack.ops import Backend, _backends, nondeterministic
 from fairseq_stack.ops._native import Availability, availability
 
 
@@ -29,8 +29,9 @@ def test_without_the_compiled_kernels(capsys: pytest.CaptureFixture[str], monkey
 
 
 def test_a_wrong_backend_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    right = nondeterministic.BACKENDS["reference"]
+    right = nondeterministic.BACKENDS["reference"].compute
     for backend in ("native", "pytorch"):
-        monkeypatch.setitem(nondeterministic.BACKENDS, backend, lambda *x, **settings: 1.01 * right(*x, **settings))
+        wrong = Backend(backend, lambda *x, **settings: 1.01 * right(*x, **settings))
+        monkeypatch.setitem(nondeterministic.BACKENDS, backend, wrong)
     assert cli.main(["doctor"]) == 1
     assert "WRONG" in capsys.readouterr().out

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess import nested_translation, reversal
+from fairseq_stack_preprocess.cfl import reversal, string_sets
+from fairseq_stack_preprocess.nested import corpus as nested_translation
 
 SIZES = ["--train-size", "40", "--valid-size", "10", "--test-size", "10"]
 
@@ -68,8 +69,8 @@ def test_defaults_are_those_of_the_options(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(module, "prepare", lambda options, folder, force: seen.append((options, force)))
         assert cli.main(["prepare", module.CORPUS, str(tmp_path / "out")]) == 0
     assert seen == [
-        (nested_translation.NestedTranslationOptions(), False),
-        (reversal.ReversalOptions(), False),
+        (nested_translation.Options(), False),
+        (reversal.Options(), False),
     ]
 
 
@@ -134,7 +135,7 @@ def test_failure_of_the_system_is_one_line(
     def fill_the_disk(path: Path, lines: object) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(reversal, "write_lines", fill_the_disk)
+    monkeypatch.setattr(string_sets, "write_lines", fill_the_disk)
     assert cli.main(["prepare", "reversal", str(tmp_path / "out"), *SIZES, "--no-binarise"]) == 2
     assert capsys.readouterr().err.endswith("/text/train.txt: No space left on device\n")
     assert list(tmp_path.iterdir()) == []

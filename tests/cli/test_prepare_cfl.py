@@ -9,7 +9,7 @@ import pytest
 
 from fairseq_stack import cli
 from fairseq_stack_preprocess.cfl import corpus
-from fairseq_stack_preprocess.cfl.corpus import CflOptions
+from fairseq_stack_preprocess.cfl.corpus import Options
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 
 LENGTHS = ["--min-length", "10", "--max-length", "12", "--test-min-length", "9", "--test-max-length", "14"]
@@ -35,7 +35,7 @@ def test_defaults_are_those_of_the_options(task: str, tmp_path: Path, monkeypatc
     seen = []
     monkeypatch.setattr(corpus, "prepare", lambda options, folder, force: seen.append((options, force)))
     assert cli.main(["prepare", "cfl", str(tmp_path / "out"), "--task", task]) == 0
-    assert seen == [(CflOptions(task=task), False)]
+    assert seen == [(Options(task=task), False)]
 
 
 def test_every_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_every_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in parameters.items():
         arguments += [f"--{name.replace('_', '-')}", str(value)]
     assert cli.main(["prepare", "cfl", str(tmp_path / "out"), *arguments, "--unary-start"]) == 0
-    expected = CflOptions(
+    expected = Options(
         task="hardest-cfl",
         parameters=parameters,
         unary_start=True,

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess.manifest import Manifest, describe_files
+from fairseq_stack_preprocess.text.manifest import Manifest, describe_files
 
 TREE = "(S (NP (NNP Zürich)) (VP (VBZ liegt)))\n"
 

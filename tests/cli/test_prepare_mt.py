@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess import mt_presets
-from fairseq_stack_preprocess.download import Archive
+from fairseq_stack_preprocess.mt import presets
+from fairseq_stack_preprocess.text.download import Archive
 
 GERMAN = [f"Das ist der Satz Nummer {number} ." for number in range(30)]
 ENGLISH = [f"this is sentence number {number} ." for number in range(30)]
@@ -183,7 +183,7 @@ def save_archive(path: Path, members: dict[str, str]) -> str:
 @pytest.fixture
 def small_preset(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The preset, with archives like the real ones but small, on a server of this machine."""
-    preset = mt_presets.PRESETS[PRESET]
+    preset = presets.PRESETS[PRESET]
     contents = {
         "train": {f"training/europarl-v7.de-en.{side}": "\n".join(lines) + "\n" for side, lines in TEXT.items()},
         "valid": {"test/newstest2016-deen-src.de.sgm": sgm(GERMAN), "test/newstest2016-deen-ref.en.sgm": sgm(ENGLISH)},
@@ -194,7 +194,7 @@ def small_preset(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert set(members) == set(preset.archives[split].members)
         checksum = save_archive(tmp_path / "web" / f"{split}.tgz", members)
         archives[split] = Archive(f"{url}/{split}.tgz", preset.archives[split].name, checksum, tuple(members))
-    monkeypatch.setitem(mt_presets.PRESETS, PRESET, replace(preset, archives=archives))
+    monkeypatch.setitem(presets.PRESETS, PRESET, replace(preset, archives=archives))
 
 
 @pytest.mark.usefixtures("small_preset")
@@ -250,7 +250,7 @@ def test_preset_with_text_and_options_of_one_s_own(raw: Path, tmp_path: Path) ->
 
 def test_preset_is_the_paper_s() -> None:
     """Appendix G.1, and the flags of the authors' scripts."""
-    assert mt_presets.PRESETS[PRESET].options == {
+    assert presets.PRESETS[PRESET].options == {
         "source": "de",
         "target": "en",
         "max_ratio": 4.0,
@@ -270,7 +270,7 @@ def test_checksums_of_the_test_sets_are_sacrebleu_s() -> None:
     from sacrebleu.dataset import DATASETS
 
     for split, name in (("valid", "wmt16"), ("test", "wmt17")):
-        archive, theirs = mt_presets.PRESETS[PRESET].archives[split], DATASETS[name]
+        archive, theirs = presets.PRESETS[PRESET].archives[split], DATASETS[name]
         assert [archive.url] == theirs.data
         assert [archive.checksum.removeprefix("md5:")] == theirs.md5
         assert list(archive.members) == theirs.langpairs["de-en"]

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess import mikolov, ptb
-from fairseq_stack_preprocess.mikolov import MikolovOptions
-from fairseq_stack_preprocess.ptb import PtbOptions
-from tests.preprocess.treebanks import DOG, lines_of, ptb_folder, write_files
+from fairseq_stack_preprocess.trees import mikolov, ptb
+from tests.preprocess.trees.treebanks import DOG, lines_of, ptb_folder, write_files
 
 TEXTS = {f"ptb.{split}.txt": " the dog \n a cat \n" for split in ("train", "valid", "test")}
 
@@ -37,7 +35,7 @@ def test_defaults_are_those_of_the_options(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(module, "prepare", lambda options, folder, force: seen.append((options, force)))
     assert prepare(tmp_path / "out", "--raw", "raw") == 0
     assert prepare(tmp_path / "out", "--raw", "raw", "--mikolov", "sentences") == 0
-    assert seen == [(PtbOptions(raw=Path("raw")), False), (MikolovOptions(raw=Path("raw")), False)]
+    assert seen == [(ptb.Options(raw=Path("raw")), False), (mikolov.Options(raw=Path("raw")), False)]
 
 
 def test_options(raw: Path, tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess import treebank
-from fairseq_stack_preprocess.manifest import describe_files
-from fairseq_stack_preprocess.treebank import TreebankOptions
-from tests.preprocess.treebanks import CAT, DASH, DOG, lines_of, write_files
+from fairseq_stack_preprocess.text.manifest import describe_files
+from fairseq_stack_preprocess.trees import treebank
+from fairseq_stack_preprocess.trees.treebank import Options
+from tests.preprocess.trees.treebanks import CAT, DASH, DOG, lines_of, write_files
 
 FILES = {"train.mrg": CAT + DOG + CAT, "valid.mrg": DOG, "test.mrg": DASH}
 
@@ -31,7 +31,7 @@ def test_defaults_are_those_of_the_options(tmp_path: Path, monkeypatch: pytest.M
     seen = []
     monkeypatch.setattr(treebank, "prepare", lambda options, folder, force: seen.append((options, force)))
     assert prepare(tmp_path / "out", "--train", "a", "b", "--valid", "c", "--test", "d") == 0
-    assert seen == [(TreebankOptions(train=(Path("a"), Path("b")), valid=(Path("c"),), test=(Path("d"),)), False)]
+    assert seen == [(Options(train=(Path("a"), Path("b")), valid=(Path("c"),), test=(Path("d"),)), False)]
 
 
 def test_options(tmp_path: Path, paths: list[str]) -> None:

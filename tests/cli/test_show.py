@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess import mt, nested_translation, reversal
-from fairseq_stack_preprocess.mt import MtOptions
-from fairseq_stack_preprocess.nested_translation import NestedTranslationOptions
-from fairseq_stack_preprocess.reversal import ReversalOptions
+from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.mt import corpus as mt
+from fairseq_stack_preprocess.nested import corpus as nested_translation
 
 PAIRS = [(f"Satz Nummer {i} :\x85 {'ja ' * i}.", f"sentence number {i} : {'yes ' * (2 * i)}.") for i in range(30)]
 
@@ -25,11 +24,11 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"c.{language}").write_bytes("".join(f"{pair[side]}\n" for pair in PAIRS).encode())
     for name, binarise in (("{}", True), ("text-{}", False)):
         prefix = folder / "c"
-        options = MtOptions("de", "en", (prefix,), prefix, prefix, pieces=60, max_chars=140, keep_separators=True)
+        options = mt.Options("de", "en", (prefix,), prefix, prefix, pieces=60, max_chars=140, keep_separators=True)
         mt.prepare(replace(options, binarise=binarise), folder / name.format("mt"))
-        nested = NestedTranslationOptions(train_size=1500, valid_size=9, test_size=9, binarise=binarise)
+        nested = nested_translation.Options(train_size=1500, valid_size=9, test_size=9, binarise=binarise)
         nested_translation.prepare(nested, folder / name.format("nested"))
-        strings = ReversalOptions(train_size=60, valid_size=9, test_size=9, binarise=binarise)
+        strings = reversal.Options(train_size=60, valid_size=9, test_size=9, binarise=binarise)
         reversal.prepare(strings, folder / name.format("reversal"))
     return folder
 
@@ -81,8 +80,10 @@ def test_side_files_are_shown(folder: str, corpora: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(("folder", "name"), [("reversal", "text"), ("text-reversal", "txt")])
 def test_language_modelling(folder: str, name: str, corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = show(capsys, corpora / folder, "--examples", "1")
-    text, bounds = (lines_of(corpora / folder / "text" / f"train.{suffix}") for suffix in ("txt", "nll"))
-    assert examples(lines, "train") == {0: {name: text[0], "nll": " ".join(bounds[0].split())}}
+    columns = {name: "txt", "logp": "logp", "nll": "nll", "prefix-nll": "prefix-nll"}
+    assert examples(lines, "train") == {
+        0: {column: lines_of(corpora / folder / "text" / f"train.{suffix}")[0] for column, suffix in columns.items()}
+    }
     assert f"tokens in a sentence, train {name}:" in lines
 
 

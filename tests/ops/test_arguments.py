@@ -18,7 +18,7 @@ from fairseq_stack.ops import (
     superposition_stack,
 )
 from fairseq_stack.ops._arguments import Sizes, computation_dtype
-from fairseq_stack.ops._backends import choose_backend
+from fairseq_stack.ops._backends import Backend, by_name, choose_backend, native_obstacle
 from fairseq_stack.ops._native import Availability
 
 Arguments = dict[str, Any]
@@ -219,25 +219,24 @@ def test_computation_dtype(dtype: torch.dtype, expected: torch.dtype) -> None:
 
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+IMPLEMENTATIONS = by_name(Backend("native", min, native_obstacle), Backend("pytorch", max))
 
 
 def test_choose_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    implementations = {"pytorch": max, "native": min}
     monkeypatch.setattr(_backends, "library", lambda: object())
-    assert choose_backend("op", "auto", implementations, CPU) is min
-    assert choose_backend("op", "auto", implementations, CUDA) is max
-    assert choose_backend("op", "auto", {"pytorch": max}, CPU) is max
-    assert choose_backend("op", "pytorch", implementations, CPU) is max
-    with pytest.raises(ValueError, match=r"^op: backend must be one of 'auto', 'pytorch', 'native', got 'quick'$"):
-        choose_backend("op", "quick", implementations, CPU)
+    assert choose_backend("op", "auto", IMPLEMENTATIONS, CPU) is min
+    assert choose_backend("op", "auto", IMPLEMENTATIONS, CUDA) is max
+    assert choose_backend("op", "auto", by_name(IMPLEMENTATIONS["pytorch"]), CPU) is max
+    assert choose_backend("op", "pytorch", IMPLEMENTATIONS, CPU) is max
+    with pytest.raises(ValueError, match=r"^op: backend must be one of 'auto', 'native', 'pytorch', got 'quick'$"):
+        choose_backend("op", "quick", IMPLEMENTATIONS, CPU)
     with pytest.raises(ValueError, match=r"^op: backend 'native' needs tensors on the CPU, got cuda$"):
-        choose_backend("op", "native", implementations, CUDA)
+        choose_backend("op", "native", IMPLEMENTATIONS, CUDA)
 
 
 def test_choose_backend_without_the_compiled_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    implementations = {"pytorch": max, "native": min}
     monkeypatch.setattr(_backends, "library", lambda: None)
     monkeypatch.setattr(_backends, "availability", lambda: Availability(None, "no compiler"))
-    assert choose_backend("op", "auto", implementations, CPU) is max
+    assert choose_backend("op", "auto", IMPLEMENTATIONS, CPU) is max
     with pytest.raises(ValueError, match=r"^op: backend 'native' cannot be used: no compiler$"):
-        choose_backend("op", "native", implementations, CPU)
+        choose_backend("op", "native", IMPLEMENTATIONS, CPU)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import nondeterministic, stratification, superposition
+from fairseq_stack.ops import Backend, nondeterministic, stratification, superposition
 from tests.conftest import REPOSITORY
 from tests.ops import fuzz
 
@@ -72,8 +72,8 @@ def test_a_broken_backend_is_found(
     stack: object, fault: Callable[..., Callable[..., Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Within the calls of CI, and the line that is printed makes the same failing call again."""
-    backends: Mapping[str, Callable[..., Tensor]] = stack.BACKENDS  # type: ignore[attr-defined]
-    monkeypatch.setitem(backends, "pytorch", fault(backends["pytorch"]))
+    backends: dict[str, Backend] = stack.BACKENDS  # type: ignore[attr-defined]
+    monkeypatch.setitem(backends, "pytorch", Backend("pytorch", fault(backends["pytorch"].compute)))
     for seed in range(CALLS):
         call = fuzz.make(seed)
         if f"{call.stack}_stack" in vars(stack) and call.backend == "pytorch" and not call.steps and not call.fault:

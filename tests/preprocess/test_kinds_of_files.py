@@ -10,11 +10,11 @@ import pytest
 
 from fairseq_stack_preprocess.cfl.notation import read_grammar
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.mikolov import find_files as find_mikolov_files
-from fairseq_stack_preprocess.parallel_text import find_files
-from fairseq_stack_preprocess.text_stream import read_lines
-from fairseq_stack_preprocess.treebank import TreebankOptions
-from fairseq_stack_preprocess.treebank import find_files as find_tree_files
+from fairseq_stack_preprocess.mt.parallel_text import find_files
+from fairseq_stack_preprocess.text.streams import read_lines
+from fairseq_stack_preprocess.trees.mikolov import find_files as find_mikolov_files
+from fairseq_stack_preprocess.trees.treebank import Options
+from fairseq_stack_preprocess.trees.treebank import find_files as find_tree_files
 
 KINDS: dict[str, tuple[Callable[[Path], object], str]] = {
     "pipe": (os.mkfifo, "is a pipe, expected a file"),
@@ -33,7 +33,7 @@ def read_one_side(path: Path) -> object:
 
 
 def read_trees(path: Path) -> object:
-    return find_tree_files(TreebankOptions((path,), (path,), (path,)))
+    return find_tree_files(Options((path,), (path,), (path,)))
 
 
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {

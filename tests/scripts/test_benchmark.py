@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import StratificationStackState, automatic_backends, stratification
+from fairseq_stack.ops import Backend, StratificationStackState, automatic_backends, stratification
 from fairseq_stack.ops._native import library
 from scripts.benchmark import command
 from scripts.benchmark.agreement import check
@@ -172,7 +172,7 @@ def test_wrong_backend_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(stratification.BACKENDS, backend, compute)
+    monkeypatch.setitem(stratification.BACKENDS, backend, Backend(backend, compute))
     assert main(["--quick", "--only", "strat", "--json", str(tmp_path / "figures.json")]) == 1
     out, err = capsys.readouterr()
     assert err.splitlines()[-1].startswith(f"benchmark.py: error: {complaint} from those of ")
@@ -181,7 +181,7 @@ def test_wrong_backend_is_refused(
 
 
 def test_right_backend_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(stratification.BACKENDS, "new", right)
+    monkeypatch.setitem(stratification.BACKENDS, "new", Backend("new", right))
     case, device = Case(STACKS["strat"], (2, 12, 4)), torch.device("cpu")
     errors = check(case, find_variants(case, [torch.float32], device), device)
     assert {"pytorch float32", "new float32"} < errors.keys()

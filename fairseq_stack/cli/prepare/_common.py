@@ -13,11 +13,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, Protocol
 
-from fairseq_stack_preprocess.binarise import DATA_BIN, TEXT
 from fairseq_stack_preprocess.errors import require_at_least
-from fairseq_stack_preprocess.manifest import MANIFEST_NAME
-from fairseq_stack_preprocess.output import check_target
-from fairseq_stack_preprocess.splits import SPLITS
+from fairseq_stack_preprocess.text.binarise import DATA_BIN, TEXT
+from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
+from fairseq_stack_preprocess.text.output import check_target
+from fairseq_stack_preprocess.text.splits import SPLITS
 
 LIMIT_SENTENCES = "at most N sentences in each split, for a quick look"
 

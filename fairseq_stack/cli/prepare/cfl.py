@@ -6,11 +6,10 @@ import argparse
 from pathlib import Path
 
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, flag_of
+from fairseq_stack_preprocess.cfl.options import CORPUS, Options
 
 from ..arguments import Subparsers
 from ._common import add_common, add_number, add_strip_cr, limited, run_corpus
-
-NAME = "cfl"
 
 DESCRIPTION = """\
 Strings of a formal language with their exact probabilities, as in the papers of
@@ -36,7 +35,7 @@ A grammar is a text such as
 def add_parser(corpora: Subparsers) -> None:
     """Declare the corpus and its options."""
     parser = corpora.add_parser(
-        NAME,
+        CORPUS,
         help="generated strings of a context-free or other formal language (for language modelling)",
         description=DESCRIPTION,
         epilog=EXAMPLE,
@@ -46,18 +45,18 @@ def add_parser(corpora: Subparsers) -> None:
     what.add_argument("--grammar", metavar="FILE", type=Path, help="a grammar of your own")
     add_strip_cr(parser)
     _add_parameters(parser)
-    add_number(parser, "--min-length", 40, "least length in train and valid")
-    add_number(parser, "--max-length", 80, "greatest length in train and valid")
-    add_number(parser, "--test-min-length", 40, "least length in test")
-    add_number(parser, "--test-max-length", 100, "greatest length in test")
-    add_number(parser, "--train-size", 10_000, "strings in train")
-    add_number(parser, "--valid-size", 1_000, "strings in valid")
-    add_number(parser, "--test-per-length", 100, "strings of each length in test")
-    add_number(parser, "--batch-size", 10, "strings in a row that have one length")
-    add_number(parser, "--test-seed", 0, "seed of the random numbers of test")
+    add_number(parser, "--min-length", Options.min_length, "least length in train and valid")
+    add_number(parser, "--max-length", Options.max_length, "greatest length in train and valid")
+    add_number(parser, "--test-min-length", Options.test_min_length, "least length in test")
+    add_number(parser, "--test-max-length", Options.test_max_length, "greatest length in test")
+    add_number(parser, "--train-size", Options.train_size, "strings in train")
+    add_number(parser, "--valid-size", Options.valid_size, "strings in valid")
+    add_number(parser, "--test-per-length", Options.test_per_length, "strings of each length in test")
+    add_number(parser, "--batch-size", Options.batch_size, "strings in a row that have one length")
+    add_number(parser, "--test-seed", Options.test_seed, "seed of the random numbers of test")
     add_common(
         parser,
-        seed=0,
+        seed=Options.seed,
         limit="at most N strings in train, in valid and of each length in test, for a quick look",
     )
     parser.set_defaults(run=run)
@@ -94,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack_preprocess.cfl import corpus
 
     given = {name: getattr(args, name) for name in PARAMETERS if getattr(args, name) is not None}
-    options = corpus.CflOptions(
+    options = Options(
         task=args.task,
         grammar=args.grammar,
         parameters=given,

@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack_preprocess import mt
 from fairseq_stack_preprocess.errors import PrepareError, require_at_least, require_at_most
-from fairseq_stack_preprocess.mt import NORMALIZATIONS, SAMPLE_RULES, MtOptions
-from fairseq_stack_preprocess.mt_presets import PRESETS, PresetText, plan
-from fairseq_stack_preprocess.output import check_target
-from fairseq_stack_preprocess.splits import SPLITS
+from fairseq_stack_preprocess.mt import corpus
+from fairseq_stack_preprocess.mt.options import NORMALIZATIONS, SAMPLE_RULES, Options
+from fairseq_stack_preprocess.mt.presets import PRESETS, PresetText
+from fairseq_stack_preprocess.text.output import check_target
+from fairseq_stack_preprocess.text.splits import SPLITS
 
 from ..arguments import Subparsers
 from ._common import STRIP_CR, add_common, add_number, run_corpus
@@ -36,13 +36,13 @@ examples:
       --train raw/train --valid raw/val --test raw/test_2016_flickr"""
 
 MOST_WORKERS = 1000
-OPTIONS = tuple(MtOptions.__dataclass_fields__)
+OPTIONS = tuple(Options.__dataclass_fields__)
 
 
 def add_parser(corpora: Subparsers) -> None:
     """Declare the corpus and its options."""
     parser = corpora.add_parser(
-        mt.CORPUS,
+        corpus.CORPUS,
         help="parallel text of your own, or Europarl and WMT (for translation)",
         description=DESCRIPTION,
         epilog=EXAMPLE,
@@ -99,7 +99,7 @@ def _add_pieces(parser: argparse.ArgumentParser) -> None:
 
 # Options have no defaults here: it is to be seen which are given, since those take the place of the preset's.
 def _default(flag: str) -> str:
-    default = MtOptions.__dataclass_fields__[flag.removeprefix("--").replace("-", "_")].default
+    default = getattr(Options, flag.removeprefix("--").replace("-", "_"))
     return "none" if default is None else str(default)
 
 
@@ -131,26 +131,26 @@ def run(args: argparse.Namespace) -> int:
     else:
         raw = args.raw or args.folder.parent / f"{args.folder.name}.raw"
         text = PresetText(PRESETS[args.preset], raw, tuple(split for split in SPLITS if split not in given))
-        options = MtOptions(**{**text.preset.options, **text.archive_prefixes(), **given})
+        options = Options(**{**text.preset.options, **text.archive_prefixes(), **given})
 
-    def prepare(options: MtOptions, folder: Path, *, force: bool) -> None:
+    def prepare(options: Options, folder: Path, *, force: bool) -> None:
         check_target(folder, force=force)
         if text is not None:
             options = text.obtained(options, may_download=not args.no_download)
-        mt.prepare(options, folder, force=force, workers=args.workers)
+        corpus.prepare(options, folder, force=force, workers=args.workers)
 
-    code = run_corpus(args, options, prepare, plan=plan(options, text))
-    needed = mt.languages_for_fairseq(options)
+    code = run_corpus(args, options, prepare, plan=corpus.plan(options, text))
+    needed = corpus.languages_for_fairseq(options)
     if needed is not None and options.binarise:
         print(f"fairseq cannot infer these languages from the file names: pass its commands {needed}")
     return code
 
 
-def _without_preset(args: argparse.Namespace, given: dict[str, Any]) -> MtOptions:
+def _without_preset(args: argparse.Namespace, given: dict[str, Any]) -> Options:
     missing = [f"--{name}" for name in ("source", "target", *SPLITS) if name not in given]
     if missing:
         raise PrepareError(f"missing: {', '.join(missing)}; or give --preset (see fairseq-stack prepare mt --help)")
     for flag, value in (("--raw", args.raw), ("--no-download", args.no_download)):
         if value:
             raise PrepareError(f"{flag} is of use with --preset only")
-    return MtOptions(**given)
+    return Options(**given)

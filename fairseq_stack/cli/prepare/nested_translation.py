@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_stack_preprocess import nested_translation
-from fairseq_stack_preprocess.nested_translation import NestedTranslationOptions
+from fairseq_stack_preprocess.nested import corpus
+from fairseq_stack_preprocess.nested.corpus import Options
 
 from ..arguments import Subparsers
 from ._common import add_common, add_number, add_sizes, limited_sizes, run_corpus
@@ -24,26 +24,25 @@ example:
 def add_parser(corpora: Subparsers) -> None:
     """Declare the corpus and its options."""
     parser = corpora.add_parser(
-        nested_translation.CORPUS,
+        corpus.CORPUS,
         help="generated pairs of sentences with nested relative clauses (for translation)",
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )
-    default = NestedTranslationOptions()
-    add_number(parser, "--depth", default.depth, "greatest nesting")
+    add_number(parser, "--depth", Options.depth, "greatest nesting")
     parser.add_argument("--test-depth", type=int, metavar="N", help="greatest nesting in test (default: as --depth)")
-    add_sizes(parser, default.sizes())
-    add_common(parser, seed=default.seed)
+    add_sizes(parser, Options().sizes())
+    add_common(parser, seed=Options.seed)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
-    options = NestedTranslationOptions(
+    options = Options(
         depth=args.depth,
         test_depth=args.test_depth,
         **limited_sizes(args),
         seed=args.seed,
         binarise=not args.no_binarise,
     )
-    return run_corpus(args, options, nested_translation.prepare)
+    return run_corpus(args, options, corpus.prepare)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_stack_preprocess import mikolov, ptb
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.mikolov import MikolovOptions
-from fairseq_stack_preprocess.ptb import PtbOptions, parse_sections
-from fairseq_stack_preprocess.splits import SPLITS
+from fairseq_stack_preprocess.text.splits import SPLITS
+from fairseq_stack_preprocess.trees import mikolov, ptb
+from fairseq_stack_preprocess.trees.ptb import format_sections, parse_sections
 
 from ..arguments import Subparsers
 from ._common import add_common, add_strip_cr, run_corpus
@@ -27,8 +26,6 @@ examples:
   fairseq-stack prepare ptb data/ptb --raw treebank_3/parsed/mrg/wsj --slips
   fairseq-stack prepare ptb data/stream --raw simple-examples/data --mikolov stream"""
 
-SECTIONS = {"train": "2-21", "valid": "24", "test": "23"}
-
 
 def add_parser(corpora: Subparsers) -> None:
     """Declare the corpus and its options."""
@@ -42,9 +39,8 @@ def add_parser(corpora: Subparsers) -> None:
         "--raw", type=Path, metavar="RAW", required=True, help="the folder with the .mrg files, at any depth"
     )
     for split in SPLITS:
-        parser.add_argument(
-            f"--{split}-sections", metavar="LIST", help=f"sections of {split} (default: {SECTIONS[split]})"
-        )
+        default = format_sections(getattr(ptb.Options, f"{split}_sections"))
+        parser.add_argument(f"--{split}-sections", metavar="LIST", help=f"sections of {split} (default: {default})")
     parser.add_argument(
         "--slips",
         action="store_true",
@@ -65,12 +61,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_trees(args: argparse.Namespace) -> int:
-    train, valid, test = (_sections(args, split) for split in SPLITS)
-    options = PtbOptions(
+    options = ptb.Options(
         raw=args.raw,
-        train_sections=train,
-        valid_sections=valid,
-        test_sections=test,
+        **_sections(args),
         slips=args.slips,
         limit=args.limit,
         strip_cr=args.strip_cr,
@@ -85,7 +78,7 @@ def _run_mikolov(args: argparse.Namespace) -> int:
             raise PrepareError(f"--{split}-sections is for trees; Mikolov's text has its splits already")
     if args.slips:
         raise PrepareError("--slips is for trees; --mikolov reads text")
-    options = MikolovOptions(
+    options = mikolov.Options(
         raw=args.raw,
         form=args.mikolov,
         limit=args.limit,
@@ -95,9 +88,13 @@ def _run_mikolov(args: argparse.Namespace) -> int:
     return run_corpus(args, options, mikolov.prepare, plan=mikolov.plan(options))
 
 
-def _sections(args: argparse.Namespace, split: str) -> tuple[int, ...]:
-    given = _given_sections(args, split)
-    return parse_sections(f"--{split}-sections", SECTIONS[split] if given is None else given)
+def _sections(args: argparse.Namespace) -> dict[str, tuple[int, ...]]:
+    """The sections that are given, by the name of the option."""
+    return {
+        f"{split}_sections": parse_sections(f"--{split}-sections", text)
+        for split in SPLITS
+        if (text := _given_sections(args, split)) is not None
+    }
 
 
 def _given_sections(args: argparse.Namespace, split: str) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_stack_preprocess import reversal
-from fairseq_stack_preprocess.reversal import ReversalOptions
+from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.cfl.reversal import Options
 
 from ..arguments import Subparsers
 from ._common import add_common, add_number, add_sizes, limited_sizes, run_corpus
@@ -28,18 +28,17 @@ def add_parser(corpora: Subparsers) -> None:
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )
-    default = ReversalOptions()
-    add_number(parser, "--symbols", default.symbols, "size of the alphabet")
-    add_number(parser, "--min-length", default.min_length, "least length, an even number")
-    add_number(parser, "--max-length", default.max_length, "greatest length, an even number")
-    add_sizes(parser, default.sizes())
-    add_common(parser, seed=default.seed)
+    add_number(parser, "--symbols", Options.symbols, "size of the alphabet")
+    add_number(parser, "--min-length", Options.min_length, "least length, an even number")
+    add_number(parser, "--max-length", Options.max_length, "greatest length, an even number")
+    add_sizes(parser, Options().sizes())
+    add_common(parser, seed=Options.seed)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
-    options = ReversalOptions(
+    options = Options(
         symbols=args.symbols,
         min_length=args.min_length,
         max_length=args.max_length,

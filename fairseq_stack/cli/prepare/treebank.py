@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_stack_preprocess import treebank
-from fairseq_stack_preprocess.splits import SPLITS
-from fairseq_stack_preprocess.treebank import TreebankOptions
+from fairseq_stack_preprocess.text.splits import SPLITS
+from fairseq_stack_preprocess.trees import treebank
+from fairseq_stack_preprocess.trees.treebank import Options
 
 from ..arguments import Subparsers
 from ._common import add_common, add_strip_cr, run_corpus
@@ -59,7 +59,7 @@ def add_parser(corpora: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
-    options = TreebankOptions(
+    options = Options(
         train=tuple(args.train),
         valid=tuple(args.valid),
         test=tuple(args.test),

@@ -19,8 +19,9 @@ from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.translations import bleu, exact_match, exact_match_by, read_translations
 from fairseq_stack.evaluation.word_scores import cross_entropy, excess, excess_by_length, read_word_scores
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess import nested_translation, reversal
-from fairseq_stack_preprocess.binarise import DATA_BIN, SUFFIX, TEXT
+from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.nested import corpus as nested_translation
+from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 
 KINDS = ("tf", "sup", "nd")
 """The kinds of models: without a stack, with superposition and with nondeterministic stack attention."""

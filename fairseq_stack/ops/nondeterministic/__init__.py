@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._arguments import Sizes
-from .._backends import Backend, Op, RandomTensor, choose_backend, native_obstacle
+from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle
 from .native import nondeterministic_stack_native
 from .pytorch import nondeterministic_stack_pytorch
 from .reference import nondeterministic_stack_reference
@@ -16,7 +16,7 @@ from .state import NondeterministicStackState
 
 __all__ = ["NondeterministicStackState", "nondeterministic_stack"]
 
-BACKENDS = (
+BACKENDS = by_name(
     Backend("native", nondeterministic_stack_native, native_obstacle),
     Backend("pytorch", nondeterministic_stack_pytorch),
     Backend("reference", nondeterministic_stack_reference),

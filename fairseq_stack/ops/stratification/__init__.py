@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
-from .._backends import Backend, Op, RandomTensor, choose_backend
+from .._backends import Backend, Op, RandomTensor, by_name, choose_backend
 from .pytorch import stratification_stack_pytorch
 from .reference import stratification_stack_reference
 from .state import StratificationStackState
 
 __all__ = ["StratificationStackState", "stratification_stack"]
 
-BACKENDS = (
+BACKENDS = by_name(
     Backend("pytorch", stratification_stack_pytorch),
     Backend("reference", stratification_stack_reference),
 )

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
-from .._backends import Backend, Op, RandomTensor, choose_backend, native_obstacle
+from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle
 from .native import superposition_stack_native
 from .pytorch import superposition_stack_pytorch
 from .reference import superposition_stack_reference
@@ -14,7 +14,7 @@ from .state import SuperpositionStackState
 
 __all__ = ["SuperpositionStackState", "superposition_stack"]
 
-BACKENDS = (
+BACKENDS = by_name(
     Backend("native", superposition_stack_native, native_obstacle),
     Backend("pytorch", superposition_stack_pytorch),
     Backend("reference", superposition_stack_reference),

@@ -1,15 +1,23 @@
-"""The corpus ``cfl``: strings of formal languages with exact probabilities, after DuSell and Chiang (2020, 2022, 2023).
+"""Corpora of strings of formal languages with exact probabilities.
+
+The corpus ``cfl``, after DuSell and Chiang (2020, 2022, 2023), and the corpus ``reversal``, whose language w w^R is
+context-free as well; it draws strings by a rule of its own and uses no grammar.
 
 ===================== =====================================================================================
 module                what
 ===================== =====================================================================================
-:mod:`.pcfg`          probabilistic context-free grammars; removal of empty and unary rules; binary rules
+:mod:`.pcfg`          probabilistic context-free grammars
+:mod:`.normal_form`   removal of empty and unary rules; binary rules
 :mod:`.notation`      grammars as text
+:mod:`.scaled`        numbers of any magnitude
 :mod:`.lengths`       probabilities of lengths, and strings of a given length drawn from a grammar
 :mod:`.inside`        the probability of a given string, summed over its derivations
 :mod:`.distributions` a grammar's or another language's strings of each length: one interface
 :mod:`.languages`     the twelve languages, with their parameters
-:mod:`.corpus`        training, validation and test sets as files
+:mod:`.string_sets`   strings with their probabilities, and the files of them that both corpora have
+:mod:`.options`       what shapes ``cfl``
+:mod:`.corpus`        ``cfl``: training, validation and test sets as files
+:mod:`.reversal`      ``reversal``: the same for w w^R, where no string is in two sets
 ===================== =====================================================================================
 
 Everything that decides a drawn symbol or a printed number is computed by operations with one right result

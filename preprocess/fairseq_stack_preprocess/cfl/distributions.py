@@ -12,6 +12,7 @@ from typing import Protocol
 from .inside import StringProbabilities
 from .languages import Language, Parameters, Transform, Word
 from .lengths import BinaryGrammar, LengthTable, Sampler
+from .normal_form import without_epsilon, without_unary_start
 from .notation import parse_grammar
 from .pcfg import PCFG
 from .scaled import log_of
@@ -127,18 +128,18 @@ def distribution_of(
         parameters: all its parameters.
         greatest: the greatest length that will be asked for.
         unary_start: keep derivations whose first rule is unary, which the papers' data do not have (see
-            :meth:`.PCFG.without_unary_start`).
+            :func:`.without_unary_start`).
     """
     if language.grammar is not None:
         grammar = parse_grammar(language.grammar(parameters), language.name)
-        return GrammarDistribution(grammar if unary_start else _without_unary_start(grammar), greatest)
+        return GrammarDistribution(grammar if unary_start else _as_in_the_data(grammar), greatest)
     assert language.transform is not None
     return UniformDistribution(language.transform(parameters))
 
 
-def _without_unary_start(grammar: PCFG) -> PCFG:
+def _as_in_the_data(grammar: PCFG) -> PCFG:
     """The grammar as the papers' data have it."""
-    nonempty = grammar.without_epsilon()
-    changed = nonempty.without_unary_start()
+    nonempty = without_epsilon(grammar)
+    changed = without_unary_start(nonempty)
     # Where nothing changes, the original has fewer pairs of symbols when it is made binary first.
     return grammar if changed is nonempty else changed

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .normal_form import binarised, without_epsilon, without_unary
 from .pcfg import PCFG, Symbol
 from .scaled import Scaled
 
@@ -44,9 +45,9 @@ class BinaryGrammar:
         """The grammar of the same strings but the empty one.
 
         Raises:
-            ValueError: see :meth:`.PCFG.without_epsilon` and :meth:`.PCFG.without_unary`.
+            ValueError: see :func:`.without_epsilon` and :func:`.without_unary`.
         """
-        normal = grammar.binarised().without_epsilon().without_unary()
+        normal = without_unary(without_epsilon(binarised(grammar)))
         used = set(normal.terminals)
         terminals = [terminal for terminal in grammar.terminals if terminal in used]
         symbols: list[Symbol] = [*terminals, *normal.nonterminals]

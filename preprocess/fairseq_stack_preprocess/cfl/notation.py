@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrepareError
-from ..text_stream import read_lines
+from ..text.streams import read_lines
 from .pcfg import GREATEST_WEIGHT, LEAST_WEIGHT, PCFG, Nonterminal, Rule, Symbol, format_symbol
 
 EMPTY = "''"
@@ -53,7 +53,7 @@ def read_grammar(path: Path, *, strip_cr: bool = False) -> PCFG:
         strip_cr: whether ``\r\n`` is read as ``\n``.
 
     Raises:
-        PrepareError: the file cannot be opened, holds no grammar, or see :func:`.text_stream.read_blocks`; the
+        PrepareError: the file cannot be opened, holds no grammar, or see :func:`.streams.read_blocks`; the
             message has the line.
     """
     try:

@@ -1,0 +1,105 @@
+"""What shapes the corpus ``cfl``. This module needs no numpy, so that a command line has the defaults at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import PrepareError, require_at_least, require_at_most
+from ..text.splits import GREATEST_SIZE, check_sizes
+from .languages import LANGUAGES, Language, Parameters
+
+CORPUS = "cfl"
+GREATEST_LENGTH = 10_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """What shapes the corpus. Either ``task`` or ``grammar`` must be given.
+
+    Attributes:
+        task: the name of one of :data:`.LANGUAGES`.
+        grammar: a file with a grammar (see :mod:`.notation`).
+        parameters: those of the task; what is not given has its default.
+        unary_start: of a task, keep the strings whose derivation begins with a unary rule, as the papers print the
+            grammars; the papers' data do not have them (see :func:`.without_unary_start`). Dyck and padded
+            reversal differ in this; own grammars are always taken as they are.
+        strip_cr: whether lines of ``grammar`` may end with CR LF.
+        min_length: least length in train and valid (likewise ``max_length``).
+        test_min_length: least length in test (likewise ``test_max_length``).
+        train_size: number of strings in train (likewise ``valid_size``).
+        test_per_length: number of strings of each length in test.
+        batch_size: number of strings in a row that have one length.
+        seed: seed of train and valid.
+        test_seed: seed of test.
+        binarise: whether fairseq's binary format is written as well.
+
+    Raises:
+        PrepareError: a value is out of range or does not go with another.
+    """
+
+    task: str | None = None
+    grammar: Path | None = None
+    parameters: Parameters = field(default_factory=dict)
+    unary_start: bool = False
+    strip_cr: bool = False
+    min_length: int = 40
+    max_length: int = 80
+    test_min_length: int = 40
+    test_max_length: int = 100
+    train_size: int = 10_000
+    valid_size: int = 1_000
+    test_per_length: int = 100
+    batch_size: int = 10
+    seed: int = 0
+    test_seed: int = 0
+    binarise: bool = True
+
+    def __post_init__(self) -> None:
+        check_sizes({"train": self.train_size, "valid": self.valid_size})
+        for flag, value in (("--test-per-length", self.test_per_length), ("--batch-size", self.batch_size)):
+            require_at_least(flag, value, 1)
+        require_at_most("--test-per-length", self.test_per_length, GREATEST_SIZE)
+        for flag, value in (("--seed", self.seed), ("--test-seed", self.test_seed)):
+            require_at_least(flag, value, 0)
+        for prefix, (least, greatest) in (("--", self.ranges()["train"]), ("--test-", self.ranges()["test"])):
+            require_at_least(f"{prefix}min-length", least, 1)
+            if greatest < least:
+                raise PrepareError(f"{prefix}max-length {greatest} is less than {prefix}min-length {least}")
+            require_at_most(f"{prefix}max-length", greatest, GREATEST_LENGTH)
+        object.__setattr__(self, "parameters", self._all_parameters())
+
+    def _all_parameters(self) -> Parameters:
+        if (self.task is None) == (self.grammar is None):
+            raise PrepareError("give either --task or --grammar")
+        if self.task is not None:
+            if self.strip_cr:
+                raise PrepareError("--strip-cr is for --grammar")
+            language = self.language()
+            if self.unary_start and language.grammar is None:
+                raise PrepareError(f"--unary-start is for context-free tasks; {self.task} is none")
+            return language.parameters(self.parameters)
+        if self.parameters or self.unary_start:
+            raise PrepareError("parameters of a task and --unary-start do not go with --grammar")
+        return {}
+
+    def language(self) -> Language:
+        """The language of the task."""
+        if self.task not in LANGUAGES:
+            raise PrepareError(f"unknown task {self.task}; there are {', '.join(LANGUAGES)}")
+        return LANGUAGES[self.task]
+
+    def name(self) -> str:
+        """What the corpus is of: the task or the grammar's file."""
+        return self.task or str(self.grammar)
+
+    def ranges(self) -> Mapping[str, tuple[int, int]]:
+        """The least and the greatest length of each split."""
+        train = self.min_length, self.max_length
+        return {"train": train, "valid": train, "test": (self.test_min_length, self.test_max_length)}
+
+    def for_manifest(self) -> dict[str, Any]:
+        """The options, with the grammar's name instead of its path."""
+        return {**asdict(self), "grammar": None if self.grammar is None else self.grammar.name}

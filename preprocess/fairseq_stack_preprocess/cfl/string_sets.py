@@ -1,0 +1,125 @@
+"""Strings with their probabilities, and the files that every corpus of generated strings has. All in nats.
+
+- ``text/SPLIT.txt``: one string a line, its symbols separated by blanks;
+- ``text/SPLIT.logp``: for each line log p(string | its length);
+- ``text/SPLIT.nll``: for each line -log p(string), the share of its length included: what the symbols and the end cost;
+- ``lower_bound.json``: for each split the cross-entropy of p itself, see :func:`lower_bound`.
+
+A line of ``.logp`` and ``.nll`` is one number, with all digits of its double.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from ..errors import PrepareError
+from ..text.binarise import SUFFIX
+from ..text.output import write_lines
+from ..text.streams import read_lines
+from .languages import Word
+
+LOWER_BOUND_NAME = "lower_bound.json"
+
+DIGITS = 9
+"""Digits after the point of rates in :data:`LOWER_BOUND_NAME`."""
+
+
+@dataclass(frozen=True)
+class StringSet:
+    """The strings of one split.
+
+    Attributes:
+        lengths: the lengths that the set is drawn from, uniformly.
+        strings: the strings.
+        log_probabilities: for each string log p(string | its length) in nats.
+    """
+
+    lengths: Sequence[int]
+    strings: Sequence[Word]
+    log_probabilities: Sequence[float]
+
+    def bounds(self) -> list[float]:
+        """For each string -log p(string) in nats, that of its length included."""
+        cost_of_length = float(Decimal(len(self.lengths)).ln())  # unlike math.log, the same on every machine
+        return [cost_of_length - value for value in self.log_probabilities]
+
+
+def write_strings(text: Path, split: str, strings: StringSet) -> None:
+    """Write ``.txt``, ``.logp`` and ``.nll`` of a split into the folder ``text``."""
+    write_lines(text / f"{split}.{SUFFIX}", map(" ".join, strings.strings))
+    write_numbers(text / f"{split}.logp", strings.log_probabilities)
+    write_numbers(text / f"{split}.nll", strings.bounds())
+
+
+def write_numbers(path: Path, numbers: Sequence[float]) -> None:
+    """Write one number a line, as :func:`read_numbers` reads them."""
+    write_lines(path, map(repr, numbers))
+
+
+def read_numbers(path: Path) -> list[float]:
+    """The number at the beginning of each line.
+
+    ``.nll`` of ``prepare reversal`` once had a second number behind a tab, which is passed over.
+
+    Raises:
+        PrepareError: a line does not begin with a number, or the file is not text.
+        OSError: the file cannot be opened or read.
+    """
+    numbers = []
+    for line, text in enumerate(read_lines(path), start=1):
+        try:
+            numbers.append(float(text.partition("\t")[0]))
+        except ValueError as error:
+            raise PrepareError(f"{path}, line {line}: expected a number, got {text!r}") from error
+    return numbers
+
+
+def lower_bound(strings: StringSet) -> dict[str, Any]:
+    """The cross-entropy of p itself on a set.
+
+    ``..._with_eos`` counts the end of each string as a token, as the papers of 2022 to 2024 do; ``..._without_eos``
+    does not, as the paper of 2020. Both have the cost of the length, since a string's end says it. In
+    ``by_length``, for the strings of one length, p is that given the length: nothing is paid for it.
+    """
+    by_length: defaultdict[int, list[float]] = defaultdict(list)
+    for string, value in zip(strings.strings, strings.log_probabilities, strict=True):
+        by_length[len(string)].append(-value)
+    return {
+        "lengths": len(strings.lengths),
+        **_rates(strings.bounds(), sum(map(len, strings.strings))),
+        "by_length": {
+            str(length): _rates(values, length * len(values)) for length, values in sorted(by_length.items())
+        },
+    }
+
+
+def _rates(bounds: Sequence[float], symbols: int) -> dict[str, Any]:
+    """Sum and rates of -log p of some strings that have ``symbols`` symbols in all."""
+    nats = math.fsum(bounds)
+    rates: dict[str, Any] = {"strings": len(bounds), "nats": nats}
+    for name, tokens in (("with_eos", symbols + len(bounds)), ("without_eos", symbols)):
+        rates[f"tokens_{name}"] = tokens
+        rates |= {f"{rate}_{name}": value for rate, value in per_token(nats, tokens).items()}
+    return rates
+
+
+def per_token(nats: float, tokens: int) -> dict[str, float]:
+    """Nats and bits per token, and the perplexity, with the same digits on every machine."""
+    rate = Decimal(nats) / tokens
+    return {
+        "nats_per_token": float(round(rate, DIGITS)),
+        "bits_per_token": float(round(rate / Decimal(2).ln(), DIGITS)),
+        "perplexity": float(round(rate.exp(), DIGITS)),
+    }
+
+
+def write_lower_bounds(folder: Path, bounds: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write ``lower_bound.json``: for each split its :func:`lower_bound`, perhaps with more."""
+    write_lines(folder / LOWER_BOUND_NAME, [json.dumps(bounds, indent=2)])

@@ -1,0 +1,15 @@
+"""The corpus ``mt``: parallel text for translation.
+
+======================== ==========================================================================
+module                   what
+======================== ==========================================================================
+:mod:`.options`          what shapes the corpus
+:mod:`.presets`          published set-ups: their options and their archives
+:mod:`.parallel_text`    pairs from plain text and from WMT's markup
+:mod:`.wmt_markup`       WMT's ``.sgm`` and ``.xml``
+:mod:`.pair_filters`     which pairs are dropped, and how the others are sampled
+:mod:`.sentences`        the text of a split: normalised, filtered, sampled
+:mod:`.pieces`           BPE models, and the text in pieces
+:mod:`.corpus`           all of it, in a folder
+======================== ==========================================================================
+"""

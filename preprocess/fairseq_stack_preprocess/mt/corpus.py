@@ -1,0 +1,134 @@
+"""The corpus ``mt``: parallel text for translation, filtered, sampled, and cut into BPE pieces.
+
+What happens, in this order, which is that of DuSell & Chiang (2024), Appendix G.1: every line is normalised
+(NFKC, if asked for also Moses' punctuation); pairs are dropped (:class:`.pair_filters.PairFilter`); the
+training pairs are sampled; a BPE model is trained on both sides of the training text, or one on each; each
+side is cut into the pieces that are frequent on that side of the training text; fairseq-preprocess makes the
+dictionary and the binary files.
+
+Files: ``text/{train,valid,test}.{source,target}``, the text before BPE, of which ``text/test.<target>`` is the
+reference for sacrebleu; ``pieces/`` with the same names; ``sentencepiece.<language>.model``, which cuts text of
+that language, restricted as above; ``sentencepiece.<language>.vocabulary``, how often each piece occurs in the
+training text when nothing is restricted; ``data-bin/``.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..errors import PrepareError
+from ..text.binarise import DATA_BIN, binarise_translation
+from ..text.manifest import Manifest, sha256_of
+from ..text.output import corpus_folder
+from ..text.progress import say
+from ..text.sentence_pieces import require_model_format
+from ..text.splits import SPLITS
+from .options import CORPUS, Options
+from .parallel_text import PairedFiles, find_files, what_is_read
+from .pieces import PIECES, write_pieces
+from .presets import PresetText
+from .sentences import write_text
+
+__all__ = ["CORPUS", "Options", "plan", "prepare"]
+
+
+def prepare(options: Options, folder: Path, *, force: bool = False, workers: int = 1) -> None:
+    """Write the corpus into ``folder``, complete or not at all.
+
+    Args:
+        options: what shapes it.
+        folder: where it is written.
+        force: whether an older corpus there is replaced.
+        workers: processes that fairseq-preprocess uses.
+
+    Raises:
+        PrepareError: the text is not as it should be (see :mod:`.parallel_text`), all of a split is dropped,
+            SentencePiece or fairseq fails, or see :func:`.output.corpus_folder`.
+    """
+    files = find_splits(options)
+    if options.piece_threshold:
+        require_model_format()
+    with corpus_folder(folder, binarise=options.binarise, force=force) as new:
+        inputs = _describe_inputs(files)
+        reports = {split: write_text(split, files[split], options, new) for split in SPLITS}
+        vocabulary = write_pieces(options, new, reports)
+        if options.binarise:
+            say(f"{CORPUS}: fairseq-preprocess")
+            binarise_translation(new, *options.languages(), text=PIECES, joined=options.joint, workers=workers)
+            vocabulary |= {
+                f"{language}_dictionary": _dictionary_size(new, language) for language in options.languages()
+            }
+        Manifest(
+            corpus=CORPUS,
+            options=_without_folders(options),
+            splits={split: report.counts() for split, report in reports.items()},
+            dropped={split: report.dropped for split, report in reports.items()},
+            inputs=inputs,
+            binarised=options.binarise,
+            packages=("sentencepiece", *(("sacremoses",) if options.moses else ())),
+            more={"unicode": unicodedata.unidata_version, "vocabulary": vocabulary},
+        ).write(new)
+
+
+def languages_for_fairseq(options: Options) -> str | None:
+    """The options that fairseq's commands need for these languages; None if they infer them from the file names.
+
+    They take the languages from a name such as ``train.de-en.de.idx`` only if there is one hyphen.
+    """
+    if "-" in options.source + options.target:
+        return f"--source-lang {options.source} --target-lang {options.target}"
+    return None
+
+
+def find_splits(options: Options) -> dict[str, list[PairedFiles]]:
+    """The files of each split.
+
+    Raises:
+        PrepareError: a prefix has no files, or one side only.
+    """
+    found = {}
+    for split, prefixes in options.prefixes().items():
+        try:
+            found[split] = [find_files(prefix, *options.languages()) for prefix in prefixes]
+        except PrepareError as error:
+            raise PrepareError(f"--{split}: {error}") from error
+    return found
+
+
+def _describe_inputs(files: dict[str, list[PairedFiles]]) -> dict[str, str]:
+    """The sha256 of each input; the number of a prefix is in its name only where there are several."""
+    described: dict[str, str] = {}
+    for split, corpora in files.items():
+        for number, corpus in enumerate(corpora, start=1):
+            place = split if len(corpora) == 1 else f"{split}/{number}"
+            described |= {f"{place}/{path.name}": sha256_of(path) for path in corpus.paths()}
+    return described
+
+
+def _without_folders(options: Options) -> dict[str, Any]:
+    """The options with the names of prefixes only: the manifest does not say where on this machine they are."""
+    names = {"train": [path.name for path in options.train], "valid": options.valid.name, "test": options.test.name}
+    return {**asdict(options), **names}
+
+
+def _dictionary_size(folder: Path, language: str) -> int:
+    """The number of symbols of fairseq's dictionary, its four special ones included."""
+    with open(folder / DATA_BIN / f"dict.{language}.txt", encoding="utf-8", newline="\n") as file:
+        return sum(1 for _ in file) + 4
+
+
+def plan(options: Options, text: PresetText | None = None) -> Iterator[str]:
+    """What would be read, unpacked or downloaded for each split; ``text`` is what a preset provides.
+
+    Raises:
+        PrepareError: text that the options name is missing, or has one side only.
+    """
+    for split, prefixes in options.prefixes().items():
+        if text is not None and split in text.splits:
+            yield f"{split}: {text.plan(split, options)}"
+        else:
+            yield f"{split}: {what_is_read(prefixes, *options.languages())}"

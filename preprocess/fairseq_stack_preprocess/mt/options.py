@@ -1,0 +1,114 @@
+"""What shapes the corpus ``mt``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import PrepareError, require_at_least, require_at_most
+from ..text.sentence_pieces import MOST_PIECES
+from .pair_filters import PairFilter
+
+CORPUS = "mt"
+
+NORMALIZATIONS = ("nfkc", "nfc", "none")
+SAMPLE_RULES = ("reservoir", "authors")
+
+LANGUAGE = re.compile(r"[A-Za-z]\w*(-\w+)*")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What shapes the corpus.
+
+    Attributes:
+        source: the source language, which the names of files end in (likewise ``target``).
+        train: prefixes of the training text, one after the other (see :mod:`.parallel_text`).
+        valid: prefix of the validation text (likewise ``test``).
+        normalization: ``nfkc``, ``nfc`` or ``none``.
+        moses: whether Moses' punctuation normalisation (of sacremoses) comes next.
+        max_ratio: training pairs whose lengths in characters have a greater ratio are dropped.
+        max_chars: pairs with a side of more characters are dropped.
+        drop_lone_periods: whether pairs with a side "." are dropped.
+        filter_all: whether empty, overlong and lone-period pairs are dropped from valid and test as well, which
+            otherwise stay as they are; train never keeps a pair with an empty side.
+        sample: number of training pairs to keep; None for all.
+        sample_rule: ``reservoir``, or ``authors``: ``random.Random(seed).sample``, in the order drawn.
+        seed: of the sample.
+        pieces: how many BPE pieces there may be.
+        piece_threshold: a side uses only pieces that occur at least so often on that side of train, and single
+            characters; 0 for every piece of the model.
+        hard_limit: whether too little text for so many pieces is an error.
+        piece_normalization: SentencePiece's normalization rule.
+        joint: whether both languages share the BPE model and the dictionary.
+        strip_cr: whether CR LF is read as LF.
+        keep_separators: whether U+0085, U+2028 and the like (:data:`.streams.SEPARATORS`) stay in the text and
+            become blanks in pieces, instead of being an error.
+        limit: read this many pairs of each split only; None for all.
+        binarise: whether fairseq's binary format is written as well.
+
+    Raises:
+        PrepareError: a value is out of range.
+    """
+
+    source: str
+    target: str
+    train: tuple[Path, ...]
+    valid: Path
+    test: Path
+    normalization: str = "nfkc"
+    moses: bool = False
+    max_ratio: float | None = None
+    max_chars: int | None = None
+    drop_lone_periods: bool = False
+    filter_all: bool = False
+    sample: int | None = None
+    sample_rule: str = "reservoir"
+    seed: int = 0
+    pieces: int = 8000
+    piece_threshold: int = 0
+    hard_limit: bool = False
+    piece_normalization: str = "identity"
+    joint: bool = True
+    strip_cr: bool = False
+    keep_separators: bool = False
+    limit: int | None = None
+    binarise: bool = True
+
+    def __post_init__(self) -> None:
+        for flag, language in (("--source", self.source), ("--target", self.target)):
+            if not LANGUAGE.fullmatch(language):
+                raise PrepareError(f"{flag}: expected letters, digits, _ and - such as de or pt-BR, got {language!r}")
+        if self.source == self.target:
+            raise PrepareError(f"--source and --target are both {self.source}")
+        if not self.train:
+            raise PrepareError("--train: expected at least one prefix")
+        if self.max_ratio is not None and not self.max_ratio >= 1:
+            raise PrepareError(f"--max-ratio must be at least 1, got {self.max_ratio:g}")
+        for flag, value in (("--max-chars", self.max_chars), ("--sample", self.sample), ("--limit", self.limit)):
+            require_at_least(flag, value, 1)
+        require_at_least("--seed", self.seed, 0)
+        require_at_least("--pieces", self.pieces, 2)
+        require_at_most("--pieces", self.pieces, MOST_PIECES)
+        require_at_least("--piece-threshold", self.piece_threshold, 0)
+        for name, choices in (("normalization", NORMALIZATIONS), ("sample_rule", SAMPLE_RULES)):
+            if getattr(self, name) not in choices:
+                flag = name.replace("_", "-")
+                raise PrepareError(f"--{flag}: expected one of {', '.join(choices)}, got {getattr(self, name)!r}")
+
+    def languages(self) -> tuple[str, str]:
+        """Source and target."""
+        return self.source, self.target
+
+    def prefixes(self) -> dict[str, tuple[Path, ...]]:
+        """The prefixes of each split."""
+        return {"train": self.train, "valid": (self.valid,), "test": (self.test,)}
+
+    def filter_of(self, split: str) -> PairFilter:
+        """What is dropped from a split."""
+        if split == "train":
+            return PairFilter(True, self.drop_lone_periods, self.max_ratio, self.max_chars)
+        if self.filter_all:
+            return PairFilter(True, self.drop_lone_periods, None, self.max_chars)
+        return PairFilter()

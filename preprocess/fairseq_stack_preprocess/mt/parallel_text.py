@@ -1,0 +1,154 @@
+"""Parallel text, whatever its form: pairs of a source and a target sentence, read as a stream.
+
+A corpus is named by the PREFIX of its files. With German and English, PREFIX is one of
+
+- plain text, ``PREFIX.de`` and ``PREFIX.en``;
+- WMT's older test sets, ``PREFIX-src.de.sgm`` and ``PREFIX-ref.en.sgm``;
+- WMT's newer test sets, ``PREFIX.xml`` for both;
+
+each of them plain or with ``.gz`` at the end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from pathlib import Path
+
+from ..errors import PrepareError
+from ..text.streams import read_blocks, require_file
+from .wmt_markup import Pair, read_sgm_pairs, read_xml_pairs
+
+Transform = Callable[[str], str]
+"""Changes characters of a text of one or more lines, but not where lines end."""
+
+
+@dataclass(frozen=True)
+class PairedFiles:
+    """The files of one corpus.
+
+    Attributes:
+        form: ``plain``, ``sgm`` or ``xml``.
+        source: the file with the source sentences.
+        target: the file with the target sentences; for ``xml`` the same file.
+    """
+
+    form: str
+    source: Path
+    target: Path
+
+    def paths(self) -> tuple[Path, ...]:
+        """Each file once."""
+        return (self.source,) if self.source == self.target else (self.source, self.target)
+
+
+def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
+    """The files of the corpus PREFIX for two languages; plain text is taken before other forms.
+
+    Raises:
+        PrepareError: there are none, one side only, or what has such a name is not a file.
+    """
+    found = look_for_files(prefix, source, target)
+    if found is None:
+        wanted = "; ".join(" and ".join(dict.fromkeys(names)) for names in _names(prefix, source, target).values())
+        raise PrepareError(f"no text for {prefix}: expected {wanted}; or the same with .gz")
+    return found
+
+
+def look_for_files(prefix: Path, source: str, target: str) -> PairedFiles | None:
+    """The same, but None if there are none.
+
+    Raises:
+        PrepareError: there is one side only, or what has such a name is not a file.
+    """
+    for form, names in _names(prefix, source, target).items():
+        ours, theirs = map(_plain_or_compressed, names)
+        if ours is not None and theirs is not None:
+            return PairedFiles(form, ours, theirs)
+        if ours is not None or theirs is not None:
+            there, absent = (ours, names[1]) if theirs is None else (theirs, names[0])
+            raise PrepareError(f"{there} has no other side: {absent} is missing (as is {absent}.gz)")
+    return None
+
+
+def what_is_read(prefixes: Iterable[Path], source: str, target: str) -> str:
+    """The files of the corpora PREFIX, and how large they are, in a line for people.
+
+    Raises:
+        PrepareError: see :func:`find_files`.
+    """
+    files = [path for prefix in prefixes for path in find_files(prefix, source, target).paths()]
+    return "read " + ", ".join(f"{path} ({path.stat().st_size:,} bytes)" for path in files)
+
+
+def _names(prefix: Path, source: str, target: str) -> dict[str, tuple[str, str]]:
+    """For each form the names of the source and of the target file, without .gz."""
+    return {
+        "plain": (f"{prefix}.{source}", f"{prefix}.{target}"),
+        "sgm": (f"{prefix}-src.{source}.sgm", f"{prefix}-ref.{target}.sgm"),
+        "xml": (f"{prefix}.xml", f"{prefix}.xml"),
+    }
+
+
+def _plain_or_compressed(name: str) -> Path | None:
+    for path in (Path(name), Path(f"{name}.gz")):
+        if os.path.lexists(path):
+            require_file(path)
+            return path
+    return None
+
+
+def read_pairs(
+    files: PairedFiles,
+    source: str,
+    target: str,
+    transform: tuple[Transform, Transform],
+    *,
+    strip_cr: bool = False,
+    keep_separators: bool = False,
+) -> Iterator[Pair]:
+    """Yield the pairs of a corpus.
+
+    Args:
+        files: where they are.
+        source: the source language (likewise ``target``), which ``xml`` names its sides by.
+        transform: what is applied to the source and to the target text.
+        strip_cr: whether CR LF ends a line of plain text or ``.sgm``.
+        keep_separators: whether :data:`.streams.SEPARATORS` are characters as any other.
+
+    Raises:
+        PrepareError: the files cannot be read as text, or their sides disagree.
+    """
+    if files.form == "plain":
+        yield from _read_plain(files, transform, strip_cr, keep_separators)
+        return
+    if files.form == "sgm":
+        pairs = read_sgm_pairs(files.source, files.target, strip_cr=strip_cr, keep_separators=keep_separators)
+    else:
+        pairs = read_xml_pairs(files.source, source, target, keep_separators=keep_separators)
+    count = 0
+    for ours, theirs in pairs:
+        count += 1
+        yield transform[0](ours), transform[1](theirs)
+    if not count:
+        raise PrepareError(f"{files.source} is empty: expected a <seg>")
+
+
+def _read_plain(
+    files: PairedFiles, transform: tuple[Transform, Transform], strip_cr: bool, keep_separators: bool
+) -> Iterator[Pair]:
+    """Lines of two files. The transform is applied to blocks of lines, which is much faster than to each."""
+
+    def lines(path: Path, change: Transform) -> Iterator[str]:
+        blocks = read_blocks(path, strip_cr=strip_cr, keep_separators=keep_separators)
+        return chain.from_iterable(change(block).split("\n") for block in blocks)
+
+    sides = map(lines, (files.source, files.target), transform)
+    count = 0
+    for count, (ours, theirs) in enumerate(zip_longest(*sides), start=1):
+        if ours is None or theirs is None:
+            short, long = (files.source, files.target) if ours is None else (files.target, files.source)
+            raise PrepareError(f"{short} ends after line {count - 1}, but {long} has a line {count}")
+        yield ours, theirs

@@ -1,0 +1,134 @@
+"""The text of a split of ``mt``: normalised, filtered, sampled, and written."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from ..errors import PrepareError
+from ..text.binarise import TEXT
+from ..text.output import create_text
+from ..text.progress import progress, say
+from .options import CORPUS, Options
+from .pair_filters import NOT_SAMPLED, sample_by_index, sample_by_reservoir
+from .parallel_text import PairedFiles, Transform, read_pairs
+from .wmt_markup import Pair
+
+
+@dataclass
+class SplitReport:
+    """What happened to the pairs of a split."""
+
+    read: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    pairs: int = 0
+    pieces: dict[str, int] = field(default_factory=dict)
+    made_blank: Counter[str] = field(default_factory=Counter)
+
+    def counts(self) -> dict[str, Any]:
+        """For the manifest."""
+        pieces = {f"{language}_pieces": count for language, count in self.pieces.items()}
+        blank = {"white_space_made_blank": dict(sorted(self.made_blank.items()))} if self.made_blank else {}
+        return {"pairs_read": self.read, "pairs": self.pairs, **pieces, **blank}
+
+
+def transforms(options: Options) -> tuple[Transform, Transform]:
+    """How source and target text are normalised."""
+
+    def for_language(language: str) -> Transform:
+        punctuation = _moses(language) if options.moses else None
+
+        def transform(text: str) -> str:
+            # A line feed neither combines nor decomposes: a block is normalised as each of its lines would be.
+            if options.normalization == "nfkc":
+                text = unicodedata.normalize("NFKC", text)
+            elif options.normalization == "nfc":
+                text = unicodedata.normalize("NFC", text)
+            return text if punctuation is None else "\n".join(map(punctuation, text.split("\n")))
+
+        return transform
+
+    return for_language(options.source), for_language(options.target)
+
+
+def _moses(language: str) -> Transform:
+    from sacremoses import MosesPunctNormalizer
+
+    normalizer = MosesPunctNormalizer(lang=language.partition("-")[0])
+
+    def normalize(line: str) -> str:
+        return str(normalizer.normalize(line))
+
+    return normalize
+
+
+def pairs_of(split: str, files: Iterable[PairedFiles], options: Options, report: SplitReport) -> Iterator[Pair]:
+    """Yield the pairs of a split that pass the filters, and note in ``report`` what was read and dropped."""
+    change = transforms(options)
+    corpora = (
+        read_pairs(
+            corpus, *options.languages(), change, strip_cr=options.strip_cr, keep_separators=options.keep_separators
+        )
+        for corpus in files
+    )
+    pairs = islice(chain.from_iterable(corpora), options.limit)
+
+    def counted() -> Iterator[Pair]:
+        for pair in progress(pairs, label=f"{CORPUS}: {split}", total=None):
+            report.read += 1
+            yield pair
+
+    yield from options.filter_of(split).kept(counted(), report.dropped)
+
+
+def write_text(split: str, files: list[PairedFiles], options: Options, folder: Path) -> SplitReport:
+    """Write the text of a split, sampled if it is to be, and return what happened to it.
+
+    Raises:
+        PrepareError: no pair is left.
+    """
+    report = SplitReport()
+
+    def pairs() -> Iterator[Pair]:
+        report.read = 0
+        report.dropped.clear()
+        return pairs_of(split, files, options, report)
+
+    chosen: Iterable[Pair]
+    if split == "train" and options.sample is not None:
+        if options.sample_rule == "authors":
+            chosen, count = sample_by_index(pairs, options.sample, options.seed)
+        else:
+            chosen, count = sample_by_reservoir(pairs(), options.sample, options.seed)
+        report.dropped[NOT_SAMPLED] = count - len(chosen)
+        if count < options.sample:
+            say(f"{CORPUS}: {split} has {count} pairs only, of which --sample {options.sample} keeps all")
+    else:
+        chosen = pairs()
+    report.pairs = _write_pairs(chosen, [side_of(folder / TEXT, split, language) for language in options.languages()])
+    if not report.pairs:
+        reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(report.dropped.items()))
+        raise PrepareError(f"--{split}: none of the {report.read} pairs read is left ({reasons})")
+    return report
+
+
+def _write_pairs(pairs: Iterable[Pair], paths: list[Path]) -> int:
+    """Write each side into a file of its own and return the number of pairs."""
+    count = 0
+    source_path, target_path = paths
+    with create_text(source_path) as source_file, create_text(target_path) as target_file:
+        for source, target in pairs:
+            source_file.write(f"{source}\n")
+            target_file.write(f"{target}\n")
+            count += 1
+    return count
+
+
+def side_of(folder: Path, split: str, language: str) -> Path:
+    """The file of a split in one language."""
+    return folder / f"{split}.{language}"

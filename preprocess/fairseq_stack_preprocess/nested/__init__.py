@@ -1,0 +1,11 @@
+"""The corpus ``nested-translation``: generated pairs of sentences with nested relative clauses.
+
+============================ ======================================================================
+module                       what
+============================ ======================================================================
+:mod:`.synchronous_grammar`  weighted synchronous grammars, and exact sampling by nesting depth
+:mod:`.rule_table`           tables of rules with features
+:mod:`.grammar`              the tables of the two languages
+:mod:`.corpus`               pairs of sentences as files
+============================ ======================================================================
+"""

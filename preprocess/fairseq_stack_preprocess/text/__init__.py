@@ -1,0 +1,19 @@
+"""What all corpora share; it knows none of them.
+
+======================== ==========================================================================
+module                   what
+======================== ==========================================================================
+:mod:`.streams`          reading text of any size, strictly, in bounded memory
+:mod:`.fairseq_words`    words that fairseq would misread
+:mod:`.splits`           train, valid and test: sizes, random streams, drawing without repetition
+:mod:`.progress`         a bar on a terminal, lines in a log
+:mod:`.output`           folders that appear complete or not at all
+:mod:`.staging`          the hidden folder in which a run writes, and what killed runs leave
+:mod:`.replacing`        which folders ``--force`` may replace
+:mod:`.manifest`         ``manifest.json``
+:mod:`.binarise`         fairseq's binary format, by fairseq-preprocess in a process of its own
+:mod:`.child`            that process
+:mod:`.sentence_pieces`  BPE by SentencePiece
+:mod:`.download`         archives, downloaded once and checked
+======================== ==========================================================================
+"""

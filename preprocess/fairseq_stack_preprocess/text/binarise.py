@@ -1,0 +1,66 @@
+"""From text to fairseq's binary format, by fairseq's own ``fairseq-preprocess``."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import PrepareError
+from .splits import SPLITS
+
+TEXT = "text"
+DATA_BIN = "data-bin"
+
+SUFFIX = "txt"
+"""What the text of a corpus for language modelling ends in."""
+
+
+def require_fairseq() -> None:
+    """Raise PrepareError if fairseq is not installed: to be called before work that ends with binarising."""
+    if importlib.util.find_spec("fairseq_cli") is None:
+        raise PrepareError("fairseq is not installed (pip install fairseq-fixed); --no-binarise writes text only")
+
+
+def binarise_translation(
+    folder: Path, source: str, target: str, *, text: str = TEXT, joined: bool = True, workers: int = 1
+) -> None:
+    """Binarise ``<text>/{train,valid,test}.{source,target}`` into ``data-bin``.
+
+    Args:
+        folder: where both are.
+        source: the source language (likewise ``target``).
+        text: the folder with the tokens.
+        joined: whether there is one dictionary for both languages.
+        workers: processes; the result does not depend on their number.
+    """
+    options = ["--source-lang", source, "--target-lang", target, *(["--joined-dictionary"] if joined else [])]
+    _preprocess(folder, options, suffix="", text=text, workers=workers)
+
+
+def binarise_language(folder: Path, *, dictionary: Path | None = None) -> None:
+    """Binarise ``text/{train,valid,test}.txt`` into ``data-bin`` for language modelling.
+
+    ``dictionary`` is a file in fairseq's format; None: the dictionary has the words of train, frequent ones first.
+    """
+    given = [] if dictionary is None else ["--srcdict", str(dictionary)]
+    _preprocess(folder, ["--only-source", *given], suffix=f".{SUFFIX}")
+
+
+def _preprocess(folder: Path, options: Sequence[str], suffix: str, text: str = TEXT, workers: int = 1) -> None:
+    """Run fairseq-preprocess, with no made-up words in the dictionary (``--padding-factor 1``)."""
+    prefixes = {"train": "--trainpref", "valid": "--validpref", "test": "--testpref"}
+    texts = [word for split in SPLITS for word in (prefixes[split], str(folder / text / f"{split}{suffix}"))]
+    data_bin = folder / DATA_BIN
+    # -P: Python would look for modules in the folder of the script first.
+    command = [sys.executable, "-P", str(Path(__file__).with_name("child.py")), str(os.getpid()), *options, *texts]
+    command += ["--destdir", str(data_bin), "--padding-factor", "1", "--workers", str(workers)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        last = (result.stderr.strip() or result.stdout.strip() or "no message").splitlines()[-1]
+        raise PrepareError(f"fairseq-preprocess, writing {data_bin}, failed with exit code {result.returncode}: {last}")
+    # Its log holds paths and dates: the only file that would differ between two runs.
+    (data_bin / "preprocess.log").unlink(missing_ok=True)

@@ -1,0 +1,30 @@
+"""Words that fairseq would not take for what they are."""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import PrepareError
+
+MISLEADING = re.compile(r"[^\S \t]")
+"""White space at which fairseq splits words, but no format for text here, such as a no-break space."""
+
+SPECIAL_WORDS = frozenset({"<s>", "<pad>", "</s>"})
+"""Symbols that fairseq's dictionary holds for itself; ``<unk>`` is one too, but means what it says."""
+
+
+def check_white_space(line: str, place: str) -> None:
+    """Raise PrepareError if the line holds white space other than blanks and tabs; ``place`` is its file and number."""
+    found = MISLEADING.search(line)
+    if found is not None:
+        code, position = ord(found.group()), found.start() + 1
+        raise PrepareError(
+            f"{place}: U+{code:04X} at position {position}: fairseq would split the word there; "
+            "only blanks and tabs may separate words"
+        )
+
+
+def check_word(word: str, place: str) -> None:
+    """Raise PrepareError if the word is one of :data:`SPECIAL_WORDS`; ``place`` is its file and line."""
+    if word in SPECIAL_WORDS:
+        raise PrepareError(f"{place}: the word {word} is a symbol of fairseq's own and cannot be a word of the text")

@@ -1,0 +1,96 @@
+"""``manifest.json``: what a run read, was told, counted and wrote. It holds no date and no absolute path, so
+that a second run with the same inputs gives the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+MANIFEST_NAME = "manifest.json"
+
+
+@dataclass
+class Manifest:
+    """What a corpus module knows about its run; the outputs' hashes are added by :meth:`write`.
+
+    Attributes:
+        corpus: the corpus' name on the command line.
+        options: every option that shapes the output, the seed included, under its name in the ``Options``.
+        splits: counts for each split (sentences, tokens, ...).
+        dropped: for each split, a reason and how many lines or draws it cost.
+        inputs: for each input file, its name and its sha256; empty for generated corpora.
+        binarised: whether fairseq wrote ``data-bin``; its version is then recorded.
+        packages: further distributions whose versions are recorded.
+        more: further facts, by name; each becomes an entry of the manifest.
+    """
+
+    corpus: str
+    options: Mapping[str, Any]
+    splits: Mapping[str, Mapping[str, Any]]
+    dropped: Mapping[str, Mapping[str, int]]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    binarised: bool = False
+    packages: Sequence[str] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Write ``manifest.json`` into ``folder``, with size and sha256 of every other file below it."""
+        versions = {"fairseq_stack": __version__, "python": platform.python_version()}
+        if self.binarised:
+            versions["fairseq"] = fairseq_version()
+        versions |= {package: metadata.version(package) for package in self.packages}
+        content = {
+            "corpus": self.corpus,
+            "options": dict(self.options),
+            "versions": versions,
+            "inputs": dict(self.inputs),
+            "splits": {split: dict(counts) for split, counts in self.splits.items()},
+            "dropped": {split: dict(sorted(counts.items())) for split, counts in self.dropped.items()},
+            **self.more,
+            "outputs": describe_files(folder),
+        }
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        (folder / MANIFEST_NAME).write_text(text, encoding="utf-8", newline="\n")
+
+
+def options_without(options: DataclassInstance, *names: str) -> dict[str, Any]:
+    """The options but those of these names: paths, which are not the same on every machine."""
+    return {name: value for name, value in asdict(options).items() if name not in names}
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file's bytes, in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def describe_files(folder: Path) -> dict[str, dict[str, Any]]:
+    """Size in bytes and sha256 of every file below ``folder`` but the manifest, by relative path, sorted."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    relative = sorted(path.relative_to(folder).as_posix() for path in paths)
+    return {
+        name: {"bytes": (folder / name).stat().st_size, "sha256": sha256_of(folder / name)}
+        for name in relative
+        if name != MANIFEST_NAME
+    }
+
+
+def fairseq_version() -> str:
+    """Name and version of the installed distribution that provides fairseq."""
+    for distribution in ("fairseq-fixed", "fairseq"):
+        try:
+            return f"{distribution} {metadata.version(distribution)}"
+        except metadata.PackageNotFoundError:
+            continue
+    return "unknown"

@@ -1,0 +1,126 @@
+"""Output folders that appear complete or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from ..errors import PrepareError
+from .binarise import TEXT, require_fairseq
+from .replacing import check_replaceable
+from .staging import Staging, clear_leftovers, moved_away
+
+
+def create_text(path: Path) -> TextIO:
+    """Open a new file of text, in UTF-8 with line feeds on every platform."""
+    return open(path, "w", encoding="utf-8", newline="\n")
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write ``lines`` as UTF-8 with a line feed after each, on every platform."""
+    with create_text(path) as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+@contextlib.contextmanager
+def corpus_folder(target: Path, *, binarise: bool, force: bool) -> Iterator[Path]:
+    """An :func:`output_folder` with an empty folder for text in it.
+
+    Raises:
+        PrepareError: fairseq is not installed, though the corpus will be binarised; or see :func:`output_folder`.
+    """
+    if binarise:
+        require_fairseq()
+    with output_folder(target, force=force) as folder:
+        (folder / TEXT).mkdir()
+        yield folder
+
+
+@contextlib.contextmanager
+def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield a folder in a hidden one beside ``target``; it becomes ``target`` when the block ends without error.
+
+    If the block raises (KeyboardInterrupt included) the hidden folder and any parent folders made for it are
+    removed, and ``target`` is as it was. With ``force`` an existing ``target`` stays in place until the new folder is
+    complete. What earlier runs left beside ``target`` when they were killed is tidied up first (:mod:`.staging`).
+
+    Raises:
+        PrepareError: ``target`` exists and ``force`` is not given; ``force`` is given but ``target`` is not a folder,
+            or holds anything but a corpus as it was written (:mod:`.replacing`); no folder can be made beside it; or
+            what the block writes cannot be written.
+    """
+    target = _resolved(target)
+    clear_leftovers(target)
+    _check_existing(target, force)
+    made_parents = _make_parents(target)
+    try:
+        with _staging(target) as staging:
+            yield staging.new
+            _check_existing(target, force)  # once more: the work may have taken hours
+            staging.install()
+    except BaseException as error:
+        for parent in made_parents:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+        if isinstance(error, OSError) and error.filename is None and error.strerror:  # such as that of a full disk
+            raise PrepareError(f"cannot write {target}: {error.strerror}") from error
+        raise
+
+
+@contextlib.contextmanager
+def _staging(target: Path) -> Iterator[Staging]:
+    try:
+        staging = Staging.create(target)
+    except OSError as error:
+        raise PrepareError(f"cannot write to {target.parent}: {error.strerror}") from error
+    try:
+        yield staging
+    finally:
+        staging.settle()
+
+
+def check_target(target: Path, *, force: bool = False) -> None:
+    """Raise PrepareError if :func:`output_folder` would refuse ``target``, without writing anything."""
+    target = _resolved(target)
+    _check_existing(moved_away(target) or target, force)
+    parent = next(parent for parent in target.parents if os.path.lexists(parent))
+    if not parent.is_dir():
+        raise PrepareError(f"cannot write to {parent}: Not a directory")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise PrepareError(f"cannot write to {parent}: Permission denied")
+
+
+def _resolved(target: Path) -> Path:
+    try:
+        return target.resolve()
+    except (OSError, RuntimeError) as error:
+        raise PrepareError(f"cannot write to {target}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _check_existing(target: Path, force: bool) -> None:
+    if not os.path.lexists(target):
+        return
+    if not force:
+        raise PrepareError(f"{target} already exists; give --force to replace it")
+    if not target.is_dir():
+        raise PrepareError(f"{target} is not a folder; --force replaces folders only")
+    check_replaceable(target)
+
+
+def _make_parents(target: Path) -> list[Path]:
+    """Make the missing parents of ``target``; return them, innermost first."""
+    missing = [parent for parent in target.parents if not os.path.lexists(parent)]
+    made: list[Path] = []
+    try:
+        for parent in reversed(missing):
+            parent.mkdir()
+            made.insert(0, parent)
+    except OSError as error:
+        for parent in made:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+        raise PrepareError(f"cannot make the folder {target.parent}: {error.strerror}") from error
+    return made

@@ -1,0 +1,149 @@
+"""Subwords by SentencePiece: a BPE model, its vocabulary for one language, and text cut into pieces."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ..errors import PrepareError
+from .output import write_lines
+
+LINES_AT_A_TIME = 10_000
+
+MOST_PIECES = 10_000_000
+"""More pieces than any text has; SentencePiece counts them in 32 bits."""
+
+WORD_MARK = "\u2581"
+"""What SentencePiece writes for a blank."""
+
+OTHER_WHITE_SPACE = re.compile(r"[^\S \n]")
+"""White space that is not a blank, such as U+0085 or a tab: fairseq splits lines into pieces there, too."""
+
+
+def made_blank(lines: Iterable[str], counts: Counter[str] | None = None) -> Iterator[str]:
+    """Yield ``lines`` with blanks for :data:`OTHER_WHITE_SPACE`, which ``counts`` counts by code point."""
+    for line in lines:
+        if not OTHER_WHITE_SPACE.search(line):
+            yield line
+            continue
+        if counts is not None:
+            counts.update(f"U+{ord(character):04X}" for character in OTHER_WHITE_SPACE.findall(line))
+        yield OTHER_WHITE_SPACE.sub(" ", line)
+
+
+def train_model(lines: Iterable[str], *, pieces: int, hard_limit: bool, normalization: str) -> bytes:
+    """Train a BPE model with the settings of DuSell & Chiang (2024) and return it as SentencePiece writes it.
+
+    Args:
+        lines: the text; every character of it becomes a piece. SentencePiece passes over lines of more than
+            4192 bytes.
+        pieces: how many pieces there may be, ``<unk>`` among them.
+        hard_limit: whether too little text for so many pieces is an error.
+        normalization: SentencePiece's name of a normalization rule, such as ``identity``.
+
+    Raises:
+        PrepareError: SentencePiece refuses, as with fewer pieces than characters.
+    """
+    import sentencepiece
+
+    model = io.BytesIO()
+    try:
+        # From an iterator and not from files, whose paths SentencePiece would write into the model.
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=pieces,
+            hard_vocab_limit=hard_limit,
+            character_coverage=1.0,
+            unk_id=0,
+            bos_id=-1,
+            eos_id=-1,
+            pad_id=-1,
+            unk_piece="<unk>",
+            normalization_rule_name=normalization,
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        reason = str(error).strip().splitlines()[-1].rpartition("] ")[-1]  # what is before is for its developers
+        given = f"--pieces {pieces}" + (
+            "" if normalization == "identity" else f" --piece-normalization {normalization}"
+        )
+        raise PrepareError(f"{given}: SentencePiece could not train: {reason}") from error
+    return model.getvalue()
+
+
+class Encoder:
+    """Cuts text into the pieces of a model."""
+
+    def __init__(self, model: bytes) -> None:
+        import sentencepiece
+
+        self._processor: Any = sentencepiece.SentencePieceProcessor(model_proto=model)
+
+    def encode(self, lines: Iterable[str]) -> Iterator[list[str]]:
+        """Yield the pieces of each line."""
+        for batch in _batches(lines):
+            yield from self._processor.encode(batch, out_type=str)
+
+    def vocabulary(self, lines: Iterable[str]) -> Counter[str]:
+        """How often each piece of the model occurs, as ``spm_encode --generate_vocabulary`` counts."""
+        counts: Counter[int] = Counter()
+        for batch in _batches(lines):
+            for ids in self._processor.encode(batch, out_type=int):
+                counts.update(ids)
+        del counts[self._processor.unk_id()]
+        return Counter({self._processor.id_to_piece(index): count for index, count in counts.items()})
+
+
+def write_vocabulary(vocabulary: Counter[str], path: Path) -> None:
+    """Write pieces and counts in the format of ``spm_encode --generate_vocabulary``, the most frequent first."""
+    frequent_first = sorted(vocabulary.items(), key=lambda item: (-item[1], item[0]))
+    write_lines(path, (f"{piece}\t{count}" for piece, count in frequent_first))
+
+
+def restricted(model: bytes, keep: Callable[[str], bool]) -> bytes:
+    """The model with only those pieces in use that ``keep`` accepts, and single characters.
+
+    This is what ``spm_encode --vocabulary`` does before it encodes; SentencePiece 0.2.3 offers it to Python no
+    longer. Pieces that are not kept get the type UNUSED, and text is cut into smaller ones instead.
+
+    Raises:
+        PrepareError: see :func:`require_model_format`.
+    """
+    model_format = require_model_format()
+    normal, unused = model_format.ModelProto.SentencePiece.NORMAL, model_format.ModelProto.SentencePiece.UNUSED
+    content = model_format.ModelProto.FromString(model)
+    for piece in content.pieces:
+        if piece.type == normal and len(piece.piece) > 1 and not keep(piece.piece):
+            piece.type = unused
+    written: bytes = content.SerializeToString()
+    return written
+
+
+def require_model_format() -> Any:
+    """The module that reads and writes the files of models: to be called before work that ends with :func:`restricted`.
+
+    Raises:
+        PrepareError: it cannot be imported, since protobuf is not installed or too old for this SentencePiece.
+    """
+    try:
+        import sentencepiece.sentencepiece_model_pb2 as model_format
+    except Exception as error:  # protobuf has an exception of its own for versions that do not fit
+        reason = " ".join(str(error).split())
+        raise PrepareError(
+            f"--piece-threshold needs SentencePiece's sentencepiece_model_pb2, which cannot be imported: {reason} "
+            "(pip install --upgrade protobuf sentencepiece)"
+        ) from error
+    return model_format
+
+
+def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
+    lines = iter(lines)
+    while batch := list(islice(lines, LINES_AT_A_TIME)):
+        yield batch

@@ -1,0 +1,70 @@
+"""Train, valid and test: their sizes, their random streams, and drawing without repetition."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from ..errors import PrepareError, require_at_least, require_at_most
+
+T = TypeVar("T")
+
+SPLITS = ("train", "valid", "test")
+
+TRIES_IN_A_ROW = 1000
+"""How many draws in a row may be repetitions before a corpus counts as exhausted."""
+
+
+GREATEST_SIZE = 100_000_000
+"""The greatest number of sentences of a split that is generated; all of them are in memory."""
+
+
+def check_sizes(sizes: dict[str, int]) -> None:
+    """Raise PrepareError unless every split has from one to :data:`GREATEST_SIZE` sentences."""
+    for split, size in sizes.items():
+        require_at_least(f"--{split}-size", size, 1)
+        require_at_most(f"--{split}-size", size, GREATEST_SIZE)
+
+
+def stream(seed: int, split: str) -> random.Random:
+    """The random numbers of one split, which depend neither on other splits nor on hash randomisation."""
+    return random.Random(f"{seed}/{split}")
+
+
+def distinct(
+    draws: Iterator[T],
+    *,
+    key: Callable[[T], str],
+    size: int,
+    split: str,
+    taken: dict[str, str],
+    dropped: Counter[str],
+) -> Iterator[T]:
+    """Yield ``size`` draws whose keys are new.
+
+    Args:
+        draws: random items without end.
+        key: what makes two items the same.
+        size: number of items to yield.
+        split: name of the split that is being drawn.
+        taken: the split in which each key seen so far lies; new keys are added.
+        dropped: counts the repetitions under a reason.
+
+    Raises:
+        PrepareError: :data:`TRIES_IN_A_ROW` draws in a row were repetitions.
+    """
+    for found in range(size):
+        for _ in range(TRIES_IN_A_ROW):
+            item = next(draws)
+            if key(item) not in taken:
+                break
+            dropped[f"already in {taken[key(item)]}"] += 1
+        else:
+            raise PrepareError(
+                f"--{split}-size {size} is too large: {found} sentences were found, then {TRIES_IN_A_ROW} "
+                "draws in a row gave none that was new"
+            )
+        taken[key(item)] = split
+        yield item

@@ -1,0 +1,269 @@
+"""The corpus ``ptb``: the Penn Treebank as Dyer et al. (2016) prepared it, for language modelling with or
+without trees.
+
+Input: the Wall Street Journal's ``.mrg`` files of LDC99T42, as they are on the disk (section folders) or flat.
+Sections 02-21 are train, 24 is valid, 23 is test. Traces, function tags and indices are removed. Words that
+occur once in train, and words of valid and test that are not known from train, become classes
+(:mod:`.word_classes`). Files: see :mod:`.side_files`; ``.txt`` has the classes, ``.words`` and ``.trees`` the
+words themselves.
+
+``slips``: two things in the authors' data that look like accidents but are in every published number. In
+section 24, ``wsj_2424.mrg`` stands in the place of ``wsj_2423.mrg`` as well, and sentence 33,571 of train, which
+begins with a dash, is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..errors import PrepareError, require_at_least
+from ..text.binarise import TEXT, binarise_language
+from ..text.manifest import Manifest, options_without, sha256_of
+from ..text.output import corpus_folder
+from ..text.progress import say
+from ..text.splits import SPLITS
+from .side_files import (
+    Sentence,
+    SplitReport,
+    TreeFile,
+    describe_files,
+    find_mrg_files,
+    read_sentences,
+    write_classes_as_text,
+    write_split,
+)
+from .word_classes import Fingerprint, known_words
+
+CORPUS = "ptb"
+GREATEST_SECTION = 24
+
+DYER_2016 = Fingerprint(23_832, 950_012, "3b7c9723e77c498c79edc39966fec40bc4e60454d248c0e3535c3eb30844bd7b")
+"""The training text of Dyer et al. (2016), slips included.
+
+From the word counts that the authors published (``clusters-train-berk.txt`` of clab/rnng), in which the
+sentence that is missing was taken for the word ``NT(NP)``, and ``variable-rate`` counts as known, though
+without that sentence it occurs once. 23,832 is also what the parameter counts of DuSell & Chiang (2024) imply.
+"""
+
+SLIP_FILE, SLIP_STAND_IN = "wsj_2423", "wsj_2424"
+SLIP_SENTENCE = 33_571
+SLIP_REASON = f"sentence {SLIP_SENTENCE}, left out as by Dyer et al. (2016)"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What shapes the corpus.
+
+    Attributes:
+        raw: the folder with the ``.mrg`` files, at any depth.
+        train_sections: the sections of train (likewise ``valid_sections``, ``test_sections``).
+        slips: whether the accidents in the authors' data are reproduced.
+        limit: the greatest number of sentences in each split, the first ones; None: all.
+        strip_cr: whether lines may end with a carriage return.
+        binarise: whether fairseq's binary format is written as well.
+
+    Raises:
+        PrepareError: a value is out of range, or a section is in two splits.
+    """
+
+    raw: Path
+    train_sections: tuple[int, ...] = tuple(range(2, 22))
+    valid_sections: tuple[int, ...] = (24,)
+    test_sections: tuple[int, ...] = (23,)
+    slips: bool = False
+    limit: int | None = None
+    strip_cr: bool = False
+    binarise: bool = True
+
+    def __post_init__(self) -> None:
+        require_at_least("--limit", self.limit, 1)
+        split_of: dict[int, str] = {}
+        for split, sections in self.sections().items():
+            for section in sections:
+                if section in split_of:
+                    raise PrepareError(f"--{split}-sections: section {section:02} is in {split_of[section]} already")
+                split_of[section] = split
+
+    def sections(self) -> dict[str, tuple[int, ...]]:
+        """The sections of each split."""
+        return {"train": self.train_sections, "valid": self.valid_sections, "test": self.test_sections}
+
+
+def parse_sections(flag: str, text: str) -> tuple[int, ...]:
+    """The sections that a text such as ``2-21`` or ``0,2-4`` names.
+
+    Raises:
+        PrepareError: the text names no sections from 0 to 24, or one twice; ``flag`` is named.
+    """
+    sections: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"(\d{1,2})(?:-(\d{1,2}))?", part.strip(), flags=re.ASCII)
+        if found is None:
+            raise PrepareError(f"{flag}: expected sections such as 2-21 or 23,24, got {text!r}")
+        first, last = int(found[1]), int(found[2] or found[1])
+        if not first <= last <= GREATEST_SECTION:
+            raise PrepareError(f"{flag}: expected sections from 0 to {GREATEST_SECTION} in order, got {part.strip()!r}")
+        sections += range(first, last + 1)
+    if len(set(sections)) < len(sections):
+        raise PrepareError(f"{flag}: a section is named twice in {text!r}")
+    return tuple(sections)
+
+
+def format_sections(sections: Sequence[int]) -> str:
+    """The text that :func:`parse_sections` reads as these sections, where neighbours in ascending order are a range."""
+    runs: list[list[int]] = []
+    for section in sections:
+        if runs and section == runs[-1][-1] + 1:
+            runs[-1].append(section)
+        else:
+            runs.append([section])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def find_files(options: Options) -> dict[str, list[TreeFile]]:
+    """The files of each split, sorted by path, with ``slips`` applied.
+
+    Raises:
+        PrepareError: ``raw`` is no folder, holds no ``.mrg`` file for one of the splits, one whose section is
+            not known, or two of the same name in a section.
+    """
+    sections = _files_by_section(options.raw)
+    splits = {
+        split: sorted((file for section in wanted for file in sections.get(section, ())), key=lambda file: file.name)
+        for split, wanted in options.sections().items()
+    }
+    for split, files in splits.items():
+        if not files:
+            wanted, there = _name_sections(options.sections()[split]), _name_sections(sections)
+            raise PrepareError(
+                f"--raw {options.raw}: no .mrg file of section {wanted} ({split}); there are sections {there}; "
+                f"--{split}-sections chooses others"
+            )
+    return {split: _with_slip(files) if options.slips else files for split, files in splits.items()}
+
+
+def missing_sections(options: Options, files: Mapping[str, Sequence[TreeFile]]) -> list[int]:
+    """The sections asked for of which there is no file."""
+    there = {_section_of(Path(file.name)) for split in SPLITS for file in files[split]}
+    return [section for sections in options.sections().values() for section in sections if section not in there]
+
+
+def _files_by_section(raw: Path) -> dict[int, list[TreeFile]]:
+    if not raw.is_dir():
+        raise PrepareError(f"--raw {raw} is not a folder")
+    paths = find_mrg_files(raw)
+    if not paths:
+        raise PrepareError(f"--raw {raw} holds no .mrg file")
+    sections: dict[int, list[TreeFile]] = {}
+    seen: dict[tuple[int, str], Path] = {}
+    for path in paths:
+        relative = path.relative_to(raw)
+        section = _section_of(relative)
+        if section is None:
+            raise PrepareError(f"{path}: of which section? Expected a name as wsj_0203.mrg, or a folder named 02")
+        other = seen.setdefault((section, _stem(path)), path)
+        if other is not path:
+            raise PrepareError(f"{other} and {path} are one file of section {section:02} in two places")
+        sections.setdefault(section, []).append(TreeFile(path, relative.as_posix()))
+    return sections
+
+
+def _stem(path: Path) -> str:
+    """The file's name without its suffixes."""
+    return path.name.lower().split(".")[0]
+
+
+def _section_of(relative: Path) -> int | None:
+    """The section of a file: that of the innermost folder with two digits for a name, else that of its name."""
+    for folder in reversed(relative.parts[:-1]):
+        if re.fullmatch(r"\d\d", folder, flags=re.ASCII):
+            return int(folder)
+    found = re.fullmatch(r"wsj_(\d\d)\d\d", _stem(relative), flags=re.ASCII)
+    return int(found[1]) if found else None
+
+
+def _name_sections(sections: Iterable[int]) -> str:
+    return ", ".join(f"{section:02}" for section in sorted(sections))
+
+
+def _with_slip(files: list[TreeFile]) -> list[TreeFile]:
+    """The files with ``wsj_2424`` in the place of ``wsj_2423``, if both are there."""
+    stand_in = next((file for file in files if _stem(file.path) == SLIP_STAND_IN), None)
+    return [stand_in if stand_in and _stem(file.path) == SLIP_FILE else file for file in files]
+
+
+def _without_slip_sentence(sentences: Iterable[Sentence], dropped: Counter[str]) -> Iterator[Sentence]:
+    for number, sentence in enumerate(sentences, start=1):
+        if number == SLIP_SENTENCE:
+            dropped[SLIP_REASON] += 1
+        else:
+            yield sentence
+
+
+def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
+    """Write the corpus into ``folder``, complete or not at all.
+
+    Raises:
+        PrepareError: see :func:`find_files`, :func:`.brackets.read_trees` and :func:`.output.corpus_folder`; a
+            split has no sentence; or binarising failed.
+    """
+    files = find_files(options)
+    missing = missing_sections(options, files)
+    if missing:
+        say(f"{CORPUS}: no file of section {_name_sections(missing)}: this is not the whole treebank")
+    with corpus_folder(folder, binarise=options.binarise, force=force) as new:
+        text = new / TEXT
+        reports = {split: _write(text, split, files[split], options) for split in SPLITS}
+        known = known_words(reports["train"].words)
+        tokens = {split: write_classes_as_text(text, split, known) for split in SPLITS}
+        if options.binarise:
+            binarise_language(new)
+        _manifest(options, files, reports, tokens).write(new)
+
+
+def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) -> SplitReport:
+    sentences: Iterator[Sentence] = read_sentences(files, strip_cr=options.strip_cr)
+    dropped = Counter[str]()
+    if options.slips and split == "train":
+        sentences = _without_slip_sentence(sentences, dropped)
+    report = write_split(text, split, sentences, corpus=CORPUS, limit=options.limit, dropped=dropped)
+    if not report.sentences:
+        raise PrepareError(f"--{split}-sections: no sentence is left, of {report.dropped.total()} trees")
+    return report
+
+
+def _manifest(
+    options: Options,
+    files: Mapping[str, Sequence[TreeFile]],
+    reports: Mapping[str, SplitReport],
+    tokens: Mapping[str, Counter[str]],
+) -> Manifest:
+    splits = {split: {"files": len(files[split]), **reports[split].counts()} for split in SPLITS}
+    for split, counts in tokens.items():
+        splits[split]["distinct_tokens"] = len(counts)
+        splits[split]["classes"] = sum(n for token, n in counts.items() if token not in reports[split].words)
+    fingerprint = Fingerprint.of(tokens["train"])
+    inputs = {file.name: file.path for split in SPLITS for file in files[split]}
+    return Manifest(
+        corpus=CORPUS,
+        options=options_without(options, "raw"),
+        splits=splits,
+        dropped={split: reports[split].dropped for split in SPLITS},
+        inputs={name: sha256_of(path) for name, path in sorted(inputs.items())},
+        binarised=options.binarise,
+        more={"fingerprint_of_train": {**asdict(fingerprint), "is_dyer_2016": fingerprint == DYER_2016}},
+    )
+
+
+def plan(options: Options) -> Iterator[str]:
+    """What a run would read, for people; nothing is written, and no file is opened."""
+    files = find_files(options)
+    for split in SPLITS:
+        yield describe_files(split, files[split])
+    missing = missing_sections(options, files)
+    if missing:
+        yield f"no file of section {_name_sections(missing)}"

@@ -1,0 +1,193 @@
+"""What corpora of trees share: the side files of a split, and its text.
+
+Files in ``text/``, for each split, one line a sentence:
+
+- ``.words``: the words, traces left out; ``.tags``: their tags; ``.trees``: the cleaned tree in brackets;
+- ``.origin``: the file and, after a tab, the line in it where the tree begins;
+- ``.spans`` and ``.attach``: the binary tree over the tokens of ``.txt``, see :mod:`.spans`;
+- ``.txt``: the tokens that fairseq gets: words, or classes for rare ones, or SentencePiece's pieces.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ..text.binarise import SUFFIX
+from ..text.output import create_text, write_lines
+from ..text.progress import progress
+from ..text.streams import read_lines
+from .brackets import Tree, clean, read_trees, tagged_words
+from .spans import attachments, binary_spans, depths, format_spans
+from .word_classes import known_or_class
+
+SIDE_FILES = ("words", "tags", "trees", "origin", "spans", "attach")
+MRG_SUFFIXES = (".mrg", ".mrg.gz")
+NO_WORDS = "no word but traces"
+
+
+@dataclass(frozen=True)
+class TreeFile:
+    """A file of trees.
+
+    Attributes:
+        path: where it is.
+        name: how the manifest and ``.origin`` call it; no absolute path.
+    """
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A tree that is not cleaned yet, and where it is from."""
+
+    file: str
+    line: int
+    tree: Tree
+
+
+@dataclass
+class SplitReport:
+    """What a split was made of.
+
+    Attributes:
+        sentences: number of sentences written.
+        longest: words in the longest sentence.
+        deepest: nodes above the deepest word, in the binary trees; the size a table of depths needs is this + 1.
+        words: how often each word occurs.
+        dropped: how many trees were dropped for which reason.
+    """
+
+    sentences: int = 0
+    longest: int = 0
+    deepest: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def counts(self) -> dict[str, Any]:
+        """For the manifest; words do not count the end of sentence."""
+        return {
+            "sentences": self.sentences,
+            "words": self.words.total(),
+            "distinct_words": len(self.words),
+            "longest": self.longest,
+            "deepest": self.deepest,
+        }
+
+
+def find_mrg_files(folder: Path) -> list[Path]:
+    """All files in the folder, at any depth, that end in ``.mrg`` or ``.mrg.gz``, sorted."""
+    paths = (path for path in folder.rglob("*") if path.name.lower().endswith(MRG_SUFFIXES) and path.is_file())
+    return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def describe_files(split: str, files: Sequence[TreeFile]) -> str:
+    """How many files a split has, which, and how large they are, in a line for people."""
+    size = sum(file.path.stat().st_size for file in files)
+    names = files[0].name if len(files) == 1 else f"{files[0].name} .. {files[-1].name}"
+    return f"{split}: {len(files)} file{'s' * (len(files) > 1)}, {size:,} bytes: {names}"
+
+
+def read_sentences(files: Iterable[TreeFile], *, strip_cr: bool) -> Iterator[Sentence]:
+    """The trees of the files, in their order.
+
+    Raises:
+        PrepareError: see :func:`.brackets.read_trees`.
+    """
+    for file in files:
+        for line, tree in read_trees(file.path, strip_cr=strip_cr):
+            yield Sentence(file.name, line, tree)
+
+
+def write_split(
+    text: Path,
+    split: str,
+    sentences: Iterable[Sentence],
+    *,
+    corpus: str,
+    limit: int | None,
+    dropped: Counter[str] | None = None,
+) -> SplitReport:
+    """Write all side files of a split into the folder ``text``, in one pass.
+
+    Args:
+        text: the folder.
+        split: the split's name.
+        sentences: its trees, read as they are needed.
+        corpus: the corpus' name, for the progress.
+        limit: the greatest number of sentences to write; None: all.
+        dropped: where trees are counted that were dropped already.
+    """
+    report = SplitReport(dropped=Counter() if dropped is None else dropped)
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(create_text(text / f"{split}.{name}")) for name in SIDE_FILES}
+        for sentence, tree in progress(
+            islice(_cleaned(sentences, report), limit), label=f"{corpus}: {split}", total=None
+        ):
+            for name, line in _side_lines(sentence, tree, report).items():
+                files[name].write(f"{line}\n")
+    return report
+
+
+def _cleaned(sentences: Iterable[Sentence], report: SplitReport) -> Iterator[tuple[Sentence, Tree]]:
+    for sentence in sentences:
+        tree = clean(sentence.tree)
+        if tree is None:
+            report.dropped[NO_WORDS] += 1
+        else:
+            yield sentence, tree
+
+
+def _side_lines(sentence: Sentence, tree: Tree, report: SplitReport) -> dict[str, str]:
+    """The line of each side file; the sentence is counted in ``report``."""
+    tags, words = zip(*tagged_words(tree), strict=True)
+    spans = binary_spans(tree)
+    report.sentences += 1
+    report.longest = max(report.longest, len(words))
+    report.deepest = max(report.deepest, *depths(spans, len(words)))
+    report.words.update(words)
+    return {
+        "words": " ".join(words),
+        "tags": " ".join(tags),
+        "trees": str(tree),
+        "origin": f"{sentence.file}\t{sentence.line}",
+        **span_lines(spans, len(words)),
+    }
+
+
+def span_lines(spans: list[tuple[int, int]], tokens: int) -> dict[str, str]:
+    """The lines of ``.spans`` and ``.attach`` for a tree over so many tokens."""
+    return {"spans": format_spans(spans), "attach": " ".join(map(str, attachments(spans, tokens)))}
+
+
+def write_words_as_text(text: Path, split: str, token: Callable[[str], str]) -> Counter[str]:
+    """Write ``.txt`` of a split from its ``.words``, with ``token(word)`` for each word; return the tokens' counts."""
+    counts: Counter[str] = Counter()
+
+    def lines() -> Iterator[str]:
+        for line in read_lines(text / f"{split}.words"):
+            tokens = [token(word) for word in line.split(" ")]
+            counts.update(tokens)
+            yield " ".join(tokens)
+
+    write_lines(text / f"{split}.{SUFFIX}", lines())
+    return counts
+
+
+def write_classes_as_text(text: Path, split: str, known: frozenset[str]) -> Counter[str]:
+    """Write ``.txt`` of a split with classes for all words that are not known; return the tokens' counts."""
+    classes: dict[str, str] = {}
+
+    def token(word: str) -> str:
+        if word not in classes:
+            classes[word] = known_or_class(word, known)
+        return classes[word]
+
+    return write_words_as_text(text, split, token)

@@ -1,0 +1,279 @@
+"""The corpus ``treebank``: any phrase-structure trees in brackets, for language models that learn from trees.
+
+Input: for each split, files of trees (one a line, or indented as ``.mrg`` files), or folders with ``.mrg`` files.
+Traces, function tags, indices and wrappers are removed as for the Penn Treebank. Files: see
+:mod:`.side_files`, and :mod:`.spans` for the trees.
+
+The tokens are words, with classes for rare ones (:mod:`.word_classes`) or without; or pieces of words, by a
+SentencePiece BPE model that is trained on the words of train, or one that is given. Each word is cut by itself, so that
+no piece spans two words. With pieces, ``.spans`` and ``.attach`` are over pieces, and there are also ``.word-spans``
+and ``.pieces-per-word``; the model is ``spm.model``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ..errors import PrepareError, require_at_least, require_at_most
+from ..text.binarise import SUFFIX, TEXT, binarise_language
+from ..text.manifest import Manifest, options_without, sha256_of
+from ..text.output import corpus_folder, create_text
+from ..text.progress import progress
+from ..text.sentence_pieces import MOST_PIECES, WORD_MARK, Encoder, train_model
+from ..text.splits import SPLITS
+from ..text.streams import read_lines, require_file
+from .side_files import (
+    SplitReport,
+    TreeFile,
+    describe_files,
+    find_mrg_files,
+    read_sentences,
+    span_lines,
+    write_classes_as_text,
+    write_split,
+    write_words_as_text,
+)
+from .spans import depths, parse_spans, piece_spans
+from .word_classes import known_words
+
+CORPUS = "treebank"
+RARE_WORDS = ("classes", "keep")
+MODEL_NAME = "spm.model"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What shapes the corpus.
+
+    Attributes:
+        train: files or folders with the trees of train (likewise ``valid``, ``test``).
+        rare_words: ``classes``: words that occur once in train or not at all become classes; ``keep``: all words
+            stay, and those of valid and test that are not in train are fairseq's ``<unk>``; None: ``classes``,
+            unless there are pieces, with which there is nothing to choose.
+        pieces: train a SentencePiece model of at most so many pieces; None: the tokens are words.
+        piece_model: use this SentencePiece model.
+        limit: the greatest number of sentences in each split, the first ones; None: all.
+        strip_cr: whether lines may end with a carriage return.
+        binarise: whether fairseq's binary format is written as well.
+
+    Raises:
+        PrepareError: a value is out of range, or options exclude each other.
+    """
+
+    train: tuple[Path, ...]
+    valid: tuple[Path, ...]
+    test: tuple[Path, ...]
+    rare_words: str | None = None
+    pieces: int | None = None
+    piece_model: Path | None = None
+    limit: int | None = None
+    strip_cr: bool = False
+    binarise: bool = True
+
+    def __post_init__(self) -> None:
+        require_at_least("--limit", self.limit, 1)
+        require_at_least("--pieces", self.pieces, 2)
+        require_at_most("--pieces", self.pieces, MOST_PIECES)
+        if self.pieces is not None and self.piece_model is not None:
+            raise PrepareError("--pieces trains a model and --piece-model gives one: only one of them can be")
+        if self.rare_words is not None and self.rare_words not in RARE_WORDS:
+            raise PrepareError(f"--rare-words must be one of {', '.join(RARE_WORDS)}, got {self.rare_words!r}")
+        if self.rare_words is not None and self.in_pieces():
+            raise PrepareError("--rare-words is for words; with --pieces or --piece-model there are none")
+
+    def in_pieces(self) -> bool:
+        """Whether the tokens are pieces."""
+        return self.pieces is not None or self.piece_model is not None
+
+    def paths(self) -> dict[str, tuple[Path, ...]]:
+        """What was given for each split."""
+        return {"train": self.train, "valid": self.valid, "test": self.test}
+
+
+def find_files(options: Options) -> dict[str, list[TreeFile]]:
+    """The files of each split: in the order given, those of a folder sorted.
+
+    Raises:
+        PrepareError: a path does not exist, or is a folder without ``.mrg`` files.
+    """
+    return {split: list(_files(split, paths)) for split, paths in options.paths().items()}
+
+
+def _files(split: str, paths: Sequence[Path]) -> Iterator[TreeFile]:
+    for index, path in enumerate(paths):
+        prefix = split if len(paths) == 1 else f"{split}/{index}"
+        if path.is_dir():
+            found = find_mrg_files(path)
+            if not found:
+                raise PrepareError(f"--{split} {path}: the folder holds no .mrg file")
+            for file in found:
+                yield TreeFile(file, f"{prefix}/{file.relative_to(path).as_posix()}")
+        elif os.path.lexists(path):
+            require_file(path)
+            yield TreeFile(path, f"{prefix}/{path.name}")
+        else:
+            raise PrepareError(f"--{split} {path}: no such file or folder")
+
+
+def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
+    """Write the corpus into ``folder``, complete or not at all.
+
+    Raises:
+        PrepareError: see :func:`find_files`, :func:`.brackets.read_trees`, :func:`.sentence_pieces.train_model` and
+            :func:`.output.corpus_folder`; a split has no sentence; the model given cannot be read; or binarising
+            failed.
+    """
+    files = find_files(options)
+    model = None if options.piece_model is None else _read_model(options.piece_model)
+    with corpus_folder(folder, binarise=options.binarise, force=force) as new:
+        text = new / TEXT
+        reports = {split: _write(text, split, files[split], options) for split in SPLITS}
+        if options.in_pieces():
+            tokens = _write_pieces(new, options, model)
+        else:
+            tokens = _write_words(text, options, reports["train"])
+        if options.binarise:
+            binarise_language(new)
+        _manifest(options, files, reports, tokens).write(new)
+
+
+def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) -> SplitReport:
+    sentences = read_sentences(files, strip_cr=options.strip_cr)
+    report = write_split(text, split, sentences, corpus=CORPUS, limit=options.limit)
+    if not report.sentences:
+        raise PrepareError(f"--{split}: no sentence is left, of {report.dropped.total()} trees")
+    return report
+
+
+def _write_words(text: Path, options: Options, train: SplitReport) -> dict[str, dict[str, Any]]:
+    """Write words, or classes, as text; return counts for each split."""
+    if options.rare_words == "keep":
+        tokens = {split: write_words_as_text(text, split, str) for split in SPLITS}
+    else:
+        known = known_words(train.words)
+        tokens = {split: write_classes_as_text(text, split, known) for split in SPLITS}
+    return {split: _token_counts(tokens[split], tokens["train"]) for split in SPLITS}
+
+
+def _token_counts(tokens: Counter[str], train: Counter[str]) -> dict[str, Any]:
+    """Counts of tokens for the manifest; the last is what becomes ``<unk>``."""
+    return {
+        "tokens": tokens.total(),
+        "distinct_tokens": len(tokens),
+        "tokens_not_in_train": sum(count for token, count in tokens.items() if token not in train),
+    }
+
+
+class PieceCutter:
+    """Cuts words into pieces, each word by itself."""
+
+    def __init__(self, model: bytes) -> None:
+        self._encoder = Encoder(model)
+        self._known: dict[str, list[str]] = {}
+
+    def cut(self, words: Sequence[str], place: str) -> list[list[str]]:
+        """The pieces of each word.
+
+        Raises:
+            PrepareError: a word holds SentencePiece's mark for blanks, or nothing is left of it; ``place`` says
+                where it stands.
+        """
+        new = [word for word in dict.fromkeys(words) if word not in self._known]
+        for word, pieces in zip(new, self._encoder.encode(new), strict=True):
+            if WORD_MARK in word:
+                raise PrepareError(f"{place}: the word {word!r} holds U+2581, SentencePiece's mark for a blank")
+            if not pieces:
+                raise PrepareError(f"{place}: the SentencePiece model leaves nothing of the word {word!r}")
+            self._known[word] = pieces
+        return [self._known[word] for word in words]
+
+
+def _read_model(path: Path) -> bytes:
+    """The bytes of a SentencePiece model that can be loaded."""
+    require_file(path)
+    model = path.read_bytes()
+    try:
+        PieceCutter(model)
+    except (RuntimeError, OSError) as error:
+        raise PrepareError(f"--piece-model {path} is not a SentencePiece model") from error
+    return model
+
+
+def _write_pieces(folder: Path, options: Options, model: bytes | None) -> dict[str, dict[str, Any]]:
+    """Write pieces as text, the spans over them, and the model; return counts for each split."""
+    text = folder / TEXT
+    if model is None:
+        assert options.pieces is not None
+        words = read_lines(text / "train.words")
+        model = train_model(words, pieces=options.pieces, hard_limit=False, normalization="identity")
+    (folder / MODEL_NAME).write_bytes(model)
+    cutter = PieceCutter(model)
+    written = {split: _write_split_in_pieces(text, split, cutter) for split in SPLITS}
+    train = written["train"][0]
+    return {
+        split: {**_token_counts(tokens, train), "longest_in_tokens": longest, "deepest_in_tokens": deepest}
+        for split, (tokens, longest, deepest) in written.items()
+    }
+
+
+def _write_split_in_pieces(text: Path, split: str, cutter: PieceCutter) -> tuple[Counter[str], int, int]:
+    """Write the pieces of a split and the spans over them; return the pieces' counts and the greatest length and
+    depth."""
+    (text / f"{split}.spans").rename(text / f"{split}.word-spans")
+    read = [read_lines(text / f"{split}.{name}") for name in ("words", "word-spans", "origin")]
+    tokens: Counter[str] = Counter()
+    longest = deepest = 0
+    with ExitStack() as stack:
+        names = (SUFFIX, "spans", "attach", "pieces-per-word")
+        files = {name: stack.enter_context(create_text(text / f"{split}.{name}")) for name in names}
+        lines = progress(zip(*read, strict=True), label=f"{CORPUS}: pieces of {split}", total=None)
+        for words, spans, origin in lines:
+            cut = cutter.cut(words.split(" "), ", line ".join(origin.split("\t")))
+            pieces = list(chain.from_iterable(cut))
+            nodes = piece_spans(parse_spans(spans, f"{split}.word-spans"), [len(word) for word in cut])
+            tokens.update(pieces)
+            longest = max(longest, len(pieces))
+            deepest = max(deepest, *depths(nodes, len(pieces)))
+            row = {
+                SUFFIX: " ".join(pieces),
+                "pieces-per-word": " ".join(str(len(word)) for word in cut),
+                **span_lines(nodes, len(pieces)),
+            }
+            for name, line in row.items():
+                files[name].write(f"{line}\n")
+    return tokens, longest, deepest
+
+
+def _manifest(
+    options: Options,
+    files: Mapping[str, Sequence[TreeFile]],
+    reports: Mapping[str, SplitReport],
+    tokens: Mapping[str, Mapping[str, Any]],
+) -> Manifest:
+    inputs = {file.name: sha256_of(file.path) for split in SPLITS for file in files[split]}
+    if options.piece_model is not None:
+        inputs[options.piece_model.name] = sha256_of(options.piece_model)
+    return Manifest(
+        corpus=CORPUS,
+        options=options_without(options, *SPLITS, "piece_model"),
+        splits={s: {"files": len(files[s]), **reports[s].counts(), **tokens[s]} for s in SPLITS},
+        dropped={split: reports[split].dropped for split in SPLITS},
+        inputs=inputs,
+        binarised=options.binarise,
+        packages=("sentencepiece",) if options.in_pieces() else (),
+    )
+
+
+def plan(options: Options) -> Iterator[str]:
+    """What a run would read, for people; nothing is written, and no file of trees is opened."""
+    for split, files in find_files(options).items():
+        yield describe_files(split, files)
+    if options.piece_model is not None:
+        _read_model(options.piece_model)

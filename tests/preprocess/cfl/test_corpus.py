@@ -1,0 +1,252 @@
+"""The corpus cfl: its sets, its side files, the same bytes again, and mistakes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import subprocess
+import sys
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairseq_stack_preprocess.cfl import corpus, inside
+from fairseq_stack_preprocess.cfl.corpus import Options, distribution_from, generate, prepare
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES
+from fairseq_stack_preprocess.errors import PrepareError
+
+SMALL: dict[str, Any] = {
+    "min_length": 10,
+    "max_length": 14,
+    "test_min_length": 8,
+    "test_max_length": 16,
+    "train_size": 60,
+    "valid_size": 20,
+    "test_per_length": 3,
+    "binarise": False,
+}
+
+
+def read_lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+@pytest.fixture(scope="module")
+def hardest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small binarised corpus."""
+    folder = tmp_path_factory.mktemp("hardest") / "out"
+    prepare(Options(task="hardest-cfl", **{**SMALL, "binarise": True}), folder)
+    return folder
+
+
+def test_one_length_in_each_batch() -> None:
+    splits = generate(Options(task="dyck", **{**SMALL, "train_size": 2000, "valid_size": 15})).splits
+    lengths = [len(string) for string in splits["train"].strings]
+    batches = [set(lengths[i : i + 10]) for i in range(0, 2000, 10)]
+    assert all(len(batch) == 1 for batch in batches)
+    counts = [sum(batch == {length} for batch in batches) for length in (10, 12, 14)]
+    assert sum(counts) == 200
+    assert all(abs(count - 200 / 3) < 5 * math.sqrt(200 * 2 / 9) for count in counts)
+    assert [len(list(group)) for _, group in groupby(map(len, splits["valid"].strings))] in ([10, 5], [15])
+
+
+def test_batches_of_fairseq_have_no_padding(hardest: Path) -> None:
+    """Its order is by length, and a batch ends after ten sentences."""
+    from fairseq.data import Dictionary, data_utils
+
+    dictionary = Dictionary.load(str(hardest / "data-bin" / "dict.txt"))
+    for split in ("train", "valid"):
+        dataset = data_utils.load_indexed_dataset(str(hardest / "data-bin" / split), dictionary)
+        sizes = dataset.sizes.astype(np.int64)
+        order = np.lexsort([np.random.default_rng(0).permutation(len(sizes)), sizes])
+        batches = data_utils.batch_by_size(order, None, num_tokens_vec=sizes, max_sentences=10)
+        assert [len(batch) for batch in batches] == [10] * (len(sizes) // 10)
+        assert all(len(set(sizes[batch])) == 1 for batch in batches)
+
+
+def test_progress_of_strings_and_of_log_probabilities(capsys: pytest.CaptureFixture[str]) -> None:
+    generate(Options(task="hardest-cfl", **SMALL))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["cfl: train: 60 of 60, done", "cfl: train, log-probabilities: 60 of 60, done"]
+    assert lines[-1] == "cfl: test, log-probabilities: 27 of 27, done"
+
+
+def test_test_set_has_all_lengths_and_a_seed_of_its_own() -> None:
+    options: dict[str, Any] = {"task": "padded-reversal", **SMALL}
+    splits = generate(Options(**options)).splits
+    assert [len(string) for string in splits["test"].strings] == [n for n in range(8, 17) for _ in range(3)]
+    other = generate(Options(**options, seed=1)).splits
+    assert other["test"] == splits["test"]
+    assert other["train"] != splits["train"]
+    assert other["valid"] != splits["valid"]
+    again = generate(Options(**options, test_seed=1)).splits
+    assert again["test"] != splits["test"]
+    assert again["train"] == splits["train"]
+
+
+def test_log_probabilities_do_not_depend_on_what_is_computed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = Options(task="hardest-cfl", **SMALL)
+    together = generate(options)
+    monkeypatch.setattr(inside, "GREATEST_BATCH", 1)
+    assert generate(options) == together
+
+
+def test_side_files_agree_with_the_text(hardest: Path) -> None:
+    bounds = json.loads((hardest / "lower_bound.json").read_text(encoding="utf-8"))
+    distribution = distribution_from(Options(task="hardest-cfl", **SMALL))
+    for split, lengths in (("train", 5), ("valid", 5), ("test", 9)):
+        strings = [tuple(line.split(" ")) for line in read_lines(hardest / "text" / f"{split}.txt")]
+        values = [float(line) for line in read_lines(hardest / "text" / f"{split}.logp")]
+        assert dict(enumerate(values)) == dict(distribution.log_probabilities(strings))
+        losses = [float(line) for line in read_lines(hardest / "text" / f"{split}.nll")]
+        assert losses == pytest.approx([math.log(lengths) - value for value in values], rel=1e-15)
+        assert bounds[split]["lengths"] == lengths
+        assert bounds[split]["nats"] == pytest.approx(sum(losses), rel=1e-12)
+        assert bounds[split]["tokens_without_eos"] == sum(map(len, strings))
+
+
+# The hashes are the promise: these bytes, on every machine and with every version of Python and numpy.
+@pytest.mark.parametrize(
+    ("task", "sha256"),
+    [
+        ("hardest-cfl", "ddabbd539d734b88a8f17a6ed21dbaa8c051e8b57dff9587896c5d08e02be80d"),
+        ("padded-reversal", "6381563a1a41438ee5a4b09b48a380cf0987ab5dc6ee2b6ca265a8a4cd2587d7"),
+        ("count-and-copy", "ed5d89d775f15a225037ced0ed734dc53008dfb58e7851361a13485dd0cdd75e"),
+    ],
+)
+def test_bytes_of_a_seed(task: str, sha256: str, tmp_path: Path) -> None:
+    prepare(Options(task=task, **SMALL, seed=3), tmp_path / "out")
+    digest = hashlib.sha256()
+    for path in sorted((tmp_path / "out").rglob("*")):
+        if path.is_file() and path.name != "manifest.json":
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    assert digest.hexdigest() == sha256
+
+
+def test_second_process_writes_the_same_bytes(hardest: Path, tmp_path: Path) -> None:
+    """With other hash randomisation and another number of threads, manifest and data-bin included."""
+    program = (
+        "import sys; from pathlib import Path; from fairseq_stack_preprocess.cfl.corpus import Options, prepare; "
+        f"prepare(Options(task='hardest-cfl', **{ {**SMALL, 'binarise': True}!r}), Path(sys.argv[1]))"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "77", "OMP_NUM_THREADS": "2"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "out")], check=True, env=environment, capture_output=True
+    )
+    files = [path.relative_to(hardest) for path in hardest.rglob("*") if path.is_file()]
+    assert len(files) > 15
+    for path in files:
+        assert (tmp_path / "out" / path).read_bytes() == (hardest / path).read_bytes(), path
+
+
+def test_manifest(hardest: Path) -> None:
+    manifest = json.loads((hardest / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["corpus"] == "cfl"
+    assert manifest["options"]["task"] == "hardest-cfl"
+    assert manifest["options"]["parameters"] == LANGUAGES["hardest-cfl"].defaults
+    for split, counts in manifest["splits"].items():
+        strings = read_lines(hardest / "text" / f"{split}.txt")
+        assert counts["strings"] == len(strings) == sum(counts["strings_by_length"].values())
+        assert counts["distinct_strings"] == len(set(strings))
+        assert counts["symbols"] == sum(len(string.split(" ")) for string in strings)
+
+
+def test_dictionary_is_the_vocabulary_whatever_the_strings(hardest: Path, tmp_path: Path) -> None:
+    """A model that was trained with one seed can be tested on the data of another."""
+    from fairseq.data import Dictionary, data_utils
+
+    dictionary = Dictionary.load(str(hardest / "data-bin" / "dict.txt"))
+    assert dictionary.symbols[dictionary.nspecial :] == ["$", ";", ",", "(", ")", "[", "]"]
+    for split in ("train", "valid", "test"):
+        dataset = data_utils.load_indexed_dataset(str(hardest / "data-bin" / split), dictionary)
+        assert [dictionary.string(dataset[i]) for i in range(len(dataset))] == read_lines(
+            hardest / "text" / f"{split}.txt"
+        )
+
+
+def test_grammar_of_ones_own(tmp_path: Path) -> None:
+    text = "Sum -> Sum '+' Term [1] | Term [3]\nTerm -> 'x' [1] | '(' Sum ')' [1]\n"
+    (tmp_path / "mine.txt").write_text(text)
+    prepare(Options(grammar=tmp_path / "mine.txt", **SMALL), tmp_path / "out")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["options"]["grammar"] == "mine.txt"
+    assert manifest["inputs"] == {"mine.txt": hashlib.sha256(text.encode()).hexdigest()}
+    assert str(tmp_path) not in (tmp_path / "out" / "manifest.json").read_text()
+    assert {len(line.split(" ")) for line in read_lines(tmp_path / "out" / "text" / "test.txt")} == {9, 11, 13, 15}
+    again = Options(grammar=tmp_path / "out" / "grammar.txt", **SMALL)
+    assert generate(again) == generate(Options(grammar=tmp_path / "mine.txt", **SMALL))
+
+
+def test_own_grammar_keeps_unary_first_rules(tmp_path: Path) -> None:
+    (tmp_path / "g").write_text("S -> T\nT -> 'a' T | 'a'")
+    assert generate(Options(grammar=tmp_path / "g", **SMALL)).splits["test"].strings[0] == ("a",) * 8
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("S -> 'a' T", "line 1: T has no rule"),
+        ("S -> S 'a'", "no string but perhaps the empty one can be derived from S"),
+        ("S -> 'a'", "has no string with a length from 10 to 14"),
+        ("\n# nothing\n", "no rule"),
+    ],
+    ids=["undefined", "endless", "short", "empty"],
+)
+def test_unusable_grammar_leaves_nothing(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "g").write_text(text)
+    with pytest.raises(PrepareError, match=rf"g\b.* {message}|{message}"):
+        prepare(Options(grammar=tmp_path / "g", **SMALL), tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["g"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "give either --task or --grammar"),
+        ({"task": "dyck", "grammar": Path("g")}, "give either --task or --grammar"),
+        ({"task": "dick"}, "unknown task dick; there are marked-reversal, .*"),
+        (
+            {"grammar": Path("g"), "unary_start": True},
+            "parameters of a task and --unary-start do not go with --grammar",
+        ),
+        ({"grammar": Path("g"), "parameters": {"symbol_types": 2}}, "parameters of a task .* do not go with --grammar"),
+        ({"task": "count-3", "unary_start": True}, "--unary-start is for context-free tasks; count-3 is none"),
+        ({"task": "dyck", "parameters": {"symbol_types": 2}}, "--symbol-types is not a parameter of dyck, .*"),
+        ({"task": "dyck", "min_length": 0}, "--min-length must be at least 1, got 0"),
+        ({"task": "dyck", "max_length": 39}, "--max-length 39 is less than --min-length 40"),
+        ({"task": "dyck", "test_max_length": 39}, "--test-max-length 39 is less than --test-min-length 40"),
+        ({"task": "dyck", "test_max_length": 10_001}, "--test-max-length must be at most 10000, got 10001"),
+        ({"task": "dyck", "train_size": 0}, "--train-size must be at least 1, got 0"),
+        ({"task": "dyck", "test_per_length": 0}, "--test-per-length must be at least 1, got 0"),
+        ({"task": "dyck", "batch_size": 0}, "--batch-size must be at least 1, got 0"),
+        ({"task": "dyck", "seed": -1}, "--seed must be at least 0, got -1"),
+        ({"task": "dyck", "test_seed": -1}, "--test-seed must be at least 0, got -1"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
+)
+def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrepareError, match=f"^{message}$"):
+        Options(**options)
+
+
+def test_lengths_that_a_language_does_not_have() -> None:
+    options = Options(task="dyck", **{**SMALL, "min_length": 11, "max_length": 11})
+    with pytest.raises(PrepareError, match=r"^dyck has no string with a length from 11 to 11$"):
+        generate(options)
+
+
+def test_plan() -> None:
+    lines = list(corpus.plan(Options(task="dyck", parameters={"bracket_types": 20}, **SMALL)))
+    assert lines[0].startswith("vocabulary: 40 symbols: ( ) [ ] { } < > (4 )4 ")
+    assert lines[0].endswith(" ...")
+    assert lines[1:] == [
+        "train: 60 strings, 3 possible lengths from 10 to 14",
+        "valid: 20 strings, 3 possible lengths from 10 to 14",
+        "test: 15 strings, 5 possible lengths from 8 to 16",
+    ]

@@ -1,0 +1,303 @@
+"""The twelve languages: golden probabilities, sums over all strings, recognisers, samples, parameters."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack_preprocess.cfl.distributions import Distribution, distribution_of
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, Word, f
+from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable
+from fairseq_stack_preprocess.cfl.normal_form import without_epsilon, without_unary_start
+from fairseq_stack_preprocess.cfl.notation import parse_grammar
+from fairseq_stack_preprocess.cfl.pcfg import PCFG
+from fairseq_stack_preprocess.errors import PrepareError
+from tests.helpers import each_golden_file
+
+from .grammar_oracle import short_strings
+from .test_pcfg import assert_chi_square, log_length_probability
+
+CONTEXT_FREE = ["marked-reversal", "unmarked-reversal", "padded-reversal", "dyck", "hardest-cfl"]
+OTHERS = [name for name in LANGUAGES if name not in CONTEXT_FREE]
+
+
+def make(name: str, greatest: int = 100, *, unary_start: bool = False, **parameters: float) -> Distribution:
+    language = LANGUAGES[name]
+    return distribution_of(language, language.parameters(parameters), greatest, unary_start=unary_start)
+
+
+def grammar_in_the_data(name: str) -> PCFG:
+    """The grammar of the papers' data, without the empty string."""
+    language = LANGUAGES[name]
+    assert language.grammar is not None
+    return without_unary_start(without_epsilon(parse_grammar(language.grammar(language.defaults))))
+
+
+def test_twelve_languages() -> None:
+    assert len(LANGUAGES) == 12
+    assert [name for name, language in LANGUAGES.items() if language.grammar] == CONTEXT_FREE
+
+
+# Vocabulary size and numbers of lengths in 40..80 and in 40..100 (for count-3 the multiples of 3).
+@pytest.mark.parametrize(
+    ("name", "vocabulary", "train", "test"),
+    [
+        ("marked-reversal", 3, 20, 30),
+        ("unmarked-reversal", 2, 21, 31),
+        ("padded-reversal", 2, 41, 61),
+        ("dyck", 4, 21, 31),
+        ("hardest-cfl", 7, 41, 61),
+        ("count-3", 3, 13, 20),
+        ("marked-copy", 3, 20, 30),
+        ("unmarked-copy", 2, 21, 31),
+        ("marked-reverse-and-copy", 3, 14, 20),
+        ("unmarked-reverse-and-copy", 2, 13, 20),
+        ("count-and-copy", 3, 13, 20),
+        ("unmarked-copy-different-alphabets", 4, 21, 31),
+    ],
+)
+def test_vocabularies_and_lengths(name: str, vocabulary: int, train: int, test: int) -> None:
+    distribution = make(name)
+    assert len(set(distribution.vocabulary)) == len(distribution.vocabulary) == vocabulary
+    assert (len(distribution.lengths(40, 80)), len(distribution.lengths(40, 100))) == (train, test)
+
+
+@each_golden_file("cfl_log_probabilities*.jsonl")
+@pytest.mark.parametrize("name", CONTEXT_FREE)
+def test_golden_log_probabilities(name: str, path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if row["task"] == name]
+    assert len(rows) > 12
+    distribution = make(name)
+    table = LengthTable(BinaryGrammar.of(grammar_in_the_data(name)), 100)
+    valid = [row for row in rows if row["valid"]]
+    found = dict(distribution.log_probabilities([tuple(row["tokens"]) for row in valid]))
+    for i, row in enumerate(valid):
+        assert found[i] == pytest.approx(row["log_prob_given_length"], abs=1e-9, rel=0)
+        assert log_length_probability(table, row["length"]) == pytest.approx(row["log_prob_length"], abs=1e-9, rel=0)
+    for row in rows:
+        assert distribution.lengths(row["length"], row["length"]) == [row["length"]] * row["valid"]
+
+
+def halves(word: Word) -> tuple[Word, Word]:
+    return word[: len(word) // 2], word[len(word) // 2 :]
+
+
+def thirds(word: Word) -> tuple[Word, Word, Word]:
+    n = len(word) // 3
+    return word[:n], word[n : 2 * n], word[2 * n :]
+
+
+def is_dyck(word: Word) -> bool:
+    """Balanced, with at least one bracket."""
+    closing = {")": "(", "]": "["}
+    stack: list[str] = []
+    for symbol in word:
+        if symbol not in closing:
+            stack.append(symbol)
+        elif not stack or stack.pop() != closing[symbol]:
+            return False
+    return not stack and len(word) > 0
+
+
+def is_hardest(word: Word) -> bool:
+    """Blocks that end with a semicolon, of each of which one part between two commas can be taken such that the parts
+    in a row are $ and balanced brackets; all runs of choices are followed at once."""
+    if word[-1:] != (";",):
+        return False
+    stacks: set[str] = {"start"}
+    for block in "".join(word[:-1]).split(";"):
+        parts = block.split(",")[1:-1]
+        stacks = {after for part in parts for before in stacks for after in run(before, part)}
+    return "" in stacks
+
+
+def run(stack: str, part: str) -> Iterator[str]:
+    for symbol in part:
+        if stack == "start":
+            if symbol != "$":
+                return
+            stack = ""
+        elif symbol in "([":
+            stack += symbol
+        elif symbol == "$" or stack[-1:] + symbol not in ("()", "[]"):
+            return
+        else:
+            stack = stack[:-1]
+    yield stack
+
+
+RECOGNISERS: dict[str, Callable[[Word], bool]] = {
+    "marked-reversal": lambda w: w == w[::-1] and w.count("#") == 1 and w[len(w) // 2] == "#",
+    "unmarked-reversal": lambda w: w == w[::-1] and len(w) % 2 == 0,
+    "padded-reversal": lambda w: w == w[::-1],
+    "dyck": is_dyck,
+    "hardest-cfl": is_hardest,
+    "count-3": lambda w: (
+        [(a, len(list(group))) for a, group in itertools.groupby(w)] == [(a, len(w) // 3) for a in "abc"]
+    ),
+    "marked-copy": lambda w: w.count("#") == 1 and w[: w.index("#")] == w[w.index("#") + 1 :],
+    "unmarked-copy": lambda w: halves(w)[0] == halves(w)[1],
+    "marked-reverse-and-copy": lambda w: (parts := "".join(w).split("#")) == [parts[0], parts[0][::-1], parts[0]],
+    "unmarked-reverse-and-copy": lambda w: thirds(w) == (thirds(w)[0], thirds(w)[0][::-1], thirds(w)[0]),
+    "count-and-copy": lambda w: (
+        thirds(w) == (thirds(w)[2], ("#",) * (len(w) // 3), thirds(w)[0]) and "#" not in thirds(w)[0]
+    ),
+    "unmarked-copy-different-alphabets": lambda w: (
+        set(halves(w)[0]) <= {"0", "1"} and halves(w)[1] == tuple({"0": "2", "1": "3"}[a] for a in halves(w)[0])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_every_sample_is_recognised(name: str) -> None:
+    """By a recogniser that knows nothing of the grammar; it rejects the string with another last symbol."""
+    distribution, rng, recognise = make(name), random.Random(name), RECOGNISERS[name]
+    for length in distribution.lengths(40, 100):
+        for _ in range(20):
+            word = distribution.sample(length, rng)
+            assert len(word) == length
+            assert set(word) <= set(distribution.vocabulary)
+            assert recognise(word)
+            other = next(symbol for symbol in distribution.vocabulary if symbol != word[-1])
+            assert not recognise((*word[:-1], other))
+
+
+def short_language(name: str) -> dict[Word, float]:
+    """The strings of at most 8 symbols with their probabilities in the papers' data, by the grammar's equations."""
+    return short_strings(grammar_in_the_data(name), 8)
+
+
+@pytest.mark.parametrize("name", CONTEXT_FREE)
+def test_probabilities_of_all_strings_of_a_length_sum_to_one(name: str) -> None:
+    words, distribution = short_language(name), make(name)
+    lengths = distribution.lengths(1, 8)
+    assert lengths == sorted({len(word) for word in words})
+    for length in lengths:
+        own = {word: p for word, p in words.items() if len(word) == length}
+        total = math.fsum(own.values())
+        found = dict(distribution.log_probabilities(list(own)))
+        assert math.fsum(map(math.exp, found.values())) == pytest.approx(1, rel=1e-12)
+        for i, (word, p) in enumerate(own.items()):
+            assert math.exp(found[i]) == pytest.approx(p / total, rel=1e-10)
+            assert RECOGNISERS[name](word)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_uniform_probabilities_against_enumeration(name: str) -> None:
+    """All strings over the vocabulary: those that are recognised are equally likely, others impossible."""
+    distribution = make(name)
+    for length in range(2, 8):
+        words = list(itertools.product(distribution.vocabulary, repeat=length))
+        language = [word for word in words if RECOGNISERS[name](word)]
+        found = dict(distribution.log_probabilities(words))
+        possible = {words[i] for i, value in found.items() if value > -math.inf}
+        if distribution.lengths(length, length):
+            assert possible == set(language)
+            assert {round(value, 12) for value in found.values() if value > -math.inf} == {
+                round(-math.log(len(language)), 12)
+            }
+        else:
+            assert not possible
+            with pytest.raises(ValueError, match=f"no string of length {length}"):
+                distribution.sample(length, random.Random(0))
+
+
+@pytest.mark.parametrize(
+    ("name", "length"),
+    [("marked-reversal", 11), ("unmarked-reversal", 10), ("padded-reversal", 9), ("dyck", 8), ("hardest-cfl", 8)],
+)
+def test_samples_follow_the_exact_probabilities(name: str, length: int) -> None:
+    distribution, rng = make(name), random.Random(name)
+    counts = Counter(distribution.sample(length, rng) for _ in range(10_000))
+    if length <= 8:
+        probabilities = {word: p for word, p in short_language(name).items() if len(word) == length}
+    else:
+        words = list(itertools.product("01", repeat=length // 2))
+        strings = [(*w, *m, *w[::-1]) for w in words for m in middles(name, length)]
+        found = dict(distribution.log_probabilities(strings))
+        probabilities = {strings[i]: math.exp(value) for i, value in found.items()}
+    assert_chi_square(counts, probabilities)
+
+
+def middles(name: str, length: int) -> list[Word]:
+    if name == "marked-reversal":
+        return [("#",)]
+    return [("0",), ("1",)] if length % 2 else [()]
+
+
+def test_uniform_samples_follow_the_exact_probabilities() -> None:
+    distribution, rng = make("count-and-copy"), random.Random(0)
+    counts = Counter(distribution.sample(15, rng) for _ in range(10_000))
+    assert_chi_square(counts, {(*w, *"#####", *w): 1 / 32 for w in itertools.product("01", repeat=5)})
+
+
+def test_unary_start_keeps_strings_that_the_data_do_not_have() -> None:
+    """Padding alone, and a bracket around everything, begin with a unary rule."""
+    nested = tuple("(()())")
+    for unary_start, expected in ((False, False), (True, True)):
+        _, value = next(make("dyck", 6, unary_start=unary_start).log_probabilities([nested]))
+        assert (value > -math.inf) == expected
+    padded = make("padded-reversal", 3, unary_start=True)
+    found = [value for _, value in padded.log_probabilities([("0",) * 3, ("0", "1", "0")])]
+    content, padding = f(60), f(30)
+    weights = [
+        (1 - content) / 2 * padding**3 * (1 - padding) + content / 2 * (1 - content) / 2 * padding * (1 - padding),
+        content / 2 * (1 - content) / 2 * padding * (1 - padding),
+    ]
+    assert [math.exp(value) for value in found] == pytest.approx([w / sum(weights) / 2 for w in weights], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["marked-reversal", "unmarked-reversal", "hardest-cfl"])
+def test_unary_start_makes_no_difference_elsewhere(name: str) -> None:
+    distribution, rng = make(name, 41), random.Random(0)
+    words = [distribution.sample(distribution.lengths(40, 41)[0], rng) for _ in range(5)]
+    values = dict(distribution.log_probabilities(words))
+    assert dict(make(name, 41, unary_start=True).log_probabilities(words)) == pytest.approx(values, rel=1e-13)
+
+
+def test_symbols_and_brackets_of_other_numbers() -> None:
+    assert make("marked-reversal", symbol_types=4).vocabulary == ["0", "1", "2", "3", "#"]
+    assert make("unmarked-copy-different-alphabets", symbol_types=3).vocabulary == list("012345")
+    assert make("dyck", bracket_types=6).vocabulary == [*"()[]{}<>", "(4", ")4", "(5", ")5"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("count-3", {"symbol_types": 2}, "--symbol-types is not a parameter of count-3, which has no parameters"),
+        (
+            "marked-copy",
+            {"bracket_types": 2},
+            "--bracket-types is not a parameter of marked-copy, which has --symbol-types",
+        ),
+        ("dyck", {"mean_nesting_depth": 1}, "--mean-nesting-depth must be greater than 1 and less than 1e.06, got 1"),
+        ("dyck", {"bracket_types": 0}, "--bracket-types must be greater than 0 and less than 10000, got 0"),
+        ("dyck", {"bracket_types": 1.5}, "--bracket-types must be an integer, got 1.5"),
+        ("dyck", {"mean_bracket_splits": math.nan}, "--mean-bracket-splits must be greater than 0 .*, got nan"),
+        (
+            "hardest-cfl",
+            {"semicolon_probability": 1},
+            "--semicolon-probability must be greater than 0 and less than 1, got 1",
+        ),
+        ("hardest-cfl", {"mean_long_filler_length": 1}, "--mean-long-filler-length must be greater than 1 .*, got 1"),
+    ],
+    ids=["none", "other", "depth", "zero", "fraction", "nan", "probability", "filler"],
+)
+def test_wrong_parameters(name: str, parameters: dict[str, float], message: str) -> None:
+    with pytest.raises(PrepareError, match=f"^{message}$"):
+        LANGUAGES[name].parameters(parameters)
+
+
+def test_every_parameter_belongs_to_a_language() -> None:
+    used = {name for language in LANGUAGES.values() for name in language.defaults}
+    assert used == set(PARAMETERS)
+    for language in LANGUAGES.values():
+        assert language.parameters(language.defaults) == language.defaults

@@ -1,0 +1,238 @@
+"""Grammars, tables of lengths, probabilities of strings and samples, against the grammar's equations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
+from fairseq_stack_preprocess.cfl.inside import StringProbabilities, double_probabilities, scaled_probability
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Word
+from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable, Sampler
+from fairseq_stack_preprocess.cfl.normal_form import without_epsilon
+from fairseq_stack_preprocess.cfl.notation import parse_grammar
+from fairseq_stack_preprocess.cfl.pcfg import PCFG, Nonterminal, Rule, Symbol
+from fairseq_stack_preprocess.cfl.scaled import Scaled, log_of
+
+from .grammar_oracle import EVERYTHING, NotConverged, Strings, short_strings
+
+NONTERMINALS = [Nonterminal(name) for name in "STU"]
+SYMBOLS: st.SearchStrategy[Symbol] = st.sampled_from([*NONTERMINALS, "a", "b"])
+RIGHT_SIDES = st.lists(st.tuples(st.lists(SYMBOLS, max_size=3), st.integers(1, 9)), min_size=1, max_size=3)
+
+
+def grammar_of(sides: list[list[tuple[list[Symbol], int]]]) -> PCFG:
+    rules = [
+        Rule(left, tuple(right), weight)
+        for left, group in zip(NONTERMINALS, sides, strict=True)
+        for right, weight in group
+    ]
+    return PCFG(rules, NONTERMINALS[0])
+
+
+def as_float(number: Scaled) -> float:
+    return math.ldexp(float(number.fraction), int(number.exponent))
+
+
+def log_length_probability(table: LengthTable, length: int) -> float:
+    """log of the probability that a string that is not empty has ``length``, in nats."""
+    return float(log_of(table.probability[table.grammar.start, length]))
+
+
+def assert_same_distribution(grammar: PCFG, strings: Strings, greatest: int) -> None:
+    """Of the strings that are not empty, with their probabilities given that they are not."""
+    nonempty = 1 - strings.get((), 0.0)
+    expected = {word: probability / nonempty for word, probability in strings.items() if word}
+    table = LengthTable(BinaryGrammar.of(grammar), greatest)
+    for length in range(1, greatest + 1):
+        words = list(itertools.product(table.grammar.terminals, repeat=length))
+        found = dict(zip(words, map(as_float, StringProbabilities(table)(words)), strict=True))
+        assert found == pytest.approx({word: expected.get(word, 0.0) for word in words}, rel=1e-9, abs=1e-13)
+        total = table.probability[table.grammar.start, length]
+        assert as_float(total) == pytest.approx(math.fsum(found.values()), rel=1e-12)
+
+
+def test_all_kinds_of_rules_against_the_equations() -> None:
+    grammar = parse_grammar(EVERYTHING)
+    assert_same_distribution(grammar, short_strings(grammar, 4), 4)
+
+
+@given(st.tuples(RIGHT_SIDES, RIGHT_SIDES, RIGHT_SIDES).map(list).map(grammar_of))
+def test_any_grammar_against_its_equations(grammar: PCFG) -> None:
+    try:
+        strings = short_strings(grammar, 3)
+    except NotConverged:
+        assume(False)
+    assume(strings.get((), 0.0) < 1 - 1e-4)
+    assume(converges(grammar))
+    if any(strings.keys() - {()}):
+        assert_same_distribution(grammar, strings, 3)
+    else:
+        assert lengths_of(grammar) == []
+
+
+def converges(grammar: PCFG) -> bool:
+    """Whether probabilities of the empty string can be computed, even those that only longer strings need."""
+    try:
+        without_epsilon(grammar)
+    except ValueError as error:
+        return "do not converge" not in str(error)
+    return True
+
+
+def lengths_of(grammar: PCFG) -> list[int]:
+    try:
+        return GrammarDistribution(grammar, 3).lengths(1, 3)
+    except ValueError as error:
+        assert "no string but perhaps the empty one" in str(error)
+        return []
+
+
+def test_weights_are_normalised_for_each_left_side() -> None:
+    rules = parse_grammar("S -> T 'a' [3] | 'b' [1]\nT -> 'a' [1e-9] | 'b' [3e-9]").rules
+    assert [rule.weight for rule in rules] == [0.75, 0.25, 0.25, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("S -> S 'a'", "no string but perhaps the empty one can be derived from S"),
+        ("S -> ''", "no string but perhaps the empty one can be derived from S"),
+        ("S -> S [1e20] | 'a' [1]", "the unary rules of S form a cycle that is never left"),
+        ("S -> S S [1] | '' [1]", "the probabilities of the empty string do not converge"),
+    ],
+    ids=["endless", "empty", "cycle", "critical"],
+)
+def test_grammars_without_strings(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        GrammarDistribution(parse_grammar(text), 5)
+
+
+def test_wrong_rules() -> None:
+    s = Nonterminal("S")
+    for weight in (0.0, -1.0, math.inf, math.nan, 1e-200):
+        with pytest.raises(ValueError, match=r"a weight must be from 1e-100 to 1e\+100, got .*: S -> 'a' \["):
+            PCFG([Rule(s, ("a",), weight)], s)
+    with pytest.raises(ValueError, match="the nonterminal T has no rule"):
+        PCFG([Rule(s, (Nonterminal("T"),), 1.0)], s)
+    with pytest.raises(ValueError, match="the nonterminal S has no rule"):
+        PCFG([], s)
+
+
+def test_table_and_samples_of_lengths_that_do_not_exist() -> None:
+    table = LengthTable(BinaryGrammar.of(parse_grammar("S -> 'a' S 'b' | 'a' 'b'")), 9)
+    assert table.lengths(0, 9) == [2, 4, 6, 8]
+    with pytest.raises(ValueError, match="the grammar has no string of length 3"):
+        Sampler(table).sample(3, random.Random(0))
+    probabilities = StringProbabilities(table)
+    with pytest.raises(ValueError, match="strings must have a length from 1 to 9, got 10"):
+        list(probabilities(["a" * 10]))
+    assert list(probabilities([])) == []
+    assert [float(p.fraction) for p in probabilities(["ba", "xx", "aa"])] == [0.0, 0.0, 0.0]
+
+
+def test_samples_follow_the_probabilities() -> None:
+    """Chi-square, for an ambiguous grammar with rules of all kinds."""
+    grammar = parse_grammar(EVERYTHING)
+    strings: Strings = {word: p for word, p in short_strings(grammar, 5).items() if len(word) == 5}
+    sampler, rng = Sampler(LengthTable(BinaryGrammar.of(grammar), 5)), random.Random("chi-square")
+    counts = Counter[Word](sampler.sample(5, rng) for _ in range(20_000))
+    assert_chi_square(counts, strings)
+
+
+def assert_chi_square(counts: Counter[Word], probabilities: Strings) -> None:
+    """The counts are within 5 standard deviations of the statistic's mean; rare strings are one cell."""
+    total = math.fsum(probabilities.values())
+    size = counts.total()
+    expected = {word: size * p / total for word, p in probabilities.items()}
+    assert counts.keys() <= expected.keys()
+    cells = [(counts[word], e) for word, e in expected.items() if e >= 5]
+    rare = [(counts[word], e) for word, e in expected.items() if e < 5]
+    if rare:
+        cells.append((sum(c for c, _ in rare), math.fsum(e for _, e in rare)))
+    statistic = math.fsum((count - e) ** 2 / e for count, e in cells)
+    freedom = len(cells) - 1
+    assert freedom > 10
+    assert abs(statistic - freedom) < 5 * math.sqrt(2 * freedom)
+
+
+@pytest.mark.parametrize("name", [name for name, language in LANGUAGES.items() if language.grammar])
+def test_doubles_and_numbers_of_any_magnitude_agree(name: str) -> None:
+    language = LANGUAGES[name]
+    assert language.grammar is not None
+    table = LengthTable(BinaryGrammar.of(parse_grammar(language.grammar(language.defaults))), 23)
+    sampler, rng = Sampler(table), random.Random(name)
+    number = {terminal: i for i, terminal in enumerate(table.grammar.terminals)}
+    for length in table.lengths(1, 23)[-3:]:
+        strings = np.array([[number[symbol] for symbol in sampler.sample(length, rng)] for _ in range(3)]).T
+        doubles = double_probabilities(table.grammar, table.possible(), strings)
+        for string, double in zip(strings.T, doubles.tolist(), strict=True):
+            scaled = scaled_probability(table.grammar, string)
+            assert as_float(scaled) == pytest.approx(double, rel=1e-13)
+
+
+def test_probabilities_below_the_range_of_doubles() -> None:
+    """p(a^n) = 0.001^(n-1) * 0.999, both by the table of lengths and for a string, whose only string it is."""
+    grammar = parse_grammar("S -> 'a' S [1] | 'a' [999]")
+    distribution = GrammarDistribution(grammar, 400)
+    expected = 399 * math.log(0.001) + math.log(0.999)
+    assert expected < math.log(5e-324)
+    table = LengthTable(BinaryGrammar.of(grammar), 400)
+    assert log_length_probability(table, 400) == pytest.approx(expected, rel=1e-13)
+    assert list(distribution.log_probabilities([("a",) * 400])) == [(0, pytest.approx(0, abs=1e-12))]
+    assert distribution.sample(400, random.Random(0)) == ("a",) * 400
+
+
+def test_scaled_numbers_against_fractions() -> None:
+    rng = random.Random(0)
+    fractions = [[rng.random() * (rng.random() > 0.2) for _ in range(6)] for _ in range(50)]
+    exponents = [[rng.randrange(-3000, 3000) for _ in range(6)] for _ in range(50)]
+    exact = [
+        [Fraction(f) * Fraction(2) ** e for f, e in zip(*row, strict=True)]
+        for row in zip(fractions, exponents, strict=True)
+    ]
+    scaled = Scaled.of(np.array(fractions), np.array(exponents))
+    sums, squares = scaled.sum(), scaled * scaled
+    for i, row in enumerate(exact):
+        assert relative_error(sums[i], sum(row, Fraction(0))) < 1e-14
+        assert all(relative_error(squares[i, j], value**2) < 1e-14 for j, value in enumerate(row))
+    assert Scaled.zeros(3, 0).sum().fraction.tolist() == [0.0, 0.0, 0.0]
+
+
+def relative_error(found: Scaled, expected: Fraction) -> float:
+    value = Fraction(float(found.fraction)) * Fraction(2) ** int(found.exponent)
+    return float(abs(value - expected) / expected) if expected else float(value)
+
+
+def test_logarithm() -> None:
+    for value in (0.3, 1.0, 1e-300, 7e300):
+        assert float(log_of(Scaled.of(np.array(value)))) == pytest.approx(math.log(value), rel=1e-15, abs=0)
+    assert float(log_of(Scaled(np.array(0.5), np.array(100_001)))) == pytest.approx(100_000 * math.log(2), rel=1e-15)
+
+
+@given(st.tuples(RIGHT_SIDES, RIGHT_SIDES, RIGHT_SIDES).map(list).map(grammar_of), st.sampled_from(["a", "b", "ab"]))
+def test_leaving_out_symbols_that_do_not_occur_changes_no_bit(grammar: PCFG, used: str) -> None:
+    try:
+        binary = BinaryGrammar.of(grammar)
+    except ValueError:
+        assume(False)
+    table = LengthTable(binary, 4)
+    terminals = [i for i, terminal in enumerate(binary.terminals) if terminal in used]
+    assume(terminals)
+    restricted, numbers = binary.restricted(terminals)
+    for length in range(1, 5):
+        strings = np.array(list(itertools.product(terminals, repeat=length))).T
+        renumbered = np.searchsorted(numbers, strings)
+        expected = double_probabilities(binary, table.possible(), strings)
+        assert double_probabilities(restricted, table.possible()[numbers], renumbered).tolist() == expected.tolist()
+        for string, other in zip(strings.T, renumbered.T, strict=True):
+            pair = scaled_probability(binary, string), scaled_probability(restricted, other)
+            assert as_float(pair[0]) == as_float(pair[1])

@@ -1,0 +1,148 @@
+"""The corpus reversal: form, lengths, splits, and its lower bound against enumeration."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairseq_stack_preprocess.cfl.languages import Word
+from fairseq_stack_preprocess.cfl.reversal import Options, generate, prefix_bounds, prepare, split_of, string_set
+from fairseq_stack_preprocess.cfl.string_sets import StringSet, read_numbers
+from fairseq_stack_preprocess.errors import PrepareError
+
+SMALL: dict[str, Any] = {"train_size": 300, "valid_size": 30, "test_size": 30, "binarise": False}
+
+
+@pytest.fixture(scope="module")
+def default() -> dict[str, StringSet]:
+    """The strings of the default options."""
+    return generate(Options())
+
+
+def test_strings_are_w_and_its_reversal(default: dict[str, StringSet]) -> None:
+    for string in itertools.chain.from_iterable(strings.strings for strings in default.values()):
+        half = len(string) // 2
+        assert string[:half] == string[half:][::-1]
+        assert set(string) <= {"0", "1"}
+
+
+def test_lengths_are_uniform_over_even_numbers(default: dict[str, StringSet]) -> None:
+    counts = Counter(map(len, default["train"].strings))
+    assert set(counts) == set(range(10, 41, 2))
+    assert all(abs(count - 10_000 / 16) < 5 * math.sqrt(10_000 / 16) for count in counts.values())
+
+
+@pytest.mark.parametrize(("seed", "other_seed"), [(0, 0), (0, 1)], ids=["same-seed", "two-seeds"])
+def test_splits_are_disjoint(seed: int, other_seed: int) -> None:
+    train = set(generate(Options(seed=seed))["train"].strings)
+    others = generate(Options(seed=other_seed))
+    valid, test = (set(others[split].strings) for split in ("valid", "test"))
+    assert not train & valid
+    assert not train & test
+    assert not valid & test
+
+
+def test_w_is_uniform_among_the_strings_of_its_split() -> None:
+    options = Options(min_length=10, max_length=10, train_size=20_000)
+    counts = Counter(generate(options)["train"].strings)
+    own = [half for half in itertools.product("01", repeat=5) if split_of(half) == "train"]
+    expected = 20_000 / len(own)
+    assert len(counts) == len(own)
+    assert all(abs(count - expected) < 5 * math.sqrt(expected) for count in counts.values())
+
+
+def test_alphabet_and_length_options(tmp_path: Path) -> None:
+    options = Options(symbols=5, min_length=6, max_length=8, **SMALL)
+    prepare(options, tmp_path / "out")
+    lines = (tmp_path / "out" / "text" / "train.txt").read_text(encoding="utf-8").splitlines()
+    assert {len(line.split(" ")) for line in lines} == {6, 8}
+    assert {symbol for line in lines for symbol in line.split(" ")} == set("01234")
+
+
+def test_seed_decides() -> None:
+    assert generate(Options(**SMALL)) == generate(Options(**SMALL))
+    assert generate(Options(**SMALL)) != generate(Options(**SMALL, seed=1))
+
+
+@pytest.mark.parametrize(("symbols", "least", "greatest"), [(2, 2, 12), (3, 2, 8), (2, 6, 12)])
+def test_probabilities_against_enumeration(symbols: int, least: int, greatest: int) -> None:
+    """p sums to 1, and a prefix has the probability of all the strings that begin with it."""
+    options = Options(symbols=symbols, min_length=least, max_length=greatest)
+    strings: list[Word] = [
+        half + half[::-1]
+        for length in options.lengths()
+        for half in itertools.product("012"[:symbols], repeat=length // 2)
+    ]
+    language = string_set(strings, options)
+    probabilities = {w: math.exp(-bound) for w, bound in zip(strings, language.bounds(), strict=True)}
+    assert math.fsum(probabilities.values()) == pytest.approx(1, rel=1e-12)
+    for string, value in list(zip(strings, prefix_bounds(language, options), strict=True))[::7]:
+        prefix = math.fsum(p for other, p in probabilities.items() if other[: len(string)] == string)
+        assert value == pytest.approx(-math.log(prefix), rel=1e-12, abs=1e-12)
+
+
+def test_bounds_by_hand() -> None:
+    """Lengths 2 and 4: p(00) = 1/4 and p(0110) = 1/8. A string begins 00 with probability 1/4 (itself) + 1/8."""
+    options = Options(min_length=2, max_length=4, binarise=False)
+    strings = string_set([("0", "0"), ("0", "1", "1", "0")], options)
+    assert strings.log_probabilities == pytest.approx([-math.log(2), -math.log(4)])
+    assert strings.bounds() == pytest.approx([math.log(4), math.log(8)])
+    assert prefix_bounds(strings, options) == pytest.approx([-math.log(3 / 8), -math.log(1 / 8)])
+
+
+def test_side_files_agree_with_the_text(tmp_path: Path) -> None:
+    options = Options(**SMALL)
+    prepare(options, tmp_path / "out")
+    bounds = json.loads((tmp_path / "out" / "lower_bound.json").read_text(encoding="utf-8"))
+    for split, bound in bounds.items():
+        text = tmp_path / "out" / "text"
+        lengths = [len(line.split(" ")) for line in (text / f"{split}.txt").read_text("utf-8").splitlines()]
+        given_length, whole, prefix = (read_numbers(text / f"{split}.{name}") for name in ("logp", "nll", "prefix-nll"))
+        assert given_length == pytest.approx([-length / 2 * math.log(2) for length in lengths], rel=1e-15)
+        assert whole == pytest.approx([math.log(16) - value for value in given_length], rel=1e-15)
+        assert all(a >= b for a, b in zip(whole, prefix, strict=True))
+        assert (bound["lengths"], bound["strings"], bound["tokens_without_eos"]) == (16, len(lengths), sum(lengths))
+        assert bound["nats"] == pytest.approx(math.fsum(whole), rel=1e-12)
+        assert bound["prefixes"]["nats"] == pytest.approx(math.fsum(prefix), rel=1e-12)
+        assert bound["prefixes"]["nats_per_token"] == pytest.approx(math.fsum(prefix) / sum(lengths), abs=1e-9)
+
+
+# The hash is the promise: these bytes, on every machine and with every version of Python.
+def test_bytes_of_a_seed(tmp_path: Path) -> None:
+    prepare(Options(symbols=3, **SMALL, seed=3), tmp_path / "out")
+    digest = hashlib.sha256()
+    for path in sorted((tmp_path / "out").rglob("*")):
+        if path.is_file() and path.name != "manifest.json":
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    assert digest.hexdigest() == "6369a0cdb0e6ecccabe6d44bf86bb8ae086421791b78e0f3e1bcc903ac74d56f"
+
+
+def test_length_without_strings_for_a_split_is_an_error_that_leaves_nothing(tmp_path: Path) -> None:
+    options = Options(min_length=2, max_length=2, **SMALL)
+    with pytest.raises(PrepareError, match=r"none of the 2 strings of length 2 belongs to \w+ .* raise --min"):
+        prepare(options, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"symbols": 1}, "--symbols must be at least 2, got 1"),
+        ({"min_length": 0}, "--min-length must be at least 2, got 0"),
+        ({"min_length": 11}, "--min-length must be even .* got 11"),
+        ({"max_length": 41}, "--max-length must be even .* got 41"),
+        ({"min_length": 20, "max_length": 10}, "--max-length 10 is less than --min-length 20"),
+        ({"test_size": -1}, "--test-size must be at least 1, got -1"),
+    ],
+    ids=["symbols", "short", "odd-min", "odd-max", "order", "size"],
+)
+def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrepareError, match=message):
+        Options(**options)

@@ -1,0 +1,231 @@
+"""The corpus mt: what is written, options, and mistakes."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import hypothesis
+import pytest
+from hypothesis import strategies
+
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.mt import corpus
+from fairseq_stack_preprocess.mt import pieces as pieces_module
+from fairseq_stack_preprocess.mt.corpus import Options, prepare
+from fairseq_stack_preprocess.mt.sentences import transforms
+
+from .pairs import SPLITS, lines_of, manifest_of, options_for, write_pairs
+
+
+@pytest.fixture
+def prefix(tmp_path: Path) -> Path:
+    """A corpus of 40 pairs, all different."""
+    return write_pairs(tmp_path / "corpus", [(f"Satz Nummer {i} .", f"sentence number {i} .") for i in range(40)])
+
+
+def test_white_space_other_than_blanks_stays_in_the_text(reference_data: Path, tmp_path: Path) -> None:
+    """newstest2009 has 8 U+0085 in 2,525 German lines, at which str.splitlines() would break them."""
+    prefix = reference_data / "data" / "newstest" / "newstest2009"
+    prepare(options_for(prefix, pieces=2000, keep_separators=True), tmp_path / "out")
+    text = lines_of(tmp_path / "out" / "text" / "train.de")
+    assert len(text) == 2525
+    assert sum(line.count("\x85") for line in text) == 8
+    assert manifest_of(tmp_path / "out")["splits"]["train"]["white_space_made_blank"]["U+0085"] == 8
+    pieces = lines_of(tmp_path / "out" / "pieces" / "train.de")
+    assert len(pieces) == 2525
+    for line, cut in zip(text, pieces, strict=True):
+        assert "".join(cut.split()).replace("\u2581", " ").strip() == " ".join(line.split())
+
+
+@pytest.mark.parametrize("form", ["NFKC", "NFC"])
+@hypothesis.given(text=strategies.text())
+def test_blocks_are_normalised_as_their_lines(form: Literal["NFKC", "NFC"], text: str) -> None:
+    """Also where a line begins with a combining character."""
+    change, _ = transforms(options_for(Path("x"), normalization=form.lower()))
+    for block in (text, f"a\n\u0308{text}\n\u0301"):
+        assert change(block).split("\n") == [unicodedata.normalize(form, line) for line in block.split("\n")]
+
+
+def test_normalisation_comes_before_the_filters(tmp_path: Path) -> None:
+    """U+2024, one dot leader, is a period after NFKC, and a ligature is longer."""
+    prefix = write_pairs(tmp_path / "c", [("\u2024", "a b"), ("\ufb03" * 51, "x" * 150), ("Ja .", "Yes .")])
+    prepare(options_for(prefix, drop_lone_periods=True, max_chars=150), tmp_path / "out")
+    assert manifest_of(tmp_path / "out")["dropped"]["train"] == {"a side is a period": 1, "too long": 1}
+    assert lines_of(tmp_path / "out" / "text" / "train.de") == ["Ja ."]
+    prepare(options_for(prefix, drop_lone_periods=True, max_chars=150, normalization="none"), tmp_path / "raw")
+    assert manifest_of(tmp_path / "raw")["dropped"]["train"] == {}
+
+
+def test_moses_punctuation(tmp_path: Path) -> None:
+    prefix = write_pairs(tmp_path / "c", [("„Ja“ , sagte er…", "“Yes”, he said…"), ("", "")])
+    prepare(options_for(prefix, moses=True, normalization="none"), tmp_path / "out")
+    from sacremoses import MosesPunctNormalizer
+
+    for language, line in (("de", "„Ja“ , sagte er…"), ("en", "“Yes”, he said…")):
+        expected = MosesPunctNormalizer(lang=language).normalize(line)
+        assert lines_of(tmp_path / "out" / "text" / f"test.{language}") == [expected, ""]
+        assert '"' in expected
+    assert "sacremoses" in manifest_of(tmp_path / "out")["versions"]
+
+
+def test_valid_and_test_are_whole_unless_filtered(tmp_path: Path) -> None:
+    pairs = [("Ja .", "Yes ."), ("", "x"), (".", "."), ("a" * 20, "b"), ("c" * 30, "d" * 30)]
+    prefix = write_pairs(tmp_path / "c", pairs)
+    settings: dict[str, Any] = {"max_ratio": 4.0, "max_chars": 25, "drop_lone_periods": True}
+    prepare(options_for(prefix, **settings), tmp_path / "out")
+    assert [manifest_of(tmp_path / "out")["splits"][split]["pairs"] for split in SPLITS] == [1, 5, 5]
+    prepare(options_for(prefix, **settings, filter_all=True), tmp_path / "all")
+    assert [manifest_of(tmp_path / "all")["splits"][split]["pairs"] for split in SPLITS] == [1, 2, 2]
+    assert lines_of(tmp_path / "all" / "text" / "test.en") == ["Yes .", "b"]  # a ratio is no reason there
+
+
+def test_several_training_texts_one_after_the_other(prefix: Path, tmp_path: Path) -> None:
+    more = write_pairs(tmp_path / "sub.corpus", [("mehr", "more")])
+    prepare(options_for(prefix, train=(more, prefix)), tmp_path / "out")
+    assert lines_of(tmp_path / "out" / "text" / "train.en") == ["more", *lines_of(Path(f"{prefix}.en"))]
+    assert list(manifest_of(tmp_path / "out")["inputs"])[:3] == [
+        "train/1/sub.corpus.de",
+        "train/1/sub.corpus.en",
+        "train/2/corpus.de",
+    ]
+
+
+@pytest.mark.parametrize("rule", ["reservoir", "authors"])
+def test_samples(rule: str, prefix: Path, tmp_path: Path) -> None:
+    prepare(options_for(prefix, sample=10, sample_rule=rule, seed=5), tmp_path / "out")
+    sides = [lines_of(tmp_path / "out" / "text" / f"train.{language}") for language in ("de", "en")]
+    everything = list(zip(*(lines_of(Path(f"{prefix}.{language}")) for language in ("de", "en")), strict=True))
+    pairs = list(zip(*sides, strict=True))
+    assert len(set(pairs)) == 10
+    assert set(pairs) <= set(everything)
+    assert (pairs == sorted(pairs, key=everything.index)) == (rule == "reservoir")
+    assert manifest_of(tmp_path / "out")["dropped"]["train"] == {"not in the sample": 30}
+    assert manifest_of(tmp_path / "out")["splits"]["train"]["pairs_read"] == 40
+
+
+def test_limit(prefix: Path, tmp_path: Path) -> None:
+    prepare(options_for(prefix, limit=7, sample=3), tmp_path / "out")
+    counts = manifest_of(tmp_path / "out")["splits"]
+    assert [(counts[split]["pairs_read"], counts[split]["pairs"]) for split in SPLITS] == [(7, 3), (7, 7), (7, 7)]
+
+
+@pytest.mark.parametrize(("threshold", "stays"), [(0, True), (40, True), (41, False)])
+def test_threshold_on_a_side(threshold: int, stays: bool, prefix: Path, tmp_path: Path) -> None:
+    """Each word but the number occurs 40 times, and is a piece that stays with a threshold of just that."""
+    prepare(options_for(prefix, piece_threshold=threshold), tmp_path / "out")
+    assert "\u2581Satz\t40" in lines_of(tmp_path / "out" / "sentencepiece.de.vocabulary")
+    assert all(
+        ("\u2581Satz" in line.split(" ")) == stays for line in lines_of(tmp_path / "out" / "pieces" / "train.de")
+    )
+
+
+def test_protobuf_is_asked_for_before_the_work(prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
+    monkeypatch.setattr(corpus, "write_text", lambda *arguments: pytest.fail("work was begun"))
+    with pytest.raises(PrepareError, match="--piece-threshold needs"):
+        prepare(options_for(prefix, piece_threshold=2), tmp_path / "out")
+
+
+def test_separate_models(prefix: Path, tmp_path: Path) -> None:
+    prepare(options_for(prefix, joint=False), tmp_path / "out")
+    models = [(tmp_path / "out" / f"sentencepiece.{language}.model").read_bytes() for language in ("de", "en")]
+    assert models[0] != models[1]
+    assert b"umber" not in models[0]
+    assert b"ummer" not in models[1]
+
+
+def test_separate_dictionaries_and_workers(prefix: Path, tmp_path: Path) -> None:
+    options = options_for(prefix, joint=False, binarise=True)
+    prepare(options, tmp_path / "one")
+    german, english = ((tmp_path / "one" / "data-bin" / f"dict.{side}.txt").read_text() for side in ("de", "en"))
+    assert german != english
+    prepare(options, tmp_path / "two", workers=2)
+    assert (tmp_path / "one" / "manifest.json").read_bytes() == (tmp_path / "two" / "manifest.json").read_bytes()
+
+
+def test_sgm_and_xml_give_the_same_as_plain_text(prefix: Path, tmp_path: Path) -> None:
+    sides = {language: lines_of(Path(f"{prefix}.{language}")) for language in ("de", "en")}
+    segments = {
+        language: "".join(f'<seg id="{number}">{line}</seg>\n' for number, line in enumerate(lines))
+        for language, lines in sides.items()
+    }
+    for language, role in (("de", "src"), ("en", "ref")):
+        (tmp_path / f"s-{role}.{language}.sgm").write_text(f'<doc docid="d">{segments[language]}</doc>')
+    both = f'<src lang="de">{segments["de"]}</src><ref lang="en">{segments["en"]}</ref>'
+    (tmp_path / "x.xml").write_text(f'<dataset><doc id="d">{both}</doc></dataset>')
+    for form in ("s", "x"):
+        prepare(options_for(tmp_path / form), tmp_path / "out" / form)
+        for language, lines in sides.items():
+            assert lines_of(tmp_path / "out" / form / "text" / f"test.{language}") == lines
+
+
+def test_same_bytes_again(prefix: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        prepare(options_for(prefix, sample=20, piece_threshold=3), tmp_path / name)
+    assert (tmp_path / "one" / "manifest.json").read_bytes() == (tmp_path / "two" / "manifest.json").read_bytes()
+    assert {path.name for path in (tmp_path / "one").rglob("*") if path.is_file()} >= {"train.de", "manifest.json"}
+
+
+def test_nothing_left_is_an_error_with_the_reasons(tmp_path: Path) -> None:
+    prefix = write_pairs(tmp_path / "c", [("", "x"), (".", "."), ("", "")])
+    with pytest.raises(
+        PrepareError, match=r"--train: none of the 3 pairs read is left .*period: 1, a side is empty: 2"
+    ):
+        prepare(options_for(prefix, drop_lone_periods=True), tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.de", "c.en"]
+
+
+def test_interrupted_run_leaves_nothing(prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: object, **settings: object) -> Iterator[str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pieces_module, "train_model", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(options_for(prefix), tmp_path / "new" / "out")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"source": "de-"}, r"--source: expected letters, digits, _ and - such as de or pt-BR, got 'de-'"),
+        ({"target": "de"}, "--source and --target are both de"),
+        ({"train": ()}, "--train: expected at least one prefix"),
+        ({"max_ratio": 0.5}, r"--max-ratio must be at least 1, got 0\.5"),
+        ({"max_ratio": float("nan")}, "--max-ratio must be at least 1, got nan"),
+        ({"max_chars": 0}, "--max-chars must be at least 1, got 0"),
+        ({"sample": 0}, "--sample must be at least 1, got 0"),
+        ({"limit": 0}, "--limit must be at least 1, got 0"),
+        ({"seed": -1}, "--seed must be at least 0, got -1"),
+        ({"pieces": 1}, "--pieces must be at least 2, got 1"),
+        ({"piece_threshold": -1}, "--piece-threshold must be at least 0, got -1"),
+        ({"normalization": "nfd"}, "--normalization: expected one of nfkc, nfc, none, got 'nfd'"),
+        ({"sample_rule": "first"}, "--sample-rule: expected one of reservoir, authors, got 'first'"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_options_out_of_range(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrepareError, match=message):
+        options_for(Path("x"), **settings)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "needed"),
+    [
+        ("de", "en", None),
+        ("de-DE", "pt-BR", "--source-lang de-DE --target-lang pt-BR"),
+        ("de", "zh-Hans-CN", "--source-lang de --target-lang zh-Hans-CN"),
+    ],
+)
+def test_what_fairseq_must_be_told_of_languages(source: str, target: str, needed: str | None, tmp_path: Path) -> None:
+    from fairseq.data.data_utils import infer_language_pair
+
+    options = Options(source, target, (Path("c"),), Path("c"), Path("c"))
+    assert corpus.languages_for_fairseq(options) == needed
+    (tmp_path / f"train.{source}-{target}.{source}.idx").touch()
+    found = infer_language_pair(str(tmp_path))
+    assert (tuple(found) == (source, target)) == (needed is None), "fairseq's rule has changed"

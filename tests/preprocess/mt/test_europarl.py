@@ -1,0 +1,155 @@
+"""The paper's set-up on real text, with every count explained."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import unicodedata
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+
+from fairseq_stack_preprocess.mt.corpus import Options, prepare
+from fairseq_stack_preprocess.mt.presets import PRESETS
+
+from .pairs import SPLITS, lines_of, manifest_of
+
+PAPER = PRESETS["europarl-dusell-2024"].options
+
+
+class Independent:
+    """The paper's rules written down once more, a list at a time, from the description of its preprocessing."""
+
+    def __init__(self, prefix: Path, is_train: bool) -> None:
+        sides = []
+        for language in ("de", "en"):
+            text = gzip.decompress(Path(f"{prefix}.{language}.gz").read_bytes()).decode("utf-8")
+            sides.append([unicodedata.normalize("NFKC", line) for line in text.removesuffix("\n").split("\n")])
+        pairs = list(zip(*sides, strict=True))
+        self.read = len(pairs)
+        self.dropped: dict[str, int] = {}
+        rules = {
+            "a side is empty": lambda a, b: a.strip() == "" or b.strip() == "",
+            "a side is a period": lambda a, b: a.strip() == "." or b.strip() == ".",
+            "length ratio": lambda a, b: is_train and max(len(a) / len(b), len(b) / len(a)) > 4,
+            "too long": lambda a, b: len(a) > 150 or len(b) > 150,
+        }
+        for name, rule in rules.items():
+            rest = [pair for pair in pairs if not rule(*pair)]
+            if len(rest) < len(pairs):
+                self.dropped[name] = len(pairs) - len(rest)
+            pairs = rest
+        self.pairs = pairs
+
+
+@pytest.fixture(scope="module")
+def independent(reference_data: Path) -> dict[str, Independent]:
+    data = reference_data / "data"
+    return {
+        "train": Independent(data / "europarl" / "europarl-v7.de-en.first5000", is_train=True),
+        "valid": Independent(data / "newstest" / "newstest2016", is_train=False),
+        "test": Independent(data / "newstest" / "newstest2017", is_train=False),
+    }
+
+
+@pytest.fixture(scope="module")
+def europarl(reference_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The paper's set-up on the first 5,000 pairs of Europarl, sampled down to 2,000."""
+    data = reference_data / "data"
+    texts: dict[str, Any] = {
+        "train": (data / "europarl" / "europarl-v7.de-en.first5000",),
+        "valid": data / "newstest" / "newstest2016",
+        "test": data / "newstest" / "newstest2017",
+    }
+    folder = tmp_path_factory.mktemp("europarl") / "out"
+    prepare(Options(**{**PAPER, **texts, "sample": 2000}), folder)
+    return folder
+
+
+def test_independent_counts_are_the_known_ones(independent: dict[str, Independent]) -> None:
+    """11 German and 17 English lines of the 5,000 are empty, none on both sides."""
+    assert [independent[split].read for split in SPLITS] == [5000, 2999, 3004]
+    assert independent["train"].dropped == {
+        "a side is empty": 11 + 17,
+        "a side is a period": 5,
+        "length ratio": 4,
+        "too long": 2434,
+    }
+    assert independent["valid"].dropped == {"too long": 926}
+    assert independent["test"].dropped == {"too long": 911}
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_every_pair_of_the_paper_s_set_up_is_accounted_for(
+    split: str, europarl: Path, independent: dict[str, Independent]
+) -> None:
+    manifest, expected = manifest_of(europarl), independent[split]
+    counts = manifest["splits"][split]
+    sampled = {"not in the sample": len(expected.pairs) - 2000} if split == "train" else {}
+    assert manifest["dropped"][split] == {**expected.dropped, **sampled}
+    assert counts["pairs_read"] == expected.read
+    assert counts["pairs"] == expected.read - sum(manifest["dropped"][split].values())
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_text_is_what_the_rules_leave(split: str, europarl: Path, independent: dict[str, Independent]) -> None:
+    """In train, in the order in which the authors' rule draws."""
+    written = list(zip(*(lines_of(europarl / "text" / f"{split}.{side}") for side in ("de", "en")), strict=True))
+    pairs = independent[split].pairs
+    assert written == (random.Random(123).sample(pairs, 2000) if split == "train" else pairs)
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_pieces_are_those_of_the_model_and_frequent(language: str, europarl: Path) -> None:
+    rows = (row.split("\t") for row in lines_of(europarl / f"sentencepiece.{language}.vocabulary"))
+    vocabulary = {piece: int(count) for piece, count in rows}
+    model = sentencepiece.SentencePieceProcessor(model_file=str(europarl / f"sentencepiece.{language}.model"))
+    for split in SPLITS:
+        lines = [line.split(" ") for line in lines_of(europarl / "pieces" / f"{split}.{language}")]
+        text = lines_of(europarl / "text" / f"{split}.{language}")
+        assert lines == model.encode(text, out_type=str)
+        assert model.decode(lines) == [" ".join(line.split()) for line in text]
+        pieces = Counter(piece for line in lines for piece in line)
+        # A character that the model does not know joins those next to it that it does not know either.
+        rare = {piece for piece in pieces if len(piece) > 1 and vocabulary.get(piece, 0) < 50}
+        assert all(model.piece_to_id(piece) == model.unk_id() for piece in rare)
+        assert not (split == "train" and rare)
+        assert manifest_of(europarl)["splits"][split][f"{language}_pieces"] == pieces.total()
+
+
+def test_dictionary_is_joint_and_has_the_training_pieces_only(europarl: Path) -> None:
+    german, english = (lines_of(europarl / "data-bin" / f"dict.{language}.txt") for language in ("de", "en"))
+    assert german == english
+    counts: Counter[str] = Counter()
+    for language in ("de", "en"):
+        counts.update(piece for line in lines_of(europarl / "pieces" / f"train.{language}") for piece in line.split())
+    assert dict(row.rsplit(" ", 1) for row in german) == {piece: str(count) for piece, count in counts.items()}
+    assert manifest_of(europarl)["vocabulary"]["de_dictionary"] == len(counts) + 4
+
+
+def test_binary_format_has_the_pieces(europarl: Path) -> None:
+    from fairseq.data import Dictionary, data_utils
+
+    dictionary = Dictionary.load(str(europarl / "data-bin" / "dict.de.txt"))
+    for split in SPLITS:
+        for language in ("de", "en"):
+            data = data_utils.load_indexed_dataset(str(europarl / "data-bin" / f"{split}.de-en.{language}"), dictionary)
+            lines = lines_of(europarl / "pieces" / f"{split}.{language}")
+            assert len(data) == len(lines)
+            known = {*dictionary.symbols}
+            for index in (0, len(data) // 2, len(data) - 1):
+                pieces = [piece if piece in known else "<unk>" for piece in lines[index].split()]
+                assert [dictionary[token] for token in data[index]] == [*pieces, "</s>"]
+
+
+def test_manifest_names_inputs_versions_and_options(europarl: Path, reference_data: Path) -> None:
+    manifest = manifest_of(europarl)
+    assert manifest["inputs"]["train/europarl-v7.de-en.first5000.de.gz"].startswith("c31e1fa433726f70")
+    assert len(manifest["inputs"]) == 6
+    assert manifest["options"]["train"] == ["europarl-v7.de-en.first5000"]
+    assert {"fairseq_stack", "python", "fairseq", "sentencepiece"} == set(manifest["versions"])
+    assert manifest["unicode"] == unicodedata.unidata_version
+    assert str(reference_data) not in (europarl / "manifest.json").read_text(encoding="utf-8")

@@ -1,0 +1,94 @@
+"""Which pairs are dropped and why, and samples."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import hypothesis
+import pytest
+from hypothesis import strategies
+
+from fairseq_stack_preprocess.mt.pair_filters import (
+    EMPTY,
+    LONE_PERIOD,
+    RATIO,
+    TOO_LONG,
+    PairFilter,
+    sample_by_index,
+    sample_by_reservoir,
+)
+
+PAPER = PairFilter(empty=True, lone_period=True, max_ratio=4.0, max_chars=150)
+PAIRS = [(f"Satz {number}", f"sentence {number}") for number in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("Ja.", "Yes.", None),
+        ("", "Yes.", EMPTY),
+        ("Ja.", " \x85\u2003", EMPTY),
+        (" ", ".", EMPTY),
+        (" . ", "Yes.", LONE_PERIOD),
+        (".", "x" * 200, LONE_PERIOD),
+        ("x", "y" * 4, None),
+        ("x", "y" * 5, RATIO),
+        ("x   ", "y" * 16, None),  # Blanks at the ends count.
+        ("x" * 40, "y" * 161, RATIO),
+        ("x" * 150, "y" * 150, None),
+        ("x" * 151, "y" * 150, TOO_LONG),
+        ("x" * 150 + " ", "y" * 150, TOO_LONG),
+        ("", "y" * 200, EMPTY),
+    ],
+)
+def test_first_reason_counts(source: str, target: str, reason: str | None) -> None:
+    assert PAPER.reason(source, target) == reason
+    assert PAPER.reason(target, source) == reason
+
+
+def test_what_is_off_drops_nothing() -> None:
+    assert PairFilter().reason("", "x" * 1000) is None
+    assert PairFilter(max_ratio=4.0).reason(".", "." * 4) is None
+
+
+def test_kept_and_dropped_make_all() -> None:
+    dropped = Counter[str]()
+    pairs = [("a", "b"), ("", "b"), (".", "b"), ("a", "b" * 9), ("a", "c")]
+    assert list(PAPER.kept(pairs, dropped)) == [("a", "b"), ("a", "c")]
+    assert dropped == {EMPTY: 1, LONE_PERIOD: 1, RATIO: 1}
+
+
+@pytest.mark.parametrize("size", [1, 5, 21, 22, 500, 999, 1000])
+@pytest.mark.parametrize("seed", [0, 123])
+def test_sample_by_index_is_the_authors_rule(size: int, seed: int) -> None:
+    sample, count = sample_by_index(lambda: iter(PAIRS), size, seed)
+    assert sample == random.Random(seed).sample(list(PAIRS), size)
+    assert count == 1000
+
+
+def test_sample_by_index_is_the_same_in_every_version_of_python() -> None:
+    sample, _ = sample_by_index(lambda: iter(PAIRS), 5, 123)
+    assert [pair[0] for pair in sample] == ["Satz 53", "Satz 274", "Satz 89", "Satz 787", "Satz 417"]
+
+
+@hypothesis.given(count=strategies.integers(0, 50), size=strategies.integers(1, 50), seed=strategies.integers(0, 99))
+def test_reservoir_is_a_part_in_the_order_of_the_corpus(count: int, size: int, seed: int) -> None:
+    sample, seen = sample_by_reservoir(PAIRS[:count], size, seed)
+    assert seen == count
+    assert len(sample) == min(size, count)
+    assert sample == sorted(set(sample), key=PAIRS.index)
+    assert sample_by_reservoir(PAIRS[:count], size, seed) == (sample, seen)
+
+
+def test_reservoir_takes_each_pair_equally_often() -> None:
+    """Of 12 pairs 3 are taken; over 4000 seeds each is taken 1000 times, give or take 5 standard deviations."""
+    counts = Counter(pair for seed in range(4000) for pair in sample_by_reservoir(PAIRS[:12], 3, seed)[0])
+    assert len(counts) == 12
+    assert all(abs(count - 1000) < 5 * (4000 * 0.25 * 0.75) ** 0.5 for count in counts.values())
+
+
+def test_samples_larger_than_the_corpus_keep_all() -> None:
+    assert sample_by_reservoir(PAIRS[:9], 10, 0) == (PAIRS[:9], 9)
+    sample, count = sample_by_index(lambda: iter(PAIRS[:9]), 10, 0)
+    assert (sorted(sample), count) == (PAIRS[:9], 9)

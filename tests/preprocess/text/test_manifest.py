@@ -1,0 +1,155 @@
+"""The manifest is true and complete, the same again in a second run, and fairseq reads the binarised data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairseq_stack
+from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.nested import corpus as nested_translation
+from fairseq_stack_preprocess.text import binarise
+
+# Train holds every word, so that no word of the other splits is unknown.
+SIZES: dict[str, Any] = {"train_size": 1500, "valid_size": 11, "test_size": 13}
+
+
+@pytest.fixture(scope="module")
+def nested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small binarised corpus of pairs."""
+    folder = tmp_path_factory.mktemp("nested") / "out"
+    nested_translation.prepare(nested_translation.Options(**SIZES), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def strings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small binarised corpus of strings."""
+    folder = tmp_path_factory.mktemp("reversal") / "out"
+    reversal.prepare(reversal.Options(**SIZES), folder)
+    return folder
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return content
+
+
+@pytest.mark.parametrize("corpus", ["nested", "strings"])
+def test_hashes_are_true_and_complete(corpus: str, request: pytest.FixtureRequest) -> None:
+    folder: Path = request.getfixturevalue(corpus)
+    outputs = read_manifest(folder)["outputs"]
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert set(outputs) == files - {"manifest.json"}
+    for name, described in outputs.items():
+        content = (folder / name).read_bytes()
+        assert described == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def test_records_options_versions_and_counts(nested: Path) -> None:
+    manifest = read_manifest(nested)
+    assert manifest["corpus"] == "nested-translation"
+    assert manifest["options"] == {"depth": 3, "test_depth": None, **SIZES, "seed": 0, "binarise": True}
+    assert manifest["versions"]["fairseq_stack"] == fairseq_stack.__version__
+    assert manifest["versions"]["python"] == platform.python_version()
+    assert manifest["versions"]["fairseq"].startswith("fairseq")
+    assert manifest["inputs"] == {}
+    for split, counts in manifest["splits"].items():
+        words = [line.split() for line in (nested / "text" / f"{split}.de").read_text("utf-8").splitlines()]
+        assert counts["pairs"] == SIZES[f"{split}_size"] == len(words)
+        assert counts["source_words"] == sum(map(len, words))
+        assert sum(counts["pairs_by_depth"].values()) == len(words)
+
+
+def test_dropped_repetitions_are_counted(tmp_path: Path) -> None:
+    options = nested_translation.Options(depth=0, train_size=3000, valid_size=200, test_size=200, binarise=False)
+    nested_translation.prepare(options, tmp_path / "out")
+    dropped = read_manifest(tmp_path / "out")["dropped"]
+    assert dropped["train"] == dict(nested_translation.generate(options).dropped["train"])
+    assert set(dropped["train"]) == {"already in train", "already in valid", "already in test"}
+    assert all(count > 0 for count in dropped["train"].values())
+
+
+def test_binarised_corpus_has_the_same_bytes_again(nested: Path, tmp_path: Path) -> None:
+    nested_translation.prepare(nested_translation.Options(**SIZES), tmp_path / "again")
+    manifest = (nested / "manifest.json").read_bytes()
+    assert (tmp_path / "again" / "manifest.json").read_bytes() == manifest
+    assert b"data-bin/train" in manifest
+
+
+def test_fairseq_loads_the_pairs(nested: Path) -> None:
+    from fairseq.data import Dictionary
+    from fairseq.tasks.translation import load_langpair_dataset
+
+    german, english = (Dictionary.load(str(nested / "data-bin" / f"dict.{side}.txt")) for side in ("de", "en"))
+    assert german.symbols == english.symbols
+    assert not [symbol for symbol in german.symbols if "madeupword" in symbol]
+    for split in ("train", "valid", "test"):
+        pairs = load_langpair_dataset(
+            str(nested / "data-bin"),
+            split,
+            "de",
+            german,
+            "en",
+            english,
+            combine=False,
+            dataset_impl=None,
+            upsample_primary=1,
+            left_pad_source=True,
+            left_pad_target=False,
+            max_source_positions=1024,
+            max_target_positions=1024,
+        )
+        sources = [german.string(pairs[i]["source"]) for i in range(len(pairs))]
+        targets = [english.string(pairs[i]["target"]) for i in range(len(pairs))]
+        assert sources == (nested / "text" / f"{split}.de").read_text("utf-8").splitlines()
+        assert targets == (nested / "text" / f"{split}.en").read_text("utf-8").splitlines()
+
+
+def test_fairseq_loads_the_strings(strings: Path) -> None:
+    from fairseq.data import Dictionary, data_utils
+
+    dictionary = Dictionary.load(str(strings / "data-bin" / "dict.txt"))
+    assert sorted(dictionary.symbols[dictionary.nspecial :]) == ["0", "1"]
+    dataset = data_utils.load_indexed_dataset(str(strings / "data-bin" / "valid"), dictionary)
+    lines = (strings / "text" / "valid.txt").read_text("utf-8").splitlines()
+    assert [dictionary.string(dataset[i]) for i in range(len(dataset))] == lines
+
+
+def test_failing_fairseq_preprocess_is_one_clear_line_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = subprocess.CompletedProcess([], 1, stdout="", stderr="Traceback ...\nOSError: disk full\n")
+    monkeypatch.setattr(binarise.subprocess, "run", lambda *args, **kwargs: failed)
+    with pytest.raises(
+        PrepareError, match=r"^fairseq-preprocess, writing .*/data-bin, failed with exit code 1: OSError: disk full$"
+    ):
+        reversal.prepare(reversal.Options(**SIZES), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_fairseq_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binarise.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(reversal, "generate", lambda options: pytest.fail("work was begun"))
+    with pytest.raises(PrepareError, match=r"fairseq is not installed .* --no-binarise writes text only"):
+        reversal.prepare(reversal.Options(**SIZES), tmp_path / "out")
+
+
+def test_nothing_heavy_is_imported() -> None:
+    program = (
+        "import sys, fairseq_stack.cli, fairseq_stack_preprocess.cfl.reversal\n"
+        "print(sorted({'torch', 'fairseq', 'numpy', 'tqdm'} & set(sys.modules)))"
+    )
+    environment = {"PYTHONPATH": ":".join(path for path in sys.path if path)}
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+    )
+    assert result.stdout == "[]\n"

@@ -1,0 +1,150 @@
+"""Output folders appear complete or not at all, and replace another only when told to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.text import output
+from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME, Manifest
+from fairseq_stack_preprocess.text.output import check_target, output_folder, write_lines
+
+
+def write(target: Path, text: str, *, force: bool = False) -> None:
+    """Make a complete output folder."""
+    with output_folder(target, force=force) as folder:
+        write_lines(folder / "file", [text])
+        Manifest("test", {}, {}, {}).write(folder)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_nothing_at_the_target_until_the_end(tmp_path: Path) -> None:
+    with output_folder(tmp_path / "out") as folder:
+        assert folder.parent.parent == tmp_path
+        assert not (tmp_path / "out").exists()
+        write_lines(folder / "file", ["a", "ä"])
+    assert names(tmp_path) == ["out"]
+    assert (tmp_path / "out" / "file").read_bytes() == "a\nä\n".encode()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])
+def test_interrupted_run_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
+    with pytest.raises(error), output_folder(tmp_path / "new" / "parents" / "out") as folder:
+        write_lines(folder / "file", ["half"])
+        raise error
+    assert names(tmp_path) == []
+
+
+def test_existing_target_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    with pytest.raises(PrepareError, match="out already exists; give --force to replace it"):
+        write(tmp_path / "out", "new")
+    assert (tmp_path / "out" / "file").read_text() == "old\n"
+
+
+def test_force_replaces(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    write(tmp_path / "out", "new", force=True)
+    assert names(tmp_path) == ["out"]
+    assert names(tmp_path / "out") == ["file", MANIFEST_NAME]
+    assert (tmp_path / "out" / "file").read_text() == "new\n"
+
+
+def test_force_keeps_the_old_folder_until_the_new_one_is_complete(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    with pytest.raises(KeyboardInterrupt), output_folder(tmp_path / "out", force=True) as folder:
+        write_lines(folder / "file", ["half"])
+        assert (tmp_path / "out" / "file").read_text() == "old\n"
+        raise KeyboardInterrupt
+    assert names(tmp_path) == ["out"]
+    assert (tmp_path / "out" / "file").read_text() == "old\n"
+
+
+def test_force_puts_the_old_folder_back_when_renaming_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "out", "old")
+    rename = Path.rename
+
+    def fail_for_the_new_one(self: Path, target: Path) -> Path:
+        if self.name == "new":
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail_for_the_new_one)
+    with pytest.raises(PrepareError, match=r"cannot write .*/out: No space left on device$"):
+        write(tmp_path / "out", "new", force=True)
+    assert names(tmp_path) == ["out"]
+    assert (tmp_path / "out" / "file").read_text() == "old\n"
+
+
+def test_force_spares_folders_that_are_no_output(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    write_lines(tmp_path / "home" / "thesis", ["text"])
+    with pytest.raises(
+        PrepareError, match=r"home is not a folder that fairseq-stack prepare wrote: it does not hold a manif"
+    ):
+        write(tmp_path / "home", "new", force=True)
+    assert names(tmp_path / "home") == ["thesis"]
+
+
+def test_force_spares_files(tmp_path: Path) -> None:
+    write_lines(tmp_path / "out", ["text"])
+    with pytest.raises(PrepareError, match="out is not a folder"):
+        write(tmp_path / "out", "new", force=True)
+    assert (tmp_path / "out").read_text() == "text\n"
+
+
+def test_target_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    with pytest.raises(PrepareError, match="already exists"), output_folder(tmp_path / "out"):
+        write(tmp_path / "out", "other")
+    assert names(tmp_path) == ["out"]
+    assert (tmp_path / "out" / "file").read_text() == "other\n"
+
+
+def test_parent_that_is_a_file(tmp_path: Path) -> None:
+    write_lines(tmp_path / "file", ["text"])
+    with pytest.raises(PrepareError, match=r"cannot make the folder .*file/more: Not a directory"):
+        write(tmp_path / "file" / "more" / "out", "new")
+    with pytest.raises(PrepareError, match=r"cannot write to .*file: Not a directory"):
+        write(tmp_path / "file" / "out", "new")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="permissions do not bind this user")
+def test_read_only_parent(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    try:
+        with pytest.raises(PrepareError, match=r"cannot write to .*: Permission denied"):
+            write(tmp_path / "out", "new")
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_refused_folder_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(output.Path, "mkdir", refuse)
+    with pytest.raises(PrepareError, match=r"cannot write to .*: Permission denied"):
+        write(tmp_path / "out", "new")
+
+
+def test_check_refuses_what_writing_would_refuse_and_makes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_target(tmp_path / "new" / "out")
+    write_lines(tmp_path / "file", ["text"])
+    with pytest.raises(PrepareError, match=r"cannot write to .*file: Not a directory$"):
+        check_target(tmp_path / "file" / "more" / "out")
+    with pytest.raises(PrepareError, match=r"file already exists; give --force"):
+        check_target(tmp_path / "file")
+    with pytest.raises(PrepareError, match=r"file is not a folder"):
+        check_target(tmp_path / "file", force=True)
+    monkeypatch.setattr(output.os, "access", lambda path, mode: False)
+    with pytest.raises(PrepareError, match=r"cannot write to .*: Permission denied$"):
+        check_target(tmp_path / "new" / "out")
+    assert names(tmp_path) == ["file"]

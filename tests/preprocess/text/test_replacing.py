@@ -1,0 +1,183 @@
+"""--force replaces a corpus as it was written, and deletes nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.cfl.reversal import Options
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.text import output
+from fairseq_stack_preprocess.text.output import check_target, output_folder
+from fairseq_stack_preprocess.text.replacing import remove_corpus
+
+OPTIONS = Options(train_size=4, valid_size=4, test_size=4, binarise=False)
+OTHER = Options(train_size=4, valid_size=4, test_size=4, binarise=False, seed=1)
+
+
+def snapshot(folder: Path) -> dict[str, bytes | str]:
+    """The content of every file below a folder; of links, where they lead to."""
+    return {
+        path.relative_to(folder).as_posix(): os.readlink(path)
+        if path.is_symlink()
+        else path.read_bytes()
+        if path.is_file()
+        else "not a file"
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    reversal.prepare(OPTIONS, tmp_path / "corpus")
+    return tmp_path / "corpus"
+
+
+def edit(name: str, text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_text(text)
+
+
+def make_link(folder: Path) -> None:
+    (folder / "text" / "train.txt").rename(folder.parent / "train.txt")
+    (folder / "text" / "train.txt").symlink_to(folder.parent / "train.txt")
+
+
+def move_text_away(folder: Path) -> None:
+    (folder / "text").rename(folder.parent / "text")
+    (folder / "text").symlink_to(folder.parent / "text", target_is_directory=True)
+
+
+def same_size(folder: Path) -> None:
+    path = folder / "text" / "train.txt"
+    path.write_bytes(path.read_bytes().swapcase().replace(b"0", b"7", 1))
+
+
+# What was done to a folder, and what the error names.
+FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "file": (edit("thesis.tex", "x"), "corpus written there: thesis.tex; move them"),
+    "hidden-file": (edit(".git", "x"), "corpus written there: .git;"),
+    "file-in-text": (edit("text/notes.txt", "x"), "corpus written there: text/notes.txt;"),
+    "folder": (lambda folder: (folder / "checkpoints").mkdir(), "corpus written there: checkpoints/;"),
+    "link": (lambda folder: (folder / "mine").symlink_to("/etc/passwd"), "corpus written there: mine;"),
+    "fifo": (lambda folder: os.mkfifo(folder / "pipe"), "corpus written there: pipe;"),
+    "link-for-a-file": (make_link, "corpus written there: text/train.txt;"),
+    "link-for-a-folder": (move_text_away, "corpus written there: text;"),
+    "changed": (
+        edit("lower_bound.json", "mine"),
+        "corpus written there: lower_bound.json (changed since it was written)",
+    ),
+    "changed-not-in-size": (same_size, "corpus written there: text/train.txt (changed since it was written)"),
+    "no-manifest": (lambda folder: (folder / "manifest.json").unlink(), "it does not hold a manifest.json;"),
+    "other-manifest": (edit("manifest.json", '{"name": "my web app"}'), "is not that of a corpus"),
+    "list": (edit("manifest.json", "[]"), "is not that of a corpus"),
+    "broken-manifest": (edit("manifest.json", '{"corpus": '), "its manifest.json is not JSON;"),
+    "deep-manifest": (edit("manifest.json", "[" * 100_000), "its manifest.json is not JSON;"),
+    "outputs-of-no-use": (
+        edit("manifest.json", '{"corpus": "x", "options": {}, "versions": {}, "outputs": {"text/train.txt": 3}}'),
+        "lower_bound.json, text/test.logp",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_folder_with_anything_else_is_refused_and_named(name: str, corpus: Path) -> None:
+    change, message = FOREIGN[name]
+    change(corpus)
+    before = snapshot(corpus.parent)
+    for refuse in (check_target, lambda target, force: reversal.prepare(OTHER, target, force=force)):
+        with pytest.raises(PrepareError) as caught:
+            refuse(corpus, force=True)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert snapshot(corpus.parent) == before
+
+
+def test_a_manifest_that_is_not_a_file_is_refused(corpus: Path) -> None:
+    (corpus / "manifest.json").unlink()
+    os.mkfifo(corpus / "manifest.json")  # to open it would be to wait for ever
+    with pytest.raises(PrepareError, match=r"its manifest\.json is not a file"):
+        check_target(corpus, force=True)
+
+
+def test_a_web_app_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "manifest.json").write_text('{"name":"my web app"}\n')
+    (tmp_path / "web" / "thesis.tex").write_text("x\n")
+    before = snapshot(tmp_path)
+    with pytest.raises(PrepareError, match="is not a folder that fairseq-stack prepare wrote"):
+        reversal.prepare(OPTIONS, tmp_path / "web", force=True)
+    assert snapshot(tmp_path) == before
+
+
+def test_refusal_comes_before_the_work(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (corpus / "notes").write_text("mine")
+    monkeypatch.setattr(reversal, "generate", lambda options: pytest.fail("work was begun"))
+    with pytest.raises(PrepareError, match="notes"):
+        reversal.prepare(OTHER, corpus, force=True)
+
+
+def test_what_appears_during_the_work_is_kept(corpus: Path) -> None:
+    before = snapshot(corpus)
+    with pytest.raises(PrepareError, match="corpus written there: notes"), output_folder(corpus, force=True):
+        (corpus / "notes").write_text("mine")
+    assert snapshot(corpus) == {**before, "notes": b"mine"}
+    assert [path.name for path in corpus.parent.iterdir()] == ["corpus"]
+
+
+@pytest.mark.parametrize("name", ["notes", "text/train.txt"])
+def test_what_is_written_at_the_last_moment_is_kept_and_named(
+    name: str, corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = snapshot(corpus)
+    install = output.Staging.install
+
+    def late(staging: output.Staging) -> None:
+        (corpus / name).write_text("mine")
+        install(staging)
+
+    monkeypatch.setattr(output.Staging, "install", late)
+    reversal.prepare(OTHER, corpus, force=True)
+    (hidden,) = (path for path in corpus.parent.iterdir() if path != corpus)
+    assert snapshot(hidden / "old") == {**before, name: b"mine"}
+    assert json.loads((corpus / "manifest.json").read_text())["options"]["seed"] == 1
+    assert f"{hidden / 'old'} holds what was in {corpus} before" in capsys.readouterr().err
+
+
+def test_what_is_a_corpus_is_replaced(corpus: Path, tmp_path: Path) -> None:
+    (corpus / "data-bin").mkdir()
+    outputs = json.loads((corpus / "manifest.json").read_text())
+    outputs["outputs"]["data-bin/dict.txt"] = {"bytes": 0, "sha256": ""}  # deleted since
+    (corpus / "manifest.json").write_text(json.dumps(outputs))
+    (corpus / "data-bin" / "preprocess.log").write_text("written by every fairseq-preprocess\n")
+    reversal.prepare(OTHER, corpus, force=True)
+    reversal.prepare(OTHER, tmp_path / "fresh")
+    assert snapshot(corpus) == snapshot(tmp_path / "fresh")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "fresh"]
+
+
+def test_a_link_to_a_corpus_stays_a_link(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(corpus)
+    reversal.prepare(OTHER, tmp_path / "link", force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert json.loads((corpus / "manifest.json").read_text())["options"]["seed"] == 1
+
+
+def test_links_that_lead_in_a_circle_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(PrepareError, match=r"cannot write to .*a: "):
+        check_target(tmp_path / "a")
+
+
+def test_removing_a_corpus_deletes_no_file_outside_of_it(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    content = json.loads((corpus / "manifest.json").read_text())
+    content["outputs"] |= {"../thesis.tex": {}, str(tmp_path / "thesis.tex"): {}}
+    (corpus / "manifest.json").write_text(json.dumps(content))
+    remove_corpus(corpus)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

@@ -1,0 +1,149 @@
+"""BPE pieces: white space, training, counting, and the restriction to frequent pieces."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+import sentencepiece
+from fairseq.tokenizer import tokenize_line
+from hypothesis import strategies
+
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.text.sentence_pieces import (
+    Encoder,
+    made_blank,
+    require_model_format,
+    restricted,
+    train_model,
+    write_vocabulary,
+)
+
+SETTINGS: dict[str, Any] = {"pieces": 60, "hard_limit": False, "normalization": "identity"}
+LINES = ["der Hund bellt laut", "die Katze schläft", "der Hund schläft", "the dog barks", "the cat sleeps"] * 4
+
+
+@pytest.fixture(scope="module")
+def model() -> bytes:
+    return train_model(LINES, **SETTINGS)
+
+
+def pieces_of(model: bytes, lines: list[str]) -> list[list[str]]:
+    return list(Encoder(model).encode(lines))
+
+
+@hypothesis.given(strategies.text(strategies.characters(codec="utf-8", exclude_characters="\n")))
+def test_white_space_becomes_blank_where_fairseq_splits(line: str) -> None:
+    (blank,) = made_blank([line])
+    assert [part for part in blank.split(" ") if part] == tokenize_line(line)
+    assert len(blank) == len(line)
+
+
+def test_white_space_is_counted_by_code_point() -> None:
+    counts = Counter[str]()
+    lines = ["a b", "\x85a\x85b", "a\tb\u2028"]
+    assert list(made_blank(lines, counts)) == ["a b", " a b", "a b "]
+    assert counts == {"U+0085": 2, "U+0009": 1, "U+2028": 1}
+
+
+def test_model_is_the_same_again_and_names_no_path(model: bytes) -> None:
+    assert train_model(LINES, **SETTINGS) == model
+    assert b"tmp" not in model
+
+
+def test_model_is_that_of_training_from_files(model: bytes, tmp_path: Path) -> None:
+    """With the paper's flags, in its order: the source's file first."""
+    half = len(LINES) // 2
+    paths = [tmp_path / "source", tmp_path / "target"]
+    for path, lines in zip(paths, (LINES[:half], LINES[half:]), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        f"--input={paths[0]},{paths[1]} --model_prefix={tmp_path / 'model'} --model_type=bpe --vocab_size=60 "
+        "--hard_vocab_limit=false --character_coverage=1 --unk_id=0 --bos_id=-1 --eos_id=-1 --pad_id=-1 "
+        "--unk_piece=<unk> --normalization_rule_name=identity --minloglevel=2"
+    )
+    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "model.model"))
+    ours = sentencepiece.SentencePieceProcessor(model_proto=model)
+    assert _listed(ours) == _listed(theirs)
+
+
+def _listed(processor: Any) -> list[tuple[str, float]]:
+    return [(processor.id_to_piece(i), processor.get_score(i)) for i in range(processor.get_piece_size())]
+
+
+def test_vocabulary_counts_the_pieces_of_the_text(model: bytes, tmp_path: Path) -> None:
+    lines = [*LINES, "Ω the dog"]
+    vocabulary = Encoder(model).vocabulary(lines)
+    counted = Counter(piece for line in pieces_of(model, lines) for piece in line)
+    assert set(counted) - set(vocabulary) == {"Ω"}  # no piece of the model
+    assert vocabulary == {piece: count for piece, count in counted.items() if piece != "Ω"}
+    write_vocabulary(vocabulary, tmp_path / "vocabulary")
+    rows = [row.split("\t") for row in (tmp_path / "vocabulary").read_text("utf-8").splitlines()]
+    assert {piece: int(count) for piece, count in rows} == vocabulary
+    assert [int(count) for _, count in rows] == sorted(vocabulary.values(), reverse=True)
+
+
+@pytest.mark.parametrize("threshold", [5, 9, 1000])
+def test_restricted_model_uses_frequent_pieces_and_characters_only(model: bytes, threshold: int) -> None:
+    vocabulary = Encoder(model).vocabulary(LINES[:12])
+    cut = pieces_of(restricted(model, lambda piece: vocabulary[piece] >= threshold), LINES)
+    assert {piece for line in cut for piece in line if vocabulary[piece] < threshold and len(piece) > 1} == set()
+    assert ["".join(line) for line in cut] == ["".join(line) for line in pieces_of(model, LINES)]
+    assert sum(map(len, cut)) > sum(map(len, pieces_of(model, LINES)))
+
+
+def test_restriction_that_keeps_all_changes_nothing(model: bytes) -> None:
+    assert restricted(model, lambda piece: True) == model
+
+
+def test_restriction_is_that_of_sentencepiece(model: bytes, tmp_path: Path) -> None:
+    """Older releases have it in Python; the type of each piece is compared where this one does not."""
+    vocabulary = Encoder(model).vocabulary(LINES[:12])
+    ours = sentencepiece.SentencePieceProcessor(model_proto=restricted(model, lambda piece: vocabulary[piece] >= 5))
+    if hasattr(ours, "LoadVocabulary"):
+        write_vocabulary(vocabulary, tmp_path / "vocabulary")
+        theirs: Any = sentencepiece.SentencePieceProcessor(model_proto=model)
+        theirs.LoadVocabulary(str(tmp_path / "vocabulary"), 5)
+        assert ours.encode(LINES, out_type=str) == theirs.encode(LINES, out_type=str)
+    for index in range(ours.get_piece_size()):
+        piece = ours.id_to_piece(index)
+        expected = not ours.is_unknown(index) and len(piece) > 1 and vocabulary[piece] < 5
+        assert ours.is_unused(index) == expected, piece
+
+
+def test_restriction_changes_types_alone(model: bytes) -> None:
+    proto = require_model_format().ModelProto
+    before, after = proto.FromString(model), proto.FromString(restricted(model, lambda piece: False))
+    changed = [
+        old.piece for old, new in zip(before.pieces, after.pieces, strict=True) if (old.type, new.type) == (1, 5)
+    ]
+    assert changed == [old.piece for old in before.pieces if old.type == 1 and len(old.piece) > 1]
+    for old, new in zip(before.pieces, after.pieces, strict=True):
+        if new.type != old.type:
+            new.ClearField("type")
+    assert after == before
+
+
+def test_protobuf_that_does_not_fit_is_one_line(model: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
+    with pytest.raises(PrepareError, match=r"^--piece-threshold needs .* \(pip install --upgrade protobuf .*\)$"):
+        restricted(model, lambda piece: True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"pieces": 5000, "hard_limit": True}, "--pieces 5000: SentencePiece could not train: .*[Vv]ocabulary size"),
+        ({"pieces": 5, "hard_limit": False}, "--pieces 5: SentencePiece could not train: "),
+        ({"normalization": "nonsense"}, "SentencePiece could not train: .*nonsense"),
+    ],
+    ids=["too-many", "too-few", "rule"],
+)
+def test_what_sentencepiece_refuses_is_one_line(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrepareError, match=message) as caught:
+        train_model(LINES, **{**SETTINGS, **settings})
+    assert "\n" not in str(caught.value)

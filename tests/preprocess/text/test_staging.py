@@ -1,0 +1,242 @@
+"""Runs that are killed lose nothing, and the next run tidies up after them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.cfl.reversal import Options
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.text import staging
+from fairseq_stack_preprocess.text.output import check_target, output_folder
+from fairseq_stack_preprocess.text.staging import Staging
+from tests.preprocess.text.test_replacing import snapshot
+
+OLD = Options(train_size=2, valid_size=2, test_size=2, binarise=False)
+NEW = Options(train_size=2, valid_size=2, test_size=2, binarise=False, seed=1)
+
+CHANGES = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate")
+KILLED = 9
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def killed_at(change: int, run: Callable[[], object]) -> bool:
+    """Run in a process that ends, as by kill -9, before its n-th change to the file system; False if it made fewer."""
+    child = os.fork()
+    if child == 0:
+        left = change
+
+        def count(event: str, arguments: tuple[object, ...]) -> None:
+            nonlocal left
+            if event in CHANGES:
+                left -= 1
+                if not left:
+                    os._exit(KILLED)
+
+        sys.addaudithook(count)
+        try:
+            run()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == KILLED
+
+
+def test_a_new_folder_killed_at_any_change(tmp_path: Path) -> None:
+    reversal.prepare(NEW, tmp_path / "expected")
+    expected = snapshot(tmp_path / "expected")
+    change = 0
+    while True:
+        change += 1
+        target = tmp_path / f"{change}" / "out"
+        target.parent.mkdir()
+        if not killed_at(change, lambda target=target: reversal.prepare(NEW, target)):  # type: ignore[misc]
+            break
+        try:
+            reversal.prepare(NEW, target)
+        except PrepareError as error:
+            assert "already exists" in str(error)  # it was complete
+        assert names(target.parent) == ["out"]
+        assert snapshot(target) == expected
+    assert change > 15
+
+
+def test_a_replacement_killed_at_any_change(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for name, options in (("old", OLD), ("new", NEW)):
+        reversal.prepare(options, tmp_path / name)
+    old, new = snapshot(tmp_path / "old"), snapshot(tmp_path / "new")
+    change = put_back = 0
+    while True:
+        change += 1
+        target = tmp_path / f"{change}" / "out"
+        target.parent.mkdir()
+        reversal.prepare(OLD, target)
+        if not killed_at(change, lambda target=target: reversal.prepare(NEW, target, force=True)):  # type: ignore[misc]
+            break
+        put_back += not target.exists()
+        capfd.readouterr()
+        # Without --force the next run is refused, but tidies up: either the old folder is there or the new one.
+        with pytest.raises(PrepareError, match="already exists"):
+            check_target(target)
+        with pytest.raises(PrepareError, match="already exists"):
+            reversal.prepare(NEW, target)
+        assert names(target.parent) == ["out"]
+        assert snapshot(target) in (old, new)
+        reversal.prepare(NEW, target, force=True)
+        assert names(target.parent) == ["out"]
+        assert snapshot(target) == new
+    assert change > 30
+    assert put_back == 1  # between the two renames
+
+
+def test_tidying_up_killed_at_any_change(tmp_path: Path) -> None:
+    reversal.prepare(OLD, tmp_path / "old")
+    old = snapshot(tmp_path / "old")
+    change = 0
+    while True:
+        change += 1
+        target = tmp_path / f"{change}" / "out"
+        target.parent.mkdir()
+        reversal.prepare(OLD, target)
+        interrupt_between_the_renames(target)
+        if not killed_at(change, lambda target=target: staging.clear_leftovers(target)):  # type: ignore[misc]
+            break
+        staging.clear_leftovers(target)
+        assert names(target.parent) == ["out"]
+        assert snapshot(target) == old
+    assert change > 3
+
+
+def interrupt_between_the_renames(target: Path) -> Path:
+    """Leave what a run leaves that is killed between its two renames; return the hidden folder."""
+    made = Staging.create(target)
+    target.rename(made.old)
+    os.close(made.lock)
+    return made.folder
+
+
+def test_what_is_removed_and_put_back_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "out"
+    made = Staging.create(target)
+    os.close(made.lock)
+    staging.clear_leftovers(target)
+    assert capsys.readouterr().err == f"removed {made.folder}, left by a killed run\n"
+    reversal.prepare(OLD, target)
+    interrupt_between_the_renames(target)
+    capsys.readouterr()
+    staging.clear_leftovers(target)
+    assert capsys.readouterr().err == f"put back {target}, which a killed run was replacing\n"
+
+
+def test_two_folders_for_one_place_are_both_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "out"
+    reversal.prepare(OLD, target)
+    hidden = interrupt_between_the_renames(target)
+    target.mkdir()
+    (target / "mine").write_text("x")
+    staging.clear_leftovers(target)
+    assert (hidden / "old" / "manifest.json").is_file() and (target / "mine").is_file()
+    assert f"{hidden / 'old'} holds what was in {target} before" in capsys.readouterr().err
+
+
+def test_a_live_run_is_left_alone(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    with output_folder(target) as folder:
+        (folder / "file").write_text("a")
+        reversal.prepare(OLD, target)  # another run of the same command, which is faster
+        assert (folder / "file").is_file()
+        target.rename(tmp_path / "elsewhere")
+    assert names(tmp_path) == ["elsewhere", "out"]
+
+
+def test_a_live_process_is_left_alone_until_it_is_killed(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    program = (
+        "import sys, pathlib; from fairseq_stack_preprocess.text.output import output_folder\n"
+        "with output_folder(pathlib.Path(sys.argv[1])) as folder: print(folder, flush=True); input()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(target)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdout is not None
+    folder = Path(process.stdout.readline().rstrip())
+    staging.clear_leftovers(target)
+    assert folder.is_dir()
+    process.kill()
+    process.communicate()
+    assert folder.is_dir()
+    staging.clear_leftovers(target)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("machine", ["0123456789ab", staging.UNKNOWN_MACHINE], ids=["other", "unknown"])
+def test_a_run_of_another_machine_is_left_alone(machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "_machine", lambda: machine)
+        made = Staging.create(tmp_path / "out")
+        os.close(made.lock)
+    staging.clear_leftovers(tmp_path / "out")
+    assert made.new.is_dir()
+    if machine == staging.UNKNOWN_MACHINE:  # nor is any judged where machines have no name
+        monkeypatch.setattr(staging, "_machine", lambda: machine)
+        staging.clear_leftovers(tmp_path / "out")
+        assert made.new.is_dir()
+
+
+def test_without_locks_no_run_is_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsupported(file: int, operation: int) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(staging.fcntl, "flock", unsupported)
+    made = Staging.create(tmp_path / "out")
+    staging.clear_leftovers(tmp_path / "out")
+    assert made.new.is_dir()
+    made.install()
+    made.settle()
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("name", [".out.partial-mine", ".out.partial-0123456789ab", ".out.old-0123456789ab"])
+def test_folders_of_the_user_are_left_alone(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "lock").write_text("")
+    (tmp_path / name / "thesis.tex").write_text("x")
+    before = snapshot(tmp_path)
+    reversal.prepare(OLD, tmp_path / "out")
+    reversal.prepare(NEW, tmp_path / "out", force=True)
+    assert {path: content for path, content in snapshot(tmp_path).items() if path.startswith(".")} == before
+
+
+def test_what_the_released_version_moved_away_is_put_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "out"
+    reversal.prepare(OLD, target)
+    before = snapshot(target)
+    target.rename(tmp_path / ".out.old-0123456789ab")
+    with pytest.raises(PrepareError, match="already exists"):
+        check_target(target)
+    with pytest.raises(PrepareError, match="already exists"):
+        reversal.prepare(NEW, target)
+    assert snapshot(target) == before
+    assert f"put back {target}" in capsys.readouterr().err
+
+
+def test_names_of_255_bytes(tmp_path: Path) -> None:
+    target = tmp_path / ("ä" * 127 + "a")
+    reversal.prepare(OLD, target)
+    interrupt_between_the_renames(target)
+    reversal.prepare(NEW, tmp_path / ("ä" * 127 + "b"))
+    with pytest.raises(PrepareError, match="already exists"):
+        reversal.prepare(NEW, target)
+    assert len(names(tmp_path)) == 2

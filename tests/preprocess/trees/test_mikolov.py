@@ -1,0 +1,92 @@
+"""Mikolov's text of the Penn Treebank, as sentences and as a stream."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.trees.mikolov import Options, prepare
+from tests.preprocess.trees.treebanks import lines_of, write_files
+
+TEXTS = {
+    "ptb.train.txt": " the <unk> costs N \n\n no it was n't \n",
+    "ptb.valid.txt.gz": " the dog \n",
+    "ptb.test.txt": "it\n",
+}
+
+
+def run(folder: Path, raw: Path, **options: Any) -> dict[str, Any]:
+    prepare(Options(raw=raw, binarise=False, **options), folder)
+    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return manifest
+
+
+def test_sentences(tmp_path: Path) -> None:
+    manifest = run(tmp_path / "out", write_files(tmp_path / "raw", TEXTS))
+    assert lines_of(tmp_path / "out" / "text" / "train.txt") == ["the <unk> costs N", "no it was n't"]
+    assert lines_of(tmp_path / "out" / "text" / "valid.txt") == ["the dog"]
+    assert manifest["options"]["mikolov"] == "sentences"
+    assert manifest["splits"]["train"] == {"sentences": 2, "words": 8, "distinct_words": 8, "unk": 1, "longest": 4}
+    assert manifest["dropped"]["train"] == {"empty line": 1}
+    assert sorted(manifest["inputs"]) == sorted(TEXTS)
+
+
+def test_stream(tmp_path: Path) -> None:
+    manifest = run(tmp_path / "out", write_files(tmp_path / "raw", TEXTS), form="stream")
+    (line,) = lines_of(tmp_path / "out" / "text" / "train.txt")
+    assert line == "the <unk> costs N <eos> no it was n't <eos>"
+    assert manifest["splits"]["train"]["sentences"] == 2
+
+
+@pytest.mark.parametrize("form", ["sentences", "stream"])
+def test_limit(form: str, tmp_path: Path) -> None:
+    run(tmp_path / "out", write_files(tmp_path / "raw", TEXTS), form=form, limit=1)
+    expected = "the <unk> costs N" + (" <eos>" if form == "stream" else "")
+    assert lines_of(tmp_path / "out" / "text" / "train.txt") == [expected]
+
+
+def test_real_text(reference_data: Path, tmp_path: Path) -> None:
+    """The figures of the literature: 929,589 / 73,760 / 82,430 tokens with the ends of sentences, 10,000 types."""
+    manifest = run(tmp_path / "out", reference_data / "data" / "ptb" / "mikolov", form="stream")
+    splits = manifest["splits"]
+    assert {
+        split: (counts["sentences"], counts["words"] + counts["sentences"]) for split, counts in splits.items()
+    } == {
+        "train": (42_068, 929_589),
+        "valid": (3_370, 73_760),
+        "test": (3_761, 82_430),
+    }
+    assert splits["train"]["distinct_words"] == 9_999
+    (stream,) = lines_of(tmp_path / "out" / "text" / "valid.txt")
+    assert len(stream.split(" ")) == 73_760
+    assert stream.count("<eos>") == 3_370
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"ptb.test.txt": None}, r"there is neither ptb\.test\.txt nor ptb\.test\.txt\.gz"),
+        ({"ptb.test.txt.gz": "it\n"}, r"there are both ptb\.test\.txt and ptb\.test\.txt\.gz"),
+        ({"ptb.train.txt": "a\nb <eos>\n"}, r"ptb\.train\.txt, line 2: holds <eos>"),
+        ({"ptb.train.txt": "a\nb </s>\n"}, r"ptb\.train\.txt, line 2: the word </s> is a symbol of fairseq's own"),
+        ({"ptb.train.txt": "a\u0085b\n"}, r"ptb\.train\.txt, line 1: U\+0085, which other programs"),
+        ({"ptb.train.txt": "a\r\n"}, r"ptb\.train\.txt, line 1: ends in CR LF"),
+        ({"ptb.test.txt": ""}, r"ptb\.test\.txt is empty"),
+        ({"ptb.test.txt": " \n"}, r"ptb\.test\.txt, line 1: no sentence in the whole file"),
+    ],
+    ids=["missing", "twice", "eos", "special", "u0085", "crlf", "empty", "blank"],
+)
+def test_mistakes(files: dict[str, str | None], message: str, tmp_path: Path) -> None:
+    texts = {name: text for name, text in {**TEXTS, **files}.items() if text is not None}
+    with pytest.raises(PrepareError, match=message):
+        run(tmp_path / "out", write_files(tmp_path / "raw", texts))
+    assert [path.name for path in tmp_path.iterdir()] == ["raw"]
+
+
+def test_options_out_of_range() -> None:
+    with pytest.raises(PrepareError, match="--mikolov must be one of sentences, stream, got 'words'"):
+        Options(raw=Path("raw"), form="words")

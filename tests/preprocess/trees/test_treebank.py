@@ -1,0 +1,174 @@
+"""The corpus treebank: words, classes and pieces, and the spans over them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.text.sentence_pieces import train_model
+from fairseq_stack_preprocess.trees.brackets import tagged_words
+from fairseq_stack_preprocess.trees.spans import bracketed, parse_spans, spans_of_attachments
+from fairseq_stack_preprocess.trees.treebank import Options, prepare
+from tests.preprocess.trees.treebanks import CAT, DASH, DOG, TRACES, lines_of, trees_of, write_files
+
+FILES = {"train.mrg": CAT + DOG + CAT + TRACES, "valid.mrg": DOG, "test.mrg.gz": DASH}
+SPLITS = ("train", "valid", "test")
+
+
+def run(folder: Path, raw: Path, **options: Any) -> dict[str, Any]:
+    """Prepare the corpus without fairseq; return the manifest."""
+    paths: dict[str, Any] = {split: (raw / name,) for split, name in zip(SPLITS, FILES, strict=True)}
+    prepare(Options(**{**paths, "binarise": False, **options}), folder)
+    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return manifest
+
+
+def text_of(folder: Path, name: str) -> list[str]:
+    return lines_of(folder / "text" / name)
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    return write_files(tmp_path / "raw", FILES)
+
+
+@pytest.fixture(scope="module")
+def dickens(reference_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole of Transformer Grammars' example trees, in pieces."""
+    source = reference_data / "data" / "transformer_grammars_example"
+    paths = {split: (source / f"{split}.txt.gz",) for split in SPLITS}
+    folder = tmp_path_factory.mktemp("dickens") / "out"
+    manifest = run(folder, source, **paths, pieces=4000)
+    counts = {split: (n["sentences"], n["words"], n["deepest"]) for split, n in manifest["splits"].items()}
+    assert counts == {"train": (6904, 156_098, 63), "valid": (346, 5690, 42), "test": (293, 6126, 36)}
+    assert manifest["dropped"] == {split: {} for split in SPLITS}
+    assert manifest["versions"]["sentencepiece"] == sentencepiece.__version__
+    return folder
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_pieces_and_spans_of_dickens_round_trip(split: str, dickens: Path, reference_data: Path) -> None:
+    """From pieces back to words, from spans over pieces back to those over words, from attachments back to spans."""
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(dickens / "spm.model"))
+    trees = trees_of(reference_data / "data" / "transformer_grammars_example" / f"{split}.txt.gz")
+    names = ("words", "txt", "pieces-per-word", "spans", "word-spans", "attach", "trees")
+    rows = zip(trees, *(text_of(dickens, f"{split}.{name}") for name in names), strict=True)
+    for raw, words, text, counts, spans, word_spans, attach, tree in rows:
+        assert str(raw) == tree
+        assert words == " ".join(word for _, word in tagged_words(raw))
+        pieces, lengths = text.split(" "), [int(count) for count in counts.split(" ")]
+        assert processor.decode(pieces) == words
+        begins = [sum(lengths[:i]) for i in range(len(lengths))]
+        assert [i for i, piece in enumerate(pieces) if piece.startswith("▁")] == begins
+        nodes, word_of = parse_spans(spans, ""), [0, *(i for i, n in enumerate(lengths, 1) for _ in range(n))]
+        over_words = [(word_of[first], word_of[last]) for first, last in nodes]
+        assert [node for node in over_words if node[0] != node[1]] == parse_spans(word_spans, "")
+        assert spans_of_attachments([int(r) for r in attach.split(" ")]) == nodes
+        assert bracketed(nodes, pieces).count("(") == len(pieces) - 1
+
+
+def test_pieces_of_dickens_are_those_of_whole_sentences(dickens: Path) -> None:
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(dickens / "spm.model"))
+    words, pieces = text_of(dickens, "test.words"), text_of(dickens, "test.txt")
+    assert [" ".join(processor.encode(line, out_type=str)) for line in words] == pieces
+
+
+def test_classes(raw: Path, tmp_path: Path) -> None:
+    manifest = run(tmp_path / "out", raw)
+    assert text_of(tmp_path / "out", "train.txt")[1] == "The UNK-LC UNK-LC-ed UNK-LC-ly ."
+    assert text_of(tmp_path / "out", "test.txt") == ["UNK-DASH UNK-INITC UNK-LC-s"]
+    assert text_of(tmp_path / "out", "test.words") == ["- Zurich cats"]
+    assert text_of(tmp_path / "out", "test.spans") == ["2-3 1-3"]
+    assert text_of(tmp_path / "out", "test.attach") == ["1 2 1"]
+    assert manifest["dropped"]["train"] == {"no word but traces": 1}
+    assert manifest["splits"]["train"]["sentences"] == 3
+    assert manifest["splits"]["test"]["tokens_not_in_train"] == 3
+    assert list(manifest["inputs"]) == ["train/train.mrg", "valid/valid.mrg", "test/test.mrg.gz"]
+    assert str(tmp_path) not in json.dumps(manifest)
+
+
+def test_words_are_kept_when_told(raw: Path, tmp_path: Path) -> None:
+    run(tmp_path / "out", raw, rare_words="keep")
+    for split in SPLITS:
+        assert text_of(tmp_path / "out", f"{split}.txt") == text_of(tmp_path / "out", f"{split}.words")
+
+
+def test_small_pieces(raw: Path, tmp_path: Path) -> None:
+    run(tmp_path / "out", raw, pieces=40)
+    out = tmp_path / "out"
+    counts = [int(count) for count in text_of(out, "valid.pieces-per-word")[0].split(" ")]
+    pieces = text_of(out, "valid.txt")[0].split(" ")
+    assert len(counts) == 5
+    assert sum(counts) == len(pieces) > 5
+    assert text_of(out, "valid.word-spans") == ["1-2 3-4 3-5 1-5"]
+    assert "".join(pieces) == "▁The▁dog▁barked▁loudly▁."
+
+
+def test_folders_and_several_paths(tmp_path: Path) -> None:
+    raw = write_files(tmp_path / "raw", {**FILES, "more/b/2.mrg": DASH, "more/a.mrg": DOG, "more/notes.txt": "no tree"})
+    manifest = run(tmp_path / "out", raw, train=(raw / "train.mrg", raw / "more"))
+    assert list(manifest["inputs"])[:3] == ["train/0/train.mrg", "train/1/a.mrg", "train/1/b/2.mrg"]
+    assert text_of(tmp_path / "out", "train.origin")[-2:] == ["train/1/a.mrg\t1", "train/1/b/2.mrg\t1"]
+
+
+def test_limit(raw: Path, tmp_path: Path) -> None:
+    run(tmp_path / "out", raw, limit=1)
+    assert [len(text_of(tmp_path / "out", f"{split}.words")) for split in SPLITS] == [1, 1, 1]
+
+
+def test_given_model(raw: Path, tmp_path: Path) -> None:
+    model = train_model(["a dog and a cat"] * 5, pieces=20, hard_limit=False, normalization="identity")
+    (tmp_path / "own.model").write_bytes(model)
+    manifest = run(tmp_path / "out", raw, piece_model=tmp_path / "own.model")
+    assert (tmp_path / "out" / "spm.model").read_bytes() == model
+    assert "own.model" in manifest["inputs"]
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "message"),
+    [
+        ({"valid.mrg": "(S (NN a)\n"}, {}, r"valid\.mrg, line 1: the tree that begins here is not closed"),
+        ({"train.mrg": TRACES}, {}, "--train: no sentence is left, of 1 trees"),
+        ({"train.mrg": "(NN a\u2581b)\n"}, {"pieces": 9}, r"train/train\.mrg, line 1: the word 'a▁b' holds U\+2581"),
+        ({}, {"pieces": 2}, "--pieces 2: SentencePiece could not train"),
+        ({}, {"valid": (Path("nowhere"),)}, "--valid nowhere: no such file or folder"),
+    ],
+    ids=["broken", "no-words", "mark", "few-pieces", "missing"],
+)
+def test_mistakes_leave_nothing(files: dict[str, str], options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    raw = write_files(tmp_path / "raw", {**FILES, **files})
+    with pytest.raises(PrepareError, match=message):
+        run(tmp_path / "out", raw, **options)
+    assert [path.name for path in tmp_path.iterdir()] == ["raw"]
+
+
+def test_folder_without_trees(raw: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(PrepareError, match=r"--test .*empty: the folder holds no \.mrg file"):
+        run(tmp_path / "out", raw, test=(tmp_path / "empty",))
+
+
+def test_model_that_is_none(raw: Path, tmp_path: Path) -> None:
+    with pytest.raises(PrepareError, match=r"--piece-model .*train\.mrg is not a SentencePiece model"):
+        run(tmp_path / "out", raw, piece_model=raw / "train.mrg")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pieces": 1}, "--pieces must be at least 2, got 1"),
+        ({"pieces": 9, "piece_model": Path("m")}, "--pieces trains a model and --piece-model gives one"),
+        ({"pieces": 9, "rare_words": "keep"}, "--rare-words is for words"),
+        ({"rare_words": "unk"}, "--rare-words must be one of classes, keep, got 'unk'"),
+        ({"limit": 0}, "--limit must be at least 1, got 0"),
+    ],
+    ids=["pieces", "two-models", "pieces-of-classes", "rare-words", "limit"],
+)
+def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrepareError, match=message):
+        Options(train=(Path("a"),), valid=(Path("b"),), test=(Path("c"),), **options)
