@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     wrong = False
     for device in devices:
         print(f"\n{_name(device)}")
-        for stack, backend, error in _checks(device):
+        for stack, backend, error in checks(device):
             wrong |= not error <= TOLERANCE
             verdict = "agrees with the reference" if error <= TOLERANCE else "WRONG"
             print(f"  {stack}: {backend}; {verdict} (largest difference {error:.1g})")
@@ -79,16 +79,17 @@ def _name(device: torch.device) -> str:
     return f"{device}: {torch.get_num_threads()} threads"
 
 
-def _checks(device: torch.device) -> Iterator[tuple[str, str, float]]:
+def checks(device: torch.device) -> Iterator[tuple[str, str, float]]:
     """For each stack: its name, the backend that is used on the device, and its largest error."""
     import torch
 
     from fairseq_stack import ops
+    from fairseq_stack.kinds import kinds
 
     def random(*shape: int) -> torch.Tensor:
         return torch.rand(*shape, generator=torch.Generator().manual_seed(0)).to(device)
 
-    for op in ops.OPS:
+    for op in dict.fromkeys(kind.op for kind in kinds() if kind.op is not None):
         inputs = op.example(random, LENGTH)
         difference = op.compute(*inputs) - op.compute(*inputs, backend="reference")
-        yield op.name, ops.automatic_backends(device)[op.name], float(difference.abs().max())
+        yield op.name, ops.automatic_backend(op.backends, device).name, float(difference.abs().max())

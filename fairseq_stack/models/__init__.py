@@ -4,7 +4,9 @@ from fairseq_stack import compat
 
 compat.apply()
 
-from fairseq_stack.models.stack_transformer import StackTransformer  # noqa: E402  (needs the shims above)
-from fairseq_stack.models.stack_transformer_lm import StackTransformerLanguageModel  # noqa: E402
+from fairseq_stack.models.transformer import (  # noqa: E402  (needs the shims above)
+    StackTransformer,
+    StackTransformerLanguageModel,
+)
 
 __all__ = ["StackTransformer", "StackTransformerLanguageModel"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.layer_list import LayerKind, Nondeterministic, ScaledDotProduct, Superposition
+from fairseq_stack.kinds import Layer
 
 MEMORY_LIMIT = "FAIRSEQ_STACK_MEMORY_LIMIT"
 """The environment variable that sets the limit, in GiB, instead of the machine's memory."""
@@ -21,7 +21,7 @@ class Side(NamedTuple):
 
     Attributes:
         flag: the option that gives its layer list.
-        layers: the kinds of its layers.
+        layers: the attention of its layers.
         model_size: d_model.
         hidden_size: the hidden size of the feedforward sublayers.
         num_embeddings: the rows of its own tables: embeddings and, if it is another table, the output layer.
@@ -29,7 +29,7 @@ class Side(NamedTuple):
     """
 
     flag: str
-    layers: Sequence[LayerKind]
+    layers: Sequence[Layer]
     model_size: int
     hidden_size: int
     num_embeddings: int
@@ -39,20 +39,8 @@ class Side(NamedTuple):
         """How many parameters it has; the small ones (biases, layer norm) are left out."""
         size = self.model_size
         each = 2 * size * self.hidden_size + (4 * size**2 if self.attends_to_encoder else 0)
-        layers = sum(num_attention_parameters(kind, size) + each for kind in self.layers)
+        layers = sum(layer.num_weights(size) + each for layer in self.layers)
         return layers + self.num_embeddings * size
-
-
-def num_attention_parameters(kind: LayerKind, model_size: int) -> int:
-    """How many weights the self-attention of a layer has."""
-    match kind:
-        case ScaledDotProduct():
-            return 4 * model_size**2
-        case Superposition(size):
-            return model_size * (3 + 2 * size)
-        case Nondeterministic(num_states, num_symbols, size):
-            num_tops = num_states * num_symbols
-            return model_size * (num_tops * (2 * num_tops + num_states) + size + num_tops * size)
 
 
 def require_memory(sides: Sequence[Side]) -> None:

@@ -1,15 +1,15 @@
 """Sublayers: torch modules built on the stacks of :mod:`fairseq_stack.ops`, independent of fairseq."""
 
+from fairseq_stack.modules.nondeterministic import NondeterministicStackAttention
 from fairseq_stack.modules.positions import InterleavedSinusoidalPositions
-from fairseq_stack.modules.stack_attention import (
-    NondeterministicStackAttention,
-    StackAttention,
-    SuperpositionStackAttention,
-)
+from fairseq_stack.modules.stack_attention import StackAttention
+from fairseq_stack.modules.stratification import StratificationStackAttention
+from fairseq_stack.modules.superposition import SuperpositionStackAttention
 
 __all__ = [
     "InterleavedSinusoidalPositions",
     "NondeterministicStackAttention",
     "StackAttention",
+    "StratificationStackAttention",
     "SuperpositionStackAttention",
 ]

@@ -21,6 +21,7 @@ __all__ = [
     "Op",
     "StratificationStackState",
     "SuperpositionStackState",
+    "automatic_backend",
     "automatic_backends",
     "computation_dtype",
     "nondeterministic_stack",

@@ -35,7 +35,7 @@ class Backend:
     obstacle: Callable[[torch.device], str | None] = _none
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Op:
     """A stack that reads a whole sequence at once.
 

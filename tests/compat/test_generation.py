@@ -11,7 +11,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
+from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
 from tests.models.building import DICTIONARY, build_opinionated_model, random_words
 
 PAD, EOS = DICTIONARY.pad(), DICTIONARY.eos()

@@ -18,7 +18,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 from torch import nn
 
-from fairseq_stack.models.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
+from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.running import GENERATION, USER_DIR, run
 from tests.models.building import build_language_model, build_translation_model, count_parameters, make_dictionary

@@ -14,8 +14,8 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
-from fairseq_stack.models.presets import TRANSLATION_PRESETS
-from fairseq_stack.models.self_attention import IncrementalState, StackSelfAttention
+from fairseq_stack.models.transformer.presets import TRANSLATION_PRESETS
+from fairseq_stack.models.transformer.self_attention import IncrementalState, StackSelfAttention
 from fairseq_stack.modules import StackAttention
 
 

@@ -20,7 +20,7 @@ def large_parameters(model: nn.Module) -> int:
 @pytest.mark.parametrize("layers", ["2xsdpa", "sup-40,sup-1", "nd-3-3-5,nd-2-7-1,nd-1-1-64"])
 def test_the_count_is_that_of_the_model_less_its_small_parameters(layers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sides: list[sizes.Side] = []
-    monkeypatch.setattr("fairseq_stack.models.stack_transformer.require_memory", sides.extend)
+    monkeypatch.setattr("fairseq_stack.models.transformer.translation.require_memory", sides.extend)
     model = build_translation_model(
         "stack_transformer_tf_small", DICTIONARY, f"--stack-encoder-layers={layers}", f"--stack-decoder-layers={layers}"
     )
@@ -30,7 +30,7 @@ def test_the_count_is_that_of_the_model_less_its_small_parameters(layers: str, m
 @pytest.mark.parametrize("options", [[], ["--share-decoder-input-output-embed"]])
 def test_tables_that_are_not_shared_are_counted_each(options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     sides: list[sizes.Side] = []
-    monkeypatch.setattr("fairseq_stack.models.stack_transformer.require_memory", sides.extend)
+    monkeypatch.setattr("fairseq_stack.models.transformer.translation.require_memory", sides.extend)
     model = build_translation_model("stack_transformer", DICTIONARY, *options)
     assert sum(side.num_parameters() for side in sides) == large_parameters(model)
 

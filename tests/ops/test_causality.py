@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.models.self_attention import StackSelfAttention
-from fairseq_stack.modules import NondeterministicStackAttention, StackAttention, SuperpositionStackAttention
 from fairseq_stack.ops import (
     NondeterministicStackState,
     StratificationStackState,
@@ -259,31 +257,3 @@ def test_gradient_is_not_a_number_if_the_loss_is_not(stack: str, backend: str, m
     for gradient in torch.autograd.grad(readings.sum(), list(leaves.values())):
         assert gradient[0].isnan().all()
         assert gradient[1:].isfinite().all()
-
-
-def attentions() -> Sequence[StackAttention]:
-    return SuperpositionStackAttention(8, 5), NondeterministicStackAttention(8, 2, 3, 4)
-
-
-@pytest.mark.parametrize("attention", attentions(), ids=["sup", "nd"])
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_padding_of_self_attention(attention: StackAttention, side: str) -> None:
-    """What the network has at padding changes no output elsewhere, and no gradient of a parameter."""
-    torch.manual_seed(0)
-    padding = torch.zeros(3, 9, dtype=torch.bool)
-    padding[0, :4] = padding[1, :1] = True
-    padding = padding if side == "left" else padding.flip(1)
-    layer = StackSelfAttention(attention)
-    query = torch.randn(9, 3, 8)
-
-    def results(query: Tensor) -> list[Tensor]:
-        query = query.clone().requires_grad_()
-        outputs = layer(query, key_padding_mask=padding)[0]
-        kept = outputs.transpose(0, 1)[~padding]
-        gradients = torch.autograd.grad(kept.square().sum(), [query, *layer.parameters()])
-        return [kept.detach(), *gradients]
-
-    for garbage in NOT_FINITE:
-        spoilt = query.masked_fill(padding.t()[..., None], garbage)
-        for actual, expected in zip(results(spoilt), results(query), strict=True):
-            assert torch.equal(actual, expected)

@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from fairseq_stack.kinds import kinds
 from fairseq_stack.ops import Backend, StratificationStackState, automatic_backends, stratification
 from fairseq_stack.ops._native import library
 from scripts.benchmark import command
@@ -32,6 +33,10 @@ TABLES = [
     *(f"## Decoding with the stack {name}: a step is one of a beam of B rows" for name in STACKS),
     "## Training steps",
 ]
+
+
+def test_every_stack_has_a_record() -> None:
+    assert set(STACKS) == {kind.name for kind in kinds() if kind.op is not None}
 
 
 def test_everything_is_measured(

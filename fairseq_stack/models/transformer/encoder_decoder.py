@@ -11,10 +11,10 @@ from fairseq.models.transformer import TransformerDecoderBase, TransformerEncode
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.layer_list import LayerKind, ScaledDotProduct, parse_layer_list
+from fairseq_stack.kinds import SDPA, Layer, parse_layer_list
 from fairseq_stack.models.checkpoints import FINGERPRINT
-from fairseq_stack.models.layers import build_decoder_layer, build_encoder_layer
-from fairseq_stack.models.self_attention import IncrementalState
+from fairseq_stack.models.transformer.layers import build_decoder_layer, build_encoder_layer
+from fairseq_stack.models.transformer.self_attention import IncrementalState
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, fingerprint, new_table
 from fairseq_stack.modules import InterleavedSinusoidalPositions
 
@@ -23,13 +23,13 @@ class StackTransformerEncoder(TransformerEncoderBase):
     """fairseq's transformer encoder with the self-attention that ``cfg.stack_encoder_layers`` lists."""
 
     def __init__(self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module, return_fc: bool = False) -> None:
-        self._kinds = _kinds_to_build(cfg.stack_encoder_layers, cfg.encoder)
+        self._layers_to_build = _layers_to_build(cfg.stack_encoder_layers, cfg.encoder)
         super().__init__(cfg, dictionary, embed_tokens, return_fc=return_fc)
         _set_positions(self, cfg, cfg.encoder.embed_dim, cfg.max_source_positions)
         self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
     def build_encoder_layer(self, cfg: Any) -> nn.Module:
-        return build_encoder_layer(cfg, next(self._kinds), self.return_fc)
+        return build_encoder_layer(cfg, next(self._layers_to_build), self.return_fc)
 
 
 class StackTransformerDecoder(TransformerDecoderBase):
@@ -46,7 +46,7 @@ class StackTransformerDecoder(TransformerDecoderBase):
         no_encoder_attn: bool = False,
         output_projection: nn.Module | None = None,
     ) -> None:
-        self._kinds = _kinds_to_build(cfg.stack_decoder_layers, cfg.decoder)
+        self._layers_to_build = _layers_to_build(cfg.stack_decoder_layers, cfg.decoder)
         if isinstance(embed_tokens, CompactEmbedding):
             embed_tokens = embed_tokens.at_beginning()
         super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
@@ -54,7 +54,7 @@ class StackTransformerDecoder(TransformerDecoderBase):
         self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
-        return build_decoder_layer(cfg, next(self._kinds), no_encoder_attn)
+        return build_decoder_layer(cfg, next(self._layers_to_build), no_encoder_attn)
 
     def build_output_projection(self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module) -> None:
         if isinstance(embed_tokens, CompactEmbedding):
@@ -111,16 +111,16 @@ def check_symbols(part: Any, tokens: Tensor) -> None:
         embed_tokens.check(tokens, part.dictionary)
 
 
-def _kinds_to_build(layers: str | None, cfg: Any) -> Iterator[LayerKind]:
+def _layers_to_build(layers: str | None, cfg: Any) -> Iterator[Layer]:
     if layers is None:
-        return iter([ScaledDotProduct()] * cfg.layers)
-    kinds = parse_layer_list(layers)
+        return iter([Layer(SDPA)] * cfg.layers)
+    listed = parse_layer_list(layers)
     if cfg.layers_to_keep:
         kept = sorted(int(index) for index in str(cfg.layers_to_keep).split(","))
-        if kept[-1] >= len(kinds):
-            raise UserError(f"layers to keep: expected numbers below {len(kinds)} for {layers!r}, got {kept[-1]}")
-        kinds = tuple(kinds[index] for index in kept)
-    return iter(kinds)
+        if kept[-1] >= len(listed):
+            raise UserError(f"layers to keep: expected numbers below {len(listed)} for {layers!r}, got {kept[-1]}")
+        listed = tuple(listed[index] for index in kept)
+    return iter(listed)
 
 
 def _set_positions(part: Any, cfg: Any, embed_dim: int, max_positions: int) -> None:

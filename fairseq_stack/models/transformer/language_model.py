@@ -20,12 +20,19 @@ from torch import Tensor
 from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.config import StackTransformerLanguageModelConfig
-from fairseq_stack.models.encoder_decoder import StackTransformerDecoder, check_symbols
-from fairseq_stack.models.initialization import initialize
-from fairseq_stack.models.options import check_options, fill_in, layer_kinds, plain_namespace, set_depth, settle_depth
-from fairseq_stack.models.presets import LANGUAGE_MODEL_PRESETS, Settings
 from fairseq_stack.models.sizes import Side, require_memory
+from fairseq_stack.models.transformer.config import StackTransformerLanguageModelConfig
+from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder, check_symbols
+from fairseq_stack.models.transformer.initialization import initialize
+from fairseq_stack.models.transformer.options import (
+    check_options,
+    fill_in,
+    layers_of,
+    plain_namespace,
+    set_depth,
+    settle_layers,
+)
+from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, Settings
 from fairseq_stack.models.vocabulary import CompactVocabulary, compact_embedding
 
 
@@ -51,7 +58,7 @@ class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
             raise UserError("stack_transformer_lm has no character embeddings and no adaptive input")
         check_options(options)
         options.stack_decoder_layers = options.stack_layers
-        settle_depth(options, "stack_layers", "decoder_layers")
+        settle_layers(options, "stack_layers", "decoder_layers", "stack_transformer_lm")
         if options.decoder_layers is None:
             options.decoder_layers = TransformerLanguageModelConfig.decoder_layers
         if not is_from_checkpoint():
@@ -87,7 +94,7 @@ def _side(options: Namespace, num_embeddings: int) -> Side:
     """The sizes of the decoder, the only part of the model."""
     return Side(
         flag="--stack-layers",
-        layers=layer_kinds(options, "stack_layers", "decoder_layers"),
+        layers=layers_of(options, "stack_layers", "decoder_layers"),
         model_size=options.decoder_embed_dim,
         hidden_size=options.decoder_ffn_embed_dim,
         num_embeddings=num_embeddings,

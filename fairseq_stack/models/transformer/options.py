@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 from omegaconf import OmegaConf
 
 from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
-from fairseq_stack.layer_list import LayerKind, ScaledDotProduct, parse_layer_list
-from fairseq_stack.models.config import StackOptions
-from fairseq_stack.models.presets import Settings
+from fairseq_stack.kinds import SDPA, Layer, parse_layer_list
+from fairseq_stack.models.transformer.config import StackOptions
+from fairseq_stack.models.transformer.presets import Settings
 
 
 def plain_namespace(args: Any) -> Namespace:
@@ -32,7 +33,7 @@ def option_defaults() -> Settings:
     return {name: field.default for name, field in StackOptions.__dataclass_fields__.items() if name != "_name"}
 
 
-def parse_option(flag: str, layers: str) -> tuple[LayerKind, ...]:
+def parse_option(flag: str, layers: str) -> tuple[Layer, ...]:
     """Parse a layer list given by a flag; errors name the flag."""
     try:
         return parse_layer_list(layers)
@@ -41,23 +42,25 @@ def parse_option(flag: str, layers: str) -> tuple[LayerKind, ...]:
 
 
 def set_depth(args: Any, layers_name: str, depth_name: str) -> None:
-    """Set the depth to the length of the layer list, unless the user has set a depth: see :func:`settle_depth`."""
+    """Set the depth to the length of the layer list, unless the user has set a depth: see :func:`settle_layers`."""
     layers = getattr(args, layers_name, None)
     if layers is not None and getattr(args, depth_name, None) is None:
         setattr(args, depth_name, len(parse_option(_flag(layers_name), layers)))
 
 
-def settle_depth(args: Any, layers_name: str, depth_name: str) -> None:
-    """Set the depth to the length of the layer list, if there is one.
+def settle_layers(args: Any, layers_name: str, depth_name: str, model: str) -> None:
+    """Check a layer list of a model, if there is one, and set the depth to its length.
 
     Raises:
-        UserError: if the user has set another depth for a new model.
+        UserError: if the model cannot have such layers, or the user has set another depth for a new model.
     """
     set_depth(args, layers_name, depth_name)
     layers, depth = getattr(args, layers_name), getattr(args, depth_name)
     if layers is None:
         return
-    length = len(parse_option(_flag(layers_name), layers))
+    listed = parse_option(_flag(layers_name), layers)
+    _check_kinds(_flag(layers_name), listed, model)
+    length = len(listed)
     if depth != length and not is_from_checkpoint():
         raise UserError(
             f"{_flag(depth_name)} {depth} and {_flag(layers_name)} {layers} ({length} layer{'s' * (length > 1)}) do "
@@ -66,11 +69,20 @@ def settle_depth(args: Any, layers_name: str, depth_name: str) -> None:
     setattr(args, depth_name, length)
 
 
-def layer_kinds(args: Any, layers_name: str, depth_name: str) -> tuple[LayerKind, ...]:
-    """The kinds of the layers, the first layer first; without a layer list all are SDPA."""
+def _check_kinds(flag: str, layers: Sequence[Layer], model: str) -> None:
+    for layer in layers:
+        if layer.kind.models is not None and model not in layer.kind.models:
+            raise UserError(
+                f"{flag}: {layer} is {layer.kind.title}, which {model} cannot have: it needs --arch "
+                f"{' or '.join(layer.kind.models)}"
+            )
+
+
+def layers_of(args: Any, layers_name: str, depth_name: str) -> tuple[Layer, ...]:
+    """The attention of the layers, the first layer first; without a layer list all are SDPA."""
     layers = getattr(args, layers_name)
     if layers is None:
-        return (ScaledDotProduct(),) * getattr(args, depth_name)
+        return (Layer(SDPA),) * getattr(args, depth_name)
     return parse_option(_flag(layers_name), layers)
 
 

@@ -11,6 +11,8 @@ from typing import Optional
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models.transformer_lm import TransformerLanguageModelConfig
 
+from fairseq_stack.kinds import spellings
+
 VALUE_ACTIVATIONS = ChoiceEnum(["sigmoid", "released"])
 POSITIONS = ChoiceEnum(["fairseq", "interleaved"])
 INITIALIZATIONS = ChoiceEnum(["fairseq", "paper"])
@@ -24,7 +26,7 @@ class StackOptions(FairseqDataclass):
         default="sigmoid",
         metadata={
             "help": "how pushed vectors are made: by a sigmoid (Eq. 17 of DuSell & Chiang 2024), or as in the "
-            "authors' released code (no activation for sup, exp for nd)"
+            "authors' released code (no activation for sup, exp for nd; strat has no released code)"
         },
     )
     stack_positions: POSITIONS = field(  # type: ignore[valid-type]
@@ -59,7 +61,9 @@ class StackTransformerLanguageModelConfig(TransformerLanguageModelConfig, StackO
 
     stack_layers: Optional[str] = field(
         default=None,
-        metadata={"help": "attention of each layer, e.g. 2xsdpa,nd-3-3-10,2xsdpa; it sets the depth too"},
+        metadata={
+            "help": f"attention of each layer ({spellings()}), e.g. 2xsdpa,nd-3-3-10,2xsdpa; it sets the depth too"
+        },
     )
     decoder_layers: Optional[int] = field(
         default=None, metadata={"help": "number of layers (default: as many as in --stack-layers; without it, 6)"}

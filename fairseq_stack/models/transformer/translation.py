@@ -17,21 +17,26 @@ from torch import Tensor, nn
 
 from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
+from fairseq_stack.kinds import spellings
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.config import StackOptions
-from fairseq_stack.models.encoder_decoder import StackTransformerDecoder, StackTransformerEncoder, check_symbols
-from fairseq_stack.models.initialization import initialize
-from fairseq_stack.models.options import (
+from fairseq_stack.models.sizes import Side, require_memory
+from fairseq_stack.models.transformer.config import StackOptions
+from fairseq_stack.models.transformer.encoder_decoder import (
+    StackTransformerDecoder,
+    StackTransformerEncoder,
+    check_symbols,
+)
+from fairseq_stack.models.transformer.initialization import initialize
+from fairseq_stack.models.transformer.options import (
     check_options,
     fill_in,
-    layer_kinds,
+    layers_of,
     option_defaults,
     plain_namespace,
     set_depth,
-    settle_depth,
+    settle_layers,
 )
-from fairseq_stack.models.presets import TRANSLATION_PRESETS, Settings
-from fairseq_stack.models.sizes import Side, require_memory
+from fairseq_stack.models.transformer.presets import TRANSLATION_PRESETS, Settings
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactVocabulary, compact_embedding
 
 
@@ -47,7 +52,7 @@ class StackTransformer(CheckedLoading, TransformerModel):
             parser.add_argument(
                 f"--stack-{side}-layers",
                 metavar="LIST",
-                help=f"attention of each {side} layer, e.g. 2xsdpa,nd-3-3-5,2xsdpa; it sets the depth too",
+                help=f"attention of each {side} layer ({spellings()}), e.g. 2xsdpa,nd-3-3-5,2xsdpa; it sets the depth too",
             )
         gen_parser_from_dataclass(parser, StackOptions(), delete_default=True, with_prefix="")
 
@@ -67,7 +72,7 @@ class StackTransformer(CheckedLoading, TransformerModel):
             kept = getattr(args, f"{side}_layers_to_keep", None)
             if isinstance(kept, list | tuple):  # the command line gives a list, fairseq goes on to split a string
                 setattr(args, f"{side}_layers_to_keep", ",".join(map(str, kept)))
-            settle_depth(args, f"stack_{side}_layers", f"{side}_layers")
+            settle_layers(args, f"stack_{side}_layers", f"{side}_layers", "stack_transformer")
         check_options(args)
         if not is_from_checkpoint():
             decoder_tables = 0 if args.share_all_embeddings else 1 if args.share_decoder_input_output_embed else 2
@@ -112,7 +117,7 @@ def _side(args: Namespace, side: str, num_embeddings: int) -> Side:
     """The sizes of the encoder or the decoder."""
     return Side(
         flag=f"--stack-{side}-layers",
-        layers=layer_kinds(args, f"stack_{side}_layers", f"{side}_layers"),
+        layers=layers_of(args, f"stack_{side}_layers", f"{side}_layers"),
         model_size=getattr(args, f"{side}_embed_dim"),
         hidden_size=getattr(args, f"{side}_ffn_embed_dim"),
         num_embeddings=num_embeddings,

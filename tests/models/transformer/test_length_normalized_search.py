@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.models.self_attention import StackSelfAttention
+from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from tests.helpers import assert_normwise_close
 from tests.models.building import (

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.layers import StackDecoderLayer, StackEncoderLayer
+from fairseq_stack.models.transformer.layers import StackDecoderLayer, StackEncoderLayer
 from fairseq_stack.modules import StackAttention
 
 
@@ -43,7 +43,7 @@ def initialize_as_in_paper(model: nn.Module, scale: float) -> None:
             nn.init.zeros_(module.get_parameter("bias"))
         elif isinstance(module, StackAttention):
             for linear in (module.actions, module.values, module.output):
-                nn.init.xavier_uniform_(linear.weight)
+                nn.init.xavier_uniform_(linear.get_parameter("weight"))
         elif isinstance(module, StackEncoderLayer | StackDecoderLayer):
             _initialize_linear(module.fc1, gain=math.sqrt(2))
             _initialize_linear(module.fc2)

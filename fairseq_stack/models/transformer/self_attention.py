@@ -9,9 +9,7 @@ import torch
 from fairseq.incremental_decoding_utils import with_incremental_state
 from torch import Tensor, nn
 
-from fairseq_stack.layer_list import LayerKind, Nondeterministic, Superposition
-from fairseq_stack.modules import NondeterministicStackAttention, StackAttention, SuperpositionStackAttention
-from fairseq_stack.modules.stack_attention import ValueActivation
+from fairseq_stack.modules import StackAttention
 
 IncrementalState = dict[str, dict[str, Any]]
 
@@ -86,18 +84,6 @@ class StackSelfAttention(nn.Module):
     def _get_input_buffer(self, incremental_state: IncrementalState | None) -> dict[str, Tensor]:
         """fairseq's decoder layer asks for saved keys and values; a stack has none."""
         return {}
-
-
-def build_stack_attention(kind: LayerKind, model_size: int, value_activation: ValueActivation) -> StackSelfAttention:
-    """The self-attention of a stack layer of this kind."""
-    match kind:
-        case Superposition(size):
-            attention: StackAttention = SuperpositionStackAttention(model_size, size, value_activation)
-        case Nondeterministic(num_states, num_symbols, size):
-            attention = NondeterministicStackAttention(model_size, num_states, num_symbols, size, value_activation)
-        case _:
-            raise ValueError(f"{kind} is no stack attention")
-    return StackSelfAttention(attention)
 
 
 def _rotate(inputs: Tensor, shifts: Tensor) -> Tensor:

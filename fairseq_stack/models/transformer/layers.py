@@ -9,19 +9,19 @@ from fairseq.modules import transformer_layer
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from torch import Tensor, nn
 
-from fairseq_stack.layer_list import LayerKind, ScaledDotProduct
-from fairseq_stack.models.self_attention import IncrementalState, StackSelfAttention, build_stack_attention
+from fairseq_stack.kinds import Layer
+from fairseq_stack.models.transformer.self_attention import IncrementalState, StackSelfAttention
 
 
 class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):
     """fairseq's encoder layer with stack attention instead of self-attention; its output is 0 at padding."""
 
-    def __init__(self, cfg: Any, kind: LayerKind, return_fc: bool = False) -> None:
-        self._kind = kind
+    def __init__(self, cfg: Any, attention: Layer, return_fc: bool = False) -> None:
+        self._attention = attention
         super().__init__(cfg, return_fc=return_fc)
 
     def build_self_attention(self, embed_dim: int, cfg: Any) -> StackSelfAttention:
-        return build_stack_attention(self._kind, embed_dim, cfg.stack_value_activation)
+        return StackSelfAttention(self._attention.build(embed_dim, cfg))
 
     def forward(self, x: Tensor, encoder_padding_mask: Tensor | None, attn_mask: Tensor | None = None) -> Any:
         output = super().forward(x, encoder_padding_mask, attn_mask)
@@ -33,14 +33,14 @@ class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):
 class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
     """fairseq's decoder layer with stack attention instead of self-attention; its output is 0 at padding."""
 
-    def __init__(self, cfg: Any, kind: LayerKind, no_encoder_attn: bool = False) -> None:
-        self._kind = kind
+    def __init__(self, cfg: Any, attention: Layer, no_encoder_attn: bool = False) -> None:
+        self._attention = attention
         super().__init__(cfg, no_encoder_attn)
 
     def build_self_attention(
         self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
     ) -> StackSelfAttention:
-        return build_stack_attention(self._kind, embed_dim, cfg.stack_value_activation)
+        return StackSelfAttention(self._attention.build(embed_dim, cfg))
 
     def forward(
         self,
@@ -72,18 +72,18 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
         return output, *others
 
 
-def build_encoder_layer(cfg: Any, kind: LayerKind, return_fc: bool) -> nn.Module:
-    """An encoder layer of this kind, wrapped as fairseq wraps its own."""
-    if isinstance(kind, ScaledDotProduct):
+def build_encoder_layer(cfg: Any, attention: Layer, return_fc: bool) -> nn.Module:
+    """An encoder layer with this attention, wrapped as fairseq wraps its own."""
+    if attention.kind.build is None:
         return _wrap(transformer_layer.TransformerEncoderLayerBase(cfg, return_fc=return_fc), cfg)
-    return _wrap(StackEncoderLayer(cfg, kind, return_fc), cfg)
+    return _wrap(StackEncoderLayer(cfg, attention, return_fc), cfg)
 
 
-def build_decoder_layer(cfg: Any, kind: LayerKind, no_encoder_attn: bool) -> nn.Module:
-    """A decoder layer of this kind, wrapped as fairseq wraps its own."""
-    if isinstance(kind, ScaledDotProduct):
+def build_decoder_layer(cfg: Any, attention: Layer, no_encoder_attn: bool) -> nn.Module:
+    """A decoder layer with this attention, wrapped as fairseq wraps its own."""
+    if attention.kind.build is None:
         return _wrap(transformer_layer.TransformerDecoderLayerBase(cfg, no_encoder_attn), cfg)
-    return _wrap(StackDecoderLayer(cfg, kind, no_encoder_attn), cfg)
+    return _wrap(StackDecoderLayer(cfg, attention, no_encoder_attn), cfg)
 
 
 def _without_padding(output: Tensor, padding_mask: Tensor | None) -> Tensor:

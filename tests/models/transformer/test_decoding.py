@@ -9,8 +9,8 @@ import torch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
-from fairseq_stack.models.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
-from fairseq_stack.models.self_attention import StackSelfAttention
+from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
+from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 from tests.helpers import assert_normwise_close
 from tests.models.building import (
     DICTIONARY,

@@ -1,0 +1,27 @@
+"""The kinds of layers: a record each, the register of all, and the layer lists that name them."""
+
+from fairseq_stack.kinds.kind import Kind, Layer, Size
+from fairseq_stack.kinds.layer_list import grammar, parse_layer_list, spellings
+from fairseq_stack.kinds.register import (
+    NONDETERMINISTIC,
+    SDPA,
+    STRATIFICATION,
+    SUPERPOSITION,
+    kinds,
+    register,
+)
+
+__all__ = [
+    "NONDETERMINISTIC",
+    "SDPA",
+    "STRATIFICATION",
+    "SUPERPOSITION",
+    "Kind",
+    "Layer",
+    "Size",
+    "grammar",
+    "kinds",
+    "parse_layer_list",
+    "register",
+    "spellings",
+]

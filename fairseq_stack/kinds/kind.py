@@ -1,0 +1,85 @@
+"""What a kind of layer is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairseq_stack.modules import StackAttention
+from fairseq_stack.ops import Op
+
+
+@dataclass(frozen=True)
+class Size:
+    """A number in the name of a layer.
+
+    Attributes:
+        letter: what stands for it in the grammar of layer lists, a capital letter.
+        meaning: what it is the number of, or the size of.
+    """
+
+    letter: str
+    meaning: str
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of layer: all that the rest of this package knows of it.
+
+    Attributes:
+        name: lower-case letters; what layer lists call it.
+        title: what it is, for tables.
+        sizes: the numbers that follow the name in a layer list, joined by ``-``.
+        num_weights: how many weights its self-attention has, biases left out: maps d_model and the sizes to a number.
+        cost: the leading term of the time for a sequence of n symbols, in n and the letters of the sizes.
+        build: makes the sublayer from d_model, the sizes and ``options``. It takes the keywords ``output`` and ``bias``
+            of :class:`~fairseq_stack.modules.StackAttention`, too, with which it makes the stack of a recurrent
+            controller. None for fairseq's own attention.
+        options: which options of a model ``build`` takes: its keyword, and the option's name in the configuration.
+        op: the stack that it computes with, or None.
+        models: the names of the models that it may stand in, or None for all.
+        examples: sizes for tests and measurements.
+    """
+
+    name: str
+    title: str
+    sizes: tuple[Size, ...]
+    num_weights: Callable[..., int]
+    cost: str
+    build: Callable[..., StackAttention] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    op: Op | None = None
+    models: tuple[str, ...] | None = None
+    examples: tuple[tuple[int, ...], ...] = ((),)
+
+    @property
+    def spelling(self) -> str:
+        """How layer lists spell it, with letters for the sizes: ``nd-Q-S-M``."""
+        return "-".join([self.name, *(size.letter for size in self.sizes)])
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The attention of one layer: a kind with its sizes."""
+
+    kind: Kind
+    sizes: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return "-".join([self.kind.name, *map(str, self.sizes)])
+
+    def num_weights(self, model_size: int) -> int:
+        """How many weights its self-attention has, biases left out."""
+        return self.kind.num_weights(model_size, *self.sizes)
+
+    def build(self, model_size: int, cfg: Any, **keywords: bool) -> StackAttention:
+        """Its sublayer, with the options of a model's configuration ``cfg``.
+
+        Raises:
+            ValueError: it is fairseq's own attention.
+        """
+        if self.kind.build is None:
+            raise ValueError(f"{self} is not stack attention")
+        options = {keyword: getattr(cfg, name) for keyword, name in self.kind.options.items()}
+        return self.kind.build(model_size, *self.sizes, **options, **keywords)

@@ -1,0 +1,94 @@
+"""The register of the kinds of layers. Layer lists, models, checks, measurements and tables iterate over it."""
+
+from __future__ import annotations
+
+import re
+
+from fairseq_stack.kinds.kind import Kind, Size
+from fairseq_stack.modules import (
+    NondeterministicStackAttention,
+    StratificationStackAttention,
+    SuperpositionStackAttention,
+)
+from fairseq_stack.ops import nondeterministic, stratification, superposition
+
+_VECTOR = Size("M", "size of the stack vectors")
+_VALUE_ACTIVATION = {"value_activation": "stack_value_activation"}
+
+
+def _num_nondeterministic_weights(model_size: int, num_states: int, num_symbols: int, size: int) -> int:
+    num_tops = num_states * num_symbols
+    return model_size * (num_tops * (2 * num_tops + num_states) + size + num_tops * size)
+
+
+SDPA = Kind(
+    name="sdpa",
+    title="scaled dot-product attention",
+    sizes=(),
+    num_weights=lambda model_size: 4 * model_size**2,
+    cost="n^2 d",
+)
+SUPERPOSITION = Kind(
+    name="sup",
+    title="superposition stack attention",
+    sizes=(_VECTOR,),
+    num_weights=lambda model_size, size: model_size * (3 + 2 * size),
+    cost="n^2 M",
+    build=SuperpositionStackAttention,
+    options=_VALUE_ACTIVATION,
+    op=superposition.OP,
+    examples=((5,),),
+)
+NONDETERMINISTIC = Kind(
+    name="nd",
+    title="nondeterministic stack attention",
+    sizes=(Size("Q", "states"), Size("S", "stack symbols"), _VECTOR),
+    num_weights=_num_nondeterministic_weights,
+    cost="n^3 Q^3 S^2",
+    build=NondeterministicStackAttention,
+    options=_VALUE_ACTIVATION,
+    op=nondeterministic.OP,
+    examples=((2, 3, 5), (1, 2, 3)),
+)
+STRATIFICATION = Kind(
+    name="strat",
+    title="stratification stack attention",
+    sizes=(_VECTOR,),
+    num_weights=lambda model_size, size: model_size * (2 + 2 * size),
+    cost="n^2 M",
+    build=StratificationStackAttention,
+    options=_VALUE_ACTIVATION,
+    op=stratification.OP,
+    examples=((5,),),
+)
+
+_KINDS: dict[str, Kind] = {}
+
+
+def register(kind: Kind) -> None:
+    """Let layer lists name a kind.
+
+    Raises:
+        ValueError: its name is taken or is not made of lower-case letters, it has not as many examples of sizes as it
+            needs, or another kind uses a letter of its sizes for something else.
+    """
+    if kind.name in _KINDS:
+        raise ValueError(f"there already is a kind of layer called {kind.name!r}")
+    if not re.fullmatch("[a-z]+", kind.name):
+        raise ValueError(f"the name of a kind of layer: expected lower-case letters, got {kind.name!r}")
+    if not kind.examples or any(len(sizes) != len(kind.sizes) for sizes in kind.examples):
+        raise ValueError(f"{kind.name}: expected examples of {len(kind.sizes)} sizes, got {kind.examples}")
+    meanings = {size.letter: size.meaning for known in _KINDS.values() for size in known.sizes}
+    for size in kind.sizes:
+        if meanings.get(size.letter, size.meaning) != size.meaning:
+            raise ValueError(f"{kind.name}: the letter {size.letter} already means {meanings[size.letter]}")
+    _KINDS[kind.name] = kind
+
+
+def kinds() -> tuple[Kind, ...]:
+    """All kinds, in the order in which they were registered."""
+    return tuple(_KINDS.values())
+
+
+for _kind in (SDPA, SUPERPOSITION, NONDETERMINISTIC, STRATIFICATION):
+    register(_kind)

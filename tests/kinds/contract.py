@@ -1,0 +1,142 @@
+"""What every kind of stack layer must do, whoever brings it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.cli import doctor
+from fairseq_stack.compat.divergence import is_uninitialised
+from fairseq_stack.kinds import Layer
+from fairseq_stack.models.transformer.self_attention import StackSelfAttention
+from fairseq_stack.modules import StackAttention
+from tests.end_to_end.conftest import SPLITS, Corpora
+from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_TRANSLATION, GENERATION, TRAINING, run
+from tests.helpers import assert_normwise_close
+
+SIZE = 8
+
+
+class KindContract:
+    """The tests of a layer; a subclass, whose name begins with ``Test``, says which.
+
+    Attributes:
+        layer: the layer.
+        cfg: the options of a model that it is built with.
+    """
+
+    layer: Layer
+    cfg: Any = SimpleNamespace(stack_value_activation="sigmoid")
+
+    def build(self, **keywords: bool) -> StackAttention:
+        return self.layer.build(SIZE, self.cfg, **keywords).double()
+
+    @pytest.mark.parametrize("length", [0, 1, 2, 9])
+    @pytest.mark.parametrize("keywords", [{}, {"output": False, "bias": True}], ids=["attention", "controller"])
+    def test_steps_equal_the_whole_sequence(self, length: int, keywords: dict[str, bool]) -> None:
+        sublayer = self.build(**keywords)
+        inputs = torch.randn(3, length, SIZE, dtype=torch.float64)
+        outputs = sublayer(inputs)
+        assert outputs.shape == (3, length, sublayer.output_size)
+        state = sublayer.initial_state(3)
+        for step in range(length):
+            output, state = sublayer.step(inputs[:, step], state)
+            assert_normwise_close(output, outputs[:, step], 1e-12)
+
+    def test_a_controller_has_biases_and_no_output_layer(self) -> None:
+        names = {name for name, _ in self.build(output=False, bias=True).named_parameters()}
+        assert {"actions.bias", "values.bias"} <= names
+        assert "output.weight" not in names
+
+    def test_the_number_of_weights(self) -> None:
+        weights = [parameter for parameter in self.build().parameters() if parameter.dim() > 1]
+        assert self.layer.num_weights(SIZE) == sum(weight.numel() for weight in weights)
+
+    def test_outputs_depend_on_the_past_only(self) -> None:
+        sublayer = self.build()
+        inputs = torch.randn(2, 9, SIZE, dtype=torch.float64, requires_grad=True)
+        (gradient,) = torch.autograd.grad(sublayer(inputs)[:, :5].square().sum(), inputs)
+        assert gradient[:, 5:].eq(0).all()
+        assert gradient[:, :5].ne(0).any()
+        changed = torch.cat([inputs[:, :5], torch.randn(2, 4, SIZE, dtype=torch.float64)], dim=1)
+        before, after = sublayer(inputs), sublayer(changed)
+        assert torch.equal(before[:, :5], after[:, :5])
+        assert not torch.equal(before[:, 5], after[:, 5])
+
+    def test_outputs_do_not_depend_on_the_batch(self) -> None:
+        sublayer = self.build()
+        inputs = torch.randn(3, 9, SIZE, dtype=torch.float64)
+        together = sublayer(inputs)
+        for row in range(3):
+            assert_normwise_close(sublayer(inputs[row : row + 1]), together[row : row + 1], 1e-12)
+
+    def test_states_are_reordered_and_never_changed(self) -> None:
+        sublayer = self.build()
+        inputs = torch.randn(3, 6, SIZE, dtype=torch.float64)
+        state = sublayer.initial_state(3)
+        for step in range(4):
+            _, state = sublayer.step(inputs[:, step], state)
+        index = torch.tensor([2, 0, 0, 1])
+        reordered = state.reorder(index)
+        expected, _ = sublayer.step(inputs[:, 4], state)
+        found, _ = sublayer.step(inputs[index, 4], reordered)
+        assert_normwise_close(found, expected[index], 1e-12)
+        assert torch.equal(sublayer.step(inputs[:, 4], state)[0], expected)
+
+    @pytest.mark.parametrize("side", ["left", "right"])
+    @pytest.mark.parametrize("garbage", [torch.nan, torch.inf, -torch.inf])
+    def test_what_is_at_padding_changes_nothing(self, side: str, garbage: float) -> None:
+        """No output elsewhere, and no gradient of a parameter; outputs at padding are 0."""
+        padding = torch.zeros(3, 9, dtype=torch.bool)
+        padding[0, :4] = padding[1, :1] = True
+        padding = padding if side == "left" else padding.flip(1)
+        sublayer = StackSelfAttention(self.build())
+        query = torch.randn(9, 3, SIZE, dtype=torch.float64)
+
+        def results(query: Tensor) -> list[Tensor]:
+            query = query.clone().requires_grad_()
+            outputs = sublayer(query, key_padding_mask=padding)[0].transpose(0, 1)
+            assert outputs[padding].eq(0).all()
+            gradients = torch.autograd.grad(outputs.square().sum(), [query, *sublayer.parameters()])
+            return [outputs.detach(), *gradients]
+
+        spoilt = query.masked_fill(padding.t()[..., None], garbage)
+        for found, expected in zip(results(spoilt), results(query), strict=True):
+            assert torch.equal(found, expected)
+
+    def test_every_parameter_learns(self) -> None:
+        sublayer = self.build()
+        sublayer(torch.randn(2, 6, SIZE, dtype=torch.float64)).square().sum().backward()
+        for name, parameter in sublayer.named_parameters():
+            assert parameter.grad is not None and parameter.grad.count_nonzero() > 0, name
+
+    def test_the_doctor_checks_its_stack(self) -> None:
+        checked = {name: error for name, _, error in doctor.checks(torch.device("cpu"))}
+        assert self.layer.kind.op is not None
+        assert checked[self.layer.kind.op.name] <= doctor.TOLERANCE
+
+    def test_training_resumes_exactly(self, corpora: Corpora, tmp_path: Path) -> None:
+        command = [corpora.language_modeling, *BARE_LANGUAGE_MODEL, "--stack-layers", f"sdpa,{self.layer}", *TRAINING]
+
+        def train(name: str, epochs: int) -> dict[str, Tensor]:
+            run("train", *command, "--save-dir", tmp_path / name, "--max-epoch", epochs)
+            model: dict[str, Tensor] = torch.load(tmp_path / name / "checkpoint_last.pt", weights_only=False)["model"]
+            return model
+
+        train("interrupted", 1)
+        resumed, uninterrupted = train("interrupted", 2), train("uninterrupted", 2)
+        assert resumed.keys() == uninterrupted.keys()
+        for name, parameter in uninterrupted.items():
+            assert is_uninitialised(name) or torch.equal(resumed[name], parameter), name
+
+    def test_translates(self, corpora: Corpora, tmp_path: Path) -> None:
+        layers = f"sdpa,{self.layer}"
+        lists = ["--stack-encoder-layers", layers, "--stack-decoder-layers", layers]
+        run("train", corpora.translation, *BARE_TRANSLATION, *lists, *TRAINING, "--save-dir", tmp_path)
+        output = run("generate", corpora.translation, "--path", tmp_path / "checkpoint_last.pt", *GENERATION)
+        assert len(output.hypotheses()) == SPLITS["test"]

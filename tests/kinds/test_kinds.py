@@ -1,0 +1,114 @@
+"""Every kind of the register fulfils the contract, and so does one that somebody else adds."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.kinds import STRATIFICATION, SUPERPOSITION, Layer, Size, kinds, register
+from fairseq_stack.models.transformer.options import settle_layers
+from tests.commands.running import REPOSITORY
+from tests.kinds.contract import KindContract
+
+for _kind in kinds():
+    for _sizes in _kind.examples if _kind.build is not None else ():
+        _layer = Layer(_kind, _sizes)
+        _name = f"Test{_layer}".replace("-", "_")
+        globals()[_name] = type(_name, (KindContract,), {"layer": _layer})
+
+PLUGIN = '''
+from torch import Tensor
+
+from fairseq_stack.kinds import SUPERPOSITION, Kind, register
+from fairseq_stack.modules import SuperpositionStackAttention
+
+
+class Backwards(SuperpositionStackAttention):
+    """Superposition stack attention with pushing and popping exchanged."""
+
+    def readings(self, actions: Tensor, values: Tensor) -> Tensor:
+        return super().readings(actions.flip(-1), values)
+
+    def step_reading(self, actions, values, state):
+        return super().step_reading(actions.flip(-1), values, state)
+
+
+KIND = Kind(
+    name="back",
+    title="superposition stack attention, backwards",
+    sizes=SUPERPOSITION.sizes,
+    num_weights=SUPERPOSITION.num_weights,
+    cost="n^2 M",
+    build=Backwards,
+    options=SUPERPOSITION.options,
+    op=SUPERPOSITION.op,
+    examples=((4,),),
+)
+register(KIND)
+'''
+
+TEST = """
+from fairseq_stack.kinds import Layer, grammar
+from tests.kinds.contract import KindContract
+from tests.end_to_end.conftest import corpora
+
+from backwards import KIND
+
+
+class TestBackwards(KindContract):
+    layer = Layer(KIND, (4,))
+
+
+def test_layer_lists_name_it() -> None:
+    assert "'strat-M' or 'back-M'" in grammar()
+"""
+
+
+def test_a_plugin_adds_a_kind(tmp_path: Path) -> None:
+    """With a module and a record, and one line for each layer that it wants tested."""
+    (tmp_path / "backwards.py").write_text(PLUGIN, encoding="utf-8")
+    (tmp_path / "test_backwards.py").write_text(TEST, encoding="utf-8")
+    program = (
+        f"import sys, pytest; sys.path[:0] = {[str(tmp_path), str(REPOSITORY)]}; sys.exit(pytest.main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    found = re.search(r"(\d+) passed", done.stdout)
+    assert found is not None and int(found[1]) > 20
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, "there already is a kind of layer called 'strat'"),
+        ({"name": "strat2"}, "expected lower-case letters, got 'strat2'"),
+        ({"name": "new", "examples": ((1, 2),)}, "new: expected examples of 1 sizes"),
+        ({"name": "new", "examples": ()}, "new: expected examples of 1 sizes"),
+        ({"name": "new", "sizes": (Size("M", "heads"),)}, "new: the letter M already means size of the stack vectors"),
+    ],
+)
+def test_wrong_records(change: dict[str, object], message: str) -> None:
+    before = kinds()
+    with pytest.raises(ValueError, match=re.escape(message)):
+        register(replace(STRATIFICATION, **change))  # type: ignore[arg-type]
+    assert kinds() == before
+
+
+def test_a_kind_that_a_model_cannot_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = replace(SUPERPOSITION, models=("pushdown_transformer_lm",))
+    monkeypatch.setitem(sys.modules["fairseq_stack.kinds.register"]._KINDS, "sup", elsewhere)
+    options = type("Options", (), {"stack_layers": "sdpa,sup-4", "decoder_layers": None})()
+    message = (
+        "--stack-layers: sup-4 is superposition stack attention, which stack_transformer_lm cannot have: it needs "
+        "--arch pushdown_transformer_lm"
+    )
+    with pytest.raises(UserError, match=re.escape(message)):
+        settle_layers(options, "stack_layers", "decoder_layers", "stack_transformer_lm")
+    settle_layers(options, "stack_layers", "decoder_layers", "pushdown_transformer_lm")

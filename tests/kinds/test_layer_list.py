@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairseq_stack.kinds import NONDETERMINISTIC, SDPA, SUPERPOSITION, Kind, Layer, kinds, parse_layer_list
+from tests.helpers import REPOSITORY
+
+
+@st.composite
+def layers(draw: st.DrawFn) -> Layer:
+    kind: Kind = draw(st.sampled_from(kinds()))
+    return Layer(kind, tuple(draw(st.integers(1, 999)) for _ in kind.sizes))
+
+
+def test_reads_the_design_example() -> None:
+    sdpa, nondeterministic = Layer(SDPA), Layer(NONDETERMINISTIC, (3, 3, 5))
+    assert parse_layer_list("2xsdpa,nd-3-3-5,2xsdpa") == (sdpa, sdpa, nondeterministic, sdpa, sdpa)
+
+
+def test_ignores_blanks_around_entries() -> None:
+    assert parse_layer_list(" sdpa , sup-4 ") == (Layer(SDPA), Layer(SUPERPOSITION, (4,)))
+
+
+@given(st.lists(layers(), min_size=1, max_size=8))
+def test_reads_what_layers_are_called(listed: list[Layer]) -> None:
+    assert parse_layer_list(",".join(map(str, listed))) == tuple(listed)
+
+
+def test_reads_repetitions() -> None:
+    assert parse_layer_list("2xsup-3,sdpa") == (*[Layer(SUPERPOSITION, (3,))] * 2, Layer(SDPA))
+
+
+def test_the_readme_has_every_kind() -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    for kind in kinds():
+        numbers = ", ".join(f"{size.letter} {size.meaning}" for size in kind.sizes)
+        assert f"| `{kind.spelling}` | {kind.title} | {numbers} | {kind.cost} |\n" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("", 1),
+        ("sdpa,", 6),
+        (",sdpa", 1),
+        ("sdpa, sdpaa", 7),
+        ("2xsdpa,np-3", 8),
+        ("sup", 1),
+        ("sup-3-3", 1),
+        ("nd-3-3", 1),
+        ("sdpa-3", 1),
+        ("sup-0", 1),
+        ("sup--3", 1),
+        ("nd-3-0-5", 1),
+        ("0xsdpa", 1),
+        ("-1xsdpa", 1),
+        ("sdpa;sdpa", 1),
+        ("SDPA", 1),
+        ("2 x sdpa", 1),
+    ],
+)
+def test_errors_name_the_position_and_the_grammar(text: str, position: int) -> None:
+    with pytest.raises(ValueError, match=rf"at position {position}\b.*'2xsdpa,nd-3-3-5,2xsdpa'"):
+        parse_layer_list(text)
+
+
+@given(st.text(alphabet="sdpauntrx-0123456789, ", max_size=20))
+def test_any_text_is_a_list_or_a_clear_error(text: str) -> None:
+    try:
+        listed = parse_layer_list(text)
+    except ValueError as error:
+        assert "at position" in str(error)
+    else:
+        assert len(listed) >= 1
