@@ -90,7 +90,9 @@ def main_of(command: str) -> Callable[[], Any]:
 
 
 if __name__ == "__main__":
-    for name in ("torch._dynamo", "fairseq.tasks", *(module for module, _ in COMMANDS.values()), "sacrebleu"):
+    # fairseq_stack is left to the commands: when it is imported, it looks which command this is.
+    modules = [module for module, _ in COMMANDS.values() if module.startswith("fairseq_cli.")]
+    for name in ("torch._dynamo", "fairseq.tasks", "sacrebleu", "sentencepiece", *modules):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # a child that ends need not visit, and so copy, all that was imported

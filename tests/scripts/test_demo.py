@@ -13,21 +13,24 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.running import Server
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 KINDS = ["tf", "sup", "nd"]
 PICTURE_SIZE = (1425, 1050)
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    """Start the demo in the environment that runs the tests."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+def start(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    """Start the demo in the environment that runs the tests, or in another one."""
+    if environment is None:
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     command = ["bash", str(REPOSITORY / "scripts" / "demo.sh"), "--no-setup", *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
-def demo(*arguments: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
-    """Run the demo to its end."""
-    process = start(*arguments)
+def demo(server: Server, *arguments: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+    """Run the demo to its end, with the commands of a server."""
+    process = start(*arguments, environment=server.environment())
     stdout, stderr = process.communicate(timeout=timeout)
     return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
 
@@ -70,10 +73,10 @@ class Finished:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+def finished(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Finished:
     folder = tmp_path_factory.mktemp("demo") / "demo out"
     stopped, left = interrupt(folder)
-    done = demo("--tiny", str(folder))
+    done = demo(server, "--tiny", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     return Finished(folder, stopped, left, done.stdout)
 
@@ -134,12 +137,12 @@ def test_the_picture_is_a_picture(finished: Finished) -> None:
         assert 0.3 < share_of_white < 0.98
 
 
-def test_a_second_run_does_nothing_twice(finished: Finished) -> None:
+def test_a_second_run_does_nothing_twice(finished: Finished, server: Server) -> None:
     """Not even if the demo was killed when a training had ended, before it noted that."""
     checkpoints = sorted(finished.folder.rglob("checkpoint*.pt"))
     before = [path.stat().st_mtime_ns for path in checkpoints]
     (finished.folder / "nested-translation" / "tf" / "train.done").unlink()
-    again = demo("--tiny", str(finished.folder), timeout=120)
+    again = demo(server, "--tiny", str(finished.folder), timeout=120)
     assert again.returncode == 0, again.stderr
     assert report(again.stdout) == report(finished.output)
     assert again.stdout.count(": done before\n") == 13
@@ -147,7 +150,7 @@ def test_a_second_run_does_nothing_twice(finished: Finished) -> None:
     assert len([path for path in checkpoints if path.name == "checkpoint_best.pt"]) == 6
 
 
-def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: Finished) -> None:
+def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: Finished, server: Server) -> None:
     folder = tmp_path / "out"
     corpus = folder / "reversal" / "corpus"
     settings = (finished.folder / "demo-settings").read_text(encoding="utf-8")
@@ -159,7 +162,7 @@ def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: Finishe
     }.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    done = demo("--tiny", str(folder))
+    done = demo(server, "--tiny", str(folder))
     assert done.returncode == 1
     assert "/corpus/data-bin does not exist: expected a folder" in done.stderr
     assert re.search(r"^Error: .*: training \w+ failed; its whole output: .*/train\.out$", done.stderr, re.MULTILINE)
@@ -178,7 +181,7 @@ def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: Finishe
     ],
     ids=["typo", "two-folders", "foreign-folder", "foreign-folder-fresh", "foreign-mark-fresh", "other-settings"],
 )
-def test_mistakes(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+def test_mistakes(tmp_path: Path, arguments: list[str], code: int, message: str, server: Server) -> None:
     precious = {"FOREIGN": "thesis.tex", "MARKED": "demo-settings"}
     for name, file in precious.items():
         (tmp_path / name).mkdir()
@@ -186,15 +189,15 @@ def test_mistakes(tmp_path: Path, arguments: list[str], code: int, message: str)
     (tmp_path / "OTHER").mkdir()
     (tmp_path / "OTHER" / "demo-settings").write_text("fairseq_stack demo, of another size\n", encoding="utf-8")
     arguments = [str(tmp_path / word) if word.isupper() else word for word in arguments]
-    done = demo(*arguments)
+    done = demo(server, *arguments)
     assert done.returncode == code
     assert message in done.stderr
     for name, file in precious.items():
         assert (tmp_path / name / file).read_text(encoding="utf-8") == "precious\n"
 
 
-def test_help() -> None:
-    done = demo("--help")
+def test_help(server: Server) -> None:
+    done = demo(server, "--help")
     assert done.returncode == 0
     assert "--fresh" in done.stdout and "#" not in done.stdout
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import os
 import random
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.commands.running import Server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LINES = 60
@@ -20,11 +20,10 @@ CORPORA = {
 }
 
 
-def experiment(name: str, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run an experiment in the environment that runs the tests, for one epoch unless told otherwise."""
+def experiment(server: Server, name: str, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run an experiment with the commands of a server, for one epoch unless told otherwise."""
     environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        **server.environment(),
         **{"CUDA_VISIBLE_DEVICES": "", "THREADS": "1", "EPOCHS": "1", "SEED": "1", "PIECES": "60"},
         **variables,
     }
@@ -66,21 +65,21 @@ def times(folder: Path) -> dict[Path, int]:
     ids=["multi30k", "ptb"],
 )
 def test_runs_once_with_the_same_settings_only(
-    tmp_path: Path, name: str, kind: str, table: str, others: dict[str, str]
+    tmp_path: Path, name: str, kind: str, table: str, others: dict[str, str], server: Server
 ) -> None:
     data, out = write_corpus(tmp_path / "my data", name), tmp_path / "my out"
-    first = experiment(name, data, out, kind)
+    first = experiment(server, name, data, out, kind)
     assert first.returncode == 0, first.stdout + first.stderr
     found = re.search(rf"^{table}\Z", first.stdout, re.MULTILINE)
     assert found, first.stdout
     assert f"training {kind}" in first.stdout
     written = times(out)
 
-    again = experiment(name, data, out, kind)
+    again = experiment(server, name, data, out, kind)
     assert (again.returncode, again.stdout) == (0, found[0]), again.stderr
 
     for variable, value in others.items():
-        other = experiment(name, data, out, kind, **{variable: value})
+        other = experiment(server, name, data, out, kind, **{variable: value})
         settings = out / ("corpus" if variable == "PIECES" else kind) / "settings"
         assert (other.returncode, other.stdout) == (1, ""), variable
         assert f"{settings} has other settings" in other.stderr
@@ -91,39 +90,39 @@ def test_runs_once_with_the_same_settings_only(
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_a_folder_without_settings_is_taken_over(tmp_path: Path, name: str) -> None:
+def test_a_folder_without_settings_is_taken_over(tmp_path: Path, name: str, server: Server) -> None:
     """Those of earlier versions have none; this one is complete but for its scores."""
     (tmp_path / "corpus").mkdir()
     (tmp_path / "sup").mkdir()
     for file in ("train.log", "trained"):
         (tmp_path / "sup" / file).touch()
-    done = experiment(name, tmp_path, tmp_path, "sup")
+    done = experiment(server, name, tmp_path, tmp_path, "sup")
     assert done.returncode == 1 and ": training" not in done.stdout
     settings = (tmp_path / "sup" / "settings").read_text(encoding="utf-8")
     assert settings.split()[0] == "--task" and "--max-epoch 1 --seed 1" in settings
 
 
 @pytest.mark.parametrize(("name", "option"), [("multi30k", "test"), ("ptb", "raw")])
-def test_a_missing_file(tmp_path: Path, name: str, option: str) -> None:
+def test_a_missing_file(tmp_path: Path, name: str, option: str, server: Server) -> None:
     data = write_corpus(tmp_path / "data", name)
     missing = CORPORA[name][-1]
     (data / missing).unlink()
-    done = experiment(name, data, tmp_path / "out")
+    done = experiment(server, name, data, tmp_path / "out")
     assert done.returncode == 2
     assert f"fairseq-stack: error: --{option}" in done.stderr and missing in done.stderr
     assert not (tmp_path / "out" / "corpus").exists()
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_an_unknown_kind(tmp_path: Path, name: str) -> None:
-    done = experiment(name, tmp_path, tmp_path / "out", "nd", "lstm")
+def test_an_unknown_kind(tmp_path: Path, name: str, server: Server) -> None:
+    done = experiment(server, name, tmp_path, tmp_path / "out", "nd", "lstm")
     assert done.returncode == 2
     assert "expected tf, sup or nd, got 'lstm'" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_without_arguments_it_explains_itself(name: str) -> None:
-    done = experiment(name)
+def test_without_arguments_it_explains_itself(name: str, server: Server) -> None:
+    done = experiment(server, name)
     assert done.returncode == 2
     assert f"{name}.sh DATA OUT" in done.stderr and "EPOCHS" in done.stderr

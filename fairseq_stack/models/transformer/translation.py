@@ -52,7 +52,8 @@ class StackTransformer(CheckedLoading, TransformerModel):
             parser.add_argument(
                 f"--stack-{side}-layers",
                 metavar="LIST",
-                help=f"attention of each {side} layer ({spellings()}), e.g. 2xsdpa,nd-3-3-5,2xsdpa; it sets the depth too",
+                help=f"attention of each {side} layer ({spellings()}), e.g. 2xsdpa,nd-3-3-5,2xsdpa; it sets the "
+                "depth too",
             )
         gen_parser_from_dataclass(parser, StackOptions(), delete_default=True, with_prefix="")
 
