@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -24,10 +25,18 @@ from tests.models.building import (
     with_eos,
 )
 
-ALL_PRESETS = pytest.mark.parametrize("preset", [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS])
-STACK_PRESETS = pytest.mark.parametrize(
-    "preset", [name for name in (*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS) if "_tf_" not in name]
-)
+PRESETS = [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS]
+
+
+def parametrize(presets: Iterable[str]) -> pytest.MarkDecorator:
+    """Run a test with presets; with those that are only wider than others, if it is run with ``--hostile``."""
+    wide = ("_medium", "_large")
+    marked = [pytest.param(name, marks=[pytest.mark.hostile] * name.endswith(wide)) for name in presets]
+    return pytest.mark.parametrize("preset", marked)
+
+
+ALL_PRESETS = parametrize(PRESETS)
+STACK_PRESETS = parametrize(name for name in PRESETS if "_tf_" not in name)
 
 
 def decoder_input(batch_size: int, length: int) -> Tensor:
@@ -105,7 +114,7 @@ def test_stack_layers_of_the_encoder_are_causal(kind: str) -> None:
 
 @torch.no_grad()
 @VOCABULARIES
-@pytest.mark.parametrize("preset", TRANSLATION_PRESETS)
+@parametrize(TRANSLATION_PRESETS)
 @pytest.mark.parametrize("left_pad", [True, False], ids=["pads-left", "pads-right"])
 def test_translation_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags: tuple[str, ...]) -> None:
     model = build_opinionated_model(preset, flags)
