@@ -39,7 +39,7 @@ environment_stamp() {
 make_venv() {
     local python
     if [ -e "$VENV" ] && [ ! -e "$VENV/pyvenv.cfg" ] && [ -n "$(ls -A "$VENV")" ]; then
-        fail "$VENV is there but is no virtual environment; move it away or set FAIRSEQ_STACK_VENV"
+        fail "$VENV is not a virtual environment; move it away or set FAIRSEQ_STACK_VENV"
     fi
     # An environment is left as it is if it works, and repaired if not.
     if "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then

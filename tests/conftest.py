@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 import torch
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from tests.commands.running import Server
 
@@ -62,6 +65,16 @@ def reference_folder() -> Path:
     ``FAIRSEQ_STACK_REFERENCE_DATA`` names it; the default is ``shared`` beside the repository.
     """
     return Path(os.environ.get(DATA_VARIABLE) or REPOSITORY.parent / "shared")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parsed_overrides() -> Iterator[None]:
+    """hydra parses each option of fairseq anew for each command, in half a second; here it does so once."""
+    parse = functools.lru_cache(maxsize=None)(OverridesParser.parse_rule)
+    parser = OverridesParser.create()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OverridesParser, "parse_rule", lambda self, text, rule: copy.copy(parse(parser, text, rule)))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ class _Beam:
     """The beams of B sentences after t steps: K slots each, best first, empty slots last.
 
     ``tokens`` starts with BOS; a hypothesis that finished earlier is filled up with EOS. All tensors are
-    (B, K) but for ``tokens`` (B, K, t + 1), ``token_scores`` (B, K, t), and ``attention`` (B, K, t, S), where
+    (B, K) except for ``tokens`` (B, K, t + 1), ``token_scores`` (B, K, t), and ``attention`` (B, K, t, S), where
     S is the padded source length (``None`` if the model returns no attention).
     """
 

@@ -9,7 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.modules import NondeterministicStackAttention, SuperpositionStackAttention
+from fairseq_stack.modules import (
+    NondeterministicStackAttention,
+    StratificationStackAttention,
+    SuperpositionStackAttention,
+)
 from fairseq_stack.ops import (
     Backend,
     NondeterministicStackState,
@@ -47,7 +51,7 @@ class Stack:
             terms only.
         most: the largest sizes, by axis, of a case that is quick to compute. Sizes that the kernels are specialised
             for are not limited.
-        sublayer: the class of the sublayer that computes the stack in a model, if there is one.
+        sublayer: the class of the sublayer that computes the stack in a model.
         sublayer_sizes: the attributes of the sublayer that hold the sizes after B and n.
         timed: the sizes that are measured unless others are given.
         decoded: those of decoding.
@@ -63,12 +67,12 @@ class Stack:
     initial_state: Callable[[Tensors, Sizes], Any]
     multiply_adds: Callable[..., float]
     most: Mapping[str, int]
+    sublayer: type[nn.Module]
+    sublayer_sizes: tuple[str, ...]
     timed: tuple[Sizes, ...]
     decoded: tuple[Sizes, ...]
     swept: tuple[Sizes, ...]
     quick: tuple[Sizes, ...]
-    sublayer: type[nn.Module] | None = None
-    sublayer_sizes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -245,6 +249,8 @@ _STACKS = (
         initial_state=_state_of_vectors(StratificationStackState),
         multiply_adds=_stratification_multiply_adds,
         most={"n": 9, "m": 20},
+        sublayer=StratificationStackAttention,
+        sublayer_sizes=("value_size",),
         timed=((10, 60, 32), (10, 80, 511), (10, 200, 511)),
         decoded=((10, 80, 511),),
         swept=((1, 2, 1), (64, 10, 32), (16, 100, 32), (1, 1000, 512)),

@@ -66,7 +66,7 @@ def stacks_of(model: torch.nn.Module, workload: Workload) -> list[Case]:
     found: dict[Case, None] = {}
     for module in model.modules():
         for stack in STACKS.values():
-            if stack.sublayer is not None and isinstance(module, stack.sublayer):
+            if isinstance(module, stack.sublayer):
                 own = (getattr(module, attribute) for attribute in stack.sublayer_sizes)
                 found[Case(stack, (workload.sentences, workload.length, *own))] = None
     return [*found]

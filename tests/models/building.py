@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from typing import Any
 
 import pytest
@@ -115,6 +117,12 @@ def count_parameters(model: nn.Module) -> int:
 
 
 def _configure(task: str, arch: str, flags: tuple[str, ...]) -> DictConfig:
+    return copy.deepcopy(_composed(task, arch, flags))
+
+
+@functools.cache
+def _composed(task: str, arch: str, flags: tuple[str, ...]) -> DictConfig:
+    """Composing takes hydra a second."""
     parser = options.get_training_parser(default_task=task)
     args = options.parse_args_and_arch(parser, ["data", "--task", task, "--arch", arch, *flags])
     return convert_namespace_to_omegaconf(args)

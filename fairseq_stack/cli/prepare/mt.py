@@ -79,7 +79,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     _add_value(group, "--max-chars", int, "N", "drop pairs with a side of more characters")
     _add_switch(group, "--drop-lone-periods", "drop pairs with a side that is a period only")
     _add_switch(
-        group, "--filter-all", "filter valid and test as well, but for the ratio; without it they are kept whole"
+        group, "--filter-all", "filter valid and test as well, except by the ratio; without it they are kept whole"
     )
     _add_value(group, "--sample", int, "N", "keep a random sample of N training pairs")
     _add_choice(

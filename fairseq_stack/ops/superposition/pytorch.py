@@ -186,7 +186,7 @@ def _walk_back(walk: Tensor, grad: Tensor, actions: Tensor, start: int, length: 
 
     Args:
         walk: (steps + 1, B, rows, components), from ``_walk``.
-        grad: alike, the gradients of V_start, ..., V_stop but for what comes through the steps of this
+        grad: alike, the gradients of V_start, ..., V_stop except for what comes through the steps of this
             segment, which is added in place; row 0 is 0.
         actions: (B, steps, 3).
 

@@ -67,7 +67,7 @@ def parse_grammar(text: str, name: str = "grammar") -> PCFG:
     """The grammar in a text; ``name`` says in error messages where it is from.
 
     Raises:
-        PrepareError: the text is no grammar; the message has the line, counted from 1.
+        PrepareError: the text is not a grammar; the message has the line, counted from 1.
     """
     rules: list[Rule] = []
     lines: list[int] = []

@@ -47,7 +47,7 @@ class PCFG:
         normalise: divide the weights of the rules with one left side by their sum.
 
     Raises:
-        ValueError: a weight is no positive number or out of range, or a nonterminal has no rule.
+        ValueError: a weight is not a positive number or is out of range, or a nonterminal has no rule.
     """
 
     def __init__(self, rules: Iterable[Rule], start: Nonterminal, *, normalise: bool = True) -> None:

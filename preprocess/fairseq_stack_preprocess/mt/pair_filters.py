@@ -21,8 +21,8 @@ class PairFilter:
     """What is dropped, in this order, which is that of DuSell & Chiang (2024): the first reason counts.
 
     Attributes:
-        empty: a side is empty but for white space.
-        lone_period: a side is a single period but for white space.
+        empty: a side is empty except for white space.
+        lone_period: a side is a single period except for white space.
         max_ratio: greatest ratio of the sides' lengths in characters; None for any.
         max_chars: greatest length of either side in characters; None for any.
     """

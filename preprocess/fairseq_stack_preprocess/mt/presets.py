@@ -17,7 +17,7 @@ class Preset:
     """A published set-up: options, and where its data are.
 
     Attributes:
-        options: values of :class:`Options`, but for the prefixes.
+        options: values of :class:`Options`, except for the prefixes.
         archives: what is downloaded for each split.
         archive_prefixes: for each split, the prefix of its text when the archive is unpacked.
         other_prefixes: other prefixes, under which the text may have been put into the folder by hand.

@@ -46,7 +46,7 @@ def expand_table(
         conditions: the predicates that the last column may name.
 
     Raises:
-        ValueError: a row has the wrong number of cells, a weight that is no number, an unknown condition, or
+        ValueError: a row has the wrong number of cells, a weight that is not a number, an unknown condition, or
             sides whose links differ.
     """
     for row in table_rows(table):

@@ -73,7 +73,7 @@ def read_blocks(path: Path, *, strip_cr: bool = False, keep_separators: bool | N
     r"""Yield the text in blocks of whole lines, each block without its last line feed.
 
     Args:
-        path: the file; a byte order mark at its beginning is no part of the text.
+        path: the file; a byte order mark at its beginning is not part of the text.
         strip_cr: whether ``\r\n`` is read as ``\n``.
         keep_separators: whether :data:`SEPARATORS` are characters like any others; None where users have no choice.
 

@@ -128,7 +128,7 @@ def find_files(options: Options) -> dict[str, list[TreeFile]]:
     """The files of each split, sorted by path, with ``slips`` applied.
 
     Raises:
-        PrepareError: ``raw`` is no folder, holds no ``.mrg`` file for one of the splits, one whose section is
+        PrepareError: ``raw`` is not a folder, has no ``.mrg`` file for one of the splits, one whose section is
             not known, or two of the same name in a section.
     """
     sections = _files_by_section(options.raw)

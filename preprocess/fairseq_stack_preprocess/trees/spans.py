@@ -141,7 +141,7 @@ def parse_spans(line: str, place: str) -> list[Span]:
     """The inverse of :func:`format_spans`; ``place`` is the line's file and number.
 
     Raises:
-        PrepareError: a part of the line is no span.
+        PrepareError: a part of the line is not a span.
     """
     spans: list[Span] = []
     for part in line.split():
