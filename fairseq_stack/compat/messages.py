@@ -85,6 +85,13 @@ KNOWN = (
         "{1} does not exist: expected a folder that fairseq-preprocess has written",
         raised_in="ls",  # fairseq looks for the languages there
     ),
+    Known(
+        FileNotFoundError,
+        r"\[Errno 2\] No such file or directory: '(.*)'",
+        "--input {1} does not exist: expected a text file, or - for standard input",
+        raised_in="openhook",  # of fileinput, with which fairseq-interactive reads
+    ),
+    Known(AssertionError, "--sampling requires --nbest to be equal to --beam", "{0}"),
     Known(FileNotFoundError, r"Dataset not found: (.*)", "{0}: expected a folder that fairseq-preprocess has written"),
     Known(OSError, "Model file not found: ", "{0}"),
     Known(ValueError, "DiverseBeamSearch requires --beam to be divisible", "{0} (--diverse-beam-groups)"),

@@ -134,7 +134,6 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def _read_binary(folder: Path, dictionaries: dict[str, int]) -> list[Split]:
     """What fairseq-preprocess wrote; the sizes of its dictionaries are noted in ``dictionaries``."""
-    from fairseq.data import Dictionary
 
     loaded: dict[str, Any] = {}
     columns: dict[str, list[Column]] = {}
@@ -147,10 +146,19 @@ def _read_binary(folder: Path, dictionaries: dict[str, int]) -> list[Split]:
             name = f"dict.{language}.txt" if found["language"] else "dict.txt"
             if not (folder / name).is_file():
                 raise UserError(f"{folder / name} is missing, which {path.name} needs")
-            loaded[language] = Dictionary.load(str(folder / name))
+            loaded[language] = _dictionary(folder / name)
             dictionaries[language] = len(loaded[language])
         columns.setdefault(found["split"], []).append(_binary_column(path, language, loaded[language]))
     return [Split(name, columns[name]) for name in sorted(columns, key=_split_order)]
+
+
+def _dictionary(path: Path) -> Any:
+    from fairseq.data import Dictionary
+
+    try:
+        return Dictionary.load(str(path))
+    except (ValueError, RuntimeError) as error:  # a wrong line, a symbol twice
+        raise UserError(f"{path} is not a dictionary of fairseq: {error}") from error
 
 
 def _source_first(path: Path) -> tuple[str, bool]:

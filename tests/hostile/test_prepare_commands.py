@@ -502,7 +502,7 @@ def test_languages_with_hyphens_can_be_trained_on(server: Server, folder: Path) 
     ending = server.run(prepare.split(), folder)
     assert ending.code == 0, ending.errors
     needed = "--source-lang de-DE --target-lang pt-BR"
-    assert ending.printed.endswith(f"give its commands {needed}\n")
+    assert ending.printed.endswith(f"pass its commands {needed}\n")
     train = f"fairseq-train out/data-bin {needed} {PLUGIN} --task translation --arch stack_transformer {SMALL_MODEL}"
     ending = server.run(f"{train} {TRAINING} --stack-encoder-layers sup-4 --stack-decoder-layers sup-4".split(), folder)
     assert ending.code == 0, ending.errors
