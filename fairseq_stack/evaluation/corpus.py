@@ -134,7 +134,6 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def _read_binary(folder: Path, dictionaries: dict[str, int]) -> list[Split]:
     """What fairseq-preprocess wrote; the sizes of its dictionaries are noted in ``dictionaries``."""
-
     loaded: dict[str, Any] = {}
     columns: dict[str, list[Column]] = {}
     for path in sorted(folder.glob("*.idx"), key=_source_first):
