@@ -45,8 +45,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_commands_run(folder: Path, server: Server) -> None:
-    """One test, since they build on each other."""
+def test_the_commands_and_snippets_run(folder: Path, server: Server) -> None:
+    """One test, since they build on each other, and the snippets on the models that they train."""
     outputs = [run(block, folder, server) for block in commands()]
     generated = outputs[0]
     assert sum(line.startswith("H-") for line in generated.splitlines()) == len(SENTENCES)
@@ -59,6 +59,9 @@ def test_the_commands_run(folder: Path, server: Server) -> None:
     assert (folder / "checkpoints" / "hydra" / "checkpoint_best.pt").exists()
     assert (folder / "data" / "nested" / "manifest.json").exists()
     assert (folder / "data" / "reversal" / "manifest.json").exists()
+    assert (folder / "weights.png").exists()
+    for snippet in blocks("python"):
+        subprocess.run([sys.executable, "-c", snippet], check=True, cwd=folder)
 
 
 def test_the_scripts_exist() -> None:
@@ -72,13 +75,6 @@ def test_the_links_lead_somewhere() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8"))
     missing = [link for link in links if "://" not in link and not (README.parent / link).exists()]
     assert not missing
-
-
-def test_the_snippets_run() -> None:
-    snippets = blocks("python")
-    assert snippets
-    for snippet in snippets:
-        subprocess.run([sys.executable, "-c", snippet], check=True)
 
 
 def run(block: str, folder: Path, server: Server) -> str:

@@ -52,10 +52,12 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the average."""
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
+    from fairseq_stack.hub.companions import companions_beside, save_companions
     from fairseq_stack.models.averaging import average_checkpoints
 
     paths = _selected(args)
     average_checkpoints(paths, args.output, force=args.force)
+    save_companions(companions_beside(paths[0]), args.output.parent)
     print(f"{args.output}: the average of {', '.join(map(str, paths))}")
     return 0
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import Hub, LanguageModelHub, require_lengths
 from fairseq_stack.modules import NondeterministicStackAttention
 from fairseq_stack.ops import nondeterministic_stack
 
@@ -54,47 +55,54 @@ def _stack_weights(attention: NondeterministicStackAttention, inputs: Tensor) ->
     return weights.sum((-2, -1))
 
 
+@dataclass(frozen=True)
+class StackWeights:
+    """What one layer's stack attention looks at while it reads a sentence.
+
+    Attributes:
+        layer: the layer's name in the model, such as ``decoder.layers.2``.
+        inputs: what the layer reads: in an encoder the sentence and its end, in a decoder its beginning and the
+            sentence.
+        weights: (n, n + 1) for n inputs: row t is the reading after input t, column 0 belongs to the bottom of the
+            stack, and column i to the vector pushed at input i. Each row sums to 1.
+    """
+
+    layer: str
+    inputs: tuple[str, ...]
+    weights: Tensor
+
+
 @torch.no_grad()
-def decoder_stack_weights(checkpoint: Path, data: Path, source: str, target: str) -> Tensor:
-    """The weights of the decoder's first nondeterministic layer while a translation model reads ``target``.
+def stack_weights(hub: Hub, sentence: str, translation: str | None = None) -> list[StackWeights]:
+    """The weights of every nondeterministic stack attention of a model on a sentence of one's own.
 
     Args:
-        checkpoint: a checkpoint of ``stack_transformer``.
-        data: the folder with the model's dictionaries.
-        source: the sentence to translate, as blank-separated words.
-        target: its translation.
-
-    Returns:
-        Weights (n + 1, n + 2) of the readings after 0..n words. The decoder's first input is the beginning of the
-        sentence: column 0 belongs to the bottom of the stack, column 1 to the vector pushed at the beginning, and
-        column i + 1 to the one pushed at the i-th word.
+        hub: what ``from_pretrained`` returns, with one model.
+        sentence: what a translation model translates, or a language model scores.
+        translation: what the decoder reads (default: the translation that beam search finds); not for language models.
 
     Raises:
-        UserError: the checkpoint cannot be loaded, or the decoder has no nondeterministic layer.
+        UserError: the sentence is longer than the model accepts, or a language model is given a translation.
     """
-    from fairseq import checkpoint_utils
-
-    import fairseq_stack.models  # noqa: F401  (registers the architecture)
-
-    try:
-        (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
-    except OSError:
-        raise
-    except Exception as error:  # torch and fairseq raise of every kind
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{checkpoint} cannot be loaded with the data of {data}: {reason}") from error
-    source_tokens = _encode(task.source_dictionary, source)
-    target_tokens = _encode(task.target_dictionary, target)
-    model.eval()
-    with recorded_stack_weights(model) as weights:
-        # What the decoder reads is shifted by one: it begins with </s>.
-        model(source_tokens, torch.tensor([source_tokens.size(1)]), target_tokens.roll(1, dims=1))
-    of_decoder = [layer for name, layer in weights.items() if name.startswith("decoder.")]
-    if not of_decoder:
-        raise UserError(f"{checkpoint}: the decoder has no nondeterministic stack attention")
-    return of_decoder[0][0]
-
-
-def _encode(dictionary: Any, sentence: str) -> Tensor:
-    """The tokens of a sentence and its end, (1, n + 1)."""
-    return dictionary.encode_line(sentence, add_if_not_exist=False).long().unsqueeze(0)
+    (model,) = hub.models
+    source = hub.encode(sentence)
+    if isinstance(hub, LanguageModelHub):
+        if translation is not None:
+            raise UserError("a language model reads a sentence and no translation")
+        require_lengths([source], hub.max_positions)
+        read = {"decoder": (source.roll(1), hub.src_dict)}
+    else:
+        target = hub.generate(source)[0]["tokens"] if translation is None else hub.encode_target(translation)
+        for tokens, limit in zip((source, target), hub.max_positions, strict=True):
+            require_lengths([tokens], limit)
+        read = {"encoder": (source, hub.src_dict), "decoder": (target.roll(1), hub.tgt_dict)}  # begins with </s>
+    tensors = [tokens.to(hub.device)[None] for tokens, _ in read.values()]
+    lengths = torch.tensor([len(source)], device=hub.device)
+    with recorded_stack_weights(model) as recorded:
+        model(tensors[0], src_lengths=lengths, **({"prev_output_tokens": tensors[1]} if len(tensors) > 1 else {}))
+    found = []
+    for name, weights in recorded.items():
+        tokens, dictionary = read[name.partition(".")[0]]
+        inputs = tuple(dictionary[token] for token in tokens.tolist())
+        found.append(StackWeights(name.partition(".self_attn")[0], inputs, weights[0].cpu()))
+    return found

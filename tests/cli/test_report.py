@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from fairseq_stack import cli
 from fairseq_stack.cli.report.experiment import (
     KINDS,
-    DecoderReading,
     Experiment,
     LanguageModelResult,
     TranslationResult,
@@ -23,6 +23,7 @@ from fairseq_stack.cli.report.picture import NAMES, draw
 from fairseq_stack.cli.report.tables import as_json, as_markdown
 from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, Validation
+from fairseq_stack.inspection.stack_weights import StackWeights
 
 
 def score(value: float) -> Score:
@@ -33,7 +34,11 @@ TRAINING = TrainingLog(42_979, 61, (Validation(50, 1.0), Validation(100, math.lo
 TRANSLATION = TranslationResult(TRAINING, score(81.26), score(0.5), {0: 0.75, 1: 0.25})
 REVERSAL = LanguageModelResult(TRAINING, score(math.log(3)), score(0.1234), {10: 0.1, 12: 0.2})
 EXPERIMENT = Experiment(dict.fromkeys(KINDS, TRANSLATION), dict.fromkeys(KINDS, REVERSAL), 0.44)
-READING = DecoderReading(("</s>", "the", "dog"), ((1.0, 0.0, 0.0, 0.0), (0.5, 0.5, 0.0, 0.0), (0.0, 0.5, 0.0, 0.5)))
+READING = StackWeights(
+    "decoder.layers.0",
+    ("</s>", "the", "dog"),
+    torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0], [0.0, 0.5, 0.0, 0.5]]),
+)
 
 
 def test_markdown() -> None:

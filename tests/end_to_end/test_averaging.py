@@ -36,10 +36,12 @@ def test_average_of_checkpoints_of_a_training(corpora: Corpora, tmp_path: Path) 
     """The average translates, is validated and is a member of an ensemble; further training begins with it."""
     training = [option for option in TRAINING if option != "--no-epoch-checkpoints"]
     run("train", corpora.translation, *TRANSLATION, *training, "--save-dir", tmp_path)
-    output = tmp_path / "average.pt"
+    (tmp_path / "elsewhere").mkdir()
+    output = tmp_path / "elsewhere" / "average.pt"
     average(tmp_path, "--num-epoch-checkpoints", 2, "--output", output)
+    assert {path.name for path in output.parent.iterdir()} == {"average.pt", "dict.src.txt", "dict.tgt.txt"}
     first, second, mean = (
-        torch.load(tmp_path / f"{name}.pt")["model"] for name in ("checkpoint1", "checkpoint2", "average")
+        torch.load(path)["model"] for path in (tmp_path / "checkpoint1.pt", tmp_path / "checkpoint2.pt", output)
     )
     weight = "decoder.layers.0.self_attn.attention.actions.weight"
     assert torch.equal(mean[weight], ((first[weight].double() + second[weight].double()) / 2).float())

@@ -1,19 +1,47 @@
-"""Trained models in Python, through fairseq's functions."""
+"""Trained models in Python: what the README's snippet does, and more."""
 
 from __future__ import annotations
 
 import math
+import os
+import shutil
 from pathlib import Path
 
 import pytest
-import torch
 from fairseq.checkpoint_utils import load_model_ensemble_and_task
 
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import LanguageModelHub, TranslationHub, load
 from fairseq_stack.models import StackTransformer, StackTransformerLanguageModel
+from fairseq_stack_preprocess.mt.corpus import prepare
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import GENERATION, run
+from tests.end_to_end.running import GENERATION, SENTENCES, TRAINING, TRANSLATION, run
+from tests.preprocess.mt.pairs import options_for, write_pairs
 
-SENTENCES = ["a b", "c d a", "b"]
+STRINGS = ["a b", "c d a", "b"]
+
+
+@pytest.fixture(scope="module")
+def handed_on(translation_model: Path, language_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders of both models where nothing else of their training is."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    for name, checkpoint in (("mt", translation_model), ("lm", language_model)):
+        shutil.copytree(checkpoint.parent, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def translator(handed_on: Path) -> TranslationHub:
+    hub = StackTransformer.from_pretrained(handed_on / "mt")
+    assert isinstance(hub, TranslationHub)
+    return hub
+
+
+@pytest.fixture(scope="module")
+def scorer(handed_on: Path) -> LanguageModelHub:
+    hub = StackTransformerLanguageModel.from_pretrained(str(handed_on / "lm"), "checkpoint_last.pt")
+    assert isinstance(hub, LanguageModelHub)
+    return hub
 
 
 def test_load_ensemble(corpora: Corpora, translation_model: Path, language_model: Path) -> None:
@@ -25,24 +53,115 @@ def test_load_ensemble(corpora: Corpora, translation_model: Path, language_model
     assert type(task).__name__ == "LanguageModelingTask"
 
 
-def test_translate(corpora: Corpora, translation_model: Path) -> None:
-    folder, name = str(translation_model.parent), translation_model.name
-    hub = StackTransformer.from_pretrained(folder, name, data_name_or_path=str(corpora.translation))
-    options = ["--path", translation_model, *GENERATION, "--batch-size", 1]
-    expected = run("interactive", corpora.translation, *options, stdin="\n".join(SENTENCES) + "\n").hypotheses()
-    assert hub.translate(SENTENCES, beam=4, max_len_b=10) == [expected[number] for number in range(len(SENTENCES))]
+def test_the_dictionaries_are_beside_the_checkpoint(corpora: Corpora, handed_on: Path) -> None:
+    for model, data in (("mt", corpora.translation), ("lm", corpora.language_modeling)):
+        dictionaries = {path.name: path.read_bytes() for path in data.glob("dict*.txt")}
+        assert {path.name: path.read_bytes() for path in (handed_on / model).glob("dict*.txt")} == dictionaries
 
 
-def test_sample_and_score(corpora: Corpora, language_model: Path) -> None:
-    folder, name = str(language_model.parent), language_model.name
-    hub = StackTransformerLanguageModel.from_pretrained(folder, name, data_name_or_path=str(corpora.language_modeling))
-    assert all(text.startswith(start) for text, start in zip(hub.sample(SENTENCES, beam=2), SENTENCES, strict=True))
-    scores = hub.score("a b c")["positional_scores"]
-    dictionary = hub.task.dictionary
-    tokens = dictionary.encode_line("a b c", append_eos=False).long()
-    with torch.no_grad():
-        inputs = torch.cat([torch.tensor([dictionary.eos()]), tokens[:-1]])
-        logits, _ = hub.models[0](inputs[None])
-    expected = logits[0].log_softmax(-1).gather(1, tokens[:, None]).flatten()
-    assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-5)
-    assert all(map(math.isfinite, scores.tolist()))
+def test_translate_as_fairseq_interactive(handed_on: Path, translator: TranslationHub) -> None:
+    """Both without the data."""
+    path = handed_on / "mt" / "checkpoint_best.pt"
+    options = ["--path", path, "--source-lang", "src", "--target-lang", "tgt", *GENERATION, "--batch-size", 1]
+    expected = run("interactive", path.parent, *options, stdin="\n".join(STRINGS) + "\n").hypotheses()
+    assert translator.translate(STRINGS, beam=4, max_len_b=10) == [expected[number] for number in range(len(STRINGS))]
+    assert translator.translate(STRINGS[0], beam=4, max_len_b=10) == expected[0]
+
+
+def test_score_translations_as_fairseq_validate(corpora: Corpora, handed_on: Path, translator: TranslationHub) -> None:
+    sources, targets = ((corpora.text / f"test.{side}").read_text().splitlines() for side in ("src", "tgt"))
+    options = ["--task", "translation", "--path", handed_on / "mt" / "checkpoint_best.pt", "--valid-subset", "test"]
+    (expected,) = run("validate", corpora.translation, *options, "--max-tokens", 100, "--cpu").validation_losses()
+    scores = translator.score(sources, targets)
+    assert [len(found["positional_scores"]) for found in scores] == [len(target.split()) + 1 for target in targets]
+    assert mean_loss(scores) == pytest.approx(expected, abs=2e-3)  # printed with three decimals
+    one = translator.score(sources[3], targets[3])
+    assert one["positional_scores"].tolist() == pytest.approx(scores[3]["positional_scores"].tolist(), abs=1e-5)
+
+
+def test_score_sentences_as_fairseq_eval_lm(corpora: Corpora, handed_on: Path, scorer: LanguageModelHub) -> None:
+    sentences = (corpora.text / "test.src").read_text().splitlines()
+    path = handed_on / "lm" / "checkpoint_last.pt"
+    options = ["--path", path, "--gen-subset", "test", *SENTENCES[:2], "--cpu"]
+    (expected,) = run("eval-lm", corpora.language_modeling, *options).validation_losses()
+    scores = scorer.score(sentences)
+    assert [len(found["positional_scores"]) for found in scores] == [len(line.split()) + 1 for line in sentences]
+    assert mean_loss(scores) == pytest.approx(expected, abs=2e-3)
+    assert scorer.score(sentences[3])["score"].item() == pytest.approx(scores[3]["score"].item(), abs=1e-5)
+
+
+def mean_loss(scores: list[dict]) -> float:
+    """The mean negative log-probability of a token, to base 2."""
+    tokens = [float(score) for found in scores for score in found["positional_scores"]]
+    return -sum(tokens) / len(tokens) / math.log(2)
+
+
+def test_sample_continues(scorer: LanguageModelHub) -> None:
+    assert all(text.startswith(start) for text, start in zip(scorer.sample(STRINGS, beam=2), STRINGS, strict=True))
+    with pytest.raises(UserError, match="does not translate"):
+        scorer.translate("a b")
+
+
+def test_an_ensemble(handed_on: Path, translator: TranslationHub) -> None:
+    names = os.pathsep.join(["checkpoint_best.pt", "checkpoint_last.pt"])
+    ensemble = StackTransformer.from_pretrained(handed_on / "mt", names)
+    assert isinstance(ensemble, TranslationHub)
+    last = load(handed_on / "mt" / "checkpoint_last.pt")
+    assert isinstance(last, TranslationHub)
+    probabilities = [hub.score("a b", "B A")["positional_scores"].exp() for hub in (ensemble, translator, last)]
+    assert probabilities[0].tolist() == pytest.approx((sum(probabilities[1:]) / 2).tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("save_bpe", [False, True], ids=["prepared", "own"])
+def test_raw_text(tmp_path: Path, save_bpe: bool) -> None:
+    """The model gets the pieces of the corpus; with --bpe, those of the model that the option names."""
+    pairs = [(f"Der Satz Nummer {i} .", f"sentence number {i}!") for i in range(30)]
+    prepare(options_for(write_pairs(tmp_path / "c", pairs), pieces=60, binarise=True), tmp_path / "corpus")
+    own = ["--bpe", "sentencepiece", "--sentencepiece-model", tmp_path / "corpus" / "sentencepiece.de.model"]
+    training = [*TRANSLATION, *TRAINING, "--max-epoch", 1, "--save-dir", tmp_path / "model"]
+    run("train", tmp_path / "corpus" / "data-bin", *training, *(own if save_bpe else []))
+    (tmp_path / "corpus").rename(tmp_path / "gone")
+    overrides = {"sentencepiece_model": str(tmp_path / "model" / "sentencepiece.bpe.model")} if save_bpe else {}
+    hub = StackTransformer.from_pretrained(tmp_path / "model", **overrides)
+    assert isinstance(hub, TranslationHub)
+    pieces = (tmp_path / "gone" / "pieces" / "train.de").read_text(encoding="utf-8").splitlines()
+    for (sentence, _), expected in zip(pairs, pieces, strict=True):
+        assert hub.src_dict.string(hub.encode(sentence)) == expected
+        assert hub.decode(hub.encode(sentence)) == sentence
+    assert "\u2581" not in hub.translate(pairs[0][0], max_len_b=5)
+    assert math.isfinite(hub.score(*pairs[0])["score"])
+
+
+def test_mistakes(handed_on: Path, translator: TranslationHub, scorer: LanguageModelHub, tmp_path: Path) -> None:
+    lm, mt = handed_on / "lm", handed_on / "mt"
+    with pytest.raises(UserError, match="lm holds a StackTransformerLanguageModel, not a StackTransformer"):
+        StackTransformer.from_pretrained(lm)
+    with pytest.raises(UserError, match=r"average\.pt does not exist"):
+        StackTransformer.from_pretrained(mt, "average.pt")
+    with pytest.raises(UserError, match=r"has neither checkpoint_best\.pt nor checkpoint_last\.pt"):
+        load(tmp_path)
+    with pytest.raises(UserError, match=f"{tmp_path} has no dictionary"):
+        load(mt, tmp_path)
+    with pytest.raises(UserError, match="cannot be loaded with the data of"):
+        load(mt, lm)
+    with pytest.raises(UserError, match="one translation for each sentence"):
+        translator.score(["a", "b"], ["A"])
+    too_long = " ".join("a" * 2000)
+    for call in (translator.translate, scorer.sample, scorer.score, lambda text: translator.score(text, "A")):
+        with pytest.raises(UserError, match=r"sentence 1 has 2,001 tokens, the model accepts at most \d"):
+            call(too_long)
+    with pytest.raises(UserError, match=r"sentence 2 has 2,001 tokens"):
+        translator.translate(["a", too_long])
+
+
+def test_without_dictionaries_beside_the_checkpoint(translation_model: Path, tmp_path: Path) -> None:
+    """As in folders of earlier versions: the folder of the training data serves while it exists."""
+    shutil.copy(translation_model, tmp_path / "checkpoint_best.pt")
+    assert load(tmp_path / "checkpoint_best.pt").translate("a b", max_len_b=3) is not None
+    import torch
+
+    state = torch.load(tmp_path / "checkpoint_best.pt", weights_only=False)
+    state["cfg"]["task"]["data"] = str(tmp_path / "gone")
+    torch.save(state, tmp_path / "checkpoint_best.pt")
+    with pytest.raises(UserError, match=r"has no dictionary .* neither has .*gone; copy the dictionaries"):
+        load(tmp_path / "checkpoint_best.pt")

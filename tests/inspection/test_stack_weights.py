@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.errors import UserError
-from fairseq_stack.inspection.stack_weights import decoder_stack_weights, recorded_stack_weights
+from fairseq_stack.hub.interface import load
+from fairseq_stack.inspection.stack_weights import recorded_stack_weights, stack_weights
 from fairseq_stack.modules import NondeterministicStackAttention, SuperpositionStackAttention
 from tests.helpers import assert_normwise_close
 
@@ -79,19 +79,26 @@ def test_a_model_without_stack_has_none() -> None:
 
 @pytest.mark.parametrize(("layers", "is_nd"), [("sdpa,nd-1-2-3", True), ("sdpa,sup-3", False)], ids=["nd", "sup"])
 def test_weights_of_a_checkpoint(tmp_path: Path, layers: str, is_nd: bool) -> None:
-    data, checkpoint = tmp_path / "data", tmp_path / "checkpoint.pt"
-    write_translation_model(data, checkpoint, layers)
+    checkpoint = tmp_path / "checkpoint.pt"
+    write_translation_model(tmp_path / "data", checkpoint, layers)
+    hub = load(checkpoint, tmp_path / "data")
     if not is_nd:
-        with pytest.raises(UserError, match=r"checkpoint\.pt: the decoder has no nondeterministic"):
-            decoder_stack_weights(checkpoint, data, "w0 w1", "w0")
+        assert stack_weights(hub, "w0 w1", "w0") == []
         return
-    weights = decoder_stack_weights(checkpoint, data, "w0 w1", "w0 w1 w1 w0")
+    encoder, decoder = stack_weights(hub, "w0 w1", "w0 w1 w1 w0")
+    assert (encoder.layer, encoder.inputs) == ("encoder.layers.1", ("w0", "w1", "</s>"))
+    assert (decoder.layer, decoder.inputs) == ("decoder.layers.1", ("</s>", "w0", "w1", "w1", "w0"))
+    assert encoder.weights.shape == (3, 4)
+    weights = decoder.weights
     assert weights.shape == (5, 6)
-    other = decoder_stack_weights(checkpoint, data, "w0 w1", "w0 w1 w0 w0")
-    assert_normwise_close(other[:3], weights[:3], 1e-6)
-    assert not torch.allclose(other[3:], weights[3:])
-    another = decoder_stack_weights(checkpoint, data, "w1 w0", "w0 w1 w1 w0")
-    assert not torch.allclose(another, weights), "the source does not matter"
+    _, other = stack_weights(hub, "w0 w1", "w0 w1 w0 w0")
+    assert_normwise_close(other.weights[:3], weights[:3], 1e-6)
+    assert not torch.allclose(other.weights[3:], weights[3:])
+    _, another = stack_weights(hub, "w1 w0", "w0 w1 w1 w0")
+    assert not torch.allclose(another.weights, weights), "the source does not matter"
+    _, own = stack_weights(hub, "w0 w1")
+    _, given = stack_weights(hub, "w0 w1", hub.translate("w0 w1"))
+    assert torch.equal(own.weights, given.weights)
 
 
 def write_translation_model(data: Path, checkpoint: Path, layers: str) -> None:

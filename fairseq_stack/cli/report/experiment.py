@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.scores import Score
@@ -22,6 +22,9 @@ from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.nested import corpus as nested_translation
 from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
+
+if TYPE_CHECKING:
+    from fairseq_stack.inspection.stack_weights import StackWeights
 
 KINDS = ("tf", "sup", "nd")
 """The kinds of models: without a stack, with superposition and with nondeterministic stack attention."""
@@ -138,26 +141,13 @@ def read_language_model_result(task: Path, kind: str) -> LanguageModelResult:
     )
 
 
-@dataclass(frozen=True)
-class DecoderReading:
-    """What the stack attention in a decoder looks at while it reads a sentence.
-
-    Attributes:
-        inputs: what the decoder reads: the beginning of the sentence, and its words.
-        weights: for the reading after each of the inputs, the weights of the bottom of the stack and of the vectors
-            pushed at each of the inputs.
-    """
-
-    inputs: tuple[str, ...]
-    weights: tuple[tuple[float, ...], ...]
-
-
-def read_decoder(folder: Path, depth: int) -> DecoderReading:
+def read_decoder(folder: Path, depth: int) -> StackWeights:
     """The stack attention of the trained ``nd`` translation model on the reference of a test sentence.
 
     It is the first sentence with a nesting of ``depth``, or of the greatest that there is if that is less.
     """
-    from fairseq_stack.inspection.stack_weights import decoder_stack_weights  # loads torch and fairseq
+    from fairseq_stack.hub.interface import load  # loads torch and fairseq
+    from fairseq_stack.inspection.stack_weights import stack_weights
 
     task = folder / nested_translation.CORPUS
     text = task / "corpus" / TEXT
@@ -165,8 +155,11 @@ def read_decoder(folder: Path, depth: int) -> DecoderReading:
     number = depths.index(min(depth, max(depths)))
     languages = (nested_translation.SOURCE, nested_translation.TARGET)
     source, target = (read_lines(text / f"test.{language}")[number] for language in languages)
-    weights = decoder_stack_weights(task / "nd" / CHECKPOINT, task / "corpus" / DATA_BIN, source, target)
-    return DecoderReading(("</s>", *target.split()), tuple(tuple(row) for row in weights.tolist()))
+    checkpoint = task / "nd" / CHECKPOINT
+    for found in stack_weights(load(checkpoint, task / "corpus" / DATA_BIN), source, target):
+        if found.layer.startswith("decoder."):
+            return found
+    raise UserError(f"{checkpoint}: the decoder has no nondeterministic stack attention")
 
 
 def _of_each_kind(read: Callable[[Path, str], Result], task: Path) -> dict[str, Result]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairseq_stack.plots.panels import draw_bars, draw_bound, draw_curves, draw_weights
 from fairseq_stack.plots.style import figure
 
-from .experiment import DecoderReading, Experiment
+from .experiment import Experiment
+
+if TYPE_CHECKING:
+    from fairseq_stack.inspection.stack_weights import StackWeights
 
 NAMES = {
     "tf": "tf: no stack",
@@ -17,7 +20,7 @@ NAMES = {
 }
 
 
-def draw(experiment: Experiment, reading: DecoderReading, path: Path) -> None:
+def draw(experiment: Experiment, reading: StackWeights, path: Path) -> None:
     """Draw the experiment into a file, whose name ends with the format (.png, .svg, ...).
 
     The panels: the validations on reversal, the cross-entropy difference by length, the exact match of translations
@@ -66,7 +69,7 @@ def draw_exact_match_by_depth(axes: Any, experiment: Experiment) -> None:
     axes.legend(frameon=False, ncols=3, loc="upper right", bbox_to_anchor=(1, 1.02))
 
 
-def draw_reading(axes: Any, reading: DecoderReading) -> None:
+def draw_reading(axes: Any, reading: StackWeights) -> None:
     """Which pushed vectors each reading is made of: rows are readings, columns are pushed vectors."""
-    draw_weights(axes, reading.weights, rows=reading.inputs, columns=("bottom", *reading.inputs))
+    draw_weights(axes, reading.weights.tolist(), rows=reading.inputs, columns=("bottom", *reading.inputs))
     axes.set(title="nd: what the decoder's stack attention reads", xlabel="vector pushed at", ylabel="reading after")

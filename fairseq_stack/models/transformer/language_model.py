@@ -20,6 +20,7 @@ from torch import Tensor
 from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
+from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.sizes import Side, require_memory
 from fairseq_stack.models.transformer.config import StackTransformerLanguageModelConfig
 from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder, check_symbols
@@ -37,7 +38,7 @@ from fairseq_stack.models.vocabulary import CompactVocabulary, compact_embedding
 
 
 @register_model("stack_transformer_lm", dataclass=StackTransformerLanguageModelConfig)
-class StackTransformerLanguageModel(CheckedLoading, TransformerLanguageModel):
+class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLanguageModel):
     """A causal, pre-norm transformer language model whose layers are given by a layer list."""
 
     @classmethod

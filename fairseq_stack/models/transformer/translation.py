@@ -19,6 +19,7 @@ from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import spellings
 from fairseq_stack.models.checkpoints import CheckedLoading
+from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.sizes import Side, require_memory
 from fairseq_stack.models.transformer.config import StackOptions
 from fairseq_stack.models.transformer.encoder_decoder import (
@@ -41,7 +42,7 @@ from fairseq_stack.models.vocabulary import CompactEmbedding, CompactVocabulary,
 
 
 @register_model("stack_transformer")
-class StackTransformer(CheckedLoading, TransformerModel):
+class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
     """A transformer for translation whose encoder and decoder layers are given by layer lists."""
 
     @classmethod

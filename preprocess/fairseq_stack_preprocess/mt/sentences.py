@@ -37,23 +37,19 @@ class SplitReport:
         return {"pairs_read": self.read, "pairs": self.pairs, **pieces, **blank}
 
 
-def transforms(options: Options) -> tuple[Transform, Transform]:
-    """How source and target text are normalised."""
+def normalizer(language: str, normalization: str, moses: bool) -> Transform:
+    """How text of a language is normalised; see :class:`.options.Options` for the values."""
+    punctuation = _moses(language) if moses else None
 
-    def for_language(language: str) -> Transform:
-        punctuation = _moses(language) if options.moses else None
+    def normalize(text: str) -> str:
+        # A line feed neither combines nor decomposes: a block is normalised as each of its lines would be.
+        if normalization == "nfkc":
+            text = unicodedata.normalize("NFKC", text)
+        elif normalization == "nfc":
+            text = unicodedata.normalize("NFC", text)
+        return text if punctuation is None else "\n".join(map(punctuation, text.split("\n")))
 
-        def transform(text: str) -> str:
-            # A line feed neither combines nor decomposes: a block is normalised as each of its lines would be.
-            if options.normalization == "nfkc":
-                text = unicodedata.normalize("NFKC", text)
-            elif options.normalization == "nfc":
-                text = unicodedata.normalize("NFC", text)
-            return text if punctuation is None else "\n".join(map(punctuation, text.split("\n")))
-
-        return transform
-
-    return for_language(options.source), for_language(options.target)
+    return normalize
 
 
 def _moses(language: str) -> Transform:
@@ -69,7 +65,10 @@ def _moses(language: str) -> Transform:
 
 def pairs_of(split: str, files: Iterable[PairedFiles], options: Options, report: SplitReport) -> Iterator[Pair]:
     """Yield the pairs of a split that pass the filters, and note in ``report`` what was read and dropped."""
-    change = transforms(options)
+    change = (
+        normalizer(options.source, options.normalization, options.moses),
+        normalizer(options.target, options.normalization, options.moses),
+    )
     corpora = (
         read_pairs(
             corpus, *options.languages(), change, strip_cr=options.strip_cr, keep_separators=options.keep_separators

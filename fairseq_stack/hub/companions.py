@@ -1,0 +1,117 @@
+"""The companions of a checkpoint: the files in its folder without which the model cannot be used elsewhere.
+
+They are the dictionaries of the data, the SentencePiece models that cut its text, and the manifest of the corpus, if
+``fairseq-stack prepare`` made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairseq_stack.compat.wrapping import Function, wrap_once
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import written_whole
+from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
+
+DICTIONARIES = "dict*.txt"
+MANIFEST = "corpus-manifest.json"
+PIECE_MODELS = ("sentencepiece.*.model", "spm.model")
+OWN_PIECE_MODEL = "sentencepiece.bpe.model"
+"""The model that the user named with ``--sentencepiece-model``, as fairseq's ``from_pretrained`` looks for it."""
+
+
+def save_companions_with_checkpoints() -> None:
+    """Let ``fairseq-train`` put the companions of our models into ``--save-dir`` before training starts.
+
+    Its checkpoints can then be used without the data.
+    """
+    from fairseq import checkpoint_utils
+
+    wrap_once(checkpoint_utils, "load_checkpoint", _saving_companions)
+
+
+def _saving_companions(load_checkpoint: Function) -> Function:
+    def load_checkpoint_and_save_companions(cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        loaded = load_checkpoint(cfg, trainer, *args, **kwargs)
+        # After loading, since a checkpoint of another vocabulary has an error of its own.
+        if getattr(trainer.model, "has_companions", False) and trainer.is_data_parallel_master and not cfg.no_save:
+            save_companions(companions_of_training(trainer.cfg), Path(cfg.save_dir))
+            _note_languages(trainer)
+        return loaded
+
+    return load_checkpoint_and_save_companions
+
+
+def _note_languages(trainer: Any) -> None:
+    """Have the checkpoints name the languages of a translation task, which fairseq infers from the names of the data.
+
+    Beside the checkpoints are only dictionaries, which do not say what is translated into what.
+    """
+    from omegaconf import open_dict
+
+    with open_dict(trainer.cfg):
+        for name in ("source_lang", "target_lang"):
+            if hasattr(trainer.task.cfg, name):
+                trainer.cfg.task[name] = trainer.task.cfg[name]
+
+
+def companions_of_training(cfg: Any) -> dict[str, Path]:
+    """The companions of a training run, by the names that they get."""
+    from fairseq import utils
+
+    companions = companions_of_data(Path(utils.split_paths(cfg.task.data)[0]))
+    own = getattr(cfg.bpe, "sentencepiece_model", None)
+    if own is not None and Path(own).is_file():
+        companions[OWN_PIECE_MODEL] = Path(own)
+    return companions
+
+
+def companions_of_data(folder: Path) -> dict[str, Path]:
+    """The companions in a folder of data and, if ``fairseq-stack prepare`` made it, in the folder that holds it."""
+    companions = {path.name: path for path in folder.glob(DICTIONARIES)}
+    corpus = folder.absolute().parent
+    if (corpus / MANIFEST_NAME).is_file():
+        companions |= {path.name: path for pattern in PIECE_MODELS for path in corpus.glob(pattern)}
+        companions[MANIFEST] = corpus / MANIFEST_NAME
+    return companions
+
+
+def companions_beside(checkpoint: Path) -> dict[str, Path]:
+    """The companions in the folder of a checkpoint."""
+    patterns = (DICTIONARIES, *PIECE_MODELS, MANIFEST)
+    return {path.name: path for pattern in patterns for path in checkpoint.parent.glob(pattern)}
+
+
+def save_companions(companions: Mapping[str, Path], folder: Path) -> None:
+    """Copy companions into a folder, except those that are there.
+
+    Raises:
+        UserError: the folder holds another file of the same name, or cannot be written to. Dictionaries with the same
+            symbols in the same order are not different, and a manifest is replaced.
+    """
+    missing = {}
+    for name, source in companions.items():
+        target = folder / name
+        content = source.read_bytes()
+        if not target.is_file():
+            missing[target] = content
+        elif name == MANIFEST:
+            if target.read_bytes() != content:
+                missing[target] = content
+        elif _meaning(name, target.read_bytes()) != _meaning(name, content):
+            raise UserError(
+                f"{target} differs from {source}, which has to be saved beside the checkpoints: choose another "
+                f"--save-dir, or remove {target} if it belongs to an earlier training run"
+            )
+    for target, content in missing.items():
+        with written_whole(target) as file:
+            file.write(content)
+
+
+def _meaning(name: str, content: bytes) -> object:
+    """What has to be equal in two files of this name: the symbols of a dictionary, whose counts mean nothing."""
+    if Path(name).match(DICTIONARIES):
+        return [line.rpartition(b" ")[0] for line in content.splitlines()]
+    return content

@@ -1,0 +1,241 @@
+"""Trained models in Python: ``from_pretrained``, then ``translate``, ``sample`` and ``score``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq import checkpoint_utils, utils
+from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, MonolingualDataset, TokenBlockDataset
+from fairseq.hub_utils import GeneratorHubInterface
+from fairseq.sequence_scorer import SequenceScorer
+from fairseq.tasks.language_modeling import LanguageModelingTask
+from torch import Tensor
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.companions import DICTIONARIES, companions_beside, companions_of_data
+from fairseq_stack.hub.text import joined, tokenizer_of
+
+Hypothesis = dict[str, Any]
+"""fairseq's: ``tokens``, ``positional_scores`` (their log-probabilities) and ``score`` (the mean of these), among
+others."""
+
+CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt")
+"""What is loaded of a folder: the first that is there."""
+
+
+class Hub(GeneratorHubInterface):
+    """A trained model, or an ensemble, with its dictionaries: what ``from_pretrained`` returns.
+
+    It is fairseq's hub interface, for sentences of raw text. If ``fairseq-stack prepare`` made the data in pieces,
+    sentences are normalised and cut into pieces in the same way. Otherwise they are tokens with blanks between them,
+    or what ``--tokenizer`` and ``--bpe`` of the training run make into tokens.
+    """
+
+    def __init__(self, cfg: Any, task: Any, models: Sequence[Any], companions: dict[str, Path]) -> None:
+        super().__init__(cfg, task, models)
+        languages = (getattr(task.cfg, "source_lang", None), getattr(task.cfg, "target_lang", None))
+        self._tokenize = [tokenizer_of(companions, language) if self.bpe is None else None for language in languages]
+        self.eval()
+
+    def encode(self, sentence: str) -> Tensor:
+        """The tokens of a sentence of the source language (of the language, for a language model) and ``</s>``."""
+        return self._encode(sentence, self.src_dict, side=0)
+
+    def encode_target(self, sentence: str) -> Tensor:
+        """The tokens of a sentence of the target language and ``</s>``."""
+        return self._encode(sentence, self.tgt_dict, side=1)
+
+    def _encode(self, sentence: str, dictionary: Dictionary, side: int) -> Tensor:
+        tokenize = self._tokenize[side]
+        text = self.apply_bpe(self.tokenize(sentence)) if tokenize is None else tokenize(sentence)
+        return dictionary.encode_line(text, append_eos=True, add_if_not_exist=False).long()
+
+    def remove_bpe(self, sentence: str) -> str:
+        """Pieces made into text."""
+        return super().remove_bpe(sentence) if self._tokenize[1] is None else joined(sentence)
+
+    def generate(self, tokenized_sentences: Any, *args: Any, **kwargs: Any) -> Any:
+        """As fairseq's, but a sentence that is too long raises UserError."""
+        one = torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1
+        limit = self.max_positions[0] if isinstance(self.max_positions, tuple) else self.max_positions
+        require_lengths([tokenized_sentences] if one else tokenized_sentences, limit)
+        return super().generate(tokenized_sentences, *args, **kwargs)
+
+    def _score(self, dataset: FairseqDataset) -> list[Hypothesis]:
+        """The hypothesis of each sample of a dataset with targets."""
+        scorer = SequenceScorer(self.tgt_dict)
+        batches = self.task.get_batch_iterator(
+            dataset,
+            max_tokens=self.cfg.dataset.max_tokens,
+            max_sentences=self.cfg.dataset.batch_size,
+            disable_iterator_cache=True,
+        )
+        hypotheses: dict[int, Hypothesis] = {}
+        for batch in batches.next_epoch_itr(shuffle=False):
+            batch = utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
+            scored = (best for best, *_ in scorer.generate(self.models, batch))
+            hypotheses |= zip(batch["id"].tolist(), scored, strict=True)
+        return [hypotheses[number] for number in range(len(hypotheses))]
+
+
+class TranslationHub(Hub):
+    """A translation model: :meth:`translate`, as in fairseq's hub interface, and :meth:`score`."""
+
+    def score(self, sentences: str | Sequence[str], translations: str | Sequence[str]) -> Any:
+        """The log-probabilities of the tokens of translations, the ends of the sentences included.
+
+        Args:
+            sentences: one sentence or several.
+            translations: one translation or as many.
+
+        Returns:
+            A :data:`Hypothesis`, or a list of them.
+
+        Raises:
+            UserError: there are not as many translations as sentences, or a sentence is longer than the model accepts.
+        """
+        if isinstance(sentences, str) and isinstance(translations, str):
+            return self.score([sentences], [translations])[0]
+        if isinstance(sentences, str) or isinstance(translations, str) or len(sentences) != len(translations):
+            raise UserError("expected one translation for each sentence")
+        sources = [self.encode(sentence) for sentence in sentences]
+        targets = [self.encode_target(translation) for translation in translations]
+        for tokens, limit in zip((sources, targets), self.max_positions, strict=True):
+            require_lengths(tokens, limit)
+        dataset = LanguagePairDataset(
+            sources,
+            lengths_of(sources),
+            self.src_dict,
+            targets,
+            lengths_of(targets),
+            self.tgt_dict,
+            left_pad_source=self.task.cfg.left_pad_source,
+            left_pad_target=self.task.cfg.left_pad_target,
+            shuffle=False,
+        )
+        return self._score(dataset)
+
+
+class LanguageModelHub(Hub):
+    """A language model: :meth:`sample`, which continues sentences, as in fairseq's hub interface, and :meth:`score`."""
+
+    def translate(self, sentences: Any, beam: int = 5, verbose: bool = False, **kwargs: Any) -> Any:
+        """A language model does not translate.
+
+        Raises:
+            UserError: always.
+        """
+        raise UserError("a language model does not translate: sample() continues a sentence, and score() scores it")
+
+    def score(self, sentences: str | Sequence[str]) -> Any:
+        """The log-probabilities of the tokens of sentences and of their ends, which fairseq's hub interface leaves out.
+
+        They are what ``fairseq-eval-lm --sample-break-mode eos`` averages.
+
+        Args:
+            sentences: one sentence or several.
+
+        Returns:
+            A :data:`Hypothesis`, or a list of them.
+
+        Raises:
+            UserError: a sentence is longer than the model accepts.
+        """
+        if isinstance(sentences, str):
+            return self.score([sentences])[0]
+        tokens = [self.encode(sentence) for sentence in sentences]
+        require_lengths(tokens, self.max_positions)
+        blocks = TokenBlockDataset(
+            tokens,
+            lengths_of(tokens),
+            block_size=None,
+            pad=self.src_dict.pad(),
+            eos=self.src_dict.eos(),
+            break_mode="eos",
+            include_targets=True,
+        )
+        dataset = MonolingualDataset(
+            blocks,
+            blocks.sizes,
+            self.src_dict,
+            self.tgt_dict,
+            add_eos_for_other_targets=True,
+            shuffle=False,
+            targets=["future"],
+            add_bos_token=getattr(self.task.args, "add_bos_token", False),
+        )
+        return self._score(dataset)
+
+
+def lengths_of(sentences: Sequence[Tensor]) -> np.ndarray:
+    """The number of tokens of each sentence."""
+    return np.array([len(tokens) for tokens in sentences])
+
+
+def require_lengths(sentences: Sequence[Tensor], limit: int) -> None:
+    """Raise UserError if a sentence has more than ``limit`` tokens."""
+    for number, length in enumerate(map(len, sentences), start=1):
+        if length > limit:
+            raise UserError(f"sentence {number} has {length:,} tokens, the model accepts at most {limit:,}")
+
+
+def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: Any) -> Hub:
+    """Load a model, or an ensemble, with its dictionaries.
+
+    Args:
+        checkpoint: a checkpoint; or a folder, for its ``checkpoint_best.pt`` (or else ``checkpoint_last.pt``); or
+            several checkpoints of an ensemble with ``:`` between them.
+        data: the folder with the dictionaries (default: the folder of the checkpoint; if it has none, the folder of the
+            data in training).
+        overrides: replace options of the training run.
+
+    Raises:
+        UserError: there is no such checkpoint, there are no dictionaries, or they do not fit.
+    """
+    paths = [_checkpoint_at(Path(path)) for path in os.fspath(checkpoint).split(os.pathsep)]
+    folder = _folder_of_dictionaries(paths[0]) if data is None else _existing_folder(Path(data))
+    try:
+        models, cfg, task = checkpoint_utils.load_model_ensemble_and_task(
+            [str(path) for path in paths], {"data": str(folder), **overrides}
+        )
+    except Exception as error:  # torch and fairseq raise exceptions of every kind
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{paths[0]} cannot be loaded with the data of {folder}: {reason}") from error
+    kind = LanguageModelHub if isinstance(task, LanguageModelingTask) else TranslationHub
+    return kind(cfg, task, models, companions_of_data(folder) | companions_beside(paths[0]))
+
+
+def _checkpoint_at(path: Path) -> Path:
+    if not path.is_dir():
+        if not path.is_file():
+            raise UserError(f"{path} does not exist")
+        return path
+    for name in CHECKPOINTS:
+        if (path / name).is_file():
+            return path / name
+    raise UserError(f"{path} has neither {' nor '.join(CHECKPOINTS)}; name a checkpoint")
+
+
+def _existing_folder(folder: Path) -> Path:
+    if not any(folder.glob(DICTIONARIES)):
+        raise UserError(f"{folder} has no dictionary ({DICTIONARIES}); expected the folder of the model's data")
+    return folder
+
+
+def _folder_of_dictionaries(checkpoint: Path) -> Path:
+    """The folder of a checkpoint or, if it holds no dictionaries, of its data in training."""
+    if any(checkpoint.parent.glob(DICTIONARIES)):
+        return checkpoint.parent
+    state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
+    data = Path(utils.split_paths(state["cfg"].task.data)[0])
+    if not any(data.glob(DICTIONARIES)):
+        raise UserError(
+            f"{checkpoint.parent} has no dictionary ({DICTIONARIES}), and neither has the folder of its data in "
+            f"training, {data}; copy the dictionaries beside the checkpoint, or name the folder that holds them"
+        )
+    return data

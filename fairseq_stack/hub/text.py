@@ -1,0 +1,61 @@
+"""Text of a user's own, made into the tokens of a model as the text of its corpus was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_text
+from fairseq_stack.hub.companions import MANIFEST
+from fairseq_stack_preprocess.mt.options import CORPUS as TRANSLATION
+from fairseq_stack_preprocess.mt.sentences import normalizer
+from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK, Encoder, made_blank
+
+Tokenize = Callable[[str], str]
+"""Makes a sentence into tokens with blanks between them."""
+
+
+def tokenizer_of(companions: Mapping[str, Path], language: str | None) -> Tokenize | None:
+    """What makes a sentence into pieces, or None if no SentencePiece model is among the companions.
+
+    Args:
+        companions: what lies beside a checkpoint.
+        language: a language of a translation model; None for a language model.
+
+    Raises:
+        UserError: a companion cannot be used.
+    """
+    path = companions.get("spm.model" if language is None else f"sentencepiece.{language}.model")
+    if path is None:
+        return None
+    try:
+        encoder = Encoder(path.read_bytes())
+    except (RuntimeError, OSError) as error:
+        raise UserError(f"{path} is not a SentencePiece model") from error
+    normalize = _normalizer(companions.get(MANIFEST), language)
+
+    def tokenize(sentence: str) -> str:
+        (pieces,) = encoder.encode(made_blank([normalize(sentence)]))
+        return " ".join(pieces)
+
+    return tokenize
+
+
+def joined(pieces: str) -> str:
+    """The sentence that SentencePiece cut into ``pieces``."""
+    return pieces.replace(" ", "").replace(WORD_MARK, " ").strip()
+
+
+def _normalizer(manifest: Path | None, language: str | None) -> Callable[[str], str]:
+    if manifest is None or language is None:
+        return lambda sentence: sentence
+    try:
+        content: Any = json.loads(read_text(manifest))
+        if content["corpus"] != TRANSLATION:
+            return lambda sentence: sentence
+        return normalizer(language, content["options"]["normalization"], content["options"]["moses"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(f"{manifest} is not the manifest of a corpus") from error

@@ -1,0 +1,67 @@
+"""What is copied beside the checkpoints, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.companions import MANIFEST, companions_beside, companions_of_data, save_companions
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """The files that matter of a corpus of fairseq-stack prepare."""
+    corpus = tmp_path / "corpus"
+    (corpus / "data-bin").mkdir(parents=True)
+    for name in ("data-bin/dict.de.txt", "data-bin/dict.en.txt"):
+        (corpus / name).write_text("a 1\nb 2\n")
+    for name in ("data-bin/train.de-en.de.bin", "sentencepiece.de.model", "sentencepiece.en.model", "manifest.json"):
+        (corpus / name).write_text(name)
+    return corpus
+
+
+def saved(corpus: Path, folder: Path) -> dict[str, bytes]:
+    folder.mkdir(exist_ok=True)
+    save_companions(companions_of_data(corpus / "data-bin"), folder)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_prepared_corpus(corpus: Path, tmp_path: Path) -> None:
+    names = {"dict.de.txt", "dict.en.txt", "sentencepiece.de.model", "sentencepiece.en.model", MANIFEST}
+    copies = saved(corpus, tmp_path / "checkpoints")
+    assert copies.keys() == names
+    assert copies["dict.de.txt"] == b"a 1\nb 2\n"
+    assert copies[MANIFEST] == b"manifest.json"
+    assert companions_beside(tmp_path / "checkpoints" / "checkpoint_best.pt").keys() == names
+    assert saved(corpus, tmp_path / "checkpoints") == copies
+
+
+def test_without_a_manifest_the_folder_above_is_not_searched(corpus: Path, tmp_path: Path) -> None:
+    (corpus / "manifest.json").unlink()
+    assert saved(corpus, tmp_path / "checkpoints").keys() == {"dict.de.txt", "dict.en.txt"}
+
+
+def test_checkpoints_beside_the_data(corpus: Path) -> None:
+    before = {path.name: path.read_bytes() for path in (corpus / "data-bin").iterdir()}
+    after = saved(corpus, corpus / "data-bin")
+    assert {name: after[name] for name in before} == before
+
+
+def test_counts_and_manifests_may_differ(corpus: Path, tmp_path: Path) -> None:
+    saved(corpus, tmp_path / "checkpoints")
+    (corpus / "data-bin" / "dict.de.txt").write_text("a 7\nb 1\n")
+    (corpus / "manifest.json").write_text("new")
+    copies = saved(corpus, tmp_path / "checkpoints")
+    assert (copies["dict.de.txt"], copies[MANIFEST]) == (b"a 1\nb 2\n", b"new")
+
+
+@pytest.mark.parametrize("name", ["dict.en.txt", "sentencepiece.en.model"])
+def test_other_files_are_not_overwritten(corpus: Path, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    (folder / name).write_text("b 2\na 1\n")
+    with pytest.raises(UserError, match=rf"checkpoints/{name} differs from .*{name}.*another --save-dir"):
+        saved(corpus, folder)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {name: "b 2\na 1\n"}
