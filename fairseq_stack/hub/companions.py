@@ -23,25 +23,36 @@ OWN_PIECE_MODEL = "sentencepiece.bpe.model"
 
 
 def save_companions_with_checkpoints() -> None:
-    """Let ``fairseq-train`` put the companions of our models into ``--save-dir`` before training starts.
+    """Let ``fairseq-train`` put the companions of our models into ``--save-dir``, with the first checkpoint.
 
     Its checkpoints can then be used without the data.
     """
     from fairseq import checkpoint_utils
 
-    wrap_once(checkpoint_utils, "load_checkpoint", _saving_companions)
+    wrap_once(checkpoint_utils, "load_checkpoint", _reading_companions)
+    wrap_once(checkpoint_utils, "save_checkpoint", _saving_companions)
 
 
-def _saving_companions(load_checkpoint: Function) -> Function:
-    def load_checkpoint_and_save_companions(cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
+def _reading_companions(load_checkpoint: Function) -> Function:
+    def load_checkpoint_and_read_companions(cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
         loaded = load_checkpoint(cfg, trainer, *args, **kwargs)
         # After loading, since a checkpoint of another vocabulary has an error of its own.
         if getattr(trainer.model, "has_companions", False) and trainer.is_data_parallel_master and not cfg.no_save:
-            save_companions(companions_of_training(trainer.cfg), Path(cfg.save_dir))
+            trainer.missing_companions = missing_companions(companions_of_training(trainer.cfg), Path(cfg.save_dir))
             _note_languages(trainer)
         return loaded
 
-    return load_checkpoint_and_save_companions
+    return load_checkpoint_and_read_companions
+
+
+def _saving_companions(save_checkpoint: Function) -> Function:
+    def save_companions_and_checkpoint(cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        if not cfg.no_save:
+            write(getattr(trainer, "missing_companions", {}))
+            trainer.missing_companions = {}
+        return save_checkpoint(cfg, trainer, *args, **kwargs)
+
+    return save_companions_and_checkpoint
 
 
 def _note_languages(trainer: Any) -> None:
@@ -85,29 +96,42 @@ def companions_beside(checkpoint: Path) -> dict[str, Path]:
 
 
 def save_companions(companions: Mapping[str, Path], folder: Path) -> None:
-    """Copy companions into a folder, except those that are there.
+    """Copy companions into a folder, except those that it has.
 
     Raises:
-        UserError: the folder holds another file of the same name, or cannot be written to. Dictionaries with the same
-            symbols in the same order are not different, and a manifest is replaced.
+        UserError: see :func:`missing_companions`; or the folder cannot be written to.
+    """
+    write(missing_companions(companions, folder))
+
+
+def write(contents: Mapping[Path, bytes]) -> None:
+    """Write files, each of them whole or not at all."""
+    for path, content in contents.items():
+        with written_whole(path) as file:
+            file.write(content)
+
+
+def missing_companions(companions: Mapping[str, Path], folder: Path) -> dict[Path, bytes]:
+    """The contents of the companions that a folder lacks, by the path that each is to have.
+
+    A manifest that differs is replaced. Dictionaries with the same symbols in the same order do not differ.
+
+    Raises:
+        UserError: the folder holds another file of the same name.
     """
     missing = {}
     for name, source in companions.items():
         target = folder / name
         content = source.read_bytes()
-        if not target.is_file():
+        there = target.read_bytes() if target.is_file() else None
+        if there is None or (name == MANIFEST and there != content):
             missing[target] = content
-        elif name == MANIFEST:
-            if target.read_bytes() != content:
-                missing[target] = content
-        elif _meaning(name, target.read_bytes()) != _meaning(name, content):
+        elif _meaning(name, there) != _meaning(name, content):
             raise UserError(
                 f"{target} differs from {source}, which has to be saved beside the checkpoints: choose another "
                 f"--save-dir, or remove {target} if it belongs to an earlier training run"
             )
-    for target, content in missing.items():
-        with written_whole(target) as file:
-            file.write(content)
+    return missing
 
 
 def _meaning(name: str, content: bytes) -> object:

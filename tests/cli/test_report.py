@@ -12,18 +12,20 @@ import torch
 
 from fairseq_stack import cli
 from fairseq_stack.cli.report.experiment import (
-    KINDS,
     Experiment,
     LanguageModelResult,
     TranslationResult,
+    model_names,
     read_language_model_result,
     read_translation_result,
 )
-from fairseq_stack.cli.report.picture import NAMES, draw
+from fairseq_stack.cli.report.picture import draw
 from fairseq_stack.cli.report.tables import as_json, as_markdown
 from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, Validation
 from fairseq_stack.inspection.stack_weights import StackWeights
+
+KINDS = ("tf", "sup", "nd")
 
 
 def score(value: float) -> Score:
@@ -64,7 +66,9 @@ def test_json_holds_everything() -> None:
 
 
 def test_every_kind_has_a_name() -> None:
-    assert list(NAMES) == list(KINDS)
+    names = model_names()
+    assert list(names) == ["tf", "sup", "nd", "strat"]
+    assert (names["tf"], names["sup"]) == ("tf: no stack", "sup: superposition")
 
 
 def test_the_picture_shows_the_results(tmp_path: Path) -> None:
@@ -85,7 +89,7 @@ def write_language_model(task: Path, scores: str, bounds: str) -> None:
     text.mkdir(parents=True)
     model.mkdir()
     (text / "test.nll").write_text(bounds, encoding="utf-8")
-    (model / "score.out").write_text(scores, encoding="utf-8")
+    (model / "score-test.out").write_text(scores, encoding="utf-8")
     (model / "train.log").write_text(
         'num. shared model params: 10 (num. trained: 10)\n{"valid_loss": "1", "valid_num_updates": "5"}\n',
         encoding="utf-8",
@@ -103,7 +107,7 @@ def test_reading_a_language_model(tmp_path: Path) -> None:
 
 def test_scores_of_another_corpus(tmp_path: Path) -> None:
     write_language_model(tmp_path, "0 0 [-1.0]\t</s> [-0.5]\n", "1.0\t1.0\n2.0\t2.0\n")
-    with pytest.raises(ValueError, match=r"score\.out: 1 sentences, expected 2"):
+    with pytest.raises(ValueError, match=r"score-test\.out: 1 sentences, expected 2"):
         read_language_model_result(tmp_path, "nd")
 
 

@@ -16,6 +16,7 @@ import pytest
 from tests.commands.running import Server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+CORPORA = ["nested-translation", "reversal"]
 KINDS = ["tf", "sup", "nd"]
 PICTURE_SIZE = (1425, 1050)
 
@@ -38,15 +39,15 @@ def demo(server: Server, *arguments: str, timeout: float = 600) -> subprocess.Co
 def interrupt(folder: Path) -> tuple[subprocess.CompletedProcess[str], list[str]]:
     """Run the demo, and stop it when it has begun to train; also return the commands that then still run."""
     process = start("--tiny", str(folder))
-    assert process.stdout is not None
+    assert process.stderr is not None
     said: list[str] = []
     while not said or (said[-1] and ": training" not in said[-1]):
-        said.append(process.stdout.readline())
+        said.append(process.stderr.readline())
     process.terminate()
     process.wait(timeout=60)
     left = processes_on(folder)
     stdout, stderr = process.communicate(timeout=60)
-    return subprocess.CompletedProcess(process.args, process.returncode, "".join(said) + stdout, stderr), left
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, "".join(said) + stderr), left
 
 
 def processes_on(folder: Path) -> list[str]:
@@ -72,13 +73,11 @@ class Finished:
     output: str
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Finished:
-    folder = tmp_path_factory.mktemp("demo") / "demo out"
+def run_twice(folder: Path, server: Server) -> Finished:
     stopped, left = interrupt(folder)
     done = demo(server, "--tiny", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
-    return Finished(folder, stopped, left, done.stdout)
+    return Finished(folder, stopped, left, done.stdout + done.stderr)
 
 
 def report(output: str) -> str:
@@ -86,36 +85,48 @@ def report(output: str) -> str:
     return output[output.index("Nested translation, German") : output.rindex("==> ")]
 
 
-def test_stops_with_all_that_it_started(finished: Finished) -> None:
+def test_the_demo(tmp_path: Path, server: Server) -> None:
+    """One test, since each part needs what the parts before it have trained."""
+    finished = run_twice(tmp_path / "demo out", server)
+    check_that_it_stops_with_all_that_it_started(finished)
+    check_that_it_says_what_it_does_and_how_long_it_took(finished)
+    check_that_it_ends_with_a_table_and_a_picture(finished)
+    check_that_results_agree_with_fairseq(finished)
+    check_that_the_picture_is_a_picture(finished)
+    check_that_a_second_run_does_nothing_twice(finished, server)
+
+
+def check_that_it_stops_with_all_that_it_started(finished: Finished) -> None:
     assert finished.stopped.returncode == 143, finished.stopped.stderr
     assert finished.left == []
     assert not list(finished.folder.glob("*/corpus.*"))
 
 
-def test_says_what_it_does_and_how_long_it_took(finished: Finished) -> None:
-    output = finished.stopped.stdout + finished.output
+def check_that_it_says_what_it_does_and_how_long_it_took(finished: Finished) -> None:
+    said = finished.stopped.stdout + finished.stopped.stderr + finished.output
     for stage in [
-        *(f"{corpus}: generating the corpus" for corpus in ("Nested translation", "Reversal")),
-        *(f"{corpus}: training {kind}" for corpus in ("Nested translation", "Reversal") for kind in KINDS),
-        *(f"Nested translation: translating with {kind}" for kind in KINDS),
-        *(f"Reversal: scoring with {kind}" for kind in KINDS),
+        *(f"{corpus}: preparing the corpus" for corpus in CORPORA),
+        *(f"{corpus}/{kind}: training" for corpus in CORPORA for kind in KINDS),
+        *(f"nested-translation/{kind}: translating the test set" for kind in KINDS),
+        *(f"reversal/{kind}: scoring the test set" for kind in KINDS),
+        "the table and the picture",
     ]:
-        assert re.search(rf"^==> {stage}\n(.*\n)*==> {stage}: \d+ s$", output, re.MULTILINE), stage
-    assert re.search(r"^==> Took \d+ min \d+ s$", output, re.MULTILINE)
+        assert re.search(rf"^Job \d+: {stage}$", said, re.MULTILINE), stage
+    assert re.search(r"^==> Took \d+ min \d+ s$", said, re.MULTILINE)
 
 
-def test_ends_with_a_table_and_a_picture(finished: Finished) -> None:
+def check_that_it_ends_with_a_table_and_a_picture(finished: Finished) -> None:
     table = (finished.folder / "table.md").read_text(encoding="utf-8")
     assert report(finished.output) == f"{table}\npicture: {finished.folder / 'demo.png'}\n"
     rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")]
     assert rows == ["model", "-----", *KINDS] * 2
 
 
-def test_results_agree_with_fairseq(finished: Finished) -> None:
+def check_that_results_agree_with_fairseq(finished: Finished) -> None:
     folder = finished.folder
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for kind in KINDS:
-        scored = (folder / "reversal" / kind / "score.out").read_text(encoding="utf-8")
+        scored = (folder / "reversal" / kind / "score-test.out").read_text(encoding="utf-8")
         (loss,) = re.findall(r"Loss \(base 2\): ([\d.]+)", scored)
         result = results["reversal"][kind]
         assert result["cross_entropy"] / math.log(2) == pytest.approx(float(loss), abs=1e-3)
@@ -128,7 +139,7 @@ def test_results_agree_with_fairseq(finished: Finished) -> None:
             assert [validation["updates"] for validation in course["validations"]] == [2, 4]
 
 
-def test_the_picture_is_a_picture(finished: Finished) -> None:
+def check_that_the_picture_is_a_picture(finished: Finished) -> None:
     image = pytest.importorskip("matplotlib.image")
     pixels = image.imread(finished.folder / "demo.png", format="png")
     assert pixels.shape[1::-1] == PICTURE_SIZE
@@ -137,35 +148,34 @@ def test_the_picture_is_a_picture(finished: Finished) -> None:
         assert 0.3 < share_of_white < 0.98
 
 
-def test_a_second_run_does_nothing_twice(finished: Finished, server: Server) -> None:
-    """Not even if the demo was killed when a training had ended, before it noted that."""
+def check_that_a_second_run_does_nothing_twice(finished: Finished, server: Server) -> None:
+    """Not even if the demo was killed when a training run had ended, before it noted that."""
     checkpoints = sorted(finished.folder.rglob("checkpoint*.pt"))
     before = [path.stat().st_mtime_ns for path in checkpoints]
-    (finished.folder / "nested-translation" / "tf" / "train.done").unlink()
+    for name in ("nested-translation/tf/trained", "nested-translation/tf/generate-test.txt", "table.md"):
+        (finished.folder / name).unlink()
     again = demo(server, "--tiny", str(finished.folder), timeout=120)
     assert again.returncode == 0, again.stderr
     assert report(again.stdout) == report(finished.output)
-    assert again.stdout.count(": done before\n") == 13
+    jobs = re.findall(r"^Job \d+: (.*)$", again.stderr + again.stdout, re.MULTILINE)
+    tf = "nested-translation/tf"
+    assert jobs == [f"{tf}: training", f"{tf}: translating the test set", "the table and the picture"]
     assert [path.stat().st_mtime_ns for path in checkpoints] == before
     assert len([path for path in checkpoints if path.name == "checkpoint_best.pt"]) == 6
 
 
-def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: Finished, server: Server) -> None:
+def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, server: Server) -> None:
     folder = tmp_path / "out"
-    corpus = folder / "reversal" / "corpus"
-    settings = (finished.folder / "demo-settings").read_text(encoding="utf-8")
-    for path, text in {
-        folder / "demo-settings": settings,
-        folder / "nested-translation" / "prepare.done": "",
-        folder / "reversal" / "prepare.done": "",
-        corpus / "no-data": "",
-    }.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    for name in ("nested-translation/prepared", "reversal/prepared", "reversal/corpus/no-data"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    (folder / "demo-settings").write_text("fairseq_stack demo, tiny\n", encoding="utf-8")
     done = demo(server, "--tiny", str(folder))
     assert done.returncode == 1
     assert "/corpus/data-bin does not exist: expected a folder" in done.stderr
-    assert re.search(r"^Error: .*: training \w+ failed; its whole output: .*/train\.out$", done.stderr, re.MULTILINE)
+    assert re.search(
+        r"^Error: the demo failed with exit code 1, see above; the output of every step", done.stderr, re.M
+    )
     assert "picture:" not in done.stdout
 
 
@@ -177,7 +187,7 @@ def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, finished: Finishe
         (["FOREIGN"], 1, "was not made by the demo"),
         (["--fresh", "FOREIGN"], 1, "was not made by the demo"),
         (["--fresh", "MARKED"], 1, "was not made by the demo"),
-        (["OTHER"], 1, "other settings"),
+        (["OTHER"], 1, "of another size or version"),
     ],
     ids=["typo", "two-folders", "foreign-folder", "foreign-folder-fresh", "foreign-mark-fresh", "other-settings"],
 )
@@ -205,29 +215,24 @@ def test_help(server: Server) -> None:
 def test_fresh_deletes_what_the_demo_wrote_and_nothing_else(tmp_path: Path) -> None:
     folder, programs = tmp_path / "out", tmp_path / "programs"
     written = [
-        *(f"{task}/{name}" for task in ("nested-translation", "reversal") for name in ("prepare.out", "prepare.done")),
-        *(
-            f"reversal/tf/{name}"
-            for name in ("train.out", "train.done", "train.log", "score.done", "checkpoint_best.pt")
-        ),
-        *(f"nested-translation/nd/{name}" for name in ("generate-test.txt", "checkpoint_1_100.pt", "translate.out")),
+        *(f"{corpus}/prepared" for corpus in CORPORA),
+        *(f"reversal/tf/{name}" for name in ("trained", "train.log", "score-test.out", "checkpoint_best.pt")),
+        *(f"nested-translation/nd/{name}" for name in ("generate-test.txt", "checkpoint_1_100.pt")),
         *("table.md", "results.json", "demo.png"),
     ]
     mine = ["thesis.tex", "reversal/notes", "reversal/mine/checkpoint_best.pt", "nested-translation/nd/my_plot.png"]
     mine += ["reversal/corpus/text/train.txt"]
     for name in (*written, *mine, "demo-settings"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("fairseq_stack demo, tiny: of old\n", encoding="utf-8")
+        (folder / name).write_text("fairseq_stack demo, of old\n", encoding="utf-8")
     programs.mkdir()
     # It ends the demo once everything old is deleted.
-    (programs / "fairseq-stack").write_text('#!/bin/sh\n[ "$1" = user-dir ] && echo here\n', encoding="utf-8")
+    (programs / "fairseq-stack").write_text("#!/bin/sh\necho no corpus today; exit 1\n", encoding="utf-8")
     (programs / "fairseq-stack").chmod(0o755)
-    command = ["bash", str(REPOSITORY / "scripts" / "demo.sh"), "--no-setup", "--tiny", "--fresh", str(folder)]
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]),
-    }
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert "generating the corpus failed" in done.stderr
+    path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
+    process = start("--tiny", "--fresh", str(folder), environment={**os.environ, "PATH": path})
+    _, stderr = process.communicate(timeout=60)
+    assert "no corpus today" in stderr
     left = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    assert left == {*mine, "demo-settings", "nested-translation/prepare.out", "reversal/prepare.out"}
+    logs = {f"{corpus}/prepare.out" for corpus in CORPORA}
+    assert {name for name in left if not name.startswith(".snakemake/")} == {*mine, "demo-settings", *logs}

@@ -1,4 +1,4 @@
-"""The scripts of scripts/experiments, on tiny corpora."""
+"""The workflows of scripts/experiments, on tiny corpora."""
 
 from __future__ import annotations
 
@@ -20,15 +20,21 @@ CORPORA = {
 }
 
 
-def experiment(server: Server, name: str, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def experiment(
+    server: Server, name: str, out: Path, *options: str, **settings: object
+) -> subprocess.CompletedProcess[str]:
     """Run an experiment with the commands of a server, for one epoch unless told otherwise."""
-    environment = {
-        **server.environment(),
-        **{"CUDA_VISIBLE_DEVICES": "", "THREADS": "1", "EPOCHS": "1", "SEED": "1", "PIECES": "60"},
-        **variables,
-    }
-    command = ["bash", str(REPOSITORY / "scripts" / "experiments" / f"{name}.sh"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    folder = REPOSITORY / "scripts" / "experiments"
+    pieces = {"pieces": 60} if name == "multi30k" else {}
+    values = [f"{key}={value}" for key, value in {"epochs": 1, **pieces, **settings}.items()]
+    command = ["snakemake", "--snakefile", folder / f"{name}.smk", "--profile", folder / "profiles" / "local"]
+    return subprocess.run(
+        [*command, "--directory", out, "--cores", "2", *options, "--config", *values],
+        capture_output=True,
+        text=True,
+        env={**server.environment(), "CUDA_VISIBLE_DEVICES": ""},
+        timeout=600,
+    )
 
 
 def write_corpus(folder: Path, name: str) -> Path:
@@ -52,54 +58,48 @@ def times(folder: Path) -> dict[Path, int]:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "table", "others"),
+    ("name", "table", "signatures"),
     [
-        (
-            "multi30k",
-            "nd",
-            r"model {7}BLEU {4}chrF\nnd {6}( +\d+\.\d\d){2}\nBLEU\|nrefs:1\|.*\nchrF2\|nrefs:1\|.*\n",
-            {"EPOCHS": "2", "SEED": "2", "PIECES": "61"},
-        ),
-        ("ptb", "sup", r"model {8}valid {6}test\nsup {5}( +\d+\.\d\d){2}\n", {"EPOCHS": "2", "SEED": "2"}),
+        ("multi30k", r"\| +\d+ s \| +\d+\.\d\d \| +\d+\.\d\d \| +\d+\.\d\d \|", ["BLEU", "chrF2"]),
+        ("ptb", r"\| +\d+ s \| +\d+\.\d\d \| +\d+\.\d\d \|", ["valid ppl", "test ppl"]),
     ],
     ids=["multi30k", "ptb"],
 )
-def test_runs_once_with_the_same_settings_only(
-    tmp_path: Path, name: str, kind: str, table: str, others: dict[str, str], server: Server
-) -> None:
+def test_runs_once(tmp_path: Path, name: str, table: str, signatures: list[str], server: Server) -> None:
+    """Two runs of a kind; what was complete before is kept, and an interrupted training run continues."""
     data, out = write_corpus(tmp_path / "my data", name), tmp_path / "my out"
-    first = experiment(server, name, data, out, kind)
+    first = experiment(server, name, out, data=data, kinds="sup", seeds="1,2")
     assert first.returncode == 0, first.stdout + first.stderr
-    found = re.search(rf"^{table}\Z", first.stdout, re.MULTILINE)
-    assert found, first.stdout
-    assert f"training {kind}" in first.stdout
+    (markdown,) = out.glob("*/epochs-1/table.md")
+    text = markdown.read_text(encoding="utf-8")
+    assert re.search(rf"^\| sup +\| +[\d,]+ \| +\d+ {table}\n\nThe best of 2 runs", text, re.MULTILINE), text
+    assert re.findall(r"^`([^|]+)\|data:", text, re.MULTILINE) == signatures
+    assert first.stdout.endswith(text)
     written = times(out)
 
-    again = experiment(server, name, data, out, kind)
-    assert (again.returncode, again.stdout) == (0, found[0]), again.stderr
-
-    for variable, value in others.items():
-        other = experiment(server, name, data, out, kind, **{variable: value})
-        settings = out / ("corpus" if variable == "PIECES" else kind) / "settings"
-        assert (other.returncode, other.stdout) == (1, ""), variable
-        assert f"{settings} has other settings" in other.stderr
-        there, now = re.findall(r"^  (?:there|now): +(.*)$", other.stderr, re.MULTILINE)
-        assert there == settings.read_text(encoding="utf-8").removesuffix("\n")
-        assert [word for word in now.split() if word not in there.split()] in ([value], [f"{variable}={value}"])
-    assert times(out) == written
+    again = experiment(server, name, out, data=data, kinds="sup", seeds="1,2")
+    assert (again.returncode, again.stdout) == (0, ""), again.stderr
+    run = markdown.parent / "sup-seed-2"
+    for path in (markdown, *run.glob("*score*"), *run.glob("generate*"), run / "trained"):
+        path.unlink()
+    more = experiment(server, name, out, data=data, kinds="sup", seeds="1,2")
+    assert more.returncode == 0 and more.stdout.endswith(text)
+    assert "sup-seed-2: training\n" in more.stderr and "sup-seed-1: training" not in more.stderr
+    now = times(out)
+    assert all(
+        now[path] == time for path, time in written.items() if path.suffix == ".pt" or "sup-seed-1" in path.parts
+    )
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_a_folder_without_settings_is_taken_over(tmp_path: Path, name: str, server: Server) -> None:
-    """Those of earlier versions have none; this one is complete but for its scores."""
-    (tmp_path / "corpus").mkdir()
-    (tmp_path / "sup").mkdir()
-    for file in ("train.log", "trained"):
-        (tmp_path / "sup" / file).touch()
-    done = experiment(server, name, tmp_path, tmp_path, "sup")
-    assert done.returncode == 1 and ": training" not in done.stdout
-    settings = (tmp_path / "sup" / "settings").read_text(encoding="utf-8")
-    assert settings.split()[0] == "--task" and "--max-epoch 1 --seed 1" in settings
+def test_settings_have_folders_of_their_own(tmp_path: Path, name: str, server: Server) -> None:
+    """Results of other settings stay; here nothing is run."""
+    plans = [
+        experiment(server, name, tmp_path / "out", "--dry-run", data=tmp_path, kinds="nd", **settings)
+        for settings in ({}, {"epochs": 3}, {"seeds": 2})
+    ]
+    runs = [set(re.findall(r"^Job \d+: (\S+): training$", plan.stdout + plan.stderr, re.MULTILINE)) for plan in plans]
+    assert all(len(run) == 1 for run in runs) and len(set.union(*runs)) == 3
 
 
 @pytest.mark.parametrize(("name", "option"), [("multi30k", "test"), ("ptb", "raw")])
@@ -107,22 +107,25 @@ def test_a_missing_file(tmp_path: Path, name: str, option: str, server: Server) 
     data = write_corpus(tmp_path / "data", name)
     missing = CORPORA[name][-1]
     (data / missing).unlink()
-    done = experiment(server, name, data, tmp_path / "out")
-    assert done.returncode == 2
+    done = experiment(server, name, tmp_path / "out", data=data)
+    assert done.returncode == 1
     assert f"fairseq-stack: error: --{option}" in done.stderr and missing in done.stderr
-    assert not (tmp_path / "out" / "corpus").exists()
+    assert not list((tmp_path / "out").glob("*/corpus"))
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_an_unknown_kind(tmp_path: Path, name: str, server: Server) -> None:
-    done = experiment(server, name, tmp_path, tmp_path / "out", "nd", "lstm")
-    assert done.returncode == 2
-    assert "expected tf, sup or nd, got 'lstm'" in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("name", CORPORA)
-def test_without_arguments_it_explains_itself(name: str, server: Server) -> None:
-    done = experiment(server, name)
-    assert done.returncode == 2
-    assert f"{name}.sh DATA OUT" in done.stderr and "EPOCHS" in done.stderr
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "data=DATA is missing"),
+        ({"data": "relative"}, "data=relative: expected an absolute path"),
+        ({"data": "/", "kinds": "nd,lstm"}, "expected some of tf,sup,nd, got 'lstm'"),
+        ({"data": "/", "epoch": "3"}, "epoch=...: expected one of data, epochs, kinds"),
+    ],
+    ids=["no-data", "relative", "kind", "name"],
+)
+def test_mistakes(tmp_path: Path, name: str, settings: dict[str, str], message: str, server: Server) -> None:
+    done = experiment(server, name, tmp_path / "out", **settings)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".snakemake"]

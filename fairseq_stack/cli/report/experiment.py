@@ -2,7 +2,8 @@
 
 The folder of an experiment holds ``nested-translation/`` and ``reversal/``. In each there are ``corpus/``, which
 ``fairseq-stack prepare`` wrote, and for each kind of model a folder with ``train.log`` (``fairseq-train
---log-file``), ``checkpoint_best.pt`` and ``generate-test.txt`` (translation) or ``score.out`` (language modelling).
+--log-file``), ``checkpoint_best.pt`` and ``generate-test.txt`` (translation) or ``score-test.out`` (language
+modelling).
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 if TYPE_CHECKING:
     from fairseq_stack.inspection.stack_weights import StackWeights
 
-KINDS = ("tf", "sup", "nd")
-"""The kinds of models: without a stack, with superposition and with nondeterministic stack attention."""
+NO_STACK = "tf"
+"""The name of the model without a stack; the others have the names of kinds of layers."""
 
 TRAINING_LOG = "train.log"
 CHECKPOINT = "checkpoint_best.pt"
 TRANSLATIONS = "generate-test.txt"
-WORD_SCORES = "score.out"
+WORD_SCORES = "score-test.out"
 
 Result = TypeVar("Result")
 
@@ -162,5 +163,16 @@ def read_decoder(folder: Path, depth: int) -> StackWeights:
     raise UserError(f"{checkpoint}: the decoder has no nondeterministic stack attention")
 
 
+def model_names() -> dict[str, str]:
+    """The models that a report can compare, in its order, and what each of them is called in a picture."""
+    from fairseq_stack.kinds import kinds  # loads torch
+
+    stacks = {kind.name: kind.title.removesuffix(" stack attention") for kind in kinds() if kind.op is not None}
+    return {name: f"{name}: {what}" for name, what in {NO_STACK: "no stack", **stacks}.items()}
+
+
 def _of_each_kind(read: Callable[[Path, str], Result], task: Path) -> dict[str, Result]:
-    return {kind: read(task, kind) for kind in KINDS}
+    found = [name for name in model_names() if (task / name).is_dir()]
+    if not found:
+        raise UserError(f"{task} holds no model: expected some of the folders {', '.join(model_names())}")
+    return {name: read(task, name) for name in found}

@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any
 from fairseq_stack.plots.panels import draw_bars, draw_bound, draw_curves, draw_weights
 from fairseq_stack.plots.style import figure
 
-from .experiment import Experiment
+from .experiment import Experiment, model_names
 
 if TYPE_CHECKING:
     from fairseq_stack.inspection.stack_weights import StackWeights
-
-NAMES = {
-    "tf": "tf: no stack",
-    "sup": "sup: superposition",
-    "nd": "nd: nondeterministic",
-}
 
 
 def draw(experiment: Experiment, reading: StackWeights, path: Path) -> None:
@@ -35,8 +29,9 @@ def draw(experiment: Experiment, reading: StackWeights, path: Path) -> None:
 
 def draw_validations(axes: Any, experiment: Experiment) -> None:
     """The loss on the validation strings against updates, with the least possible as a dashed line."""
+    names = model_names()
     losses = {
-        NAMES[kind]: {validation.updates: validation.loss for validation in result.training.validations}
+        names[kind]: {validation.updates: validation.loss for validation in result.training.validations}
         for kind, result in experiment.reversal.items()
     }
     draw_curves(axes, losses)
@@ -48,7 +43,8 @@ def draw_validations(axes: Any, experiment: Experiment) -> None:
 
 def draw_excess_by_length(axes: Any, experiment: Experiment) -> None:
     """The cross-entropy difference on the test strings against their length."""
-    excess = {NAMES[kind]: result.excess_by_length for kind, result in experiment.reversal.items()}
+    names = model_names()
+    excess = {names[kind]: result.excess_by_length for kind, result in experiment.reversal.items()}
     draw_curves(axes, excess)
     draw_bound(axes, 0)
     axes.set_xticks(sorted({length for by_length in excess.values() for length in by_length}))

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fairseq_stack.evaluation.markdown import table
+from fairseq_stack.evaluation.scores import Score
 
 from .experiment import Experiment, LanguageModelResult, TranslationResult
 
@@ -18,14 +19,24 @@ def as_markdown(experiment: Experiment) -> str:
     """A table for each corpus, which can be read as it is, too."""
     translation = [_translation_row(kind, result) for kind, result in experiment.translation.items()]
     reversal = [_reversal_row(kind, result) for kind, result in experiment.reversal.items()]
+    a_translation, a_reversal = (
+        next(iter(results.values())) for results in (experiment.translation, experiment.reversal)
+    )
     return "\n\n".join(
         [
             "Nested translation, German-like to English-like (test set):",
             table(TRANSLATION_COLUMNS, translation),
+            _signatures(a_translation.bleu, a_translation.exact_match),
             "Language modelling of w w^R (test set; the bound is the entropy of the strings' distribution):",
             table(REVERSAL_COLUMNS, reversal),
+            _signatures(a_reversal.cross_entropy, a_reversal.excess),
         ]
     )
+
+
+def _signatures(*scores: Score) -> str:
+    """A line for each score, which is the same for all models."""
+    return "\n".join(f"{score.name}|{score.signature}" for score in scores)
 
 
 def as_json(experiment: Experiment) -> dict[str, Any]:

@@ -1,0 +1,67 @@
+"""The demo: three models of about the same size on two generated corpora of nested sequences, a table and a picture.
+
+The models are tf (no stack), sup and nd (stack attention in the middle layer). bash scripts/demo.sh runs this workflow.
+"""
+
+configfile: str(Path(workflow.basedir) / "demo.yaml")
+
+
+SIZE = config["sizes"][config["size"]]
+MIDDLE = {
+    "nested-translation": {"tf": "sdpa", "sup": "sup-64", "nd": "nd-3-3-5"},
+    "reversal": {"tf": "sdpa", "sup": "sup-32", "nd": "nd-2-3-5"},
+}
+CORPORA = {corpus: [corpus, *SIZE[corpus]["corpus"].split()] for corpus in MIDDLE}
+GENERATION = ["--task", "translation", "--beam", 4, "--max-len-a", 1.2, "--max-len-b", 5, "--batch-size", 100, "--cpu"]
+SCORING = ["--tokens-per-sample", 64, "--max-tokens", 4096, "--output-word-probs", "--cpu"]
+
+
+def training(corpus, kind):
+    """The arguments of fairseq-train. It validates and saves at the same updates, not at the end of epochs."""
+    updates, interval = SIZE[corpus]["updates"], SIZE[corpus]["interval"]
+    middle = MIDDLE[corpus][kind]
+    if corpus == "nested-translation":
+        sizes = ("embed-dim", 64), ("ffn-embed-dim", 256), ("attention-heads", 4)
+        model = [
+            *("--task", "translation", "--arch", f"stack_transformer_{kind}_small", "--stack-init", "fairseq"),
+            *(option for side in ("encoder", "decoder") for option in (f"--stack-{side}-layers", f"sdpa,{middle},sdpa")),
+            *(word for side in ("encoder", "decoder") for name, size in sizes for word in (f"--{side}-{name}", size)),
+            *("--lr", "4e-3"),
+        ]
+    else:
+        model = [
+            *("--task", "language_modeling", "--arch", f"stack_transformer_lm_{kind}_cfl", "--compact-vocab"),
+            *("--stack-layers", f"sdpa,{middle},sdpa"),
+            *("--dropout", 0, "--attention-dropout", 0, "--activation-dropout", 0),
+            *("--sample-break-mode", "eos", "--tokens-per-sample", 64, "--lr", "1e-2"),
+        ]
+    return [
+        *model,
+        *("--cpu", "--seed", 1, "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", 5),
+        *("--lr-scheduler", "polynomial_decay", "--warmup-updates", 100, "--total-num-update", updates),
+        *("--max-tokens", 1024, "--max-update", updates, "--validate-interval-updates", interval),
+        *("--save-interval-updates", interval, "--validate-interval", 1000000, "--save-interval", 1000000),
+        *("--keep-interval-updates", 1, "--no-epoch-checkpoints"),
+    ]
+
+
+TRAINING = {f"{corpus}/{kind}": training(corpus, kind) for corpus, kinds in MIDDLE.items() for kind in kinds}
+
+
+rule report:
+    input:
+        expand("nested-translation/{kind}/generate-test.txt", kind=MIDDLE["nested-translation"]),
+        expand("reversal/{kind}/score-test.out", kind=MIDDLE["reversal"]),
+    output:
+        "table.md",
+        "results.json",
+        "demo.png",
+    log:
+        "report.out",
+    message:
+        "the table and the picture"
+    shell:
+        "fairseq-stack report . > {log} 2>&1"
+
+
+include: "common.smk"

@@ -1,0 +1,71 @@
+"""German-English translation of Multi30k (task 1, raw text): the small presets at an equal budget of epochs.
+
+snakemake --snakefile scripts/experiments/multi30k.smk --profile scripts/experiments/profiles/local --directory OUT \
+    --config data=DATA
+
+DATA, an absolute path, holds {train,val,test_2016_flickr}.{de,en}, plain or .gz, from
+https://github.com/multi30k/dataset (data/task1/raw). Further settings: kinds (default: tf,sup,nd), epochs (10), seeds (1;
+several as 1,2,3: the table shows the best by validation), pieces (of BPE, 8000) and threads (of a training, 1).
+"""
+
+include: "settings.smk"
+
+
+EPOCHS, PIECES = int(setting("epochs", 10)), int(setting("pieces", 8000))
+CORPUS = f"pieces-{PIECES}"
+
+CORPORA = {
+    # Two of the pieces would be <s> and </s>, of which fairseq has its own.
+    CORPUS: [
+        *("mt", "--source", "de", "--target", "en", "--train", DATA / "train", "--valid", DATA / "val"),
+        *("--test", DATA / "test_2016_flickr", "--normalization", "none", "--piece-normalization", "nmt_nfkc"),
+        *("--pieces", PIECES - 2, "--hard-limit"),
+    ]
+}
+RUNS = {kind: [f"{CORPUS}/epochs-{EPOCHS}/{kind}-seed-{seed}" for seed in SEEDS] for kind in KINDS}
+TRAINING = {
+    run: [
+        *("--task", "translation", "--arch", f"stack_transformer_{kind}_small", "--stack-init", "fairseq"),
+        *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", 0.1, "--seed", seed),
+        *("--best-checkpoint-metric", "nll_loss", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)"),
+        *("--clip-norm", 5, "--lr", "2e-3", "--lr-scheduler", "inverse_sqrt", "--warmup-updates", 400),
+        *("--max-tokens", 2048, "--max-epoch", EPOCHS, "--no-epoch-checkpoints"),
+    ]
+    for kind, runs in RUNS.items()
+    for seed, run in zip(SEEDS, runs)
+}
+GENERATION = [
+    *("--task", "translation", "--beam", 4, "--max-len-a", 1.5, "--max-len-b", 10, "--batch-size", 64),
+    *("--remove-bpe", "sentencepiece"),
+]
+SCORING = []
+
+
+rule table:
+    input:
+        [f"{run}/scores.json" for runs in RUNS.values() for run in runs],
+    output:
+        f"{CORPUS}/epochs-{EPOCHS}/table.md",
+    message:
+        "the table {output}"
+    params:
+        runs=table_arguments(RUNS),
+    localrule: True
+    shell:
+        "{TABLE} translation {output} {params.runs}"
+
+
+include: "common.smk"
+
+
+rule evaluate:
+    input:
+        "{model}/generate-test.txt",
+    output:
+        hypotheses="{model}/hypotheses.en",
+        scores="{model}/scores.json",
+    message:
+        "{wildcards.model}: BLEU and chrF"
+    shell:
+        "grep '^H-' {input} | sed 's/^H-//' | sort -n | cut -f3 > {output.hypotheses}; "
+        "sacrebleu {CORPUS}/corpus/text/test.en -i {output.hypotheses} -m bleu chrf --width 2 > {output.scores}"

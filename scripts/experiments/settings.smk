@@ -1,0 +1,40 @@
+"""The settings that experiments on a user's data share, from snakemake --config NAME=VALUE."""
+
+import shlex
+from pathlib import Path
+
+KNOWN = {"data", "kinds", "epochs", "seeds", "pieces", "threads"}
+TABLE = shlex.join(["python", str(Path(workflow.basedir) / "table.py")])
+
+
+def refuse(problem):
+    raise WorkflowError(f"--config {problem}")
+
+
+def setting(name, default):
+    """A setting, or its default."""
+    return config.get(name, default)
+
+
+def setting_list(name, default):
+    """A setting of several values with commas between them."""
+    return str(setting(name, default)).split(",")
+
+
+for name in config.keys() - KNOWN:
+    refuse(f"{name}=...: expected one of {', '.join(sorted(KNOWN))}")
+if "data" not in config:
+    refuse("data=DATA is missing: the folder with the text, as an absolute path")
+DATA = Path(config["data"])
+if not DATA.is_absolute():
+    refuse(f"data={DATA}: expected an absolute path")
+KINDS = setting_list("kinds", "tf,sup,nd")
+for kind in KINDS:
+    if kind not in ("tf", "sup", "nd"):
+        refuse(f"kinds={','.join(KINDS)}: expected some of tf,sup,nd, got {kind!r}")
+SEEDS = [int(seed) for seed in setting_list("seeds", 1)]
+
+
+def table_arguments(runs):
+    """The arguments of table.py: for each kind of model the folders of its runs."""
+    return shlex.join(f"{kind}={','.join(folders)}" for kind, folders in runs.items())

@@ -1,0 +1,94 @@
+"""The table of an experiment: for each kind of model, the run with the best validation, and its scores on test data.
+
+python scripts/experiments/table.py translation|language-modeling OUT KIND=RUN[,RUN...] ...
+
+A RUN is a folder with train.log and, for translation, scores.json (of sacrebleu); for language modelling,
+score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs). The table is written to OUT, in Markdown,
+with a signature for each score, and printed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_stack.evaluation.markdown import table
+from fairseq_stack.evaluation.scores import Score
+from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
+from fairseq_stack.evaluation.word_scores import cross_entropy, read_word_scores
+from fairseq_stack.files import read_text, written_whole
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run and the scores of its best checkpoint."""
+
+    folder: Path
+    training: TrainingLog
+    scores: tuple[Score, ...]
+
+
+def translation_scores(folder: Path) -> tuple[Score, ...]:
+    """BLEU and chrF, as sacrebleu wrote them."""
+    return tuple(
+        Score(found["name"], found["score"], "", "test", found["signature"])
+        for found in json.loads(read_text(folder / "scores.json"))
+    )
+
+
+def language_modeling_scores(folder: Path) -> tuple[Score, ...]:
+    """The perplexity of the validation and the test set, the ends of the sentences counted."""
+    found = []
+    for split in ("valid", "test"):
+        nats = cross_entropy(read_word_scores(folder / f"score-{split}.out"), split)
+        found.append(Score(f"{split} ppl", math.exp(nats.value), "", split, nats.method))
+    return tuple(found)
+
+
+READERS: dict[str, Callable[[Path], tuple[Score, ...]]] = {
+    "translation": translation_scores,
+    "language-modeling": language_modeling_scores,
+}
+
+
+def best_run(folders: Sequence[Path], read_scores: Callable[[Path], tuple[Score, ...]]) -> Run:
+    """The run with the least validation loss; only its scores are read."""
+    logs = {folder: read_training_log(folder / "train.log") for folder in folders}
+    folder = min(folders, key=lambda run: logs[run].best.loss)
+    return Run(folder, logs[folder], read_scores(folder))
+
+
+def as_markdown(runs: dict[str, Run], restarts: int) -> str:
+    """The table and the signatures of its scores."""
+    scores = next(iter(runs.values())).scores
+    perplexity = [] if scores[0].name == "valid ppl" else ["valid ppl"]
+    columns = ["model", "parameters", "updates", "training", *perplexity, *(score.name for score in scores)]
+    rows = []
+    for kind, run in runs.items():
+        cells = [kind, f"{run.training.parameters:,}", f"{run.training.updates:,}", f"{run.training.seconds} s"]
+        cells += [f"{math.exp(run.training.best.loss):.2f}" for _ in perplexity]
+        rows.append([*cells, *(f"{score.value:.2f}" for score in run.scores)])
+    chosen = "" if restarts == 1 else f"\n\nThe best of {restarts} runs, by the loss on the validation data."
+    signatures = "\n".join(f"`{score.name}|{score.signature}`" for score in scores)
+    return f"{table(columns, rows)}{chosen}\n\n{signatures}\n"
+
+
+def main(task: str, output: str, *kinds: str) -> None:
+    """Write and print the table."""
+    runs, restarts = {}, 1
+    for argument in kinds:
+        kind, _, folders = argument.partition("=")
+        runs[kind] = best_run([Path(folder) for folder in folders.split(",")], READERS[task])
+        restarts = max(restarts, len(folders.split(",")))
+    text = as_markdown(runs, restarts)
+    with written_whole(Path(output)) as file:
+        file.write(text.encode())
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
