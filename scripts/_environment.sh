@@ -4,6 +4,7 @@
 #
 #   FAIRSEQ_STACK_VENV         where the virtual environment is (default: .venv in the repository)
 #   FAIRSEQ_STACK_TORCH_INDEX  package index to take torch from (default: the one that pip uses for everything)
+#   FAIRSEQ_STACK_PACKAGE      what to install in place of the repository, editable: a wheel, or anything else for pip
 #   PYTHON                     the Python to make it with (default: the first of python3.11, ... that is there)
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -33,7 +34,7 @@ find_python() {
 
 # What has gone into the environment: when this changes, it is brought up to date.
 environment_stamp() {
-    (cd "$ROOT" && pwd && cat constraints.txt setup.py pyproject.toml fairseq_stack/ops/_native/src/*) | cksum
+    (cd "$ROOT" && pwd && printf '%s\n' "${FAIRSEQ_STACK_PACKAGE:-}" && cat constraints.txt setup.py pyproject.toml fairseq_stack/ops/_native/src/*) | cksum
 }
 
 make_venv() {
@@ -85,6 +86,11 @@ install_packages() {
     # With build isolation pip would fetch a second torch with all of CUDA, only to compile the extensions.
     say "Compiling and installing fairseq (about two minutes)"
     pip_install --no-build-isolation fairseq-fixed
+    if [ -n "${FAIRSEQ_STACK_PACKAGE:-}" ]; then
+        say "Installing $FAIRSEQ_STACK_PACKAGE"
+        pip_install --no-build-isolation "$FAIRSEQ_STACK_PACKAGE"
+        return
+    fi
     say "Compiling the kernels and installing fairseq_stack, editable, with the tools to plot and to develop"
     (cd "$ROOT" && pip_install --no-build-isolation --editable '.[dev,plots]') || exit 1
 }
