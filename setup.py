@@ -96,6 +96,7 @@ setup(
         "plots": PLOTS,
         "dev": [
             *PLOTS,
+            "PyYAML>=6.0",
             "hypothesis>=6.80",
             "mypy>=1.10",
             "nltk>=3.8",
