@@ -38,7 +38,7 @@ KERNELS_EXTENSION = Extension(
 
 
 class BuildKernels(build_ext):
-    """Names the library without the ABI of a Python: it is not an extension module, and fits every version."""
+    """Names the library without the ABI of a Python version, since it is not an extension module and fits them all."""
 
     def get_ext_filename(self, fullname: str) -> str:
         return str(Path(*fullname.split(".")).with_suffix(".so"))
@@ -48,8 +48,8 @@ class PlatformWheel(bdist_wheel):
     """One wheel a platform for all versions of Python, or without the kernels one for all platforms."""
 
     def get_tag(self) -> tuple[str, str, str]:
-        # What has been put into the wheel decides: nothing has yet if the wheel is an editable one, which holds no
-        # kernels, and setuptools does not know that the optional library could not be built.
+        # The content of the wheel decides, since setuptools does not know that the optional library was not built.
+        # An editable wheel has no content: its kernels are in the source folder.
         self.root_is_pure = not (Path(self.bdist_dir) / KERNELS / "_kernels.so").exists()
         *_, platform = super().get_tag()
         return "py3", "none", platform

@@ -4,7 +4,8 @@
 #
 #   FAIRSEQ_STACK_VENV         where the virtual environment is (default: .venv in the repository)
 #   FAIRSEQ_STACK_TORCH_INDEX  package index to take torch from (default: the one that pip uses for everything)
-#   FAIRSEQ_STACK_PACKAGE      what to install in place of the repository, editable: a wheel, or anything else for pip
+#   FAIRSEQ_STACK_PACKAGE      what to install (default: the repository, editable, with the tools to develop): a wheel, for
+#                              example, or anything else that pip installs
 #   PYTHON                     the Python to make it with (default: the first of python3.11, ... that is there)
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -34,7 +35,10 @@ find_python() {
 
 # What has gone into the environment: when this changes, it is brought up to date.
 environment_stamp() {
-    (cd "$ROOT" && pwd && printf '%s\n' "${FAIRSEQ_STACK_PACKAGE:-}" && cat constraints.txt setup.py pyproject.toml fairseq_stack/ops/_native/src/*) | cksum
+    {
+        printf '%s\n' "$ROOT" "${FAIRSEQ_STACK_PACKAGE:-}"
+        (cd "$ROOT" && cat constraints.txt setup.py pyproject.toml fairseq_stack/ops/_native/src/*)
+    } | cksum
 }
 
 make_venv() {
