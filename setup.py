@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 
@@ -34,6 +36,25 @@ KERNELS_EXTENSION = Extension(
     optional=True,
 )
 
+
+class BuildKernels(build_ext):
+    """Names the library without the ABI of a Python version, since it is not an extension module and fits them all."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        return str(Path(*fullname.split(".")).with_suffix(".so"))
+
+
+class PlatformWheel(bdist_wheel):
+    """One wheel a platform for all versions of Python, or without the kernels one for all platforms."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        # The content of the wheel decides, since setuptools does not know that the optional library was not built.
+        # An editable wheel has no content: its kernels are in the source folder.
+        self.root_is_pure = not (Path(self.bdist_dir) / KERNELS / "_kernels.so").exists()
+        *_, platform = super().get_tag()
+        return "py3", "none", platform
+
+
 PLOTS = ["matplotlib>=3.7"]
 
 setup(
@@ -59,6 +80,7 @@ setup(
         "fairseq_stack_preprocess": ["py.typed"],
     },
     ext_modules=[KERNELS_EXTENSION],
+    cmdclass={"build_ext": BuildKernels, "bdist_wheel": PlatformWheel},
     install_requires=[
         "fairseq-fixed>=0.12.3.1,<0.12.4",
         "torch>=2.6",
@@ -74,6 +96,7 @@ setup(
         "plots": PLOTS,
         "dev": [
             *PLOTS,
+            "PyYAML>=6.0",
             "hypothesis>=6.80",
             "mypy>=1.10",
             "nltk>=3.8",

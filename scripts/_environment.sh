@@ -4,6 +4,8 @@
 #
 #   FAIRSEQ_STACK_VENV         where the virtual environment is (default: .venv in the repository)
 #   FAIRSEQ_STACK_TORCH_INDEX  package index to take torch from (default: the one that pip uses for everything)
+#   FAIRSEQ_STACK_PACKAGE      what to install (default: the repository, editable, with the tools to develop): a wheel, for
+#                              example, or anything else that pip installs
 #   PYTHON                     the Python to make it with (default: the first of python3.11, ... that is there)
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -33,7 +35,10 @@ find_python() {
 
 # What has gone into the environment: when this changes, it is brought up to date.
 environment_stamp() {
-    (cd "$ROOT" && pwd && cat constraints.txt setup.py pyproject.toml fairseq_stack/ops/_native/src/*) | cksum
+    {
+        printf '%s\n' "$ROOT" "${FAIRSEQ_STACK_PACKAGE:-}"
+        (cd "$ROOT" && cat constraints.txt setup.py pyproject.toml fairseq_stack/ops/_native/src/*)
+    } | cksum
 }
 
 make_venv() {
@@ -85,6 +90,11 @@ install_packages() {
     # With build isolation pip would fetch a second torch with all of CUDA, only to compile the extensions.
     say "Compiling and installing fairseq (about two minutes)"
     pip_install --no-build-isolation fairseq-fixed
+    if [ -n "${FAIRSEQ_STACK_PACKAGE:-}" ]; then
+        say "Installing $FAIRSEQ_STACK_PACKAGE"
+        pip_install --no-build-isolation "$FAIRSEQ_STACK_PACKAGE"
+        return
+    fi
     say "Compiling the kernels and installing fairseq_stack, editable, with the tools to plot and to develop"
     (cd "$ROOT" && pip_install --no-build-isolation --editable '.[dev,plots]') || exit 1
 }

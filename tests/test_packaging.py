@@ -1,4 +1,4 @@
-"""The wheel has everything in it, and the versions agree wherever they are written."""
+"""The source distribution and the wheels have everything in them, and the versions agree wherever they are written."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import fairseq_stack
+from fairseq_stack.ops import _native
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGES = {
@@ -21,22 +24,64 @@ PACKAGES = {
 }
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel of a machine without a C compiler, built from a copy, since a build leaves folders behind."""
-    folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", "*.so")
-    for name in ("fairseq_stack", "preprocess"):
-        shutil.copytree(REPOSITORY / name, source / name, ignore=ignored)
-    for name in ("setup.py", "pyproject.toml", "LICENSE", "README.md"):
-        if (REPOSITORY / name).exists():
-            shutil.copy(REPOSITORY / name, source)
-    command = [sys.executable, "setup.py", "-q", "bdist_wheel", "--dist-dir", str(folder)]
-    no_compiler = os.environ | {"CC": "no-such-compiler"}
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True, env=no_compiler)
+# Creates what a compiler or a linker would be asked for, in place of a minute of compiling.
+COMPILER = """\
+#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+echo kernels >"$2"
+"""
+
+
+def setup(source: Path, *arguments: str, compiler: Path | None = None) -> str:
+    """Run setup.py with a stub of a compiler, or without any, and return what it says."""
+    name = str(compiler or "no-such-compiler")
+    environment = os.environ | {"CC": name, "LDSHARED": f"{name} -shared"}
+    command = [sys.executable, "setup.py", "-q", *arguments]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    assert 'building extension "fairseq_stack.ops._native._kernels" failed' in done.stderr
+    return done.stderr
+
+
+def repository_files() -> list[str]:
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("this is not a git checkout")
+    return sorted(name for name in listed.stdout.split("\0") if name and (REPOSITORY / name).exists())
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source distribution, unpacked; built from a copy, since a build leaves folders behind."""
+    folder = tmp_path_factory.mktemp("sdist")
+    for name in repository_files():
+        (folder / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, folder / "copy" / name)
+    setup(folder / "copy", "sdist", "--formats=tar", "--dist-dir", str(folder))
+    (path,) = folder.glob("*.tar")
+    with tarfile.open(path) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / path.stem
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel that a machine without a C compiler builds from the source distribution."""
+    folder = tmp_path_factory.mktemp("wheel")
+    said = setup(sdist, "bdist_wheel", "--dist-dir", str(folder))
+    assert 'building extension "fairseq_stack.ops._native._kernels" failed' in said
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+@pytest.fixture(scope="module")
+def platform_wheel(sdist: Path, wheel: zipfile.ZipFile, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel that a machine with a compiler builds in the same folder afterwards, with a stub of the kernels."""
+    folder = tmp_path_factory.mktemp("platform_wheel")
+    compiler = folder / "cc"
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o755)
+    setup(sdist, "bdist_wheel", "--dist-dir", str(folder), compiler=compiler)
     (path,) = folder.glob("*.whl")
     return zipfile.ZipFile(path)
 
@@ -44,6 +89,31 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 def metadata(wheel: zipfile.ZipFile, name: str) -> str:
     (path,) = (path for path in wheel.namelist() if path.endswith(f".dist-info/{name}"))
     return wheel.read(path).decode()
+
+
+def test_source_distribution_is_the_repository(sdist: Path) -> None:
+    generated = {"PKG-INFO", "setup.cfg"}
+    names = {path.relative_to(sdist).as_posix() for path in sdist.rglob("*") if path.is_file()}
+    packed = {name for name in names - generated if not name.startswith(("build/", "fairseq_stack.egg-info/"))}
+    assert packed == set(repository_files())
+
+
+def test_wheel_without_kernels_is_for_all_platforms(wheel: zipfile.ZipFile) -> None:
+    assert Path(str(wheel.filename)).name == f"fairseq_stack-{fairseq_stack.__version__}-py3-none-any.whl"
+    assert "Root-Is-Purelib: true\n" in metadata(wheel, "WHEEL")
+
+
+def test_wheel_with_kernels_is_for_one_platform_and_all_versions_of_python(
+    wheel: zipfile.ZipFile, platform_wheel: zipfile.ZipFile
+) -> None:
+    platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
+    if not platform.startswith("macosx"):  # whose tag has the version of the linker's target
+        expected = f"fairseq_stack-{fairseq_stack.__version__}-py3-none-{platform}.whl"
+        assert Path(str(platform_wheel.filename)).name == expected
+    assert "Root-Is-Purelib: false\n" in metadata(platform_wheel, "WHEEL")
+    library = f"fairseq_stack/ops/_native/{_native.LIBRARY.name}"
+    assert set(platform_wheel.namelist()) - set(wheel.namelist()) == {library}
+    assert platform_wheel.read(library) == b"kernels\n"
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -69,7 +139,7 @@ def test_command_and_licence_are_in_the_metadata(wheel: zipfile.ZipFile) -> None
     lines = metadata(wheel, "METADATA").splitlines()
     assert f"Version: {fairseq_stack.__version__}" in lines
     assert "Requires-Python: >=3.11" in lines
-    assert any(name.endswith("LICENSE") for name in wheel.namelist())
+    assert metadata(wheel, "licenses/LICENSE") == (REPOSITORY / "LICENSE").read_text()
 
 
 def test_constraints_pin_every_requirement(wheel: zipfile.ZipFile) -> None:

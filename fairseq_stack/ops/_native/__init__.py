@@ -19,7 +19,6 @@ import ctypes
 import functools
 import logging
 import os
-from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +30,7 @@ __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "lib
 
 logger = logging.getLogger(__name__)
 
+LIBRARY = Path(__file__).with_name("_kernels.so")
 INTERFACE = 5  # fss_interface() of the library that this module can call
 WORTH_THREADS = 100_000  # multiply-adds: fewer are done before other threads have begun
 
@@ -201,8 +201,7 @@ def _load() -> Availability:
 def _find() -> Path | None:
     if _KERNELS in os.environ:
         return Path(os.environ[_KERNELS])
-    candidates = (Path(__file__).with_name("_kernels" + suffix) for suffix in EXTENSION_SUFFIXES)
-    return next((path for path in candidates if path.exists()), None)
+    return LIBRARY if LIBRARY.exists() else None
 
 
 def _supported_instruction_sets(functions: ctypes.CDLL) -> dict[str, int]:
