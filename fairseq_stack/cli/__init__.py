@@ -30,8 +30,8 @@ OUTPUT_CLOSED = 141
 """What a shell reports of a program that SIGPIPE ends, which is how ``| head`` ends others."""
 
 DESCRIPTION = """\
-Data and tools for fairseq models with stacks in them. Training, translating and
-scoring are fairseq's own commands with --user-dir $(fairseq-stack user-dir)."""
+Data and tools for fairseq models with stacks in them. To train, translate and score,
+use fairseq's own commands with --user-dir $(fairseq-stack user-dir)."""
 
 EXAMPLE = """\
 example:

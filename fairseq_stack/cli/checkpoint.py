@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def add_checkpoint(parser: argparse.ArgumentParser) -> None:
     """Declare CHECKPOINT and ``--data``."""
     parser.add_argument(
-        "checkpoint", metavar="CHECKPOINT", type=Path, help="a checkpoint, or a folder for its checkpoint_best.pt"
+        "checkpoint", metavar="CHECKPOINT", type=Path, help="a checkpoint, or a folder with checkpoint_best.pt in it"
     )
     parser.add_argument(
         "--data", metavar="DIR", type=Path, help="the folder with the dictionaries (default: the checkpoint's folder)"

@@ -56,7 +56,7 @@ def _restoring_something(load_checkpoint: Function) -> Function:
         path = cfg.restore_file
         if path != "checkpoint_last.pt" and not PathManager.isfile(path):
             problem = "is a folder; give a file in it" if os.path.isdir(path) else "does not exist"
-            raise UserError(f"--restore-file {path}: {path} {problem}, or leave the option out to begin anew")
+            raise UserError(f"--restore-file {path}: {path} {problem}, or leave the option out to start afresh")
         return load_checkpoint(cfg, *args, **kwargs)
 
     return load_checkpoint_if_there

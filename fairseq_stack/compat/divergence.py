@@ -15,8 +15,8 @@ from fairseq_stack.compat.wrapping import Function, wrap_once
 from fairseq_stack.errors import UserError
 
 _REMEDY = (
-    "lower --lr, set --clip-norm, or look for damage in the data or in the checkpoint that training began with; "
-    "the checkpoints written before are unchanged"
+    "lower --lr, set --clip-norm, or look for damage in the data or in the checkpoint that training started from; "
+    "earlier checkpoints are unchanged"
 )
 _MOST_NAMES = 3
 
@@ -152,7 +152,7 @@ def _origin(trainer: Any, samples: list[Any], training: bool = True) -> str:
     except _InfiniteOutput as error:
         return f"the first value that is not finite is in the output of {error}"
     if gradients:
-        return f"all outputs are finite, but not the gradient of the output of {gradients[0]}"
+        return f"all outputs are finite, but the gradient of the output of {gradients[0]} is not"
     return _origin_in_parameters(model)
 
 
@@ -161,7 +161,7 @@ def _origin_in_parameters(model: nn.Module) -> str:
     for name, norm in reversed(norms.items()):  # the backward pass reaches the last parameter first
         if not math.isfinite(norm):
             return f"all outputs are finite, but the norm of the gradient of {name} is {norm}"
-    return "computed again, all outputs and gradients are finite"
+    return "when computed again, all outputs and gradients are finite"
 
 
 @contextlib.contextmanager

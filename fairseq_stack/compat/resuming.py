@@ -35,7 +35,7 @@ def _ending_finished_training(load_checkpoint: Function) -> Function:
         if extra_state is None or not reached:
             return extra_state, epoch_itr
         logger.info(
-            f"the training in {cfg.save_dir} is finished: after {trainer.get_num_updates()} updates it has reached "
+            f"the training run in {cfg.save_dir} is finished: after {trainer.get_num_updates()} updates it has reached "
             f"{' and '.join(reached.values())}; no update is made and no checkpoint is written; "
             f"to continue, {' and '.join(_further(option) for option in reached)}"
         )

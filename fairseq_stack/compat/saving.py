@@ -89,7 +89,7 @@ def _write_whole(path: str, write: Callable[[BinaryIO], object]) -> None:
                 raise
             if attempt == _ATTEMPTS or failure.errno in _HOPELESS:
                 raise UserError(
-                    f"cannot write the checkpoint {path}: {failure.strerror}; the checkpoints written before are "
+                    f"cannot write the checkpoint {path}: {failure.strerror}; earlier checkpoints are "
                     "unchanged; once this is fixed, the same command continues from the last of them"
                 ) from error
         time.sleep(_SECONDS_BETWEEN)

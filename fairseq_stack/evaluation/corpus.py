@@ -103,7 +103,7 @@ def read_corpus(folder: Path) -> Corpus:
         folders = (root / name for name in (PIECES, TEXT, "") if (root / name).is_dir())
         splits = _read_text(next(folders))
     if not splits:
-        raise UserError(f"{folder} holds no corpus: neither {DATA_BIN} nor {TEXT}, nor files of fairseq-preprocess")
+        raise UserError(f"{folder} holds no corpus: expected {DATA_BIN}, {TEXT}, or files of fairseq-preprocess")
     return Corpus(folder, _with_side_files(splits, root / TEXT), read_manifest(root), dictionaries)
 
 
@@ -128,7 +128,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
             parts |= {f"{key} of {split}": counts for split, counts in parts[key].items()}
     for name, part in parts.items():
         if not isinstance(part, dict):
-            raise UserError(f"{path} is not a manifest: expected an object as {name}, got {type(part).__name__}")
+            raise UserError(f"{path} is not a manifest: expected {name} to be an object, got {type(part).__name__}")
     return content
 
 
@@ -144,7 +144,7 @@ def _read_binary(folder: Path, dictionaries: dict[str, int]) -> list[Split]:
         if language not in loaded:
             name = f"dict.{language}.txt" if found["language"] else "dict.txt"
             if not (folder / name).is_file():
-                raise UserError(f"{folder / name} is missing, which {path.name} needs")
+                raise UserError(f"{folder / name} is missing; {path.name} needs it")
             loaded[language] = _dictionary(folder / name)
             dictionaries[language] = len(loaded[language])
         columns.setdefault(found["split"], []).append(_binary_column(path, language, loaded[language]))

@@ -73,7 +73,7 @@ def read_training_log(path: Path) -> TrainingLog:
             seconds[int(entry["epoch"])] = int(entry["train_train_wall"])
     if parameters is None or not losses:
         missing = "number of parameters" if parameters is None else "validation"
-        raise UserError(f"{path}: no {missing} in this log; is it of fairseq-train with --log-format json?")
+        raise UserError(f"{path}: this log has no {missing}; did fairseq-train write it with --log-format json?")
     return TrainingLog(
         parameters=int(parameters.group(1).replace(",", "")),
         seconds=sum(seconds.values()),

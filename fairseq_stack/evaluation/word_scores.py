@@ -46,7 +46,7 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
             words = [float(word) for word in _WORD.findall(found.group(2))]
             scores[int(found.group(1))] = SentenceScore(len(words), -math.fsum(words))
     if not scores or max(scores) != len(scores) - 1:
-        raise UserError(f"{path}: word scores of {len(scores)} sentences, expected those of sentences 0, 1, ...")
+        raise UserError(f"{path}: word scores of {len(scores)} sentences, expected the scores of sentences 0, 1, ...")
     return [scores[number] for number in range(len(scores))]
 
 

@@ -181,7 +181,7 @@ def require_lengths(sentences: Sequence[Tensor], limit: int) -> None:
     """Raise UserError if a sentence has more than ``limit`` tokens."""
     for number, length in enumerate(map(len, sentences), start=1):
         if length > limit:
-            raise UserError(f"sentence {number} has {length:,} tokens, the model accepts at most {limit:,}")
+            raise UserError(f"sentence {number} has {length:,} tokens; the model accepts at most {limit:,}")
 
 
 def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: Any) -> Hub:

@@ -58,7 +58,7 @@ def normwise_error(actual: Tensor, expected: Tensor) -> float:
 def refuse_if_wrong(what: str, error: float, dtype: torch.dtype) -> None:
     """Raise Disagreement unless the error is within the tolerance of the dtype."""
     if not error <= TOLERANCES[dtype]:
-        raise Disagreement(f"{what} by {error:.1e} (at most {TOLERANCES[dtype]:.0e} is let pass); nothing is measured")
+        raise Disagreement(f"{what} by {error:.1e} (at most {TOLERANCES[dtype]:.0e} is allowed); nothing is measured")
 
 
 def _compare(
@@ -74,7 +74,7 @@ def _compare(
         actual = _outputs(case, variant, inputs)
         for name, tensor in expected.items():
             error = normwise_error(actual[name], tensor)
-            what = f"{variant.label} is wrong: for {case}, {name} differ from those of {judge.label}"
+            what = f"{variant.label} is wrong: for {case}, {name} differ from {judge.label}"
             refuse_if_wrong(what, error, dtype)
             errors[variant.label] = max(errors[variant.label], error)
 

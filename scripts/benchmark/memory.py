@@ -55,7 +55,7 @@ class MemoryMeter:
         }
         answer = self._ask(json.dumps(job))
         if not answer:
-            raise RuntimeError(f"the process that measures the memory of {variant.label} for {case} broke off")
+            raise RuntimeError(f"the process that measures the memory of {variant.label} for {case} failed")
         return float(json.loads(answer)["megabytes"])
 
     def _ask(self, job: str) -> str:

@@ -79,7 +79,7 @@ class Suite:
         self._device = settings.timer.device
         self._meter = meter
         machine = describe_machine(self._timer)
-        say("measuring what the machine can do at most")
+        say("measuring the machine's peak")
         self.results = Results(
             machine,
             {

@@ -54,7 +54,7 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
         add_number(parser, "--seed", seed, "seed of the random numbers")
     parser.add_argument("--limit", type=int, metavar="N", help=limit)
     parser.add_argument("--no-binarise", action="store_true", help="write text only, without fairseq's binary format")
-    parser.add_argument("--dry-run", action="store_true", help="check and tell what would be done; write nothing")
+    parser.add_argument("--dry-run", action="store_true", help="check, print what would be done, and write nothing")
     parser.add_argument(
         "--force",
         action="store_true",
@@ -62,7 +62,7 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
     )
 
 
-STRIP_CR = "read CR LF as the end of a line, which is an error otherwise"
+STRIP_CR = "accept CR LF as the end of a line; otherwise it is an error"
 
 
 def add_strip_cr(parser: argparse.ArgumentParser) -> None:

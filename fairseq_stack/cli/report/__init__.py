@@ -15,9 +15,9 @@ from fairseq_stack_preprocess.errors import require_at_least
 from ..arguments import Subparsers
 
 DESCRIPTION = """\
-Read what the demo trained in FOLDER and write table.md, results.json and demo.png
-into it. Logs and checkpoints are only read. The table is printed too, and the path
-of the picture."""
+Read the logs and checkpoints of the demo in FOLDER, and write table.md, results.json
+and demo.png there. Logs and checkpoints do not change. The table and the path of the
+picture are also printed."""
 
 EXAMPLE = """\
 example:
@@ -37,7 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="what scripts/demo.sh wrote")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="the folder that scripts/demo.sh wrote")
     parser.add_argument(
         "--depth", type=int, metavar="N", default=2, help="nesting of the sentence in the picture (default: 2)"
     )

@@ -83,8 +83,8 @@ def lift(logits: Tensor) -> Tensor:
 def warn_of_range() -> None:
     """Warn of log weights that are farther apart than EXACT_RANGE."""
     warnings.warn(
-        f"nondeterministic_stack: log weights of one step are more than {EXACT_RANGE:g} apart, beyond which readings "
-        "are not exact for all inputs; to forbid a transition, use -inf",
+        f"nondeterministic_stack: log weights of one step are more than {EXACT_RANGE:g} apart, so readings may be "
+        "wrong; to forbid a transition, use -inf",
         stacklevel=2,
     )
 

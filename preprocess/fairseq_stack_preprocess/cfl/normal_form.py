@@ -206,7 +206,7 @@ def _productive(rules: Sequence[Rule], start: Nonterminal) -> PCFG:
     """
     productive = _productive_nonterminals(rules)
     if start not in productive:
-        raise ValueError(f"no string but perhaps the empty one can be derived from {start.name}")
+        raise ValueError(f"no string can be derived from {start.name}, except perhaps the empty one")
     rules = [rule for rule in rules if rule.left in productive and _is_within(rule.right, productive)]
     return PCFG(_reached(rules, start), start, normalise=False)
 

@@ -76,19 +76,19 @@ class Options:
             raise PrepareError("give either --task or --grammar")
         if self.task is not None:
             if self.strip_cr:
-                raise PrepareError("--strip-cr is for --grammar")
+                raise PrepareError("--strip-cr needs --grammar")
             language = self.language()
             if self.unary_start and language.grammar is None:
-                raise PrepareError(f"--unary-start is for context-free tasks; {self.task} is none")
+                raise PrepareError(f"--unary-start is for context-free tasks; {self.task} is not context-free")
             return language.parameters(self.parameters)
         if self.parameters or self.unary_start:
-            raise PrepareError("parameters of a task and --unary-start do not go with --grammar")
+            raise PrepareError("task parameters and --unary-start cannot be combined with --grammar")
         return {}
 
     def language(self) -> Language:
         """The language of the task."""
         if self.task not in LANGUAGES:
-            raise PrepareError(f"unknown task {self.task}; there are {', '.join(LANGUAGES)}")
+            raise PrepareError(f"unknown task {self.task}; expected one of {', '.join(LANGUAGES)}")
         return LANGUAGES[self.task]
 
     def name(self) -> str:

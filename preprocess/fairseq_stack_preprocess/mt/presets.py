@@ -142,7 +142,7 @@ class PresetText:
 
     def _what_is_missing(self, split: str) -> str:
         names = (self.preset.archive_prefixes[split], *self.preset.other_prefixes[split])
-        return f"no text for {split}, which would be {' or '.join(names)}, nor {self._archive(split).name}"
+        return f"no text for {split}: expected {' or '.join(names)}, or {self._archive(split).name}"
 
     @staticmethod
     def _options(prefixes: dict[str, Path]) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def write_text(split: str, files: list[PairedFiles], options: Options, folder: P
             chosen, count = sample_by_reservoir(pairs(), options.sample, options.seed)
         report.dropped[NOT_SAMPLED] = count - len(chosen)
         if count < options.sample:
-            say(f"{CORPUS}: {split} has {count} pairs only, of which --sample {options.sample} keeps all")
+            say(f"{CORPUS}: {split} has only {count} pairs; --sample {options.sample} keeps all of them")
     else:
         chosen = pairs()
     report.pairs = _write_pairs(chosen, [side_of(folder / TEXT, split, language) for language in options.languages()])

@@ -59,7 +59,7 @@ def obtain(archive: Archive, folder: Path) -> None:
     path = folder / archive.name
     if os.path.lexists(path):
         require_file(path)
-        _check(path, archive, f"delete it, and it is downloaded from {archive.url}")
+        _check(path, archive, f"delete it to download it from {archive.url}")
         unpack(path, archive.members, folder)
     else:
         download(archive, path)
@@ -86,11 +86,11 @@ def download(archive: Archive, path: Path) -> None:
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise PrepareError(
-            f"cannot download {archive.url}: {reason}; run again to go on, or put {path.name} into {path.parent} "
-            "by other means (--raw names that folder)"
+            f"cannot download {archive.url}: {reason}; run the command again to continue, or put {path.name} "
+            f"into {path.parent} by other means (--raw names that folder)"
         ) from error
     try:
-        _check(part, archive, "the download was deleted; run again")
+        _check(part, archive, "the download was deleted; run the command again")
     except PrepareError:
         part.unlink()
         raise
@@ -162,5 +162,5 @@ def _save(content: Any, path: Path) -> None:
         shutil.copyfileobj(content, file, CHUNK_BYTES)
     if os.path.lexists(path) and not (path.is_file() and filecmp.cmp(part, path, shallow=False)):
         part.unlink()
-        raise PrepareError(f"{path} is not as in the archive, which would overwrite it; move it elsewhere")
+        raise PrepareError(f"{path} differs from the archive, which would overwrite it; move it elsewhere")
     os.replace(part, path)

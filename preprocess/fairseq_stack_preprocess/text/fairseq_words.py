@@ -27,4 +27,4 @@ def check_white_space(line: str, place: str) -> None:
 def check_word(word: str, place: str) -> None:
     """Raise PrepareError if the word is one of :data:`SPECIAL_WORDS`; ``place`` is its file and line."""
     if word in SPECIAL_WORDS:
-        raise PrepareError(f"{place}: the word {word} is a symbol of fairseq's own and cannot be a word of the text")
+        raise PrepareError(f"{place}: fairseq reserves the symbol {word}; it cannot be a word of the text")

@@ -62,10 +62,10 @@ def read_outputs(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise _not_ours(folder, f"its {MANIFEST_NAME} is not JSON") from error
     if not isinstance(content, dict):
-        raise _not_ours(folder, f"its {MANIFEST_NAME} is not that of a corpus")
+        raise _not_ours(folder, f"its {MANIFEST_NAME} does not describe a corpus")
     for key, kind in KEYS.items():
         if not isinstance(content.get(key), kind):
-            raise _not_ours(folder, f"its {MANIFEST_NAME} is not that of a corpus, which has {json.dumps(key)}")
+            raise _not_ours(folder, f"its {MANIFEST_NAME} does not describe a corpus: expected {json.dumps(key)}")
     outputs: dict[str, Any] = content["outputs"]
     return {name: entry if isinstance(entry, dict) else {} for name, entry in outputs.items()}
 

@@ -64,7 +64,7 @@ def distinct(
         else:
             raise PrepareError(
                 f"--{split}-size {size} is too large: {found} sentences were found, then {TRIES_IN_A_ROW} "
-                "draws in a row gave none that was new"
+                "draws in a row gave no new one"
             )
         taken[key(item)] = split
         yield item

@@ -116,7 +116,7 @@ class Staging:
         finally:
             os.close(self.lock)
         if os.path.lexists(self.old):
-            say(f"{self.old} holds what was in {self.target} before; move it, or delete it")
+            say(f"{self.old} holds the previous content of {self.target}; move it, or delete it")
 
     def _put_back_or_remove_old(self) -> None:
         if not os.path.lexists(self.new):

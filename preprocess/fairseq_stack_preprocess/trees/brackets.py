@@ -133,7 +133,7 @@ def read_trees(path: Path, *, strip_cr: bool = False) -> Iterator[tuple[int, Tre
         strip_cr: whether ``\r\n`` is read as ``\n``.
 
     Raises:
-        PrepareError: a tree is broken, there is text outside of brackets, a word would mislead fairseq, the
+        PrepareError: a tree is broken, there is text outside brackets, a word would mislead fairseq, the
             file holds no tree, or :func:`.streams.read_lines` raised it. The message names the file and
             the line.
         OSError: the file cannot be opened or read.
@@ -185,7 +185,7 @@ class _Reader:
         if self.brackets:
             raise self._unclosed("where the file ends")
         if not self.trees:
-            raise self._error("the file ends without any tree")
+            raise self._error("the file holds no tree")
 
     def _open(self) -> None:
         if not self.brackets:
@@ -195,12 +195,12 @@ class _Reader:
             if parent.word is not None:
                 raise self._error(f"a bracket opens beside the word {parent.word!r}")
             if parent.label is None and len(self.brackets) > 1:
-                raise self._error("a bracket without a label inside of a tree")
+                raise self._error("a bracket without a label inside a tree")
         self.brackets.append(_Open())
 
     def _close(self) -> Tree:
         if not self.brackets:
-            raise self._error("a bracket closes that was not opened")
+            raise self._error("a closing bracket without an opening bracket")
         node = self.brackets.pop()
         label = node.label or ""
         if node.word is not None:
@@ -215,10 +215,10 @@ class _Reader:
 
     def _text(self, text: str) -> None:
         if not self.brackets:
-            raise self._error(f"text outside of brackets: {text!r}")
+            raise self._error(f"text outside brackets: {text!r}")
         node = self.brackets[-1]
         if node.children:
-            raise self._error(f"the word {text!r} has no brackets and tag of its own")
+            raise self._error(f"the word {text!r} needs its own brackets and tag")
         if node.word is not None:
             raise self._error(f"two words in one bracket: {node.word!r} and {text!r}")
         if node.label is None:

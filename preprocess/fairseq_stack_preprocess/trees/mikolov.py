@@ -71,7 +71,7 @@ def find_files(raw: Path) -> dict[str, Path]:
         if not paths:
             raise PrepareError(f"--raw {raw}: there is neither {plain.name} nor {plain.name}.gz")
         if len(paths) > 1:
-            raise PrepareError(f"--raw {raw}: there are both {plain.name} and {plain.name}.gz; which one?")
+            raise PrepareError(f"--raw {raw}: there are both {plain.name} and {plain.name}.gz; keep one of them")
         require_file(paths[0])
         found[split] = paths[0]
     return found
@@ -138,7 +138,7 @@ def _write(text: Path, split: str, path: Path, options: Options, dropped: Counte
     else:
         write_lines(text / f"{split}.{SUFFIX}", lines())
     if not lengths:
-        raise PrepareError(f"{path}, line 1: no sentence in the whole file")
+        raise PrepareError(f"{path}, line 1: the file holds no sentence")
     return {
         "sentences": len(lengths),
         "words": words.total(),

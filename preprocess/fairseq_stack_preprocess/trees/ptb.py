@@ -164,10 +164,12 @@ def _files_by_section(raw: Path) -> dict[int, list[TreeFile]]:
         relative = path.relative_to(raw)
         section = _section_of(relative)
         if section is None:
-            raise PrepareError(f"{path}: of which section? Expected a name as wsj_0203.mrg, or a folder named 02")
+            raise PrepareError(
+                f"{path}: expected a name such as wsj_0203.mrg, or a folder named by its section, such as 02"
+            )
         other = seen.setdefault((section, _stem(path)), path)
         if other is not path:
-            raise PrepareError(f"{other} and {path} are one file of section {section:02} in two places")
+            raise PrepareError(f"{other} and {path} are two copies of one file of section {section:02}")
         sections.setdefault(section, []).append(TreeFile(path, relative.as_posix()))
     return sections
 
@@ -232,7 +234,7 @@ def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) 
         sentences = _without_slip_sentence(sentences, dropped)
     report = write_split(text, split, sentences, corpus=CORPUS, limit=options.limit, dropped=dropped)
     if not report.sentences:
-        raise PrepareError(f"--{split}-sections: no sentence is left, of {report.dropped.total()} trees")
+        raise PrepareError(f"--{split}-sections: no sentence is left of {report.dropped.total()} trees")
     return report
 
 

@@ -82,11 +82,11 @@ class Options:
         require_at_least("--pieces", self.pieces, 2)
         require_at_most("--pieces", self.pieces, MOST_PIECES)
         if self.pieces is not None and self.piece_model is not None:
-            raise PrepareError("--pieces trains a model and --piece-model gives one: only one of them can be")
+            raise PrepareError("--pieces trains a model and --piece-model names one: give only one of the two")
         if self.rare_words is not None and self.rare_words not in RARE_WORDS:
             raise PrepareError(f"--rare-words must be one of {', '.join(RARE_WORDS)}, got {self.rare_words!r}")
         if self.rare_words is not None and self.in_pieces():
-            raise PrepareError("--rare-words is for words; with --pieces or --piece-model there are none")
+            raise PrepareError("--rare-words is for words; it cannot be combined with --pieces or --piece-model")
 
     def in_pieces(self) -> bool:
         """Whether the tokens are pieces."""
@@ -148,7 +148,7 @@ def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) 
     sentences = read_sentences(files, strip_cr=options.strip_cr)
     report = write_split(text, split, sentences, corpus=CORPUS, limit=options.limit)
     if not report.sentences:
-        raise PrepareError(f"--{split}: no sentence is left, of {report.dropped.total()} trees")
+        raise PrepareError(f"--{split}: no sentence is left of {report.dropped.total()} trees")
     return report
 
 
