@@ -14,11 +14,11 @@ from ._common import add_common, add_strip_cr, run_corpus
 
 DESCRIPTION = """\
 Phrase-structure trees in brackets, for language models that learn from trees. The
-trees come from folders with .mrg files, or from files, which may be gzipped, with one
+trees come from folders with .mrg files, or from files, plain or gzipped, with one
 tree a line or indented as in .mrg files. Traces and function tags are removed.
 text/*.spans and text/*.attach hold the trees, made binary and without unary nodes,
-over the tokens that fairseq reads: words, or SentencePiece's pieces with --pieces or
---piece-model."""
+over the tokens that fairseq reads: words, or SentencePiece's pieces with --pieces
+or --piece-model."""
 
 EXAMPLE = """\
 examples:
