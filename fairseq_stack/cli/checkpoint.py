@@ -27,7 +27,7 @@ def load_checkpoint(args: argparse.Namespace) -> Hub:
     Raises:
         UserError: see :func:`fairseq_stack.hub.interface.load`.
     """
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     from fairseq_stack.hub.interface import load
 
     return load(args.checkpoint, args.data)

@@ -1,4 +1,4 @@
-"""``fairseq-stack doctor``: what the stacks will run on, and whether it computes what it should."""
+"""``fairseq-stack doctor``: what the stacks will run on, and whether it computes correctly."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what is in the corpus."""
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     require_at_least("--examples", args.examples, 0)
     require_at_least("--first", args.first, 0)
     from fairseq_stack.evaluation.corpus import read_corpus
@@ -124,7 +124,7 @@ def describe_lengths(corpus: Corpus, shown: Split) -> Iterator[str]:
 
 
 def describe_examples(split: Split, first: int, number: int) -> Iterator[str]:
-    """Sentences, each side of a pair in a line of its own, with the lines of side files."""
+    """Sentences, each side of a pair on its own line, with the lines of side files."""
     from fairseq_stack.files import read_lines
 
     side = {name: read_lines(path) for name, path in split.side_files.items()}

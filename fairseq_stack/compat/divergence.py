@@ -27,7 +27,7 @@ def end_training_that_diverges() -> None:
     fairseq saves ``crash.pt``, from which training cannot resume. It then runs the update again with hooks that fail
     (StopIteration) on modules whose outputs are dictionaries, such as encoders. If only a validation loss is NaN,
     fairseq continues training, forgets the best loss, and saves parameters that are NaN. Unnecessary with a fairseq
-    that ends with the name of what is not finite.
+    that ends with the name of the loss, gradient or parameter that is not finite.
     """
     from fairseq import trainer
 
@@ -83,7 +83,7 @@ def _saving_finite_parameters(save_checkpoint: Function) -> Function:
 
 
 def refuse_checkpoints_that_diverged() -> None:
-    """Name the checkpoint and the parameters that are not finite, instead of going on to outputs that are NaN.
+    """Name the checkpoint and the parameters that are not finite, instead of continuing with outputs that are NaN.
 
     Unnecessary with a fairseq that checks for this.
     """

@@ -1,4 +1,4 @@
-"""A command that cannot go on ends with one line that says what to do, instead of a traceback."""
+"""A command that cannot continue ends with one line that says what to do, instead of a traceback."""
 
 from __future__ import annotations
 

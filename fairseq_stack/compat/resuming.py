@@ -21,7 +21,7 @@ def end_finished_training() -> None:
 
     fairseq checks ``--max-update`` and ``--stop-time-hours`` only after it has made and saved an update: each start
     moves ``checkpoint_last.pt`` one update beyond the end. It also forgets the validations that ``--patience`` has
-    counted, and goes on. Unnecessary with a fairseq that also checks before the first update.
+    counted, and continues. Unnecessary with a fairseq that also checks before the first update.
     """
     from fairseq import checkpoint_utils
 

@@ -55,7 +55,7 @@ def score_sentences_one_by_one() -> None:
 
 
 class _LeftOut(logging.Filter):
-    """Records what was left out of the data set that was batched last, and adds it to the line with the score."""
+    """Records what the last data set to be batched leaves out, and adds it to the line with the score."""
 
     def __init__(self) -> None:
         super().__init__()

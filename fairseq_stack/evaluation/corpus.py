@@ -27,7 +27,7 @@ class Column:
     Attributes:
         name: the language, or ``text``.
         lengths: tokens in each sentence, the end of sentence not counted.
-        sentence: gives a sentence by its number, as a reader would have it: pieces are joined to words.
+        sentence: returns a sentence by its number, as text: pieces are joined to words.
     """
 
     name: str
@@ -52,8 +52,8 @@ class Corpus:
     """A corpus: its folder, its splits, and its manifest, if it has one.
 
     Attributes:
-        folder: what was read.
-        splits: train, valid, test and what else there is, in this order.
+        folder: the folder that was read.
+        splits: train, valid, test and any further splits, in this order.
         manifest: the content of ``manifest.json``, or None.
         dictionaries: for each language the number of symbols of fairseq's dictionary, if there is one.
     """
@@ -67,7 +67,7 @@ class Corpus:
         """The split of that name.
 
         Raises:
-            UserError: there is none.
+            UserError: the corpus has no such split.
         """
         for split in self.splits:
             if split.name == name:
@@ -76,7 +76,7 @@ class Corpus:
         raise UserError(f"{self.folder} has no split {name}; it has {names}")
 
     def lengths(self) -> dict[str, dict[str, Sequence[int]]]:
-        """The lengths of sentences by column and split, without what is empty."""
+        """The lengths of sentences by column and split, without empty splits."""
         found: dict[str, dict[str, Sequence[int]]] = {}
         for split in self.splits:
             for column in split.columns:
@@ -204,7 +204,7 @@ def join_tokens(tokens: Iterable[str], has_pieces: bool) -> str:
 
 
 def _read_text(folder: Path) -> list[Split]:
-    """Text files ``SPLIT.NAME``, a column each; but if one is ``SPLIT.txt``, that is the only one."""
+    """Text files ``SPLIT.NAME``, one column each; if ``SPLIT.txt`` exists, it is the only column."""
     columns: dict[str, list[Column]] = {}
     for path in sorted(folder.glob("*.*")):
         split, _, name = path.name.partition(".")
@@ -224,7 +224,7 @@ def _text_column(path: Path, name: str) -> Column:
 
 
 def _main_columns(columns: list[Column]) -> list[Column]:
-    """The text if it is called that, else all columns that have as many lines as the longest."""
+    """The column called text if there is one, otherwise all columns with as many lines as the longest."""
     most = max(len(column.lengths) for column in columns)
     text = [column for column in columns if column.name == SUFFIX]
     return text or [column for column in columns if len(column.lengths) == most]

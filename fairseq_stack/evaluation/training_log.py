@@ -1,4 +1,4 @@
-"""The course of a training, from the log of ``fairseq-train --log-format json --log-file LOG``."""
+"""The course of a training run, from the log of ``fairseq-train --log-format json --log-file LOG``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class TrainingLog:
-    """The course of a training.
+    """The course of a training run.
 
     Attributes:
         parameters: number of the model's parameters.
@@ -56,7 +56,7 @@ class TrainingLog:
 
 
 def read_training_log(path: Path) -> TrainingLog:
-    """Read a log; where a training was interrupted and resumed, what was done twice counts once.
+    """Read a log; if the training run was interrupted and resumed, repeated updates count once.
 
     Raises:
         UserError: the log has no number of parameters, or no validation.

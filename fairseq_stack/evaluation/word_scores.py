@@ -51,7 +51,7 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
 
 
 def cross_entropy(scores: Sequence[SentenceScore], data: str) -> Score:
-    """Nats a token, the end of sentence being one; ``data`` names the sentences."""
+    """Nats a token, where the end of sentence counts as a token; ``data`` names the sentences."""
     value = math.fsum(score.loss for score in scores) / _tokens(scores)
     return Score("cross-entropy", value, UNIT, data, _method(scores))
 

@@ -85,7 +85,7 @@ def companions_beside(checkpoint: Path) -> dict[str, Path]:
 
 
 def save_companions(companions: Mapping[str, Path], folder: Path) -> None:
-    """Copy companions into a folder, except those that are there.
+    """Copy companions into a folder that does not have them yet.
 
     Raises:
         UserError: the folder holds another file of the same name, or cannot be written to. Dictionaries with the same
@@ -111,7 +111,7 @@ def save_companions(companions: Mapping[str, Path], folder: Path) -> None:
 
 
 def _meaning(name: str, content: bytes) -> object:
-    """What has to be equal in two files of this name: the symbols of a dictionary, whose counts mean nothing."""
+    """The content that two files of this name must share: of a dictionary only the symbols, not their counts."""
     if Path(name).match(DICTIONARIES):
         return [line.rpartition(b" ")[0] for line in content.splitlines()]
     return content

@@ -62,10 +62,10 @@ State = dict[str, Any]
 
 
 def last_checkpoints(folder: Path, pattern: re.Pattern[str], count: int, upper_bound: int | None = None) -> list[Path]:
-    """The last checkpoints of a training, the newest first.
+    """The last checkpoints of a training run, the newest first.
 
     Args:
-        folder: what ``--save-dir`` was.
+        folder: the ``--save-dir`` of the training run.
         pattern: matches the names, with the epoch or the update as its group: :data:`EPOCHS` or :data:`UPDATES`.
         count: how many checkpoints.
         upper_bound: the highest epoch or update to take.
@@ -157,7 +157,7 @@ def _read(path: Path) -> State:
 
 
 def _start(parameters: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The parameters in float64; what is not averaged (integers) is left out."""
+    """The parameters in float64, without integers, which are not averaged."""
     return {
         name: value.to(torch.float64, copy=True)  # a copy each, where parameters share memory
         for name, value in parameters.items()
@@ -198,7 +198,7 @@ def _options(state: State) -> dict[str, Any]:
 
 
 def _tied(parameters: dict[str, Tensor]) -> dict[str, str]:
-    """The parameters that are the same memory as an earlier parameter, each with the name of the first such one."""
+    """The parameters that share memory with an earlier parameter, each with the name of the first one."""
     names: dict[tuple[int, torch.Size, tuple[int, ...]], str] = {}
     first_names = {
         name: names.setdefault((value.data_ptr(), value.shape, value.stride()), name)

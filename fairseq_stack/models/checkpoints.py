@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
 
-# fairseq takes no moving average of what has "version" in its name.
+# fairseq takes no moving average of entries with "version" in their names.
 FINGERPRINT = "dictionary_version"
 _MOST_NAMES = 3
 
@@ -23,7 +23,7 @@ class CheckedLoading:
         """Load parameters as fairseq does.
 
         Raises:
-            UserError: if the checkpoint is of another vocabulary or of another architecture.
+            UserError: if the checkpoint has another vocabulary or another architecture.
         """
         assert isinstance(self, nn.Module)
         own = self.state_dict()

@@ -1,4 +1,4 @@
-"""What computes something else than the papers' equations is not measured."""
+"""Only implementations that agree with the papers' equations are measured."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .stacks import Case, Tensors
 from .variants import Variant, pytorch, reference
 
 TOLERANCES = {torch.float64: 1e-9, torch.float32: 2e-5}
-"""The largest error of readings and of each gradient that is let pass, relative to the largest element."""
+"""The largest allowed error of readings and of each gradient, relative to the largest element."""
 
 
 class Disagreement(Exception):
-    """Something computes other numbers than it should; the message says in one line what, and by how much."""
+    """An implementation computes wrong numbers; the message says in one line which one, and by how much."""
 
 
 def check(case: Case, variants: Sequence[Variant], device: torch.device) -> dict[str, float]:
@@ -64,7 +64,7 @@ def refuse_if_wrong(what: str, error: float, dtype: torch.dtype) -> None:
 def _compare(
     case: Case, judge: Variant, variants: Sequence[Variant], device: torch.device, errors: dict[str, float]
 ) -> None:
-    """Raise the errors of variants of one dtype to those that they make on this case."""
+    """Raise the errors of variants of one dtype to their errors on this case, if these are larger."""
     if not variants:
         return
     dtype = variants[0].dtype

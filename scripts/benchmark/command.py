@@ -92,7 +92,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Exit with code 2 if arguments cannot be followed, before anything is measured."""
+    """Exit with code 2 if the arguments cannot be satisfied, before anything is measured."""
     args.cases, args.decoded, args.swept = {}, {}, {}
     for name, stack in STACKS.items():
         try:
@@ -148,7 +148,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def run(args: argparse.Namespace) -> Results:
-    """Measure what is asked for, and print each table as soon as it is there."""
+    """Measure what the arguments ask for, and print each table as soon as it is complete."""
     with MemoryMeter() as meter:
         suite = Suite(settings_of(args), meter)
         results = suite.results
@@ -185,7 +185,7 @@ def show(title: str, table: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
     args = parse(arguments)
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     threads = torch.get_num_threads()
     try:
         results = run(args)

@@ -1,4 +1,4 @@
-"""Peak memory of a forward and a backward pass beyond what was there before, inputs included.
+"""Peak memory of a forward and a backward pass beyond the memory in use before, which includes the inputs.
 
 On CPUs that is the growth of the resident memory of a process that has computed nothing large yet. A helper process
 that has nothing but the stacks loaded is forked for each measurement: this module, run with ``python -m``, reads one

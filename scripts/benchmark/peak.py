@@ -1,4 +1,4 @@
-"""What arithmetic the machine can do at most, to compare with."""
+"""The machine's peak rate of arithmetic, for comparison."""
 
 from __future__ import annotations
 

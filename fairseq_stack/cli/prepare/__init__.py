@@ -1,7 +1,7 @@
 """``fairseq-stack prepare CORPUS FOLDER``: write a corpus as text and in fairseq's binary format.
 
 Each corpus is a module of this package with ``add_parser(corpora)``, which declares its options and sets
-``run`` as the default of that name, and the function that this is. What corpora share is in :mod:`._common`.
+``run`` as the default of that name, and the function that ``run`` names. :mod:`._common` has what corpora share.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def add_number(parser: argparse.ArgumentParser, flag: str, default: int, meaning
 
 
 def add_sizes(parser: argparse.ArgumentParser, sizes: Mapping[str, int], unit: str = "sentences") -> None:
-    """Declare ``--train-size``, ``--valid-size`` and ``--test-size``, as far as ``sizes`` has a default for them."""
+    """Declare those of ``--train-size``, ``--valid-size`` and ``--test-size`` for which ``sizes`` has a default."""
     for split, size in sizes.items():
         add_number(parser, f"--{split}-size", size, f"{unit} in {split}")
 
@@ -71,7 +71,7 @@ def add_strip_cr(parser: argparse.ArgumentParser) -> None:
 
 
 def limited(size: int, limit: int | None) -> int:
-    """``size``, or ``limit`` if that is given and less.
+    """``size``, or ``limit`` if it is given and smaller.
 
     Raises:
         PrepareError: ``limit`` is less than 1.
@@ -97,9 +97,9 @@ def run_corpus(
     """Write a corpus by ``prepare(options, folder, force=...)``, or with ``--dry-run`` say what would be done.
 
     Args:
-        args: the parsed arguments, among them those of :func:`add_common`.
+        args: the parsed arguments, including the arguments of :func:`add_common`.
         options: the corpus' options; shown by a dry run.
-        prepare: what writes the folder.
+        prepare: the function that writes the folder.
         plan: further lines for a dry run to print: what is read, counted or found out without writing. They
             are not iterated over otherwise.
 

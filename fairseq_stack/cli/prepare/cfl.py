@@ -81,7 +81,7 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
 
 
 def _describe_defaults(name: str) -> str:
-    """A parameter's default, or that of each task where they differ."""
+    """A parameter's default, or the default of each task where they differ."""
     defaults = {task: language.defaults[name] for task, language in LANGUAGES.items() if name in language.defaults}
     if len(set(defaults.values())) == 1:
         return f"{next(iter(defaults.values())):g}"

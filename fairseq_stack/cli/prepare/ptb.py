@@ -89,7 +89,7 @@ def _run_mikolov(args: argparse.Namespace) -> int:
 
 
 def _sections(args: argparse.Namespace) -> dict[str, tuple[int, ...]]:
-    """The sections that are given, by the name of the option."""
+    """The given sections, by the name of the option."""
     return {
         f"{split}_sections": parse_sections(f"--{split}-sections", text)
         for split in SPLITS

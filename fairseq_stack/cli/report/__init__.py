@@ -46,7 +46,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write and print the report."""
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     from fairseq_stack.plots.style import require_matplotlib
 
     from . import tables
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     reading = read_decoder(args.folder, args.depth)
     table = tables.as_markdown(experiment)
     results = json.dumps(tables.as_json(experiment), indent=2)
-    # The results come first: they show the next report that the other files belong to a report, too.
+    # The results come first: from them the next report sees that the other files also belong to a report.
     for name, text in ((RESULTS, results), (TABLE, table)):
         with written_whole(args.folder / name) as file:
             file.write(f"{text}\n".encode())

@@ -20,7 +20,7 @@ INITIALIZATIONS = ChoiceEnum(["fairseq", "paper"])
 
 @dataclass
 class StackOptions(FairseqDataclass):
-    """What all stack transformers have beside fairseq's own options; the presets set them as in the paper."""
+    """The options that all stack transformers add to fairseq's; the presets set them as in the paper."""
 
     stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
         default="sigmoid",

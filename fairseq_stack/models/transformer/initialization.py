@@ -15,7 +15,7 @@ from fairseq_stack.modules import StackAttention
 
 
 def initialize(model: Any, args: Namespace) -> None:
-    """Initialise the model anew if ``--stack-init paper`` asks for it."""
+    """Initialise the model again if ``--stack-init paper`` is set."""
     if args.stack_init == "paper":
         initialize_as_in_paper(model, args.stack_init_scale)
         if not args.share_decoder_input_output_embed:

@@ -80,7 +80,7 @@ class Language:
     transform: Callable[[Parameters], Transform] | None = None
 
     def parameters(self, given: Parameters) -> Parameters:
-        """All parameters: those ``given``, else the defaults.
+        """All parameters: the ``given`` ones, and defaults for the others.
 
         Raises:
             PrepareError: the language has no parameter of a name, or a value is out of range.
@@ -182,7 +182,7 @@ T -> '(' Q ')' [{(1 - nest) / 2!r}] | '[' Q ']' [{(1 - nest) / 2!r}]"""
 
 
 def _of_word(string: Callable[[Word], Word], *others: str) -> Callable[[Parameters], Transform]:
-    """A language of strings made from w, whose terminals are those of w and ``others``."""
+    """A language of strings made from w, with the terminals of w and ``others``."""
 
     def make(parameters: Parameters) -> Transform:
         alphabet = symbols(parameters["symbol_types"])

@@ -8,7 +8,7 @@
     Middle -> 'a' | 'b'
 
 A rule is ``Left -> right [weight]``; ``|`` separates right sides. Terminals stand in single or double quotation
-marks, all other names are nonterminals; ``''`` is the empty string. A weight is a positive number, 1 if it is
+marks; all other names are nonterminals, and ``''`` is the empty string. A weight is a positive number, 1 if it is
 left out; the weights of the rules with one left side are divided by their sum. ``#`` begins a comment.
 """
 
@@ -64,10 +64,10 @@ def read_grammar(path: Path, *, strip_cr: bool = False) -> PCFG:
 
 
 def parse_grammar(text: str, name: str = "grammar") -> PCFG:
-    """The grammar in a text; ``name`` says in error messages where it is from.
+    """The grammar in a text; error messages use ``name`` for its source.
 
     Raises:
-        PrepareError: the text is not a grammar; the message has the line, counted from 1.
+        PrepareError: the text is not a grammar; the message names the line, counted from 1.
     """
     rules: list[Rule] = []
     lines: list[int] = []

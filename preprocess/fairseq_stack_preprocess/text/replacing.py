@@ -1,4 +1,4 @@
-"""Which folders ``--force`` may replace: folders that hold a corpus as it was written, and nothing else.
+"""Which folders ``--force`` may replace: folders that hold an unchanged corpus, and nothing else.
 
 A corpus is recognised by the content of its manifest, whose ``outputs`` are the names, sizes and hashes of its files.
 """
@@ -27,7 +27,7 @@ MOST_NAMES = 5
 
 
 def check_replaceable(folder: Path) -> None:
-    """Raise PrepareError unless ``folder`` is empty or holds a corpus as it was written and nothing else.
+    """Raise PrepareError unless ``folder`` is empty or holds an unchanged corpus and nothing else.
 
     All files of the corpus are read.
     """
@@ -86,7 +86,7 @@ def is_corpus(folder: Path) -> bool:
 
 
 def foreign(folder: Path, outputs: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Name what is in ``folder`` and not as the manifest lists it; an unlisted folder is named without its content."""
+    """The names in ``folder`` that the manifest does not list as they are; a folder is named without its content."""
     known = {parent for name in outputs for parent in Path(name).parents}
     folders = [folder]
     while folders:
@@ -112,7 +112,7 @@ def _is_as_written(path: Path, entry: Mapping[str, Any]) -> bool:
 
 
 def remove_corpus(folder: Path) -> None:
-    """Delete a corpus, or nothing if the folder holds anything but files as its manifest lists them.
+    """Delete a corpus, or nothing if the folder holds anything except files as its manifest lists them.
 
     An empty folder and the rest of a corpus whose deletion was interrupted are deleted, too. All files are read.
 

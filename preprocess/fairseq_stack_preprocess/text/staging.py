@@ -65,12 +65,12 @@ class Staging:
 
     @property
     def new(self) -> Path:
-        """What the run writes."""
+        """The folder that the run writes."""
         return self.folder / "new"
 
     @property
     def old(self) -> Path:
-        """What was at the target before, while the target is being replaced."""
+        """The previous target, while the target is being replaced."""
         return self.folder / "old"
 
     @classmethod

@@ -22,7 +22,7 @@ from ..text.streams import read_lines
 T = TypeVar("T")
 
 TRACE = "-NONE-"
-"""The tag of what was not said: traces, empty complementisers and the like."""
+"""The tag of elements that are not spoken: traces, empty complementisers and the like."""
 
 WRAPPERS = frozenset({"", "S1", "ROOT", "TOP", "VROOT"})
 """Labels of roots that only wrap the tree."""
@@ -92,7 +92,7 @@ def tagged_words(tree: Tree) -> list[tuple[str, str]]:
 
 
 def clean(tree: Tree) -> Tree | None:
-    """The tree without traces and what they leave empty, function tags, indices and wrapper.
+    """The tree without traces, the phrases that they leave empty, function tags, indices and wrapper.
 
     None if no word is left. Words are kept as they are, ``-LRB-`` included.
     """
@@ -154,7 +154,7 @@ class _Open:
 
 
 class _Reader:
-    """Trees from lines: where it has got to, and the brackets that are open."""
+    """Reads trees from lines; it holds the current position and the open brackets."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

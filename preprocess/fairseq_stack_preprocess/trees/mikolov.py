@@ -33,7 +33,7 @@ EMPTY = "empty line"
 
 @dataclass(frozen=True)
 class Options:
-    """What shapes the corpus.
+    """The options of the corpus.
 
     Attributes:
         raw: the folder with ``ptb.{train,valid,test}.txt``.
@@ -62,7 +62,7 @@ def find_files(raw: Path) -> dict[str, Path]:
     """The file of each split.
 
     Raises:
-        PrepareError: one is missing, or there twice, plain and gzipped.
+        PrepareError: one is missing, or exists twice, plain and gzipped.
     """
     found: dict[str, Path] = {}
     for split in SPLITS:
@@ -149,6 +149,6 @@ def _write(text: Path, split: str, path: Path, options: Options, dropped: Counte
 
 
 def plan(options: Options) -> Iterator[str]:
-    """What a run would read, for people; nothing is written, and no file is opened."""
+    """What a run would read, in readable lines; nothing is written, and no file is opened."""
     for split, path in find_files(options.raw).items():
         yield f"{split}: {path.name}, {path.stat().st_size:,} bytes"

@@ -50,14 +50,14 @@ MODEL_NAME = "spm.model"
 
 @dataclass(frozen=True)
 class Options:
-    """What shapes the corpus.
+    """The options of the corpus.
 
     Attributes:
         train: files or folders with the trees of train (likewise ``valid``, ``test``).
-        rare_words: ``classes``: words that occur once in train or not at all become classes; ``keep``: all words
-            stay, and those of valid and test that are not in train are fairseq's ``<unk>``; None: ``classes``,
-            unless there are pieces, with which there is nothing to choose.
-        pieces: train a SentencePiece model of at most so many pieces; None: the tokens are words.
+        rare_words: ``classes``: words that occur at most once in train become classes; ``keep``: all words
+            stay, and words of valid and test that are not in train are fairseq's ``<unk>``; None: ``classes``,
+            or without effect if the tokens are pieces.
+        pieces: train a SentencePiece model of at most this many pieces; None: the tokens are words.
         piece_model: use this SentencePiece model.
         limit: the greatest number of sentences in each split, the first ones; None: all.
         strip_cr: whether lines may end with a carriage return.
@@ -93,12 +93,12 @@ class Options:
         return self.pieces is not None or self.piece_model is not None
 
     def paths(self) -> dict[str, tuple[Path, ...]]:
-        """What was given for each split."""
+        """The paths given for each split."""
         return {"train": self.train, "valid": self.valid, "test": self.test}
 
 
 def find_files(options: Options) -> dict[str, list[TreeFile]]:
-    """The files of each split: in the order given, those of a folder sorted.
+    """The files of each split, in the given order; the files of a folder are sorted.
 
     Raises:
         PrepareError: a path does not exist, or is a folder without ``.mrg`` files.
@@ -163,7 +163,7 @@ def _write_words(text: Path, options: Options, train: SplitReport) -> dict[str, 
 
 
 def _token_counts(tokens: Counter[str], train: Counter[str]) -> dict[str, Any]:
-    """Counts of tokens for the manifest; the last is what becomes ``<unk>``."""
+    """Counts of tokens for the manifest; the last one counts tokens that become ``<unk>``."""
     return {
         "tokens": tokens.total(),
         "distinct_tokens": len(tokens),
@@ -272,7 +272,7 @@ def _manifest(
 
 
 def plan(options: Options) -> Iterator[str]:
-    """What a run would read, for people; nothing is written, and no file of trees is opened."""
+    """What a run would read, in readable lines; nothing is written, and no file of trees is opened."""
     for split, files in find_files(options).items():
         yield describe_files(split, files)
     if options.piece_model is not None:

@@ -14,18 +14,18 @@ from dataclasses import dataclass
 
 UNKNOWN = "UNK"
 LEAST_COUNT = 2
-"""A word that occurs as often as this in train is known."""
+"""A word that occurs this often in train is known."""
 
 ENDINGS = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
 
 
 def known_words(counts: Mapping[str, int]) -> frozenset[str]:
-    """The words that are no singletons in ``counts``, the words of train and how often they occur."""
+    """The words that are not singletons in ``counts``, the words of train and how often they occur."""
     return frozenset(word for word, count in counts.items() if count >= LEAST_COUNT)
 
 
 def known_or_class(word: str, known: Collection[str]) -> str:
-    """The word itself if it is known, else its class."""
+    """The word itself if it is known, otherwise its class."""
     return word if word in known else word_class(word, known)
 
 
@@ -68,7 +68,7 @@ def _ending(lower: str, plain: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a vocabulary with its counts can be recognised by.
+    """A fingerprint by which a vocabulary with its counts can be recognised.
 
     Attributes:
         types: number of different words.
