@@ -4,7 +4,7 @@
 #
 #   FAIRSEQ_STACK_VENV         where the virtual environment is (default: .venv in the repository)
 #   FAIRSEQ_STACK_TORCH_INDEX  package index to take torch from (default: the one that pip uses for everything)
-#   PYTHON                     the Python to make it with (default: the first of python3.11, ... that is there)
+#   PYTHON                     the Python to make it with (default: the first of python3.11, ... that exists)
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 VENV="${FAIRSEQ_STACK_VENV:-$ROOT/.venv}"

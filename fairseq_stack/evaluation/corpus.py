@@ -231,7 +231,7 @@ def _main_columns(columns: list[Column]) -> list[Column]:
 
 
 def _with_side_files(splits: list[Split], text: Path) -> list[Split]:
-    """The splits with the text files that have a line for each sentence and are no columns themselves."""
+    """The splits with the text files that have a line for each sentence and are not columns themselves."""
     completed = []
     for split in splits:
         files = {}

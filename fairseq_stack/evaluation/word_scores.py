@@ -37,7 +37,7 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
     """The score of each sentence, in the order of the data set.
 
     Raises:
-        UserError: there is no sentence, or some are missing (fairseq-eval-lm leaves out those that are too long).
+        UserError: there is no sentence, or some are missing (fairseq-eval-lm leaves out sentences that are too long).
     """
     scores: dict[int, SentenceScore] = {}
     for line in read_text(path).splitlines():

@@ -45,7 +45,7 @@ def build_length_normalized_generator(
     """Make the generator for ``--beam-search length-normalized``.
 
     Args:
-        task: its target dictionary is that of the output.
+        task: its target dictionary is the dictionary of the output.
         models: ensemble.
         args: fairseq's generation options: a config, or a namespace with some of them
             (``--eval-bleu-args``).

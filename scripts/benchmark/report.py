@@ -21,7 +21,7 @@ ABSENT = "-"
 def stack_row(
     case: Case, variant: Variant, threads: int, times: Times, megabytes: float, error: float, peak: float
 ) -> Row:
-    """The figures of one way to compute a stack; ``peak`` is in GFLOP/s, of all that computes."""
+    """The figures of one way to compute a stack; ``peak`` is in GFLOP/s, of all cores in use or of the GPU."""
     forward, backward = times
     # The backward pass takes twice the multiply-adds of the forward pass: a product has two factors to differentiate.
     gflops = 3 * OPERATIONS * case.multiply_adds() / (forward + backward) / 1e9

@@ -1,6 +1,6 @@
 """One step of the inner weights in real numbers, for the incremental state; and what the parallel stack shares.
 
-Equations with letters are those of ``docs/algorithm.md``, equations with numbers those of the paper.
+Equations with letters are in ``docs/algorithm.md``, equations with numbers in the paper.
 
 Notation: Q states, S stack symbols, C = Q * S configurations (q, x) in row-major order, m vector size. Column
 t of the inner weights is gamma[i -> t][q,x -> r,y] for i = -1..t-1, a tensor (B, t + 1, C, C) at index
@@ -72,7 +72,7 @@ def lift(logits: Tensor) -> Tensor:
     """Raise log weights (..., C, 2 C + Q), relative to the largest, to where their exp is not 0.
 
     All transitions from one configuration are raised together, so that its largest push or replacement is a
-    normal number: runs can go on from every configuration from which they could before.
+    normal number: runs can continue from every configuration from which they could before.
     """
     constants = logits.detach()
     largest = constants[..., : 2 * logits.shape[-2]].amax(-1, keepdim=True)

@@ -28,7 +28,7 @@ class StringProbabilities:
     """The probabilities of strings under a grammar.
 
     Args:
-        table: probabilities of lengths, up to that of the longest string.
+        table: probabilities of lengths, up to the length of the longest string.
     """
 
     def __init__(self, table: LengthTable) -> None:
@@ -93,7 +93,7 @@ class _Chart:
 
     Attributes:
         values: for each symbol, the values of the spans of a length: ``values[symbol][length]`` is an array (first
-            positions, strings). Lengths are in ascending order, and those of which all values are 0 are left out.
+            positions, strings). Lengths are in ascending order; a length whose values are all 0 is left out.
     """
 
     def __init__(self, grammar: BinaryGrammar, possible: NDArray[np.bool_], strings: NDArray[np.int64]) -> None:

@@ -87,8 +87,8 @@ def without_unary_start(grammar: PCFG) -> PCFG:
 def without_unary(grammar: PCFG) -> PCFG:
     """The grammar of the same strings without right sides that are one nonterminal.
 
-    The weight of ``X -> right`` becomes the sum over nonterminals Y of that of all chains of unary rules
-    from X to Y (of none if X = Y) times that of ``Y -> right``.
+    The weight of ``X -> right`` becomes the sum over nonterminals Y of the weight of all chains of unary rules
+    from X to Y (including the empty chain if X = Y) times the weight of ``Y -> right``.
 
     Raises:
         ValueError: the grammar has no string, a cycle of unary rules is never left, or there would be more than

@@ -4,7 +4,7 @@
 
     # Palindromes of odd length. The first rule's left side is the start symbol.
     S -> 'a' S 'a' [0.4] | 'b' S 'b' [0.4]
-       | Middle [0.2]        # a line that begins with | goes on
+       | Middle [0.2]        # a line that begins with | continues a rule
     Middle -> 'a' | 'b'
 
 A rule is ``Left -> right [weight]``; ``|`` separates right sides. Terminals stand in single or double quotation

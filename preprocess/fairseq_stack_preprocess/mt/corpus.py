@@ -1,6 +1,6 @@
 """The corpus ``mt``: parallel text for translation, filtered, sampled, and cut into BPE pieces.
 
-What happens, in this order, which is that of DuSell & Chiang (2024), Appendix G.1: every line is normalised
+The steps, in the order of DuSell & Chiang (2024), Appendix G.1: every line is normalised
 (NFKC, if asked for also Moses' punctuation); pairs are dropped (:class:`.pair_filters.PairFilter`); the
 training pairs are sampled; a BPE model is trained on both sides of the training text, or one on each; each
 side is cut into the pieces that are frequent on that side of the training text; fairseq-preprocess makes the

@@ -42,7 +42,7 @@ def read_sgm_pairs(
 ) -> Iterator[Pair]:
     """Yield the pairs of two ``.sgm`` files; documents and segments must agree, in the same order.
 
-    The arguments are those of :func:`.streams.read_blocks`.
+    The arguments are the same as for :func:`.streams.read_blocks`.
 
     Raises:
         PrepareError: the files disagree, a segment does not end or holds a tag, or see

@@ -75,7 +75,7 @@ def _make(folder: Path) -> None:
 
 
 def download(archive: Archive, path: Path) -> None:
-    """Download an archive to ``path``, by way of ``path.part``, from which a later call goes on.
+    """Download an archive to ``path``, by way of ``path.part``, with which a later call continues.
 
     Raises:
         PrepareError: there is no connection, the server refuses, or the checksum differs.

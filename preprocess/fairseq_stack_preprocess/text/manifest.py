@@ -65,7 +65,7 @@ class Manifest:
 
 
 def options_without(options: DataclassInstance, *names: str) -> dict[str, Any]:
-    """The options but those of these names: paths, which are not the same on every machine."""
+    """The options except the ones with these names: paths, which differ between machines."""
     return {name: value for name, value in asdict(options).items() if name not in names}
 
 

@@ -65,7 +65,7 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         for parent in made_parents:
             with contextlib.suppress(OSError):
                 parent.rmdir()
-        if isinstance(error, OSError) and error.filename is None and error.strerror:  # such as that of a full disk
+        if isinstance(error, OSError) and error.filename is None and error.strerror:  # such as a full disk
             raise PrepareError(f"cannot write {target}: {error.strerror}") from error
         raise
 

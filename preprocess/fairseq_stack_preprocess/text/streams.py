@@ -22,7 +22,7 @@ LONGEST_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 SEPARATORS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-"""Where other programs, such as Python's ``splitlines``, end a line, though there is no line feed."""
+"""Characters at which other programs, such as Python's ``splitlines``, end a line without a line feed."""
 
 
 def kind_of(path: Path) -> str | None:

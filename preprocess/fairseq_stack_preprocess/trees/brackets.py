@@ -1,9 +1,9 @@
 """Phrase-structure trees in brackets: reading, cleaning and writing them.
 
-The form is that of the Penn Treebank: ``(S (NP (DT The) (NN dog)) (VP (VBZ barks)))``, each word in brackets
+The form is the Penn Treebank's: ``(S (NP (DT The) (NN dog)) (VP (VBZ barks)))``, each word in brackets
 with its tag. A tree may stand on one line or on several, be wrapped in brackets without a label, as in
 ``( (S ...))``, and follow another one on the same line; but an opening bracket in the first column of a line
-always begins a new tree, which tells where an unbalanced tree ends. Nothing here is recursive: trees may be
+always begins a new tree, which shows where an unbalanced tree ends. Nothing here is recursive: trees may be
 of any depth.
 """
 
@@ -60,7 +60,7 @@ class Tree:
 
 
 def fold(tree: Tree, word: Callable[[str, str], T], phrase: Callable[[str, list[T]], T]) -> T:
-    """Compute a value for each node from left to right, children before parents; return that of the root.
+    """Compute a value for each node from left to right, children before parents; return the root's value.
 
     Args:
         tree: the root.

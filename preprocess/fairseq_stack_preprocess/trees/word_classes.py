@@ -1,8 +1,8 @@
 """Classes of rare words as in Dyer et al. (2016), "Recurrent Neural Network Grammars".
 
-Words that occur at least twice in train are known. Every other word becomes a class that tells its
+Words that occur at least twice in train are known. Every other word becomes a class that shows its
 capitals, digits, dash and ending: *Kuncoro* ``UNK-INITC``, *1,853* ``UNK-NUM``, *re-reading*
-``UNK-LC-DASH``. The order of the tests is that of the paper's released preprocessing.
+``UNK-LC-DASH``. The order of the tests follows the paper's released preprocessing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def known_or_class(word: str, known: Collection[str]) -> str:
 
 
 def word_class(word: str, known: Collection[str]) -> str:
-    """The class of a word that is not known; ``known`` tells whether its lower-cased form is.
+    """The class of a word that is not known; ``known`` says whether its lower-cased form is.
 
     >>> word_class("Running", {"running"}), word_class("B-52s", ())
     ('UNK-INITC-KNOWNLC-ing', 'UNK-INITC-NUM-DASH-s')

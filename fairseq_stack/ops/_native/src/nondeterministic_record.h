@@ -1,8 +1,8 @@
 /* The nondeterministic stack: what the forward pass leaves for the backward pass, and the transition weights.
  *
  * Notation as in docs/algorithm.md: n steps, Q states, S stack symbols, C = Q S configurations x = (q, s), and
- * gamma[i -> t][x -> y] = g[i -> t][x -> y] 2^e[i, t] for -1 <= i < t <= n. Equations with letters are those of that
- * document, equations with numbers those of the paper. x = (q, s) has the number q S + s everywhere; where arrays have
+ * gamma[i -> t][x -> y] = g[i -> t][x -> y] 2^e[i, t] for -1 <= i < t <= n. Equations with letters are in that
+ * document, equations with numbers in the paper. x = (q, s) has the number q S + s everywhere; where arrays have
  * axes [s][r] for y = (r, s), symbols come first because (e) is one matrix product for each symbol.
  *
  * The lanes of a vector are LANES rows j = i + 1 of one tile. Column t has the rows 0..t; what is stored for others is
@@ -123,7 +123,7 @@ INLINE struct nd_extremes nd_find_extremes(const real *logits, int count) {
 }
 
 /* Section 4.5: raises log weights, relative to the largest, to where their exponential is not 0: those from one
- * configuration together, so that its largest push or replacement is at least LOWEST_LOG. So runs can go on from every
+ * configuration together, so that its largest push or replacement is at least LOWEST_LOG. Runs can continue from every
  * configuration from which they could before. */
 #define nd_lift NAME(nd_lift)
 INLINE void nd_lift(real *logits, int C, int width) {
