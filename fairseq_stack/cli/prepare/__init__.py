@@ -14,7 +14,7 @@ CORPORA = (cfl, mt, nested_translation, ptb, reversal, treebank)
 DESCRIPTION = """\
 Write a corpus: FOLDER/text, FOLDER/data-bin (for fairseq) and
 FOLDER/manifest.json, which records options, counts and hashes. The same options
-give the same bytes. FOLDER appears when it is complete."""
+give the same bytes. FOLDER appears only when it is complete."""
 
 EXAMPLE = """\
 example:

@@ -51,9 +51,9 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
     """
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the folder to write")
     if seed is not None:
-        add_number(parser, "--seed", seed, "seed of the random numbers")
+        add_number(parser, "--seed", seed, "random seed")
     parser.add_argument("--limit", type=int, metavar="N", help=limit)
-    parser.add_argument("--no-binarise", action="store_true", help="write text only, without fairseq's binary format")
+    parser.add_argument("--no-binarise", action="store_true", help="write only text, without fairseq's binary format")
     parser.add_argument("--dry-run", action="store_true", help="check, print what would be done, and write nothing")
     parser.add_argument(
         "--force",

@@ -12,9 +12,9 @@ from ..arguments import Subparsers
 from ._common import add_common, add_number, add_strip_cr, limited, run_corpus
 
 DESCRIPTION = """\
-Strings of a formal language with their exact probabilities. The language is one of
-the papers of DuSell and Chiang, or your own probabilistic context-free grammar. The
-length of a string is uniform over the lengths that the language has in the range;
+Strings of a formal language with their exact probabilities. The language is one
+from the papers of DuSell and Chiang, or a probabilistic context-free grammar of your
+own. The length of a string is uniform over the lengths that the language has in the range;
 given its length, the string follows the grammar. In train and valid, all strings of
 a batch have the same length, so that training needs no padding. Test has the same
 number of strings of each length. text/*.logp holds log p(string | length), and
@@ -54,7 +54,7 @@ def add_parser(corpora: Subparsers) -> None:
     add_number(parser, "--valid-size", Options.valid_size, "strings in valid")
     add_number(parser, "--test-per-length", Options.test_per_length, "strings of each length in test")
     add_number(parser, "--batch-size", Options.batch_size, "number of consecutive strings of the same length")
-    add_number(parser, "--test-seed", Options.test_seed, "seed of the random numbers of test")
+    add_number(parser, "--test-seed", Options.test_seed, "random seed of test")
     add_common(
         parser,
         seed=Options.seed,

@@ -47,7 +47,7 @@ def add_parser(corpora: Subparsers) -> None:
     parser.add_argument(
         "--rare-words",
         choices=treebank.RARE_WORDS,
-        help="replace words that occur at most once in train by classes such as UNK-LC-ing, or keep them (default: "
+        help="replace words that occur at most once in train with classes such as UNK-LC-ing, or keep them (default: "
         "classes)",
     )
     parser.add_argument(
