@@ -14,11 +14,11 @@ from ._common import add_common, add_number, add_strip_cr, limited, run_corpus
 DESCRIPTION = """\
 Strings of a formal language with their exact probabilities. The language is one
 from the papers of DuSell and Chiang, or a probabilistic context-free grammar of your
-own. The length of a string is uniform over the lengths that the language has in the range;
-given its length, the string follows the grammar. In train and valid, all strings of
-a batch have the same length, so that training needs no padding. Test has the same
-number of strings of each length. text/*.logp holds log p(string | length), and
-lower_bound.json the lowest possible cross-entropy, with and without the ends of
+own. The length of a string is uniform over the lengths that the language has in the
+range; given its length, the string follows the grammar. In train and valid, all
+strings of a batch have the same length, so that training needs no padding. Test has
+the same number of strings of each length. text/*.logp holds log p(string | length),
+and lower_bound.json the lowest possible cross-entropy, with and without the ends of
 strings.
 
 tasks:

@@ -61,7 +61,7 @@ def _add_text(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-download", action="store_true", help="fail if text of the preset is missing")
     group.add_argument("--source", metavar="LANG", help="source language, as in the names of the files")
     group.add_argument("--target", metavar="LANG", help="target language")
-    group.add_argument("--train", metavar="PREFIX", type=Path, nargs="+", help="training text; prefixes are read in order")
+    group.add_argument("--train", metavar="PREFIX", type=Path, nargs="+", help="training text, read in this order")
     group.add_argument("--valid", metavar="PREFIX", type=Path, help="validation text")
     group.add_argument("--test", metavar="PREFIX", type=Path, help="test text")
     _add_switch(group, "--strip-cr", STRIP_CR)
@@ -92,7 +92,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
 def _add_pieces(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("BPE pieces")
     _add_value(group, "--pieces", int, "N", "maximum number of pieces")
-    _add_value(group, "--piece-threshold", int, "N", "use only pieces that occur at least N times on their side of train")
+    _add_value(group, "--piece-threshold", int, "N", "on each side, use pieces that occur at least N times in train")
     _add_switch(group, "--hard-limit", "fail if the text is too small for that many pieces")
     _add_value(group, "--piece-normalization", str, "RULE", "normalisation within SentencePiece, e.g. nmt_nfkc")
     _add_switch(group, "--joint", "use one model and one dictionary for both languages")
