@@ -1,6 +1,6 @@
 /* The nondeterministic stack, forward: all inner weights of one sequence, and what is read from them, (a)-(d). */
 
-/* What the forward pass works with. */
+/* The working memory of the forward pass. */
 #define nd_scratch NAME(nd_scratch)
 struct nd_scratch {
     vector *tops; /* a column of the numerators of W: [tile][y] */
@@ -100,8 +100,8 @@ INLINE void nd_push(const struct nd_record *rec, int t, int careful) {
     rec->gamma_exponent[nd_column(rec, tile, t)][lane] = 0;
 }
 
-/* A block's elements are exact if they are at least as large as this beside its sum: then what has been lost because
- * it was too small for a number is nothing beside them. */
+/* A block's elements are exact if they are at least as large as this beside its sum: then whatever
+ * underflowed is negligible beside them. */
 #undef LEAST_EXACT
 #define LEAST_EXACT (sizeof(real) == 4 ? (real)0x1p-80 : (real)0x1p-900)
 

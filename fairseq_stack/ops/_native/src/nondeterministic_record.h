@@ -180,12 +180,12 @@ INLINE void to_array(const struct nd_call *call, void *array, size_t first, size
         for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
 }
 
-/* Whether these log weights are as near to each other as they have to be. */
+/* Whether these log weights are close enough to each other. */
 #define nd_is_near NAME(nd_is_near)
 INLINE int nd_is_near(struct nd_spread spread) { return !spread.masked && spread.range <= WIDEST_RANGE; }
 
-/* D_t for all steps of a sequence; returns the largest spread, in which `undefined` is the first step that is so, or 0.
- * In float, they are not computed beyond a step whose log weights are not near. */
+/* D_t for all steps of a sequence; returns the largest spread, in which `undefined` is the first undefined step,
+ * or 0. In float, the computation stops at a step whose log weights are not close enough. */
 #define nd_prepare NAME(nd_prepare)
 INLINE struct nd_spread nd_prepare(const struct nd_record *rec, const struct nd_call *call, int64_t sequence) {
     const size_t C = rec->C, Q = rec->Q, first = sequence * rec->n;

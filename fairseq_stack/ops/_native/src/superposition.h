@@ -10,7 +10,7 @@
 #define sup_by_components NAME(sup_by_components)
 INLINE int sup_by_components(int n, int m) { return n > 256 && n / 2 >= m; }
 
-/* Parts of a column of components: cutting is worth it from four parts on, since parts have the full height always. */
+/* Parts of a column of components: cutting is worth it from four parts on, since parts always have the full height. */
 #define sup_parts NAME(sup_parts)
 INLINE int sup_parts(int m) {
     int parts = LANES;
@@ -18,7 +18,7 @@ INLINE int sup_parts(int m) {
     return parts < 4 ? 1 : parts;
 }
 
-/* What the passes work with; the forward pass has only the first five, and one column. */
+/* The working memory of the passes; the forward pass has only the first five, and one column. */
 #define sup_scratch NAME(sup_scratch)
 struct sup_scratch {
     int tiles;
