@@ -1,4 +1,4 @@
-"""The wheel has everything in it, and the versions agree wherever they are written."""
+"""The wheel is complete, and the versions agree wherever they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fairseq-stack prepare cfl: options, defaults, and a grammar of one's own."""
+"""fairseq-stack prepare cfl: options, defaults, and a user's own grammar."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ class TestTooLong:
         self.assert_left_out(61, corpora.language_modeling, *use, stdin="a " * 60 + "\n")
 
     def assert_left_out(self, size: int, *arguments: Any, stdin: str) -> None:
-        """Assert that fairseq-interactive goes on after its first line, which is too long."""
+        """Assert that fairseq-interactive continues after its first line, which is too long."""
         compat.apply()  # fairseq_cli.interactive may have been imported since
         log = run("interactive", *arguments, stdin=stdin).log
         assert any(f"line 1 is not translated: it has {size} tokens" in line for line in log)

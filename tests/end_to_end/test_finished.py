@@ -1,4 +1,4 @@
-"""A training that has reached its end, and is started again, changes no byte, and says how it goes on."""
+"""A finished training run that is started again changes no byte, and says how to continue."""
 
 from __future__ import annotations
 

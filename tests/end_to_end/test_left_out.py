@@ -1,4 +1,4 @@
-"""What a score does not cover is said in the line with the score, and what cannot be scored is refused."""
+"""The line with a score says what the score leaves out, and data that cannot be scored is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fairseq's commands, given what they cannot work with: options, data, checkpoints, lines."""
+"""fairseq's commands with options, data, checkpoints and lines that they cannot use."""
 
 from __future__ import annotations
 

@@ -303,7 +303,7 @@ def grammar_cases() -> Iterator[Case]:
 
 
 def target_cases() -> Iterator[Case]:
-    """Targets that exist, are no folders, are in places that cannot be written, or have odd names."""
+    """Targets that exist, are not folders, cannot be written, or have odd names."""
     run = f"{NESTED} {{}} {SMALL}".format
     ours = {"out/file": "x"}
     yield Case("target exists", run("out"), "out already exists; give --force to replace it", files=ours)

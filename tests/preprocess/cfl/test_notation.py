@@ -1,4 +1,4 @@
-"""Grammars as text: what is read, that it is written back, and that mistakes are told with their line."""
+"""Grammars as text: what is read, that it is written back, and that errors name the line."""
 
 from __future__ import annotations
 

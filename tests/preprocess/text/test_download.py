@@ -93,7 +93,7 @@ def files_below(folder: Path) -> set[str]:
 
 
 def assert_complete(folder: Path, *others: str) -> None:
-    """The members are there, and nothing but them and ``others``."""
+    """Only the members and ``others`` are there."""
     wanted = {"training/a.de", "training/a.en"}
     assert files_below(folder) == {*wanted, *others}
     assert all((folder / name).read_text() == MEMBERS[name] for name in wanted)

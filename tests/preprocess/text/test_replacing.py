@@ -1,4 +1,4 @@
-"""--force replaces a corpus as it was written, and deletes nothing else."""
+"""--force replaces an unchanged corpus, and deletes nothing else."""
 
 from __future__ import annotations
 

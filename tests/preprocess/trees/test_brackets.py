@@ -61,7 +61,7 @@ def test_agrees_with_nltk_on_one_tree_a_line(split: str, reference_data: Path) -
 
 @pytest.mark.parametrize("split", ["train", "dev"])
 def test_cleaning_agrees_with_the_oracles(split: str, reference_data: Path, tmp_path: Path) -> None:
-    """Every tree, but for three labels that the author of these oracles changed."""
+    """Every tree, except for three labels that the author of these oracles changed."""
     changed = {"SBARQ": "SBAR", "SQ": "S", "SINV": "S"}
     files = {path.name: trees_of(path) for path in nltk_sample(reference_data, tmp_path)}
     blocks = oracle_blocks(reference_data, split)
