@@ -2,7 +2,7 @@
 
 ``fairseq-train --user-dir ...`` imports this package and its :mod:`~fairseq_stack.models` and
 :mod:`~fairseq_stack.tasks`, which register the architectures and tasks with fairseq. The differentiable stacks in
-:mod:`fairseq_stack.ops` need torch only, and importing them imports nothing else.
+:mod:`fairseq_stack.ops` need only torch, and importing them imports nothing else.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def register() -> None:
 class _RegisterAfterFairseq(importlib.abc.MetaPathFinder):
     """Calls :func:`register` when fairseq has been imported.
 
-    fairseq takes ``--user-dir`` as done if the package has been imported before. Whoever imports
-    ``fairseq_stack.ops`` and then runs a command of fairseq in the same process would look for the models in vain.
+    fairseq ignores ``--user-dir`` if the package has been imported before. So a process that imports
+    ``fairseq_stack.ops`` and then runs a command of fairseq would not find the models.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class _RegisterAfterFairseq(importlib.abc.MetaPathFinder):
                 sys.meta_path.remove(self)
             try:
                 register()
-            except ImportError as error:  # fairseq itself is there, and not everybody wants the plugin
+            except ImportError as error:  # fairseq itself works, and not everybody wants the plugin
                 logging.getLogger(__name__).warning("fairseq_stack is not registered with fairseq: %s", error)
 
         spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]

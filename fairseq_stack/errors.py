@@ -1,4 +1,4 @@
-"""Errors that a user can fix, with a message that says all there is to know."""
+"""Errors that a user can fix, with a message that says how."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _read(path: Path, newline: str | None) -> str:
 def written_whole(path: Path, beside: Path | None = None) -> Iterator[BinaryIO]:
     """Open a file beside ``path``, which becomes ``path`` when the block ends without an error.
 
-    After an error the file is removed, and what was at ``path`` is as before. A path that is neither free nor a regular
+    After an error the file is removed, and ``path`` is unchanged. A path that is neither free nor a regular
     file, such as /dev/null, is written to directly.
 
     Args:

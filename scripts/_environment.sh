@@ -6,7 +6,7 @@
 #   FAIRSEQ_STACK_TORCH_INDEX  package index to take torch from (default: the one that pip uses for everything)
 #   FAIRSEQ_STACK_PACKAGE      what to install (default: the repository, editable, with the tools to develop): a wheel, for
 #                              example, or anything else that pip installs
-#   PYTHON                     the Python to make it with (default: the first of python3.11, ... that is there)
+#   PYTHON                     the Python to make it with (default: the first of python3.11, ... that exists)
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 VENV="${FAIRSEQ_STACK_VENV:-$ROOT/.venv}"

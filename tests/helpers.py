@@ -1,4 +1,4 @@
-"""What several test modules need: ``from tests.helpers import assert_normwise_close``."""
+"""Helpers for several test modules: ``from tests.helpers import assert_normwise_close``."""
 
 from __future__ import annotations
 

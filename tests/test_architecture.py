@@ -83,7 +83,7 @@ def violations_of_table(path: Path, source: str) -> set[str]:
 
 
 def violations_of_torch_only(path: Path, source: str) -> set[str]:
-    """`ops`, `modules` and `kinds` import nothing but torch from outside."""
+    """`ops`, `modules` and `kinds` import only torch from outside."""
     return _not_within(imported_names(path, source), {"torch", "fairseq_stack"})
 
 

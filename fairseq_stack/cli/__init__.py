@@ -27,11 +27,11 @@ SUBCOMMANDS = (average, doctor, inspect, prepare, report, show, user_dir)
 INTERRUPTED = 130
 
 OUTPUT_CLOSED = 141
-"""What a shell reports of a program that SIGPIPE ends, which is how ``| head`` ends others."""
+"""The exit code that a shell reports for a program that SIGPIPE ends, as ``| head`` does."""
 
 DESCRIPTION = """\
-Data and tools for fairseq models with stacks in them. Training, translating and
-scoring are fairseq's own commands with --user-dir $(fairseq-stack user-dir)."""
+Data and tools for fairseq models with stacks in them. To train, translate and score,
+use fairseq's own commands with --user-dir $(fairseq-stack user-dir)."""
 
 EXAMPLE = """\
 example:
@@ -95,5 +95,5 @@ def _fail(message: str) -> int:
 
 
 def _discard_output() -> None:
-    """Discard what is still buffered: writing it when Python ends would fail again."""
+    """Discard buffered output: writing it when Python ends would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,7 +9,7 @@ USER_ERROR = 2
 """Exit code after a mistake of the user."""
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-"""What ``add_parser`` of a subcommand adds its parser to."""
+"""The object to which ``add_parser`` of a subcommand adds its parser."""
 
 
 def in_one_line(message: str) -> str:

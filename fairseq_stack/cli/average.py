@@ -11,11 +11,11 @@ from fairseq_stack.errors import UserError
 from .arguments import Subparsers
 
 DESCRIPTION = """\
-Average the parameters of checkpoints of one training, or of trainings of the same
-architecture on the same vocabulary. The result is a checkpoint for all commands of
-fairseq, with the configuration of the first one and without the state of its
-optimizer. Give checkpoints, or one folder (the --save-dir of a training) and how
-many of its last checkpoints to take."""
+Average the parameters of checkpoints from one training run, or from several runs of
+the same architecture on the same vocabulary. All commands of fairseq accept the
+result. It has the configuration of the first checkpoint and no optimizer state.
+Name the checkpoints, or name one folder (the --save-dir of a training run) and say
+how many of its last checkpoints to average."""
 
 EXAMPLE = """\
 examples:
@@ -34,13 +34,13 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--output", metavar="FILE", type=Path, required=True, help="the checkpoint to write")
     last = parser.add_mutually_exclusive_group()
     last.add_argument(
-        "--num-epoch-checkpoints", metavar="N", type=int, help="take the last N checkpointEPOCH.pt of the folder"
+        "--num-epoch-checkpoints", metavar="N", type=int, help="average the last N checkpointEPOCH.pt in the folder"
     )
     last.add_argument(
         "--num-update-checkpoints",
         metavar="N",
         type=int,
-        help="take the last N checkpoint_EPOCH_UPDATE.pt of the folder",
+        help="average the last N checkpoint_EPOCH_UPDATE.pt in the folder",
     )
     parser.add_argument(
         "--checkpoint-upper-bound", metavar="M", type=int, help="ignore checkpoints after epoch M or update M"

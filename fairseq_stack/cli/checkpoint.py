@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def add_checkpoint(parser: argparse.ArgumentParser) -> None:
     """Declare CHECKPOINT and ``--data``."""
     parser.add_argument(
-        "checkpoint", metavar="CHECKPOINT", type=Path, help="a checkpoint, or a folder for its checkpoint_best.pt"
+        "checkpoint", metavar="CHECKPOINT", type=Path, help="a checkpoint, or a folder with checkpoint_best.pt in it"
     )
     parser.add_argument(
         "--data", metavar="DIR", type=Path, help="the folder with the dictionaries (default: the checkpoint's folder)"
@@ -27,7 +27,7 @@ def load_checkpoint(args: argparse.Namespace) -> Hub:
     Raises:
         UserError: see :func:`fairseq_stack.hub.interface.load`.
     """
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     from fairseq_stack.hub.interface import load
 
     return load(args.checkpoint, args.data)

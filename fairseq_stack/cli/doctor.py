@@ -1,4 +1,4 @@
-"""``fairseq-stack doctor``: what the stacks will run on, and whether it computes what it should."""
+"""``fairseq-stack doctor``: what the stacks will run on, and whether it computes correctly."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import torch
 
 DESCRIPTION = """\
-Print the versions of what is installed, which implementation of each stack will
-be used on each device and why, and how far it is from the equations of the
-papers on a small example, in float32. The exit code is 1 if one is wrong."""
+Print the installed versions, which implementation of each stack is used on each
+device and why, and its float32 error on a small example, measured against the
+equations of the papers. The exit code is 1 if an implementation is wrong."""
 
 EXAMPLE = """\
 example:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"\ncompiled kernels: {reason}")
     if compiled is not None:
         print(f"  file: {compiled.path}\n  instruction sets of this machine: {', '.join(compiled.instruction_sets)}")
-        print(f"  threads: {'those of PyTorch' if compiled.shares_threads else 'their own'}")
+        print(f"  threads: {'shared with PyTorch' if compiled.shares_threads else 'their own'}")
     devices = [torch.device("cpu"), *(torch.device("cuda", i) for i in range(torch.cuda.device_count()))]
     wrong = False
     for device in devices:

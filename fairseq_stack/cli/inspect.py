@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Show which pushed vectors the nondeterministic stack attention of a trained model
 looks at while it reads a sentence: a picture with a panel for each layer, or the
-numbers as JSON. The sentence is raw text for a model whose data fairseq-stack
-prepare cut into pieces, and otherwise tokens with blanks between them."""
+numbers as JSON. Give raw text if fairseq-stack prepare cut the model's data into
+pieces, and tokens separated by blanks otherwise."""
 
 EXAMPLE = """\
 example:
@@ -36,11 +36,11 @@ def add_parser(subparsers: Subparsers) -> None:
         "inspect", help="show what the stacks of a trained model look at", description=DESCRIPTION, epilog=EXAMPLE
     )
     add_checkpoint(parser)
-    parser.add_argument("--text", metavar="SENTENCE", required=True, help="what the model reads")
+    parser.add_argument("--text", metavar="SENTENCE", required=True, help="the sentence that the model reads")
     parser.add_argument(
         "--translation",
         metavar="SENTENCE",
-        help="what the decoder of a translation model reads (default: the model's own translation)",
+        help="the translation that the decoder reads (default: the model's own translation)",
     )
     parser.add_argument(
         "--output", metavar="FILE", type=Path, required=True, help=f"file to write ({', '.join(FORMATS)})"

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from fairseq_stack.evaluation.corpus import Corpus, Split
 
 DESCRIPTION = """\
-Show what is in a corpus: FOLDER is what fairseq-stack prepare wrote, or any data
-that fairseq-preprocess wrote. Printed are the manifest's summary, the lengths of
-sentences in tokens (the end of sentence not counted) and the first sentences,
-decoded from the binary format; other files with a line for each sentence are
-shown beside them."""
+Show what a corpus contains. FOLDER is a folder that fairseq-stack prepare or
+fairseq-preprocess wrote. The output is a summary of the manifest, the lengths of
+sentences in tokens (without the end of sentence), and the first sentences, decoded
+from the binary format, with the matching lines of the files beside them."""
 
 EXAMPLE = """\
 example:
@@ -37,16 +36,16 @@ def add_parser(subparsers: Subparsers) -> None:
         "show", help="show examples, lengths and the manifest of a corpus", description=DESCRIPTION, epilog=EXAMPLE
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the corpus")
-    parser.add_argument("--split", metavar="NAME", default="train", help="which sentences (default: train)")
-    parser.add_argument("--examples", type=int, metavar="N", default=5, help="how many of them (default: 5)")
-    parser.add_argument("--first", type=int, metavar="I", default=0, help="number of the first one (default: 0)")
+    parser.add_argument("--split", metavar="NAME", default="train", help="the split to show (default: train)")
+    parser.add_argument("--examples", type=int, metavar="N", default=5, help="number of sentences to show (default: 5)")
+    parser.add_argument("--first", type=int, metavar="I", default=0, help="index of the first sentence (default: 0)")
     parser.add_argument("--png", metavar="FILE", type=Path, help="draw the lengths of all splits into FILE")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what is in the corpus."""
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     require_at_least("--examples", args.examples, 0)
     require_at_least("--first", args.first, 0)
     from fairseq_stack.evaluation.corpus import read_corpus
@@ -55,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     corpus = read_corpus(args.folder)
     split = corpus.split(args.split)
     if args.first >= len(split):
-        raise PrepareError(f"--first {args.first}: {split.name} has the sentences 0 to {len(split) - 1}")
+        raise PrepareError(f"--first {args.first}: the sentences of {split.name} are 0 to {len(split) - 1}")
     lines = [*describe_manifest(corpus), *describe_lengths(corpus, split)]
     lines += describe_examples(split, args.first, args.examples)
     if args.png is not None:
@@ -125,7 +124,7 @@ def describe_lengths(corpus: Corpus, shown: Split) -> Iterator[str]:
 
 
 def describe_examples(split: Split, first: int, number: int) -> Iterator[str]:
-    """Sentences, each side of a pair in a line of its own, with the lines of side files."""
+    """Sentences, each side of a pair on its own line, with the lines of side files."""
     from fairseq_stack.files import read_lines
 
     side = {name: read_lines(path) for name, path in split.side_files.items()}

@@ -1,4 +1,4 @@
-"""Whether a model is built for training or from a checkpoint, which fairseq does not tell the model."""
+"""Whether a model is built for training or from a checkpoint, since fairseq does not say so to the model."""
 
 from __future__ import annotations
 

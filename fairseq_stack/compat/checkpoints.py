@@ -40,9 +40,9 @@ def _saying_why(load_checkpoint: Function) -> Function:
 
 
 def refuse_to_restore_nothing() -> None:
-    """Refuse a ``--restore-file`` that is not there, in place of a training run that silently begins anew.
+    """Refuse a ``--restore-file`` that does not exist, instead of silently starting a new training run.
 
-    Unnecessary with a fairseq that begins anew only if the default file, ``checkpoint_last.pt``, is missing.
+    Unnecessary with a fairseq that starts anew only if the default file, ``checkpoint_last.pt``, is missing.
     """
     from fairseq import checkpoint_utils
 
@@ -56,7 +56,7 @@ def _restoring_something(load_checkpoint: Function) -> Function:
         path = cfg.restore_file
         if path != "checkpoint_last.pt" and not PathManager.isfile(path):
             problem = "is a folder; give a file in it" if os.path.isdir(path) else "does not exist"
-            raise UserError(f"--restore-file {path}: {path} {problem}, or leave the option out to begin anew")
+            raise UserError(f"--restore-file {path}: {path} {problem}, or leave the option out to start afresh")
         return load_checkpoint(cfg, *args, **kwargs)
 
     return load_checkpoint_if_there

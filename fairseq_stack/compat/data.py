@@ -90,8 +90,8 @@ def _refusing_empty(load_indexed_dataset: Function) -> Function:
         for file in (f"{path}.bin", path):  # binarised, or text of --dataset-impl raw
             if os.path.isfile(file) and os.path.getsize(file) == 0:
                 raise UserError(
-                    f"the data set {file} is empty: expected at least one sentence; the text that "
-                    "fairseq-preprocess made it from had none"
+                    f"the data set {file} is empty: expected at least one sentence; the text given to "
+                    "fairseq-preprocess had none"
                 )
         return load_indexed_dataset(path, *args, **kwargs)
 

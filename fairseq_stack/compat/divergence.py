@@ -15,8 +15,8 @@ from fairseq_stack.compat.wrapping import Function, wrap_once
 from fairseq_stack.errors import UserError
 
 _REMEDY = (
-    "lower --lr, set --clip-norm, or look for damage in the data or in the checkpoint that training began with; "
-    "the checkpoints written before are unchanged"
+    "lower --lr, set --clip-norm, or look for damage in the data or in the checkpoint that training started from; "
+    "earlier checkpoints are unchanged"
 )
 _MOST_NAMES = 3
 
@@ -27,7 +27,7 @@ def end_training_that_diverges() -> None:
     fairseq saves ``crash.pt``, from which training cannot resume. It then runs the update again with hooks that fail
     (StopIteration) on modules whose outputs are dictionaries, such as encoders. If only a validation loss is NaN,
     fairseq continues training, forgets the best loss, and saves parameters that are NaN. Unnecessary with a fairseq
-    that ends with the name of what is not finite.
+    that ends with the name of the loss, gradient or parameter that is not finite.
     """
     from fairseq import trainer
 
@@ -83,7 +83,7 @@ def _saving_finite_parameters(save_checkpoint: Function) -> Function:
 
 
 def refuse_checkpoints_that_diverged() -> None:
-    """Name the checkpoint and the parameters that are not finite, instead of going on to outputs that are NaN.
+    """Name the checkpoint and the parameters that are not finite, instead of continuing with outputs that are NaN.
 
     Unnecessary with a fairseq that checks for this.
     """
@@ -152,7 +152,7 @@ def _origin(trainer: Any, samples: list[Any], training: bool = True) -> str:
     except _InfiniteOutput as error:
         return f"the first value that is not finite is in the output of {error}"
     if gradients:
-        return f"all outputs are finite, but not the gradient of the output of {gradients[0]}"
+        return f"all outputs are finite, but the gradient of the output of {gradients[0]} is not"
     return _origin_in_parameters(model)
 
 
@@ -161,7 +161,7 @@ def _origin_in_parameters(model: nn.Module) -> str:
     for name, norm in reversed(norms.items()):  # the backward pass reaches the last parameter first
         if not math.isfinite(norm):
             return f"all outputs are finite, but the norm of the gradient of {name} is {norm}"
-    return "computed again, all outputs and gradients are finite"
+    return "when computed again, all outputs and gradients are finite"
 
 
 @contextlib.contextmanager

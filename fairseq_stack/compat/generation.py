@@ -153,7 +153,7 @@ def _max_lengths(generator: Any, net_input: dict[str, Tensor]) -> Tensor:
     if shortest < generator.min_len:
         raise UserError(
             f"--min-len {generator.min_len} is more than the maximum length of a sentence, {shortest}, which "
-            "--max-len-a, --max-len-b and the positions of the decoder give: raise that or lower --min-len"
+            "--max-len-a, --max-len-b and the positions of the decoder determine: raise it or lower --min-len"
         )
     return max_lengths
 

@@ -1,4 +1,4 @@
-"""``fairseq-interactive`` goes on after a line that is too long for the model."""
+"""``fairseq-interactive`` continues after a line that is too long for the model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def go_on_after_long_lines() -> None:
     """Let ``fairseq-interactive`` leave out lines that are too long, with a warning, and translate all others.
 
     fairseq ends the whole stream at such a line. With ``--skip-invalid-size-inputs-valid-test`` it leaves the line out
-    without giving its number. Unnecessary with a fairseq that names the line and goes on.
+    without giving its number. Unnecessary with a fairseq that names the line and continues.
     """
     for name in ("fairseq_cli.interactive", "__main__"):  # the latter with python -m fairseq_cli.interactive
         module = sys.modules.get(name)

@@ -1,4 +1,4 @@
-"""A command that cannot go on ends with one line that says what to do, instead of a traceback."""
+"""A command that cannot continue ends with one line that says what to do, instead of a traceback."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ KNOWN = (
     Known(
         AssertionError,
         "Must specify batch size",
-        "the size of batches is missing: give --max-tokens (tokens in a batch) or --batch-size (sentences in a batch)",
+        "the batch size is missing: give --max-tokens (tokens in a batch) or --batch-size (sentences in a batch)",
     ),
     Known(
         KeyError,
@@ -61,12 +61,12 @@ KNOWN = (
         AssertionError,
         "Optimizer does not match",
         "the checkpoint in --save-dir was trained with another optimizer or another precision; choose another "
-        "--save-dir, go on with the same options, or give --reset-optimizer",
+        "--save-dir, use the same options, or give --reset-optimizer",
     ),
     Known(
         AssertionError,
         "Criterion does not match",
-        "the checkpoint in --save-dir was trained with another --criterion; choose another --save-dir, go on with the "
+        "the checkpoint in --save-dir was trained with another --criterion; choose another --save-dir, use the "
         "same options, or give --reset-optimizer",
     ),
     Known(

@@ -35,7 +35,7 @@ def silence_harmless_warnings() -> None:
     """
     for message in HARMLESS:
         warnings.filterwarnings("ignore", message=message)
-    # An empty line, in a column that is read with --past-target only; elsewhere this warning means a wrong number.
+    # An empty line in a column that is only read with --past-target; elsewhere this warning means a wrong number.
     warnings.filterwarnings("ignore", message="overflow", module=r"fairseq\.data\.token_block_dataset")
     logging.getLogger("hydra.core.utils").setLevel(logging.INFO)  # it notes two names at every start
     if not isinstance(sys.unraisablehook, _IgnoreForked):

@@ -52,9 +52,9 @@ def label_smoothed_nll_loss(
 
 
 def smooth_over_possible_symbols() -> None:
-    """Put :func:`label_smoothed_nll_loss` in the place of fairseq's wherever a criterion has imported it.
+    """Replace fairseq's function by :func:`label_smoothed_nll_loss` wherever a criterion has imported it.
 
-    fairseq's sums the log-probabilities of the whole dictionary, which is infinite with ``--compact-vocab``,
+    fairseq's function sums the log-probabilities of the whole dictionary, which is infinite with ``--compact-vocab``,
     where symbols that cannot occur (``<pad>``, ``madeupword0000``, ...) have probability 0. Unnecessary with
     a fairseq that skips them.
     """

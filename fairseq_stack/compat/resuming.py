@@ -21,7 +21,7 @@ def end_finished_training() -> None:
 
     fairseq checks ``--max-update`` and ``--stop-time-hours`` only after it has made and saved an update: each start
     moves ``checkpoint_last.pt`` one update beyond the end. It also forgets the validations that ``--patience`` has
-    counted, and goes on. Unnecessary with a fairseq that also checks before the first update.
+    counted, and continues. Unnecessary with a fairseq that also checks before the first update.
     """
     from fairseq import checkpoint_utils
 
@@ -35,7 +35,7 @@ def _ending_finished_training(load_checkpoint: Function) -> Function:
         if extra_state is None or not reached:
             return extra_state, epoch_itr
         logger.info(
-            f"the training in {cfg.save_dir} is finished: after {trainer.get_num_updates()} updates it has reached "
+            f"the training run in {cfg.save_dir} is finished: after {trainer.get_num_updates()} updates it has reached "
             f"{' and '.join(reached.values())}; no update is made and no checkpoint is written; "
             f"to continue, {' and '.join(_further(option) for option in reached)}"
         )

@@ -76,7 +76,7 @@ def _write_whole(path: str, write: Callable[[BinaryIO], object]) -> None:
     """Write a file beside ``path`` and put it in its place, in up to three attempts, like fairseq.
 
     Raises:
-        UserError: if the file cannot be written; what was at ``path`` is as before.
+        UserError: if the file cannot be written; ``path`` is unchanged.
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -89,7 +89,7 @@ def _write_whole(path: str, write: Callable[[BinaryIO], object]) -> None:
                 raise
             if attempt == _ATTEMPTS or failure.errno in _HOPELESS:
                 raise UserError(
-                    f"cannot write the checkpoint {path}: {failure.strerror}; the checkpoints written before are "
+                    f"cannot write the checkpoint {path}: {failure.strerror}; earlier checkpoints are "
                     "unchanged; once this is fixed, the same command continues from the last of them"
                 ) from error
         time.sleep(_SECONDS_BETWEEN)
@@ -103,7 +103,7 @@ def _of_the_system(error: BaseException | None) -> OSError | None:
 
 
 def _verify_checkpoint_directory(save_dir: str) -> None:
-    """``checkpoint_utils.verify_checkpoint_directory``, which also removes what an earlier process left unfinished.
+    """``checkpoint_utils.verify_checkpoint_directory``, which also removes unfinished files of an earlier process.
 
     Raises:
         UserError: if the folder cannot be made, or no file can be made in it.

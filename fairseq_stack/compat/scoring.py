@@ -55,7 +55,7 @@ def score_sentences_one_by_one() -> None:
 
 
 class _LeftOut(logging.Filter):
-    """Records what was left out of the data set that was batched last, and adds it to the line with the score."""
+    """Records what the last data set to be batched leaves out, and adds it to the line with the score."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -260,9 +260,9 @@ def _refuse_other_data_than_in_training(task: Any, context_window: int) -> None:
         if mode != "eos":
             overrides = f"--model-overrides \"{{'sample_break_mode': '{mode}'}}\""
             raise UserError(
-                "the model was trained on single sentences (--sample-break-mode eos), expected the same here, got "
-                f"--sample-break-mode {mode} (the default of fairseq-eval-lm is none): add "
-                f"--sample-break-mode eos (or, to score blocks with this model all the same, {overrides})"
+                "the model was trained on single sentences (--sample-break-mode eos): expected the same here, got "
+                f"--sample-break-mode {mode} (the default of fairseq-eval-lm is none); add "
+                f"--sample-break-mode eos (or, to score blocks with this model anyway, {overrides})"
             )
         if context_window > 0:
             raise UserError(
@@ -272,5 +272,5 @@ def _refuse_other_data_than_in_training(task: Any, context_window: int) -> None:
     if bool(getattr(trained, "add_bos_token", False)) != bool(task.args.add_bos_token):
         raise UserError(
             "--add-bos-token: the model was trained "
-            + ("without it: leave it out" if task.args.add_bos_token else "with it: add it here, too")
+            + ("without it: leave it out" if task.args.add_bos_token else "with it: add it here")
         )

@@ -28,7 +28,7 @@ def require_supported_fairseq() -> None:
         raise ImportError(f"fairseq_stack needs fairseq ({error}); {INSTALL_FAIRSEQ}") from error
     except Exception as error:  # 0.12.2 raises ValueError from its dataclasses on Python 3.11
         raise ImportError(
-            f"fairseq_stack needs fairseq {SUPPORTED_FAIRSEQ}, but the one installed cannot be imported "
+            f"fairseq_stack needs fairseq {SUPPORTED_FAIRSEQ}, but the installed version cannot be imported "
             f"({type(error).__name__}: {error}). Versions up to 0.12.2 do not run on Python 3.11 and later: "
             f"pip uninstall fairseq, then {INSTALL_FAIRSEQ}"
         ) from error

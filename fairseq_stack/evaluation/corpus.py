@@ -27,7 +27,7 @@ class Column:
     Attributes:
         name: the language, or ``text``.
         lengths: tokens in each sentence, the end of sentence not counted.
-        sentence: gives a sentence by its number, as a reader would have it: pieces are joined to words.
+        sentence: returns a sentence by its number, as text: pieces are joined to words.
     """
 
     name: str
@@ -52,8 +52,8 @@ class Corpus:
     """A corpus: its folder, its splits, and its manifest, if it has one.
 
     Attributes:
-        folder: what was read.
-        splits: train, valid, test and what else there is, in this order.
+        folder: the folder that was read.
+        splits: train, valid, test and any further splits, in this order.
         manifest: the content of ``manifest.json``, or None.
         dictionaries: for each language the number of symbols of fairseq's dictionary, if there is one.
     """
@@ -67,7 +67,7 @@ class Corpus:
         """The split of that name.
 
         Raises:
-            UserError: there is none.
+            UserError: the corpus has no such split.
         """
         for split in self.splits:
             if split.name == name:
@@ -76,7 +76,7 @@ class Corpus:
         raise UserError(f"{self.folder} has no split {name}; it has {names}")
 
     def lengths(self) -> dict[str, dict[str, Sequence[int]]]:
-        """The lengths of sentences by column and split, without what is empty."""
+        """The lengths of sentences by column and split, without empty splits."""
         found: dict[str, dict[str, Sequence[int]]] = {}
         for split in self.splits:
             for column in split.columns:
@@ -103,7 +103,7 @@ def read_corpus(folder: Path) -> Corpus:
         folders = (root / name for name in (PIECES, TEXT, "") if (root / name).is_dir())
         splits = _read_text(next(folders))
     if not splits:
-        raise UserError(f"{folder} holds no corpus: neither {DATA_BIN} nor {TEXT}, nor files of fairseq-preprocess")
+        raise UserError(f"{folder} holds no corpus: expected {DATA_BIN}, {TEXT}, or files of fairseq-preprocess")
     return Corpus(folder, _with_side_files(splits, root / TEXT), read_manifest(root), dictionaries)
 
 
@@ -128,7 +128,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
             parts |= {f"{key} of {split}": counts for split, counts in parts[key].items()}
     for name, part in parts.items():
         if not isinstance(part, dict):
-            raise UserError(f"{path} is not a manifest: expected an object as {name}, got {type(part).__name__}")
+            raise UserError(f"{path} is not a manifest: expected {name} to be an object, got {type(part).__name__}")
     return content
 
 
@@ -144,7 +144,7 @@ def _read_binary(folder: Path, dictionaries: dict[str, int]) -> list[Split]:
         if language not in loaded:
             name = f"dict.{language}.txt" if found["language"] else "dict.txt"
             if not (folder / name).is_file():
-                raise UserError(f"{folder / name} is missing, which {path.name} needs")
+                raise UserError(f"{folder / name} is missing; {path.name} needs it")
             loaded[language] = _dictionary(folder / name)
             dictionaries[language] = len(loaded[language])
         columns.setdefault(found["split"], []).append(_binary_column(path, language, loaded[language]))
@@ -204,7 +204,7 @@ def join_tokens(tokens: Iterable[str], has_pieces: bool) -> str:
 
 
 def _read_text(folder: Path) -> list[Split]:
-    """Text files ``SPLIT.NAME``, a column each; but if one is ``SPLIT.txt``, that is the only one."""
+    """Text files ``SPLIT.NAME``, one column each; if ``SPLIT.txt`` exists, it is the only column."""
     columns: dict[str, list[Column]] = {}
     for path in sorted(folder.glob("*.*")):
         split, _, name = path.name.partition(".")
@@ -224,14 +224,14 @@ def _text_column(path: Path, name: str) -> Column:
 
 
 def _main_columns(columns: list[Column]) -> list[Column]:
-    """The text if it is called that, else all columns that have as many lines as the longest."""
+    """The column called text if there is one, otherwise all columns with as many lines as the longest."""
     most = max(len(column.lengths) for column in columns)
     text = [column for column in columns if column.name == SUFFIX]
     return text or [column for column in columns if len(column.lengths) == most]
 
 
 def _with_side_files(splits: list[Split], text: Path) -> list[Split]:
-    """The splits with the text files that have a line for each sentence and are no columns themselves."""
+    """The splits with the text files that have a line for each sentence and are not columns themselves."""
     completed = []
     for split in splits:
         files = {}

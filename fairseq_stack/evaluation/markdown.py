@@ -1,4 +1,4 @@
-"""Tables in Markdown that can be read as they are, too."""
+"""Tables in Markdown, also readable as plain text."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ class Score:
     Attributes:
         name: what was measured.
         value: the figure.
-        unit: of what, as it is read after the figure; "" if there is none.
+        unit: the words that follow the figure; "" if there are none.
         data: what it was measured on.
-        method: how, as ``option:value`` separated by ``|``, with the version of the program as the last one.
+        method: how it was computed, as ``option:value`` separated by ``|``; the program's version comes last.
     """
 
     name: str

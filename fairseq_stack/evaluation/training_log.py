@@ -1,4 +1,4 @@
-"""The course of a training, from the log of ``fairseq-train --log-format json --log-file LOG``."""
+"""The course of a training run, from the log of ``fairseq-train --log-format json --log-file LOG``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class TrainingLog:
-    """The course of a training.
+    """The course of a training run.
 
     Attributes:
         parameters: number of the model's parameters.
@@ -56,7 +56,7 @@ class TrainingLog:
 
 
 def read_training_log(path: Path) -> TrainingLog:
-    """Read a log; where a training was interrupted and resumed, what was done twice counts once.
+    """Read a log; if the training run was interrupted and resumed, repeated updates count once.
 
     Raises:
         UserError: the log has no number of parameters, or no validation.
@@ -73,7 +73,7 @@ def read_training_log(path: Path) -> TrainingLog:
             seconds[int(entry["epoch"])] = int(entry["train_train_wall"])
     if parameters is None or not losses:
         missing = "number of parameters" if parameters is None else "validation"
-        raise UserError(f"{path}: no {missing} in this log; is it of fairseq-train with --log-format json?")
+        raise UserError(f"{path}: this log has no {missing}; did fairseq-train write it with --log-format json?")
     return TrainingLog(
         parameters=int(parameters.group(1).replace(",", "")),
         seconds=sum(seconds.values()),

@@ -46,7 +46,7 @@ def read_translations(path: Path) -> list[Translation]:
 
 
 def bleu(translations: Sequence[Translation], data: str) -> Score:
-    """BLEU of words that are separated already ("forced": no warning about that); ``data`` names the sentences."""
+    """BLEU of tokenised words ("forced": no warning about tokenisation); ``data`` names the sentences."""
     from sacrebleu.metrics import BLEU  # takes long to load
 
     metric = BLEU(tokenize="none", force=True)
@@ -57,7 +57,7 @@ def bleu(translations: Sequence[Translation], data: str) -> Score:
 
 
 def exact_match(translations: Sequence[Translation], data: str) -> Score:
-    """The share of translations that are the reference, word by word; ``data`` names the sentences."""
+    """The share of translations that equal the reference, word by word; ``data`` names the sentences."""
     return Score("exact match", _share(translations), "of the sentences", data, own_method(sentences=len(translations)))
 
 

@@ -37,7 +37,7 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
     """The score of each sentence, in the order of the data set.
 
     Raises:
-        UserError: there is no sentence, or some are missing (fairseq-eval-lm leaves out those that are too long).
+        UserError: there is no sentence, or some are missing (fairseq-eval-lm leaves out sentences that are too long).
     """
     scores: dict[int, SentenceScore] = {}
     for line in read_text(path).splitlines():
@@ -46,12 +46,12 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
             words = [float(word) for word in _WORD.findall(found.group(2))]
             scores[int(found.group(1))] = SentenceScore(len(words), -math.fsum(words))
     if not scores or max(scores) != len(scores) - 1:
-        raise UserError(f"{path}: word scores of {len(scores)} sentences, expected those of sentences 0, 1, ...")
+        raise UserError(f"{path}: word scores of {len(scores)} sentences, expected the scores of sentences 0, 1, ...")
     return [scores[number] for number in range(len(scores))]
 
 
 def cross_entropy(scores: Sequence[SentenceScore], data: str) -> Score:
-    """Nats a token, the end of sentence being one; ``data`` names the sentences."""
+    """Nats a token, where the end of sentence counts as a token; ``data`` names the sentences."""
     value = math.fsum(score.loss for score in scores) / _tokens(scores)
     return Score("cross-entropy", value, UNIT, data, _method(scores))
 

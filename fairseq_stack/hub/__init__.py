@@ -1,1 +1,1 @@
-"""A trained model with all that it needs: the files beside its checkpoint, and the model as an object in Python."""
+"""A trained model and everything it needs: the files beside its checkpoint, and the model as an object in Python."""

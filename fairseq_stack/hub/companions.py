@@ -135,7 +135,7 @@ def missing_companions(companions: Mapping[str, Path], folder: Path) -> dict[Pat
 
 
 def _meaning(name: str, content: bytes) -> object:
-    """What has to be equal in two files of this name: the symbols of a dictionary, whose counts mean nothing."""
+    """The content that two files of this name must share: of a dictionary only the symbols, not their counts."""
     if Path(name).match(DICTIONARIES):
         return [line.rpartition(b" ")[0] for line in content.splitlines()]
     return content

@@ -25,14 +25,14 @@ Hypothesis = dict[str, Any]
 others."""
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt")
-"""What is loaded of a folder: the first that is there."""
+"""The checkpoints that are looked for in a folder; the first that exists is loaded."""
 
 
 class Hub(GeneratorHubInterface):
     """A trained model, or an ensemble, with its dictionaries: what ``from_pretrained`` returns.
 
     It is fairseq's hub interface, for sentences of raw text. If ``fairseq-stack prepare`` made the data in pieces,
-    sentences are normalised and cut into pieces in the same way. Otherwise they are tokens with blanks between them,
+    sentences are normalised and cut into pieces in the same way. Otherwise they are tokens separated by blanks,
     or what ``--tokenizer`` and ``--bpe`` of the training run make into tokens.
     """
 
@@ -97,7 +97,7 @@ class TranslationHub(Hub):
             A :data:`Hypothesis`, or a list of them.
 
         Raises:
-            UserError: there are not as many translations as sentences, or a sentence is longer than the model accepts.
+            UserError: the numbers of sentences and translations differ, or a sentence is longer than the model accepts.
         """
         if isinstance(sentences, str) and isinstance(translations, str):
             return self.score([sentences], [translations])[0]
@@ -181,7 +181,7 @@ def require_lengths(sentences: Sequence[Tensor], limit: int) -> None:
     """Raise UserError if a sentence has more than ``limit`` tokens."""
     for number, length in enumerate(map(len, sentences), start=1):
         if length > limit:
-            raise UserError(f"sentence {number} has {length:,} tokens, the model accepts at most {limit:,}")
+            raise UserError(f"sentence {number} has {length:,} tokens; the model accepts at most {limit:,}")
 
 
 def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: Any) -> Hub:

@@ -1,4 +1,4 @@
-"""Text of a user's own, made into the tokens of a model as the text of its corpus was."""
+"""Turns a user's text into the tokens of a model, as was done with the text of its corpus."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fairseq_stack_preprocess.mt.sentences import normalizer
 from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK, Encoder, made_blank
 
 Tokenize = Callable[[str], str]
-"""Makes a sentence into tokens with blanks between them."""
+"""Turns a sentence into tokens separated by blanks."""
 
 
 def tokenizer_of(companions: Mapping[str, Path], language: str | None) -> Tokenize | None:
-    """What makes a sentence into pieces, or None if no SentencePiece model is among the companions.
+    """The function that cuts a sentence into pieces, or None if no SentencePiece model is among the companions.
 
     Args:
         companions: what lies beside a checkpoint.

@@ -74,12 +74,12 @@ class StackWeights:
 
 @torch.no_grad()
 def stack_weights(hub: Hub, sentence: str, translation: str | None = None) -> list[StackWeights]:
-    """The weights of every nondeterministic stack attention of a model on a sentence of one's own.
+    """The weights of every nondeterministic stack attention of a model on a given sentence.
 
     Args:
         hub: what ``from_pretrained`` returns, with one model.
-        sentence: what a translation model translates, or a language model scores.
-        translation: what the decoder reads (default: the translation that beam search finds); not for language models.
+        sentence: the sentence that a translation model translates, or that a language model scores.
+        translation: the decoder's input (default: the translation that beam search finds); not for language models.
 
     Raises:
         UserError: the sentence is longer than the model accepts, or a language model is given a translation.

@@ -1,4 +1,4 @@
-"""The kinds of layers: a record each, the register of all, and the layer lists that name them."""
+"""The kinds of layers: a record for each, the register of all, and the layer lists that name them."""
 
 from fairseq_stack.kinds.kind import Kind, Layer, Size
 from fairseq_stack.kinds.layer_list import grammar, parse_layer_list, spellings

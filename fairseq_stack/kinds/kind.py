@@ -15,8 +15,8 @@ class Size:
     """A number in the name of a layer.
 
     Attributes:
-        letter: what stands for it in the grammar of layer lists, a capital letter.
-        meaning: what it is the number of, or the size of.
+        letter: the capital letter that stands for it in the grammar of layer lists.
+        meaning: what the number counts or measures.
     """
 
     letter: str
@@ -25,11 +25,11 @@ class Size:
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of layer: all that the rest of this package knows of it.
+    """A kind of layer: everything that the rest of this package knows about it.
 
     Attributes:
-        name: lower-case letters; what layer lists call it.
-        title: what it is, for tables.
+        name: its name in layer lists, in lower-case letters.
+        title: its description in tables.
         sizes: the numbers that follow the name in a layer list, joined by ``-``.
         num_weights: how many weights its self-attention has, biases left out: maps d_model and the sizes to a number.
         cost: the leading term of the time for a sequence of n symbols, in n and the letters of the sizes.
@@ -37,8 +37,8 @@ class Kind:
             of :class:`~fairseq_stack.modules.StackAttention`, too, with which it makes the stack of a recurrent
             controller. None for fairseq's own attention.
         options: which options of a model ``build`` takes: its keyword, and the option's name in the configuration.
-        op: the stack that it computes with, or None.
-        models: the names of the models that it may stand in, or None for all.
+        op: the stack that it uses, or None.
+        models: the names of the models that may contain it, or None for all.
         examples: sizes for tests and measurements.
     """
 

@@ -12,7 +12,7 @@ from fairseq_stack.kinds.kind import Layer
 from fairseq_stack.kinds.register import kinds
 
 MOST_LAYERS = 10_000
-"""A longer list would take minutes only to be built."""
+"""Building a longer list alone would take minutes."""
 
 _MOST_DIGITS = 9
 
@@ -27,7 +27,7 @@ def parse_layer_list(text: str) -> tuple[Layer, ...]:
         the attention of each layer, the first layer first; at least one.
 
     Raises:
-        UserError: with the position of the first entry that is wrong, and the grammar; or there are more than
+        UserError: an entry is wrong (the message has its position and the grammar), or there are more than
             ``MOST_LAYERS`` layers.
     """
     layers: list[Layer] = []
@@ -56,7 +56,7 @@ def grammar() -> str:
 
 
 def spellings() -> str:
-    """The kinds that there are, as an enumeration."""
+    """All kinds, as an enumeration."""
     *others, last = (f"'{kind.spelling}'" for kind in kinds())
     return f"{', '.join(others)} or {last}"
 

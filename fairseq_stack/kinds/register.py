@@ -69,8 +69,8 @@ def register(kind: Kind) -> None:
     """Let layer lists name a kind.
 
     Raises:
-        ValueError: its name is taken or is not made of lower-case letters, it has not as many examples of sizes as it
-            needs, or another kind uses a letter of its sizes for something else.
+        ValueError: its name is taken or is not in lower-case letters, it has a wrong number of examples of sizes,
+            or another kind uses a letter of its sizes for something else.
     """
     if kind.name in _KINDS:
         raise ValueError(f"there already is a kind of layer called {kind.name!r}")

@@ -62,10 +62,10 @@ State = dict[str, Any]
 
 
 def last_checkpoints(folder: Path, pattern: re.Pattern[str], count: int, upper_bound: int | None = None) -> list[Path]:
-    """The last checkpoints of a training, the newest first.
+    """The last checkpoints of a training run, the newest first.
 
     Args:
-        folder: what ``--save-dir`` was.
+        folder: the ``--save-dir`` of the training run.
         pattern: matches the names, with the epoch or the update as its group: :data:`EPOCHS` or :data:`UPDATES`.
         count: how many checkpoints.
         upper_bound: the highest epoch or update to take.
@@ -74,7 +74,7 @@ def last_checkpoints(folder: Path, pattern: re.Pattern[str], count: int, upper_b
         UserError: there is no such folder, or it holds fewer checkpoints.
     """
     if not folder.is_dir():
-        raise UserError(f"{folder} is not a folder: expected the --save-dir of a training")
+        raise UserError(f"{folder} is not a folder: expected the --save-dir of a training run")
     matches = {path: pattern.fullmatch(path.name) for path in folder.iterdir()}
     numbers = {path: int(match[1]) for path, match in matches.items() if match}
     found = [path for path, number in numbers.items() if upper_bound is None or number <= upper_bound]
@@ -157,7 +157,7 @@ def _read(path: Path) -> State:
 
 
 def _start(parameters: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The parameters in float64; what is not averaged (integers) is left out."""
+    """The parameters in float64, without integers, which are not averaged."""
     return {
         name: value.to(torch.float64, copy=True)  # a copy each, where parameters share memory
         for name, value in parameters.items()
@@ -167,12 +167,12 @@ def _start(parameters: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _check_same_model(first: State, other: State, first_path: Path, path: Path) -> None:
     def refuse(difference: str) -> None:
-        raise UserError(f"{path} is of a different model from {first_path}: {difference}")
+        raise UserError(f"{path} belongs to a different model than {first_path}: {difference}")
 
     expected, got = first["model"], other["model"]
     for name, value in expected.items():
         if name.endswith(FINGERPRINT) and name in got and not torch.equal(got[name], value):
-            refuse("its dictionary has other symbols, or the same in another order")
+            refuse("its dictionary has different symbols, or the same symbols in another order")
     for one, two, verdict in ((expected, got, "has no parameter"), (got, expected, "has an extra parameter,")):
         missing = [name for name in one if name not in two]
         if missing:
@@ -181,7 +181,7 @@ def _check_same_model(first: State, other: State, first_path: Path, path: Path) 
         if got[name].shape != value.shape:
             refuse(f"{name} has the shape {tuple(got[name].shape)}, expected {tuple(value.shape)}")
         if not value.is_floating_point() and not torch.equal(got[name], value):
-            refuse(f"{name}, which cannot be averaged, has other values")
+            refuse(f"{name} cannot be averaged, and its values differ")
     options, others = _options(first), _options(other)
     for name in _MEANING:
         if (options.get(name) or None) != (others.get(name) or None):  # an option that is off may be absent
@@ -189,7 +189,7 @@ def _check_same_model(first: State, other: State, first_path: Path, path: Path) 
             refuse(f"it was trained with {flag} {others.get(name)}, expected {options.get(name)}")
     for name, tied_to in _tied(expected).items():
         if not is_uninitialised(name) and not (got[name] == got[tied_to]).all():
-            refuse(f"its {tied_to} and {name} differ, expected one shared parameter")
+            refuse(f"its {tied_to} and {name} differ; expected one shared parameter")
 
 
 def _options(state: State) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _options(state: State) -> dict[str, Any]:
 
 
 def _tied(parameters: dict[str, Tensor]) -> dict[str, str]:
-    """The parameters that are the same memory as an earlier parameter, each with the name of the first such one."""
+    """The parameters that share memory with an earlier parameter, each with the name of the first one."""
     names: dict[tuple[int, torch.Size, tuple[int, ...]], str] = {}
     first_names = {
         name: names.setdefault((value.data_ptr(), value.shape, value.stride()), name)

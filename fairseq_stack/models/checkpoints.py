@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
 
-# fairseq takes no moving average of what has "version" in its name.
+# fairseq takes no moving average of entries with "version" in their names.
 FINGERPRINT = "dictionary_version"
 _MOST_NAMES = 3
 
@@ -23,7 +23,7 @@ class CheckedLoading:
         """Load parameters as fairseq does.
 
         Raises:
-            UserError: if the checkpoint is of another vocabulary or of another architecture.
+            UserError: if the checkpoint has another vocabulary or another architecture.
         """
         assert isinstance(self, nn.Module)
         own = self.state_dict()
@@ -36,7 +36,7 @@ class CheckedLoading:
             problems = _other_architecture(own, state_dict)
             if not problems:
                 raise
-            raise UserError(f"the checkpoint is of another architecture; {problems}") from error
+            raise UserError(f"the checkpoint has another architecture; {problems}") from error
 
 
 def _other_vocabulary(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str | None:
@@ -48,9 +48,9 @@ def _other_vocabulary(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -
         if int(own[name]) != int(loaded[name]):
             which = {"encoder": "source ", "decoder": "target "}[side] if len(sides) > 1 else ""
             return (
-                f"the checkpoint's {which}vocabulary is not that of the data: {_difference(own, loaded, side)}; "
-                "use the dictionary that the model was trained with (dict.txt or dict.*.txt in its folder of data, "
-                "for fairseq-preprocess --srcdict and --tgtdict)"
+                f"the checkpoint's {which}vocabulary differs from the data's: {_difference(own, loaded, side)}; "
+                "use the dictionary that the model was trained with (give its dict.txt or dict.*.txt to "
+                "fairseq-preprocess as --srcdict and --tgtdict)"
             )
     return None
 
@@ -64,7 +64,7 @@ def _difference(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor], side: s
     table = f"{side}.embed_tokens.weight"
     expected, got = (len(state[table]) if table in state else None for state in (loaded, own))
     if expected == got:
-        return "it has other symbols, or the same in another order"
+        return "it has different symbols, or the same symbols in another order"
     return f"expected {expected} embeddings, got {got}"
 
 
@@ -79,7 +79,7 @@ def _other_architecture(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor])
     problems = [
         f"{title}: {_first(names)}"
         for title, names in (
-            ("parameters of the model that it lacks", missing),
+            ("parameters that it lacks", missing),
             ("parameters that the model lacks", unexpected),
             ("parameters of another shape", other_shape),
         )

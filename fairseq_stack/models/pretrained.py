@@ -39,7 +39,7 @@ class Pretrained:
             kwargs: replace options of the training run.
 
         Raises:
-            UserError: there is no such checkpoint, it is of another model, or the dictionaries are missing or do not
+            UserError: there is no such checkpoint, it is another model, or the dictionaries are missing or do not
                 fit.
         """
         from fairseq_stack.hub.interface import load

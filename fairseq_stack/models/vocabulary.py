@@ -36,8 +36,8 @@ class End(Enum):
 class CompactVocabulary:
     """The rows of compact tables for a dictionary.
 
-    Rows 0..num_symbols-1 are the symbols, in the dictionary's order. A shared table goes on with EOS, BOS and
-    padding; other tables with EOS or BOS only.
+    Rows 0..num_symbols-1 are the symbols, in the dictionary's order. In a shared table EOS, BOS and
+    padding follow; in other tables only EOS or BOS.
 
     Args:
         dictionary: the fairseq dictionary.
@@ -119,7 +119,7 @@ class CompactEmbedding(nn.Module):
 
 
 class CompactOutput(nn.Module):
-    """The output layer over the symbols that can occur and EOS; others get the logit minus infinity.
+    """The output layer over EOS and the symbols that can occur; all others get the logit minus infinity.
 
     Args:
         vocabulary: which symbols can occur.
@@ -164,7 +164,7 @@ def compact_embedding(vocabulary: CompactVocabulary, embed_dim: int) -> CompactE
 def fingerprint(dictionary: Dictionary) -> int:
     """A 48-bit hash of the dictionary's symbols in their order, to tell vocabularies apart.
 
-    A sum of thousands of them is an int64 still, as it must be where checkpoints are averaged.
+    A sum of thousands of them still fits into int64, as it must when checkpoints are averaged.
     """
     digest = hashlib.sha256("\n".join(dictionary.symbols).encode()).digest()
     return int.from_bytes(digest[:6], "big")

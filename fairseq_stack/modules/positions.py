@@ -40,7 +40,7 @@ class InterleavedSinusoidalPositions(nn.Module):
         counts = is_symbol.cumsum(1)
         if incremental_state is not None:
             is_symbol, counts = is_symbol[:, -1:], counts[:, -1:]
-        # With no more columns than positions there can be no sequence that is too long: no need to look at the data.
+        # With no more columns than positions, no sequence can be too long, and the data need not be looked at.
         if tokens.size(1) > self.max_positions and counts.max() > self.max_positions:
             raise ValueError(
                 f"a sequence of {int(counts.max())} symbols is longer than the {self.max_positions} positions "

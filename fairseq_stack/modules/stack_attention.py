@@ -16,10 +16,10 @@ ValueActivation = Literal["sigmoid", "released"]
 
 
 class StackAttention(nn.Module, ABC):
-    """What all kinds of stack attention share: ``y_t = W_y r_t`` (Eq. 20) for the stack's readings r_t.
+    """The base of all kinds of stack attention: ``y_t = W_y r_t`` (Eq. 20) for the stack's readings r_t.
 
-    A subclass computes the readings of a whole sequence, and of one step from a state. The output at t depends on
-    the inputs up to t only.
+    A subclass computes the readings of a whole sequence, and of one step from a state. The output at t depends
+    only on the inputs up to t.
 
     Args:
         model_size: d_model, the size of inputs and outputs.

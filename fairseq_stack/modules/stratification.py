@@ -1,4 +1,4 @@
-"""Attention by the stratification stack, which no paper has."""
+"""Attention by the stratification stack, which no paper describes."""
 
 from __future__ import annotations
 

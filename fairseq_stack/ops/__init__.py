@@ -1,6 +1,6 @@
 """Differentiable stacks as pure tensor functions, and their states for one step at a time.
 
-Each stack has a folder of its own: ``reference.py`` is the executable specification in the papers' notation, the
+Each stack has its own folder: ``reference.py`` is the executable specification in the papers' notation, the
 other backends are fast, ``state.py`` decodes incrementally.
 """
 
@@ -41,5 +41,5 @@ def automatic_backends(device: torch.device) -> dict[str, str]:
 
 
 def release_buffers() -> None:
-    """Give the memory that the compiled kernels keep from call to call back to the system."""
+    """Return the memory that the compiled kernels keep between calls to the system."""
     buffers.release()

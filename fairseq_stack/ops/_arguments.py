@@ -22,7 +22,7 @@ class Sizes:
         return self._sizes[letter]
 
     def check(self, name: str, tensor: Tensor, shape: str) -> None:
-        """Check that ``tensor`` is a floating-point tensor of this shape, alike the first one in dtype and device.
+        """Check that ``tensor`` is a floating-point tensor of this shape, with the dtype and device of the first one.
 
         Args:
             name: the argument's name, for the message.

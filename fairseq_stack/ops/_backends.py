@@ -24,7 +24,7 @@ class Backend:
     """One implementation of a stack.
 
     Attributes:
-        name: what the ``backend`` argument calls it.
+        name: its name as a ``backend`` argument.
         compute: the implementation.
         obstacle: says why it cannot run on a device, as the end of a sentence that begins with its name; None if it
             can.
@@ -65,7 +65,7 @@ def choose_backend(op: str, backend: str, backends: Mapping[str, Backend], devic
         op: the op's name, for the message.
         backend: ``"auto"`` or the name of one of ``backends``.
         backends: the op's implementations by name, the preferred ones first.
-        device: that of the op's arguments.
+        device: the device of the op's arguments.
 
     Raises:
         ValueError: if there is no such backend, it cannot be used, or the device holds no data.
@@ -84,7 +84,7 @@ def choose_backend(op: str, backend: str, backends: Mapping[str, Backend], devic
 
 
 def automatic_backend(backends: Mapping[str, Backend], device: torch.device) -> Backend:
-    """What ``"auto"`` stands for: the first that can run on the device."""
+    """The backend that ``"auto"`` stands for: the first that can run on the device."""
     return next(backend for backend in backends.values() if backend.obstacle(device) is None)
 
 
@@ -99,5 +99,5 @@ def _native_is_available() -> bool:
     return library() is not None
 
 
-# What torch.compiler.assume_constant_result does, without its import of torch._dynamo, which takes two seconds.
+# As torch.compiler.assume_constant_result does, without its import of torch._dynamo, which takes two seconds.
 _native_is_available._dynamo_marked_constant = True  # type: ignore[attr-defined]

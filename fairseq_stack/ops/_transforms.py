@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 
 
 class Mapped(NamedTuple):
-    """What the ``vmap`` of an autograd function returns."""
+    """The result of the ``vmap`` of an autograd function."""
 
     outputs: tuple[Any, ...]
     out_dims: tuple[int | None, ...]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 def finite(x: Tensor) -> Tensor:
-    """``x`` with 0, whose gradient is 0, in the place of values that are not finite."""
+    """``x`` with every value that is not finite replaced by 0, whose gradient is 0."""
     return x.nan_to_num(0, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""Search for the most probable output: what fairseq's own generators cannot do."""
+"""Searches for the most probable output that fairseq's own generators do not have."""
 
 from .length_normalized import LengthNormalizedBeamSearchGenerator
 from .options import (

@@ -15,7 +15,7 @@ from .length_normalized import LengthNormalizedBeamSearchGenerator
 LENGTH_NORMALIZED = "length-normalized"
 BEAM_SEARCH_CHOICES = ChoiceEnum(["fairseq", LENGTH_NORMALIZED])
 BEAM_SEARCH_HELP = (
-    "how fairseq-generate, fairseq-interactive and --eval-bleu search: fairseq's own beam search, or that of "
+    "the beam search of fairseq-generate, fairseq-interactive and --eval-bleu: fairseq's own, or the search of "
     "DuSell & Chiang (2024, G.4), which divides log-probabilities by length before it selects the next beam"
 )
 
@@ -45,7 +45,7 @@ def build_length_normalized_generator(
     """Make the generator for ``--beam-search length-normalized``.
 
     Args:
-        task: its target dictionary is that of the output.
+        task: its target dictionary is the dictionary of the output.
         models: ensemble.
         args: fairseq's generation options: a config, or a namespace with some of them
             (``--eval-bleu-args``).
@@ -62,7 +62,7 @@ def build_length_normalized_generator(
     if set_options:
         raise UserError(
             f"--beam-search {LENGTH_NORMALIZED} cannot be combined with: {', '.join(set_options)}; "
-            f"leave that out or use --beam-search fairseq"
+            "leave these options out, or use --beam-search fairseq"
         )
     return LengthNormalizedBeamSearchGenerator(
         models,

@@ -29,7 +29,7 @@ class BeamSearchChoice(FairseqTask):
         ``--score-reference`` gives fairseq's scorer whatever the search.
 
         Raises:
-            ValueError: the options ask for something that the paper's search does not have.
+            ValueError: an option is set that the paper's search does not have.
         """
         if self.beam_search != LENGTH_NORMALIZED or getattr(args, "score_reference", False):
             return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, prefix_allowed_tokens_fn)

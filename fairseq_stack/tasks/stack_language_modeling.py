@@ -43,7 +43,7 @@ class StackLanguageModelingTask(BeamSearchChoice, LanguageModelingTask):
         prefix_tokens: Tensor | None = None,
         constraints: Tensor | None = None,
     ) -> list[list[dict[str, Any]]]:
-        """As fairseq's, but a prefix with a symbol that a compact vocabulary takes as impossible raises ValueError."""
+        """As fairseq's, but a prefix with a symbol that a compact vocabulary excludes raises ValueError."""
         for model in models:
             check_symbols(model.decoder, sample["net_input"]["src_tokens"])
         return super().inference_step(generator, models, sample, prefix_tokens, constraints)

@@ -1,4 +1,4 @@
-"""The one exception that stands for a mistake a user can mend."""
+"""The one exception for mistakes that a user can fix."""
 
 from __future__ import annotations
 

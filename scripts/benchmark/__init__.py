@@ -1,4 +1,4 @@
-"""What ``scripts/benchmark.py`` measures: the stacks by all their backends, decoding, and training steps.
+"""What ``scripts/benchmark.py`` measures: the stacks with all their backends, decoding, and training steps.
 
 :mod:`.stacks` says what a case is and :mod:`.variants` in how many ways it can be computed; :mod:`.agreement` refuses
 what computes something else, and :mod:`.timing`, :mod:`.memory`, :mod:`.peak`, :mod:`.decoding` and :mod:`.training`

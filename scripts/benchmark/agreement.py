@@ -1,4 +1,4 @@
-"""What computes something else than the papers' equations is not measured."""
+"""Only implementations that agree with the papers' equations are measured."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .stacks import Case, Tensors
 from .variants import Variant, pytorch, reference
 
 TOLERANCES = {torch.float64: 1e-9, torch.float32: 2e-5}
-"""The largest error of readings and of each gradient that is let pass, relative to the largest element."""
+"""The largest allowed error of readings and of each gradient, relative to the largest element."""
 
 
 class Disagreement(Exception):
-    """Something computes other numbers than it should; the message says in one line what, and by how much."""
+    """An implementation computes wrong numbers; the message says in one line which one, and by how much."""
 
 
 def check(case: Case, variants: Sequence[Variant], device: torch.device) -> dict[str, float]:
@@ -58,13 +58,13 @@ def normwise_error(actual: Tensor, expected: Tensor) -> float:
 def refuse_if_wrong(what: str, error: float, dtype: torch.dtype) -> None:
     """Raise Disagreement unless the error is within the tolerance of the dtype."""
     if not error <= TOLERANCES[dtype]:
-        raise Disagreement(f"{what} by {error:.1e} (at most {TOLERANCES[dtype]:.0e} is let pass); nothing is measured")
+        raise Disagreement(f"{what} by {error:.1e} (at most {TOLERANCES[dtype]:.0e} is allowed); nothing is measured")
 
 
 def _compare(
     case: Case, judge: Variant, variants: Sequence[Variant], device: torch.device, errors: dict[str, float]
 ) -> None:
-    """Raise the errors of variants of one dtype to those that they make on this case."""
+    """Raise the errors of variants of one dtype to their errors on this case, if these are larger."""
     if not variants:
         return
     dtype = variants[0].dtype
@@ -74,7 +74,7 @@ def _compare(
         actual = _outputs(case, variant, inputs)
         for name, tensor in expected.items():
             error = normwise_error(actual[name], tensor)
-            what = f"{variant.label} is wrong: for {case}, {name} differ from those of {judge.label}"
+            what = f"{variant.label} is wrong: for {case}, {name} differ from {judge.label}"
             refuse_if_wrong(what, error, dtype)
             errors[variant.label] = max(errors[variant.label], error)
 

@@ -34,12 +34,11 @@ from .training import WORKLOADS, tiny
 from .variants import dtype_name
 
 DESCRIPTION = """\
-Measure, in one run, the stacks by every backend (forward and backward pass, peak
-extra memory, GFLOP/s and their share of what the processor can do at most),
-decoding with a beam, and training steps of the papers' models. What computes
-other numbers than the reference is not measured: exit code 1. "sweep" is measured
-if it is asked for: the backend that models use beside the best one, for sizes
-from tiny to long."""
+Measure every backend of the stacks (forward and backward pass, peak extra memory,
+GFLOP/s and their share of the machine's peak), decoding with a beam, and training
+steps of the papers' models, all in one run. A backend that disagrees with the
+reference ends the run with exit code 1. "sweep" runs only if it is named: it compares
+the backend that models use with the best one, for sizes from tiny to long."""
 
 EPILOG = """\
 examples:
@@ -67,7 +66,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         nargs="+",
         choices=(*PARTS, SWEEP),
         metavar="PART",
-        help=f"of {', '.join(PARTS)} (default: all these) and {SWEEP}",
+        help=f"any of {', '.join(PARTS)} (default: all of these) and {SWEEP}",
     )
     parser.add_argument("--threads", nargs="+", type=positive, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, metavar="DTYPE", help="default: float32 float64")
@@ -75,15 +74,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     for name, stack in STACKS.items():
         sizes = ",".join(stack.axes)
         parser.add_argument(f"--{name}", nargs="+", metavar=sizes, help=f"sizes of {name} (default: a list)")
-    parser.add_argument("--repeats", type=positive, metavar="N", help="runs of which the fastest counts (default: 12)")
+    parser.add_argument("--repeats", type=positive, metavar="N", help="runs; the fastest one counts (default: 12)")
     parser.add_argument(
-        "--seconds", type=float, default=5.0, help="of what has taken so long three runs are enough (default: 5)"
+        "--seconds", type=float, default=5.0, help="after this time, three runs are enough (default: 5)"
     )
     parser.add_argument(
-        "--cpu-time", action="store_true", help="measure processor time, for one thread on a machine that is not idle"
+        "--cpu-time", action="store_true", help="measure processor time (one thread), for a machine that is not idle"
     )
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, one run: to see whether all works")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE, too")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, one run: check that everything works")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to FILE")
     args = parser.parse_args(arguments)
     args.only = args.only or [*PARTS]
     args.repeats = args.repeats or (1 if args.quick else 12)
@@ -93,7 +92,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Exit with code 2 if arguments cannot be followed, before anything is measured."""
+    """Exit with code 2 if the arguments cannot be satisfied, before anything is measured."""
     args.cases, args.decoded, args.swept = {}, {}, {}
     for name, stack in STACKS.items():
         try:
@@ -149,7 +148,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def run(args: argparse.Namespace) -> Results:
-    """Measure what is asked for, and print each table as soon as it is there."""
+    """Measure what the arguments ask for, and print each table as soon as it is complete."""
     with MemoryMeter() as meter:
         suite = Suite(settings_of(args), meter)
         results = suite.results
@@ -165,12 +164,12 @@ def run(args: argparse.Namespace) -> Results:
             for name in STACKS:
                 rows = suite.measure_sweep(args.swept[name])
                 results.sweep += rows
-                show(f"Sweep of the stack {name}: the backend that models use, beside the best one", sweep_table(rows))
+                show(f"Sweep of the stack {name}: the backend that models use, and the best one", sweep_table(rows))
         if "decoding" in args.only:
             for name in STACKS:
                 rows = suite.measure_decoding(args.decoded[name])
                 results.decoding += rows
-                show(f"Decoding with the stack {name}: a step is one of a beam of B rows", decoding_table(rows))
+                show(f"Decoding with the stack {name}: each step advances a beam of B rows", decoding_table(rows))
         if "steps" in args.only:
             for workload in WORKLOADS:
                 results.training += suite.measure_training(tiny(workload) if args.quick else workload)
@@ -186,7 +185,7 @@ def show(title: str, table: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
     args = parse(arguments)
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     threads = torch.get_num_threads()
     try:
         results = run(args)

@@ -14,7 +14,7 @@ from .variants import dtype_name, pytorch
 
 
 def check_decoding(case: Case, dtype: torch.dtype, device: torch.device) -> float:
-    """Compare the last reading of a beam with that of PyTorch in float64 for the sequences that its rows came from.
+    """Compare a beam's last reading with PyTorch's in float64 for the sequences that its rows came from.
 
     Returns:
         The largest error, relative to the largest element.
@@ -82,7 +82,7 @@ def _inputs(case: Case, dtype: torch.dtype, device: torch.device) -> Tensors:
 
 
 def _order(case: Case, device: torch.device) -> Tensor:
-    """Which rows each step goes on from, (n, B)."""
+    """The rows from which each step continues, (n, B)."""
     generator = torch.Generator().manual_seed(2)
     return torch.randint(case.batch_size, (case.length, case.batch_size), generator=generator).to(device)
 

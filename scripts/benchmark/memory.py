@@ -1,4 +1,4 @@
-"""Peak memory of a forward and a backward pass beyond what was there before, inputs included.
+"""Peak memory of a forward and a backward pass beyond the memory in use before, which includes the inputs.
 
 On CPUs that is the growth of the resident memory of a process that has computed nothing large yet. A helper process
 that has nothing but the stacks loaded is forked for each measurement: this module, run with ``python -m``, reads one
@@ -55,7 +55,7 @@ class MemoryMeter:
         }
         answer = self._ask(json.dumps(job))
         if not answer:
-            raise RuntimeError(f"the process that measures the memory of {variant.label} for {case} broke off")
+            raise RuntimeError(f"the process that measures the memory of {variant.label} for {case} failed")
         return float(json.loads(answer)["megabytes"])
 
     def _ask(self, job: str) -> str:

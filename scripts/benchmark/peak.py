@@ -1,4 +1,4 @@
-"""What arithmetic the machine can do at most, to compare with."""
+"""The machine's peak rate of arithmetic, for comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .timing import Timer, least_times
 OPERATIONS = 2
 """Floating-point operations in a multiply-add."""
 
-# Twelve chains of multiply-adds that depend on nothing but themselves, in registers of the widest kind that the
+# Twelve independent chains of multiply-adds, in registers of the widest kind that the
 # compiler knows the machine to have: enough to hide the latency, and few enough for 16 registers.
 LOOP = """
 #if defined(__AVX512F__)
@@ -49,7 +49,7 @@ class Peak:
 
     Attributes:
         matrix_product: by torch's product of two large matrices.
-        multiply_add: by a compiled loop of nothing but multiply-adds in registers; None without a C compiler, and on
+        multiply_add: by a compiled loop of only multiply-adds in registers; None without a C compiler, and on
             other devices than CPUs.
     """
 
@@ -63,7 +63,7 @@ class Peak:
 
 
 def measure_peak(timer: Timer, dtype: torch.dtype, repeats: int, size: int) -> Peak:
-    """Measure the peak of a device; ``size`` is that of the matrices."""
+    """Measure the peak of a device with matrices of this ``size``."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -21,7 +21,7 @@ ABSENT = "-"
 def stack_row(
     case: Case, variant: Variant, threads: int, times: Times, megabytes: float, error: float, peak: float
 ) -> Row:
-    """The figures of one way to compute a stack; ``peak`` is in GFLOP/s, of all that computes."""
+    """The figures of one way to compute a stack; ``peak`` is in GFLOP/s, of all cores in use or of the GPU."""
     forward, backward = times
     # The backward pass takes twice the multiply-adds of the forward pass: a product has two factors to differentiate.
     gflops = 3 * OPERATIONS * case.multiply_adds() / (forward + backward) / 1e9
@@ -42,7 +42,7 @@ def stack_row(
 
 
 def sweep_row(case: Case, chosen: str, threads: int, times: Mapping[str, Times]) -> Row:
-    """What ``backend="auto"`` takes beside the best backend for a case.
+    """The time of ``backend="auto"`` compared with the best backend for a case.
 
     Args:
         case: the case.
@@ -85,7 +85,7 @@ def decoding_row(case: Case, dtype: str, threads: int, times: Times, last_steps:
 def training_row(
     preset: str, sizes: Sequence[int], threads: int, parameters: int, times: Times, tokens: int, baseline: float
 ) -> Row:
-    """The figures of training steps; ``baseline`` is how long that of tf takes."""
+    """The figures of training steps; ``baseline`` is the time of a step of tf."""
     forward, backward, update, total = times
     return {
         "preset": preset,

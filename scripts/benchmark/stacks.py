@@ -36,7 +36,7 @@ BETWEEN_STEPS = "bottom"
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """A stack, and all that the benchmark knows about it.
+    """A stack, and everything that the benchmark knows about it.
 
     Attributes:
         name: in options and tables.
@@ -54,9 +54,9 @@ class Stack:
         sublayer: the class of the sublayer that computes the stack in a model.
         sublayer_sizes: the attributes of the sublayer that hold the sizes after B and n.
         timed: the sizes that are measured unless others are given.
-        decoded: those of decoding.
-        swept: those of the sweep.
-        quick: those of a quick run.
+        decoded: the sizes for decoding.
+        swept: the sizes for the sweep.
+        quick: the sizes for a quick run.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Case:
         return reading, after
 
     def multiply_adds(self) -> float:
-        """Those of the forward pass of the best known algorithm, leading terms only."""
+        """The multiply-adds of the best known algorithm's forward pass, leading terms only."""
         return self.stack.multiply_adds(*self.sizes)
 
 
@@ -155,7 +155,7 @@ def _nondeterministic_state(inputs: Tensors, sizes: Sizes) -> NondeterministicSt
 def _nondeterministic_multiply_adds(
     batch_size: int, length: int, num_states: int, num_symbols: int, size: int
 ) -> float:
-    """Those of the pop rule: Q^3 S^2 for each i < k < t."""
+    """The multiply-adds of the pop rule: Q^3 S^2 for each i < k < t."""
     return batch_size * num_states**3 * num_symbols**2 * length**3 / 6
 
 
@@ -184,7 +184,7 @@ def _stratification_arguments(random: Callable[..., Tensor], batch_size: int, le
 
 
 def _stratification_multiply_adds(batch_size: int, length: int, size: int) -> float:
-    """Those of the product of weights and vectors."""
+    """The multiply-adds of the product of weights and vectors."""
     return batch_size * length**2 / 2 * size
 
 

@@ -32,7 +32,7 @@ class Settings:
         dtypes: of the stacks' inputs.
         threads: each of these numbers of threads is measured.
         repeats: runs of which the fastest counts.
-        seconds: what has taken so long is run three times only.
+        seconds: after this time, three runs are enough.
         matrix_size: of the product that the peak is measured with.
     """
 
@@ -79,7 +79,7 @@ class Suite:
         self._device = settings.timer.device
         self._meter = meter
         machine = describe_machine(self._timer)
-        say("measuring what the machine can do at most")
+        say("measuring the machine's peak")
         self.results = Results(
             machine,
             {
@@ -129,7 +129,7 @@ class Suite:
         return least_times(runs, self._settings.repeats, self._settings.seconds)
 
     def _peak(self, dtype: torch.dtype, threads: int) -> float:
-        """GFLOP/s of so many cores, or of the GPU."""
+        """GFLOP/s of this many cores, or of the GPU."""
         peak = self.results.peak[dtype_name(dtype)].gflops
         return threads * peak if self.is_on_cpu else peak
 
@@ -139,7 +139,7 @@ class Suite:
         return cuda_megabytes(case, variant, self._device)
 
     def measure_sweep(self, cases: Sequence[Case]) -> list[Row]:
-        """Measure what models compute the cases with, and all other backends but the reference.
+        """Measure the backend that models use for the cases, and all others except the reference.
 
         Only small cases are checked, since some of these are large.
         """

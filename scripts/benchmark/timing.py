@@ -1,4 +1,4 @@
-"""Times: of what is to be compared in turn, the least of several runs."""
+"""Times: things to be compared run in turn, and the fastest of several runs counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Timer:
     now: Callable[[], float] = time.perf_counter
 
     def start(self) -> Callable[[], float]:
-        """Start a clock: a function that returns the seconds since it was last called, or else since now."""
+        """Start a clock: a function that returns the seconds since its last call, or since now at its first call."""
         last = self._read()
 
         def lap() -> float:
@@ -58,7 +58,7 @@ def least_times(runs: Mapping[Key, Callable[[], Times]], repeats: int, seconds: 
     Args:
         runs: what to run once; each returns the times of its parts.
         repeats: how often each is run.
-        seconds: one that has taken so many is not run more than three times.
+        seconds: a thing that has taken this long runs at most three times.
     """
     least: dict[Key, Times] = {}
     spent = dict.fromkeys(runs, 0.0)

@@ -57,7 +57,7 @@ WORKLOADS = (
 
 
 def tiny(workload: Workload) -> Workload:
-    """The same models on next to nothing."""
+    """The same models on tiny data."""
     return replace(workload, vocabulary=min(workload.vocabulary, 20), sentences=2, length=5)
 
 
@@ -130,7 +130,7 @@ def _configuration(workload: Workload, kind: str, device: torch.device) -> Any:
     flags += ["--cpu"] if device.type == "cpu" else []
     parser = options.get_training_parser(default_task=workload.task)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of hydra, about how fairseq uses it
+        warnings.simplefilter("ignore")  # from hydra, about how fairseq uses it
         return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, flags))
 
 

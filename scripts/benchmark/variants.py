@@ -83,7 +83,7 @@ def reference(case: Case) -> Variant:
 
 
 def pytorch(case: Case, dtype: torch.dtype) -> Variant:
-    """The backend that there is on all devices."""
+    """The backend that exists on all devices."""
     return Variant(PYTORCH, dtype, partial(case.readings, backend=PYTORCH))
 
 

@@ -130,7 +130,7 @@ def option(name: str, value: object) -> Callable[[State], object]:
 
 
 OTHER = {
-    "vocabulary": (changed("decoder.dictionary_version", torch.tensor(5)), "its dictionary has other symbols"),
+    "vocabulary": (changed("decoder.dictionary_version", torch.tensor(5)), "its dictionary has different symbols"),
     "missing": (changed("decoder.half", None), "it has no parameter decoder.half"),
     "added": (changed("more", torch.ones(1)), "it has an extra parameter, more"),
     "shape": (changed("decoder.half", torch.ones(3)), "decoder.half has the shape (3,), expected (2,)"),
@@ -138,7 +138,7 @@ OTHER = {
     "embeddings": (option("no_scale_embedding", True), "it was trained with --no-scale-embedding True, expected None"),
     "untied": (
         changed("decoder.output_projection.weight", torch.ones(3, 2)),
-        "its decoder.embed_tokens.weight and decoder.output_projection.weight differ, expected one shared parameter",
+        "its decoder.embed_tokens.weight and decoder.output_projection.weight differ; expected one shared parameter",
     ),
     "heads": (option("decoder_attention_heads", 2), "it was trained with --decoder-attention-heads 2, expected 1"),
 }
@@ -149,7 +149,7 @@ def test_checkpoints_of_different_models(
     change: Callable[[State], object], difference: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, other = save(tmp_path / "first.pt", 1), save(tmp_path / "other.pt", 2, change)
-    message = f"{other} is of a different model from {first}: {difference}"
+    message = f"{other} belongs to a different model than {first}: {difference}"
     assert_refused([first, other], message, tmp_path, capsys)
 
 

@@ -1,4 +1,4 @@
-"""fairseq-stack prepare cfl: options, defaults, and a grammar of one's own."""
+"""fairseq-stack prepare cfl: options, defaults, and a user's own grammar."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--task", "dyck", "--limit", "0"], "--limit must be at least 1, got 0"),
         (["--grammar", "missing"], "error: --grammar missing: No such file or directory"),
         (["--grammar", "bad"], "bad, line 2: T has no rule; a terminal is written 'T'"),
-        (["--task", "dyck", "--strip-cr"], "--strip-cr is for --grammar"),
+        (["--task", "dyck", "--strip-cr"], "--strip-cr needs --grammar"),
         (["--grammar", "bad", "--dry-run"], "bad, line 2: T has no rule; a terminal is written 'T'"),
     ],
     ids=["nothing", "typo", "both", "parameter", "number", "limit", "missing", "undefined", "strip-cr", "dry-run"],

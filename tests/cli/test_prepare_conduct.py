@@ -1,4 +1,4 @@
-"""fairseq-stack prepare, what holds for every corpus alike: bad input, targets, interruption, and the same bytes."""
+"""fairseq-stack prepare, for every corpus: bad input, targets, interruption, and the same bytes."""
 
 from __future__ import annotations
 

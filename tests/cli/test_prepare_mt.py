@@ -111,8 +111,8 @@ def test_sides_that_do_not_fit(name: str, raw: Path, tmp_path: Path, capsys: pyt
     [
         ("--source de", "missing: --target, --train, --valid, --test; or give --preset"),
         ("--source de --target en --train c --valid c --test c", "--train: no text for c: expected c.de and c.en; "),
-        ("--source de --target en --train c --valid c --test c --raw x", "--raw is of use with --preset only"),
-        (f"--preset {PRESET} --no-download", "out.raw: no text for train, which would be training/europarl-v7.de-en"),
+        ("--source de --target en --train c --valid c --test c --raw x", "--raw needs --preset"),
+        (f"--preset {PRESET} --no-download", "out.raw: no text for train: expected training/europarl-v7.de-en"),
         (f"--preset {PRESET} --workers 0", "--workers must be at least 1, got 0"),
         (f"--preset {PRESET} --limit 0", "--limit must be at least 1, got 0"),
         (f"--preset {PRESET} --sample many", "--sample: invalid int value: 'many'"),

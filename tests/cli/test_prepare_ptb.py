@@ -88,7 +88,7 @@ def test_dry_run_finds_mistakes(raw: Path, tmp_path: Path, capsys: pytest.Captur
     [
         (DOG + "( (S (NN a)\n", "wsj_0203.mrg, line 2: the tree that begins here is not closed"),
         ("( (S (NN a\u00a0)) )\n", "wsj_0203.mrg, line 1: U+00A0"),
-        ("\n\n", "wsj_0203.mrg, line 2: the file ends without any tree"),
+        ("\n\n", "wsj_0203.mrg, line 2: the file holds no tree"),
     ],
     ids=["unbalanced", "no-break-space", "blank"],
 )

@@ -103,5 +103,5 @@ def test_broken_tree_is_one_error_and_leaves_nothing(
     assert prepare(tmp_path / "out", *paths, "--no-binarise") == 2
     (error,) = (line for line in capsys.readouterr().err.splitlines() if not line.startswith("treebank: "))
     place = f"{tmp_path / 'raw' / 'valid.mrg'}, line 2"
-    assert error == f"fairseq-stack: error: {place}: a bracket closes that was not opened"
+    assert error == f"fairseq-stack: error: {place}: a closing bracket without an opening bracket"
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]

@@ -162,11 +162,11 @@ def test_mistakes(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([tmp_path / "nothing"], "nothing is not a folder"),
         ([tmp_path / "empty"], "empty holds no corpus"),
         ([tmp_path / "broken"], "manifest.json is not a manifest"),
-        ([tmp_path / "lost"], "dict.txt is missing, which train.idx needs"),
+        ([tmp_path / "lost"], "dict.txt is missing; train.idx needs it"),
         ([tmp_path / "cut"], "train.bin: sentence 0 cannot be read"),
         ([corpora / "mt", "--split", "dev"], "has no split dev; it has train, valid, test"),
         ([corpora / "mt", "--examples", "-1"], "--examples must be at least 0, got -1"),
-        ([corpora / "reversal", "--split", "test", "--first", "9"], "--first 9: test has the sentences 0 to 8"),
+        ([corpora / "reversal", "--split", "test", "--first", "9"], "--first 9: the sentences of test are 0 to 8"),
         ([corpora / "mt", "--png", tmp_path / "nothing" / "a.png"], "a.png"),
     ]
     for arguments, message in cases:

@@ -206,7 +206,7 @@ def test_full_disk(
                 message = str(error)
         assert "\n" not in message
         assert f"cannot write the checkpoint {tmp_path}/checkpoint" in message
-        assert "No space left on device; the checkpoints written before are unchanged" in message
+        assert "No space left on device; earlier checkpoints are unchanged" in message
         assert message.endswith("; once this is fixed, the same command continues from the last of them")
         assert not list(tmp_path.glob("*.tmp"))
         found = saver.updates()

@@ -70,5 +70,5 @@ def test_other_vocabulary(corpora: Corpora, translation_model: Path, tmp_path: P
     checkpoint = torch.load(translation_model)
     checkpoint["model"]["decoder.dictionary_version"] += 1
     torch.save(checkpoint, tmp_path / "other.pt")
-    with pytest.raises(UserError, match="its dictionary has other symbols, or the same in another order"):
+    with pytest.raises(UserError, match="its dictionary has different symbols, or the same symbols in another order"):
         average_checkpoints([translation_model, tmp_path / "other.pt"], tmp_path / "average.pt")

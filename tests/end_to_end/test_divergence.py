@@ -67,7 +67,7 @@ class Scaled(torch.autograd.Function):
 @pytest.mark.parametrize(
     ("factor", "where"),
     [
-        (torch.nan, "all outputs are finite, but not the gradient of the output of decoder.layers.0.self_attn"),
+        (torch.nan, "all outputs are finite, but the gradient of the output of decoder.layers.0.self_attn"),
         (1e30, "all outputs are finite, but the norm of the gradient of decoder.layers.0.self_attn"),
     ],
 )

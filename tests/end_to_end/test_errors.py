@@ -134,7 +134,10 @@ def with_other_dictionary(data: Path, folder: Path, change: Change) -> Path:
 OTHER_DICTIONARIES = pytest.mark.parametrize(
     ("change", "difference"),
     [
-        (lambda lines: [lines[1], lines[0], *lines[2:]], "it has other symbols, or the same in another order"),
+        (
+            lambda lines: [lines[1], lines[0], *lines[2:]],
+            "it has different symbols, or the same symbols in another order",
+        ),
         (lambda lines: [*lines, "new 1\n"], "expected {} embeddings, got {}"),
     ],
     ids=["same-size", "larger"],
@@ -147,7 +150,7 @@ class TestOtherDictionary:
         self, corpora: Corpora, translation_model: Path, tmp_path: Path, change: Change, difference: str
     ) -> None:
         data = with_other_dictionary(corpora.translation, tmp_path / "data", change)
-        message = f"source vocabulary is not that of the data: {difference.format(16, 17)}"
+        message = f"source vocabulary differs from the data's: {difference.format(16, 17)}"
         command = [data, "--path", translation_model, *GENERATION]
         assert_refused(message, "generate", *command)
         assert_refused(message, "interactive", *command, "--batch-size", 1, stdin="a b\n")
@@ -162,26 +165,26 @@ class TestOtherDictionary:
         self, corpora: Corpora, language_model: Path, tmp_path: Path, change: Change, difference: str
     ) -> None:
         data = with_other_dictionary(corpora.language_modeling, tmp_path / "data", change)
-        message = f"the checkpoint's vocabulary is not that of the data: {difference.format(8, 9)}"
+        message = f"the checkpoint's vocabulary differs from the data's: {difference.format(8, 9)}"
         assert_refused(message, "eval-lm", data, "--path", language_model, *SCORING)
 
     def test_target_only(self, corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
         data = shutil.copytree(corpora.translation, tmp_path / "data")
         with (data / "dict.tgt.txt").open("a") as dictionary:
             dictionary.write("new 1\n")
-        message = "target vocabulary is not that of the data: expected 16 embeddings, got 17"
+        message = "target vocabulary differs from the data's: expected 16 embeddings, got 17"
         assert_refused(message, "generate", data, "--path", translation_model, *GENERATION)
 
 
 class TestOtherArchitecture:
     def test_sizes(self, corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
         layers = ["--stack-encoder-layers", "sdpa,sup-5,nd-2-2-3"]
-        message = "the checkpoint is of another architecture; parameters of another shape: encoder.layers.1."
+        message = "the checkpoint has another architecture; parameters of another shape: encoder.layers.1."
         command = [corpora.translation, *TRANSLATION, *layers, *TRAINING, "--restore-file", translation_model]
         assert_refused(message, "train", *command, save_dir=tmp_path)
 
     def test_language_model(self, corpora: Corpora, language_model: Path, tmp_path: Path) -> None:
-        message = "the checkpoint is of another architecture; parameters of the model that it lacks: encoder."
+        message = "the checkpoint has another architecture; parameters that it lacks: encoder."
         command = [corpora.translation, *TRANSLATION, *TRAINING, "--restore-file", language_model]
         assert_refused(message, "train", *command, save_dir=tmp_path)
 
@@ -191,11 +194,11 @@ class TestOtherArchitecture:
         run("train", corpora.translation, *theirs)
         model = tmp_path / "theirs" / "checkpoint_last.pt"
         command = [corpora.translation, *BARE_TRANSLATION, *layers, *TRAINING, "--restore-file", model]
-        assert_refused("is of another architecture; ", "train", *command, save_dir=tmp_path / "ours")
+        assert_refused("has another architecture; ", "train", *command, save_dir=tmp_path / "ours")
 
     def test_overrides(self, corpora: Corpora, translation_model: Path) -> None:
         overrides = ["--model-overrides", {"stack_encoder_layers": "sdpa,sup-5,nd-2-2-3"}]
-        message = "is of another architecture; parameters of another shape: encoder.layers.1."
+        message = "has another architecture; parameters of another shape: encoder.layers.1."
         command = [corpora.translation, "--path", translation_model, *GENERATION]
         assert_refused(message, "generate", *command, *overrides)
 
@@ -270,7 +273,7 @@ class TestTooLong:
         self.assert_left_out(61, corpora.language_modeling, *use, stdin="a " * 60 + "\n")
 
     def assert_left_out(self, size: int, *arguments: Any, stdin: str) -> None:
-        """Assert that fairseq-interactive goes on after its first line, which is too long."""
+        """Assert that fairseq-interactive continues after its first line, which is too long."""
         compat.apply()  # fairseq_cli.interactive may have been imported since
         log = run("interactive", *arguments, stdin=stdin).log
         assert any(f"line 1 is not translated: it has {size} tokens" in line for line in log)

@@ -1,4 +1,4 @@
-"""A training that has reached its end, and is started again, changes no byte, and says how it goes on."""
+"""A finished training run that is started again changes no byte, and says how to continue."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_nothing_changes(corpora: Corpora, tmp_path: Path, end: list[Any], furth
     before = contents(tmp_path)
     log = run("train", *command).log
     assert contents(tmp_path) == before
-    (said,) = [line for line in log if line.startswith(f"the training in {tmp_path} is finished: after {updates} upd")]
+    (said,) = [
+        line for line in log if line.startswith(f"the training run in {tmp_path} is finished: after {updates} upd")
+    ]
     assert said.endswith(f"no update is made and no checkpoint is written; to continue, {further}")
 
 

@@ -46,7 +46,7 @@ def test_mistakes(corpora: Corpora, language_model: Path, tmp_path: Path, capsys
     for arguments, message in (
         ([plain, "--text", "a", "--output", "w.png"], "has no nondeterministic stack attention"),
         ([language_model, "--text", "a", "--output", "w.txt"], "expected a name that ends with one of .json, .pdf,"),
-        ([language_model, "--text", "a b " * 50, "--output", "w.png"], "sentence 1 has 101 tokens, the model accepts"),
+        ([language_model, "--text", "a b " * 50, "--output", "w.png"], "sentence 1 has 101 tokens; the model accepts"),
         ([language_model, "--text", "a", "--translation", "a", "--output", "w.png"], "and no translation"),
         ([tmp_path, "--text", "a", "--output", "w.png"], "neither checkpoint_best.pt nor checkpoint_last.pt"),
         ([plain, "--data", tmp_path, "--text", "a", "--output", "w.png"], "has no dictionary (dict*.txt)"),

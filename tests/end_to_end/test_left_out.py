@@ -1,4 +1,4 @@
-"""What a score does not cover is said in the line with the score, and what cannot be scored is refused."""
+"""The line with a score says what the score leaves out, and data that cannot be scored is refused."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_nothing_left(corpora: Corpora, language_model: Path) -> None:
 @pytest.mark.parametrize("mode", [[], ["--sample-break-mode", "complete"]], ids=["default", "complete"])
 def test_blocks_and_a_model_of_sentences(corpora: Corpora, language_model: Path, mode: list[str]) -> None:
     name = mode[-1] if mode else "none"
-    message = f"expected the same here, got --sample-break-mode {name} .*: add --sample-break-mode eos "
+    message = f"expected the same here, got --sample-break-mode {name} .*; add --sample-break-mode eos "
     with pytest.raises(UserError, match=message):
         score(corpora, language_model, *mode, "--tokens-per-sample", 20)
     overrides = ["--model-overrides", {"sample_break_mode": name}]

@@ -148,7 +148,7 @@ def test_mistakes(handed_on: Path, translator: TranslationHub, scorer: LanguageM
         translator.score(["a", "b"], ["A"])
     too_long = " ".join("a" * 2000)
     for call in (translator.translate, scorer.sample, scorer.score, lambda text: translator.score(text, "A")):
-        with pytest.raises(UserError, match=r"sentence 1 has 2,001 tokens, the model accepts at most \d"):
+        with pytest.raises(UserError, match=r"sentence 1 has 2,001 tokens; the model accepts at most \d"):
             call(too_long)
     with pytest.raises(UserError, match=r"sentence 2 has 2,001 tokens"):
         translator.translate(["a", too_long])

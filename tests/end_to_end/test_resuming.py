@@ -34,7 +34,7 @@ Install = Callable[[pytest.MonkeyPatch], None]
 
 @dataclass(frozen=True)
 class Case:
-    """A way to train for three epochs, or to go on with it, and the folder where that was done in one go."""
+    """A way to train for three epochs, or to continue, and the folder of an uninterrupted run."""
 
     command: list[Any]
     whole: Path
@@ -80,7 +80,7 @@ def test_interrupted(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @dataclass(frozen=True)
 class LongCase(Case):
-    """Training with all that a checkpoint has to keep."""
+    """Training with everything that a checkpoint has to keep."""
 
     def train(self, folder: Path, *flags: Any) -> None:
         super().train(folder, *LONG, *flags)

@@ -1,4 +1,4 @@
-"""fairseq's commands, given what they cannot work with: options, data, checkpoints, lines."""
+"""fairseq's commands with options, data, checkpoints and lines that they cannot use."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ OPTIONS = [
         ("--output-bias --adaptive-softmax-cutoff 4,5", "--output-bias and --adaptive-softmax-cutoff"),
     ]),
     *refused("batches", PRESET.replace("--max-tokens 400", "--arch stack_transformer_nd_small"),
-             [("", "the size of batches is missing: give --max-tokens")], quick=1),
+             [("", "the batch size is missing: give --max-tokens")], quick=1),
     *accepted("training of translation", MT, [
         "--num-workers 2", "--tensorboard-logdir new/board", "--compact-vocab", "--store-ema",
         "--amp", "--memory-efficient-fp16",
@@ -187,7 +187,7 @@ GENERATION = [
         "--prefix-size 2", "--batch-size 1000", "--max-tokens 1000000", "--no-repeat-ngram-size 2",
         "--lenpen -1", "--temperature 1e-3", "--unkpen inf",
     ], quick=1),
-    *refused("validate", VALIDATE, [("--path {mt_model}", "the size of batches is missing: give --max-tokens")], 1),
+    *refused("validate", VALIDATE, [("--path {mt_model}", "the batch size is missing: give --max-tokens")], 1),
     *refused("validate", "fairseq-validate {mt} {plugin} --path {mt_model} --max-tokens 400",
              [("", "the task is missing: give --task, such as")], quick=1),
 ]  # fmt: skip

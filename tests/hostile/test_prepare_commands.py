@@ -94,7 +94,7 @@ def flag_cases() -> Iterator[Case]:
     yield Case("cfl neither", f"{CFL} out", "one of the arguments --task --grammar is required", quick=True)
     yield Case("cfl both", f"{DYCK} --grammar g", "--grammar: not allowed with argument --task")
     yield Case("cfl task", f"{CFL} out --task dick", "--task: invalid choice: 'dick'")
-    yield Case("cfl strip", f"{DYCK} --strip-cr", "--strip-cr is for --grammar")
+    yield Case("cfl strip", f"{DYCK} --strip-cr", "--strip-cr needs --grammar")
     yield Case("cfl unary", f"{CFL} out --task count-3 --unary-start", "--unary-start is for context-free tasks")
     yield Case("cfl 1000 kinds of brackets", f"{DYCK} {CFL_SIZES} --bracket-types 1000", prints="text:")
     for flag, value, message in (
@@ -120,7 +120,7 @@ def flag_cases() -> Iterator[Case]:
         ("--source", "de-", "--source: expected letters"),
         ("--source", "fr", "c.fr is missing"),
         ("--train", "nothing", "--train: no text for nothing: expected nothing.de and nothing.en"),
-        ("--raw", "here", "--raw is of use with --preset only"),
+        ("--raw", "here", "--raw needs --preset"),
         ("--limit", "-1", "--limit must be at least 1, got -1"),
         ("--seed", "-1", "--seed must be at least 0, got -1"),
     ):
@@ -133,11 +133,11 @@ def flag_cases() -> Iterator[Case]:
     yield Case(
         "mt no download",
         f"{S} prepare mt out --preset europarl-dusell-2024 --raw raw --no-download",
-        "--raw raw: no text for train, which would be training/europarl-v7.de-en or europarl-v7.de-en, nor training-",
+        "--raw raw: no text for train: expected training/europarl-v7.de-en or europarl-v7.de-en, or training-",
     )
     yield Case("mt all dropped", f"{MT} --max-chars 1", "--train: none of the 2 pairs read is left", files=PAIRS)
     yield Case("treebank nothing", f"{S} prepare treebank out", "the following arguments are required: --train")
-    yield Case("treebank both", f"{TREES} --pieces 40 --piece-model m", "only one of them can be", files=TREE_FILES)
+    yield Case("treebank both", f"{TREES} --pieces 40 --piece-model m", "give only one of the two", files=TREE_FILES)
     yield Case("treebank pieces", f"{TREES} --pieces 1", "--pieces must be at least 2, got 1", files=TREE_FILES)
     yield Case("treebank huge", f"{TREES} --pieces {10**12}", "--pieces must be at most", files=TREE_FILES)
     yield Case("treebank rare", f"{TREES} --pieces 40 --rare-words keep", "--rare-words is for words", files=TREE_FILES)
@@ -230,14 +230,14 @@ def broken_file_cases() -> Iterator[Case]:
     for name, text, message in (
         ("open", "(S (NN a)\n", "t, line 1: the tree that begins here is not closed where the file ends"),
         ("100,000 open", "(S " * 100_000 + "\n", "t, line 1: the tree that begins here is not closed"),
-        ("closed", "(S (NN a)))\n", "t, line 1: a bracket closes that was not opened"),
-        ("text", "hello\n", "t, line 1: text outside of brackets: 'hello'"),
+        ("closed", "(S (NN a)))\n", "t, line 1: a closing bracket without an opening bracket"),
+        ("text", "hello\n", "t, line 1: text outside brackets: 'hello'"),
         ("empty bracket", "(S ())\n", "t, line 1: "),
         ("two words", "(S (NN a b))\n", "t, line 1: two words in one bracket"),
-        ("special", "(S (NN </s>))\n", "t, line 1: the word </s> is a symbol of fairseq's own"),
+        ("special", "(S (NN </s>))\n", "t, line 1: fairseq reserves the symbol </s>"),
         ("no-break space", "(S (NN a\u00a0b))\n", "t, line 1: U+00A0 at position"),
-        ("traces", "(S (-NONE- *))\n", "--train: no sentence is left, of 1 trees"),
-        ("no tree", "\n\n", "t, line 2: the file ends without any tree"),
+        ("traces", "(S (-NONE- *))\n", "--train: no sentence is left of 1 trees"),
+        ("no tree", "\n\n", "t, line 2: the file holds no tree"),
     ):
         yield Case(f"trees {name}", TREES, message, files={"t": text}, quick=name == "open")
     yield Case(
@@ -247,7 +247,7 @@ def broken_file_cases() -> Iterator[Case]:
         files={**MIKOLOV_FILES, "raw/ptb.test.txt": "a <eos>\n"},
     )
     yield Case(
-        "mikolov blank", MIKOLOV, "no sentence in the whole file", files={**MIKOLOV_FILES, "raw/ptb.test.txt": "\n"}
+        "mikolov blank", MIKOLOV, "the file holds no sentence", files={**MIKOLOV_FILES, "raw/ptb.test.txt": "\n"}
     )
     yield Case(
         "mikolov missing",
@@ -255,7 +255,7 @@ def broken_file_cases() -> Iterator[Case]:
         "there is neither ptb.test.txt nor",
         files={"raw/ptb.train.txt": "a\n", "raw/ptb.valid.txt": "a\n"},
     )
-    yield Case("ptb no section", PTB, "raw/a.mrg: of which section?", files={"raw/a.mrg": TREE})
+    yield Case("ptb no section", PTB, "raw/a.mrg: expected a name such as wsj_0203.mrg", files={"raw/a.mrg": TREE})
 
 
 def grammar_cases() -> Iterator[Case]:
@@ -268,9 +268,9 @@ def grammar_cases() -> Iterator[Case]:
             f"S -> {'A ' * 1000}| 'a'\nA -> 'a' | ''\n",
             "g: the unary rules (X -> Y)",
         ),
-        ("useless", "S -> S 'a'\n", "g: no string but perhaps the empty one can be derived from S"),
-        ("empty string only", "S -> ''\n", "g: no string but perhaps the empty one can be derived from S"),
-        ("cycle for ever", "S -> T\nT -> S\n", "g: no string but perhaps the empty one"),
+        ("useless", "S -> S 'a'\n", "g: no string can be derived from S, except perhaps the empty one"),
+        ("empty string only", "S -> ''\n", "g: no string can be derived from S, except perhaps the empty one"),
+        ("cycle for ever", "S -> T\nT -> S\n", "g: no string can be derived from S, except"),
         ("critical", "S -> S S | ''\n", "g: "),
         ("weight 0", "S -> 'a' [0] | 'b'\n", "g, line 1: a weight must be a number from 1e-100 to 1e+100"),
         ("weight nan", "S -> 'a' [nan] | 'b'\n", "g, line 1: a weight must be"),
@@ -284,9 +284,9 @@ def grammar_cases() -> Iterator[Case]:
         ("comment only", "# nothing\n", "g: no rule; a rule looks like: S -> 'a' S 'b' [0.5]"),
         ("no arrow", "S 'a'\n", "g, line 1: expected -> after S, got 'a'"),
         ("open quote", "S -> 'a\n", "g, line 1: the quotation mark at column 6 is not closed"),
-        ("bar first", "| 'a'\n", "g, line 1: a line that begins with | goes on with a rule"),
+        ("bar first", "| 'a'\n", "g, line 1: a line that begins with | continues a rule"),
         ("nothing right", "S ->\n", "g, line 1: a right side is missing; the empty string is written ''"),
-        ("reserved", "S -> '<unk>'\n", "g, line 1: the terminal <unk> has a meaning of its own for fairseq"),
+        ("reserved", "S -> '<unk>'\n", "g, line 1: fairseq reserves the terminal <unk>"),
         ("blank", "S -> 'a b'\n", "g, line 1: a terminal must have no blanks"),
         ("other lengths", "S -> 'a'\n", "g has no string with a length from 2 to 6"),
         ("long rule", "S -> " + 3_000 * "'a' " + "\n", "g has no string with a length from 2 to 6"),
@@ -303,14 +303,14 @@ def grammar_cases() -> Iterator[Case]:
 
 
 def target_cases() -> Iterator[Case]:
-    """Targets that exist, are no folders, are in places that cannot be written, or have odd names."""
+    """Targets that exist, are not folders, cannot be written, or have odd names."""
     run = f"{NESTED} {{}} {SMALL}".format
     ours = {"out/file": "x"}
     yield Case("target exists", run("out"), "out already exists; give --force to replace it", files=ours)
     yield Case("target is foreign", run("out --force"), "it does not hold a manifest.json", files=ours, quick=True)
     web = {"out/manifest.json": '{"name":"my web app"}', "out/thesis.tex": "x"}
     yield Case(
-        "target is a web app", run("out --force"), "its manifest.json is not that of a corpus", files=web, quick=True
+        "target is a web app", run("out --force"), "its manifest.json does not describe a corpus", files=web, quick=True
     )
     yield Case(
         "target is a file", run("out --force"), "out is not a folder; --force replaces folders", files={"out": "x"}
@@ -379,7 +379,7 @@ def other_cases() -> Iterator[Case]:
     yield Case("show empty", f"{S} show d", "d holds no corpus", files={"d/x": ""})
     yield Case("show split", f"{S} show {{corpora}}/mt --split dev", "has no split dev; it has train, valid, test")
     yield Case("show -1", f"{S} show {{corpora}}/mt --examples=-1", "--examples must be at least 0, got -1")
-    yield Case("show huge", f"{S} show {{corpora}}/mt --first {10**30}", "train has the sentences 0 to 39")
+    yield Case("show huge", f"{S} show {{corpora}}/mt --first {10**30}", "the sentences of train are 0 to 39")
     yield Case("show all", f"{S} show {{corpora}}/mt --examples {10**30}", prints="train 39")
     yield Case(
         "show manifest",

@@ -1,4 +1,4 @@
-"""A sentence of one's own is cut as the text of the corpus was."""
+"""A user's sentence is cut into pieces like the text of the corpus."""
 
 from __future__ import annotations
 

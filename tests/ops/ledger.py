@@ -1,4 +1,4 @@
-"""How exact the stacks are: their errors on typical inputs, beside those that were written down.
+"""How exact the stacks are: their errors on typical inputs, compared with the recorded ones.
 
     python -m tests.ops.ledger    # measures them, and writes them to tests/ops/errors.tsv
 
@@ -136,7 +136,7 @@ def _errors(results: dict[str, Tensor], truth: dict[str, Tensor]) -> dict[str, f
 
 
 def problems(measured: Errors, written: Errors) -> list[str]:
-    """What is wrong with the errors of a case, given those in the ledger; less than one rounding is no error."""
+    """What is wrong with the errors of a case, given the ledger's; less than one rounding does not count."""
     found = []
     for column, errors in measured.items():
         dtype = torch.float32 if column.endswith("float32") else torch.float64

@@ -200,7 +200,7 @@ def test_stratification_stack(
 def test_nondeterministic_stack(
     stack: str, backend: str, name: str, garbage: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A log weight of -inf is no garbage: it forbids a transition."""
+    """A log weight of -inf is not garbage: it forbids a transition."""
     check_causality(case(stack, backend, monkeypatch), name, garbage)
 
 

@@ -17,7 +17,7 @@ from tests.helpers import INSTRUCTION_SETS, threads, use_instruction_set
 
 
 def inputs(dtype: torch.dtype) -> list[Tensor]:
-    """Sizes that are no multiples of a vector's, and five sequences, which threads finish in any order."""
+    """Sizes that are not multiples of a vector's, and five sequences, which threads finish in any order."""
     torch.manual_seed(0)
     logits = [torch.randn(5, 11, 2, 3, *target, dtype=dtype) * 3 for target in ((2, 3), (2, 3), (2,))]
     logits[1][1] *= 10  # one that takes float64

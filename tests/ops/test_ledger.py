@@ -1,4 +1,4 @@
-"""No error of a stack has grown to four times what it was, or is more than twice that of the equations in float32."""
+"""No error has grown to four times its recorded value, or exceeds twice the error of the equations in float32."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def nondeterministic_readings(log_actions: Tensor, values: Tensor, backend: str) -> Tensor:
-    """``nondeterministic_stack`` with the arguments of ``superposition_stack``, but for the logarithm."""
+    """``nondeterministic_stack`` with the arguments of ``superposition_stack``, except for the logarithm."""
     batch_size, length, size = values.shape
     push, replace, pop = log_actions.unbind(2)
     readings = nondeterministic_stack(

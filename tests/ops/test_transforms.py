@@ -1,4 +1,4 @@
-"""The ops and the steps of their states under ``torch.func``, against the same backend or the reference without it."""
+"""The ops and the steps of their states under ``torch.func``, compared with plain calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not a file is named for what it is, before anything waits for it."""
+"""A path that is not a file is reported as such, before anything waits for it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``fairseq-stack prepare CORPUS FOLDER``: write a corpus as text and in fairseq's binary format.
 
 Each corpus is a module of this package with ``add_parser(corpora)``, which declares its options and sets
-``run`` as the default of that name, and the function that this is. What corpora share is in :mod:`._common`.
+``run`` as the default of that name, and the function that ``run`` names. :mod:`._common` has what corpora share.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ CORPORA = (cfl, mt, nested_translation, ptb, reversal, treebank)
 DESCRIPTION = """\
 Write a corpus: FOLDER/text, FOLDER/data-bin (for fairseq) and
 FOLDER/manifest.json, which records options, counts and hashes. The same options
-give the same bytes. FOLDER appears when it is complete."""
+give the same bytes. FOLDER appears only when it is complete."""
 
 EXAMPLE = """\
 example:

@@ -38,7 +38,7 @@ def add_number(parser: argparse.ArgumentParser, flag: str, default: int, meaning
 
 
 def add_sizes(parser: argparse.ArgumentParser, sizes: Mapping[str, int], unit: str = "sentences") -> None:
-    """Declare ``--train-size``, ``--valid-size`` and ``--test-size``, as far as ``sizes`` has a default for them."""
+    """Declare those of ``--train-size``, ``--valid-size`` and ``--test-size`` for which ``sizes`` has a default."""
     for split, size in sizes.items():
         add_number(parser, f"--{split}-size", size, f"{unit} in {split}")
 
@@ -51,10 +51,10 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
     """
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the folder to write")
     if seed is not None:
-        add_number(parser, "--seed", seed, "seed of the random numbers")
+        add_number(parser, "--seed", seed, "random seed")
     parser.add_argument("--limit", type=int, metavar="N", help=limit)
-    parser.add_argument("--no-binarise", action="store_true", help="write text only, without fairseq's binary format")
-    parser.add_argument("--dry-run", action="store_true", help="check and tell what would be done; write nothing")
+    parser.add_argument("--no-binarise", action="store_true", help="write only text, without fairseq's binary format")
+    parser.add_argument("--dry-run", action="store_true", help="check, print what would be done, and write nothing")
     parser.add_argument(
         "--force",
         action="store_true",
@@ -62,7 +62,7 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
     )
 
 
-STRIP_CR = "read CR LF as the end of a line, which is an error otherwise"
+STRIP_CR = "accept CR LF as the end of a line; otherwise it is an error"
 
 
 def add_strip_cr(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,7 @@ def add_strip_cr(parser: argparse.ArgumentParser) -> None:
 
 
 def limited(size: int, limit: int | None) -> int:
-    """``size``, or ``limit`` if that is given and less.
+    """``size``, or ``limit`` if it is given and smaller.
 
     Raises:
         PrepareError: ``limit`` is less than 1.
@@ -97,9 +97,9 @@ def run_corpus(
     """Write a corpus by ``prepare(options, folder, force=...)``, or with ``--dry-run`` say what would be done.
 
     Args:
-        args: the parsed arguments, among them those of :func:`add_common`.
+        args: the parsed arguments, including the arguments of :func:`add_common`.
         options: the corpus' options; shown by a dry run.
-        prepare: what writes the folder.
+        prepare: the function that writes the folder.
         plan: further lines for a dry run to print: what is read, counted or found out without writing. They
             are not iterated over otherwise.
 

@@ -12,13 +12,14 @@ from ..arguments import Subparsers
 from ._common import add_common, add_number, add_strip_cr, limited, run_corpus
 
 DESCRIPTION = """\
-Strings of a formal language with their exact probabilities, as in the papers of
-DuSell and Chiang, or of your own probabilistic context-free grammar. The length
-of a string is uniform over those the language has in the range, and the string
-follows the grammar, given its length. In train and valid each batch of strings
-has one length, so that training needs no padding; test has the same number of
-strings of each length. text/*.logp holds log p(string | length), lower_bound.json
-the cross-entropy that no model undercuts, with and without the end of strings.
+Strings of a formal language with their exact probabilities. The language is one
+from the papers of DuSell and Chiang, or a probabilistic context-free grammar of your
+own. The length of a string is uniform over the lengths that the language has in the
+range; given its length, the string follows the grammar. In train and valid, all
+strings of a batch have the same length, so that training needs no padding. Test has
+the same number of strings of each length. text/*.logp holds log p(string | length),
+and lower_bound.json the lowest possible cross-entropy, with and without the ends of
+strings.
 
 tasks:
 """ + "\n".join(f"  {language.name:33}  {language.form}" for language in LANGUAGES.values())
@@ -45,15 +46,15 @@ def add_parser(corpora: Subparsers) -> None:
     what.add_argument("--grammar", metavar="FILE", type=Path, help="a grammar of your own")
     add_strip_cr(parser)
     _add_parameters(parser)
-    add_number(parser, "--min-length", Options.min_length, "least length in train and valid")
-    add_number(parser, "--max-length", Options.max_length, "greatest length in train and valid")
-    add_number(parser, "--test-min-length", Options.test_min_length, "least length in test")
-    add_number(parser, "--test-max-length", Options.test_max_length, "greatest length in test")
+    add_number(parser, "--min-length", Options.min_length, "minimum length in train and valid")
+    add_number(parser, "--max-length", Options.max_length, "maximum length in train and valid")
+    add_number(parser, "--test-min-length", Options.test_min_length, "minimum length in test")
+    add_number(parser, "--test-max-length", Options.test_max_length, "maximum length in test")
     add_number(parser, "--train-size", Options.train_size, "strings in train")
     add_number(parser, "--valid-size", Options.valid_size, "strings in valid")
     add_number(parser, "--test-per-length", Options.test_per_length, "strings of each length in test")
-    add_number(parser, "--batch-size", Options.batch_size, "strings in a row that have one length")
-    add_number(parser, "--test-seed", Options.test_seed, "seed of the random numbers of test")
+    add_number(parser, "--batch-size", Options.batch_size, "number of consecutive strings of the same length")
+    add_number(parser, "--test-seed", Options.test_seed, "random seed of test")
     add_common(
         parser,
         seed=Options.seed,
@@ -64,7 +65,7 @@ def add_parser(corpora: Subparsers) -> None:
 
 def _add_parameters(parser: argparse.ArgumentParser) -> None:
     """Declare the parameters of the languages, each with the defaults that it has."""
-    group = parser.add_argument_group("parameters of tasks")
+    group = parser.add_argument_group("task parameters")
     for name, parameter in PARAMETERS.items():
         group.add_argument(
             flag_of(name),
@@ -75,12 +76,12 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--unary-start",
         action="store_true",
-        help="dyck, padded-reversal: let the first rule be unary, as the papers print the grammars; their data do not",
+        help="dyck, padded-reversal: allow a unary first rule, as the papers' grammars do and their data do not",
     )
 
 
 def _describe_defaults(name: str) -> str:
-    """A parameter's default, or that of each task where they differ."""
+    """A parameter's default, or the default of each task where they differ."""
     defaults = {task: language.defaults[name] for task, language in LANGUAGES.items() if name in language.defaults}
     if len(set(defaults.values())) == 1:
         return f"{next(iter(defaults.values())):g}"

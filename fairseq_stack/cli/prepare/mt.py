@@ -18,16 +18,15 @@ from ._common import STRIP_CR, add_common, add_number, run_corpus
 
 DESCRIPTION = """\
 Parallel text for translation: normalised, filtered, sampled, cut into BPE pieces
-by SentencePiece, and binarised. FOLDER/text has the text before BPE, of which
-text/test.TARGET is the reference for sacrebleu; FOLDER/pieces has the pieces.
+by SentencePiece, and binarised. FOLDER/text has the text before BPE; its
+test.TARGET is the reference for sacrebleu. FOLDER/pieces has the pieces.
 
 PREFIX stands for PREFIX.SOURCE and PREFIX.TARGET (one sentence a line), for
-PREFIX-src.SOURCE.sgm and PREFIX-ref.TARGET.sgm, or for PREFIX.xml (as of WMT);
-each of them plain or with .gz at the end.
+PREFIX-src.SOURCE.sgm and PREFIX-ref.TARGET.sgm, or for PREFIX.xml (as in WMT).
+Each of these files may end in .gz.
 
---preset sets options as in a paper; options that are given as well take its
-place. Its text is taken from the folder --raw, and what is missing there is
-downloaded into it."""
+--preset sets options as in a paper; options that you give override it. It reads
+its text from the folder --raw, and downloads missing files into this folder."""
 
 EXAMPLE = """\
 examples:
@@ -59,45 +58,47 @@ def _add_text(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("text")
     group.add_argument("--preset", choices=sorted(PRESETS), help="a published set-up")
     group.add_argument("--raw", metavar="DIR", type=Path, help="raw text of the preset (default: FOLDER.raw)")
-    group.add_argument("--no-download", action="store_true", help="fail where text of the preset is missing")
+    group.add_argument("--no-download", action="store_true", help="fail if text of the preset is missing")
     group.add_argument("--source", metavar="LANG", help="source language, as in the names of the files")
     group.add_argument("--target", metavar="LANG", help="target language")
-    group.add_argument("--train", metavar="PREFIX", type=Path, nargs="+", help="training text, one after the other")
+    group.add_argument("--train", metavar="PREFIX", type=Path, nargs="+", help="training text, read in this order")
     group.add_argument("--valid", metavar="PREFIX", type=Path, help="validation text")
     group.add_argument("--test", metavar="PREFIX", type=Path, help="test text")
     _add_switch(group, "--strip-cr", STRIP_CR)
     _add_switch(
-        group, "--keep-separators", "take U+0085, U+2028 and the like for parts of a line, which is an error otherwise"
+        group, "--keep-separators", "accept U+0085, U+2028 and the like within a line; otherwise they are errors"
     )
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("normalisation, filters and sample")
     _add_choice(group, "--normalization", NORMALIZATIONS, "Unicode normal form of the text")
-    _add_switch(group, "--moses", "then normalise punctuation as Moses does (sacremoses)")
-    _add_value(group, "--max-ratio", float, "X", "drop training pairs with a greater ratio of lengths in characters")
-    _add_value(group, "--max-chars", int, "N", "drop pairs with a side of more characters")
-    _add_switch(group, "--drop-lone-periods", "drop pairs with a side that is a period only")
+    _add_switch(group, "--moses", "also normalise punctuation, as Moses does (sacremoses)")
+    _add_value(
+        group, "--max-ratio", float, "X", "drop training pairs whose lengths in characters differ by a larger factor"
+    )
+    _add_value(group, "--max-chars", int, "N", "drop pairs in which a side has more than N characters")
+    _add_switch(group, "--drop-lone-periods", "drop pairs in which a side is only a period")
     _add_switch(
-        group, "--filter-all", "filter valid and test as well, except by the ratio; without it they are kept whole"
+        group, "--filter-all", "also filter valid and test, except by the ratio; otherwise all their pairs are kept"
     )
     _add_value(group, "--sample", int, "N", "keep a random sample of N training pairs")
     _add_choice(
-        group, "--sample-rule", SAMPLE_RULES, "reservoir: one pass, order of the corpus; authors: that of the preset"
+        group, "--sample-rule", SAMPLE_RULES, "reservoir: one pass, in corpus order; authors: the rule of the preset"
     )
     _add_value(group, "--seed", int, "N", "seed of the sample")
 
 
 def _add_pieces(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("BPE pieces")
-    _add_value(group, "--pieces", int, "N", "greatest number of pieces")
-    _add_value(group, "--piece-threshold", int, "N", "use only pieces this frequent on that side of train")
+    _add_value(group, "--pieces", int, "N", "maximum number of pieces")
+    _add_value(group, "--piece-threshold", int, "N", "on each side, use pieces that occur at least N times in train")
     _add_switch(group, "--hard-limit", "fail if the text is too small for that many pieces")
     _add_value(group, "--piece-normalization", str, "RULE", "normalisation within SentencePiece, e.g. nmt_nfkc")
-    _add_switch(group, "--joint", "one model and one dictionary for both languages")
+    _add_switch(group, "--joint", "use one model and one dictionary for both languages")
 
 
-# Options have no defaults here: it is to be seen which are given, since those take the place of the preset's.
+# Options have no defaults here, so that the options that are given can be told apart: they override the preset.
 def _default(flag: str) -> str:
     default = getattr(Options, flag.removeprefix("--").replace("-", "_"))
     return "none" if default is None else str(default)
@@ -152,5 +153,5 @@ def _without_preset(args: argparse.Namespace, given: dict[str, Any]) -> Options:
         raise PrepareError(f"missing: {', '.join(missing)}; or give --preset (see fairseq-stack prepare mt --help)")
     for flag, value in (("--raw", args.raw), ("--no-download", args.no_download)):
         if value:
-            raise PrepareError(f"{flag} is of use with --preset only")
+            raise PrepareError(f"{flag} needs --preset")
     return Options(**given)

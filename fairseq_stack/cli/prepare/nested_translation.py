@@ -29,8 +29,8 @@ def add_parser(corpora: Subparsers) -> None:
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )
-    add_number(parser, "--depth", Options.depth, "greatest nesting")
-    parser.add_argument("--test-depth", type=int, metavar="N", help="greatest nesting in test (default: as --depth)")
+    add_number(parser, "--depth", Options.depth, "maximum nesting")
+    parser.add_argument("--test-depth", type=int, metavar="N", help="maximum nesting in test (default: --depth)")
     add_sizes(parser, Options().sizes())
     add_common(parser, seed=Options.seed)
     parser.set_defaults(run=run)

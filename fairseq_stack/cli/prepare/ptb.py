@@ -14,10 +14,10 @@ from ..arguments import Subparsers
 from ._common import add_common, add_strip_cr, run_corpus
 
 DESCRIPTION = """\
-The Penn Treebank (Wall Street Journal) as Dyer et al. (2016) prepared it: sections
-02-21, 24 and 23 of the .mrg files below RAW; traces and function tags removed;
-words that occur once in train, or not at all, become classes such as UNK-LC-ing.
-text/ has the text, and the words, tags, trees and spans in files beside it.
+The Penn Treebank (Wall Street Journal) as Dyer et al. (2016) prepared it, from
+sections 02-21, 24 and 23 of the .mrg files below RAW. Traces and function tags are
+removed. Words that occur at most once in train become classes such as UNK-LC-ing.
+text/ has the text, and beside it files with the words, tags, trees and spans.
 The treebank itself is licensed (LDC99T42). With --mikolov, RAW holds Mikolov's
 ptb.{train,valid,test}.txt instead."""
 
@@ -44,8 +44,8 @@ def add_parser(corpora: Subparsers) -> None:
     parser.add_argument(
         "--slips",
         action="store_true",
-        help="reproduce two accidents in the data of Dyer et al.: wsj_2424 in the place of wsj_2423, and no sentence "
-        f"{ptb.SLIP_SENTENCE} in train; published figures have them",
+        help="reproduce two accidents in the data of Dyer et al., which published figures contain: wsj_2424 replaces "
+        f"wsj_2423, and train lacks sentence {ptb.SLIP_SENTENCE}",
     )
     parser.add_argument(
         "--mikolov", choices=mikolov.FORMS, help="RAW holds Mikolov's text; write it as sentences or as one stream"
@@ -75,7 +75,7 @@ def _run_trees(args: argparse.Namespace) -> int:
 def _run_mikolov(args: argparse.Namespace) -> int:
     for split in SPLITS:
         if _given_sections(args, split) is not None:
-            raise PrepareError(f"--{split}-sections is for trees; Mikolov's text has its splits already")
+            raise PrepareError(f"--{split}-sections is for trees; Mikolov's text is already split")
     if args.slips:
         raise PrepareError("--slips is for trees; --mikolov reads text")
     options = mikolov.Options(
@@ -89,7 +89,7 @@ def _run_mikolov(args: argparse.Namespace) -> int:
 
 
 def _sections(args: argparse.Namespace) -> dict[str, tuple[int, ...]]:
-    """The sections that are given, by the name of the option."""
+    """The given sections, by the name of the option."""
     return {
         f"{split}_sections": parse_sections(f"--{split}-sections", text)
         for split in SPLITS

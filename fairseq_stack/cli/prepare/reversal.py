@@ -29,8 +29,8 @@ def add_parser(corpora: Subparsers) -> None:
         epilog=EXAMPLE,
     )
     add_number(parser, "--symbols", Options.symbols, "size of the alphabet")
-    add_number(parser, "--min-length", Options.min_length, "least length, an even number")
-    add_number(parser, "--max-length", Options.max_length, "greatest length, an even number")
+    add_number(parser, "--min-length", Options.min_length, "minimum length, an even number")
+    add_number(parser, "--max-length", Options.max_length, "maximum length, an even number")
     add_sizes(parser, Options().sizes())
     add_common(parser, seed=Options.seed)
     parser.set_defaults(run=run)

@@ -13,11 +13,12 @@ from ..arguments import Subparsers
 from ._common import add_common, add_strip_cr, run_corpus
 
 DESCRIPTION = """\
-Phrase-structure trees in brackets, for language models that learn from trees. Input
-are files with trees, one a line or indented as in .mrg files, plain or gzipped, or
-folders with .mrg files. Traces and function tags are removed. text/*.spans and
-text/*.attach hold the trees, binary and without unary nodes, over the tokens that
-fairseq gets: words, or with --pieces or --piece-model SentencePiece's pieces."""
+Phrase-structure trees in brackets, for language models that learn from trees. The
+trees come from folders with .mrg files, or from files, plain or gzipped, with one
+tree a line or indented as in .mrg files. Traces and function tags are removed.
+text/*.spans and text/*.attach hold the trees, made binary and without unary nodes,
+over the tokens that fairseq reads: words, or SentencePiece's pieces with --pieces
+or --piece-model."""
 
 EXAMPLE = """\
 examples:
@@ -46,7 +47,8 @@ def add_parser(corpora: Subparsers) -> None:
     parser.add_argument(
         "--rare-words",
         choices=treebank.RARE_WORDS,
-        help="words that occur once in train, or not at all: classes such as UNK-LC-ing, or kept (default: classes)",
+        help="replace words that occur at most once in train with classes such as UNK-LC-ing, or keep them (default: "
+        "classes)",
     )
     parser.add_argument(
         "--pieces", type=int, metavar="N", help="train a SentencePiece BPE model of at most N pieces on train"

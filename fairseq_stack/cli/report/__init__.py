@@ -15,9 +15,9 @@ from fairseq_stack_preprocess.errors import require_at_least
 from ..arguments import Subparsers
 
 DESCRIPTION = """\
-Read what the demo trained in FOLDER and write table.md, results.json and demo.png
-into it. Logs and checkpoints are only read. The table is printed too, and the path
-of the picture."""
+Read the logs and checkpoints of the demo in FOLDER, and write table.md, results.json
+and demo.png there. Logs and checkpoints do not change. The table and the path of the
+picture are also printed."""
 
 EXAMPLE = """\
 example:
@@ -37,7 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="what scripts/demo.sh wrote")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="the folder that scripts/demo.sh wrote")
     parser.add_argument(
         "--depth", type=int, metavar="N", default=2, help="nesting of the sentence in the picture (default: 2)"
     )
@@ -46,7 +46,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write and print the report."""
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would have everything logged
+    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     from fairseq_stack.plots.style import require_matplotlib
 
     from . import tables
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     reading = read_decoder(args.folder, args.depth)
     table = tables.as_markdown(experiment)
     results = json.dumps(tables.as_json(experiment), indent=2)
-    # The results come first: they show the next report that the other files belong to a report, too.
+    # The results come first: from them the next report sees that the other files also belong to a report.
     for name, text in ((RESULTS, results), (TABLE, table)):
         with written_whole(args.folder / name) as file:
             file.write(f"{text}\n".encode())

@@ -45,7 +45,7 @@ class TranslationResult:
     Attributes:
         training: the course of its training.
         bleu: sacrebleu's BLEU of the words as they are.
-        exact_match: share of the translations that are the reference, word by word.
+        exact_match: share of the translations that equal the reference, word by word.
         exact_match_by_depth: the same for each depth of nesting.
     """
 
@@ -57,12 +57,12 @@ class TranslationResult:
 
 @dataclass(frozen=True)
 class LanguageModelResult:
-    """A language model on the test set; all in nats a token, the end of a string being one.
+    """A language model on the test set; all figures are in nats a token, and the end of a string counts as a token.
 
     Attributes:
         training: the course of its training.
         cross_entropy: negative log-likelihood.
-        excess: cross-entropy less that of the distribution from which the strings were drawn.
+        excess: cross-entropy minus the cross-entropy of the distribution from which the strings were drawn.
         excess_by_length: the same for each length of strings.
     """
 
@@ -79,7 +79,7 @@ class Experiment:
     Attributes:
         translation: on nested translation.
         reversal: on strings w w^R.
-        valid_bound: the least cross-entropy on the validation strings, in nats a token: that of their distribution.
+        valid_bound: the least possible cross-entropy on the validation strings, in nats a token.
     """
 
     translation: Mapping[str, TranslationResult]
@@ -145,7 +145,7 @@ def read_language_model_result(task: Path, kind: str) -> LanguageModelResult:
 def read_decoder(folder: Path, depth: int) -> StackWeights:
     """The stack attention of the trained ``nd`` translation model on the reference of a test sentence.
 
-    It is the first sentence with a nesting of ``depth``, or of the greatest that there is if that is less.
+    It is the first sentence with a nesting of ``depth``, or with the greatest nesting if that is less.
     """
     from fairseq_stack.hub.interface import load  # loads torch and fairseq
     from fairseq_stack.inspection.stack_weights import stack_weights

@@ -16,7 +16,7 @@ REVERSAL_COLUMNS = ("model", "parameters", "updates", "training", "test ppl", "n
 
 
 def as_markdown(experiment: Experiment) -> str:
-    """A table for each corpus, which can be read as it is, too."""
+    """A table for each corpus, also readable as plain text."""
     translation = [_translation_row(kind, result) for kind, result in experiment.translation.items()]
     reversal = [_reversal_row(kind, result) for kind, result in experiment.reversal.items()]
     a_translation, a_reversal = (

@@ -20,7 +20,7 @@ INITIALIZATIONS = ChoiceEnum(["fairseq", "paper"])
 
 @dataclass
 class StackOptions(FairseqDataclass):
-    """What all stack transformers have beside fairseq's own options; the presets set them as in the paper."""
+    """The options that all stack transformers add to fairseq's; the presets set them as in the paper."""
 
     stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
         default="sigmoid",
@@ -32,8 +32,8 @@ class StackOptions(FairseqDataclass):
     stack_positions: POSITIONS = field(  # type: ignore[valid-type]
         default="fairseq",
         metadata={
-            "help": "positional encodings: fairseq's, or sines and cosines interleaved and counted from 0 as in the "
-            "paper ('interleaved')"
+            "help": "positional encodings: fairseq's, or the paper's ('interleaved'): interleaved sines and cosines, "
+            "and positions from 0"
         },
     )
     stack_init: INITIALIZATIONS = field(  # type: ignore[valid-type]
@@ -46,7 +46,7 @@ class StackOptions(FairseqDataclass):
     )
     compact_vocab: bool = field(
         default=False,
-        metadata={"help": "embeddings and softmax over the symbols that can occur only"},
+        metadata={"help": "restrict embeddings and softmax to the symbols that can occur"},
     )
     compact_vocab_unk: bool = field(
         default=False,

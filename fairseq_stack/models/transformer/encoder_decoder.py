@@ -35,7 +35,7 @@ class StackTransformerEncoder(TransformerEncoderBase):
 class StackTransformerDecoder(TransformerDecoderBase):
     """fairseq's transformer decoder with the self-attention that ``cfg.stack_decoder_layers`` lists.
 
-    It is the decoder of translation models, and with ``no_encoder_attn`` a language model's.
+    It is the decoder of translation models and, with ``no_encoder_attn``, of language models.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from fairseq_stack.modules import StackAttention
 
 
 def initialize(model: Any, args: Namespace) -> None:
-    """Initialise the model anew if ``--stack-init paper`` asks for it."""
+    """Initialise the model again if ``--stack-init paper`` is set."""
     if args.stack_init == "paper":
         initialize_as_in_paper(model, args.stack_init_scale)
         if not args.share_decoder_input_output_embed:
@@ -26,7 +26,7 @@ def initialize(model: Any, args: Namespace) -> None:
 def initialize_as_in_paper(model: nn.Module, scale: float) -> None:
     """Initialise all parameters of a stack transformer as the paper's experiments did.
 
-    Fully connected layers are Xavier uniform with biases 0, except those of SDPA layers; layer norm has weights 1
+    Fully connected layers are Xavier uniform with biases 0, except in SDPA layers; layer norm has weights 1
     and biases 0; everything else (embeddings, bottom vectors, SDPA layers, cross-attention) is uniform in
     [-scale, scale]. The first feedforward layer has gain sqrt(2), for its ReLU.
 

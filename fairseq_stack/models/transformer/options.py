@@ -1,4 +1,4 @@
-"""What becomes of the options before a model is built from them."""
+"""Completes and checks the options before a model is built from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairseq_stack.models.transformer.presets import Settings
 
 
 def plain_namespace(args: Any) -> Namespace:
-    """A namespace of the options, whichever form fairseq holds them in: in others our own options get lost."""
+    """The options as a namespace, whatever form fairseq holds them in: other forms lose our own options."""
     if OmegaConf.is_config(args):
         return Namespace(**OmegaConf.to_container(args, resolve=True))
     return args

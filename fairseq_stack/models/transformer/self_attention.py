@@ -16,7 +16,7 @@ IncrementalState = dict[str, dict[str, Any]]
 
 @with_incremental_state
 class StackSelfAttention(nn.Module):
-    """A stack attention sublayer in place of fairseq's ``MultiheadAttention`` in ``layer.self_attn``.
+    """A stack attention sublayer that replaces fairseq's ``MultiheadAttention`` in ``layer.self_attn``.
 
     Padding on the left is moved to the right before the stack sees it, so that the stack is empty at a
     sequence's first symbol whatever else is in the batch; padding on the right comes too late to matter.

@@ -72,7 +72,7 @@ class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
         stack_transformer(args)
         for side in ("encoder", "decoder"):
             kept = getattr(args, f"{side}_layers_to_keep", None)
-            if isinstance(kept, list | tuple):  # the command line gives a list, fairseq goes on to split a string
+            if isinstance(kept, list | tuple):  # the command line gives a list, but fairseq then splits a string
                 setattr(args, f"{side}_layers_to_keep", ",".join(map(str, kept)))
             settle_layers(args, f"stack_{side}_layers", f"{side}_layers", "stack_transformer")
         check_options(args)
@@ -97,7 +97,7 @@ class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
     @classmethod
     def build_encoder(cls, args: Any, src_dict: Dictionary, embed_tokens: nn.Module) -> StackTransformerEncoder:
         if isinstance(embed_tokens, CompactEmbedding) and not args.share_all_embeddings:
-            # The decoder may share its table with the output layer; that of the encoder is shared with nothing.
+            # The decoder may share its table with the output layer; the encoder's table is not shared.
             vocabulary = CompactVocabulary(src_dict, keep_unk=True, shared=False)
             embed_tokens = compact_embedding(vocabulary, args.encoder.embed_dim)
         return StackTransformerEncoder(args, src_dict, embed_tokens)

@@ -1,13 +1,13 @@
 """One step of the inner weights in real numbers, for the incremental state; and what the parallel stack shares.
 
-Equations with letters are those of ``docs/algorithm.md``, equations with numbers those of the paper.
+Equations with letters are in ``docs/algorithm.md``, equations with numbers in the paper.
 
 Notation: Q states, S stack symbols, C = Q * S configurations (q, x) in row-major order, m vector size. Column
 t of the inner weights is gamma[i -> t][q,x -> r,y] for i = -1..t-1, a tensor (B, t + 1, C, C) at index
 [b, i + 1, qx, ry]. For the pop rule, columns are also kept as *blocks* (B * S, (t + 1) Q, (t + 1) C) at index
 [(b, y), (k, u), (i + 1, qx)], so that the sum over k and u of Eq. 24 is one matrix product.
 
-Two facts make real numbers do. Multiplying all transition weights of a step by a constant leaves the readings
+Two facts make real numbers sufficient. Multiplying all transition weights of a step by a constant leaves the readings
 unchanged, so each step's weights are divided by their maximum. And the vector on top after i -> t is always
 the one pushed at step i + 1, so that zeta[i -> t] = gamma[i -> t] v_{i+1}, and readings average the pushed
 vectors:
@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 DEAD = -1e9
-EXACT_RANGE = 230.0  # How far log weights of one step may be apart without doubt.
+EXACT_RANGE = 230.0  # Within this range of the log weights of one step, all results are exact.
 LOWEST_LOG = -690.0  # its exp is still a normal number in float64
 _LARGEST_EXPONENT = 1000.0
 LARGEST = 2.0**1000  # of a derivative: sums of its products with weights, which are below 2, are numbers
@@ -57,10 +57,10 @@ def relative_to_largest(logits: Tensor) -> Tensor:
 
 
 def defined(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Log weights (..., C, 2 C + Q) with the largest of their step in the place of those that are NaN or inf.
+    """Log weights (..., C, 2 C + Q) in which the largest of the step replaces those that are NaN or inf.
 
     Returns:
-        The log weights, and a mark for each step (...): NaN if it has such, and 0 if not.
+        The log weights, and a mark for each step (...): NaN if one was replaced, and 0 if not.
     """
     undefined = ~(logits.detach() < torch.inf)
     largest = torch.where(undefined, -torch.inf, logits.detach()).amax((-2, -1), keepdim=True)
@@ -72,7 +72,7 @@ def lift(logits: Tensor) -> Tensor:
     """Raise log weights (..., C, 2 C + Q), relative to the largest, to where their exp is not 0.
 
     All transitions from one configuration are raised together, so that its largest push or replacement is a
-    normal number: runs can go on from every configuration from which they could before.
+    normal number: runs can continue from every configuration from which they could before.
     """
     constants = logits.detach()
     largest = constants[..., : 2 * logits.shape[-2]].amax(-1, keepdim=True)
@@ -83,8 +83,8 @@ def lift(logits: Tensor) -> Tensor:
 def warn_of_range() -> None:
     """Warn of log weights that are farther apart than EXACT_RANGE."""
     warnings.warn(
-        f"nondeterministic_stack: log weights of one step are more than {EXACT_RANGE:g} apart, beyond which readings "
-        "are not exact for all inputs; to forbid a transition, use -inf",
+        f"nondeterministic_stack: log weights of one step are more than {EXACT_RANGE:g} apart, so readings may be "
+        "wrong; to forbid a transition, use -inf",
         stacklevel=2,
     )
 
@@ -140,7 +140,7 @@ def read_top(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> Top:
         exponents: of alpha[i] gamma[i -> t], (B, t + 1).
     """
     numerators = (alpha[..., None] * gamma).sum(2)
-    # That of the largest product which is not 0, so that not all of them can become 0 here.
+    # The exponent of the largest product that is not 0, so that not all of them can become 0 here.
     exponent = (exponents + exponents_of(numerators.detach().amax(2))).amax(1)
     numerators = times(_cut_off(numerators), power_of_two(exponents - exponent[:, None]))
     new_alpha = numerators.sum(1)

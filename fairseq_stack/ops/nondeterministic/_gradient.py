@@ -15,7 +15,7 @@ from ._tiles import Tiles, as_matrices, columns, pushes_in_tiles, pushes_in_tran
 
 
 def gradient_of_log_weights(tiles: Tiles, tops: Tops, grad: Tensor, masked: bool) -> Tensor:
-    """(g)-(m): the gradient of the log weights (B, n, C, 2 C + Q), given that of W (B, n, C, n + 1)."""
+    """(g)-(m): the gradient of the log weights (B, n, C, 2 C + Q), given the gradient of W (B, n, C, n + 1)."""
     length = grad.shape[1]
     num_tiles, _, _, tile_size, _, _ = tiles.sizes
     padding = num_tiles * tile_size - length
@@ -31,7 +31,7 @@ def gradient_of_log_weights(tiles: Tiles, tops: Tops, grad: Tensor, masked: bool
 def _softmax_gradient(weights: Tensor, grad: Tensor) -> Tensor:
     """b_t by (h): dL/dx for weights = softmax of x over the last two axes.
 
-    The gradient is centred on that of the largest weight first: where one weight is almost 1, the usual
+    The gradient is first centred on its value at the largest weight: where one weight is almost 1, the usual
     formula is a difference of two almost equal numbers.
     """
     shape = grad.shape

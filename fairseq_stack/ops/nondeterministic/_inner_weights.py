@@ -1,6 +1,6 @@
 """The forward pass of the nondeterministic stack in tiles: (a)-(d) of ``docs/algorithm.md``, with exponents as in (e).
 
-Inner weights depend on those of shorter spans only, so tiles are computed diagonal by diagonal. For the tiles (I, J) of
+Inner weights depend only on shorter spans, so tiles are computed diagonal by diagonal. For the tiles (I, J) of
 a diagonal,
 
     - the pops of all k in the tiles between I and J are one matrix product for each distance between tiles;
@@ -64,7 +64,7 @@ class InnerWeights:
 
     def __init__(self, transitions: Tensor, num_states: int, plain: bool) -> None:
         self.plain, self.num_states = plain, num_states
-        self.deepest = transitions.new_zeros(())  # The lowest exponent of a summand, relative to that of its sum.
+        self.deepest = transitions.new_zeros(())  # The lowest exponent of a summand, relative to its sum's.
         self.heights: list[Tensor] = []  # Exponents of the largest elements of gamma, and of gamma'.
         self.popped_heights: list[Tensor] = []
         self.tiles = Tiles(transitions, [], [], [], [])
@@ -138,7 +138,7 @@ class InnerWeights:
         return power_of_two(summands - sums)
 
     def _exponents_of_sums(self, exponents: Tensor, heights: Tensor) -> Tensor:
-        """The exponents of sums, given those of the summands, and of their largest elements, along the first axis."""
+        """The exponents of sums, given the exponents and the largest elements of summands along the first axis."""
         sums = heights.amax(0).clamp_min(DEAD)
         depths = torch.where(heights > DEAD / 2, exponents - sums, 0)
         self.deepest = torch.minimum(self.deepest, depths.amin())

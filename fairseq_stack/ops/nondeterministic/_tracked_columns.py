@@ -28,7 +28,7 @@ class TrackedColumns:
 
     Attributes:
         num_states: Q.
-        vectors: v_0..v_t, (B, t + 1, m), in float64, with 0 in the place of what is not finite.
+        vectors: v_0..v_t, (B, t + 1, m), in float64, with 0 for values that are not finite.
         last: column t of gamma, (B, t + 1, C, C).
         blocks: the columns before it, (B * S, t * Q, t * C).
         exponents: of gamma[i -> k] at [b, i + 1, k], (B, t + 1, t + 1).

@@ -1,8 +1,8 @@
 """The algorithm of ``docs/algorithm.md`` as it stands there: equations (a)-(d) forward, (g)-(l) backward, line by line.
 
-This is documentation that runs: the rung between the paper's equations (``reference.py``) and the backends, which
+This is executable documentation, between the paper's equations (``reference.py``) and the backends, which
 compute the same in tiles and with an exponent for each block. There are no tiles here, and no exponents, so that inner
-weights can leave the range of float64 in long sequences. Nothing but the tests computes with it.
+weights can leave the range of float64 in long sequences. Only the tests compute with it.
 
 Notation as in the document: B sequences, n steps, Q states, S stack symbols, C = Q * S configurations. A configuration
 (q, s) has the number q * S + s. Spans are the keys of dictionaries: ``gamma[i, t]`` is gamma[i -> t][x -> y] for the

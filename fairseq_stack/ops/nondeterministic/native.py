@@ -2,7 +2,7 @@
 
 The kernels work with real numbers and an exponent for each block of inner weights. That makes float32 precise enough as
 long as the inner weights within a block are not too far apart, which the kernels find out; the other sequences of a
-batch are computed in float64. What a sequence is computed in depends on nothing but its own log weights.
+batch are computed in float64. The precision of a sequence depends only on its own log weights.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class NondeterministicStackState:
     Attributes:
         num_states: Q.
         num_symbols: S.
-        like: an empty tensor with the device of the inputs, and the dtype that they have or are narrower than.
-        columns: what the steps have left, computed in float64.
+        like: an empty tensor with the device of the inputs, and with their dtype or a wider one.
+        columns: the columns of all steps so far, computed in float64.
     """
 
     num_states: int

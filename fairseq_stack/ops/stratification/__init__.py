@@ -31,7 +31,7 @@ def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: 
 
         r_t = sum_i min(s_t[i], rho_t[i]) v_i,    rho_t[t] = 1,    rho_t[i] = ReLU(rho_t[i+1] - s_t[i+1]).
 
-    Strengths are usually in [0, 1]; the equations make sense for all that are not negative. Readings are
+    Strengths are usually in [0, 1]; the equations make sense if they are not negative. Readings are
     continuous in the strengths but have kinks, where a strength is used up exactly. There gradients are not
     unique, and the backends may return different ones. All backends support ``torch.func``, with
     forward-mode and second derivatives, too.

@@ -35,7 +35,7 @@ def _(actions: Tensor, values: Tensor) -> Tensor:
 
 @torch.library.custom_op("fairseq_stack::superposition_stack_backward", mutates_args=(), device_types="cpu")
 def _stack_backward(grad: Tensor, actions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of both arguments from that of the readings."""
+    """The gradients of both arguments from the gradient of the readings."""
     gradients = _empty_gradients(actions, values)
     _call(
         "backward", actions=actions, values=values, cotangents=grad,

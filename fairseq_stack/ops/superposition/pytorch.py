@@ -73,7 +73,7 @@ class _SuperpositionBackward(BackwardPass):
 
 
 def _inner_products(left: Tensor, right: Tensor) -> Tensor:
-    """Those of all pairs of vectors from (B, n, m) and (B, n, m), (B, n, n).
+    """The inner products of all pairs of vectors from (B, n, m) and (B, n, m), (B, n, n).
 
     A few components are added up at a time, and then the sums: rounding errors grow with the number of additions.
     """
@@ -186,7 +186,7 @@ def _walk_back(walk: Tensor, grad: Tensor, actions: Tensor, start: int, length: 
 
     Args:
         walk: (steps + 1, B, rows, components), from ``_walk``.
-        grad: alike, the gradients of V_start, ..., V_stop except for what comes through the steps of this
+        grad: of the same shape, the gradients of V_start, ..., V_stop except for what comes through the steps of this
             segment, which is added in place; row 0 is 0.
         actions: (B, steps, 3).
 

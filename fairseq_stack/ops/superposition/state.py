@@ -40,8 +40,8 @@ class SuperpositionStackState:
         Args:
             batch_size: B.
             size: m, the size of the pushed vectors.
-            dtype: that of the inputs of the steps (default: torch's default dtype).
-            device: that of the inputs of the steps (default: torch's default device).
+            dtype: the dtype of the steps' inputs (default: torch's default dtype).
+            device: the device of the steps' inputs (default: torch's default device).
         """
         dtype = computation_dtype(dtype or torch.get_default_dtype())
         marks = torch.zeros(batch_size, size, dtype=dtype, device=device)

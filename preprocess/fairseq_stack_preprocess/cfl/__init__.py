@@ -15,7 +15,7 @@ module                what
 :mod:`.distributions` a grammar's or another language's strings of each length: one interface
 :mod:`.languages`     the twelve languages, with their parameters
 :mod:`.string_sets`   strings with their probabilities, and the files of them that both corpora have
-:mod:`.options`       what shapes ``cfl``
+:mod:`.options`       the options of ``cfl``
 :mod:`.corpus`        ``cfl``: training, validation and test sets as files
 :mod:`.reversal`      ``reversal``: the same for w w^R, where no string is in two sets
 ===================== =====================================================================================

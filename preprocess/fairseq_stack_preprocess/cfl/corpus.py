@@ -162,7 +162,7 @@ def _counts(strings: StringSet) -> dict[str, Any]:
 
 
 def plan(options: Options) -> Iterator[str]:
-    """Lines that tell what would be written.
+    """Lines that say what would be written.
 
     Raises:
         PrepareError: see :func:`generate`.

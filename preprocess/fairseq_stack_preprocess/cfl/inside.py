@@ -28,7 +28,7 @@ class StringProbabilities:
     """The probabilities of strings under a grammar.
 
     Args:
-        table: probabilities of lengths, up to that of the longest string.
+        table: probabilities of lengths, up to the length of the longest string.
     """
 
     def __init__(self, table: LengthTable) -> None:
@@ -57,7 +57,7 @@ class StringProbabilities:
 
     def _batch(self, strings: NDArray[np.int64]) -> Iterator[Scaled]:
         """The probabilities of ``strings``, an array (length, strings) of terminals' numbers."""
-        # What cannot derive a part of these strings would add zeros only.
+        # Symbols that cannot derive a part of these strings would only add zeros.
         grammar, numbers = self._grammar.restricted(np.unique(strings).tolist())
         strings = np.where(strings < 0, -1, np.searchsorted(numbers, strings))
         try:
@@ -79,7 +79,7 @@ def double_probabilities(
     Args:
         grammar: the grammar.
         possible: whether a symbol derives any string of a length: (symbols, at least length + 1).
-        strings: the numbers of terminals, -1 for what is none: (length, strings).
+        strings: the numbers of terminals, -1 for any other symbol: (length, strings).
 
     Returns:
         one number for each string. Where products leave the range of doubles it is wrong, and numpy reports an
@@ -93,7 +93,7 @@ class _Chart:
 
     Attributes:
         values: for each symbol, the values of the spans of a length: ``values[symbol][length]`` is an array (first
-            positions, strings). Lengths are in ascending order, and those of which all values are 0 are left out.
+            positions, strings). Lengths are in ascending order; a length whose values are all 0 is left out.
     """
 
     def __init__(self, grammar: BinaryGrammar, possible: NDArray[np.bool_], strings: NDArray[np.int64]) -> None:
@@ -122,7 +122,7 @@ class _Chart:
             self.values[left][1] = total
 
     def _fill_length(self, length: int) -> None:
-        """Fill in the values of spans of ``length``; those of shorter spans are there."""
+        """Fill in the values of spans of ``length``, given the values of shorter spans."""
         sums: dict[tuple[int, int], Values | None] = {}
         for left, rules in self.grammar.binary.items():
             if not self.possible[left, length]:
@@ -158,7 +158,7 @@ class _Chart:
 
 
 def scaled_probability(grammar: BinaryGrammar, string: NDArray[np.int64]) -> Scaled:
-    """The probability of one string (its terminals' numbers, -1 for what is none), whatever its magnitude."""
+    """The probability of one string (its terminals' numbers, -1 for other symbols), whatever its magnitude."""
     n = len(string)
     values = Scaled.zeros(grammar.number_of_symbols, n, n + 1)
     single = np.zeros((grammar.number_of_symbols, n))

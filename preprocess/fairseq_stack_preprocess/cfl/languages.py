@@ -46,15 +46,15 @@ class Parameter:
 
 
 PARAMETERS = {
-    "symbol_types": Parameter("symbols that w may have", whole=True, below=10_000),
-    "bracket_types": Parameter("kinds of brackets", whole=True, below=10_000),
+    "symbol_types": Parameter("number of different symbols in w", whole=True, below=10_000),
+    "bracket_types": Parameter("number of kinds of brackets", whole=True, below=10_000),
     "mean_content_length": Parameter("mean length of w, before lengths are given"),
     "mean_padding_length": Parameter("mean length of the padding, before lengths are given"),
     "mean_bracket_splits": Parameter("mean number of brackets that follow another"),
     "mean_nesting_depth": Parameter("mean nesting of brackets", above=1),
-    "mean_commas": Parameter("mean number of commas beyond the least possible"),
-    "mean_short_filler_length": Parameter("mean length of what is next to the middle part"),
-    "mean_long_filler_length": Parameter("mean length of what is between other commas", above=1),
+    "mean_commas": Parameter("mean number of commas above the minimum"),
+    "mean_short_filler_length": Parameter("mean length of the parts next to the middle part"),
+    "mean_long_filler_length": Parameter("mean length of the parts between other commas", above=1),
     "semicolon_probability": Parameter("probability of a semicolon inside the brackets", below=1),
 }
 """All parameters of all languages."""
@@ -80,7 +80,7 @@ class Language:
     transform: Callable[[Parameters], Transform] | None = None
 
     def parameters(self, given: Parameters) -> Parameters:
-        """All parameters: those ``given``, else the defaults.
+        """All parameters: the ``given`` ones, and defaults for the others.
 
         Raises:
             PrepareError: the language has no parameter of a name, or a value is out of range.
@@ -182,7 +182,7 @@ T -> '(' Q ')' [{(1 - nest) / 2!r}] | '[' Q ']' [{(1 - nest) / 2!r}]"""
 
 
 def _of_word(string: Callable[[Word], Word], *others: str) -> Callable[[Parameters], Transform]:
-    """A language of strings made from w, whose terminals are those of w and ``others``."""
+    """A language of strings made from w, with the terminals of w and ``others``."""
 
     def make(parameters: Parameters) -> Transform:
         alphabet = symbols(parameters["symbol_types"])

@@ -42,7 +42,7 @@ class BinaryGrammar:
 
     @classmethod
     def of(cls, grammar: PCFG) -> BinaryGrammar:
-        """The grammar of the same strings but the empty one.
+        """The grammar of the same strings except the empty one.
 
         Raises:
             ValueError: see :func:`.without_epsilon` and :func:`.without_unary`.

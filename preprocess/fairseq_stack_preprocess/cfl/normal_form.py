@@ -1,4 +1,4 @@
-"""What makes a grammar computable: at most two symbols on a right side, no empty rules, no unary rules.
+"""Normal forms that make a grammar computable: at most two symbols on a right side, no empty and no unary rules.
 
 :func:`binarised`, :func:`without_epsilon` and :func:`without_unary` keep the probability of every string that is not
 empty, up to one factor: the probability that the grammar's string is not empty.
@@ -25,8 +25,8 @@ TOO_LONG_CHAINS = "the unary rules (X -> Y) form chains that stand for more than
 def binarised(grammar: PCFG) -> PCFG:
     """The grammar with at most two symbols on each right side.
 
-    Longer right sides ``X Y Z`` become ``X [Y Z]``, with a nonterminal ``[Y Z]`` that derives just this;
-    rules that end alike share it.
+    Longer right sides ``X Y Z`` become ``X [Y Z]``, with a nonterminal ``[Y Z]`` that derives only this;
+    rules with the same end share it.
     """
     rules = []
     rests: dict[tuple[Symbol, Symbol], Nonterminal] = {}
@@ -40,7 +40,7 @@ def binarised(grammar: PCFG) -> PCFG:
 
 
 def without_epsilon(grammar: PCFG) -> PCFG:
-    """The grammar of the same strings but the empty one, without empty right sides.
+    """The grammar of the same strings except the empty one, without empty right sides.
 
     Where nonterminals of a right side can be empty, each choice of those that are not gives a rule. A
     nonterminal then stands for its strings that are not empty: with e(X) the probability that X is
@@ -48,7 +48,7 @@ def without_epsilon(grammar: PCFG) -> PCFG:
     This is the limit of replacing one empty rule after the other.
 
     Raises:
-        ValueError: the grammar has no string but the empty one; or the probabilities of the empty string
+        ValueError: the grammar has at most the empty string; or the probabilities of the empty string
             are a series that does not converge in double precision.
     """
     used = _reached(grammar.rules, grammar.start)
@@ -87,8 +87,8 @@ def without_unary_start(grammar: PCFG) -> PCFG:
 def without_unary(grammar: PCFG) -> PCFG:
     """The grammar of the same strings without right sides that are one nonterminal.
 
-    The weight of ``X -> right`` becomes the sum over nonterminals Y of that of all chains of unary rules
-    from X to Y (of none if X = Y) times that of ``Y -> right``.
+    The weight of ``X -> right`` becomes the sum over nonterminals Y of the weight of all chains of unary rules
+    from X to Y (including the empty chain if X = Y) times the weight of ``Y -> right``.
 
     Raises:
         ValueError: the grammar has no string, a cycle of unary rules is never left, or there would be more than
@@ -142,8 +142,8 @@ def _empty_probability(right: Iterable[Symbol], empty: Mapping[Nonterminal, floa
 def _rest(symbols: tuple[Symbol, ...], rests: dict[tuple[Symbol, Symbol], Nonterminal]) -> Nonterminal:
     """The nonterminal for the end ``symbols`` of a right side.
 
-    It and those for the ends of it are added to ``rests``, the longest first: for each the pair that it becomes, which
-    is its first symbol and the nonterminal for the others. A name holds a blank, as no name in a text does.
+    It and the nonterminals for its own ends are added to ``rests``, the longest first, each with the pair that it
+    becomes: its first symbol and the nonterminal for the others. Its name has a blank, unlike any name in a text.
     """
     second = symbols[-1]
     new: list[tuple[tuple[Symbol, Symbol], Nonterminal]] = []
@@ -199,20 +199,20 @@ def _sums_of_chains(
 
 
 def _productive(rules: Sequence[Rule], start: Nonterminal) -> PCFG:
-    """The grammar of those rules that take part in a derivation of a string.
+    """The grammar of the rules that take part in a derivation of a string.
 
     Raises:
         ValueError: no string can be derived.
     """
     productive = _productive_nonterminals(rules)
     if start not in productive:
-        raise ValueError(f"no string but perhaps the empty one can be derived from {start.name}")
+        raise ValueError(f"no string can be derived from {start.name}, except perhaps the empty one")
     rules = [rule for rule in rules if rule.left in productive and _is_within(rule.right, productive)]
     return PCFG(_reached(rules, start), start, normalise=False)
 
 
 def _productive_nonterminals(rules: Sequence[Rule]) -> set[Nonterminal]:
-    """Those from which a string of terminals can be derived."""
+    """The nonterminals from which a string of terminals can be derived."""
     waiting: defaultdict[Nonterminal, list[int]] = defaultdict(list)  # for each nonterminal, the rules it occurs in
     missing = []
     for number, rule in enumerate(rules):
@@ -235,7 +235,7 @@ def _productive_nonterminals(rules: Sequence[Rule]) -> set[Nonterminal]:
 
 
 def _reached(rules: Sequence[Rule], start: Nonterminal) -> list[Rule]:
-    """The rules of those nonterminals that occur in derivations from ``start``."""
+    """The rules of the nonterminals that occur in derivations from ``start``."""
     children: defaultdict[Nonterminal, set[Nonterminal]] = defaultdict(set)
     for rule in rules:
         children[rule.left] |= {symbol for symbol in rule.right if isinstance(symbol, Nonterminal)}

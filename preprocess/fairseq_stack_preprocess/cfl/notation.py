@@ -4,11 +4,11 @@
 
     # Palindromes of odd length. The first rule's left side is the start symbol.
     S -> 'a' S 'a' [0.4] | 'b' S 'b' [0.4]
-       | Middle [0.2]        # a line that begins with | goes on
+       | Middle [0.2]        # a line that begins with | continues a rule
     Middle -> 'a' | 'b'
 
 A rule is ``Left -> right [weight]``; ``|`` separates right sides. Terminals stand in single or double quotation
-marks, all other names are nonterminals; ``''`` is the empty string. A weight is a positive number, 1 if it is
+marks; all other names are nonterminals, and ``''`` is the empty string. A weight is a positive number, 1 if it is
 left out; the weights of the rules with one left side are divided by their sum. ``#`` begins a comment.
 """
 
@@ -64,10 +64,10 @@ def read_grammar(path: Path, *, strip_cr: bool = False) -> PCFG:
 
 
 def parse_grammar(text: str, name: str = "grammar") -> PCFG:
-    """The grammar in a text; ``name`` says in error messages where it is from.
+    """The grammar in a text; error messages use ``name`` for its source.
 
     Raises:
-        PrepareError: the text is not a grammar; the message has the line, counted from 1.
+        PrepareError: the text is not a grammar; the message names the line, counted from 1.
     """
     rules: list[Rule] = []
     lines: list[int] = []
@@ -125,7 +125,7 @@ def _left(tokens: Sequence[_Token], previous: Nonterminal | None) -> tuple[Nonte
     first = tokens[0]
     if first.kind == "bar":
         if previous is None:
-            raise ValueError("a line that begins with | goes on with a rule, and there is none before it")
+            raise ValueError("a line that begins with | continues a rule, but no rule precedes it")
         return previous, tokens[1:]
     if first.kind != "name":
         raise ValueError(f"expected a nonterminal, got {first.text}; a rule looks like: S -> 'a' S 'b' [0.5]")
@@ -157,7 +157,7 @@ def _right_side(tokens: Sequence[_Token]) -> tuple[tuple[Symbol, ...], float]:
         if token.kind == "weight":
             raise ValueError(f"the weight {token.text} must be at the end of a right side")
         if token.kind == "arrow":
-            raise ValueError("-> occurs twice; each rule is on a line of its own")
+            raise ValueError("-> occurs twice; write each rule on its own line")
     symbols = (_symbol(token) for token in tokens)
     return tuple(symbol for symbol in symbols if symbol != ""), weight
 
@@ -180,7 +180,7 @@ def _symbol(token: _Token) -> Symbol:
     if not terminal.isprintable() or any(character.isspace() for character in terminal):
         raise ValueError(f"a terminal must have no blanks and no control characters, got {terminal!r}")
     if terminal in RESERVED:
-        raise ValueError(f"the terminal {terminal} has a meaning of its own for fairseq; choose another")
+        raise ValueError(f"fairseq reserves the terminal {terminal}; choose another")
     return terminal
 
 

@@ -1,4 +1,4 @@
-"""What shapes the corpus ``cfl``. This module needs no numpy, so that a command line has the defaults at once."""
+"""The options of the corpus ``cfl``. This module needs no numpy, so that a command line has the defaults at once."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ GREATEST_LENGTH = 10_000
 
 @dataclass(frozen=True)
 class Options:
-    """What shapes the corpus. Either ``task`` or ``grammar`` must be given.
+    """The options of the corpus. Either ``task`` or ``grammar`` must be given.
 
     Attributes:
         task: the name of one of :data:`.LANGUAGES`.
         grammar: a file with a grammar (see :mod:`.notation`).
-        parameters: those of the task; what is not given has its default.
+        parameters: the parameters of the task; those that are not given have their defaults.
         unary_start: of a task, keep the strings whose derivation begins with a unary rule, as the papers print the
             grammars; the papers' data do not have them (see :func:`.without_unary_start`). Dyck and padded
-            reversal differ in this; own grammars are always taken as they are.
+            reversal differ in this; a user's own grammar is always used as it is.
         strip_cr: whether lines of ``grammar`` may end with CR LF.
-        min_length: least length in train and valid (likewise ``max_length``).
-        test_min_length: least length in test (likewise ``test_max_length``).
+        min_length: minimum length in train and valid (likewise ``max_length``).
+        test_min_length: minimum length in test (likewise ``test_max_length``).
         train_size: number of strings in train (likewise ``valid_size``).
         test_per_length: number of strings of each length in test.
-        batch_size: number of strings in a row that have one length.
+        batch_size: number of consecutive strings of the same length.
         seed: seed of train and valid.
         test_seed: seed of test.
         binarise: whether fairseq's binary format is written as well.
 
     Raises:
-        PrepareError: a value is out of range or does not go with another.
+        PrepareError: a value is out of range or cannot be combined with another.
     """
 
     task: str | None = None
@@ -76,23 +76,23 @@ class Options:
             raise PrepareError("give either --task or --grammar")
         if self.task is not None:
             if self.strip_cr:
-                raise PrepareError("--strip-cr is for --grammar")
+                raise PrepareError("--strip-cr needs --grammar")
             language = self.language()
             if self.unary_start and language.grammar is None:
-                raise PrepareError(f"--unary-start is for context-free tasks; {self.task} is none")
+                raise PrepareError(f"--unary-start is for context-free tasks; {self.task} is not context-free")
             return language.parameters(self.parameters)
         if self.parameters or self.unary_start:
-            raise PrepareError("parameters of a task and --unary-start do not go with --grammar")
+            raise PrepareError("task parameters and --unary-start cannot be combined with --grammar")
         return {}
 
     def language(self) -> Language:
         """The language of the task."""
         if self.task not in LANGUAGES:
-            raise PrepareError(f"unknown task {self.task}; there are {', '.join(LANGUAGES)}")
+            raise PrepareError(f"unknown task {self.task}; expected one of {', '.join(LANGUAGES)}")
         return LANGUAGES[self.task]
 
     def name(self) -> str:
-        """What the corpus is of: the task or the grammar's file."""
+        """The source of the corpus: the task or the grammar's file."""
         return self.task or str(self.grammar)
 
     def ranges(self) -> Mapping[str, tuple[int, int]]:

@@ -38,8 +38,8 @@ class Rule:
 class PCFG:
     """A probabilistic context-free grammar.
 
-    A derivation's probability is the product of its rules' weights, a string's the sum of those of its
-    derivations.
+    The probability of a derivation is the product of its rules' weights. The probability of a string is the sum
+    over its derivations.
 
     Args:
         rules: the rules. Equal rules are joined and their weights added.
@@ -73,7 +73,7 @@ class PCFG:
 
     @cached_property
     def rules(self) -> Sequence[Rule]:
-        """The rules, those with one left side together, in the order of their first occurrences."""
+        """The rules, grouped by left side, in the order of their first occurrences."""
         return [Rule(left, right, weight) for left, sides in self._weights.items() for right, weight in sides.items()]
 
     @property
@@ -88,7 +88,7 @@ class PCFG:
 
 
 def format_symbol(symbol: Symbol) -> str:
-    """A symbol as the notation of :mod:`.notation` has it: terminals in quotation marks."""
+    """A symbol in the notation of :mod:`.notation`: terminals in quotation marks."""
     if isinstance(symbol, Nonterminal):
         return symbol.name
     return f'"{symbol}"' if "'" in symbol else f"'{symbol}'"

@@ -42,12 +42,12 @@ LEAST_EXPONENT_OF_ZERO = 1100
 
 @dataclass(frozen=True)
 class Options:
-    """What shapes the corpus.
+    """The options of the corpus.
 
     Attributes:
         symbols: size k of the alphabet; the symbols are written 0..k-1.
-        min_length: least length of w w^R, even.
-        max_length: greatest length of w w^R, even.
+        min_length: minimum length of w w^R, even.
+        max_length: maximum length of w w^R, even.
         train_size: number of strings in train (likewise ``valid_size``, ``test_size``).
         seed: seed of the random numbers.
         binarise: whether fairseq's binary format is written as well.

@@ -46,7 +46,7 @@ class StringSet:
     log_probabilities: Sequence[float]
 
     def bounds(self) -> list[float]:
-        """For each string -log p(string) in nats, that of its length included."""
+        """For each string -log p(string) in nats, including the share of its length."""
         cost_of_length = float(Decimal(len(self.lengths)).ln())  # unlike math.log, the same on every machine
         return [cost_of_length - value for value in self.log_probabilities]
 
@@ -66,7 +66,7 @@ def write_numbers(path: Path, numbers: Sequence[float]) -> None:
 def read_numbers(path: Path) -> list[float]:
     """The number at the beginning of each line.
 
-    ``.nll`` of ``prepare reversal`` once had a second number behind a tab, which is passed over.
+    In earlier versions, ``.nll`` of ``prepare reversal`` had a second number after a tab, which is ignored.
 
     Raises:
         PrepareError: a line does not begin with a number, or the file is not text.

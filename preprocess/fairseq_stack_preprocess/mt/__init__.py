@@ -3,7 +3,7 @@
 ======================== ==========================================================================
 module                   what
 ======================== ==========================================================================
-:mod:`.options`          what shapes the corpus
+:mod:`.options`          the options of the corpus
 :mod:`.presets`          published set-ups: their options and their archives
 :mod:`.parallel_text`    pairs from plain text and from WMT's markup
 :mod:`.wmt_markup`       WMT's ``.sgm`` and ``.xml``

@@ -1,6 +1,6 @@
 """The corpus ``mt``: parallel text for translation, filtered, sampled, and cut into BPE pieces.
 
-What happens, in this order, which is that of DuSell & Chiang (2024), Appendix G.1: every line is normalised
+The steps, in the order of DuSell & Chiang (2024), Appendix G.1: every line is normalised
 (NFKC, if asked for also Moses' punctuation); pairs are dropped (:class:`.pair_filters.PairFilter`); the
 training pairs are sampled; a BPE model is trained on both sides of the training text, or one on each; each
 side is cut into the pieces that are frequent on that side of the training text; fairseq-preprocess makes the
@@ -40,7 +40,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False, workers: int
     """Write the corpus into ``folder``, complete or not at all.
 
     Args:
-        options: what shapes it.
+        options: its options.
         folder: where it is written.
         force: whether an older corpus there is replaced.
         workers: processes that fairseq-preprocess uses.
@@ -88,7 +88,7 @@ def find_splits(options: Options) -> dict[str, list[PairedFiles]]:
     """The files of each split.
 
     Raises:
-        PrepareError: a prefix has no files, or one side only.
+        PrepareError: a prefix has no files, or only one side.
     """
     found = {}
     for split, prefixes in options.prefixes().items():
@@ -125,7 +125,7 @@ def plan(options: Options, text: PresetText | None = None) -> Iterator[str]:
     """What would be read, unpacked or downloaded for each split; ``text`` is what a preset provides.
 
     Raises:
-        PrepareError: text that the options name is missing, or has one side only.
+        PrepareError: text that the options name is missing, or has only one side.
     """
     for split, prefixes in options.prefixes().items():
         if text is not None and split in text.splits:

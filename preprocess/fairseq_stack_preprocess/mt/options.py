@@ -1,4 +1,4 @@
-"""What shapes the corpus ``mt``."""
+"""The options of the corpus ``mt``."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ LANGUAGE = re.compile(r"[A-Za-z]\w*(-\w+)*")
 
 @dataclass(frozen=True)
 class Options:
-    """What shapes the corpus.
+    """The options of the corpus.
 
     Attributes:
         source: the source language, which the names of files end in (likewise ``target``).
-        train: prefixes of the training text, one after the other (see :mod:`.parallel_text`).
+        train: prefixes of the training text, in order (see :mod:`.parallel_text`).
         valid: prefix of the validation text (likewise ``test``).
         normalization: ``nfkc``, ``nfc`` or ``none``.
         moses: whether Moses' punctuation normalisation (of sacremoses) comes next.
         max_ratio: training pairs whose lengths in characters have a greater ratio are dropped.
-        max_chars: pairs with a side of more characters are dropped.
-        drop_lone_periods: whether pairs with a side "." are dropped.
-        filter_all: whether empty, overlong and lone-period pairs are dropped from valid and test as well, which
+        max_chars: pairs in which a side has more characters are dropped.
+        drop_lone_periods: whether pairs in which a side is "." are dropped.
+        filter_all: whether empty, overlong and lone-period pairs are also dropped from valid and test, which
             otherwise stay as they are; train never keeps a pair with an empty side.
         sample: number of training pairs to keep; None for all.
         sample_rule: ``reservoir``, or ``authors``: ``random.Random(seed).sample``, in the order drawn.
         seed: of the sample.
         pieces: how many BPE pieces there may be.
-        piece_threshold: a side uses only pieces that occur at least so often on that side of train, and single
+        piece_threshold: a side uses only pieces that occur at least this often on that side of train, and single
             characters; 0 for every piece of the model.
         hard_limit: whether too little text for so many pieces is an error.
         piece_normalization: SentencePiece's normalization rule.

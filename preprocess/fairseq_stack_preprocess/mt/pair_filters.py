@@ -18,7 +18,7 @@ NOT_SAMPLED = "not in the sample"
 
 @dataclass(frozen=True)
 class PairFilter:
-    """What is dropped, in this order, which is that of DuSell & Chiang (2024): the first reason counts.
+    """The reasons to drop a pair, in the order of DuSell & Chiang (2024): the first one counts.
 
     Attributes:
         empty: a side is empty except for white space.

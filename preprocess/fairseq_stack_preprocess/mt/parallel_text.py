@@ -6,7 +6,7 @@ A corpus is named by the PREFIX of its files. With German and English, PREFIX is
 - WMT's older test sets, ``PREFIX-src.de.sgm`` and ``PREFIX-ref.en.sgm``;
 - WMT's newer test sets, ``PREFIX.xml`` for both;
 
-each of them plain or with ``.gz`` at the end.
+each of them plain or with ``.gz`` at the end of its name.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PairedFiles:
 
 
 def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
-    """The files of the corpus PREFIX for two languages; plain text is taken before other forms.
+    """The files of the corpus PREFIX for two languages; plain text takes precedence.
 
     Raises:
         PrepareError: there are none, one side only, or what has such a name is not a file.
@@ -74,7 +74,7 @@ def look_for_files(prefix: Path, source: str, target: str) -> PairedFiles | None
 
 
 def what_is_read(prefixes: Iterable[Path], source: str, target: str) -> str:
-    """The files of the corpora PREFIX, and how large they are, in a line for people.
+    """The files of the corpora PREFIX and their sizes, in one readable line.
 
     Raises:
         PrepareError: see :func:`find_files`.
@@ -116,7 +116,7 @@ def read_pairs(
         source: the source language (likewise ``target``), which ``xml`` names its sides by.
         transform: what is applied to the source and to the target text.
         strip_cr: whether CR LF ends a line of plain text or ``.sgm``.
-        keep_separators: whether :data:`.streams.SEPARATORS` are characters as any other.
+        keep_separators: whether :data:`.streams.SEPARATORS` are characters like any other.
 
     Raises:
         PrepareError: the files cannot be read as text, or their sides disagree.

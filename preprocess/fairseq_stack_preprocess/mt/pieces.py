@@ -20,7 +20,7 @@ PIECES = "pieces"
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """The lines of a text that :mod:`.sentences` wrote, as SentencePiece is given them."""
+    """The lines of a text that :mod:`.sentences` wrote, in the form that SentencePiece gets."""
     return made_blank(read_lines(path, keep_separators=True))
 
 
@@ -46,7 +46,7 @@ def write_pieces(options: Options, folder: Path, reports: dict[str, SplitReport]
 
 
 def _train_models(options: Options, folder: Path) -> dict[str, bytes]:
-    """The model of each language, as trained; it is one and the same for both if they share it."""
+    """The model of each language, as trained; with a shared model both are the same object."""
     sides = [options.languages()] if options.joint else [(language,) for language in options.languages()]
     models: dict[str, bytes] = {}
     for languages in sides:

@@ -29,7 +29,7 @@ class Preset:
     other_prefixes: dict[str, tuple[str, ...]]
 
 
-# The checksum of Europarl is that of TensorFlow Datasets, the others are those of sacrebleu. The authors take
+# The checksum of Europarl comes from TensorFlow Datasets, the others come from sacrebleu. The authors take
 # newstest2016 from WMT 2017's dev.tgz, for which none is published; it is the test set of WMT 2016.
 EUROPARL = Archive(
     "https://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz",
@@ -84,7 +84,7 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class PresetText:
-    """The text that a preset provides for those splits for which no other is given.
+    """The text that a preset provides for the splits that the user did not name.
 
     Attributes:
         preset: the preset.
@@ -101,7 +101,7 @@ class PresetText:
         return self._options({split: self._archive_prefix(split) for split in self.splits})
 
     def obtained(self, options: Options, *, may_download: bool) -> Options:
-        """``options`` with the prefixes of text that is there, by now.
+        """``options`` with the prefixes of the text, which is now in ``raw``.
 
         Raises:
             PrepareError: text is missing and may not be downloaded, or see :func:`.download.obtain`.
@@ -142,7 +142,7 @@ class PresetText:
 
     def _what_is_missing(self, split: str) -> str:
         names = (self.preset.archive_prefixes[split], *self.preset.other_prefixes[split])
-        return f"no text for {split}, which would be {' or '.join(names)}, nor {self._archive(split).name}"
+        return f"no text for {split}: expected {' or '.join(names)}, or {self._archive(split).name}"
 
     @staticmethod
     def _options(prefixes: dict[str, Path]) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def pairs_of(split: str, files: Iterable[PairedFiles], options: Options, report:
 
 
 def write_text(split: str, files: list[PairedFiles], options: Options, folder: Path) -> SplitReport:
-    """Write the text of a split, sampled if it is to be, and return what happened to it.
+    """Write the text of a split, sampled if the options say so, and return what happened to it.
 
     Raises:
         PrepareError: no pair is left.
@@ -106,7 +106,7 @@ def write_text(split: str, files: list[PairedFiles], options: Options, folder: P
             chosen, count = sample_by_reservoir(pairs(), options.sample, options.seed)
         report.dropped[NOT_SAMPLED] = count - len(chosen)
         if count < options.sample:
-            say(f"{CORPUS}: {split} has {count} pairs only, of which --sample {options.sample} keeps all")
+            say(f"{CORPUS}: {split} has only {count} pairs; --sample {options.sample} keeps all of them")
     else:
         chosen = pairs()
     report.pairs = _write_pairs(chosen, [side_of(folder / TEXT, split, language) for language in options.languages()])
@@ -117,7 +117,7 @@ def write_text(split: str, files: list[PairedFiles], options: Options, folder: P
 
 
 def _write_pairs(pairs: Iterable[Pair], paths: list[Path]) -> int:
-    """Write each side into a file of its own and return the number of pairs."""
+    """Write each side into its own file and return the number of pairs."""
     count = 0
     source_path, target_path = paths
     with create_text(source_path) as source_file, create_text(target_path) as target_file:

@@ -33,7 +33,7 @@ class Segment:
     line: int
 
     def name(self) -> str:
-        """How an error calls the segment."""
+        """The segment's name in error messages."""
         return f"segment {self.number} of document {self.document}"
 
 
@@ -42,7 +42,7 @@ def read_sgm_pairs(
 ) -> Iterator[Pair]:
     """Yield the pairs of two ``.sgm`` files; documents and segments must agree, in the same order.
 
-    The arguments are those of :func:`.streams.read_blocks`.
+    The arguments are the same as for :func:`.streams.read_blocks`.
 
     Raises:
         PrepareError: the files disagree, a segment does not end or holds a tag, or see
@@ -101,7 +101,7 @@ def read_xml_pairs(path: Path, source: str, target: str, *, keep_separators: boo
     """Yield the pairs of a ``.xml`` file of WMT (2021 and later), document by document.
 
     In each document the text is ``<src lang="source">`` and its translation the first ``<ref lang="target">``;
-    further references and the systems' translations are passed over.
+    further references and the systems' translations are ignored.
 
     Raises:
         PrepareError: the XML is broken, declares entities, or a document's sides disagree; or a sentence has

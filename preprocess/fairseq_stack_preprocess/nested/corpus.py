@@ -3,7 +3,7 @@ clauses.
 
 The distribution: the nesting depth of a sentence is uniform over 0..depth; given its depth, a derivation is
 drawn from the weighted grammar of :mod:`.grammar`, conditioned on having exactly that nesting. A
-source sentence that was drawn before, in any split, is dropped and drawn anew; test is drawn first, then
+source sentence that was drawn before, in any split, is dropped and replaced by a new draw; test is drawn first, then
 valid, then train, each from random numbers of its own, so that test and valid do not depend on the size of
 train.
 
@@ -36,7 +36,7 @@ GREATEST_DEPTH = 30
 
 @dataclass(frozen=True)
 class Options:
-    """What shapes the corpus.
+    """The options of the corpus.
 
     Attributes:
         depth: greatest nesting of relative clauses in train and valid.

@@ -37,7 +37,7 @@ def expand_table(
 ) -> Iterator[Rule]:
     """The rules that a table stands for.
 
-    The weight of a row is shared equally by those of its expansions that have the same left side, so
+    The weight of a row is shared equally by its expansions with the same left side, so
     that a row is as probable as its weight says whatever the number of its expansions.
 
     Args:

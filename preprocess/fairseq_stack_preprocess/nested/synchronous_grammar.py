@@ -59,7 +59,7 @@ class SynchronousGrammar:
     """A weighted synchronous grammar whose recursion goes through nesting nonterminals only.
 
     The weights of the rules with one left side are normalised to probabilities; a derivation's probability is
-    the product of those of its rules. Since all recursion passes through a nesting nonterminal, there are
+    the product of its rules' probabilities. Since all recursion passes through a nesting nonterminal, there are
     finitely many derivations of each nesting, and their total probability is computed exactly.
 
     Args:
@@ -113,7 +113,7 @@ class SynchronousGrammar:
         finished.add(symbol)
 
     def words(self) -> tuple[set[str], set[str]]:
-        """The terminals of the source side and those of the target side."""
+        """The terminals of the source side and of the target side."""
         rules = [rule for group in self.rules.values() for rule in group]
         source = {item for rule in rules for item in rule.source if isinstance(item, str)}
         target = {item for rule in rules for item in rule.target if isinstance(item, str)}

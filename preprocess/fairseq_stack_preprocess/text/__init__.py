@@ -1,4 +1,4 @@
-"""What all corpora share; it knows none of them.
+"""Modules that all corpora share, and that depend on none of them.
 
 ======================== ==========================================================================
 module                   what
@@ -11,7 +11,7 @@ module                   what
 :mod:`.staging`          the hidden folder in which a run writes, and what killed runs leave
 :mod:`.replacing`        which folders ``--force`` may replace
 :mod:`.manifest`         ``manifest.json``
-:mod:`.binarise`         fairseq's binary format, by fairseq-preprocess in a process of its own
+:mod:`.binarise`         fairseq's binary format, by fairseq-preprocess in a child process
 :mod:`.child`            that process
 :mod:`.sentence_pieces`  BPE by SentencePiece
 :mod:`.download`         archives, downloaded once and checked

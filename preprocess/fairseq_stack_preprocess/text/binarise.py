@@ -16,7 +16,7 @@ TEXT = "text"
 DATA_BIN = "data-bin"
 
 SUFFIX = "txt"
-"""What the text of a corpus for language modelling ends in."""
+"""The end of the names of text files for language modelling."""
 
 
 def require_fairseq() -> None:

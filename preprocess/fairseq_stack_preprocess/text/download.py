@@ -32,7 +32,7 @@ class Archive:
         url: where it is.
         name: of the file that it is saved as.
         checksum: ``ALGORITHM:DIGITS`` with an algorithm of hashlib.
-        members: the files in it that are wanted.
+        members: the files to take out of it.
     """
 
     url: str
@@ -46,10 +46,10 @@ class Archive:
 
 
 def obtain(archive: Archive, folder: Path) -> None:
-    """Have the members of an archive in ``folder``; the archive is downloaded if it is not there already.
+    """Put the members of an archive into ``folder``; the archive is downloaded if it is not there already.
 
-    What was downloaded is removed when it is unpacked; an archive that was there stays. An interrupted download is
-    resumed by the next call.
+    A downloaded archive is removed after it is unpacked; an archive that was there before stays. The next call
+    resumes an interrupted download.
 
     Raises:
         PrepareError: the download fails, or the archive is not what it should be.
@@ -59,7 +59,7 @@ def obtain(archive: Archive, folder: Path) -> None:
     path = folder / archive.name
     if os.path.lexists(path):
         require_file(path)
-        _check(path, archive, f"delete it, and it is downloaded from {archive.url}")
+        _check(path, archive, f"delete it to download it from {archive.url}")
         unpack(path, archive.members, folder)
     else:
         download(archive, path)
@@ -75,7 +75,7 @@ def _make(folder: Path) -> None:
 
 
 def download(archive: Archive, path: Path) -> None:
-    """Download an archive to ``path``, by way of ``path.part``, from which a later call goes on.
+    """Download an archive to ``path``, by way of ``path.part``, with which a later call continues.
 
     Raises:
         PrepareError: there is no connection, the server refuses, or the checksum differs.
@@ -86,11 +86,11 @@ def download(archive: Archive, path: Path) -> None:
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise PrepareError(
-            f"cannot download {archive.url}: {reason}; run again to go on, or put {path.name} into {path.parent} "
-            "by other means (--raw names that folder)"
+            f"cannot download {archive.url}: {reason}; run the command again to continue, or put {path.name} "
+            f"into {path.parent} by other means (--raw names that folder)"
         ) from error
     try:
-        _check(part, archive, "the download was deleted; run again")
+        _check(part, archive, "the download was deleted; run the command again")
     except PrepareError:
         part.unlink()
         raise
@@ -98,14 +98,14 @@ def download(archive: Archive, path: Path) -> None:
 
 
 def _fetch(url: str, part: Path) -> None:
-    """Append to ``part`` what it lacks, or write all of it if the server cannot send a part."""
+    """Append the missing bytes to ``part``, or write all of it if the server cannot send a part."""
     start = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
     try:
         response = urllib.request.urlopen(request, timeout=SECONDS_TO_WAIT)
     except urllib.error.HTTPError as error:
         if start and error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            return  # Nothing is lacking, as the checksum will tell.
+            return  # Nothing is missing, as the checksum will show.
         raise
     with response:
         _make(part.parent)  # not before there is something to put into it
@@ -140,7 +140,7 @@ def unpack(path: Path, members: Sequence[str], folder: Path) -> None:
     """Take files out of a ``.tgz``; each appears in ``folder`` complete or not at all.
 
     Raises:
-        PrepareError: the archive is damaged or lacks a member, or there is another file of a member's name.
+        PrepareError: the archive is damaged or lacks a member, or a different file has a member's name.
     """
     wanted = set(members)
     try:
@@ -162,5 +162,5 @@ def _save(content: Any, path: Path) -> None:
         shutil.copyfileobj(content, file, CHUNK_BYTES)
     if os.path.lexists(path) and not (path.is_file() and filecmp.cmp(part, path, shallow=False)):
         part.unlink()
-        raise PrepareError(f"{path} is not as in the archive, which would overwrite it; move it elsewhere")
+        raise PrepareError(f"{path} differs from the archive, which would overwrite it; move it elsewhere")
     os.replace(part, path)

@@ -1,4 +1,4 @@
-"""Words that fairseq would not take for what they are."""
+"""Words that fairseq would misread."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from ..errors import PrepareError
 
 MISLEADING = re.compile(r"[^\S \t]")
-"""White space at which fairseq splits words, but no format for text here, such as a no-break space."""
+"""White space at which only fairseq splits words, and no text format of this package, such as a no-break space."""
 
 SPECIAL_WORDS = frozenset({"<s>", "<pad>", "</s>"})
-"""Symbols that fairseq's dictionary holds for itself; ``<unk>`` is one too, but means what it says."""
+"""Symbols that fairseq's dictionary reserves, except ``<unk>``, which may occur in text with its own meaning."""
 
 
 def check_white_space(line: str, place: str) -> None:
@@ -27,4 +27,4 @@ def check_white_space(line: str, place: str) -> None:
 def check_word(word: str, place: str) -> None:
     """Raise PrepareError if the word is one of :data:`SPECIAL_WORDS`; ``place`` is its file and line."""
     if word in SPECIAL_WORDS:
-        raise PrepareError(f"{place}: the word {word} is a symbol of fairseq's own and cannot be a word of the text")
+        raise PrepareError(f"{place}: fairseq reserves the symbol {word}; it cannot be a word of the text")

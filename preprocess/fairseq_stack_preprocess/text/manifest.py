@@ -1,4 +1,4 @@
-"""``manifest.json``: what a run read, was told, counted and wrote. It holds no date and no absolute path, so
+"""``manifest.json``: the inputs, options, counts and outputs of a run. It holds no date and no absolute path, so
 that a second run with the same inputs gives the same bytes."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MANIFEST_NAME = "manifest.json"
 
 @dataclass
 class Manifest:
-    """What a corpus module knows about its run; the outputs' hashes are added by :meth:`write`.
+    """What a corpus module knows about its run; :meth:`write` adds the hashes of the outputs.
 
     Attributes:
         corpus: the corpus' name on the command line.
@@ -65,7 +65,7 @@ class Manifest:
 
 
 def options_without(options: DataclassInstance, *names: str) -> dict[str, Any]:
-    """The options but those of these names: paths, which are not the same on every machine."""
+    """The options except the ones with these names: paths, which differ between machines."""
     return {name: value for name, value in asdict(options).items() if name not in names}
 
 
@@ -76,7 +76,7 @@ def sha256_of(path: Path) -> str:
 
 
 def describe_files(folder: Path) -> dict[str, dict[str, Any]]:
-    """Size in bytes and sha256 of every file below ``folder`` but the manifest, by relative path, sorted."""
+    """Size in bytes and sha256 of every file below ``folder`` except the manifest, by relative path, sorted."""
     paths = (path for path in folder.rglob("*") if path.is_file())
     relative = sorted(path.relative_to(folder).as_posix() for path in paths)
     return {

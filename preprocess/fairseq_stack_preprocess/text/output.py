@@ -44,13 +44,13 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield a folder in a hidden one beside ``target``; it becomes ``target`` when the block ends without error.
 
     If the block raises (KeyboardInterrupt included) the hidden folder and any parent folders made for it are
-    removed, and ``target`` is as it was. With ``force`` an existing ``target`` stays in place until the new folder is
+    removed, and ``target`` is unchanged. With ``force`` an existing ``target`` stays in place until the new folder is
     complete. What earlier runs left beside ``target`` when they were killed is tidied up first (:mod:`.staging`).
 
     Raises:
         PrepareError: ``target`` exists and ``force`` is not given; ``force`` is given but ``target`` is not a folder,
-            or holds anything but a corpus as it was written (:mod:`.replacing`); no folder can be made beside it; or
-            what the block writes cannot be written.
+            or holds anything except an unchanged corpus (:mod:`.replacing`); no folder can be made beside it; or
+            the block fails to write a file.
     """
     target = _resolved(target)
     clear_leftovers(target)
@@ -65,7 +65,7 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         for parent in made_parents:
             with contextlib.suppress(OSError):
                 parent.rmdir()
-        if isinstance(error, OSError) and error.filename is None and error.strerror:  # such as that of a full disk
+        if isinstance(error, OSError) and error.filename is None and error.strerror:  # such as a full disk
             raise PrepareError(f"cannot write {target}: {error.strerror}") from error
         raise
 

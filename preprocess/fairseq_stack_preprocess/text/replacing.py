@@ -1,4 +1,4 @@
-"""Which folders ``--force`` may replace: folders that hold a corpus as it was written, and nothing else.
+"""Which folders ``--force`` may replace: folders that hold an unchanged corpus, and nothing else.
 
 A corpus is recognised by the content of its manifest, whose ``outputs`` are the names, sizes and hashes of its files.
 """
@@ -27,7 +27,7 @@ MOST_NAMES = 5
 
 
 def check_replaceable(folder: Path) -> None:
-    """Raise PrepareError unless ``folder`` is empty or holds a corpus as it was written and nothing else.
+    """Raise PrepareError unless ``folder`` is empty or holds an unchanged corpus and nothing else.
 
     All files of the corpus are read.
     """
@@ -62,10 +62,10 @@ def read_outputs(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise _not_ours(folder, f"its {MANIFEST_NAME} is not JSON") from error
     if not isinstance(content, dict):
-        raise _not_ours(folder, f"its {MANIFEST_NAME} is not that of a corpus")
+        raise _not_ours(folder, f"its {MANIFEST_NAME} does not describe a corpus")
     for key, kind in KEYS.items():
         if not isinstance(content.get(key), kind):
-            raise _not_ours(folder, f"its {MANIFEST_NAME} is not that of a corpus, which has {json.dumps(key)}")
+            raise _not_ours(folder, f"its {MANIFEST_NAME} does not describe a corpus: expected {json.dumps(key)}")
     outputs: dict[str, Any] = content["outputs"]
     return {name: entry if isinstance(entry, dict) else {} for name, entry in outputs.items()}
 
@@ -86,7 +86,7 @@ def is_corpus(folder: Path) -> bool:
 
 
 def foreign(folder: Path, outputs: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Name what is in ``folder`` and not as the manifest lists it; an unlisted folder is named without its content."""
+    """The names in ``folder`` that the manifest does not list as they are; a folder is named without its content."""
     known = {parent for name in outputs for parent in Path(name).parents}
     folders = [folder]
     while folders:
@@ -112,7 +112,7 @@ def _is_as_written(path: Path, entry: Mapping[str, Any]) -> bool:
 
 
 def remove_corpus(folder: Path) -> None:
-    """Delete a corpus, or nothing if the folder holds anything but files as its manifest lists them.
+    """Delete a corpus, or nothing if the folder holds anything except files as its manifest lists them.
 
     An empty folder and the rest of a corpus whose deletion was interrupted are deleted, too. All files are read.
 

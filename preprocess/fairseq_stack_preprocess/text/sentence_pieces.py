@@ -40,14 +40,14 @@ def train_model(lines: Iterable[str], *, pieces: int, hard_limit: bool, normaliz
     """Train a BPE model with the settings of DuSell & Chiang (2024) and return it as SentencePiece writes it.
 
     Args:
-        lines: the text; every character of it becomes a piece. SentencePiece passes over lines of more than
+        lines: the text; every character of it becomes a piece. SentencePiece ignores lines of more than
             4192 bytes.
-        pieces: how many pieces there may be, ``<unk>`` among them.
+        pieces: the maximum number of pieces, including ``<unk>``.
         hard_limit: whether too little text for so many pieces is an error.
         normalization: SentencePiece's name of a normalization rule, such as ``identity``.
 
     Raises:
-        PrepareError: SentencePiece refuses, as with fewer pieces than characters.
+        PrepareError: SentencePiece fails, for example with fewer pieces than characters.
     """
     import sentencepiece
 
@@ -70,7 +70,7 @@ def train_model(lines: Iterable[str], *, pieces: int, hard_limit: bool, normaliz
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        reason = str(error).strip().splitlines()[-1].rpartition("] ")[-1]  # what is before is for its developers
+        reason = str(error).strip().splitlines()[-1].rpartition("] ")[-1]  # without the part for developers
         given = f"--pieces {pieces}" + (
             "" if normalization == "identity" else f" --piece-normalization {normalization}"
         )
@@ -110,8 +110,8 @@ def write_vocabulary(vocabulary: Counter[str], path: Path) -> None:
 def restricted(model: bytes, keep: Callable[[str], bool]) -> bytes:
     """The model with only those pieces in use that ``keep`` accepts, and single characters.
 
-    This is what ``spm_encode --vocabulary`` does before it encodes; SentencePiece 0.2.3 offers it to Python no
-    longer. Pieces that are not kept get the type UNUSED, and text is cut into smaller ones instead.
+    ``spm_encode --vocabulary`` does the same before it encodes; SentencePiece 0.2.3 no longer has it in Python.
+    Pieces that are not kept get the type UNUSED, and text is cut into smaller ones instead.
 
     Raises:
         PrepareError: see :func:`require_model_format`.
@@ -134,7 +134,7 @@ def require_model_format() -> Any:
     """
     try:
         import sentencepiece.sentencepiece_model_pb2 as model_format
-    except Exception as error:  # protobuf has an exception of its own for versions that do not fit
+    except Exception as error:  # protobuf has its own exception for versions that do not fit
         reason = " ".join(str(error).split())
         raise PrepareError(
             f"--piece-threshold needs SentencePiece's sentencepiece_model_pb2, which cannot be imported: {reason} "

@@ -14,11 +14,11 @@ T = TypeVar("T")
 SPLITS = ("train", "valid", "test")
 
 TRIES_IN_A_ROW = 1000
-"""How many draws in a row may be repetitions before a corpus counts as exhausted."""
+"""The number of consecutive repetitions after which a corpus counts as exhausted."""
 
 
 GREATEST_SIZE = 100_000_000
-"""The greatest number of sentences of a split that is generated; all of them are in memory."""
+"""The maximum number of sentences in a generated split, which is kept in memory."""
 
 
 def check_sizes(sizes: dict[str, int]) -> None:
@@ -45,7 +45,7 @@ def distinct(
     """Yield ``size`` draws whose keys are new.
 
     Args:
-        draws: random items without end.
+        draws: an endless iterator of random items.
         key: what makes two items the same.
         size: number of items to yield.
         split: name of the split that is being drawn.
@@ -64,7 +64,7 @@ def distinct(
         else:
             raise PrepareError(
                 f"--{split}-size {size} is too large: {found} sentences were found, then {TRIES_IN_A_ROW} "
-                "draws in a row gave none that was new"
+                "draws in a row gave no new one"
             )
         taken[key(item)] = split
         yield item

@@ -4,7 +4,7 @@ A run that writes the folder NAME makes ``.NAME.partial-MACHINE-ID/`` beside it,
 
 - ``lock``: an empty file that the run holds a lock on;
 - ``new/``: what the run writes;
-- ``old/``: while NAME is replaced, what was there before.
+- ``old/``: while NAME is replaced, its previous content.
 
 NAME is replaced in three steps: NAME becomes ``old``, ``new`` becomes NAME, ``old`` is deleted. But if the user changed
 a file of NAME just before the first step, ``old`` is kept. The leftovers of a killed run show how far it got. If
@@ -65,12 +65,12 @@ class Staging:
 
     @property
     def new(self) -> Path:
-        """What the run writes."""
+        """The folder that the run writes."""
         return self.folder / "new"
 
     @property
     def old(self) -> Path:
-        """What was at the target before, while the target is being replaced."""
+        """The previous target, while the target is being replaced."""
         return self.folder / "old"
 
     @classmethod
@@ -98,7 +98,7 @@ class Staging:
         return staging
 
     def install(self) -> None:
-        """Move :attr:`new` into the target's place; what was there becomes :attr:`old`."""
+        """Move :attr:`new` into the target's place; the previous target becomes :attr:`old`."""
         if os.path.lexists(self.target):
             self.target.rename(self.old)
         self.new.rename(self.target)
@@ -116,7 +116,7 @@ class Staging:
         finally:
             os.close(self.lock)
         if os.path.lexists(self.old):
-            say(f"{self.old} holds what was in {self.target} before; move it, or delete it")
+            say(f"{self.old} holds the previous content of {self.target}; move it, or delete it")
 
     def _put_back_or_remove_old(self) -> None:
         if not os.path.lexists(self.new):

@@ -1,8 +1,8 @@
 """Reading text of any size in bounded memory: UTF-8, plain or ``.gz``, split at line feeds only.
 
 Everything that would put two sides of a corpus out of step, now or in a program that reads what was written,
-is an error that names file and line: bytes that are no UTF-8, NUL, carriage returns, U+0085, U+2028 and the like
-(unless they are to be kept, as characters as any other), a gzip file that ends early, a file without lines.
+is an error that names file and line: bytes that are not UTF-8, NUL, carriage returns, U+0085, U+2028 and the like
+(unless they are to be kept like other characters), a gzip file that ends early, a file without lines.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ LONGEST_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 SEPARATORS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-"""Where other programs, such as Python's ``splitlines``, end a line, though there is no line feed."""
+"""Characters at which other programs, such as Python's ``splitlines``, end a line without a line feed."""
 
 
 def kind_of(path: Path) -> str | None:
-    """What is at a path, if it is not a file; None for a file, or if nothing is there."""
+    """The kind of thing at a path, if it is not a file; None for a file, or if nothing is there."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

@@ -9,6 +9,6 @@ module                   what
 :mod:`.side_files`       the files that corpora of trees have beside their text
 :mod:`.ptb`              the Penn Treebank, as Dyer et al. (2016) prepared it
 :mod:`.mikolov`          the Penn Treebank's text, as Mikolov prepared it: it has no trees
-:mod:`.treebank`         trees of one's own
+:mod:`.treebank`         a user's own trees
 ======================== ==========================================================================
 """

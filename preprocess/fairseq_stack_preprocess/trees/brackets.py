@@ -1,9 +1,9 @@
 """Phrase-structure trees in brackets: reading, cleaning and writing them.
 
-The form is that of the Penn Treebank: ``(S (NP (DT The) (NN dog)) (VP (VBZ barks)))``, each word in brackets
+The form is the Penn Treebank's: ``(S (NP (DT The) (NN dog)) (VP (VBZ barks)))``, each word in brackets
 with its tag. A tree may stand on one line or on several, be wrapped in brackets without a label, as in
 ``( (S ...))``, and follow another one on the same line; but an opening bracket in the first column of a line
-always begins a new tree, which tells where an unbalanced tree ends. Nothing here is recursive: trees may be
+always begins a new tree, which shows where an unbalanced tree ends. Nothing here is recursive: trees may be
 of any depth.
 """
 
@@ -22,7 +22,7 @@ from ..text.streams import read_lines
 T = TypeVar("T")
 
 TRACE = "-NONE-"
-"""The tag of what was not said: traces, empty complementisers and the like."""
+"""The tag of elements that are not spoken: traces, empty complementisers and the like."""
 
 WRAPPERS = frozenset({"", "S1", "ROOT", "TOP", "VROOT"})
 """Labels of roots that only wrap the tree."""
@@ -60,7 +60,7 @@ class Tree:
 
 
 def fold(tree: Tree, word: Callable[[str, str], T], phrase: Callable[[str, list[T]], T]) -> T:
-    """Compute a value for each node from left to right, children before parents; return that of the root.
+    """Compute a value for each node from left to right, children before parents; return the root's value.
 
     Args:
         tree: the root.
@@ -92,7 +92,7 @@ def tagged_words(tree: Tree) -> list[tuple[str, str]]:
 
 
 def clean(tree: Tree) -> Tree | None:
-    """The tree without traces and what they leave empty, function tags, indices and wrapper.
+    """The tree without traces, the phrases that they leave empty, function tags, indices and wrapper.
 
     None if no word is left. Words are kept as they are, ``-LRB-`` included.
     """
@@ -133,7 +133,7 @@ def read_trees(path: Path, *, strip_cr: bool = False) -> Iterator[tuple[int, Tre
         strip_cr: whether ``\r\n`` is read as ``\n``.
 
     Raises:
-        PrepareError: a tree is broken, there is text outside of brackets, a word would mislead fairseq, the
+        PrepareError: a tree is broken, there is text outside brackets, a word would mislead fairseq, the
             file holds no tree, or :func:`.streams.read_lines` raised it. The message names the file and
             the line.
         OSError: the file cannot be opened or read.
@@ -154,7 +154,7 @@ class _Open:
 
 
 class _Reader:
-    """Trees from lines: where it has got to, and the brackets that are open."""
+    """Reads trees from lines; it holds the current position and the open brackets."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -185,7 +185,7 @@ class _Reader:
         if self.brackets:
             raise self._unclosed("where the file ends")
         if not self.trees:
-            raise self._error("the file ends without any tree")
+            raise self._error("the file holds no tree")
 
     def _open(self) -> None:
         if not self.brackets:
@@ -195,12 +195,12 @@ class _Reader:
             if parent.word is not None:
                 raise self._error(f"a bracket opens beside the word {parent.word!r}")
             if parent.label is None and len(self.brackets) > 1:
-                raise self._error("a bracket without a label inside of a tree")
+                raise self._error("a bracket without a label inside a tree")
         self.brackets.append(_Open())
 
     def _close(self) -> Tree:
         if not self.brackets:
-            raise self._error("a bracket closes that was not opened")
+            raise self._error("a closing bracket without an opening bracket")
         node = self.brackets.pop()
         label = node.label or ""
         if node.word is not None:
@@ -215,10 +215,10 @@ class _Reader:
 
     def _text(self, text: str) -> None:
         if not self.brackets:
-            raise self._error(f"text outside of brackets: {text!r}")
+            raise self._error(f"text outside brackets: {text!r}")
         node = self.brackets[-1]
         if node.children:
-            raise self._error(f"the word {text!r} has no brackets and tag of its own")
+            raise self._error(f"the word {text!r} needs its own brackets and tag")
         if node.word is not None:
             raise self._error(f"two words in one bracket: {node.word!r} and {text!r}")
         if node.label is None:

@@ -33,7 +33,7 @@ EMPTY = "empty line"
 
 @dataclass(frozen=True)
 class Options:
-    """What shapes the corpus.
+    """The options of the corpus.
 
     Attributes:
         raw: the folder with ``ptb.{train,valid,test}.txt``.
@@ -62,7 +62,7 @@ def find_files(raw: Path) -> dict[str, Path]:
     """The file of each split.
 
     Raises:
-        PrepareError: one is missing, or there twice, plain and gzipped.
+        PrepareError: one is missing, or exists twice, plain and gzipped.
     """
     found: dict[str, Path] = {}
     for split in SPLITS:
@@ -71,7 +71,7 @@ def find_files(raw: Path) -> dict[str, Path]:
         if not paths:
             raise PrepareError(f"--raw {raw}: there is neither {plain.name} nor {plain.name}.gz")
         if len(paths) > 1:
-            raise PrepareError(f"--raw {raw}: there are both {plain.name} and {plain.name}.gz; which one?")
+            raise PrepareError(f"--raw {raw}: there are both {plain.name} and {plain.name}.gz; keep one of them")
         require_file(paths[0])
         found[split] = paths[0]
     return found
@@ -138,7 +138,7 @@ def _write(text: Path, split: str, path: Path, options: Options, dropped: Counte
     else:
         write_lines(text / f"{split}.{SUFFIX}", lines())
     if not lengths:
-        raise PrepareError(f"{path}, line 1: no sentence in the whole file")
+        raise PrepareError(f"{path}, line 1: the file holds no sentence")
     return {
         "sentences": len(lengths),
         "words": words.total(),
@@ -149,6 +149,6 @@ def _write(text: Path, split: str, path: Path, options: Options, dropped: Counte
 
 
 def plan(options: Options) -> Iterator[str]:
-    """What a run would read, for people; nothing is written, and no file is opened."""
+    """What a run would read, in readable lines; nothing is written, and no file is opened."""
     for split, path in find_files(options.raw).items():
         yield f"{split}: {path.name}, {path.stat().st_size:,} bytes"

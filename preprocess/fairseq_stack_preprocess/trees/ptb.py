@@ -8,7 +8,7 @@ occur once in train, and words of valid and test that are not known from train, 
 words themselves.
 
 ``slips``: two things in the authors' data that look like accidents but are in every published number. In
-section 24, ``wsj_2424.mrg`` stands in the place of ``wsj_2423.mrg`` as well, and sentence 33,571 of train, which
+section 24, ``wsj_2424.mrg`` also replaces ``wsj_2423.mrg``, and sentence 33,571 of train, which
 begins with a dash, is missing.
 """
 
@@ -56,7 +56,7 @@ SLIP_REASON = f"sentence {SLIP_SENTENCE}, left out as by Dyer et al. (2016)"
 
 @dataclass(frozen=True)
 class Options:
-    """What shapes the corpus.
+    """The options of the corpus.
 
     Attributes:
         raw: the folder with the ``.mrg`` files, at any depth.
@@ -147,7 +147,7 @@ def find_files(options: Options) -> dict[str, list[TreeFile]]:
 
 
 def missing_sections(options: Options, files: Mapping[str, Sequence[TreeFile]]) -> list[int]:
-    """The sections asked for of which there is no file."""
+    """The requested sections that have no file."""
     there = {_section_of(Path(file.name)) for split in SPLITS for file in files[split]}
     return [section for sections in options.sections().values() for section in sections if section not in there]
 
@@ -164,10 +164,12 @@ def _files_by_section(raw: Path) -> dict[int, list[TreeFile]]:
         relative = path.relative_to(raw)
         section = _section_of(relative)
         if section is None:
-            raise PrepareError(f"{path}: of which section? Expected a name as wsj_0203.mrg, or a folder named 02")
+            raise PrepareError(
+                f"{path}: expected a name such as wsj_0203.mrg, or a folder named by its section, such as 02"
+            )
         other = seen.setdefault((section, _stem(path)), path)
         if other is not path:
-            raise PrepareError(f"{other} and {path} are one file of section {section:02} in two places")
+            raise PrepareError(f"{other} and {path} are two copies of one file of section {section:02}")
         sections.setdefault(section, []).append(TreeFile(path, relative.as_posix()))
     return sections
 
@@ -178,7 +180,7 @@ def _stem(path: Path) -> str:
 
 
 def _section_of(relative: Path) -> int | None:
-    """The section of a file: that of the innermost folder with two digits for a name, else that of its name."""
+    """The section of a file: from the innermost folder with two digits for a name, otherwise from its own name."""
     for folder in reversed(relative.parts[:-1]):
         if re.fullmatch(r"\d\d", folder, flags=re.ASCII):
             return int(folder)
@@ -191,7 +193,7 @@ def _name_sections(sections: Iterable[int]) -> str:
 
 
 def _with_slip(files: list[TreeFile]) -> list[TreeFile]:
-    """The files with ``wsj_2424`` in the place of ``wsj_2423``, if both are there."""
+    """The files with ``wsj_2424`` instead of ``wsj_2423``, if both exist."""
     stand_in = next((file for file in files if _stem(file.path) == SLIP_STAND_IN), None)
     return [stand_in if stand_in and _stem(file.path) == SLIP_FILE else file for file in files]
 
@@ -232,7 +234,7 @@ def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) 
         sentences = _without_slip_sentence(sentences, dropped)
     report = write_split(text, split, sentences, corpus=CORPUS, limit=options.limit, dropped=dropped)
     if not report.sentences:
-        raise PrepareError(f"--{split}-sections: no sentence is left, of {report.dropped.total()} trees")
+        raise PrepareError(f"--{split}-sections: no sentence is left of {report.dropped.total()} trees")
     return report
 
 
@@ -260,7 +262,7 @@ def _manifest(
 
 
 def plan(options: Options) -> Iterator[str]:
-    """What a run would read, for people; nothing is written, and no file is opened."""
+    """What a run would read, in readable lines; nothing is written, and no file is opened."""
     files = find_files(options)
     for split in SPLITS:
         yield describe_files(split, files[split])

@@ -1,4 +1,4 @@
-"""What corpora of trees share: the side files of a split, and its text.
+"""The side files and the text of a split, which all corpora of trees share.
 
 Files in ``text/``, for each split, one line a sentence:
 
@@ -37,7 +37,7 @@ class TreeFile:
 
     Attributes:
         path: where it is.
-        name: how the manifest and ``.origin`` call it; no absolute path.
+        name: its name in the manifest and in ``.origin``; not an absolute path.
     """
 
     path: Path
@@ -46,7 +46,7 @@ class TreeFile:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A tree that is not cleaned yet, and where it is from."""
+    """A tree that is not cleaned yet, and its origin."""
 
     file: str
     line: int
@@ -123,7 +123,7 @@ def write_split(
         sentences: its trees, read as they are needed.
         corpus: the corpus' name, for the progress.
         limit: the greatest number of sentences to write; None: all.
-        dropped: where trees are counted that were dropped already.
+        dropped: counts trees that were dropped earlier.
     """
     report = SplitReport(dropped=Counter() if dropped is None else dropped)
     with ExitStack() as stack:
@@ -163,7 +163,7 @@ def _side_lines(sentence: Sentence, tree: Tree, report: SplitReport) -> dict[str
 
 
 def span_lines(spans: list[tuple[int, int]], tokens: int) -> dict[str, str]:
-    """The lines of ``.spans`` and ``.attach`` for a tree over so many tokens."""
+    """The lines of ``.spans`` and ``.attach`` for a tree over this many tokens."""
     return {"spans": format_spans(spans), "attach": " ".join(map(str, attachments(spans, tokens)))}
 
 

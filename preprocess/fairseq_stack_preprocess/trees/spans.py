@@ -11,7 +11,7 @@ same one the innermost first. ``((The dog) (is happy))`` is ``1-2 3-4 1-4``. The
 token is empty.
 
 **Attachments**, files ``.attach``: one line a sentence, the n numbers r_1..r_n of Murty et al. (2023), the
-targets of their attachment head and all that the stack tape is made of: r_k = k if token k is shifted only,
+targets of their attachment head and the whole content of the stack tape: r_k = k if token k is shifted only,
 else r_k is the last token of the constituent that k is combined with last. The same tree is ``1 1 3 2``.
 The end of the sentence, which attaches to 0, is left out.
 """
@@ -72,7 +72,7 @@ def attachments(spans: Sequence[Span], tokens: int) -> list[int]:
     """r_1..r_n of the tree with these spans over n = ``tokens`` tokens.
 
     The largest node that ends at k has two children, of which the right one is the second largest node that
-    ends at k, or k itself; r_k is what stands before it.
+    ends at k, or k itself; r_k is the token before it.
     """
     begins: dict[int, list[int]] = {}
     for first, last in spans:

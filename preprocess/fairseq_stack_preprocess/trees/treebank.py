@@ -50,14 +50,14 @@ MODEL_NAME = "spm.model"
 
 @dataclass(frozen=True)
 class Options:
-    """What shapes the corpus.
+    """The options of the corpus.
 
     Attributes:
         train: files or folders with the trees of train (likewise ``valid``, ``test``).
-        rare_words: ``classes``: words that occur once in train or not at all become classes; ``keep``: all words
-            stay, and those of valid and test that are not in train are fairseq's ``<unk>``; None: ``classes``,
-            unless there are pieces, with which there is nothing to choose.
-        pieces: train a SentencePiece model of at most so many pieces; None: the tokens are words.
+        rare_words: ``classes``: words that occur at most once in train become classes; ``keep``: all words
+            stay, and words of valid and test that are not in train are fairseq's ``<unk>``; None: ``classes``,
+            or without effect if the tokens are pieces.
+        pieces: train a SentencePiece model of at most this many pieces; None: the tokens are words.
         piece_model: use this SentencePiece model.
         limit: the greatest number of sentences in each split, the first ones; None: all.
         strip_cr: whether lines may end with a carriage return.
@@ -82,23 +82,23 @@ class Options:
         require_at_least("--pieces", self.pieces, 2)
         require_at_most("--pieces", self.pieces, MOST_PIECES)
         if self.pieces is not None and self.piece_model is not None:
-            raise PrepareError("--pieces trains a model and --piece-model gives one: only one of them can be")
+            raise PrepareError("--pieces trains a model and --piece-model names one: give only one of the two")
         if self.rare_words is not None and self.rare_words not in RARE_WORDS:
             raise PrepareError(f"--rare-words must be one of {', '.join(RARE_WORDS)}, got {self.rare_words!r}")
         if self.rare_words is not None and self.in_pieces():
-            raise PrepareError("--rare-words is for words; with --pieces or --piece-model there are none")
+            raise PrepareError("--rare-words is for words; it cannot be combined with --pieces or --piece-model")
 
     def in_pieces(self) -> bool:
         """Whether the tokens are pieces."""
         return self.pieces is not None or self.piece_model is not None
 
     def paths(self) -> dict[str, tuple[Path, ...]]:
-        """What was given for each split."""
+        """The paths given for each split."""
         return {"train": self.train, "valid": self.valid, "test": self.test}
 
 
 def find_files(options: Options) -> dict[str, list[TreeFile]]:
-    """The files of each split: in the order given, those of a folder sorted.
+    """The files of each split, in the given order; the files of a folder are sorted.
 
     Raises:
         PrepareError: a path does not exist, or is a folder without ``.mrg`` files.
@@ -148,7 +148,7 @@ def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) 
     sentences = read_sentences(files, strip_cr=options.strip_cr)
     report = write_split(text, split, sentences, corpus=CORPUS, limit=options.limit)
     if not report.sentences:
-        raise PrepareError(f"--{split}: no sentence is left, of {report.dropped.total()} trees")
+        raise PrepareError(f"--{split}: no sentence is left of {report.dropped.total()} trees")
     return report
 
 
@@ -163,7 +163,7 @@ def _write_words(text: Path, options: Options, train: SplitReport) -> dict[str, 
 
 
 def _token_counts(tokens: Counter[str], train: Counter[str]) -> dict[str, Any]:
-    """Counts of tokens for the manifest; the last is what becomes ``<unk>``."""
+    """Counts of tokens for the manifest; the last one counts tokens that become ``<unk>``."""
     return {
         "tokens": tokens.total(),
         "distinct_tokens": len(tokens),
@@ -272,7 +272,7 @@ def _manifest(
 
 
 def plan(options: Options) -> Iterator[str]:
-    """What a run would read, for people; nothing is written, and no file of trees is opened."""
+    """What a run would read, in readable lines; nothing is written, and no file of trees is opened."""
     for split, files in find_files(options).items():
         yield describe_files(split, files)
     if options.piece_model is not None:

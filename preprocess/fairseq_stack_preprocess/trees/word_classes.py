@@ -1,8 +1,8 @@
 """Classes of rare words as in Dyer et al. (2016), "Recurrent Neural Network Grammars".
 
-Words that occur at least twice in train are known. Every other word becomes a class that tells its
+Words that occur at least twice in train are known. Every other word becomes a class that shows its
 capitals, digits, dash and ending: *Kuncoro* ``UNK-INITC``, *1,853* ``UNK-NUM``, *re-reading*
-``UNK-LC-DASH``. The order of the tests is that of the paper's released preprocessing.
+``UNK-LC-DASH``. The order of the tests follows the paper's released preprocessing.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from dataclasses import dataclass
 
 UNKNOWN = "UNK"
 LEAST_COUNT = 2
-"""A word that occurs as often as this in train is known."""
+"""A word that occurs this often in train is known."""
 
 ENDINGS = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
 
 
 def known_words(counts: Mapping[str, int]) -> frozenset[str]:
-    """The words that are no singletons in ``counts``, the words of train and how often they occur."""
+    """The words that are not singletons in ``counts``, the words of train and how often they occur."""
     return frozenset(word for word, count in counts.items() if count >= LEAST_COUNT)
 
 
 def known_or_class(word: str, known: Collection[str]) -> str:
-    """The word itself if it is known, else its class."""
+    """The word itself if it is known, otherwise its class."""
     return word if word in known else word_class(word, known)
 
 
 def word_class(word: str, known: Collection[str]) -> str:
-    """The class of a word that is not known; ``known`` tells whether its lower-cased form is.
+    """The class of a word that is not known; ``known`` says whether its lower-cased form is.
 
     >>> word_class("Running", {"running"}), word_class("B-52s", ())
     ('UNK-INITC-KNOWNLC-ing', 'UNK-INITC-NUM-DASH-s')
@@ -68,7 +68,7 @@ def _ending(lower: str, plain: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a vocabulary with its counts can be recognised by.
+    """A fingerprint by which a vocabulary with its counts can be recognised.
 
     Attributes:
         types: number of different words.

@@ -99,7 +99,7 @@ def layer_list(golden: np.lib.npyio.NpzFile, side: str) -> str:
 
 
 def layer_kind(parameters: dict[str, np.ndarray]) -> str:
-    """The kind and the sizes of an attention layer, as the shapes of its parameters tell."""
+    """The kind and the sizes of an attention layer, from the shapes of its parameters."""
     if "in_proj_weight" in parameters:
         return "sdpa"
     num_actions, value_size = len(parameters["actions.weight"]), len(parameters["values.weight"])

@@ -1,4 +1,4 @@
-"""The equations of docs/algorithm.md, evaluated as they stand there, against those of the paper."""
+"""The equations of docs/algorithm.md, evaluated literally, against the paper's."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_own_grammar_keeps_unary_first_rules(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("S -> 'a' T", "line 1: T has no rule"),
-        ("S -> S 'a'", "no string but perhaps the empty one can be derived from S"),
+        ("S -> S 'a'", "no string can be derived from S, except perhaps the empty one"),
         ("S -> 'a'", "has no string with a length from 10 to 14"),
         ("\n# nothing\n", "no rule"),
     ],
@@ -210,13 +210,19 @@ def test_unusable_grammar_leaves_nothing(text: str, message: str, tmp_path: Path
     [
         ({}, "give either --task or --grammar"),
         ({"task": "dyck", "grammar": Path("g")}, "give either --task or --grammar"),
-        ({"task": "dick"}, "unknown task dick; there are marked-reversal, .*"),
+        ({"task": "dick"}, "unknown task dick; expected one of marked-reversal, .*"),
         (
             {"grammar": Path("g"), "unary_start": True},
-            "parameters of a task and --unary-start do not go with --grammar",
+            "task parameters and --unary-start cannot be combined with --grammar",
         ),
-        ({"grammar": Path("g"), "parameters": {"symbol_types": 2}}, "parameters of a task .* do not go with --grammar"),
-        ({"task": "count-3", "unary_start": True}, "--unary-start is for context-free tasks; count-3 is none"),
+        (
+            {"grammar": Path("g"), "parameters": {"symbol_types": 2}},
+            "task parameters .* cannot be combined with --grammar",
+        ),
+        (
+            {"task": "count-3", "unary_start": True},
+            "--unary-start is for context-free tasks; count-3 is not context-free",
+        ),
         ({"task": "dyck", "parameters": {"symbol_types": 2}}, "--symbol-types is not a parameter of dyck, .*"),
         ({"task": "dyck", "min_length": 0}, "--min-length must be at least 1, got 0"),
         ({"task": "dyck", "max_length": 39}, "--max-length 39 is less than --min-length 40"),

@@ -1,4 +1,4 @@
-"""Grammars as text: what is read, that it is written back, and that mistakes are told with their line."""
+"""Grammars as text: what is read, that it is written back, and that errors name the line."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_round_trip_of_languages(name: str) -> None:
         ("S", "g, line 1: expected -> after S, got the end of the line"),
         ("'a' -> S", "g, line 1: expected a nonterminal, got 'a'; a rule looks like"),
         ("-> 'a'", "g, line 1: expected a nonterminal, got ->"),
-        ("| 'a'", "g, line 1: a line that begins with | goes on with a rule, and there is none before it"),
+        ("| 'a'", "g, line 1: a line that begins with | continues a rule, but no rule precedes it"),
         ("S -> 'a' -> 'b'", "g, line 1: -> occurs twice"),
         ("S -> 'a' S -> 'b'", "g, line 1: -> occurs twice"),
         ("S -> 'a", "g, line 1: the quotation mark at column 6 is not closed"),
@@ -80,7 +80,7 @@ def test_round_trip_of_languages(name: str) -> None:
         ("S -> 'a b'", "g, line 1: a terminal must have no blanks and no control characters, got 'a b'"),
         ("S -> 'a\x85'", r"g, line 1: a terminal must have no blanks and no control characters, got 'a\x85'"),
         ("S -> '\x00'", r"g, line 1: a terminal must have no blanks and no control characters, got '\x00'"),
-        ("S -> '</s>'", "g, line 1: the terminal </s> has a meaning of its own for fairseq"),
+        ("S -> '</s>'", "g, line 1: fairseq reserves the terminal </s>"),
     ],
     ids=lambda value: ascii(value)[1:20].replace("/", "") or "empty",
 )

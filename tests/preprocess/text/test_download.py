@@ -93,7 +93,7 @@ def files_below(folder: Path) -> set[str]:
 
 
 def assert_complete(folder: Path, *others: str) -> None:
-    """The members are there, and nothing but them and ``others``."""
+    """Only the members and ``others`` are there."""
     wanted = {"training/a.de", "training/a.en"}
     assert files_below(folder) == {*wanted, *others}
     assert all((folder / name).read_text() == MEMBERS[name] for name in wanted)
@@ -110,7 +110,9 @@ def test_download_and_unpack(algorithm: str, web: Web, tmp_path: Path) -> None:
 
 def test_interrupted_download_goes_on(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     web.breaks_after = 100_000
-    with pytest.raises(PrepareError, match=r"cannot download http.*a\.tgz: .*; run again to go on, or put a\.tgz into"):
+    with pytest.raises(
+        PrepareError, match=r"cannot download http.*a\.tgz: .*; run the command again to continue, or put a\.tgz into"
+    ):
         obtain(archive_on(web), tmp_path)
     assert files_below(tmp_path) == {"a.tgz.part"}
     assert (tmp_path / "a.tgz.part").stat().st_size == 100_000
@@ -136,7 +138,9 @@ def test_download_that_was_complete_but_for_its_name(web: Web, tmp_path: Path) -
 
 def test_wrong_checksum_of_a_download(web: Web, tmp_path: Path) -> None:
     archive = replace(archive_on(web), checksum=f"sha256:{'0' * 64}")
-    with pytest.raises(PrepareError, match=r"a\.tgz\.part has sha256 [0-9a-f]{64}, expected 0{64}; .* run again"):
+    with pytest.raises(
+        PrepareError, match=r"a\.tgz\.part has sha256 [0-9a-f]{64}, expected 0{64}; .* run the command again"
+    ):
         obtain(archive, tmp_path)
     assert files_below(tmp_path) == set()
 
@@ -151,7 +155,7 @@ def test_archive_that_was_put_there_stays(web: Web, tmp_path: Path) -> None:
 def test_a_file_of_the_name_of_a_member_is_not_overwritten(web: Web, tmp_path: Path) -> None:
     (tmp_path / "training").mkdir()
     (tmp_path / "training" / "a.de").write_text("my own")
-    with pytest.raises(PrepareError, match=r"training/a\.de is not as in the archive, which would overwrite it"):
+    with pytest.raises(PrepareError, match=r"training/a\.de differs from the archive, which would overwrite it"):
         obtain(archive_on(web), tmp_path)
     assert (tmp_path / "training" / "a.de").read_text() == "my own"
     assert files_below(tmp_path) == {"a.tgz", "training/a.de"}
@@ -159,7 +163,7 @@ def test_a_file_of_the_name_of_a_member_is_not_overwritten(web: Web, tmp_path: P
 
 def test_wrong_archive_that_was_put_there_is_kept(web: Web, tmp_path: Path) -> None:
     (tmp_path / "a.tgz").write_bytes(b"something else")
-    with pytest.raises(PrepareError, match=r"a\.tgz has sha256 .*; delete it, and it is downloaded from http"):
+    with pytest.raises(PrepareError, match=r"a\.tgz has sha256 .*; delete it to download it from http"):
         obtain(archive_on(web), tmp_path)
     assert files_below(tmp_path) == {"a.tgz"}
 

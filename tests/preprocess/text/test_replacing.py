@@ -1,4 +1,4 @@
-"""--force replaces a corpus as it was written, and deletes nothing else."""
+"""--force replaces an unchanged corpus, and deletes nothing else."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "changed-not-in-size": (same_size, "corpus written there: text/train.txt (changed since it was written)"),
     "no-manifest": (lambda folder: (folder / "manifest.json").unlink(), "it does not hold a manifest.json;"),
-    "other-manifest": (edit("manifest.json", '{"name": "my web app"}'), "is not that of a corpus"),
-    "list": (edit("manifest.json", "[]"), "is not that of a corpus"),
+    "other-manifest": (edit("manifest.json", '{"name": "my web app"}'), "does not describe a corpus"),
+    "list": (edit("manifest.json", "[]"), "does not describe a corpus"),
     "broken-manifest": (edit("manifest.json", '{"corpus": '), "its manifest.json is not JSON;"),
     "deep-manifest": (edit("manifest.json", "[" * 100_000), "its manifest.json is not JSON;"),
     "outputs-of-no-use": (
@@ -145,7 +145,7 @@ def test_what_is_written_at_the_last_moment_is_kept_and_named(
     (hidden,) = (path for path in corpus.parent.iterdir() if path != corpus)
     assert snapshot(hidden / "old") == {**before, name: b"mine"}
     assert json.loads((corpus / "manifest.json").read_text())["options"]["seed"] == 1
-    assert f"{hidden / 'old'} holds what was in {corpus} before" in capsys.readouterr().err
+    assert f"{hidden / 'old'} holds the previous content of {corpus}" in capsys.readouterr().err
 
 
 def test_what_is_a_corpus_is_replaced(corpus: Path, tmp_path: Path) -> None:

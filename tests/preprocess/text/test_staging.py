@@ -144,7 +144,7 @@ def test_two_folders_for_one_place_are_both_kept(tmp_path: Path, capsys: pytest.
     (target / "mine").write_text("x")
     staging.clear_leftovers(target)
     assert (hidden / "old" / "manifest.json").is_file() and (target / "mine").is_file()
-    assert f"{hidden / 'old'} holds what was in {target} before" in capsys.readouterr().err
+    assert f"{hidden / 'old'} holds the previous content of {target}" in capsys.readouterr().err
 
 
 def test_a_live_run_is_left_alone(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_agrees_with_nltk_on_one_tree_a_line(split: str, reference_data: Path) -
 
 @pytest.mark.parametrize("split", ["train", "dev"])
 def test_cleaning_agrees_with_the_oracles(split: str, reference_data: Path, tmp_path: Path) -> None:
-    """Every tree, but for three labels that the author of these oracles changed."""
+    """Every tree, except for three labels that the author of these oracles changed."""
     changed = {"SBARQ": "SBAR", "SQ": "S", "SINV": "S"}
     files = {path.name: trees_of(path) for path in nltk_sample(reference_data, tmp_path)}
     blocks = oracle_blocks(reference_data, split)
@@ -142,16 +142,16 @@ def test_random_bytes_are_read_or_refused(text: bytes, file: Path) -> None:
     [
         (f"{DOG}( (S (NP (NN a)))\n{DOG}", "line 2: the tree that begins here .* where line 3 begins another"),
         (f"{DOG}\n( (S\n (NP (NN a)\n", "line 3: the tree that begins here is not closed where the file ends"),
-        ("(S (NN a))\n(S (NN a)))\n", "line 2: a bracket closes that was not opened"),
+        ("(S (NN a))\n(S (NN a)))\n", "line 2: a closing bracket without an opening bracket"),
         ("(S (NN a))\n\n(S\n  (NP ) )\n", r"line 4: an empty bracket: \(NP\)"),
         ("()\n", r"line 1: an empty bracket: \(\)"),
-        ("(S (NN a))\nhello (S (NN b))\n", "line 2: text outside of brackets: 'hello'"),
-        ("(S (NN a) b)\n", "line 1: the word 'b' has no brackets and tag of its own"),
+        ("(S (NN a))\nhello (S (NN b))\n", "line 2: text outside brackets: 'hello'"),
+        ("(S (NN a) b)\n", "line 1: the word 'b' needs its own brackets and tag"),
         ("(S b (NN a))\n", "line 1: a bracket opens beside the word 'b'"),
         ("(S (NN a b))\n", "line 1: two words in one bracket: 'a' and 'b'"),
-        ("( (S ((NN a)) ))\n", "line 1: a bracket without a label inside of a tree"),
-        ("(S (NN a))\n(S (NN </s>))\n", "line 2: the word </s> is a symbol of fairseq's own"),
-        ("\n \n\n", "line 3: the file ends without any tree"),
+        ("( (S ((NN a)) ))\n", "line 1: a bracket without a label inside a tree"),
+        ("(S (NN a))\n(S (NN </s>))\n", "line 2: fairseq reserves the symbol </s>"),
+        ("\n \n\n", "line 3: the file holds no tree"),
         ("", "is empty"),
         (b"(S (NN a))\n(S (NN \xff))\n", "line 2: not UTF-8"),
         (b"(S (NN a))\n(S (NN a\0))\n", "line 2: a NUL character"),

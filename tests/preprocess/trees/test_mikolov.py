@@ -72,11 +72,11 @@ def test_real_text(reference_data: Path, tmp_path: Path) -> None:
         ({"ptb.test.txt": None}, r"there is neither ptb\.test\.txt nor ptb\.test\.txt\.gz"),
         ({"ptb.test.txt.gz": "it\n"}, r"there are both ptb\.test\.txt and ptb\.test\.txt\.gz"),
         ({"ptb.train.txt": "a\nb <eos>\n"}, r"ptb\.train\.txt, line 2: holds <eos>"),
-        ({"ptb.train.txt": "a\nb </s>\n"}, r"ptb\.train\.txt, line 2: the word </s> is a symbol of fairseq's own"),
+        ({"ptb.train.txt": "a\nb </s>\n"}, r"ptb\.train\.txt, line 2: fairseq reserves the symbol </s>"),
         ({"ptb.train.txt": "a\u0085b\n"}, r"ptb\.train\.txt, line 1: U\+0085, which other programs"),
         ({"ptb.train.txt": "a\r\n"}, r"ptb\.train\.txt, line 1: ends in CR LF"),
         ({"ptb.test.txt": ""}, r"ptb\.test\.txt is empty"),
-        ({"ptb.test.txt": " \n"}, r"ptb\.test\.txt, line 1: no sentence in the whole file"),
+        ({"ptb.test.txt": " \n"}, r"ptb\.test\.txt, line 1: the file holds no sentence"),
     ],
     ids=["missing", "twice", "eos", "special", "u0085", "crlf", "empty", "blank"],
 )

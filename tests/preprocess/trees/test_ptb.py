@@ -201,9 +201,9 @@ def test_lists_that_name_no_sections(text: str) -> None:
     [
         ({}, "raw holds no .mrg file"),
         ({"02/wsj_0201.mrg": DOG, "23/wsj_2301.mrg": DOG}, r"of section 24 \(valid\); there are sections 02, 23"),
-        ({"cf/cf01.mrg": DOG}, r"cf01\.mrg: of which section\?"),
-        ({"02/wsj_0201.mrg": DOG, "02/wsj_0201.mrg.gz": DOG}, "are one file of section 02 in two places"),
-        ({"02/wsj_0201.mrg": DOG, "wsj_0201.mrg": DOG}, "are one file of section 02 in two places"),
+        ({"cf/cf01.mrg": DOG}, r"cf01\.mrg: expected a name such as"),
+        ({"02/wsj_0201.mrg": DOG, "02/wsj_0201.mrg.gz": DOG}, "are two copies of one file of section 02"),
+        ({"02/wsj_0201.mrg": DOG, "wsj_0201.mrg": DOG}, "are two copies of one file of section 02"),
     ],
     ids=["none", "split", "brown", "gzipped-too", "flat-too"],
 )  # fmt: skip
@@ -231,6 +231,6 @@ def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
 def test_split_without_words(tmp_path: Path) -> None:
     raw = ptb_folder(tmp_path / "raw")
     write_files(raw, {"23/wsj_2300.mrg": "( (S (-NONE- *)) )\n"})
-    with pytest.raises(PrepareError, match="--test-sections: no sentence is left, of 1 trees"):
+    with pytest.raises(PrepareError, match="--test-sections: no sentence is left of 1 trees"):
         run(tmp_path / "out", raw)
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]

@@ -133,7 +133,7 @@ def test_given_model(raw: Path, tmp_path: Path) -> None:
     ("files", "options", "message"),
     [
         ({"valid.mrg": "(S (NN a)\n"}, {}, r"valid\.mrg, line 1: the tree that begins here is not closed"),
-        ({"train.mrg": TRACES}, {}, "--train: no sentence is left, of 1 trees"),
+        ({"train.mrg": TRACES}, {}, "--train: no sentence is left of 1 trees"),
         ({"train.mrg": "(NN a\u2581b)\n"}, {"pieces": 9}, r"train/train\.mrg, line 1: the word 'a▁b' holds U\+2581"),
         ({}, {"pieces": 2}, "--pieces 2: SentencePiece could not train"),
         ({}, {"valid": (Path("nowhere"),)}, "--valid nowhere: no such file or folder"),
@@ -162,7 +162,7 @@ def test_model_that_is_none(raw: Path, tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"pieces": 1}, "--pieces must be at least 2, got 1"),
-        ({"pieces": 9, "piece_model": Path("m")}, "--pieces trains a model and --piece-model gives one"),
+        ({"pieces": 9, "piece_model": Path("m")}, "--pieces trains a model and --piece-model names one"),
         ({"pieces": 9, "rare_words": "keep"}, "--rare-words is for words"),
         ({"rare_words": "unk"}, "--rare-words must be one of classes, keep, got 'unk'"),
         ({"limit": 0}, "--limit must be at least 1, got 0"),

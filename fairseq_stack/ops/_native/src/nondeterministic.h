@@ -61,7 +61,7 @@ INLINE int nd_backward_sized(const struct nd_call *call, int64_t sequence, char 
     return 1;
 }
 
-/* Compiled for all sizes and, but for the slowest instruction set, once more for those that the papers use. */
+/* Compiled for all sizes and, except for the slowest instruction set, again for the sizes that the papers use. */
 #undef FOR_SIZES
 #undef COMPILE
 #define FOR_SIZES(pass, name, call_type, num_states, num_symbols)                                   \

@@ -1,6 +1,6 @@
 /* The nondeterministic stack, backward: the gradients of the transition weights of one sequence, (g)-(m). */
 
-/* What the backward pass works with. Arrays of tiles are laid out like those of the record. */
+/* The working memory of the backward pass. Arrays of tiles are laid out as in the record. */
 #define nd_adjoint NAME(nd_adjoint)
 struct nd_adjoint {
     vector *outer;      /* O[i -> t][x -> y] = dL/dg[i -> t][x -> y], laid out like gamma */
@@ -39,7 +39,7 @@ INLINE real *nd_row_gradients(const struct nd_record *rec, const struct nd_adjoi
 }
 
 /* (h), and the first line of (m), which is (i): for column t, `top` and what it adds to `alpha`. The cotangents are
- * centred on that of the largest weight: where one weight is almost 1, the usual formula is a difference of two almost
+ * centred on the largest weight: where one weight is almost 1, the usual formula is a difference of two almost
  * equal numbers. */
 #define nd_read_back NAME(nd_read_back)
 INLINE void nd_read_back(const struct nd_record *rec, struct nd_adjoint *a, int t, const real *weights,
@@ -225,7 +225,7 @@ INLINE void nd_transitions_back(const struct nd_record *rec, const struct nd_adj
     add_dots(Q, C, Q, pops, Q * Q, m, a->popped + tile * Q * C);
 }
 
-/* (j)-(l) for the columns first <= t < last of a tile: O, and all that follows from it. */
+/* (j)-(l) for the columns first <= t < last of a tile: O, and everything that follows from it. */
 #define nd_fill_back NAME(nd_fill_back)
 INLINE void nd_fill_back(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int first, int last,
                          int start) {

@@ -1,6 +1,6 @@
 /* The nondeterministic stack, forward: all inner weights of one sequence, and what is read from them, (a)-(d). */
 
-/* What the forward pass works with. */
+/* The working memory of the forward pass. */
 #define nd_scratch NAME(nd_scratch)
 struct nd_scratch {
     vector *tops; /* a column of the numerators of W: [tile][y] */
@@ -85,7 +85,7 @@ INLINE void nd_add_replacements(const struct nd_record *rec, int tile, int t) {
 }
 
 /* (a) for i = t - 1 (Eq. 24, push): row t of column t; if careful, only for the configurations that can be on top after
- * step t - 1, since the inner weights of the others could outgrow all that matter. */
+ * step t - 1, since the inner weights of the others could outgrow all relevant ones. */
 #define nd_push NAME(nd_push)
 INLINE void nd_push(const struct nd_record *rec, int t, int careful) {
     const int Q = rec->Q, S = rec->S, C = rec->C, tile = t / LANES, lane = t % LANES;
@@ -100,8 +100,8 @@ INLINE void nd_push(const struct nd_record *rec, int t, int careful) {
     rec->gamma_exponent[nd_column(rec, tile, t)][lane] = 0;
 }
 
-/* A block's elements are exact if they are at least as large as this beside its sum: then what has been lost because
- * it was too small for a number is nothing beside them. */
+/* A block's elements are exact if they are at least as large as this beside its sum: then whatever
+ * underflowed is negligible beside them. */
 #undef LEAST_EXACT
 #define LEAST_EXACT (sizeof(real) == 4 ? (real)0x1p-80 : (real)0x1p-900)
 
@@ -175,7 +175,7 @@ INLINE vector nd_top(const vector *alpha, const vector *gamma, int C) {
     return top;
 }
 
-/* A_t: gives tops[tile][y] 2^exponents[tile] one exponent for all, that of the largest; returns it. */
+/* A_t: gives all tops[tile][y] 2^exponents[tile] the exponent of the largest; returns it. */
 #define nd_align_tops NAME(nd_align_tops)
 INLINE integer nd_align_tops(vector *tops, const ivector *exponents, int tiles, int C) {
     ivector most = isplat(DEAD);
@@ -229,7 +229,7 @@ INLINE void nd_read(const struct nd_record *rec, int t, struct nd_scratch scratc
 /* (a)-(d): all inner weights of a sequence, and W: [t - 1][y][i + 1]. */
 #define nd_forward_body NAME(nd_forward_body)
 INLINE void nd_forward_body(const struct nd_record *rec, struct nd_scratch scratch, real *weights, int careful) {
-    const int step = careful ? 1 : TIME_TILE; /* alpha[t - 1] is there before column t if it is needed */
+    const int step = careful ? 1 : TIME_TILE; /* alpha[t - 1] is computed before column t if it is needed */
     memset(rec->alpha, 0, rec->tiles * rec->C * sizeof(vector));
     for (int tile = 0; tile < rec->tiles; tile++) rec->alpha_exponent[tile] = isplat(DEAD);
     for (int row = 0; row <= 1 && row <= rec->n; row++) { /* Eq. 23 */

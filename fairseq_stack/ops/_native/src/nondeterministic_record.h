@@ -1,8 +1,8 @@
 /* The nondeterministic stack: what the forward pass leaves for the backward pass, and the transition weights.
  *
  * Notation as in docs/algorithm.md: n steps, Q states, S stack symbols, C = Q S configurations x = (q, s), and
- * gamma[i -> t][x -> y] = g[i -> t][x -> y] 2^e[i, t] for -1 <= i < t <= n. Equations with letters are those of that
- * document, equations with numbers those of the paper. x = (q, s) has the number q S + s everywhere; where arrays have
+ * gamma[i -> t][x -> y] = g[i -> t][x -> y] 2^e[i, t] for -1 <= i < t <= n. Equations with letters are in that
+ * document, equations with numbers in the paper. x = (q, s) has the number q S + s everywhere; where arrays have
  * axes [s][r] for y = (r, s), symbols come first because (e) is one matrix product for each symbol.
  *
  * The lanes of a vector are LANES rows j = i + 1 of one tile. Column t has the rows 0..t; what is stored for others is
@@ -123,7 +123,7 @@ INLINE struct nd_extremes nd_find_extremes(const real *logits, int count) {
 }
 
 /* Section 4.5: raises log weights, relative to the largest, to where their exponential is not 0: those from one
- * configuration together, so that its largest push or replacement is at least LOWEST_LOG. So runs can go on from every
+ * configuration together, so that its largest push or replacement is at least LOWEST_LOG. Runs can continue from every
  * configuration from which they could before. */
 #define nd_lift NAME(nd_lift)
 INLINE void nd_lift(real *logits, int C, int width) {
@@ -180,12 +180,12 @@ INLINE void to_array(const struct nd_call *call, void *array, size_t first, size
         for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
 }
 
-/* Whether these log weights are as near to each other as they have to be. */
+/* Whether these log weights are close enough to each other. */
 #define nd_is_near NAME(nd_is_near)
 INLINE int nd_is_near(struct nd_spread spread) { return !spread.masked && spread.range <= WIDEST_RANGE; }
 
-/* D_t for all steps of a sequence; returns the largest spread, in which `undefined` is the first step that is so, or 0.
- * In float, they are not computed beyond a step whose log weights are not near. */
+/* D_t for all steps of a sequence; returns the largest spread, in which `undefined` is the first undefined step,
+ * or 0. In float, the computation stops at a step whose log weights are not close enough. */
 #define nd_prepare NAME(nd_prepare)
 INLINE struct nd_spread nd_prepare(const struct nd_record *rec, const struct nd_call *call, int64_t sequence) {
     const size_t C = rec->C, Q = rec->Q, first = sequence * rec->n;

@@ -29,7 +29,7 @@ INLINE struct nd_step_column nd_step_lay_out(int t, int C, int value_size, char 
     return column;
 }
 
-/* What a step works with. */
+/* The working memory of a step. */
 #define nd_step_scratch NAME(nd_step_scratch)
 struct nd_step_scratch {
     vector *popped; /* gamma'[k -> t] at row k + 1: [tile][r][x] */

@@ -1,16 +1,16 @@
 /* The superposition stack: the readings of one sequence, and the gradients of its actions and pushed vectors. */
 
-/* The backward pass has the columns of so many steps at a time, and computes those of longer sequences once more. */
+/* The backward pass holds the columns of this many steps at a time; for longer sequences it computes columns again. */
 #undef SUP_SEGMENT
 #define SUP_SEGMENT 128
 
 /* ---------------------------------------------------------------- sequences */
 
-/* Whether the lanes are components. The sums come out differently, so that it depends on nothing but the sizes. */
+/* Whether the lanes are components. The sums are rounded differently, so the choice depends only on the sizes. */
 #define sup_by_components NAME(sup_by_components)
 INLINE int sup_by_components(int n, int m) { return n > 256 && n / 2 >= m; }
 
-/* Parts of a column of components: cutting is worth it from four parts on, since parts have the full height always. */
+/* Parts of a column of components: cutting is worth it from four parts on, since parts always have the full height. */
 #define sup_parts NAME(sup_parts)
 INLINE int sup_parts(int m) {
     int parts = LANES;
@@ -18,11 +18,11 @@ INLINE int sup_parts(int m) {
     return parts < 4 ? 1 : parts;
 }
 
-/* What the passes work with; the forward pass has only the first five, and one column. */
+/* The working memory of the passes; the forward pass has only the first five, and one column. */
 #define sup_scratch NAME(sup_scratch)
 struct sup_scratch {
     int tiles;
-    real *actions, *values; /* those of a sequence in which some are not finite, with 0 in the place of these */
+    real *actions, *values; /* of a sequence in which some are not finite, with these replaced by 0 */
     vector *panel;      /* of a right factor */
     vector *weights;    /* W: [t][tile] */
     vector *columns;    /* forward one, backward those after the steps of one segment: [t - start][d] */

@@ -1,4 +1,4 @@
-/* The superposition stack: products of matrices, W V and those of its gradients. */
+/* The superposition stack: the matrix products in W V and in its gradients. */
 
 /* A tile of a product is kept in registers: AVX-512 has 32 of them, the others 16. */
 #undef SUP_ROWS
@@ -25,7 +25,7 @@ INLINE int sup_panel_columns(int width) {
     return width > (SUP_COLUMNS - 1) * LANES ? SUP_COLUMNS : width > LANES ? 2 : 1;
 }
 
-/* So many products are added up at a time, and then the sums: rounding errors grow with the number of additions. */
+/* This many products are added up at a time, and then the sums: rounding errors grow with the number of additions. */
 #undef SUP_BLOCK
 #define SUP_BLOCK 64
 
