@@ -155,10 +155,12 @@ def rooms_in_table(head: Path) -> dict[str, list[str]]:
 def test_each_room_has_a_row_with_what_it_may_import() -> None:
     rows = rooms_in_table(STACK)
     assert rows.keys() == ALLOWED.keys() - {PREPROCESS.name}
+    everything, above = {STACK.name, PREPROCESS.name}, {PREPROCESS.name, "__version__"}
     for name, (_, _, imports) in rows.items():
-        everything = {STACK.name, PREPROCESS.name}
         allowed = everything if imports == "everything" else set(re.findall(r"`(\w+)`", imports))
         assert allowed == set(ALLOWED[name]) - {name}, name
+        assert allowed <= above or allowed == everything, name
+        above.add(name)
 
 
 def test_each_room_of_the_package_for_data_has_a_row() -> None:
