@@ -11,8 +11,9 @@ import pytest
 from fairseq_stack import cli
 from fairseq_stack.cli.prepare import CORPORA
 from fairseq_stack_preprocess.cfl.corpus import Options, distribution_from, lengths_of
+from tests.documents import Document
 
-DOCS = (Path(__file__).resolve().parent.parent / "docs" / "data.md").read_text(encoding="utf-8")
+DOCUMENT = Document("docs/data.md")
 NAMES = [corpus.__name__.rsplit(".", 1)[1].replace("_", "-") for corpus in CORPORA]
 GENERATED = ("cfl", "nested-translation", "reversal")
 
@@ -22,11 +23,6 @@ def commands(text: str) -> list[list[str]]:
     lines = re.sub(r"\\\n\s*", "", text).splitlines()
     found = [line.strip() for line in lines if line.strip().startswith("fairseq-stack ")]
     return [shlex.split(line, comments=True)[1:] for line in found]
-
-
-def blocks(language: str) -> list[str]:
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", DOCS, re.MULTILINE | re.DOTALL)
-    return [text for name, text in found if name == language]
 
 
 def help_of(corpus: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -45,13 +41,13 @@ def check(words: list[str]) -> None:
 @pytest.fixture(autouse=True)
 def grammar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The grammar of the documentation, under the name that its commands have for it, in the current folder."""
-    (text,) = (block for block in blocks("") if "->" in block)
+    (text,) = (block for block in DOCUMENT.blocks("") if "->" in block)
     (tmp_path / "mine.txt").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
 
 
 def test_commands_of_the_documentation() -> None:
-    found = [words for block in blocks("bash") for words in commands(block)]
+    found = [words for block in DOCUMENT.blocks("bash") for words in commands(block)]
     assert {words[1] for words in found if words[0] == "prepare"} == set(NAMES)
     assert any(words[0] == "show" for words in found)
     for words in found:
@@ -67,7 +63,9 @@ def test_examples_of_the_help(corpus: str, capsys: pytest.CaptureFixture[str]) -
         check(words)
 
 
-@pytest.mark.parametrize("row", re.findall(r"^\| `(\S+)` \|(.*)\|$", DOCS, re.MULTILINE)[:12], ids=lambda row: row[0])
+@pytest.mark.parametrize(
+    "row", re.findall(r"^\| `(\S+)` \|(.*)\|$", DOCUMENT.text, re.MULTILINE)[:12], ids=lambda row: row[0]
+)
 def test_table_of_languages(row: tuple[str, str]) -> None:
     options = Options(task=row[0])
     distribution = distribution_from(options)
@@ -76,3 +74,7 @@ def test_table_of_languages(row: tuple[str, str]) -> None:
     assert symbols == str(len(distribution.vocabulary))
     assert counts == f"{lengths['train']} / {lengths['test']}"
     assert strings == f"{lengths['test'] * options.test_per_length:,}"
+
+
+def test_the_links_lead_somewhere() -> None:
+    assert DOCUMENT.broken_links() == []

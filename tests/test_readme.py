@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import Server
+from tests.documents import REPOSITORY, Document, run_block
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+README = Document("README.md")
 # In tiny mode a command differs from the README's in these numbers only.
 TINY = (
     (re.compile(r"--max-epoch \d+"), "--max-epoch 1"),
@@ -24,13 +25,9 @@ TINY = (
 SENTENCES = ["der Hund schläft .", "die Katze , die der Hund sieht , schläft .", "die Kinder lesen .", "<unk> liest ."]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-
-
 def commands() -> list[str]:
     """The README's blocks of shell commands, except the commands of its scripts, which have tests of their own."""
-    return [block for block in blocks("bash") if "scripts/" not in block]
+    return [block for block in README.blocks("bash") if "scripts/" not in block]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_commands_and_snippets_run(folder: Path, server: Server) -> None:
     """One test, since they build on each other, and the snippets on the models that they train."""
-    outputs = [run(block, folder, server) for block in commands()]
+    outputs = [run_block(block, folder, server, TINY) for block in commands()]
     generated = outputs[0]
     assert sum(line.startswith("H-") for line in generated.splitlines()) == len(SENTENCES)
     assert sum(line.startswith("H-") for line in outputs[1].splitlines()) == len(SENTENCES)
@@ -60,33 +57,16 @@ def test_the_commands_and_snippets_run(folder: Path, server: Server) -> None:
     assert (folder / "data" / "nested" / "manifest.json").exists()
     assert (folder / "data" / "reversal" / "manifest.json").exists()
     assert (folder / "weights.png").exists()
-    for snippet in blocks("python"):
+    for snippet in README.blocks("python"):
         subprocess.run([sys.executable, "-c", snippet], check=True, cwd=folder)
 
 
 def test_the_scripts_exist() -> None:
-    scripts = re.findall(r"bash (scripts/\S+\.sh)", README.read_text(encoding="utf-8"))
+    scripts = re.findall(r"bash (scripts/\S+\.sh)", README.text)
     assert {"scripts/demo.sh", "scripts/test.sh", "scripts/setup.sh"} <= set(scripts)
     for script in scripts:
-        assert (README.parent / script).exists(), script
+        assert (REPOSITORY / script).exists(), script
 
 
 def test_the_links_lead_somewhere() -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8"))
-    missing = [link for link in links if "://" not in link and not (README.parent / link).exists()]
-    assert not missing
-
-
-def run(block: str, folder: Path, server: Server) -> str:
-    """Run a block as a script that stops at the first error; return what it prints."""
-    for pattern, replacement in TINY:
-        block = pattern.sub(replacement, block)
-    result = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block],
-        cwd=folder,
-        env=server.environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, f"{block}\n{result.stdout[-2000:]}\n{result.stderr[-4000:]}"
-    return result.stdout + result.stderr
+    assert README.broken_links() == []

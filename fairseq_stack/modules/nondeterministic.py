@@ -63,7 +63,9 @@ class NondeterministicStackAttention(StackAttention):
         )
 
     def transitions(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Split ``W_a x_t``, (..., d_a), into log weights: push and replace (..., Q, S, Q, S), pop (..., Q, S, Q)."""
+        """Split ``W_a x_t``, (..., d_a), into the log weights of transitions (Eqs. 9-11): push and replace
+        (..., Q, S, Q, S), pop (..., Q, S, Q).
+        """
         states, symbols = self.num_states, self.num_symbols
         tops = states * symbols
         by_top = actions.unflatten(-1, (states, symbols, 2 * tops + states))

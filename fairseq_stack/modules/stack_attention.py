@@ -68,7 +68,7 @@ class StackAttention(nn.Module, ABC):
         return self.output(readings.flatten(2).to(inputs.dtype))
 
     def step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Map the input x_t, (B, d_model), to y_t, (B, output_size), and the state before t to the one after."""
+        """Eq. 4: map the input x_t, (B, d_model), to y_t, (B, output_size), and the state before t to the one after."""
         actions = at_least_float32(self.actions(inputs))
         reading, state = self.step_reading(actions, self.pushed_values(inputs), state)
         return self.output(reading.flatten(1).to(inputs.dtype)), state
