@@ -56,6 +56,7 @@ class PlatformWheel(bdist_wheel):
 
 
 PLOTS = ["matplotlib>=3.7"]
+EXPERIMENTS = ["snakemake>=9,<10", "snakemake-executor-plugin-slurm>=2,<3"]
 
 setup(
     name="fairseq_stack",
@@ -94,8 +95,10 @@ setup(
     ],
     extras_require={
         "plots": PLOTS,
+        "experiments": EXPERIMENTS,
         "dev": [
             *PLOTS,
+            *EXPERIMENTS,
             "PyYAML>=6.0",
             "hypothesis>=6.80",
             "mypy>=1.10",

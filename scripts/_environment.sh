@@ -95,8 +95,8 @@ install_packages() {
         pip_install --no-build-isolation "$FAIRSEQ_STACK_PACKAGE"
         return
     fi
-    say "Compiling the kernels and installing fairseq_stack, editable, with the tools to plot and to develop"
-    (cd "$ROOT" && pip_install --no-build-isolation --editable '.[dev,plots]') || exit 1
+    say "Compiling the kernels and installing fairseq_stack, editable, with the tools to plot, to run experiments and to develop"
+    (cd "$ROOT" && pip_install --no-build-isolation --editable '.[dev,plots,experiments]') || exit 1
 }
 
 ensure_environment() {
