@@ -94,6 +94,9 @@ if __name__ == "__main__":
     modules = [module for module, _ in COMMANDS.values() if module.startswith("fairseq_cli.")]
     for name in ("torch._dynamo", "fairseq.tasks", "sacrebleu", "sentencepiece", *modules):
         importlib.import_module(name)
+    composing = importlib.import_module("tests.commands.composing")
+    composing.install()
+    composing.parse_defaults()
     gc.collect()
     gc.freeze()  # a child that ends need not visit, and so copy, all that was imported
     REQUEST = serve(sys.argv[1])
