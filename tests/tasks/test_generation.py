@@ -7,7 +7,6 @@ import io
 import json
 import math
 import random
-import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -31,6 +30,7 @@ from fairseq_stack.tasks import (
     StackTranslationConfig,
     StackTranslationTask,
 )
+from tests.commands.running import Server
 from tests.search.reference import (
     BOS,
     EOS,
@@ -297,13 +297,14 @@ class TestTranslation:
         assert error.value.code == 2
         assert "--beam-search: invalid choice: 'papers'" in capsys.readouterr().err
 
-    def test_user_dir_in_a_new_process(self, translation: tuple[Path, Path], translations: dict[int, Any]) -> None:
+    def test_user_dir_in_a_new_process(
+        self, server: Server, translation: tuple[Path, Path], translations: dict[int, Any], tmp_path: Path
+    ) -> None:
         data, checkpoint = translation
         arguments = [data, "--path", checkpoint, "--task", "stack_translation", *LIMITS, *SEARCH]
-        command = [sys.executable, "-m", "fairseq_cli.generate", *map(str, arguments)]
-        process = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert process.returncode == 0, process.stderr
-        actual = hypotheses(process.stdout.splitlines())
+        ending = server.run(["fairseq-generate", *map(str, arguments)], tmp_path)
+        assert ending.code == 0, ending.errors
+        actual = hypotheses(ending.printed.splitlines())
         for i in translations:
             assert_same(actual[i], translations[i])
 
