@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-import functools
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 import torch
-from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from tests.commands.running import Server
 
@@ -68,13 +66,12 @@ def reference_folder() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def parsed_overrides() -> Iterator[None]:
-    """hydra parses each option of fairseq anew for each command, in half a second; here it does so once."""
-    parse = functools.lru_cache(maxsize=None)(OverridesParser.parse_rule)
-    parser = OverridesParser.create()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(OverridesParser, "parse_rule", lambda self, text, rule: copy.copy(parse(parser, text, rule)))
-        yield
+def quick_configurations() -> None:
+    """Half of the time of a small command would be hydra's, for tests that import fairseq."""
+    if "fairseq" in sys.modules:
+        from tests.commands import composing
+
+        composing.install()
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from _pytest.mark import ParameterSet
 from torch import Tensor
 
 from fairseq_stack.ops import _native
@@ -57,6 +58,11 @@ def _to_float64(values: ArrayLike) -> np.ndarray:
     if isinstance(values, Tensor):
         values = values.detach().to("cpu", torch.float64).numpy()
     return np.asarray(values, dtype=np.float64)
+
+
+def hostile(*values: object) -> ParameterSet:
+    """Values of parameters with which a test is run with ``--hostile`` only."""
+    return pytest.param(*values, marks=pytest.mark.hostile)
 
 
 def each_golden_file(*patterns: str) -> pytest.MarkDecorator:

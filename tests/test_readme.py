@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -58,7 +57,8 @@ def test_the_commands_and_snippets_run(folder: Path, server: Server) -> None:
     assert (folder / "data" / "reversal" / "manifest.json").exists()
     assert (folder / "weights.png").exists()
     for snippet in README.blocks("python"):
-        subprocess.run([sys.executable, "-c", snippet], check=True, cwd=folder)
+        ending = server.run_program(snippet, folder)
+        assert ending.code == 0, f"{snippet}\n{ending.errors}"
 
 
 def test_the_scripts_exist() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,51 +12,9 @@ from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
 
+from .beam import Beam
+
 Hypothesis = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class _Beam:
-    """The beams of B sentences after t steps: K slots each, best first, empty slots last.
-
-    ``tokens`` starts with BOS; a hypothesis that finished earlier is filled up with EOS. All tensors are
-    (B, K) except for ``tokens`` (B, K, t + 1), ``token_scores`` (B, K, t), and ``attention`` (B, K, t, S), where
-    S is the padded source length (``None`` if the model returns no attention).
-    """
-
-    tokens: Tensor
-    token_scores: Tensor
-    attention: Tensor | None
-    log_prob: Tensor
-    length: Tensor
-    finished: Tensor
-    filled: Tensor
-
-    @classmethod
-    def initial(cls, batch_size: int, beam_size: int, bos: int, device: torch.device) -> _Beam:
-        """One hypothesis a sentence, with nothing generated yet, in slot 0."""
-        shape = (batch_size, beam_size)
-        filled = torch.zeros(shape, dtype=torch.bool, device=device)
-        filled[:, 0] = True
-        return cls(
-            tokens=torch.full((*shape, 1), bos, dtype=torch.long, device=device),
-            token_scores=torch.zeros((*shape, 0), device=device),
-            attention=None,
-            log_prob=torch.zeros(shape, device=device),
-            length=torch.zeros(shape, dtype=torch.long, device=device),
-            finished=torch.zeros_like(filled),
-            filled=filled,
-        )
-
-    @property
-    def growing(self) -> Tensor:
-        """The slots (B, K) whose hypotheses can be extended."""
-        return self.filled & ~self.finished
-
-    def select_sentences(self, index: Tensor) -> _Beam:
-        """The beams of the sentences in ``index``."""
-        chosen = {name: value[index] for name, value in vars(self).items() if value is not None}
-        return replace(self, **chosen)
 
 
 class LengthNormalizedBeamSearchGenerator:
@@ -163,7 +120,7 @@ class LengthNormalizedBeamSearchGenerator:
         batch_size, device = max_lengths.numel(), max_lengths.device
         bos = self.eos if bos_token is None else bos_token
 
-        beam = _Beam.initial(batch_size, self.beam_size, bos, device)
+        beam = Beam.initial(batch_size, self.beam_size, bos, device)
         rows = torch.arange(batch_size, device=device)
         encoder_outs = self.model.forward_encoder(sample["net_input"])
         encoder_outs = self.model.reorder_encoder_out(encoder_outs, rows.repeat_interleave(self.beam_size))
@@ -209,7 +166,7 @@ class LengthNormalizedBeamSearchGenerator:
         return lengths
 
     def _log_probs(
-        self, beam: _Beam, encoder_outs: list[Any], incremental_states: list[dict[str, Any]]
+        self, beam: Beam, encoder_outs: list[Any], incremental_states: list[dict[str, Any]]
     ) -> tuple[Tensor, Tensor | None]:
         """Log-probabilities (B, K, V) of the next symbol, and attention (B, K, S) if the model has it."""
         batch_size, beam_size, _ = beam.tokens.shape
@@ -234,7 +191,7 @@ class LengthNormalizedBeamSearchGenerator:
             too_short &= ~is_forced
         log_probs[..., self.eos].masked_fill_(too_short[:, None], -math.inf)
 
-    def _check_possible(self, beam: _Beam, log_probs: Tensor, step: int, sentences: Tensor) -> None:
+    def _check_possible(self, beam: Beam, log_probs: Tensor, step: int, sentences: Tensor) -> None:
         """Raise ValueError if a probability is NaN or no continuation of a sentence is possible."""
         best = log_probs.amax(dim=2)  # amax passes NaN on
         is_nan = (best.isnan() & beam.growing).any(dim=1)
@@ -252,7 +209,7 @@ class LengthNormalizedBeamSearchGenerator:
             f"none ({where}); a prefix token that cannot occur or --min-len {self.min_len} can be the reason"
         )
 
-    def _advance(self, beam: _Beam, log_probs: Tensor, attention: Tensor | None) -> tuple[_Beam, Tensor]:
+    def _advance(self, beam: Beam, log_probs: Tensor, attention: Tensor | None) -> tuple[Beam, Tensor]:
         """One step: the next beam, and the slots (B, K) of the present one that its hypotheses come from."""
         beam_size = self.beam_size
         step = beam.tokens.size(2)  # tokens of a hypothesis extended now, since BOS is not counted
@@ -284,7 +241,7 @@ class LengthNormalizedBeamSearchGenerator:
             history = attention[:, :, None][:, :, :0] if beam.attention is None else beam.attention
             slots = parents[..., None].expand(-1, -1, attention.size(2))
             new_attention = extend(history, attention.gather(1, slots))
-        next_beam = _Beam(
+        next_beam = Beam(
             tokens=extend(beam.tokens, new_symbols),
             token_scores=extend(beam.token_scores.to(new_scores.dtype), new_scores),
             attention=new_attention,
@@ -295,13 +252,13 @@ class LengthNormalizedBeamSearchGenerator:
         )
         return next_beam, parents
 
-    def _hypotheses(self, beam: _Beam, sentence: int) -> list[Hypothesis]:
+    def _hypotheses(self, beam: Beam, sentence: int) -> list[Hypothesis]:
         """The result for one sentence, whose search has ended: see the class."""
         top_is_finished = bool(beam.finished[sentence, 0])
         slots = beam.finished[sentence] if top_is_finished else beam.filled[sentence]
         return [self._hypothesis(beam, sentence, slot) for slot in slots.nonzero().flatten().tolist()]
 
-    def _hypothesis(self, beam: _Beam, sentence: int, slot: int) -> Hypothesis:
+    def _hypothesis(self, beam: Beam, sentence: int, slot: int) -> Hypothesis:
         length = int(beam.length[sentence, slot])
         finished = bool(beam.finished[sentence, slot])
         tokens = beam.tokens[sentence, slot, 1 : length + 1]

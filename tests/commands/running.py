@@ -77,6 +77,10 @@ class Server:
             code = client.run(str(self._socket), command, str(folder), {**os.environ, **environment}, streams)
         return Ending(code, *(paths[name].read_text(errors="replace") for name in ("stdout", "stderr")))
 
+    def run_program(self, program: str, folder: Path, *arguments: str, **environment: str) -> Ending:
+        """Run ``python -c PROGRAM ARGUMENTS``; fairseq is imported already, and ``fairseq_stack`` is not."""
+        return self.run(["-c", program, *arguments], folder, **environment)
+
     def environment(self, **variables: str) -> dict[str, str]:
         """Environment variables with which the commands in a shell are those of this server."""
         self.wait()

@@ -1,4 +1,4 @@
-"""Runs commands as a shell would: each one in a fork of a process that has imported fairseq.
+"""Runs commands as a shell would, and ``-c PROGRAM``: each one in a fork of a process that has imported fairseq.
 
 ``python -m tests.commands.server SOCKET`` answers the requests of ``tests/commands/client.py`` until it is killed. A
 child leaves this module as a program leaves ``main``, so that uncaught exceptions and exit handlers are Python's own
@@ -94,8 +94,14 @@ if __name__ == "__main__":
     modules = [module for module, _ in COMMANDS.values() if module.startswith("fairseq_cli.")]
     for name in ("torch._dynamo", "fairseq.tasks", "sacrebleu", "sentencepiece", *modules):
         importlib.import_module(name)
+    composing = importlib.import_module("tests.commands.composing")
+    composing.install()
+    composing.parse_defaults()
     gc.collect()
     gc.freeze()  # a child that ends need not visit, and so copy, all that was imported
     REQUEST = serve(sys.argv[1])
     sys.argv = REQUEST["command"]
-    sys.exit(main_of(sys.argv[0])())
+    if sys.argv[0] == "-c":
+        exec(compile(sys.argv.pop(1), "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        sys.exit(main_of(sys.argv[0])())

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 from torch._utils import ExceptionWrapper
 
 from fairseq_stack.compat import messages
 from fairseq_stack.errors import UserError
+from tests.commands.running import REPOSITORY, Server
 
 # A program of the name of a command, in which the plugin is imported and then something goes wrong.
 PROGRAM = """
@@ -24,29 +22,22 @@ import fairseq_stack.models
 """
 
 
-def run(code: str, name: str = "/usr/bin/fairseq-train", **environment: str) -> tuple[int, str]:
+def run(server: Server, code: str, name: str = "/usr/bin/fairseq-train", **environment: str) -> tuple[int, str]:
     """Run a program and return its exit code and what it wrote to standard error."""
-    repository = Path(messages.__file__).parents[2]
-    process = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(name=name, code=textwrap.dedent(code))],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=repository,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(repository), **environment},
-    )
-    return process.returncode, process.stderr
+    program = PROGRAM.format(name=name, code=textwrap.dedent(code))
+    ending = server.run_program(program, REPOSITORY, **environment)
+    return ending.code, ending.errors
 
 
 OURS = "from fairseq_stack.errors import UserError; raise UserError('--beam: expected 1, got 0')"
 
 
-def test_our_error_is_one_line() -> None:
-    assert run(OURS) == (2, "fairseq-train: error: --beam: expected 1, got 0\n")
+def test_our_error_is_one_line(server: Server) -> None:
+    assert run(server, OURS) == (2, "fairseq-train: error: --beam: expected 1, got 0\n")
 
 
-def test_module_of_a_command_has_its_name() -> None:
-    assert run(OURS, "/x/fairseq_cli/eval_lm.py") == (2, "fairseq-eval-lm: error: --beam: expected 1, got 0\n")
+def test_module_of_a_command_has_its_name(server: Server) -> None:
+    assert run(server, OURS, "/x/fairseq_cli/eval_lm.py") == (2, "fairseq-eval-lm: error: --beam: expected 1, got 0\n")
 
 
 @pytest.mark.parametrize(
@@ -58,8 +49,8 @@ def test_module_of_a_command_has_its_name() -> None:
     ],
     ids=["in-another-program", "on-request", "an-error-of-something-else"],
 )
-def test_traceback(code: str, name: str, environment: dict[str, str]) -> None:
-    status, said = run(code, name, **environment)
+def test_traceback(server: Server, code: str, name: str, environment: dict[str, str]) -> None:
+    status, said = run(server, code, name, **environment)
     assert status == 1
     assert said.startswith("Traceback")
     assert said.endswith("Error: --beam: expected 1, got 0\n")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from fairseq.data import data_utils
 from fairseq.trainer import Trainer
 
 from fairseq_stack import compat
+from tests.commands.running import Server
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import (
     BARE_LANGUAGE_MODEL,
@@ -77,20 +75,14 @@ def test_applying_again_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("traceback", [False, True])
-def test_last_line_and_exit_code(corpora: Corpora, tmp_path: Path, traceback: bool) -> None:
+def test_last_line_and_exit_code(server: Server, corpora: Corpora, tmp_path: Path, traceback: bool) -> None:
     arguments = [corpora.translation, *BARE_TRANSLATION, "--stack-encoder-layers", "spda", *TRAINING]
-    process = subprocess.run(
-        [sys.executable, "-m", "fairseq_cli.train", *map(str, arguments), "--user-dir", USER_DIR],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, **({"FAIRSEQ_STACK_TRACEBACK": "1"} if traceback else {})},
-    )
-    assert process.returncode == (1 if traceback else 2)
-    assert ("Traceback" in process.stderr) == traceback
+    command = ["fairseq-train", *map(str, arguments), "--user-dir", USER_DIR]
+    ending = server.run(command, tmp_path, **({"FAIRSEQ_STACK_TRACEBACK": "1"} if traceback else {}))
+    assert ending.code == (1 if traceback else 2)
+    assert ("Traceback" in ending.errors) == traceback
     beginning = "fairseq_stack.errors.UserError: " if traceback else "fairseq-train: error: "
-    assert process.stderr.splitlines()[-1].startswith(f"{beginning}--stack-encoder-layers: layer list 'spda':")
+    assert ending.last_line.startswith(f"{beginning}--stack-encoder-layers: layer list 'spda':")
 
 
 @pytest.mark.parametrize(

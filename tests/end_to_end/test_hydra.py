@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from omegaconf import OmegaConf
 from torch import nn
 
 from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
+from tests.commands.running import Server
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.running import GENERATION, USER_DIR, run
 from tests.models.building import build_language_model, build_translation_model, count_parameters, make_dictionary
@@ -134,7 +133,7 @@ def test_language_modeling_and_resuming(corpora: Corpora, working_folder: Path) 
     assert scored.validation_losses() == pytest.approx(trained.validation_losses()[-1:], abs=0.0006)
 
 
-def test_own_configuration(corpora: Corpora, working_folder: Path) -> None:
+def test_own_configuration(server: Server, corpora: Corpora, working_folder: Path) -> None:
     """A file of the user's with everything in it, and a task that is not known before the plugin is imported."""
     options: dict[str, Any] = {
         "hydra": {"run": {"dir": "."}},
@@ -155,17 +154,9 @@ def test_own_configuration(corpora: Corpora, working_folder: Path) -> None:
         "checkpoint": {"save_dir": str(working_folder / "save")},
     }
     OmegaConf.save(OmegaConf.create(options), working_folder / "mine.yaml")
-    command = [
-        sys.executable,
-        "-m",
-        "fairseq_cli.hydra_train",
-        "--config-dir",
-        str(working_folder),
-        "--config-name",
-        "mine",
-    ]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert process.returncode == 0, process.stderr
+    command = ["fairseq-hydra-train", "--config-dir", str(working_folder), "--config-name", "mine"]
+    ending = server.run(command, working_folder)
+    assert ending.code == 0, ending.errors
     layers = {
         name.split(".")[2] for name in last_checkpoint(working_folder / "save")["model"] if "encoder.layers" in name
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import STRATIFICATION, SUPERPOSITION, Layer, Size, kinds, register
 from fairseq_stack.models.transformer.options import settle_layers
-from tests.commands.running import REPOSITORY
+from tests.commands.running import REPOSITORY, Server
 from tests.kinds.contract import KindContract
 
 for _kind in kinds():
@@ -70,17 +69,17 @@ def test_layer_lists_name_it() -> None:
 """
 
 
-def test_a_plugin_adds_a_kind(tmp_path: Path) -> None:
+def test_a_plugin_adds_a_kind(server: Server, tmp_path: Path) -> None:
     """With a module and a record, and one line for each layer that it wants tested."""
     (tmp_path / "backwards.py").write_text(PLUGIN, encoding="utf-8")
     (tmp_path / "test_backwards.py").write_text(TEST, encoding="utf-8")
     program = (
         f"import sys, pytest; sys.path[:0] = {[str(tmp_path), str(REPOSITORY)]}; sys.exit(pytest.main(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", program, "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    found = re.search(r"(\d+) passed", done.stdout)
+    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    done = server.run_program(program, tmp_path, *options)
+    assert done.code == 0, done.printed
+    found = re.search(r"(\d+) passed", done.printed)
     assert found is not None and int(found[1]) > 20
 
 

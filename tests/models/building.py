@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def make_dictionary(num_symbols: int, multiple_of: int = 1) -> Dictionary:
     return dictionary
 
 
-VOCABULARIES = pytest.mark.parametrize("flags", [(), ("--compact-vocab",)], ids=["stock-vocab", "compact-vocab"])
+COMPACT = ("--compact-vocab",)
 DICTIONARY = make_dictionary(9)
 
 
@@ -66,6 +67,29 @@ def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> Any:
         # Shared embeddings would otherwise make the model repeat its last token.
         model.decoder.layer_norm.weight.normal_()
     return model
+
+
+def is_wide(preset: str) -> bool:
+    """Whether a preset is only wider than another one."""
+    return preset.endswith(("_medium", "_large"))
+
+
+def each_model(presets: Iterable[str]) -> pytest.MarkDecorator:
+    """Run a test with presets and both kinds of vocabulary.
+
+    What depends on the vocabulary does not depend on the stacks: without ``--hostile`` the compact one is combined with
+    the nondeterministic stack alone, and no preset is tested that is only wider than another.
+    """
+    cases = [
+        pytest.param(
+            *(preset, flags),
+            id=f"{preset}-{'compact' if flags else 'stock'}-vocab",
+            marks=[pytest.mark.hostile] * (is_wide(preset) or (flags == COMPACT and "_nd_" not in preset)),
+        )
+        for preset in presets
+        for flags in ((), COMPACT)
+    ]
+    return pytest.mark.parametrize(("preset", "flags"), cases)
 
 
 def random_words(*shape: int) -> Tensor:

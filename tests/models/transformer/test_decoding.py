@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
 from fairseq_stack.models.transformer.self_attention import StackSelfAttention
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_normwise_close, hostile
 from tests.models.building import (
     DICTIONARY,
-    VOCABULARIES,
     build_opinionated_model,
     build_translation_model,
+    each_model,
+    is_wide,
     random_words,
     reorder_sizes_only,
     search_inputs,
@@ -30,11 +31,10 @@ PRESETS = [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS]
 
 def parametrize(presets: Iterable[str]) -> pytest.MarkDecorator:
     """Run a test with presets; with those that are only wider than others, if it is run with ``--hostile``."""
-    wide = ("_medium", "_large")
-    marked = [pytest.param(name, marks=[pytest.mark.hostile] * name.endswith(wide)) for name in presets]
-    return pytest.mark.parametrize("preset", marked)
+    return pytest.mark.parametrize("preset", [hostile(name) if is_wide(name) else name for name in presets])
 
 
+ALL_MODELS = each_model(PRESETS)
 ALL_PRESETS = parametrize(PRESETS)
 STACK_PRESETS = parametrize(name for name in PRESETS if "_tf_" not in name)
 
@@ -50,8 +50,7 @@ def encode(model: nn.Module, source: Tensor) -> Any:
 
 
 @torch.no_grad()
-@VOCABULARIES
-@ALL_PRESETS
+@ALL_MODELS
 def test_incremental_logits_equal_parallel_ones(preset: str, flags: tuple[str, ...]) -> None:
     model = build_opinionated_model(preset, flags)
     encoder_out = encode(model, with_eos([random_words(4), random_words(6)], left_pad=True))
@@ -113,8 +112,7 @@ def test_stack_layers_of_the_encoder_are_causal(kind: str) -> None:
 
 
 @torch.no_grad()
-@VOCABULARIES
-@parametrize(TRANSLATION_PRESETS)
+@each_model(TRANSLATION_PRESETS)
 @pytest.mark.parametrize("left_pad", [True, False], ids=["pads-left", "pads-right"])
 def test_translation_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags: tuple[str, ...]) -> None:
     model = build_opinionated_model(preset, flags)
@@ -129,8 +127,7 @@ def test_translation_does_not_depend_on_the_batch(preset: str, left_pad: bool, f
 
 
 @torch.no_grad()
-@VOCABULARIES
-@ALL_PRESETS
+@ALL_MODELS
 @pytest.mark.parametrize("left_pad", [True, False], ids=["pads-left", "pads-right"])
 def test_decoder_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags: tuple[str, ...]) -> None:
     model = build_opinionated_model(preset, flags)
@@ -156,8 +153,7 @@ def beam_search(model: nn.Module, sources: list[Tensor], incremental: bool = Tru
     return [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in found]
 
 
-@VOCABULARIES
-@ALL_PRESETS
+@ALL_MODELS
 def test_beam_search_finds_what_it_finds_without_incremental_state(preset: str, flags: tuple[str, ...]) -> None:
     model = build_opinionated_model(preset, flags)
     sources = sources_for(model)

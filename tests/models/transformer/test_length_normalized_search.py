@@ -14,22 +14,19 @@ from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from tests.helpers import assert_normwise_close
 from tests.models.building import (
     DICTIONARY,
-    VOCABULARIES,
     build_opinionated_model,
+    each_model,
     reorder_sizes_only,
     search_inputs,
     sources_for,
 )
 
-PRESETS = pytest.mark.parametrize(
-    "preset",
-    [
-        "stack_transformer_sup_small",
-        "stack_transformer_nd_small",
-        "stack_transformer_lm_sup_cfl",
-        "stack_transformer_lm_nd_cfl",
-    ],
-)
+PRESETS = [
+    "stack_transformer_sup_small",
+    "stack_transformer_nd_small",
+    "stack_transformer_lm_sup_cfl",
+    "stack_transformer_lm_nd_cfl",
+]
 Hypotheses = list[dict[str, Any]]
 
 
@@ -67,8 +64,7 @@ def assert_same(actual: list[Hypotheses], expected: list[Hypotheses]) -> None:
         assert_normwise_close(ours["positional_scores"], theirs["positional_scores"], 1e-9, "positional scores")
 
 
-@VOCABULARIES
-@PRESETS
+@each_model(PRESETS)
 def test_incremental_state_and_batch_change_nothing(preset: str, flags: tuple[str, ...]) -> None:
     model, sources = build_model_and_sources(preset, flags)
     found = search(model, sources)
@@ -77,8 +73,7 @@ def test_incremental_state_and_batch_change_nothing(preset: str, flags: tuple[st
     assert_same(found, [search(model, [source])[0] for source in sources])
 
 
-@VOCABULARIES
-@PRESETS
+@each_model(PRESETS)
 def test_search_needs_reordering(preset: str, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would notice if stacks were not reordered."""
     model, sources = build_model_and_sources(preset, flags)

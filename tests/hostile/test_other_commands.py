@@ -1,0 +1,112 @@
+"""Hostile uses of the other commands of fairseq-stack: one line says what to do, or the command works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.commands.running import Server
+from tests.hostile.preparing import S
+from tests.hostile.running import Case, check, parametrize
+
+
+def other_cases() -> Iterator[Case]:
+    """The other subcommands."""
+    yield Case("nothing", S, "the following arguments are required: SUBCOMMAND", quick=True)
+    yield Case("typo", f"{S} prepair", "invalid choice: 'prepair'")
+    yield Case("empty", f"{S} ''", "invalid choice: ''")
+    yield Case("abbreviation", f"{S} --vers", "error: ")
+    yield Case("version", f"{S} --version", prints="fairseq-stack ")
+    yield Case("help", f"{S} --help", prints="subcommands", quick=True)
+    yield Case("help of prepare", f"{S} prepare --help", prints="corpora")
+    yield Case("version and more", f"{S} --version prepare", prints="fairseq-stack ")
+    yield Case("prepare nothing", f"{S} prepare", "the following arguments are required: CORPUS")
+    yield Case("user-dir", f"{S} user-dir", prints="fairseq_stack")
+    yield Case("user-dir and more", f"{S} user-dir x", "unrecognized arguments: x")
+    yield Case("doctor", f"{S} doctor", prints="compiled kernels")
+    yield Case("doctor and more", f"{S} doctor --x", "unrecognized arguments: --x")
+    yield Case("show", f"{S} show {{corpora}}/mt", prints="corpus: nested-translation")
+    yield Case("show data-bin", f"{S} show {{mt}}", prints="corpus: nested-translation")
+    yield Case("show nothing", f"{S} show", "the following arguments are required: FOLDER")
+    yield Case("show missing", f"{S} show nowhere", "nowhere is not a folder")
+    yield Case("show a file", f"{S} show f", "f is not a folder", files={"f": "x"})
+    yield Case("show empty", f"{S} show d", "d holds no corpus", files={"d/x": ""})
+    yield Case("show split", f"{S} show {{corpora}}/mt --split dev", "has no split dev; it has train, valid, test")
+    yield Case("show -1", f"{S} show {{corpora}}/mt --examples=-1", "--examples must be at least 0, got -1")
+    yield Case("show huge", f"{S} show {{corpora}}/mt --first {10**30}", "the sentences of train are 0 to 39")
+    yield Case("show all", f"{S} show {{corpora}}/mt --examples {10**30}", prints="train 39")
+    yield Case(
+        "show manifest",
+        f"{S} show d",
+        "d/manifest.json is not a manifest",
+        files={"d/manifest.json": "[1", "d/text/train.txt": "a\n"},
+    )
+    yield Case(
+        "show list",
+        f"{S} show d",
+        "is not a manifest: expected an object",
+        files={"d/manifest.json": "[1]", "d/text/train.txt": "a\n"},
+    )
+    odd = '{"corpus": 3, "options": [1], "splits": {"train": 4}, "inputs": 5, "dropped": "x"}'
+    yield Case(
+        "show odd manifest",
+        f"{S} show d",
+        "d/manifest.json is not a manifest: ",
+        files={"d/manifest.json": odd, "d/text/train.txt": "a\n"},
+    )
+    yield Case(
+        "show deep manifest",
+        f"{S} show d",
+        "d/manifest.json is not a manifest",
+        files={"d/manifest.json": "[" * 100_000, "d/text/train.txt": "a\n"},
+    )
+    yield Case(
+        "show binary text", f"{S} show d", "d/text/train.txt is not UTF-8", files={"d/text/train.txt": b"\xff\n"}
+    )
+    yield Case("show empty text", f"{S} show d", prints="train", files={"d/text/train.txt": ""})
+    yield Case(
+        "show broken index",
+        f"{S} show d",
+        "d/train.de-en.de.idx ",
+        files={"d/train.de-en.de.idx": "x", "d/dict.de.txt": "a 1\n"},
+    )
+    yield Case("show empty index", f"{S} show d", "d/train.idx ", files={"d/train.idx": "", "d/dict.txt": "a 1\n"})
+    yield Case("show no dictionary", f"{S} show d", "d/dict.txt is missing", files={"d/train.idx": b"MMIDIDX\0\0"})
+    yield Case(
+        "show broken dictionary",
+        f"{S} show d",
+        "d/dict.txt ",
+        files={"d/train.idx": "x", "d/dict.txt": "one two three\n"},
+    )
+    yield Case(
+        "show png over text",
+        f"{S} show {{corpora}}/mt --png f",
+        "f exists and is not a PNG",
+        files={"f": "x"},
+        quick=True,
+    )
+    yield Case("show png nowhere", f"{S} show {{corpora}}/mt --png no/f.png", "cannot write no/f.png: No such file")
+    yield Case(
+        "show png folder", f"{S} show {{corpora}}/mt --png d", "cannot write d: Is a directory", files={"d/x": ""}
+    )
+    yield Case("show png full", f"{S} show {{corpora}}/mt --png /dev/full", "cannot write /dev/full: No space left")
+    yield Case("report nothing", f"{S} report", "the following arguments are required: FOLDER")
+    yield Case("report missing", f"{S} report nowhere", "nowhere is not a folder; expected the one that", quick=True)
+    yield Case("report empty", f"{S} report d", "d does not hold the results of scripts/demo.sh: d/", files={"d/x": ""})
+    yield Case("report corpus", f"{S} report {{corpora}}", "does not hold the results of scripts/demo.sh: ")
+    yield Case("report depth", f"{S} report d --depth=-1", "--depth must be at least 0, got -1", files={"d/x": ""})
+    yield Case(
+        "report over mine",
+        f"{S} report d",
+        "d/table.md was not written by fairseq-stack report",
+        files={"d/table.md": "x"},
+    )
+    broken = {"d/reversal/corpus/text/valid.nll": "x\n", "d/reversal/corpus/text/valid.txt": "0 0\n"}
+    yield Case(
+        "report broken", f"{S} report d", "d/reversal/corpus/text/valid.nll, line 1: expected a number", files=broken
+    )
+
+
+@parametrize(other_cases())
+def test_command(case: Case, server: Server, corpora: dict[str, str], folder: Path) -> None:
+    check(case, server, corpora, folder)
