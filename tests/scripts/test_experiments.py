@@ -27,9 +27,9 @@ def experiment(
     folder = REPOSITORY / "scripts" / "experiments"
     pieces = {"pieces": 60} if name == "multi30k" else {}
     values = [f"{key}={value}" for key, value in {"epochs": 1, **pieces, **settings}.items()]
-    command = ["snakemake", "--snakefile", folder / f"{name}.smk", "--profile", folder / "profiles" / "local"]
+    command = ["snakemake", "--snakefile", str(folder / f"{name}.smk"), "--profile", str(folder / "profiles/local")]
     return subprocess.run(
-        [*command, "--directory", out, "--cores", "2", *options, "--config", *values],
+        [*command, "--directory", str(out), "--cores", "2", *options, "--config", *values],
         capture_output=True,
         text=True,
         env={**server.environment(), "CUDA_VISIBLE_DEVICES": ""},

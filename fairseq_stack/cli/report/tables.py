@@ -19,9 +19,8 @@ def as_markdown(experiment: Experiment) -> str:
     """A table for each corpus, also readable as plain text."""
     translation = [_translation_row(kind, result) for kind, result in experiment.translation.items()]
     reversal = [_reversal_row(kind, result) for kind, result in experiment.reversal.items()]
-    a_translation, a_reversal = (
-        next(iter(results.values())) for results in (experiment.translation, experiment.reversal)
-    )
+    a_translation = next(iter(experiment.translation.values()))
+    a_reversal = next(iter(experiment.reversal.values()))
     return "\n\n".join(
         [
             "Nested translation, German-like to English-like (test set):",
