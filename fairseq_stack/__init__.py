@@ -1,8 +1,8 @@
 """fairseq_stack: sequence models that have stacks in them, as a fairseq plugin.
 
-``fairseq-train --user-dir ...`` imports this package and its :mod:`~fairseq_stack.models` and
-:mod:`~fairseq_stack.tasks`, which register the architectures and tasks with fairseq. The differentiable stacks in
-:mod:`fairseq_stack.ops` need only torch, and importing them imports nothing else.
+``fairseq-train --user-dir ...`` imports this package and its :mod:`~fairseq_stack.models`,
+:mod:`~fairseq_stack.tasks` and :mod:`~fairseq_stack.optim`, which register what they hold with fairseq. The
+differentiable stacks in :mod:`fairseq_stack.ops` need only torch, and importing them imports nothing else.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ __version__ = "0.1.0"
 
 
 def register() -> None:
-    """Register the architectures and tasks with fairseq; calling it again changes nothing.
+    """Register the architectures, tasks and schedules with fairseq; calling it again changes nothing.
 
     Raises:
         ImportError: if fairseq is missing or not supported.
     """
     importlib.import_module("fairseq_stack.models")
     importlib.import_module("fairseq_stack.tasks")
+    importlib.import_module("fairseq_stack.optim")
 
 
 class _RegisterAfterFairseq(importlib.abc.MetaPathFinder):

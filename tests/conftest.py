@@ -11,8 +11,11 @@ import hypothesis
 import pytest
 import torch
 
+from fairseq_stack_preprocess.text import binarise
+from tests.commands import preprocessing
 from tests.commands.running import Server
 
+RUN_PREPROCESS = binarise.run_preprocess
 REPOSITORY = Path(__file__).resolve().parent.parent
 DATA_VARIABLE = "FAIRSEQ_STACK_REFERENCE_DATA"
 REQUIRE_VARIABLE = "FAIRSEQ_STACK_REQUIRE_REFERENCE_DATA"
@@ -72,6 +75,20 @@ def quick_configurations() -> None:
         from tests.commands import composing
 
         composing.install()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_preprocess() -> Iterator[None]:
+    """``fairseq-stack prepare`` binarises in forks of this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(binarise, "run_preprocess", preprocessing.run_in_a_fork)
+        yield
+
+
+@pytest.fixture
+def preprocess_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``fairseq-stack prepare`` binarises as it does for users, in a process of its own."""
+    monkeypatch.setattr(binarise, "run_preprocess", RUN_PREPROCESS)
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ ALLOWED = {
     "hub": ("hub", "compat", "errors", "files", "fairseq_stack_preprocess"),
     "models": ("hub", "ops", "modules", "kinds", "models", "compat", "errors", "files"),
     "search": ("search", "errors"),
+    "optim": ("optim", "compat"),
     "tasks": ("models", "search", "tasks", "compat", "errors"),
     "evaluation": ("evaluation", "errors", "files", "__version__", "fairseq_stack_preprocess"),
     "inspection": ("ops", "modules", "hub", "inspection", "errors"),

@@ -11,6 +11,8 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 assert "stack_transformer_nd_small" in ARCH_MODEL_REGISTRY
 assert "stack_translation" in TASK_REGISTRY
+from fairseq.optim.lr_scheduler import LR_SCHEDULER_REGISTRY
+assert "validation_plateau" in LR_SCHEDULER_REGISTRY
 """
 
 ORDERS = {
@@ -21,6 +23,9 @@ ORDERS = {
     "fairseq-first": "import fairseq, fairseq_stack.ops",
     "models-first": "import fairseq_stack.models",
     "tasks-first": "import fairseq_stack.tasks",
+    "schedules-first": "import fairseq_stack.optim",
+    "fairseq-then-corpora": "import fairseq, fairseq_stack_preprocess.text.binarise",
+    "hub-first": "import fairseq_stack.hub.interface",
 }
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
 import torch
 
 from tests.commands.running import Server
@@ -30,23 +27,24 @@ def commands(name: str) -> list[int]:
     return [number for number, block in enumerate(COMMANDS) if name in block]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("tutorial")
+def test_the_commands_and_snippets_run(tmp_path: Path, server: Server) -> None:
+    """One test, since they build on each other."""
+    printed = [run_block(block, tmp_path, server, TINY) for block in COMMANDS]
+    check_that_the_corpus_is_shown(printed)
+    check_that_training_goes_on(printed, tmp_path)
+    check_that_the_test_set_is_translated(printed, tmp_path)
+    check_that_any_text_is_translated(printed)
+    check_that_a_language_model_is_scored(printed)
+    check_that_the_pictures_are_drawn(tmp_path)
+    check_that_the_snippets_run(tmp_path, server)
 
 
-@pytest.fixture(scope="module")
-def printed(folder: Path, server: Server) -> list[str]:
-    """What each block of commands prints. They build on each other."""
-    return [run_block(block, folder, server, TINY) for block in COMMANDS]
-
-
-def test_the_corpus_is_shown(printed: list[str]) -> None:
+def check_that_the_corpus_is_shown(printed: list[str]) -> None:
     (number,) = commands("fairseq-stack show")
     assert f"test: pairs_read {TEST_SIZE}" in printed[number]
 
 
-def test_training_goes_on(printed: list[str], folder: Path) -> None:
+def check_that_training_goes_on(printed: list[str], folder: Path) -> None:
     first, second = commands("train-mt.sh --max-epoch")
     assert "begin training epoch 1" in printed[first]
     assert "begin training epoch 2" in printed[second] and "begin training epoch 1" not in printed[second]
@@ -56,36 +54,35 @@ def test_training_goes_on(printed: list[str], folder: Path) -> None:
     assert state["extra_state"]["train_iterator"]["epoch"] == 3  # the next
 
 
-def test_the_test_set_is_translated(printed: list[str], folder: Path) -> None:
+def check_that_the_test_set_is_translated(printed: list[str], folder: Path) -> None:
     (number,) = commands("sacrebleu")
     assert '"name": "BLEU"' in printed[number] and '"name": "chrF2"' in printed[number]
     hypotheses = (folder / "out" / "hypotheses.en").read_text(encoding="utf-8").splitlines()
     assert len(hypotheses) == TEST_SIZE
 
 
-def test_any_text_is_translated(printed: list[str]) -> None:
+def check_that_any_text_is_translated(printed: list[str]) -> None:
     (number,) = commands("fairseq-interactive")
     (source,) = re.findall(r"^S-0\t(.*)$", printed[number], re.MULTILINE)
     assert "\N{LOWER ONE EIGHTH BLOCK}die" in source and "<unk>" not in source
     assert re.search(r"^D-0\t", printed[number], re.MULTILINE)
 
 
-def test_a_language_model_is_scored(printed: list[str]) -> None:
+def check_that_a_language_model_is_scored(printed: list[str]) -> None:
     (number,) = commands("fairseq-eval-lm")
     assert re.search(r"Perplexity: \d+\.\d+", printed[number])
 
 
-def test_the_pictures_are_drawn(printed: list[str], folder: Path) -> None:
+def check_that_the_pictures_are_drawn(folder: Path) -> None:
     assert len(commands("fairseq-stack inspect")) == 2
     assert {path.name for path in folder.glob("*.png")} == {"weights.png", "lm.png"}
 
 
-def test_the_snippets_run(printed: list[str], folder: Path) -> None:
-    program = "\n".join(DOCUMENT.blocks("python"))  # in one process, which imports fairseq once
-    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "tensor([" in done.stdout
-    assert len(re.findall(r"^tensor\(-\d+\.\d+\) the women", done.stdout, re.MULTILINE)) == 2
+def check_that_the_snippets_run(folder: Path, server: Server) -> None:
+    ending = server.run_program("\n".join(DOCUMENT.blocks("python")), folder)
+    assert ending.code == 0, ending.errors
+    assert "tensor([" in ending.printed
+    assert len(re.findall(r"^tensor\(-\d+\.\d+\) the women", ending.printed, re.MULTILINE)) == 2
 
 
 def test_every_flag_is_explained() -> None:

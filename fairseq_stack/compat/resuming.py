@@ -83,13 +83,15 @@ def resume_what_fairseq_forgets() -> None:
     wrap_once(ReduceLROnPlateauLRSchedule, "load_state_dict", _loading_bad_epochs)
 
 
+def train_command() -> Any:
+    """The module of ``fairseq-train`` that runs: ``__main__`` with ``python -m fairseq_cli.train``."""
+    running = sys.modules["__main__"]
+    return running if hasattr(running, "should_stop_early") else importlib.import_module("fairseq_cli.train")
+
+
 def _should_stop_early() -> Any:
-    """The function of ``fairseq_cli.train`` that counts for ``--patience``, in its attributes."""
-    name = "should_stop_early"
-    running = sys.modules["__main__"]  # this is fairseq_cli.train in python -m fairseq_cli.train
-    if not hasattr(running, name):
-        running = importlib.import_module("fairseq_cli.train")
-    return getattr(running, name)
+    """The function that counts for ``--patience``, in its attributes."""
+    return train_command().should_stop_early
 
 
 def _saving_patience(save_checkpoint: Function) -> Function:

@@ -37,11 +37,13 @@ class TrainingLog:
     Attributes:
         parameters: number of the model's parameters.
         seconds: time spent in updates, without validating and saving, in whole seconds an epoch.
+        epochs: number of epochs that were completed.
         validations: in the order of updates.
     """
 
     parameters: int
     seconds: int
+    epochs: int
     validations: tuple[Validation, ...]
 
     @property
@@ -77,6 +79,7 @@ def read_training_log(path: Path) -> TrainingLog:
     return TrainingLog(
         parameters=int(parameters.group(1).replace(",", "")),
         seconds=sum(seconds.values()),
+        epochs=len(seconds),
         validations=tuple(Validation(updates, loss) for updates, loss in sorted(losses.items())),
     )
 

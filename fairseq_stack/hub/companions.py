@@ -13,7 +13,6 @@ from typing import Any
 from fairseq_stack.compat.wrapping import Function, wrap_once
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
-from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
 
 DICTIONARIES = "dict*.txt"
 MANIFEST = "corpus-manifest.json"
@@ -81,6 +80,9 @@ def companions_of_training(cfg: Any) -> dict[str, Path]:
 
 def companions_of_data(folder: Path) -> dict[str, Path]:
     """The companions in a folder of data and, if ``fairseq-stack prepare`` made it, in the folder that holds it."""
+    # Not above: that package imports fairseq_stack, which registers its models, which import this module.
+    from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
+
     companions = {path.name: path for path in folder.glob(DICTIONARIES)}
     corpus = folder.absolute().parent
     if (corpus / MANIFEST_NAME).is_file():

@@ -92,7 +92,11 @@ def stack_weights(hub: Hub, sentence: str, translation: str | None = None) -> li
         require_lengths([source], hub.max_positions)
         read = {"decoder": (source.roll(1), hub.src_dict)}
     else:
-        target = hub.generate(source)[0]["tokens"] if translation is None else hub.encode_target(translation)
+        target = (
+            hub.generate(source, beam=4, max_len_a=1.5, max_len_b=10)[0]["tokens"]
+            if translation is None
+            else hub.encode_target(translation)
+        )
         for tokens, limit in zip((source, target), hub.max_positions, strict=True):
             require_lengths([tokens], limit)
         read = {"encoder": (source, hub.src_dict), "decoder": (target.roll(1), hub.tgt_dict)}  # begins with </s>

@@ -1,6 +1,6 @@
 """What the workflows share: the rules that prepare a corpus, train a model, translate and score with it.
 
-A workflow fills the tables CORPORA and TRAINING and includes this file. All paths are relative to the folder of results
+A workflow fills the tables CORPORA and TRAINING, and GENERATION and TARGET or SCORING, and includes this file. All paths are relative to the folder of results
 (snakemake --directory). What is complete there is not done again, and interrupted training goes on: the outputs of
 `train` are no checkpoints, which Snakemake would delete before it starts a rule again, but a file that marks the end.
 """
@@ -60,6 +60,8 @@ rule train:
         touch("{model}/trained"),
     log:
         "{model}/train.out",
+    benchmark:
+        "{model}/train.resources.tsv"
     message:
         "{wildcards.model}: training"
     params:
@@ -110,3 +112,18 @@ rule score:
     threads: THREADS
     shell:
         "{params.command} 2>&1 | tee {output:q} > {log:q}"
+
+
+rule evaluate:
+    input:
+        "{model}/generate-test.txt",
+    output:
+        hypotheses="{model}/hypotheses",
+        scores="{model}/scores.json",
+    message:
+        "{wildcards.model}: BLEU and chrF"
+    params:
+        references=lambda wildcards: f"{corpus_of(wildcards.model)}/corpus/text/test.{TARGET}",
+    shell:
+        "grep '^H-' {input:q} | sed 's/^H-//' | sort -n | cut -f3 > {output.hypotheses:q}; "
+        "sacrebleu {params.references:q} -i {output.hypotheses:q} -m bleu chrf --width 2 > {output.scores:q}"

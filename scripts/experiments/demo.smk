@@ -13,6 +13,7 @@ MIDDLE = {
 }
 CORPORA = {corpus: [corpus, *SIZE[corpus]["corpus"].split()] for corpus in MIDDLE}
 GENERATION = ["--task", "translation", "--beam", 4, "--max-len-a", 1.2, "--max-len-b", 5, "--batch-size", 100, "--cpu"]
+TARGET = None  # BLEU is computed by fairseq-stack report
 SCORING = ["--tokens-per-sample", 64, "--max-tokens", 4096, "--output-word-probs", "--cpu"]
 
 

@@ -8,6 +8,9 @@ https://github.com/multi30k/dataset (data/task1/raw). Further settings: kinds (d
 several as 1,2,3: the table shows the best by validation), pieces (of BPE, 8000) and threads (of a training, 1).
 """
 
+DEFAULT_SEEDS = 1
+
+
 include: "settings.smk"
 
 
@@ -38,6 +41,7 @@ GENERATION = [
     *("--task", "translation", "--beam", 4, "--max-len-a", 1.5, "--max-len-b", 10, "--batch-size", 64),
     *("--remove-bpe", "sentencepiece"),
 ]
+TARGET = "en"
 SCORING = []
 
 
@@ -56,16 +60,3 @@ rule table:
 
 
 include: "common.smk"
-
-
-rule evaluate:
-    input:
-        "{model}/generate-test.txt",
-    output:
-        hypotheses="{model}/hypotheses.en",
-        scores="{model}/scores.json",
-    message:
-        "{wildcards.model}: BLEU and chrF"
-    shell:
-        "grep '^H-' {input} | sed 's/^H-//' | sort -n | cut -f3 > {output.hypotheses}; "
-        "sacrebleu {CORPUS}/corpus/text/test.en -i {output.hypotheses} -m bleu chrf --width 2 > {output.scores}"

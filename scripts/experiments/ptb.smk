@@ -10,6 +10,9 @@ DATA, an absolute path, holds ptb.{train,valid,test}.txt, plain or .gz. Further 
 epochs (2), seeds (1; several as 1,2,3: the table shows the best by validation) and threads (of a training, 1).
 """
 
+DEFAULT_SEEDS = 1
+
+
 include: "settings.smk"
 
 
@@ -29,7 +32,7 @@ TRAINING = {
     for kind, runs in RUNS.items()
     for seed, run in zip(SEEDS, runs)
 }
-GENERATION = []
+GENERATION, TARGET = [], None
 SCORING = ["--max-tokens", 4096, "--output-word-probs"]
 
 

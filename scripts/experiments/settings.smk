@@ -1,9 +1,14 @@
-"""The settings that experiments on a user's data share, from snakemake --config NAME=VALUE."""
+"""The settings that experiments on a user's data share, from snakemake --config NAME=VALUE.
 
+A workflow sets DEFAULT_SEEDS before it includes this file.
+"""
+
+import math
+import random
 import shlex
 from pathlib import Path
 
-KNOWN = {"data", "kinds", "epochs", "seeds", "pieces", "threads"}
+KNOWN = {"data", "kinds", "epochs", "seeds", "pieces", "sizes", "threads"}
 TABLE = shlex.join(["python", str(Path(workflow.basedir) / "table.py")])
 
 
@@ -32,7 +37,17 @@ KINDS = setting_list("kinds", "tf,sup,nd")
 for kind in KINDS:
     if kind not in ("tf", "sup", "nd"):
         refuse(f"kinds={','.join(KINDS)}: expected some of tf,sup,nd, got {kind!r}")
-SEEDS = [int(seed) for seed in setting_list("seeds", 1)]
+SEEDS = [int(seed) for seed in setting_list("seeds", DEFAULT_SEEDS)]
+
+
+def draw(name, seed):
+    """The generator of a run's random settings, which are the same whenever the workflow is run."""
+    return random.Random(f"{name} {seed}")
+
+
+def log_uniform(generator, low, high):
+    """A number drawn log-uniformly, with four digits."""
+    return f"{math.exp(generator.uniform(math.log(low), math.log(high))):.3e}"
 
 
 def table_arguments(runs):

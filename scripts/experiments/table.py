@@ -1,10 +1,10 @@
 """The table of an experiment: for each kind of model, the run with the best validation, and its scores on test data.
 
-python scripts/experiments/table.py translation|language-modeling OUT KIND=RUN[,RUN...] ...
+python scripts/experiments/table.py translation|language-modeling|cost OUT KIND=RUN[,RUN...] ...
 
 A RUN is a folder with train.log and, for translation, scores.json (of sacrebleu); for language modelling,
-score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs). The table is written to OUT, in Markdown,
-with a signature for each score, and printed.
+score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for cost, train.resources.tsv (Snakemake's
+benchmark of the training run). The table is written to OUT, in Markdown, with a signature for each score, and printed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.word_scores import cross_entropy, read_word_scores
-from fairseq_stack.files import read_text, written_whole
+from fairseq_stack.files import read_lines, read_text, written_whole
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,30 @@ def as_markdown(runs: dict[str, Run], restarts: int) -> str:
     return f"{table(columns, rows)}{chosen}\n\n{signatures}\n"
 
 
+def cost_table(runs: Mapping[str, Sequence[Path]]) -> str:
+    """What an epoch of the first run of each kind costs; the memory is that of the processor, not of a GPU."""
+    rows = []
+    for kind, (run, *_) in runs.items():
+        training = read_training_log(run / "train.log")
+        sentences = len(read_lines(run.parents[1] / "corpus" / "text" / "train.txt"))
+        seconds = training.seconds / training.epochs
+        header, *lines = (line.split("\t") for line in read_lines(run / "train.resources.tsv"))
+        memory = float(dict(zip(header, lines[-1], strict=True))["max_rss"])
+        rows.append([kind, f"{sentences / seconds:,.0f}", f"{seconds / 60:.1f}", f"{memory:,.0f} MiB"])
+    return f"{table(['model', 'sentences/s', 'minutes/epoch', 'memory'], rows)}\n"
+
+
 def main(task: str, output: str, *kinds: str) -> None:
     """Write and print the table."""
-    runs, restarts = {}, 1
+    runs = {}
     for argument in kinds:
         kind, _, folders = argument.partition("=")
-        runs[kind] = best_run([Path(folder) for folder in folders.split(",")], READERS[task])
-        restarts = max(restarts, len(folders.split(",")))
-    text = as_markdown(runs, restarts)
+        runs[kind] = [Path(folder) for folder in folders.split(",")]
+    if task == "cost":
+        text = cost_table(runs)
+    else:
+        best = {kind: best_run(folders, READERS[task]) for kind, folders in runs.items()}
+        text = as_markdown(best, restarts=max(map(len, runs.values())))
     with written_whole(Path(output)) as file:
         file.write(text.encode())
     print(text, end="")

@@ -32,7 +32,7 @@ def score(value: float) -> Score:
     return Score("name", value, "", "data", "tok:none")
 
 
-TRAINING = TrainingLog(42_979, 61, (Validation(50, 1.0), Validation(100, math.log(2)), Validation(150, 0.8)))
+TRAINING = TrainingLog(42_979, 61, 1, (Validation(50, 1.0), Validation(100, math.log(2)), Validation(150, 0.8)))
 TRANSLATION = TranslationResult(TRAINING, score(81.26), score(0.5), {0: 0.75, 1: 0.25})
 REVERSAL = LanguageModelResult(TRAINING, score(math.log(3)), score(0.1234), {10: 0.1, 12: 0.2})
 EXPERIMENT = Experiment(dict.fromkeys(KINDS, TRANSLATION), dict.fromkeys(KINDS, REVERSAL), 0.44)

@@ -85,6 +85,8 @@ def _take_over(request: Request, streams: list[int]) -> None:
 def main_of(command: str) -> Callable[[], Any]:
     """What the console script of this name calls."""
     module, function = COMMANDS[os.path.basename(command)]
+    if module == "fairseq_stack.cli":
+        importlib.import_module("tests.commands.preprocessing").install()
     main: Callable[[], Any] = getattr(importlib.import_module(module), function)
     return main
 

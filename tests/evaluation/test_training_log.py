@@ -71,5 +71,5 @@ def test_half_a_line(tmp_path: Path) -> None:
     ids=["no-validation", "no-parameters", "empty"],
 )
 def test_a_log_that_lacks_something(tmp_path: Path, text: str, missing: str) -> None:
-    with pytest.raises(UserError, match=rf"train\.log: no {missing}"):
+    with pytest.raises(UserError, match=rf"train\.log: this log has no {missing}"):
         read(tmp_path, text)

@@ -30,7 +30,7 @@ from scripts.benchmark.variants import find_variants
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "benchmark.py"
 TABLES = [
     *(f"## Stack {name}: forward and backward pass" for name in STACKS),
-    *(f"## Decoding with the stack {name}: a step is one of a beam of B rows" for name in STACKS),
+    *(f"## Decoding with the stack {name}: each step advances a beam of B rows" for name in STACKS),
     "## Training steps",
 ]
 
@@ -180,7 +180,7 @@ def test_wrong_backend_is_refused(
     monkeypatch.setitem(stratification.BACKENDS, backend, Backend(backend, compute))
     assert main(["--quick", "--only", "strat", "--json", str(tmp_path / "figures.json")]) == 1
     out, err = capsys.readouterr()
-    assert err.splitlines()[-1].startswith(f"benchmark.py: error: {complaint} from those of ")
+    assert err.splitlines()[-1].startswith(f"benchmark.py: error: {complaint} from ")
     assert "## " not in out
     assert not [*tmp_path.iterdir()]
 

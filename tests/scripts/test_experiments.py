@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -129,3 +130,46 @@ def test_mistakes(tmp_path: Path, name: str, settings: dict[str, str], message: 
     assert done.returncode == 1
     assert message in done.stderr
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".snakemake"]
+
+
+@pytest.mark.parametrize(
+    ("name", "jobs"),
+    [
+        ("table2", {"prepare": 1, "train": 60, "score": 120, "table": 1}),
+        ("table3", {"prepare": 1, "train": 45, "translate": 45, "evaluate": 45, "table": 1}),
+        ("table6", {"prepare": 1, "train": 3, "table": 1}),
+    ],
+)
+def test_the_tables_of_the_paper_are_planned(tmp_path: Path, name: str, jobs: dict[str, int], server: Server) -> None:
+    """Every fairseq-train has options that it knows: the command lines are parsed, but nothing is run."""
+    options = ["--dry-run", "--printshellcmds"]
+    plan = experiment(server, name, tmp_path / "out", *options, data=tmp_path, epochs=7)
+    assert plan.returncode == 0, plan.stderr
+    text = plan.stdout + plan.stderr
+    assert dict(re.findall(r"^(\w+) +(\d+)$", text, re.MULTILINE)) == {
+        **{rule: str(count) for rule, count in jobs.items()},
+        "total": str(sum(jobs.values())),
+    }
+    commands = set(re.findall(r"^(?:Shell command: +| +)(fairseq-train .*)$", text, re.MULTILINE))
+    assert len(commands) == jobs["train"]
+    for command in sorted(commands)[:3]:
+        words = shlex.split(command.partition(" > ")[0])[2:]
+        assert "--max-epoch 7" in command
+        parse_train(words)
+
+
+def parse_train(words: list[str]) -> None:
+    """Parse the arguments of fairseq-train; a mistake ends the process."""
+    from fairseq import options
+
+    options.parse_args_and_arch(options.get_training_parser(), ["data", *words])
+
+
+def test_the_random_settings_are_the_same_again(tmp_path: Path, server: Server) -> None:
+    options = ["--dry-run", "--printshellcmds"]
+    plans = [
+        experiment(server, "table2", tmp_path / "out", *options, data=tmp_path, seeds=seeds) for seeds in ("1,2", 2)
+    ]
+    drawn = [set(re.findall(r"--seed 2 .* --lr (\S+) ", plan.stdout + plan.stderr)) for plan in plans]
+    assert drawn[0] == drawn[1] and len(drawn[0]) == 3
+    assert all(1e-6 <= float(rate) <= 1e-4 for rate in drawn[0])

@@ -55,12 +55,17 @@ def _preprocess(folder: Path, options: Sequence[str], suffix: str, text: str = T
     prefixes = {"train": "--trainpref", "valid": "--validpref", "test": "--testpref"}
     texts = [word for split in SPLITS for word in (prefixes[split], str(folder / text / f"{split}{suffix}"))]
     data_bin = folder / DATA_BIN
-    # -P: Python would look for modules in the folder of the script first.
-    command = [sys.executable, "-P", str(Path(__file__).with_name("child.py")), str(os.getpid()), *options, *texts]
-    command += ["--destdir", str(data_bin), "--padding-factor", "1", "--workers", str(workers)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    written = ["--destdir", str(data_bin), "--padding-factor", "1", "--workers", str(workers)]
+    result = run_preprocess([*options, *texts, *written])
     if result.returncode != 0:
         last = (result.stderr.strip() or result.stdout.strip() or "no message").splitlines()[-1]
         raise PrepareError(f"fairseq-preprocess, writing {data_bin}, failed with exit code {result.returncode}: {last}")
     # Its log holds paths and dates: the only file that would differ between two runs.
     (data_bin / "preprocess.log").unlink(missing_ok=True)
+
+
+def run_preprocess(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run fairseq-preprocess in a process that ends whenever this one ends."""
+    # -P: Python would look for modules in the folder of the script first.
+    command = [sys.executable, "-P", str(Path(__file__).with_name("child.py")), str(os.getpid()), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)

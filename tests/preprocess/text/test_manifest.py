@@ -78,6 +78,7 @@ def test_dropped_repetitions_are_counted(tmp_path: Path) -> None:
     assert all(count > 0 for count in dropped["train"].values())
 
 
+@pytest.mark.usefixtures("preprocess_in_a_process")
 def test_binarised_corpus_has_the_same_bytes_again(nested: Path, tmp_path: Path) -> None:
     nested_translation.prepare(nested_translation.Options(**SIZES), tmp_path / "again")
     manifest = (nested / "manifest.json").read_bytes()
@@ -128,7 +129,7 @@ def test_failing_fairseq_preprocess_is_one_clear_line_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = subprocess.CompletedProcess([], 1, stdout="", stderr="Traceback ...\nOSError: disk full\n")
-    monkeypatch.setattr(binarise.subprocess, "run", lambda *args, **kwargs: failed)
+    monkeypatch.setattr(binarise, "run_preprocess", lambda arguments: failed)
     with pytest.raises(
         PrepareError, match=r"^fairseq-preprocess, writing .*/data-bin, failed with exit code 1: OSError: disk full$"
     ):

@@ -1,0 +1,9 @@
+"""Learning-rate schedules that fairseq lacks. Importing this package registers them."""
+
+from fairseq_stack import compat
+
+compat.apply()
+
+from fairseq_stack.optim.plateau import ValidationPlateau, ValidationPlateauConfig  # noqa: E402
+
+__all__ = ["ValidationPlateau", "ValidationPlateauConfig"]

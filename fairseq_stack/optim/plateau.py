@@ -1,0 +1,53 @@
+"""``--lr-scheduler validation_plateau``: lower the learning rate when validations stop improving."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fairseq.optim.lr_scheduler import register_lr_scheduler
+from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import (
+    ReduceLROnPlateauLRSchedule,
+    ReduceLROnPlateauLRScheduleConfig,
+)
+
+from fairseq_stack.compat.resuming import train_command
+from fairseq_stack.compat.wrapping import Function, wrap_once
+
+
+@dataclass
+class ValidationPlateauConfig(ReduceLROnPlateauLRScheduleConfig):
+    """The options of fairseq's ``reduce_lr_on_plateau``."""
+
+
+@register_lr_scheduler("validation_plateau", dataclass=ValidationPlateauConfig)
+class ValidationPlateau(ReduceLROnPlateauLRSchedule):
+    """fairseq's ``reduce_lr_on_plateau``, which counts every validation and not only those at the end of an epoch.
+
+    The learning rate is multiplied by ``--lr-shrink`` after ``--lr-patience`` + 1 validations in a row without an
+    improvement of ``--best-checkpoint-metric``. A validation counts before its checkpoint is saved, so resumed training
+    counts the same validations.
+    """
+
+    def __init__(self, cfg: ValidationPlateauConfig, optimizer: Any) -> None:
+        super().__init__(cfg, optimizer)
+        wrap_once(train_command(), "validate", _counting)
+
+    def count(self, val_loss: float) -> None:
+        """Count a validation, which may lower the learning rate. During warm-up nothing counts."""
+        if self.warmup_end:
+            self.lr_scheduler.step(val_loss)
+
+    def step(self, epoch: int, val_loss: float | None = None) -> float:
+        """The end of an epoch changes nothing: :meth:`count` has seen its validation."""
+        return float(self.optimizer.get_lr())
+
+
+def _counting(validate: Function) -> Function:
+    def validate_and_count(cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        losses = validate(cfg, trainer, *args, **kwargs)
+        if isinstance(trainer.lr_scheduler, ValidationPlateau):
+            trainer.lr_scheduler.count(losses[0])
+        return losses
+
+    return validate_and_count

@@ -1,0 +1,62 @@
+"""Table 2 of DuSell & Chiang (2024): language models of the Penn Treebank, the best of 20 runs by validation.
+
+snakemake --snakefile scripts/experiments/table2.smk --profile scripts/experiments/profiles/slurm --directory OUT \\
+    --config data=DATA
+
+DATA, an absolute path, holds the Penn Treebank's parsed/mrg/wsj folders. Further settings: kinds (default: tf,sup,nd),
+seeds (1 to 20, as 1,2,3), epochs (at most; 10000) and threads (of a training run, 1).
+
+The protocol is Appendix F's: a learning rate drawn log-uniformly from 1e-6 to 1e-4 and a batch size drawn from 128 to 512
+tokens for each run; the learning rate is halved after more than 2 validations without improvement, and training stops
+after 4. A validation comes after 20,000 sentences in the paper, and here after as many updates as see about 20,000.
+"""
+
+DEFAULT_SEEDS = ",".join(map(str, range(1, 21)))
+
+
+include: "settings.smk"
+
+
+EPOCHS = int(setting("epochs", 10000))
+TOKENS_IN_SENTENCE = 25  # of the training data, the end counted
+SENTENCES_BETWEEN_VALIDATIONS = 20000
+
+
+def training(kind, seed):
+    """The arguments of fairseq-train for one run."""
+    draws = draw(f"table 2 {kind}", seed)
+    rate, tokens = log_uniform(draws, 1e-6, 1e-4), draws.randint(128, 512)
+    interval = SENTENCES_BETWEEN_VALIDATIONS * TOKENS_IN_SENTENCE // tokens
+    return [
+        *("--task", "language_modeling", "--arch", f"stack_transformer_lm_{kind}_ptb", "--seed", seed),
+        *("--compact-vocab", "--compact-vocab-unk", "--sample-break-mode", "eos", "--tokens-per-sample", 512),
+        *("--max-tokens", tokens, "--sentence-avg", "--optimizer", "adam", "--clip-norm", 5, "--lr", rate),
+        *("--lr-scheduler", "validation_plateau", "--lr-shrink", 0.5, "--lr-patience", 2, "--patience", 4),
+        *("--max-epoch", EPOCHS, "--validate-interval-updates", interval, "--save-interval-updates", interval),
+        *("--validate-interval", 1000000, "--save-interval", 1000000, "--keep-interval-updates", 1),
+        "--no-epoch-checkpoints",
+    ]
+
+
+CORPORA = {"ptb": ["ptb", "--raw", DATA]}
+RUNS = {kind: [f"ptb/epochs-{EPOCHS}/{kind}-seed-{seed}" for seed in SEEDS] for kind in KINDS}
+TRAINING = {run: training(kind, seed) for kind, runs in RUNS.items() for seed, run in zip(SEEDS, runs)}
+GENERATION, TARGET = [], None
+SCORING = ["--max-tokens", 4096, "--output-word-probs"]
+
+
+rule table:
+    input:
+        [f"{run}/score-{split}.out" for runs in RUNS.values() for run in runs for split in ("valid", "test")],
+    output:
+        f"ptb/epochs-{EPOCHS}/table.md",
+    message:
+        "the table {output}"
+    params:
+        runs=table_arguments(RUNS),
+    localrule: True
+    shell:
+        "{TABLE} language-modeling {output} {params.runs}"
+
+
+include: "common.smk"

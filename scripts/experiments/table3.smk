@@ -1,0 +1,76 @@
+"""Table 3 of DuSell & Chiang (2024): German-English translation of Europarl, the best of 5 runs by validation.
+
+snakemake --snakefile scripts/experiments/table3.smk --profile scripts/experiments/profiles/slurm --directory OUT \\
+    --config data=DATA
+
+DATA, an absolute path, holds the archives of WMT, which are downloaded if they are missing (docs/data.md). Further
+settings: sizes (default: small,medium,large), kinds (tf,sup,nd), seeds (1,2,3,4,5), epochs (at most; 100) and threads (of
+a training run, 1).
+
+The protocol is Appendix G's: a learning rate drawn log-uniformly from 1e-5 to 1e-3 for each run; it is halved after more
+than 2 validations without improvement, and training stops after 4. A validation comes after 50,000 sentences in the paper,
+and here after as many updates as see about 50,000.
+"""
+
+DEFAULT_SEEDS = "1,2,3,4,5"
+
+
+include: "settings.smk"
+
+
+EPOCHS = int(setting("epochs", 100))
+SIZES = setting_list("sizes", "small,medium,large")
+MAX_TOKENS = 2048
+TOKENS_IN_SENTENCE = 32  # of the longer side of a training pair, the end counted
+SENTENCES_BETWEEN_VALIDATIONS = 50000
+
+
+def training(size, kind, seed):
+    """The arguments of fairseq-train for one run."""
+    rate = log_uniform(draw(f"table 3 {size} {kind}", seed), 1e-5, 1e-3)
+    interval = SENTENCES_BETWEEN_VALIDATIONS * TOKENS_IN_SENTENCE // MAX_TOKENS
+    return [
+        *("--task", "translation", "--arch", f"stack_transformer_{kind}_{size}", "--seed", seed),
+        *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", 0.1, "--sentence-avg"),
+        *("--best-checkpoint-metric", "nll_loss", "--max-tokens", MAX_TOKENS, "--optimizer", "adam", "--clip-norm", 5),
+        *("--lr", rate, "--lr-scheduler", "validation_plateau", "--lr-shrink", 0.5, "--lr-patience", 2),
+        *("--patience", 4, "--max-epoch", EPOCHS, "--validate-interval-updates", interval),
+        *("--save-interval-updates", interval, "--validate-interval", 1000000, "--save-interval", 1000000),
+        *("--keep-interval-updates", 1, "--no-epoch-checkpoints"),
+    ]
+
+
+MODELS = [(size, kind) for size in SIZES for kind in KINDS]
+CORPORA = {"europarl": ["mt", "--preset", "europarl-dusell-2024", "--raw", DATA]}
+RUNS = {
+    f"{kind}, {size}": [f"europarl/epochs-{EPOCHS}/{size}-{kind}-seed-{seed}" for seed in SEEDS]
+    for size, kind in MODELS
+}
+TRAINING = {
+    run: training(size, kind, seed)
+    for (size, kind), runs in zip(MODELS, RUNS.values())
+    for seed, run in zip(SEEDS, runs)
+}
+GENERATION = [
+    *("--task", "stack_translation", "--beam-search", "length-normalized", "--beam", 4, "--max-len-b", 256),
+    *("--batch-size", 64, "--remove-bpe", "sentencepiece"),
+]
+TARGET = "en"
+SCORING = []
+
+
+rule table:
+    input:
+        [f"{run}/scores.json" for runs in RUNS.values() for run in runs],
+    output:
+        f"europarl/epochs-{EPOCHS}/table.md",
+    message:
+        "the table {output}"
+    params:
+        runs=table_arguments(RUNS),
+    localrule: True
+    shell:
+        "{TABLE} translation {output} {params.runs}"
+
+
+include: "common.smk"
