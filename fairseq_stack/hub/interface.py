@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,19 +64,30 @@ class Hub(GeneratorHubInterface):
         one = torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1
         limit = self.max_positions[0] if isinstance(self.max_positions, tuple) else self.max_positions
         require_lengths([tokenized_sentences] if one else tokenized_sentences, limit)
+        if len(tokenized_sentences) == 0:
+            return []
         return super().generate(tokenized_sentences, *args, **kwargs)
 
-    def _score(self, dataset: FairseqDataset) -> list[Hypothesis]:
-        """The hypothesis of each sample of a dataset with targets."""
-        scorer = SequenceScorer(self.tgt_dict)
-        batches = self.task.get_batch_iterator(
+    def _build_batches(self, tokens: Sequence[Tensor], skip_invalid_size_inputs: bool) -> Iterator[dict[str, Any]]:
+        """As fairseq's, for sentences of which :meth:`generate` has checked the lengths."""
+        return self._batches(self.task.build_dataset_for_inference(tokens, lengths_of(tokens)), lengths_of(tokens))
+
+    def _batches(self, dataset: FairseqDataset, lengths: np.ndarray) -> Iterator[dict[str, Any]]:
+        """Batches as in training, except that a sentence may be longer than ``--max-tokens``."""
+        max_tokens = self.cfg.dataset.max_tokens
+        batches: Any = self.task.get_batch_iterator(
             dataset,
-            max_tokens=self.cfg.dataset.max_tokens,
+            max_tokens=max_tokens and max(max_tokens, int(lengths.max())),
             max_sentences=self.cfg.dataset.batch_size,
             disable_iterator_cache=True,
         )
+        yield from batches.next_epoch_itr(shuffle=False)
+
+    def _score(self, dataset: FairseqDataset, lengths: np.ndarray) -> list[Hypothesis]:
+        """The hypothesis of each sample of a dataset with targets."""
+        scorer = SequenceScorer(self.tgt_dict)
         hypotheses: dict[int, Hypothesis] = {}
-        for batch in batches.next_epoch_itr(shuffle=False):
+        for batch in self._batches(dataset, lengths):
             batch = utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
             scored = (best for best, *_ in scorer.generate(self.models, batch))
             hypotheses |= zip(batch["id"].tolist(), scored, strict=True)
@@ -103,6 +114,8 @@ class TranslationHub(Hub):
             return self.score([sentences], [translations])[0]
         if isinstance(sentences, str) or isinstance(translations, str) or len(sentences) != len(translations):
             raise UserError("expected one translation for each sentence")
+        if not sentences:
+            return []
         sources = [self.encode(sentence) for sentence in sentences]
         targets = [self.encode_target(translation) for translation in translations]
         for tokens, limit in zip((sources, targets), self.max_positions, strict=True):
@@ -118,7 +131,7 @@ class TranslationHub(Hub):
             left_pad_target=self.task.cfg.left_pad_target,
             shuffle=False,
         )
-        return self._score(dataset)
+        return self._score(dataset, np.maximum(lengths_of(sources), lengths_of(targets)))
 
 
 class LanguageModelHub(Hub):
@@ -148,6 +161,8 @@ class LanguageModelHub(Hub):
         """
         if isinstance(sentences, str):
             return self.score([sentences])[0]
+        if not sentences:
+            return []
         tokens = [self.encode(sentence) for sentence in sentences]
         require_lengths(tokens, self.max_positions)
         blocks = TokenBlockDataset(
@@ -169,7 +184,7 @@ class LanguageModelHub(Hub):
             targets=["future"],
             add_bos_token=getattr(self.task.args, "add_bos_token", False),
         )
-        return self._score(dataset)
+        return self._score(dataset, lengths_of(tokens))
 
 
 def lengths_of(sentences: Sequence[Tensor]) -> np.ndarray:

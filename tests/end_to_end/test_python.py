@@ -102,6 +102,22 @@ def test_sample_continues(scorer: LanguageModelHub) -> None:
         scorer.translate("a b")
 
 
+def test_longer_than_a_batch_in_training(handed_on: Path) -> None:
+    """--max-tokens of the training run is no limit for one sentence."""
+    hub = load(handed_on / "mt", max_tokens=3)
+    other = load(handed_on / "lm", max_tokens=3)
+    assert isinstance(hub, TranslationHub) and isinstance(other, LanguageModelHub)
+    sentence = "a b c d a b"
+    assert hub.translate([sentence, "a"], max_len_b=3)[1] == hub.translate("a", max_len_b=3)
+    assert len(hub.score(sentence, "B A")["positional_scores"]) == 3
+    assert len(other.score([sentence, "a"])[0]["positional_scores"]) == 7
+    assert other.sample(sentence, max_len_b=9).startswith(sentence)
+
+
+def test_no_sentence(translator: TranslationHub, scorer: LanguageModelHub) -> None:
+    assert translator.score([], []) == scorer.score([]) == translator.translate([]) == []
+
+
 def test_an_ensemble(handed_on: Path, translator: TranslationHub) -> None:
     names = os.pathsep.join(["checkpoint_best.pt", "checkpoint_last.pt"])
     ensemble = StackTransformer.from_pretrained(handed_on / "mt", names)
