@@ -1,5 +1,5 @@
 """Readers of what fairseq's commands and ``fairseq-stack prepare`` write, and the scores computed from it.
 
 :mod:`.training_log`, :mod:`.translations` and :mod:`.word_scores` read the outputs of ``fairseq-train``,
-``fairseq-generate`` and ``fairseq-eval-lm``; :mod:`.side_files` and :mod:`.corpus` read corpora. Nothing here trains.
+``fairseq-generate`` and ``fairseq-eval-lm``; :mod:`.corpus` reads corpora. Nothing here trains.
 """

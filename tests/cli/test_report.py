@@ -18,9 +18,11 @@ from fairseq_stack.cli.report.experiment import (
     model_names,
     read_language_model_result,
     read_translation_result,
+    require_as_many,
 )
 from fairseq_stack.cli.report.picture import draw
 from fairseq_stack.cli.report.tables import as_json, as_markdown
+from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, Validation
 from fairseq_stack.inspection.stack_weights import StackWeights
@@ -141,3 +143,9 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "\nexample:\n  fairseq-stack report " in text
     assert max(map(len, text.splitlines())) <= 85
+
+
+def test_as_many_as_in_the_corpus() -> None:
+    require_as_many(Path("score.out"), 2, 2)
+    with pytest.raises(UserError, match=r"^score\.out: 1 sentences, expected 2, as many as in the corpus$"):
+        require_as_many(Path("score.out"), 1, 2)

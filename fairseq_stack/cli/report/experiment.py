@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.scores import Score
-from fairseq_stack.evaluation.side_files import read_lower_bounds, read_numbers, require_as_many
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.translations import bleu, exact_match, exact_match_by, read_translations
 from fairseq_stack.evaluation.word_scores import cross_entropy, excess, excess_by_length, read_word_scores
@@ -23,6 +22,7 @@ from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.nested import corpus as nested_translation
 from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
+from fairseq_stack_preprocess.text.numbers import read_numbers
 
 if TYPE_CHECKING:
     from fairseq_stack.inspection.stack_weights import StackWeights
@@ -105,7 +105,7 @@ def read_experiment(folder: Path) -> Experiment:
 
 def _read_experiment(folder: Path) -> Experiment:
     text = folder / reversal.CORPUS / "corpus" / TEXT
-    valid_bounds = read_lower_bounds(text / "valid.nll")
+    valid_bounds = read_numbers(text / "valid.nll", float)
     tokens = sum(len(line.split()) + 1 for line in read_lines(text / f"valid.{SUFFIX}"))
     return Experiment(
         translation=_of_each_kind(read_translation_result, folder / nested_translation.CORPUS),
@@ -131,7 +131,7 @@ def read_translation_result(task: Path, kind: str) -> TranslationResult:
 def read_language_model_result(task: Path, kind: str) -> LanguageModelResult:
     """The result of one kind of model; ``task`` is the folder of the corpus and its models."""
     scores = read_word_scores(task / kind / WORD_SCORES)
-    bounds = read_lower_bounds(task / "corpus" / TEXT / "test.nll")
+    bounds = read_numbers(task / "corpus" / TEXT / "test.nll", float)
     require_as_many(task / kind / WORD_SCORES, len(scores), len(bounds))
     data = f"{task.name}/test"
     return LanguageModelResult(
@@ -140,6 +140,12 @@ def read_language_model_result(task: Path, kind: str) -> LanguageModelResult:
         excess=excess(scores, bounds, data),
         excess_by_length=excess_by_length(scores, bounds),
     )
+
+
+def require_as_many(path: Path, number: int, expected: int) -> None:
+    """Raise UserError unless what was read from ``path`` has as many sentences as the corpus."""
+    if number != expected:
+        raise UserError(f"{path}: {number} sentences, expected {expected}, as many as in the corpus")
 
 
 def read_decoder(folder: Path, depth: int) -> StackWeights:

@@ -26,11 +26,12 @@ from typing import Any
 from ..errors import PrepareError, require_at_least, require_at_most
 from ..text.binarise import TEXT, binarise_language
 from ..text.manifest import Manifest
+from ..text.numbers import write_numbers
 from ..text.output import corpus_folder
 from ..text.progress import progress
 from ..text.splits import SPLITS, TRIES_IN_A_ROW, check_sizes, stream
 from .languages import Word, symbols
-from .string_sets import StringSet, lower_bound, per_token, write_lower_bounds, write_numbers, write_strings
+from .string_sets import StringSet, lower_bound, per_token, write_lower_bounds, write_strings
 
 CORPUS = "reversal"
 GREATEST_SYMBOLS = 1_000_000

@@ -19,10 +19,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError
 from ..text.binarise import SUFFIX
+from ..text.numbers import write_numbers
 from ..text.output import write_lines
-from ..text.streams import read_lines
 from .languages import Word
 
 LOWER_BOUND_NAME = "lower_bound.json"
@@ -56,29 +55,6 @@ def write_strings(text: Path, split: str, strings: StringSet) -> None:
     write_lines(text / f"{split}.{SUFFIX}", map(" ".join, strings.strings))
     write_numbers(text / f"{split}.logp", strings.log_probabilities)
     write_numbers(text / f"{split}.nll", strings.bounds())
-
-
-def write_numbers(path: Path, numbers: Sequence[float]) -> None:
-    """Write one number a line, as :func:`read_numbers` reads them."""
-    write_lines(path, map(repr, numbers))
-
-
-def read_numbers(path: Path) -> list[float]:
-    """The number at the beginning of each line.
-
-    In earlier versions, ``.nll`` of ``prepare reversal`` had a second number after a tab, which is ignored.
-
-    Raises:
-        PrepareError: a line does not begin with a number, or the file is not text.
-        OSError: the file cannot be opened or read.
-    """
-    numbers = []
-    for line, text in enumerate(read_lines(path), start=1):
-        try:
-            numbers.append(float(text.partition("\t")[0]))
-        except ValueError as error:
-            raise PrepareError(f"{path}, line {line}: expected a number, got {text!r}") from error
-    return numbers
 
 
 def lower_bound(strings: StringSet) -> dict[str, Any]:

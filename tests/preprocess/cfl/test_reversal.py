@@ -14,8 +14,9 @@ import pytest
 
 from fairseq_stack_preprocess.cfl.languages import Word
 from fairseq_stack_preprocess.cfl.reversal import Options, generate, prefix_bounds, prepare, split_of, string_set
-from fairseq_stack_preprocess.cfl.string_sets import StringSet, read_numbers
+from fairseq_stack_preprocess.cfl.string_sets import StringSet
 from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.text.numbers import read_numbers
 
 SMALL: dict[str, Any] = {"train_size": 300, "valid_size": 30, "test_size": 30, "binarise": False}
 
@@ -104,7 +105,9 @@ def test_side_files_agree_with_the_text(tmp_path: Path) -> None:
     for split, bound in bounds.items():
         text = tmp_path / "out" / "text"
         lengths = [len(line.split(" ")) for line in (text / f"{split}.txt").read_text("utf-8").splitlines()]
-        given_length, whole, prefix = (read_numbers(text / f"{split}.{name}") for name in ("logp", "nll", "prefix-nll"))
+        given_length, whole, prefix = (
+            read_numbers(text / f"{split}.{name}", float) for name in ("logp", "nll", "prefix-nll")
+        )
         assert given_length == pytest.approx([-length / 2 * math.log(2) for length in lengths], rel=1e-15)
         assert whole == pytest.approx([math.log(16) - value for value in given_length], rel=1e-15)
         assert all(a >= b for a, b in zip(whole, prefix, strict=True))

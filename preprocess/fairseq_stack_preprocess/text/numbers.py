@@ -1,0 +1,40 @@
+"""Side files with a number for each sentence, such as log-probabilities and depths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from ..errors import PrepareError
+from .output import write_lines
+from .streams import read_lines
+
+Number = TypeVar("Number", int, float)
+
+
+def write_numbers(path: Path, numbers: Sequence[float]) -> None:
+    """Write one number a line, with all digits of a double."""
+    write_lines(path, map(repr, numbers))
+
+
+def read_numbers(path: Path, kind: Callable[[str], Number]) -> list[Number]:
+    """The number at the beginning of each line.
+
+    In earlier versions, ``.nll`` of ``prepare reversal`` had a second number after a tab, which is ignored.
+
+    Args:
+        path: the file.
+        kind: ``int`` or ``float``.
+
+    Raises:
+        PrepareError: a line does not begin with a number of this kind, or the file is not text.
+        OSError: the file cannot be opened or read.
+    """
+    numbers = []
+    for line, text in enumerate(read_lines(path), start=1):
+        try:
+            numbers.append(kind(text.partition("\t")[0]))
+        except ValueError as error:
+            raise PrepareError(f"{path}, line {line}: expected a number, got {text!r}") from error
+    return numbers
