@@ -8,7 +8,7 @@ import random
 import shlex
 from pathlib import Path
 
-KNOWN = {"data", "kinds", "epochs", "seeds", "pieces", "sizes", "threads"}
+KNOWN = {"data", "kinds", "epochs", "interval", "seeds", "pieces", "sizes", "threads"}
 TABLE = shlex.join(["python", str(Path(workflow.basedir) / "table.py")])
 
 

@@ -4,7 +4,8 @@ snakemake --snakefile scripts/experiments/table2.smk --profile scripts/experimen
     --config data=DATA
 
 DATA, an absolute path, holds the Penn Treebank's parsed/mrg/wsj folders. Further settings: kinds (default: tf,sup,nd),
-seeds (1 to 20, as 1,2,3), epochs (at most; 10000) and threads (of a training run, 1).
+seeds (1 to 20, as 1,2,3), epochs (at most; 10000), interval (sentences between validations; 20000) and threads (of a
+training run, 1).
 
 The protocol is Appendix F's: a learning rate drawn log-uniformly from 1e-6 to 1e-4 and a batch size drawn from 128 to 512
 tokens for each run; the learning rate is halved after more than 2 validations without improvement, and training stops
@@ -19,7 +20,7 @@ include: "settings.smk"
 
 EPOCHS = int(setting("epochs", 10000))
 TOKENS_IN_SENTENCE = 25  # of the training data, the end counted
-SENTENCES_BETWEEN_VALIDATIONS = 20000
+SENTENCES_BETWEEN_VALIDATIONS = int(setting("interval", 20000))
 
 
 def training(kind, seed):

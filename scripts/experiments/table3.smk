@@ -4,8 +4,8 @@ snakemake --snakefile scripts/experiments/table3.smk --profile scripts/experimen
     --config data=DATA
 
 DATA, an absolute path, holds the archives of WMT, which are downloaded if they are missing (docs/data.md). Further
-settings: sizes (default: small,medium,large), kinds (tf,sup,nd), seeds (1,2,3,4,5), epochs (at most; 100) and threads (of
-a training run, 1).
+settings: sizes (default: small,medium,large), kinds (tf,sup,nd), seeds (1,2,3,4,5), epochs (at most; 100), interval
+(sentences between validations; 50000) and threads (of a training run, 1).
 
 The protocol is Appendix G's: a learning rate drawn log-uniformly from 1e-5 to 1e-3 for each run; it is halved after more
 than 2 validations without improvement, and training stops after 4. A validation comes after 50,000 sentences in the paper,
@@ -22,7 +22,7 @@ EPOCHS = int(setting("epochs", 100))
 SIZES = setting_list("sizes", "small,medium,large")
 MAX_TOKENS = 2048
 TOKENS_IN_SENTENCE = 32  # of the longer side of a training pair, the end counted
-SENTENCES_BETWEEN_VALIDATIONS = 50000
+SENTENCES_BETWEEN_VALIDATIONS = int(setting("interval", 50000))
 
 
 def training(size, kind, seed):

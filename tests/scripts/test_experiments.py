@@ -121,7 +121,7 @@ def test_a_missing_file(tmp_path: Path, name: str, option: str, server: Server) 
         ({}, "data=DATA is missing"),
         ({"data": "relative"}, "data=relative: expected an absolute path"),
         ({"data": "/", "kinds": "nd,lstm"}, "expected some of tf,sup,nd, got 'lstm'"),
-        ({"data": "/", "epoch": "3"}, "epoch=...: expected one of data, epochs, kinds"),
+        ({"data": "/", "epoch": "3"}, "epoch=...: expected one of data, epochs, interval, kinds"),
     ],
     ids=["no-data", "relative", "kind", "name"],
 )

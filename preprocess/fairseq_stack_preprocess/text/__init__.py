@@ -6,6 +6,7 @@ module                   what
 :mod:`.streams`          reading text of any size, strictly, in bounded memory
 :mod:`.fairseq_words`    words that fairseq would misread
 :mod:`.splits`           train, valid and test: sizes, random streams, drawing without repetition
+:mod:`.numbers`          side files with a number for each sentence
 :mod:`.progress`         a bar on a terminal, lines in a log
 :mod:`.output`           folders that appear complete or not at all
 :mod:`.staging`          the hidden folder in which a run writes, and what killed runs leave
