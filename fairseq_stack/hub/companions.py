@@ -38,7 +38,7 @@ def _reading_companions(load_checkpoint: Function) -> Function:
         # After loading, since a checkpoint of another vocabulary has an error of its own.
         if getattr(trainer.model, "has_companions", False) and trainer.is_data_parallel_master and not cfg.no_save:
             trainer.missing_companions = missing_companions(companions_of_training(trainer.cfg), Path(cfg.save_dir))
-            _note_languages(trainer)
+            note_languages(trainer)
         return loaded
 
     return load_checkpoint_and_read_companions
@@ -54,7 +54,7 @@ def _saving_companions(save_checkpoint: Function) -> Function:
     return save_companions_and_checkpoint
 
 
-def _note_languages(trainer: Any) -> None:
+def note_languages(trainer: Any) -> None:
     """Have the checkpoints name the languages of a translation task, which fairseq infers from the names of the data.
 
     Beside the checkpoints are only dictionaries, which do not say what is translated into what.
@@ -63,15 +63,16 @@ def _note_languages(trainer: Any) -> None:
 
     with open_dict(trainer.cfg):
         for name in ("source_lang", "target_lang"):
-            if hasattr(trainer.task.cfg, name):
-                trainer.cfg.task[name] = trainer.task.cfg[name]
+            if hasattr(trainer.task.cfg, name):  # older tasks have a Namespace
+                setattr(trainer.cfg.task, name, getattr(trainer.task.cfg, name))
 
 
 def companions_of_training(cfg: Any) -> dict[str, Path]:
     """The companions of a training run, by the names that they get."""
     from fairseq import utils
 
-    companions = companions_of_data(Path(utils.split_paths(cfg.task.data)[0]))
+    data = getattr(cfg.task, "data", None)  # some tasks have none
+    companions = companions_of_data(Path(utils.split_paths(data)[0])) if data else {}
     own = getattr(cfg.bpe, "sentencepiece_model", None)
     if own is not None and Path(own).is_file():
         companions[OWN_PIECE_MODEL] = Path(own)

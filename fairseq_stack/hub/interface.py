@@ -210,7 +210,7 @@ def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: An
         overrides: replace options of the training run.
 
     Raises:
-        UserError: there is no such checkpoint, there are no dictionaries, or they do not fit.
+        UserError: the checkpoint or its dictionaries do not exist, or they do not fit together.
     """
     paths = [_checkpoint_at(Path(path)) for path in os.fspath(checkpoint).split(os.pathsep)]
     folder = _folder_of_dictionaries(paths[0]) if data is None else _existing_folder(Path(data))

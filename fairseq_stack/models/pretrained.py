@@ -39,8 +39,8 @@ class Pretrained:
             kwargs: replace options of the training run.
 
         Raises:
-            UserError: there is no such checkpoint, it is another model, or the dictionaries are missing or do not
-                fit.
+            UserError: the checkpoint or its dictionaries do not exist or do not fit together, or the checkpoint holds
+                another model.
         """
         from fairseq_stack.hub.interface import load
 

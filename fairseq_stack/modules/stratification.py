@@ -17,7 +17,7 @@ class StratificationStackAttention(StackAttention):
     Args:
         model_size: d_model.
         size: the size m of the stack vectors.
-        value_activation: ``"sigmoid"`` (Eq. 17); ``"released"`` is the same, since there is no released code.
+        value_activation: ``"sigmoid"`` (Eq. 17); ``"released"`` is the same, because no released code exists.
         options: ``output`` and ``bias``, see :class:`StackAttention`.
     """
 

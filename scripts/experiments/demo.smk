@@ -3,6 +3,9 @@
 The models are tf (no stack), sup and nd (stack attention in the middle layer). bash scripts/demo.sh runs this workflow.
 """
 
+from pathlib import Path
+
+
 configfile: str(Path(workflow.basedir) / "demo.yaml")
 
 

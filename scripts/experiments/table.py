@@ -78,7 +78,7 @@ def as_markdown(runs: dict[str, Run], restarts: int) -> str:
 
 
 def cost_table(runs: Mapping[str, Sequence[Path]]) -> str:
-    """What an epoch of the first run of each kind costs; the memory is that of the processor, not of a GPU."""
+    """What an epoch of the first run of each kind costs; the memory is the computer's, not a GPU's."""
     rows = []
     for kind, (run, *_) in runs.items():
         training = read_training_log(run / "train.log")

@@ -21,6 +21,7 @@ include: "settings.smk"
 EPOCHS = int(setting("epochs", 10000))
 TOKENS_IN_SENTENCE = 25  # of the training data, the end counted
 SENTENCES_BETWEEN_VALIDATIONS = int(setting("interval", 20000))
+FOLDER = f"ptb/epochs-{EPOCHS}-interval-{SENTENCES_BETWEEN_VALIDATIONS}"
 
 
 def training(kind, seed):
@@ -40,7 +41,7 @@ def training(kind, seed):
 
 
 CORPORA = {"ptb": ["ptb", "--raw", DATA]}
-RUNS = {kind: [f"ptb/epochs-{EPOCHS}/{kind}-seed-{seed}" for seed in SEEDS] for kind in KINDS}
+RUNS = {kind: [f"{FOLDER}/{kind}-seed-{seed}" for seed in SEEDS] for kind in KINDS}
 TRAINING = {run: training(kind, seed) for kind, runs in RUNS.items() for seed, run in zip(SEEDS, runs)}
 GENERATION, TARGET = [], None
 SCORING = ["--max-tokens", 4096, "--output-word-probs"]
@@ -50,7 +51,7 @@ rule table:
     input:
         [f"{run}/score-{split}.out" for runs in RUNS.values() for run in runs for split in ("valid", "test")],
     output:
-        f"ptb/epochs-{EPOCHS}/table.md",
+        f"{FOLDER}/table.md",
     message:
         "the table {output}"
     params:

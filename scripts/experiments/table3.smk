@@ -23,6 +23,7 @@ SIZES = setting_list("sizes", "small,medium,large")
 MAX_TOKENS = 2048
 TOKENS_IN_SENTENCE = 32  # of the longer side of a training pair, the end counted
 SENTENCES_BETWEEN_VALIDATIONS = int(setting("interval", 50000))
+FOLDER = f"europarl/epochs-{EPOCHS}-interval-{SENTENCES_BETWEEN_VALIDATIONS}"
 
 
 def training(size, kind, seed):
@@ -43,7 +44,7 @@ def training(size, kind, seed):
 MODELS = [(size, kind) for size in SIZES for kind in KINDS]
 CORPORA = {"europarl": ["mt", "--preset", "europarl-dusell-2024", "--raw", DATA]}
 RUNS = {
-    f"{kind}, {size}": [f"europarl/epochs-{EPOCHS}/{size}-{kind}-seed-{seed}" for seed in SEEDS]
+    f"{kind}, {size}": [f"{FOLDER}/{size}-{kind}-seed-{seed}" for seed in SEEDS]
     for size, kind in MODELS
 }
 TRAINING = {
@@ -63,7 +64,7 @@ rule table:
     input:
         [f"{run}/scores.json" for runs in RUNS.values() for run in runs],
     output:
-        f"europarl/epochs-{EPOCHS}/table.md",
+        f"{FOLDER}/table.md",
     message:
         "the table {output}"
     params:

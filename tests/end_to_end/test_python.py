@@ -103,7 +103,7 @@ def test_sample_continues(scorer: LanguageModelHub) -> None:
 
 
 def test_longer_than_a_batch_in_training(handed_on: Path) -> None:
-    """--max-tokens of the training run is no limit for one sentence."""
+    """--max-tokens of the training run does not limit one sentence."""
     hub = load(handed_on / "mt", max_tokens=3)
     other = load(handed_on / "lm", max_tokens=3)
     assert isinstance(hub, TranslationHub) and isinstance(other, LanguageModelHub)
@@ -130,7 +130,7 @@ def test_an_ensemble(handed_on: Path, translator: TranslationHub) -> None:
 
 @pytest.mark.parametrize("save_bpe", [False, True], ids=["prepared", "own"])
 def test_raw_text(tmp_path: Path, save_bpe: bool) -> None:
-    """The model gets the pieces of the corpus; with --bpe, those of the model that the option names."""
+    """The model gets the pieces of the corpus; with --bpe, it gets the pieces of the model that the option names."""
     pairs = [(f"Der Satz Nummer {i} .", f"sentence number {i}!") for i in range(30)]
     prepare(options_for(write_pairs(tmp_path / "c", pairs), pieces=60, binarise=True), tmp_path / "corpus")
     own = ["--bpe", "sentencepiece", "--sentencepiece-model", tmp_path / "corpus" / "sentencepiece.de.model"]

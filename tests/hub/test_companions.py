@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from omegaconf import OmegaConf
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.companions import MANIFEST, companions_beside, companions_of_data, save_companions
+from fairseq_stack.hub.companions import (
+    MANIFEST,
+    OWN_PIECE_MODEL,
+    companions_beside,
+    companions_of_data,
+    companions_of_training,
+    note_languages,
+    save_companions,
+)
 
 
 @pytest.fixture
@@ -65,3 +77,23 @@ def test_other_files_are_not_overwritten(corpus: Path, tmp_path: Path, name: str
     with pytest.raises(UserError, match=rf"checkpoints/{name} differs from .*{name}.*another --save-dir"):
         saved(corpus, folder)
     assert {path.name: path.read_text() for path in folder.iterdir()} == {name: "b 2\na 1\n"}
+
+
+def test_tasks_of_every_kind(corpus: Path, tmp_path: Path) -> None:
+    """Older tasks of fairseq have a Namespace, and some have no data."""
+    own = SimpleNamespace(sentencepiece_model=str(corpus / "sentencepiece.de.model"))
+    without_data = SimpleNamespace(task=Namespace(), bpe=own)
+    assert companions_of_training(without_data) == {OWN_PIECE_MODEL: corpus / "sentencepiece.de.model"}
+    with_data = SimpleNamespace(task=Namespace(data=f"{corpus / 'data-bin'}:{tmp_path}"), bpe=None)
+    assert companions_of_training(with_data) == companions_of_data(corpus / "data-bin")
+
+
+@pytest.mark.parametrize(
+    "container", [OmegaConf.create, lambda values: Namespace(**values)], ids=["config", "namespace"]
+)
+def test_the_checkpoint_names_the_languages(container: Callable[[dict[str, str]], object]) -> None:
+    cfg = OmegaConf.create({"task": None}, flags={"allow_objects": True})
+    cfg.task = container({"data": "", "source_lang": ""})
+    task = SimpleNamespace(cfg=container({"source_lang": "de", "target_lang": "en"}))
+    note_languages(SimpleNamespace(cfg=cfg, task=task))
+    assert (cfg.task.source_lang, cfg.task.target_lang) == ("de", "en")

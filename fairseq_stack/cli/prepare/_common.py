@@ -38,7 +38,7 @@ def add_number(parser: argparse.ArgumentParser, flag: str, default: int, meaning
 
 
 def add_sizes(parser: argparse.ArgumentParser, sizes: Mapping[str, int], unit: str = "sentences") -> None:
-    """Declare those of ``--train-size``, ``--valid-size`` and ``--test-size`` for which ``sizes`` has a default."""
+    """Declare ``--SPLIT-size`` for each split in ``sizes``, which holds the defaults."""
     for split, size in sizes.items():
         add_number(parser, f"--{split}-size", size, f"{unit} in {split}")
 
