@@ -14,7 +14,7 @@ from tests.conftest import REPOSITORY
 
 FOLDER = REPOSITORY / "fairseq_stack" / "ops" / "_native" / "src"
 TEXT = "\n".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.iterdir()))
-CTYPES = {"int64_t": ctypes.c_int64, "*": ctypes.c_void_p, "**": ctypes.POINTER(ctypes.c_void_p)}
+CTYPES = {"int64_t": ctypes.c_int64, "*": ctypes.c_void_p, "**": ctypes.c_void_p}
 
 
 def only_match(pattern: str) -> re.Match[str]:

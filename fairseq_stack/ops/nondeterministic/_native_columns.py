@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+from array import array
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,10 +132,10 @@ class NativeColumns:
         logit_gradients = derivatives.new_empty(self.batch_size, size * width)
         value_gradients = derivatives.new_empty(self.batch_size, self.value_size)
         begins = [derivatives.data_ptr() + BYTES * begin for begin in (0, *self.ends)]
-        constant = [None] * (len(self.memory) + 1 - len(begins))
-        adjoints = [*constant, *begins][-len(self.memory) - 1 :]
+        constant = [0] * (len(self.memory) + 1 - len(begins))
+        adjoints = pointers([*constant, *begins][-len(self.memory) - 1 :])
         self._run(
-            "fss_nd_step_backward", column, self._sizes().backward, adjoints=pointers(adjoints),
+            "fss_nd_step_backward", column, self._sizes().backward, adjoints=adjoints,
             cotangents=None if gradient is None else plain(gradient),
             logit_gradients=logit_gradients, value_gradients=value_gradients,
         )  # fmt: skip
@@ -200,16 +201,23 @@ class NativeColumns:
         return Sizes(*sizes)
 
     def _run(
-        self, function: str, column: Tensor, scratch_bytes: int, adjoints: Any = None, **arrays: Tensor | None
+        self,
+        function: str,
+        column: Tensor,
+        scratch_bytes: int,
+        adjoints: array[int] | None = None,
+        **tensors: Tensor | None,
     ) -> None:
-        """Run a function of the library for the next step; arrays are contiguous and for fields of the call."""
+        """Run a function of the library for the next step; tensors are contiguous and for fields of the call."""
         call = self._call()
         ancestors = self.ancestors.contiguous()
         call.ancestors = ancestors.data_ptr()
-        call.columns = pointers([earlier.data_ptr() for earlier in (*self.memory, column)])
-        call.adjoints = adjoints
-        for name, array in arrays.items():
-            setattr(call, name, None if array is None else array.data_ptr())
+        columns = pointers(map(Tensor.data_ptr, (*self.memory, column)))
+        call.columns, _ = columns.buffer_info()
+        if adjoints is not None:
+            call.adjoints, _ = adjoints.buffer_info()
+        for name, tensor in tensors.items():
+            setattr(call, name, None if tensor is None else tensor.data_ptr())
         size = self.num_states * self.num_symbols
         work = self.batch_size * self.num_states * ((self.steps + 1) * size) ** 2 // 2
         library = required_library().using(self.instruction_set)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from array import array
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,8 +31,9 @@ def plain(x: Tensor) -> Tensor:
     return x.detach().double().resolve_neg().contiguous()
 
 
-def pointers(addresses: Sequence[int | None]) -> Any:
-    return (ctypes.c_void_p * len(addresses))(*addresses)
+def pointers(addresses: Iterable[int]) -> array[int]:
+    """An array of pointers; NULL is 0."""
+    return array("Q", addresses)
 
 
 class Call(ctypes.Structure):
@@ -40,11 +42,8 @@ class Call(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("beams", "step", "num_states", "num_symbols", "value_size")),
         *((name, ctypes.c_int64) for name in ("window", "kept")),
-        ("ancestors", ctypes.c_void_p),
-        ("columns", ctypes.POINTER(ctypes.c_void_p)),
-        *((name, ctypes.c_void_p) for name in ("logits", "values", "readings")),
-        ("adjoints", ctypes.POINTER(ctypes.c_void_p)),
-        *((name, ctypes.c_void_p) for name in ("cotangents", "logit_gradients", "value_gradients")),
+        *((name, ctypes.c_void_p) for name in ("ancestors", "columns", "logits", "values", "readings")),
+        *((name, ctypes.c_void_p) for name in ("adjoints", "cotangents", "logit_gradients", "value_gradients")),
     )
 
 
