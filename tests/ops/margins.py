@@ -170,6 +170,8 @@ def _step_sizes(call: Any, library: Library, step: int) -> Any:
 def _arrays(function: str, call: Any, library: Library) -> list[Array]:
     if "step" in function:
         return _arrays_of_step(call, function.endswith("backward"))
+    if "window" in function:
+        return _arrays_of_window(call, function.endswith("backward"))
     arrays = _arrays_of_superposition if function.startswith("fss_sup") else _arrays_of_nondeterministic
     return arrays(call, function.endswith("backward"))
 
@@ -214,3 +216,20 @@ def _arrays_of_step(call: Any, backward: bool) -> list[Array]:
         return [ancestors, *arrays, *([Array("cotangents", 8, readings)] if call.cotangents else [])]
     arrays = [ancestors, Array("values", 8, values), *([Array("logits", 8, logits)] if call.logits else [])]
     return [*arrays, *([Array("readings", 8, readings, written=True)] if call.step else [])]
+
+
+def _arrays_of_window(call: Any, backward: bool) -> list[Array]:
+    item, size = 8 if call.is_double else 4, call.num_states * call.num_symbols
+    steps, vectors = call.sequences * call.length, call.sequences * (call.length + 1) * call.value_size
+    logits, readings = steps * size * (2 * size + call.num_states), steps * size * call.value_size
+    kept = [
+        Array("workspace", 8, call.sequences * call.workspace_bytes // 8, written=not backward, numbers=False),
+        Array("wide", 1, call.sequences, written=not backward, numbers=False),
+    ]
+    if backward:
+        gradients = Array("logit_gradients", item, logits, written=True)
+        of_values = Array("value_gradients", item, vectors, written=True)
+        return [*kept, Array("cotangents", item, readings), gradients, of_values]
+    inputs = [Array("logits", item, logits), Array("values", item, vectors)]
+    far = Array("far", 1, call.sequences, written=True, numbers=False)
+    return [*kept, *inputs, far, Array("readings", item, readings, written=True)]

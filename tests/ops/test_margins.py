@@ -135,6 +135,31 @@ def test_steps(size: tuple[int, int, int, int], window: int | None, monkeypatch:
         assert made == ["fss_nd_step"] * (size[0] + 1) + ["fss_nd_step_backward"] * (size[0] + 1) * train
 
 
+def read_windowed(
+    dtype: torch.dtype, steps: int, num_states: int, num_symbols: int, size: int, window: int, std: float
+) -> list[Tensor]:
+    torch.manual_seed(0)
+    source, targets = (2, steps, num_states, num_symbols), (num_states, num_symbols)
+    shapes = [(*source, *target) for target in (targets, targets, (num_states,))] + [(2, steps, size), (size,)]
+    inputs = [(std * torch.randn(*shape)).to(dtype).requires_grad_() for shape in shapes]
+    readings = nondeterministic_stack(*inputs, backend="native", window=window)
+    return [readings, *torch.autograd.grad((readings * torch.randn_like(readings)).sum(), inputs)]
+
+
+@DTYPES
+@pytest.mark.parametrize(
+    "size", [(40, 1, 1, 1, 1, 1), (40, 1, 2, 3, 9, 1), (21, 2, 3, 5, 17, 1), (9, 3, 3, 2, 9, 30), (19, 2, 2, 1, 8, 1)]
+)
+@pytest.mark.usefixtures("instruction_set")
+def test_windows(
+    size: tuple[int, int, int, int, int, float], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = read_windowed(dtype, *size)
+    made = between_margins(monkeypatch)
+    assert_same(read_windowed(dtype, *size), expected)
+    assert made == ["fss_nd_window_forward", "fss_nd_window_backward"]
+
+
 # ---------------------------------------------------------------- whether all that would be noticed
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from fairseq_stack.ops import _native
-from fairseq_stack.ops.nondeterministic import _columns, _native_step, native
+from fairseq_stack.ops.nondeterministic import _columns, _native_step, native, window
 from fairseq_stack.ops.superposition import native as superposition
 from tests.conftest import REPOSITORY
 
@@ -44,6 +44,7 @@ def test_version_of_the_interface() -> None:
     [
         ("nd_call", native._Call),
         ("nd_step_call", _native_step.Call),
+        ("nd_window_call", window.Call),
         ("sup_call", superposition._Call),
         ("resources", _native._Resources),
     ],

@@ -33,6 +33,7 @@ def nondeterministic_stack(
     *,
     backend: str = "auto",
     return_weights: Literal[False] = False,
+    window: int | None = None,
 ) -> Tensor: ...
 
 
@@ -46,6 +47,7 @@ def nondeterministic_stack(
     *,
     backend: str = "auto",
     return_weights: Literal[True],
+    window: int | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 
 
@@ -58,6 +60,7 @@ def nondeterministic_stack(
     *,
     backend: str = "auto",
     return_weights: bool = False,
+    window: int | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Read the top of a nondeterministic stack after each of n steps (DuSell and Chiang, 2024, Appendix B).
 
@@ -88,6 +91,9 @@ def nondeterministic_stack(
             (vectorised) or ``"reference"`` (the equations, for autograd to differentiate). Only the last has second
             and forward-mode derivatives; the others raise RuntimeError.
         return_weights: also return the weights W.
+        window: D for limited memory: after t steps, the stack remembers only what was pushed in step t - D + 1 or
+            later, where v_0 counts as pushed in step 0 (gamma[i -> t] = 0 for t - i > D; DuSell and Chiang, 2022).
+            Time and memory are then in proportion to n. From n + 1 on, nothing is forgotten.
 
     Returns:
         The readings r_1..r_n, (B, n, Q, S, m), in the dtype of the arguments. They are computed in float64, whatever
@@ -100,7 +106,7 @@ def nondeterministic_stack(
         through them, are the same as with any other numbers in its place.
 
     Raises:
-        ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.
+        ValueError: if an argument's shape, dtype, layout or device or the window is wrong, or there is no such backend.
         RuntimeError: in jvp, jacfwd, hessian or a second backward pass, unless the backend is ``"reference"``.
     """
     sizes = Sizes()
@@ -109,9 +115,12 @@ def nondeterministic_stack(
     sizes.check("pop", pop, "B n Q S Q")
     sizes.check("values", values, "B n m")
     sizes.check("bottom", bottom, "m" if isinstance(bottom, Tensor) and bottom.dim() == 1 else "B m")
+    if window is not None and window < 1:
+        raise ValueError(f"window: expected at least 1, got {window}")
     compute = choose_backend("nondeterministic_stack", backend, BACKENDS, push.device)
+    forgets = {} if window is None or window > push.shape[1] else {"window": window}
     with torch.autocast(push.device.type, enabled=False):
-        return compute(push, replace, pop, values, bottom, return_weights=return_weights)
+        return compute(push, replace, pop, values, bottom, return_weights=return_weights, **forgets)
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:

@@ -19,7 +19,14 @@ Span = tuple[int, int]
 
 
 def nondeterministic_stack_reference(
-    push: Tensor, replace: Tensor, pop: Tensor, values: Tensor, bottom: Tensor, *, return_weights: bool
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    values: Tensor,
+    bottom: Tensor,
+    *,
+    return_weights: bool,
+    window: int | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The readings, in float64 inside; arguments and results as for ``nondeterministic_stack``."""
     dtype = values.dtype
@@ -29,12 +36,12 @@ def nondeterministic_stack_reference(
     transitions = _split_transitions(logits, num_states, num_symbols)
     marks = from_then_on(marks)[:, :, None, None, None]
     marks_of_values = from_then_on(marks_of(vectors))[:, 1:, None, None]
-    readings = (_readings(*transitions, finite(vectors)) + marks + marks_of_values).to(dtype)
+    readings = (_readings(*transitions, finite(vectors), window) + marks + marks_of_values).to(dtype)
     if not return_weights:
         return readings
     # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
     units = torch.eye(length + 1, dtype=logits.dtype, device=logits.device).expand(batch_size, -1, -1)
-    weights = _readings(*transitions, units) + marks
+    weights = _readings(*transitions, units, window) + marks
     return readings, weights.permute(0, 1, 4, 2, 3).to(dtype)
 
 
@@ -46,8 +53,8 @@ def _split_transitions(logits: Tensor, num_states: int, num_symbols: int) -> tup
     return push.unflatten(-1, top), replace.unflatten(-1, top), pop
 
 
-def _readings(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> Tensor:
-    """Eqs. 21-29 with ``vectors[:, i]`` = v_i, i = 0..n."""
+def _readings(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor, window: int | None = None) -> Tensor:
+    """Eqs. 21-29 with ``vectors[:, i]`` = v_i, i = 0..n; with a window D, gamma[i -> t] = 0 for t - i > D."""
     batch_size, length, num_states, num_symbols = push.shape[:4]
     start = push.new_full((batch_size, num_states, num_symbols), -torch.inf)
     start[:, 0, 0] = 0
@@ -60,16 +67,18 @@ def _readings(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> Te
         log_popped = {
             k: _log_sum_exp(log_gamma[k, t - 1][..., None] + pop[:, t - 1, None, None], (3, 4))  # Eq. 25
             for k in range(t - 1)
+            if (k, t - 1) in log_gamma
         }
-        for i in range(-1, t - 1):
+        remembered = range(-1 if window is None else max(-1, t - window), t)
+        for i in remembered[:-1]:
             log_gamma[i, t], mean[i, t] = _replace_or_pop(log_gamma, mean, replace[:, t - 1], log_popped, i, t)
         log_gamma[t - 1, t] = push[:, t - 1]  # Eq. 24, push
         mean[t - 1, t] = _on_top(vectors[:, t], push[:, t - 1])  # Eq. 26, push
-        # alpha[i][q, x] gamma[i -> t][q, x -> r, y] at index [b, i + 1, q, x, r, y]
-        runs = torch.stack([log_alpha[i][..., None, None] + log_gamma[i, t] for i in range(-1, t)], 1)
+        # alpha[i][q, x] gamma[i -> t][q, x -> r, y] at index [b, i - remembered[0], q, x, r, y]
+        runs = torch.stack([log_alpha[i][..., None, None] + log_gamma[i, t] for i in remembered], 1)
         log_alpha[t] = _log_sum_exp(runs, (1, 2, 3))  # Eq. 27
         total = _log_sum_exp(log_alpha[t], (1, 2))  # Eq. 29, the denominator
-        tops = torch.stack([mean[i, t] for i in range(-1, t)], 1)
+        tops = torch.stack([mean[i, t] for i in remembered], 1)
         share = _share(runs, total[:, None, None, None, None, None])
         readings.append(torch.einsum("biqxry,biqxrym->brym", share, tops))  # Eqs. 28 and 29
     if not readings:

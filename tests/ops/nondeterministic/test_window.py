@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops.nondeterministic import window
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
 from fairseq_stack.ops.nondeterministic._tracked_columns import TrackedColumns
 from tests.helpers import assert_normwise_close, each_golden_file
@@ -67,6 +68,135 @@ def test_steps_equal_the_definition(length: int, window: int) -> None:
     gradients = (torch.autograd.grad(weighted_sum(x), inputs, materialize_grads=True) for x in (found, wanted))
     for actual, want in zip(*gradients, strict=True):
         assert_normwise_close(actual, want, 1e-9)
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+@pytest.mark.parametrize("length", [1, 2, 6])
+def test_the_reference_equals_the_definition(length: int, window: int) -> None:
+    inputs = random_inputs(1, length, 2, 2)
+    found = nondeterministic_stack(*inputs, backend="reference", window=window)
+    assert_normwise_close(found, by_definition(inputs, window), 1e-12)
+
+
+@pytest.mark.parametrize("window", [1, 2, 5, 18])
+@pytest.mark.parametrize(("length", "num_states", "num_symbols"), [(1, 1, 1), (2, 3, 1), (19, 2, 3)])
+@pytest.mark.parametrize(("std", "masked"), [(1, 0.0), (30, 0.3)])
+def test_backends_equal_the_reference(
+    fast_backend: str, length: int, num_states: int, num_symbols: int, window: int, std: float, masked: float
+) -> None:
+    inputs = random_inputs(3, length, num_states, num_symbols, std=std, masked=masked)
+    results = []
+    for backend in (fast_backend, "reference"):
+        readings, weights = nondeterministic_stack(*inputs, backend=backend, window=window, return_weights=True)
+        loss = weighted_sum(readings) + weighted_sum(weights)
+        gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
+        results.append([readings, weights, *gradients])
+    for number, (actual, wanted) in enumerate(zip(*results, strict=True)):
+        scale = float(wanted.detach().abs().max()) or 1.0
+        assert_normwise_close(actual, wanted, max(1e-9, 1e-14 / scale), str(number))
+
+
+def test_weights_are_what_the_readings_are_made_of(backend: str) -> None:
+    push, replace, pop, values, bottom = (x.detach() for x in random_inputs(2, 9))
+    readings, weights = nondeterministic_stack(
+        push, replace, pop, values, bottom, backend=backend, window=3, return_weights=True
+    )
+    vectors = torch.cat([bottom.expand(2, 1, -1), values], 1)
+    assert_normwise_close(torch.einsum("btirs,bim->btrsm", weights, vectors), readings, 1e-12)
+    assert_normwise_close(weights.sum((2, 3, 4)), torch.ones(2, 9), 1e-12)
+    for t in range(1, 10):
+        assert not weights[:, t - 1, : max(t - 2, 0)].any()
+        assert not weights[:, t - 1, t + 1 :].any()
+
+
+def test_no_steps(backend: str) -> None:
+    inputs = random_inputs(2, 0)
+    readings, weights = nondeterministic_stack(*inputs, backend=backend, window=2, return_weights=True)
+    assert readings.shape == (2, 0, 2, 3, 4)
+    assert weights.shape == (2, 0, 1, 2, 3)
+
+
+def test_no_sequences(backend: str) -> None:
+    inputs = random_inputs(0, 5)
+    readings = nondeterministic_stack(*inputs, backend=backend, window=2)
+    assert readings.shape == (0, 5, 2, 3, 4)
+    readings.sum().backward()
+
+
+def test_float32_and_other_dtypes(fast_backend: str) -> None:
+    for dtype in (torch.float32, torch.bfloat16):
+        inputs = [x.detach() for x in random_inputs(2, 12, dtype=dtype)]
+        expected = nondeterministic_stack(*(x.double() for x in inputs), backend="reference", window=4)
+        readings = nondeterministic_stack(*inputs, backend=fast_backend, window=4)
+        assert readings.dtype == dtype
+        assert_normwise_close(readings, expected, 4 * torch.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("std", [1, 8, 30, 60])
+def test_precision_for_float32(std: float) -> None:
+    """The kernels compute in float32 if that is as good, and otherwise in float64: 1e-5 of the largest gradient."""
+    inputs = random_inputs(3, 30, std=std, dtype=torch.float32)
+    exact = [x.detach().double().requires_grad_() for x in inputs]
+    results = []
+    for arguments in (inputs, exact):
+        readings = nondeterministic_stack(*arguments, window=12)
+        results.append([readings, *torch.autograd.grad(weighted_sum(readings.double()), arguments)])
+    for actual, wanted in zip(*results, strict=True):
+        assert_normwise_close(actual, wanted, 1e-5)
+    *_, wide = window._stack(*joined(inputs), 2, 12)
+    if std != 8:  # there it depends on the sequence
+        assert torch.equal(wide, torch.full_like(wide, std > 8))
+
+
+def joined(inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """The log weights and the vectors as the kernels take them."""
+    push, replace, pop, values, bottom = (x.detach() for x in inputs)
+    return (
+        torch.cat([push.flatten(4).flatten(2, 3), replace.flatten(4).flatten(2, 3), pop.flatten(2, 3)], -1),
+        torch.cat([bottom.expand(len(values), 1, -1), values], 1),
+    )
+
+
+def test_gradcheck_of_the_whole_sequence(fast_backend: str) -> None:
+    inputs = random_inputs(1, 5, 2, 2)
+    torch.autograd.gradcheck(
+        lambda *inputs: nondeterministic_stack(*inputs, backend=fast_backend, window=2),
+        inputs,
+        check_undefined_grad=False,
+    )
+
+
+def test_values_that_are_not_finite(backend: str) -> None:
+    """They stay out of what does not depend on them, and of its gradients."""
+    clean = random_inputs(2, 8)
+    spoilt = [x.detach().clone() for x in clean]
+    spoilt[3][0, 4, 1], spoilt[0][1, 5, 0, 0, 0, 0] = torch.inf, torch.nan
+    results = []
+    for inputs in (clean, [x.requires_grad_() for x in spoilt]):
+        readings = nondeterministic_stack(*inputs, backend=backend, window=3)
+        results.append([readings, *torch.autograd.grad(weighted_sum(readings[:, :4]), inputs)])
+    (expected, *gradients), (found, *others) = results
+    assert torch.equal(found[:, :4], expected[:, :4])
+    assert found[0, 4:, ..., 1].isnan().all() and found[0, 4:, ..., 0].isfinite().all()
+    assert found[1, 5:].isnan().all()
+    for one, other in zip(gradients, others, strict=True):
+        assert_normwise_close(other, one, 1e-12)
+
+
+def test_torch_func_and_compile() -> None:
+    inputs = [x.detach() for x in random_inputs(2, 6)]
+
+    def total(*inputs: Tensor) -> Tensor:
+        return weighted_sum(nondeterministic_stack(*inputs, window=3))
+
+    expected = torch.autograd.grad(total(*(x.requires_grad_() for x in inputs)), inputs)
+    inputs = [x.detach() for x in inputs]
+    for actual, wanted in zip(torch.func.grad(total, tuple(range(5)))(*inputs), expected, strict=True):
+        assert_normwise_close(actual, wanted, 1e-12)
+    several = [torch.stack([x, x + 0.1]) for x in inputs]
+    mapped = torch.func.vmap(lambda *inputs: nondeterministic_stack(*inputs, window=3))(*several)
+    for row in range(2):
+        assert_normwise_close(mapped[row], nondeterministic_stack(*(x[row] for x in several), window=3), 1e-12)
 
 
 @pytest.mark.usefixtures("columns")
@@ -129,5 +259,7 @@ def test_an_undefined_log_weight_spoils_all_later_readings() -> None:
 
 
 def test_the_window_is_checked() -> None:
+    with pytest.raises(ValueError, match="window: expected at least 1, got -1"):
+        nondeterministic_stack(*random_inputs(1, 2), window=-1)
     with pytest.raises(ValueError, match="window: expected at least 1, got 0"):
         NondeterministicStackState.initial(torch.zeros(3), batch_size=2, num_states=2, num_symbols=2, window=0)

@@ -30,6 +30,20 @@ struct nd_step_call {
     void *logit_gradients, *value_gradients;
 };
 
+/* One call of the nondeterministic stack with limited memory; arrays as above. */
+struct nd_window_call {
+    int64_t is_double, sequences, length, num_states, num_symbols, value_size, window;
+    const void *logits; /* log weights, (sequences, length, C, 2 C + Q): pushes, replacements, pops */
+    const void *values; /* v_0..v_n, (sequences, length + 1, value_size) */
+    void *readings;     /* (sequences, length, C, value_size) */
+    uint8_t *wide, *far; /* as above */
+    void *workspace;     /* the columns of all sequences, one part for each */
+    int64_t workspace_bytes;
+    /* backward: */
+    const void *cotangents; /* of the readings */
+    void *logit_gradients, *value_gradients;
+};
+
 /* One call of the superposition stack; arrays as for the nondeterministic one. */
 struct sup_call {
     int64_t is_double, sequences, length, size;

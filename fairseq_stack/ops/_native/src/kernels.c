@@ -44,9 +44,10 @@ typedef int kernel(const void *call, int64_t sequence, char *scratch);
 struct instruction_set {
     const char *name;
     int vector_bytes;
-    kernel *(*nd_forward[2])(int Q, int S), *(*nd_backward[2])(int Q, int S), *(*nd_step)(int Q, int S);
-    kernel *(*nd_step_backward)(int Q, int S);
+    kernel *(*nd_forward[2])(int Q, int S), *(*nd_backward[2])(int Q, int S), *nd_step, *nd_step_backward;
     void (*nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]);
+    kernel *nd_window_forward[2], *nd_window_backward[2];
+    void (*nd_window_sizes[2])(const struct nd_window_call *call, size_t sizes[3]);
     void (*nd_sizes[2])(int n, int Q, int S, size_t sizes[3]);
     kernel *sup_forward[2], *sup_backward[2];
     void (*sup_sizes[2])(int n, int m, size_t sizes[2]);
@@ -61,6 +62,9 @@ struct instruction_set {
         nd_step_double_##suffix,                                     \
         nd_step_backward_double_##suffix,                            \
         nd_step_sizes_double_##suffix,                               \
+        {nd_window_forward_float_##suffix, nd_window_forward_double_##suffix},     \
+        {nd_window_backward_float_##suffix, nd_window_backward_double_##suffix},   \
+        {nd_window_sizes_float_##suffix, nd_window_sizes_double_##suffix},         \
         {nd_sizes_float_##suffix, nd_sizes_double_##suffix},         \
         {sup_forward_float_##suffix, sup_forward_double_##suffix},   \
         {sup_backward_float_##suffix, sup_backward_double_##suffix}, \
@@ -234,13 +238,31 @@ void fss_nd_step_sizes(const struct nd_step_call *call, int instruction_set, siz
 }
 
 void fss_nd_step(const struct nd_step_call *call, const struct resources *resources) {
-    kernel *step = INSTRUCTION_SETS[resources->instruction_set].nd_step(call->num_states, call->num_symbols);
-    run(step, NULL, call, call->beams, resources);
+    run(INSTRUCTION_SETS[resources->instruction_set].nd_step, NULL, call, call->beams, resources);
 }
 
 void fss_nd_step_backward(const struct nd_step_call *call, const struct resources *resources) {
-    kernel *(*step)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set].nd_step_backward;
-    run(step(call->num_states, call->num_symbols), NULL, call, call->beams, resources);
+    run(INSTRUCTION_SETS[resources->instruction_set].nd_step_backward, NULL, call, call->beams, resources);
+}
+
+/* Bytes of the columns of one sequence, and of the scratch memory of one worker, forward and backward. Of the call, only
+ * the sizes are used. */
+void fss_nd_window_sizes(const struct nd_window_call *call, int instruction_set, size_t sizes[3]) {
+    size_t narrow[3];
+    INSTRUCTION_SETS[instruction_set].nd_window_sizes[1](call, sizes);
+    INSTRUCTION_SETS[instruction_set].nd_window_sizes[call->is_double](call, narrow);
+    for (int i = 0; i < 3; i++)
+        if (narrow[i] > sizes[i]) sizes[i] = narrow[i];
+}
+
+void fss_nd_window_forward(const struct nd_window_call *call, const struct resources *resources) {
+    kernel *const *forward = INSTRUCTION_SETS[resources->instruction_set].nd_window_forward;
+    run(forward[call->is_double], forward[1], call, call->sequences, resources);
+}
+
+void fss_nd_window_backward(const struct nd_window_call *call, const struct resources *resources) {
+    kernel *const *backward = INSTRUCTION_SETS[resources->instruction_set].nd_window_backward;
+    run(backward[call->is_double], backward[1], call, call->sequences, resources);
 }
 
 /* ---------------------------------------------------------------- superposition stack */
@@ -261,4 +283,4 @@ void fss_sup_backward(const struct sup_call *call, const struct resources *resou
 }
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 6; }
+int fss_interface(void) { return 8; }

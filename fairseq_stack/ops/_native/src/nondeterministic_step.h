@@ -1,12 +1,23 @@
-/* The nondeterministic stack one step at a time: one new column, for one beam (Section 7).
- *
- * In decoding, the beams of step t have their columns side by side; which of them a beam descends from at each earlier
- * step is in the table `ancestors`. Reordering beams moves rows of the table, and no columns.
- */
+/* The nondeterministic stack one step at a time: one new column, for one sequence (Section 7). */
+
+/* Pushes are left out for configurations that no run is in, as in nd_push. In float no transition is forbidden, and
+ * their inner weights are as good as any. */
+#undef IS_CAREFUL
+#define IS_CAREFUL (sizeof(real) == 8)
+
+/* nd_normalise, for the rows of a tile that are remembered. */
+#define nd_step_normalise NAME(nd_step_normalise)
+INLINE ivector nd_step_normalise(const struct nd_one_step *s, int tile, vector *elements, int size, ivector exponent) {
+    ivector exact = {0};
+    exponent = nd_normalise(elements, 0, 1, size, exponent, &exact);
+    if (tile == s->tile) exact &= lane_numbers() >= s->row % LANES;
+    *s->exact |= exact;
+    return exponent;
+}
 
 /* Column 0, by Eqs. 21 and 23, but with these log weights of the configurations that runs start in, (C), if any. */
 #define nd_step_start NAME(nd_step_start)
-INLINE void nd_step_start(struct nd_one_step *s, const real *start) {
+INLINE void nd_step_start(const struct nd_one_step *s, const real *start) {
     const struct nd_step_column own = s->own;
     const int Q = s->Q, S = s->S, C = s->C;
     struct nd_extremes found = {0};
@@ -20,7 +31,7 @@ INLINE void nd_step_start(struct nd_one_step *s, const real *start) {
         real weight = y == 0;
         if (start) weight = start[y] < (real)INFINITY ? exponential(splat(start[y] - found.largest))[0] : 1;
         own.transitions[y] = own.alpha[y] = weight;
-        own.gamma[(y % S * Q + y / S) * C][0] = weight;
+        for (int x = 0; x < (IS_CAREFUL ? 1 : C); x++) own.gamma[(y % S * Q + y / S) * C + x][0] = weight;
     }
     own.exponent[0][0] = *own.alpha_exponent = 0;
     own.exponent[0] = nd_normalise(own.gamma, 0, 1, C * C, own.exponent[0], &exact);
@@ -51,7 +62,6 @@ INLINE void nd_step_pop(const struct nd_one_step *s) {
     const int Q = s->Q, S = s->S, C = s->C;
     const struct nd_step_column *last = nd_step_of(s, s->t - 1);
     const vector one = splat(1);
-    ivector exact = {0};
     memset(s->own.popped, 0, (size_t)s->tiles * Q * C * sizeof(vector));
     s->own.popped_exponent[s->tiles - 1] = isplat(DEAD);
     for (int tile = s->tile; tile <= (s->t - 1) / LANES; tile++) {
@@ -60,7 +70,7 @@ INLINE void nd_step_pop(const struct nd_one_step *s) {
         struct coefficients c = {s->own.transitions + 2 * C, s->width, S * s->width, 1};
         add_products(Q, C, Q, popped, one, m, c);
         s->own.popped_exponent[tile - s->tile] =
-            nd_normalise(popped, 0, 1, Q * C, last->exponent[tile - last->tile], &exact);
+            nd_step_normalise(s, tile, popped, Q * C, last->exponent[tile - last->tile]);
     }
 }
 
@@ -79,7 +89,7 @@ INLINE void nd_step_fill(const struct nd_one_step *s, int tile) {
     const integer *popped_exponent = (const integer *)s->own.popped_exponent - (ptrdiff_t)s->tile * LANES;
     const vector one = splat(1);
     vector *gamma = nd_step_gamma(s, &s->own, tile, 0), *factors = s->factors - s->kept;
-    ivector exponent = isplat(DEAD), exact = {0};
+    ivector exponent = isplat(DEAD);
     memset(gamma, 0, (size_t)C * C * sizeof(vector));
     if (lasts) exponent = nd_step_exponent(s, t - 1, tile);
     for (int k = first; k < t - 1; k++)
@@ -103,13 +113,14 @@ INLINE void nd_step_fill(const struct nd_one_step *s, int tile) {
             const real *popped = (const real *)(s->own.popped + (size_t)(from - s->tile) * Q * C + symbol) + lane;
             add_products(Q, C, Q, sums, one, m, (struct coefficients){popped, 1, S * LANES, C * LANES});
         }
-        if (t / LANES == tile) /* pushes, where a run can be: see nd_push */
-            for (int x = 0; x < C; x++)
-                for (int r = 0; r < Q && s->alpha[(tile - s->tile) * C + x][t % LANES] > 0; r++)
-                    sums[r * C + x][t % LANES] = s->own.transitions[x * s->width + r * S + symbol];
+        for (int x = 0; x < C && t / LANES == tile; x++) { /* pushes */
+            if (IS_CAREFUL && !(s->alpha[(tile - s->tile) * C + x][t % LANES] > 0)) continue;
+            for (int r = 0; r < Q; r++)
+                sums[r * C + x][t % LANES] = s->own.transitions[x * s->width + r * S + symbol];
+        }
     }
     if (t / LANES == tile) exponent[t % LANES] = 0;
-    s->own.exponent[tile - s->tile] = nd_normalise(gamma, 0, 1, C * C, exponent, &exact);
+    s->own.exponent[tile - s->tile] = nd_step_normalise(s, tile, gamma, C * C, exponent);
 }
 
 /* N_t[i][y] of (c), without exponents: [tile][y]. */
@@ -122,6 +133,18 @@ INLINE void nd_step_tops(const struct nd_one_step *s) {
                        s->own.gamma + ((size_t)tile * s->C + y % s->S * s->Q + y / s->S) * s->C, s->C);
 }
 
+/* v_0..v_t in the lanes of their rows. */
+#define nd_step_gather_values NAME(nd_step_gather_values)
+INLINE void nd_step_gather_values(const struct nd_one_step *s) {
+    const int size = s->value_size;
+    memset(s->values, 0, (size_t)s->tiles * size * sizeof(vector));
+    for (int row = s->row; row <= s->t; row++) {
+        const real *value = row < s->t ? nd_step_of(s, row)->value : s->own.value;
+        real *lane = (real *)(s->values + (row / LANES - s->tile) * size) + row % LANES;
+        for (int m = 0; m < size; m++) lane[m * LANES] = value[m];
+    }
+}
+
 /* (c) and (d) (Eqs. 27 and 29); readings (C, value_size). */
 #define nd_step_read NAME(nd_step_read)
 INLINE void nd_step_read(const struct nd_one_step *s, real *readings) {
@@ -132,15 +155,14 @@ INLINE void nd_step_read(const struct nd_one_step *s, real *readings) {
     real total = 0;
     for (int y = 0; y < C; y++) total += s->own.alpha[y] = nd_sum_tops(s->tops, s->tiles, C, y);
     *s->own.total = total = total > 0 ? total : 1;
+    nd_step_gather_values(s);
+    for (int i = 0; i < s->tiles * C; i++) s->tops[i] /= total;
     for (int y = 0; y < C; y++)
-        for (int m = 0; m < size; m++) readings[y * size + m] = s->own.marks[m];
-    for (int row = s->row; row <= s->t; row++) {
-        const real *value = row < s->t ? nd_step_of(s, row)->value : s->own.value;
-        for (int y = 0; y < C; y++) {
-            const real weight = s->tops[(row / LANES - s->tile) * C + y][row % LANES] / total;
-            for (int m = 0; m < size; m++) readings[y * size + m] += weight * value[m];
+        for (int m = 0; m < size; m++) {
+            vector sum = {0};
+            for (int tile = 0; tile < s->tiles; tile++) sum += s->tops[tile * C + y] * s->values[tile * size + m];
+            readings[y * size + m] = lane_sum(sum) + s->own.marks[m];
         }
-    }
 }
 
 /* v_t, and the marks of all readings from now on. */
@@ -157,11 +179,16 @@ INLINE void nd_step_set_value(const struct nd_one_step *s, const real *value) {
 
 /* Column t from the columns before it, the log weights of the step and v_t. */
 #define nd_step_forward_body NAME(nd_step_forward_body)
-INLINE void nd_step_forward_body(struct nd_one_step *s, const real *logits, const real *value, real *readings) {
+INLINE void nd_step_forward_body(const struct nd_one_step *s, const real *logits, const real *value, real *readings) {
+    *s->exact = (ivector){0};
+    *s->range = 0;
     if (s->t == 0) nd_step_start(s, logits);
     else {
         memcpy(s->own.transitions, logits, (size_t)s->C * s->width * sizeof(real));
-        *s->own.mark = nd_exponentiate(s->own.transitions, s->C, s->width).undefined ? NAN : 0;
+        const struct nd_spread spread = nd_exponentiate(s->own.transitions, s->C, s->width);
+        *s->own.mark = spread.undefined ? NAN : 0;
+        *s->range = spread.range;
+        if (!nd_is_near(spread)) *s->exact = isplat(-1);
     }
     nd_step_set_value(s, value);
     if (s->t == 0) return;
@@ -172,29 +199,6 @@ INLINE void nd_step_forward_body(struct nd_one_step *s, const real *logits, cons
     nd_step_read(s, readings);
 }
 
-/* The step of a call for one beam. */
-#define nd_step_of_beam NAME(nd_step_of_beam)
-INLINE struct nd_one_step nd_step_of_beam(const struct nd_step_call *call, int64_t beam, char *memory, int Q, int S) {
-    const int t = call->step, kept = call->kept, size = call->value_size;
-    struct nd_one_step s = nd_step_begin(t, kept, call->window, Q, S, size, memory);
-    for (int k = kept; k <= t; k++) {
-        const size_t bytes = nd_step_lay_out(k, call->window, Q, S, size, NULL).bytes;
-        const int64_t place = k < t ? call->ancestors[beam * (t - kept) + k - kept] : beam;
-        char *own = (char *)call->columns[k - kept] + place * bytes;
-        nd_step_use(&s, k, nd_step_lay_out(k, call->window, Q, S, size, own));
-    }
-    s.own = *nd_step_of(&s, t);
-    return s;
-}
-
-#define nd_step_sized NAME(nd_step_sized)
-INLINE int nd_step_sized(const struct nd_step_call *call, int64_t beam, char *memory, int Q, int S) {
-    struct nd_one_step s = nd_step_of_beam(call, beam, memory, Q, S);
-    const size_t logits = call->step > 0 ? (size_t)s.C * s.width : (size_t)s.C;
-    nd_step_forward_body(&s, call->logits ? (const real *)call->logits + beam * logits : NULL,
-                    (const real *)call->values + beam * s.value_size,
-                    (real *)call->readings + beam * s.C * s.value_size);
-    return 1;
-}
-
-COMPILE(nd_step, struct nd_step_call)
+FOR_STEP_SIZES(nd_step_forward,
+               (const struct nd_one_step *given, const real *logits, const real *value, real *readings),
+               (given, logits, value, readings), nd_step_forward_body(&s, logits, value, readings))

@@ -16,6 +16,7 @@ struct nd_step_back {
     vector *popped;                       /* P[k -> t] at row k + 1: [tile][r][x] */
     vector *sums;                         /* the same, to be summed over lanes: [lane][symbol][u, r] */
     vector *replaced, *pops; /* gradients of the transitions, to be summed over lanes: [symbol][symbol'][q, r] */
+    real *defined;           /* cotangents of the readings, without undefined ones */
     size_t bytes;
 };
 
@@ -32,6 +33,7 @@ INLINE struct nd_step_back nd_step_back_begin(const struct nd_one_step *s, char 
     TAKE(b.sums, LANES * Q * C)
     TAKE(b.replaced, C * C)
     TAKE(b.pops, Q * C)
+    TAKE(b.defined, C * s->value_size)
     b.bytes = used;
     return b;
 }
@@ -51,19 +53,22 @@ INLINE vector *nd_step_outer(const struct nd_one_step *s, const struct nd_step_c
 #define nd_step_read_back NAME(nd_step_read_back)
 INLINE void nd_step_read_back(const struct nd_one_step *s, const struct nd_step_back *b, const real *cotangents) {
     const int C = s->C, size = s->value_size;
+    nd_step_gather_values(s);
     memset(b->cotangents, 0, (size_t)s->tiles * C * sizeof(vector));
-    for (int row = s->row; row <= s->t; row++) {
-        const int tile = row / LANES - s->tile, lane = row % LANES;
-        const real *value = nd_step_of(s, row)->value;
-        real *gradient = row < s->t ? nd_step_adjoint_of(s, b, row)->value : b->own.value;
-        for (int y = 0; y < C; y++) {
-            const real *own = cotangents + y * size, weight = s->tops[tile * C + y][lane];
-            vector sum = {0};
-            for (int m = 0; m < size; m += LANES) sum += load(own + m, size - m) * load(value + m, size - m);
-            b->cotangents[tile * C + y][lane] = lane_sum(sum);
-            if (gradient)
-                for (int m = 0; m < size; m++) gradient[m] += weight * own[m];
+    for (int tile = 0; tile < s->tiles; tile++)
+        for (int m = 0; m < size; m++) {
+            const vector value = s->values[tile * size + m];
+            vector gradient = {0};
+            for (int y = 0; y < C; y++) {
+                b->cotangents[tile * C + y] += value * cotangents[y * size + m];
+                gradient += s->tops[tile * C + y] * cotangents[y * size + m];
+            }
+            s->values[tile * size + m] = gradient;
         }
+    for (int row = s->row; row <= s->t; row++) {
+        const real *lane = (const real *)(s->values + (row / LANES - s->tile) * size) + row % LANES;
+        real *gradient = row < s->t ? nd_step_adjoint_of(s, b, row)->value : b->own.value;
+        for (int m = 0; gradient && m < size; m++) gradient[m] += lane[m * LANES];
     }
 }
 
@@ -244,43 +249,20 @@ INLINE int nd_step_defined(const struct nd_one_step *s, const real *cotangents, 
     return spoilt;
 }
 
-#define nd_step_backward_sized NAME(nd_step_backward_sized)
-INLINE int nd_step_backward_sized(const struct nd_step_call *call, int64_t beam, char *memory, int Q, int S) {
-    struct nd_one_step s = nd_step_of_beam(call, beam, memory, Q, S);
-    struct nd_step_back b = nd_step_back_begin(&s, memory + s.bytes);
-    const int t = s.t, size = s.value_size;
-    for (int k = s.kept; k <= t; k++) {
-        char *own = call->adjoints[k - s.kept];
-        struct nd_step_adjoint a = {0};
-        if (own) {
-            const size_t bytes = nd_step_lay_out_adjoint(k, call->window, Q, S, size, NULL).bytes;
-            a = nd_step_lay_out_adjoint(k, call->window, Q, S, size, own + beam * bytes);
-        }
-        b.earlier[k - s.kept] = a;
-    }
-    b.own = b.earlier[t - s.kept];
-    const size_t count = t > 0 ? (size_t)s.C * s.width : (size_t)s.C, readings = (size_t)s.C * size;
-    real *gradients = (real *)call->logit_gradients + beam * count;
-    real *defined = (real *)(memory + s.bytes + b.bytes);
-    const real *cotangents = call->cotangents ? (const real *)call->cotangents + beam * readings : NULL;
-    const int spoilt = nd_step_defined(&s, cotangents, defined) || *b.own.mark != 0;
-    nd_step_backward_body(&s, &b, defined, gradients);
-    memcpy((real *)call->value_gradients + beam * size, b.own.value, size * sizeof(real));
-    if (!spoilt) return 1;
-    for (size_t i = 0; i < count; i++) gradients[i] = NAN;
-    for (int m = 0; m < size; m++) ((real *)call->value_gradients)[beam * size + m] = NAN;
-    if (t > s.kept && b.earlier[t - 1 - s.kept].mark) *b.earlier[t - 1 - s.kept].mark = NAN;
-    return 1;
-}
+FOR_STEP_SIZES(nd_step_gradients,
+               (const struct nd_one_step *given, const struct nd_step_back *b, const real *cotangents, real *gradients),
+               (given, b, cotangents, gradients), nd_step_backward_body(&s, b, cotangents, gradients))
 
-COMPILE(nd_step_backward, struct nd_step_call)
-
-/* Bytes for one beam: of the column of step t, of its adjoint, and of the working memory of both passes. */
-static void NAME(nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]) {
-    const int t = call->step, Q = call->num_states, S = call->num_symbols, size = call->value_size;
-    const struct nd_one_step s = nd_step_begin(t, call->kept, call->window, Q, S, size, NULL);
-    sizes[0] = nd_step_lay_out(t, call->window, Q, S, size, NULL).bytes;
-    sizes[1] = nd_step_lay_out_adjoint(t, call->window, Q, S, size, NULL).bytes;
-    sizes[2] = s.bytes;
-    sizes[3] = s.bytes + nd_step_back_begin(&s, NULL).bytes + ((size_t)s.C * size * sizeof(real) + 63) / 64 * 64;
+/* The gradients of a step as in nd_step_backward_body, and of v_t. All are NaN, and so are those of the steps before,
+ * if the gradient of an undefined reading is not 0. */
+#define nd_step_differentiate NAME(nd_step_differentiate)
+static void nd_step_differentiate(const struct nd_one_step *s, const struct nd_step_back *b, const real *cotangents,
+                                  real *gradients, real *value_gradients) {
+    const int spoilt = nd_step_defined(s, cotangents, b->defined) || *b->own.mark != 0, t = s->t;
+    NAME(nd_step_gradients)(s, b, b->defined, gradients);
+    memcpy(value_gradients, b->own.value, s->value_size * sizeof(real));
+    if (!spoilt) return;
+    for (int i = 0; i < s->C * (t > 0 ? s->width : 1); i++) gradients[i] = NAN;
+    for (int m = 0; m < s->value_size; m++) value_gradients[m] = NAN;
+    if (t > s->kept && nd_step_adjoint_of(s, b, t - 1)->mark) *nd_step_adjoint_of(s, b, t - 1)->mark = NAN;
 }

@@ -85,6 +85,9 @@ struct nd_one_step {
     ivector *alpha_exponent;
     vector *factors; /* for each column */
     vector *tops;    /* the numerators of W, then W: [tile][y] */
+    vector *values;  /* v_i at row i: [tile][component] */
+    ivector *exact;  /* sign bits are set if the step is not exact: see nd_normalise */
+    real *range;     /* how far apart its log weights are */
     size_t bytes;    /* of the working memory */
 };
 
@@ -102,6 +105,9 @@ INLINE struct nd_one_step nd_step_begin(int t, int kept, int64_t window, int Q, 
     TAKE(s.alpha, (size_t)s.tiles * s.C)
     TAKE(s.alpha_exponent, (size_t)s.tiles)
     TAKE(s.tops, (size_t)s.tiles * s.C)
+    TAKE(s.values, (size_t)s.tiles * value_size)
+    TAKE(s.exact, (size_t)1)
+    TAKE(s.range, (size_t)1)
     s.bytes = used;
     return s;
 }
@@ -133,3 +139,32 @@ INLINE ivector nd_step_exponent(const struct nd_one_step *s, int k, int tile) {
 INLINE int nd_step_first_pop(const struct nd_one_step *s, int tile) {
     return tile * LANES > s->row ? tile * LANES : s->row;
 }
+
+/* Defines the function NAME(name) of a step, whose first parameter is `given`, by the body of inlined functions for a
+ * copy `s`: for all sizes and, except for the slowest instruction set, again for the sizes that the papers use. Constant
+ * sizes in a local record are constants everywhere. */
+#undef FOR_STEP_SIZE
+#undef FOR_STEP_SIZES
+#define FOR_STEP_SIZE(name, parameters, body, num_states, num_symbols) \
+    static __attribute__((noinline)) void name parameters {            \
+        struct nd_one_step s = *given;                                 \
+        s.Q = num_states;                                              \
+        s.S = num_symbols;                                             \
+        s.C = s.Q * s.S;                                               \
+        s.width = 2 * s.C + s.Q;                                       \
+        body;                                                          \
+    }
+#if VECTOR_BYTES > 16
+#define FOR_STEP_SIZES(name, parameters, arguments, body)                     \
+    FOR_STEP_SIZE(NAME(name##_2_3), parameters, body, 2, 3)                   \
+    FOR_STEP_SIZE(NAME(name##_3_3), parameters, body, 3, 3)                   \
+    FOR_STEP_SIZE(NAME(name##_any), parameters, body, given->Q, given->S)     \
+    static void NAME(name) parameters {                                       \
+        if (given->Q == 2 && given->S == 3) NAME(name##_2_3) arguments;       \
+        else if (given->Q == 3 && given->S == 3) NAME(name##_3_3) arguments;  \
+        else NAME(name##_any) arguments;                                      \
+    }
+#else
+#define FOR_STEP_SIZES(name, parameters, arguments, body) \
+    FOR_STEP_SIZE(NAME(name), parameters, body, given->Q, given->S)
+#endif

@@ -1,0 +1,199 @@
+"""The nondeterministic stack with limited memory: gamma[i -> t] = 0 for t - i > D (DuSell and Chiang, 2022).
+
+It takes O(Q^3 S^2 D^2 n) time, and on the compiled kernels O(Q^2 S^2 D n) memory. The fast backends go step by step, as
+decoding does, since a step needs no more than the last D columns of inner weights.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .._arguments import computation_dtype
+from .._native import buffers, required_library
+from .._transforms import BackwardPass, DifferentiableOnce, is_transformed, refuse_second_derivative
+from ._columns import join_transitions, warn_of_range
+from ._tracked_columns import TrackedColumns
+
+Compute = Callable[[Tensor, Tensor, int, int], Tensor]
+"""The readings (B, n, C, m) from log weights (B, n, C, 2 C + Q), v_0..v_n (B, n + 1, m), Q and the window D."""
+
+
+def windowed(
+    compute: Compute,
+    arguments: tuple[Tensor, Tensor, Tensor, Tensor, Tensor],
+    *,
+    window: int,
+    return_weights: bool,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """The readings; arguments and results as for ``nondeterministic_stack``."""
+    push, replace, pop, values, bottom = arguments
+    batch_size, length, num_states, num_symbols = push.shape[:4]
+    top = num_states, num_symbols
+    dtype = computation_dtype(values.dtype)
+    logits = join_transitions(push, replace, pop).to(dtype)
+    vectors = torch.cat([bottom.expand(batch_size, -1)[:, None], values], 1).to(dtype)
+    readings = compute(logits, vectors, num_states, window).unflatten(2, top).to(values.dtype)
+    if not return_weights:
+        return readings
+    # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
+    units = torch.eye(length + 1, dtype=vectors.dtype, device=vectors.device).repeat(batch_size, 1, 1)
+    weights = compute(logits, units, num_states, window).unflatten(2, top)
+    return readings, weights.movedim(4, 2).to(values.dtype)
+
+
+def windowed_readings_pytorch(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Tensor:
+    """In PyTorch, on any device."""
+    num_symbols = logits.shape[2] // num_states
+    columns = TrackedColumns.initial(vectors[:, 0], num_states, num_symbols, window, None)
+    readings = [vectors.new_zeros(len(vectors), 0, logits.shape[2], vectors.shape[2])]
+    for t in range(logits.shape[1]):
+        reading, columns = columns.advance(logits[:, t], vectors[:, t + 1])
+        readings.append(reading[:, None])
+    return torch.cat(readings, 1)
+
+
+def windowed_readings_native(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Tensor:
+    """By the compiled kernels, on the CPU: ``_native/src/nondeterministic_window.h``."""
+    stack = _stack if torch.compiler.is_compiling() and not is_transformed() else _Stack.apply
+    readings: Tensor
+    readings, _, _ = stack(logits, vectors, num_states, window)
+    return readings
+
+
+@torch.library.custom_op("fairseq_stack::windowed_nondeterministic_stack", mutates_args=(), device_types="cpu")
+def _stack(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The readings, and for the backward pass the columns of all steps, (B, bytes) of uint8, and which sequences took
+    float64, (B,).
+    """
+    batch_size, length, size, _ = logits.shape
+    readings = vectors.new_empty(batch_size, length, size, vectors.shape[2])
+    call = _call(logits, vectors, num_states, window)
+    columns = buffers.take(batch_size * call.workspace_bytes).view(batch_size, call.workspace_bytes)
+    wide, far = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.bool)
+    _run("forward", call, 1, logits=logits, values=vectors, readings=readings, workspace=columns, wide=wide, far=far)
+    if far.any():
+        warn_of_range()
+    return readings, columns, wide
+
+
+@_stack.register_fake
+def _(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> tuple[Tensor, Tensor, Tensor]:
+    batch_size, length, size, _ = logits.shape
+    bytes_of_columns = torch.library.get_ctx().new_dynamic_size()
+    return (
+        vectors.new_empty(batch_size, length, size, vectors.shape[2]),
+        vectors.new_empty(batch_size, bytes_of_columns, dtype=torch.uint8),
+        vectors.new_empty(batch_size, dtype=torch.bool),
+    )
+
+
+@torch.library.custom_op("fairseq_stack::windowed_nondeterministic_stack_backward", mutates_args=(), device_types="cpu")
+def _stack_backward(
+    grad: Tensor, logits: Tensor, vectors: Tensor, columns: Tensor, wide: Tensor, num_states: int, window: int
+) -> tuple[Tensor, Tensor]:
+    """The gradients of the log weights and of the vectors."""
+    gradients = torch.empty_like(logits, memory_format=torch.contiguous_format)
+    value_gradients = torch.empty_like(vectors, memory_format=torch.contiguous_format)
+    _run(
+        "backward", _call(logits, vectors, num_states, window), 2, cotangents=grad, workspace=columns, wide=wide,
+        logit_gradients=gradients, value_gradients=value_gradients,
+    )  # fmt: skip
+    return gradients, value_gradients
+
+
+@_stack_backward.register_fake
+def _(grad: Tensor, logits: Tensor, vectors: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(logits), torch.empty_like(vectors)
+
+
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    logits, vectors, ctx.num_states, ctx.window = inputs
+    ctx.save_for_backward(logits, vectors, *output[1:])
+
+
+def _backward(ctx: Any, grad: Tensor, *_: Any, stack_backward: Any = _stack_backward) -> tuple[Tensor | None, ...]:
+    return *stack_backward(grad, *ctx.saved_tensors, ctx.num_states, ctx.window), None, None
+
+
+def _refuse(ctx: Any, *grads: Tensor) -> None:
+    refuse_second_derivative(_Stack.op)
+
+
+# For torch.compile; torch.func does not transform what is registered like this.
+_stack.register_autograd(_backward, setup_context=_setup_context)
+_stack_backward.register_autograd(_refuse)
+
+
+class _Stack(DifferentiableOnce):
+    op = "nondeterministic_stack"
+
+    @staticmethod
+    def forward(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> tuple[Tensor, ...]:
+        return _stack(logits, vectors, num_states, window)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        _setup_context(ctx, inputs, output)
+        ctx.mark_non_differentiable(*output[1:])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+        return _backward(ctx, grad, stack_backward=_StackBackward.apply)
+
+
+class _StackBackward(BackwardPass):
+    op = _Stack.op
+
+    @staticmethod
+    def forward(*inputs: Any) -> tuple[Tensor, Tensor]:
+        return _stack_backward(*inputs)
+
+
+class Call(ctypes.Structure):
+    """struct nd_window_call."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "length", "num_states", "num_symbols")),
+        *((name, ctypes.c_int64) for name in ("value_size", "window")),
+        *((name, ctypes.c_void_p) for name in ("logits", "values", "readings", "wide", "far", "workspace")),
+        ("workspace_bytes", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("cotangents", "logit_gradients", "value_gradients")),
+    )
+
+
+def _call(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Call:
+    batch_size, length, size, _ = logits.shape
+    is_double = int(logits.dtype == torch.float64)
+    call = Call(is_double, batch_size, length, num_states, size // num_states, vectors.shape[2], window)
+    call.workspace_bytes, *_ = _sizes(call)
+    return call
+
+
+def _sizes(call: Call) -> tuple[int, int, int]:
+    """In bytes: of the columns of a sequence, and of the working memory of both passes."""
+    library = required_library()
+    sizes = (ctypes.c_size_t * 3)()
+    library.functions.fss_nd_window_sizes(ctypes.byref(call), library.number, sizes)
+    columns, forward, backward = sizes
+    return columns, forward, backward
+
+
+def _run(direction: str, call: Call, scratch: int, **arrays: Tensor) -> None:
+    """Run a kernel; arrays are for fields of the call."""
+    contiguous = {name: array.resolve_neg().contiguous() for name, array in arrays.items()}
+    for name, array in contiguous.items():
+        setattr(call, name, array.data_ptr())
+    size = call.num_states * call.num_symbols
+    remembered = min(call.window, call.length)
+    required_library().run(
+        f"fss_nd_window_{direction}",
+        call,
+        parts=call.sequences,
+        work=call.sequences * call.length * call.num_states * (remembered * size) ** 2 // 2,
+        scratch_bytes=_sizes(call)[scratch],
+    )
