@@ -7,6 +7,7 @@ from fairseq_stack.kinds.register import (
     SDPA,
     STRATIFICATION,
     SUPERPOSITION,
+    SYMBOLS,
     kinds,
     register,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "SDPA",
     "STRATIFICATION",
     "SUPERPOSITION",
+    "SYMBOLS",
     "Kind",
     "Layer",
     "Size",

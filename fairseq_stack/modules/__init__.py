@@ -3,13 +3,18 @@
 from fairseq_stack.modules.nondeterministic import NondeterministicStackAttention
 from fairseq_stack.modules.positions import InterleavedSinusoidalPositions
 from fairseq_stack.modules.stack_attention import StackAttention
+from fairseq_stack.modules.stack_lstm import StackLSTM, StackLSTMState
 from fairseq_stack.modules.stratification import StratificationStackAttention
 from fairseq_stack.modules.superposition import SuperpositionStackAttention
+from fairseq_stack.modules.symbols import SymbolStackAttention
 
 __all__ = [
     "InterleavedSinusoidalPositions",
     "NondeterministicStackAttention",
     "StackAttention",
+    "StackLSTM",
+    "StackLSTMState",
     "StratificationStackAttention",
     "SuperpositionStackAttention",
+    "SymbolStackAttention",
 ]

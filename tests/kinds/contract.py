@@ -28,18 +28,29 @@ class KindContract:
     Attributes:
         layer: the layer.
         cfg: the options of a model that it is built with.
+        controller_cfg: the options of a model with a recurrent controller that its stack is built with.
     """
 
     layer: Layer
     cfg: Any = SimpleNamespace(stack_value_activation="sigmoid")
+    controller_cfg: Any = SimpleNamespace(
+        push_hidden_state=False,
+        normalize_transitions=False,
+        bottom_vector="learned",
+        states_in_reading=True,
+        original_bottom=False,
+    )
 
-    def build(self, **keywords: bool) -> StackAttention:
-        return self.layer.build(SIZE, self.cfg, **keywords).double()
+    def build(self) -> StackAttention:
+        return self.layer.build(SIZE, self.cfg).double()
+
+    def build_stack(self) -> StackAttention:
+        return self.layer.build_stack(SIZE, self.controller_cfg).double()
 
     @pytest.mark.parametrize("length", [0, 1, 2, 9])
-    @pytest.mark.parametrize("keywords", [{}, {"output": False, "bias": True}], ids=["attention", "controller"])
-    def test_steps_equal_the_whole_sequence(self, length: int, keywords: dict[str, bool]) -> None:
-        sublayer = self.build(**keywords)
+    @pytest.mark.parametrize("controller", [False, True], ids=["attention", "controller"])
+    def test_steps_equal_the_whole_sequence(self, length: int, controller: bool) -> None:
+        sublayer = self.build_stack() if controller else self.build()
         inputs = torch.randn(3, length, SIZE, dtype=torch.float64)
         outputs = sublayer(inputs)
         assert outputs.shape == (3, length, sublayer.output_size)
@@ -49,9 +60,11 @@ class KindContract:
             assert_normwise_close(output, outputs[:, step], 1e-12)
 
     def test_a_controller_has_biases_and_no_output_layer(self) -> None:
-        names = {name for name, _ in self.build(output=False, bias=True).named_parameters()}
-        assert {"actions.bias", "values.bias"} <= names
-        assert "output.weight" not in names
+        stack = self.build_stack()
+        assert stack.projections
+        assert all(projection.bias is not None for projection in stack.projections)
+        assert "output.weight" not in dict(stack.named_parameters())
+        assert stack.output_size == stack.reading_size == stack.initial_reading(3).size(1)
 
     def test_the_number_of_weights(self) -> None:
         weights = [parameter for parameter in self.build().parameters() if parameter.dim() > 1]
