@@ -37,7 +37,6 @@ def parametrize(presets: Iterable[str]) -> pytest.MarkDecorator:
 ALL_MODELS = each_model(PRESETS)
 ALL_PRESETS = parametrize(PRESETS)
 STACK_PRESETS = parametrize(name for name in PRESETS if "_tf_" not in name)
-RECURRENT = {name for name in PRESETS if "_lstm_" in name}
 
 
 def decoder_input(batch_size: int, length: int) -> Tensor:

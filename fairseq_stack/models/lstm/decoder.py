@@ -23,33 +23,24 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
     fairseq begins each sequence with ``</s>``; that first token is not read.
 
     Args:
+        cfg: the options of the model, settled.
         dictionary: the dictionary.
         embed_tokens: maps tokens (...) to what the LSTM reads: vectors (..., d), or integers for one-hot vectors.
         lstm: the LSTM.
         output_projection: maps hidden states to logits.
-        dropout_in: the dropout probability of embeddings.
-        dropout_out: the dropout probability of the hidden states that the output layer reads.
-        max_positions: the longest sequence that is accepted.
     """
 
     def __init__(
-        self,
-        dictionary: Dictionary,
-        embed_tokens: nn.Module,
-        lstm: StackLSTM,
-        output_projection: nn.Module,
-        dropout_in: float,
-        dropout_out: float,
-        max_positions: int,
+        self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module, lstm: StackLSTM, output_projection: nn.Module
     ) -> None:
         super().__init__(dictionary)
+        self.cfg = cfg
         self.padding_idx = dictionary.pad()
         self.embed_tokens = embed_tokens
         self.lstm = lstm
         self.output_projection = output_projection
-        self.dropout_in = FairseqDropout(dropout_in, module_name=type(self).__name__)
-        self.dropout_out = FairseqDropout(dropout_out, module_name=type(self).__name__)
-        self._max_positions = max_positions
+        self.dropout_in = FairseqDropout(cfg.decoder_dropout_in, module_name=type(self).__name__)
+        self.dropout_out = FairseqDropout(cfg.decoder_dropout_out, module_name=type(self).__name__)
         self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
     def forward(
@@ -90,16 +81,14 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
         Raises:
             ValueError: decoding incrementally, a step was left out.
         """
+        extra: dict[str, Any] = {"attn": None}  # fairseq's generator looks for it
         if incremental_state is not None:
-            return self.dropout_out(self._step(prev_output_tokens, incremental_state)), {}
-        if state is not None:
-            features, state = self.lstm(self._embed(prev_output_tokens), state)
-            return self.dropout_out(features), {"state": state}
-        padding = prev_output_tokens.eq(self.padding_idx)
-        if not padding[:, :1].any():
-            return self.dropout_out(self._read(prev_output_tokens)), {}
-        lefts = num_left(padding)
-        return self.dropout_out(rotate(self._read(rotate(prev_output_tokens, lefts)), -lefts)), {}
+            features = self._step(prev_output_tokens, incremental_state)
+        elif state is not None:
+            features, extra["state"] = self.lstm(self._embed(prev_output_tokens), state)
+        else:
+            features = self._read_from_the_beginning(prev_output_tokens)
+        return self.dropout_out(features), extra
 
     def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
         """The logits for hidden states."""
@@ -108,7 +97,8 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
 
     def max_positions(self) -> int:
         """The longest sequence that is accepted."""
-        return self._max_positions
+        max_positions: int = self.cfg.max_target_positions
+        return max_positions
 
     def reorder_incremental_state(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
         """Keep the states of the hypotheses that ``new_order`` lists."""
@@ -116,11 +106,16 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
         if saved is not None:
             self.set_incremental_state(incremental_state, "lstm", {"state": saved["state"].reorder(new_order)})
 
-    def _read(self, tokens: Tensor) -> Tensor:
-        """h_0..h_{n-1} for tokens (B, n) whose first one is not read."""
+    def _read_from_the_beginning(self, tokens: Tensor) -> Tensor:
+        """h_0..h_{n-1} for tokens (B, n) whose first one is not read; padding on the left is moved to the right."""
+        lefts = None
+        if tokens[:, :1].eq(self.padding_idx).any():
+            lefts = num_left(tokens.eq(self.padding_idx))
+            tokens = rotate(tokens, lefts)
         state = self.lstm.initial_state(len(tokens))
-        features, _ = self.lstm(self._embed(tokens[:, 1:]), state)
-        return torch.cat([state.hidden.unsqueeze(1).to(features.dtype), features], dim=1)
+        later, _ = self.lstm(self._embed(tokens[:, 1:]), state)
+        features = torch.cat([state.hidden.unsqueeze(1).to(later.dtype), later], dim=1)
+        return features if lefts is None else rotate(features, -lefts)
 
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         count_step(self, incremental_state, tokens.size(1))

@@ -66,15 +66,8 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         lstm = StackLSTM(
             input_size, size, [stack.build_stack(size, options) for stack in stacks], options.recurrent_dropout
         )
-        decoder = StackLSTMDecoder(
-            dictionary,
-            embed_tokens,
-            lstm,
-            _output(options, dictionary, vocabulary, embed_tokens),
-            options.decoder_dropout_in,
-            options.decoder_dropout_out,
-            options.max_target_positions,
-        )
+        output = _output(options, dictionary, vocabulary, embed_tokens)
+        decoder = StackLSTMDecoder(options, dictionary, embed_tokens, lstm, output)
         initialize(decoder, options)
         return cls(decoder)
 
