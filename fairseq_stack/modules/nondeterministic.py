@@ -59,7 +59,7 @@ class AutomatonStackAttention(StackAttention):
         return reading
 
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
-        push, replace, pop = self.transitions(actions)
+        push, replace, pop = self.transitions_of_sequence(actions)
         return self.reading(nondeterministic_stack(push, replace, pop, values, self.bottom()))
 
     def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
@@ -90,6 +90,10 @@ class AutomatonStackAttention(StackAttention):
             by_top = by_top.log_softmax(-1)
         push, replace, pop = by_top.split([tops, tops, states], dim=-1)
         return push.unflatten(-1, (states, symbols)), replace.unflatten(-1, (states, symbols)), pop
+
+    def transitions_of_sequence(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The transitions of all steps from the first one on, for ``W_a x_1..W_a x_n``, (B, n, d_a)."""
+        return self.transitions(actions)
 
 
 class NondeterministicStackAttention(AutomatonStackAttention):

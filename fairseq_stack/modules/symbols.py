@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import at_least_float32
-from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops import NondeterministicStackState
 
 
 class SymbolStackAttention(AutomatonStackAttention):
@@ -61,15 +61,14 @@ class SymbolStackAttention(AutomatonStackAttention):
     def reading(self, reading: Tensor) -> Tensor:
         return reading if self.states_in_reading else reading.sum(-3)
 
-    def readings(self, actions: Tensor, values: Tensor) -> Tensor:
+    def transitions_of_sequence(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         push, replace, pop = self.transitions(actions)
-        if self.original_bottom:
-            first = _pushes_on_nothing(push[:, :1], pop[:, :1])
-            push, replace, pop = (
-                torch.cat([at_first, later[:, 1:]], dim=1)
-                for at_first, later in zip(first, (push, replace, pop), strict=True)
-            )
-        return self.reading(nondeterministic_stack(push, replace, pop, values, self.bottom()))
+        if not self.original_bottom:
+            return push, replace, pop
+        first = _pushes_on_nothing(push[:, :1], pop[:, :1])
+        begun = zip(first, (push, replace, pop), strict=True)
+        push, replace, pop = (torch.cat([at_first, later[:, 1:]], dim=1) for at_first, later in begun)
+        return push, replace, pop
 
     def initial_state(self, batch_size: int) -> Any:
         state = super().initial_state(batch_size)

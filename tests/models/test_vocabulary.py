@@ -173,10 +173,10 @@ def test_a_recurrent_model_ignores_the_first_token_and_reads_no_end() -> None:
     tokens = torch.tensor([[PAD, EOS, FIRST], [EOS, FIRST, FIRST + 1]])
     assert model(tokens)[0].isfinite().any(-1).all()
     with pytest.raises(
-        ValueError, match="'</s>' is in the data.*give --sample-break-mode eos, or leave --compact-vocab"
+        ValueError, match=r"'</s>' is in the data.*give --sample-break-mode eos, or leave --compact-vocab"
     ):
         model(torch.tensor([[EOS, FIRST, EOS]]))
-    with pytest.raises(ValueError, match="'<unk>' is in the data.*train with --compact-vocab-unk"):
+    with pytest.raises(ValueError, match=r"'<unk>' is in the data.*train with --compact-vocab-unk"):
         model(torch.tensor([[PAD, EOS, UNK]]))
 
 
