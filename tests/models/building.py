@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -146,6 +147,18 @@ def forget_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
                 self.set_incremental_state(state, key, {"state": kept})
 
         monkeypatch.setattr(part, "reorder_incremental_state", reorder)
+
+
+def xavier_bound(module: nn.Module, gain: float = 1.0) -> float:
+    """The largest weight that Xavier's uniform initialisation gives."""
+    rows, columns = module.get_parameter("weight").shape
+    return gain * math.sqrt(6 / (rows + columns))
+
+
+def assert_uniform(module: nn.Module, name: str, bound: float) -> None:
+    """Assert that a parameter looks as if drawn from [-bound, bound]."""
+    largest = module.get_parameter(name).abs().max().item()
+    assert 0.8 * bound < largest <= bound, f"{name}: {largest} for a bound of {bound}"
 
 
 def count_parameters(model: nn.Module) -> int:
