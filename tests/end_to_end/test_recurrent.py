@@ -24,7 +24,7 @@ SCORING = ["--sample-break-mode", "eos", "--gen-subset", "valid", "--num-workers
 PREFIXES = {0: "a b", 1: "c", 2: "d d a"}
 COMPACT = ["--compact-vocab", "--output-bias"]
 # Each row of the table of models, and each way in which symbols come in and out.
-MODELS = {
+MODELS: dict[str, list[Any]] = {
     "lstm": [],
     "sup": ["--stack", "sup-3", *COMPACT],
     "three-stacks": ["--stack", "3xsup-2", "--stack-init", "paper"],

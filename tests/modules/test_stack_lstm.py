@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -19,10 +20,10 @@ from fairseq_stack.modules import (
 from tests.helpers import assert_normwise_close
 
 INPUT, HIDDEN = 3, 5
-CONTROLLER = {"output": False, "bias": True}
+CONTROLLER: dict[str, Any] = {"output": False, "bias": True}
 
 
-def sup(size: int, **options: bool) -> StackAttention:
+def sup(size: int, **options: Any) -> StackAttention:
     return SuperpositionStackAttention(HIDDEN, size, **options, **CONTROLLER)
 
 

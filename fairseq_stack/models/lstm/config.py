@@ -85,5 +85,6 @@ class StackLSTMLanguageModelConfig(VocabularyOptions):
             "help": "with --stack-init paper: other parameters are drawn from [-scale, scale]; with uniform: all are"
         },
     )
+    add_bos_token: bool = II("task.add_bos_token")
     tokens_per_sample: int = II("task.tokens_per_sample")
     max_target_positions: Optional[int] = II("task.max_target_positions")

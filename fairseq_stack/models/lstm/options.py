@@ -45,6 +45,8 @@ def settle(args: Namespace) -> None:
                 "--share-decoder-input-output-embed needs embeddings of the size of the hidden state: expected "
                 f"--decoder-embed-dim {args.decoder_hidden_size}, got {args.decoder_embed_dim}"
             )
+    if args.add_bos_token:
+        raise UserError(f"--add-bos-token: {MODEL} reads no beginning of a sentence; leave the option out")
     _settle_dropout(args)
     check_compact_vocabulary(args)
     stacks = stacks_of(args)

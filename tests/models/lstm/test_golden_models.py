@@ -15,7 +15,7 @@ from fairseq_stack.modules import StratificationStackAttention, SuperpositionSta
 from tests.helpers import assert_normwise_close, each_golden_file
 from tests.models.building import build_language_model, make_dictionary
 
-FLAGS = {
+FLAGS: dict[str, list[str]] = {
     "lstm": [],
     "lstm_sup": ["--stack=sup-4"],
     "lstm_sup_hidden": ["--stack=sup-7", "--push-hidden-state"],
@@ -33,7 +33,7 @@ NAMES = {
     "actions": ("action_layer.linear", "operation_layer"),
     "values": ("push_value_layer.linear", "pushed_vector_layer.0"),
 }
-ORDERS = {SuperpositionStackAttention: [0, 2, 1], StratificationStackAttention: [1, 0]}
+ORDERS: dict[type, list[int]] = {SuperpositionStackAttention: [0, 2, 1], StratificationStackAttention: [1, 0]}
 
 
 @torch.no_grad()

@@ -75,6 +75,10 @@ MISTAKES = {
     ),
     "dropout": (["--recurrent-dropout=1"], "--recurrent-dropout: expected a probability below 1, got 1.0"),
     "dropout-in": (["--decoder-dropout-in=0.1"], "--decoder-dropout-in needs embeddings: give --decoder-embed-dim"),
+    "bos": (
+        ["--add-bos-token"],
+        "--add-bos-token: stack_lstm_lm reads no beginning of a sentence; leave the option out",
+    ),
     "unk": (["--compact-vocab-unk"], "--compact-vocab-unk needs --compact-vocab"),
     "scale": (
         ["--stack-init=paper", "--stack-init-scale=0"],
