@@ -56,7 +56,7 @@ class PlatformWheel(bdist_wheel):
 
 
 PLOTS = ["matplotlib>=3.7"]
-EXPERIMENTS = ["snakemake>=9,<10", "snakemake-executor-plugin-slurm>=2,<3"]
+EXPERIMENTS = ["snakemake>=9.1,<9.10", "snakemake-executor-plugin-slurm>=2,<3"]
 
 setup(
     name="fairseq_stack",

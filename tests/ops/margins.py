@@ -97,19 +97,20 @@ def run_between_margins(
     originals = {array: getattr(call, array.name) for array in guards}
     for array, guard in guards.items():
         setattr(call, array.name, guard.address)
-    columns = [_guarded_column(call, library, k) for k in range(call.step)] if function == "fss_nd_step" else []
-    if columns:
-        call.columns = (ctypes.c_void_p * len(columns))(*(guard.address for guard in columns))
+    columns = _guarded_columns(call, library, function.endswith("backward")) if "step" in function else []
     if mistake:
         mistake(call)
     library.functions[function](ctypes.byref(call), ctypes.byref(resources))
-    for guard in (*guards.values(), *columns, scratch):
+    for guard in (*guards.values(), *(column.guard for column in columns), scratch):
         guard.check_margins()
     for array, guard in guards.items():
         if array.written:
             if array.numbers:
                 guard.check_numbers(bool(getattr(call, "is_double", True)))
             ctypes.memmove(originals[array], guard.address, array.item * array.elements)
+    for column in columns:
+        if column.written:
+            ctypes.memmove(column.original, column.guard.address, column.guard.content.size)
 
 
 def _guarded(call: Any, array: Array) -> Guard:
@@ -119,28 +120,53 @@ def _guarded(call: Any, array: Array) -> Guard:
     return guard
 
 
-def _guarded_column(call: Any, library: Library, k: int) -> Guard:
-    """The columns of step k as far as the beams of this step descend from them."""
-    ancestors = np.ctypeslib.as_array(
-        ctypes.cast(call.ancestors, ctypes.POINTER(ctypes.c_int32)), (call.beams, call.step)
-    )
-    guard = Guard(
-        f"column {k}", 8, (int(ancestors[:, k].max()) + 1) * _column_bytes(call, library, k) // 8, aligned=True
-    )
-    ctypes.memmove(guard.address, call.columns[k], guard.content.size)
-    return guard
+class Column(NamedTuple):
+    """One of the arrays of a list of pointers to columns: its copy between margins, and where it comes from."""
+
+    guard: Guard
+    original: int
+    written: bool
 
 
-def _column_bytes(call: Any, library: Library, step: int) -> int:
-    sizes = (ctypes.c_size_t * 2)()
-    sizes_of = library.functions.fss_nd_step_sizes
-    sizes_of(library.number, step, call.num_states, call.num_symbols, call.value_size, sizes)
-    return sizes[0]
+def _guarded_columns(call: Any, library: Library, backward: bool) -> list[Column]:
+    """The columns of the steps kept..t, as far as the beams of this step descend from them, and their derivatives."""
+    count = call.step - call.kept
+    ancestors = np.ctypeslib.as_array(ctypes.cast(call.ancestors, ctypes.POINTER(ctypes.c_int32)), (call.beams, count))
+    columns, adjoints = [], []
+    for k in range(count + 1):
+        own = k == count
+        sizes = _step_sizes(call, library, call.kept + k)
+        beams = call.beams if own else int(ancestors[:, k].max()) + 1
+        columns.append(_guarded_column(f"column {k}", call.columns[k], beams * sizes[0], own and not backward))
+        if backward and call.adjoints[k]:
+            adjoints.append((k, _guarded_column(f"adjoint {k}", call.adjoints[k], call.beams * sizes[1], True)))
+    call.columns = (ctypes.c_void_p * (count + 1))(*(column.guard.address for column in columns))
+    if backward:
+        pointers = (ctypes.c_void_p * (count + 1))()
+        for k, adjoint in adjoints:
+            pointers[k] = adjoint.guard.address
+        call.adjoints = pointers
+    return [*columns, *(adjoint for _, adjoint in adjoints)]
+
+
+def _guarded_column(name: str, address: int, size: int, written: bool) -> Column:
+    guard = Guard(name, 8, size // 8, aligned=True)
+    ctypes.memmove(guard.address, address, size)
+    return Column(guard, address, written)
+
+
+def _step_sizes(call: Any, library: Library, step: int) -> Any:
+    """Bytes of the column of a step and of its derivatives, for one beam."""
+    sizes = (ctypes.c_size_t * 4)()
+    other = type(call).from_buffer_copy(call)
+    other.step, other.kept = step, min(call.kept, step)
+    library.functions.fss_nd_step_sizes(ctypes.byref(other), library.number, sizes)
+    return sizes
 
 
 def _arrays(function: str, call: Any, library: Library) -> list[Array]:
-    if function == "fss_nd_step":
-        return _arrays_of_step(call, library)
+    if "step" in function:
+        return _arrays_of_step(call, function.endswith("backward"))
     arrays = _arrays_of_superposition if function.startswith("fss_sup") else _arrays_of_nondeterministic
     return arrays(call, function.endswith("backward"))
 
@@ -175,17 +201,13 @@ def _arrays_of_nondeterministic(call: Any, backward: bool) -> list[Array]:
     return [*arrays, Array("far", 1, call.sequences, written=True, numbers=False)]
 
 
-def _arrays_of_step(call: Any, library: Library) -> list[Array]:
+def _arrays_of_step(call: Any, backward: bool) -> list[Array]:
     size = call.num_states * call.num_symbols
-    arrays = [
-        Array("ancestors", 4, call.beams * call.step, numbers=False),
-        Array("values", 8, call.beams * call.value_size),
-        Array("column", 8, call.beams * _column_bytes(call, library, call.step) // 8, written=True, numbers=False),
-    ]
-    if call.step == 0:
-        return arrays
-    return [
-        *arrays,
-        Array("logits", 8, call.beams * size * (2 * size + call.num_states)),
-        Array("readings", 8, call.beams * size * call.value_size, written=True),
-    ]
+    logits = call.beams * size * (2 * size + call.num_states if call.step else 1)
+    readings, values = call.beams * size * call.value_size, call.beams * call.value_size
+    ancestors = Array("ancestors", 4, call.beams * (call.step - call.kept), numbers=False)
+    if backward:
+        arrays = [Array("logit_gradients", 8, logits, written=True), Array("value_gradients", 8, values, written=True)]
+        return [ancestors, *arrays, *([Array("cotangents", 8, readings)] if call.cotangents else [])]
+    arrays = [ancestors, Array("values", 8, values), *([Array("logits", 8, logits)] if call.logits else [])]
+    return [*arrays, *([Array("readings", 8, readings, written=True)] if call.step else [])]

@@ -98,30 +98,41 @@ def test_nondeterministic(
     assert made == ["fss_nd_forward", "fss_nd_backward"]
 
 
-def step_nondeterministic(steps: int, num_states: int, num_symbols: int, size: int) -> list[Tensor]:
-    """Beams that branch and end on the way."""
+def step_nondeterministic(
+    steps: int, num_states: int, num_symbols: int, size: int, window: int | None, *, train: bool
+) -> list[Tensor]:
+    """Beams that branch and end on the way, and with ``train`` their gradients."""
     torch.manual_seed(0)
     source, targets = (3, num_states, num_symbols), (num_states, num_symbols)
+    shapes = [(*source, *target) for target in (targets, targets, (num_states,))] + [(3, size)]
+    bottom, start = torch.randn(size).double(), torch.randn(source).double()
+    inputs = [torch.randn(steps, *shape).double().requires_grad_(train) for shape in shapes]
+    leaves = [*inputs, bottom.requires_grad_(train), start.requires_grad_(train)]
     state = NondeterministicStackState.initial(
-        torch.randn(size).double(), batch_size=3, num_states=num_states, num_symbols=num_symbols
+        bottom, batch_size=3, num_states=num_states, num_symbols=num_symbols, window=window, start=start
     )
     readings = []
     for t in range(steps):
-        push, replace, pop = (torch.randn(*source, *target).double() for target in (targets, targets, (num_states,)))
-        reading, state = state.step(push, replace, pop, torch.randn(3, size).double())
+        reading, state = state.step(*(x[t] for x in inputs))
         readings.append(reading)
         if t % 3 == 1:
             state = state.reorder(torch.randint(3, (3,)))
+    if train:
+        loss = (torch.stack(readings) * torch.randn(steps, *readings[0].shape).double()).sum()
+        readings += torch.autograd.grad(loss, leaves)
     return readings
 
 
+@pytest.mark.parametrize("window", [None, 1, 4])
 @pytest.mark.parametrize("size", [(18, 1, 1, 1), (10, 2, 3, 5), (5, 3, 3, 2)])
 @pytest.mark.usefixtures("instruction_set")
-def test_steps(size: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = step_nondeterministic(*size)
-    made = between_margins(monkeypatch)
-    assert_same(step_nondeterministic(*size), expected)
-    assert made == ["fss_nd_step"] * (size[0] + 1)
+def test_steps(size: tuple[int, int, int, int], window: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for train in (False, True):
+        expected = step_nondeterministic(*size, window, train=train)
+        with monkeypatch.context() as patch:
+            made = between_margins(patch)
+            assert_same(step_nondeterministic(*size, window, train=train), expected)
+        assert made == ["fss_nd_step"] * (size[0] + 1) + ["fss_nd_step_backward"] * (size[0] + 1) * train
 
 
 # ---------------------------------------------------------------- whether all that would be noticed
@@ -165,8 +176,8 @@ def test_nondeterministic_that_is_too_large_by_one(dtype: torch.dtype, monkeypat
 @pytest.mark.usefixtures("instruction_set")
 def test_steps_that_are_too_large_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     between_margins(monkeypatch, larger("beams"))
-    with pytest.raises(AssertionError, match=r"column: \d+ bytes behind the array"):
-        step_nondeterministic(1, 1, 1, 1)
+    with pytest.raises(AssertionError, match=r"column 0: \d+ bytes behind the array"):
+        step_nondeterministic(1, 1, 1, 1, None, train=False)
 
 
 def one_further(field: str, item: int) -> Callable[[Any], None]:

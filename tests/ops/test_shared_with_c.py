@@ -49,7 +49,7 @@ def test_version_of_the_interface() -> None:
     ],
 )
 def test_fields_of_structs(name: str, structure: type[ctypes.Structure]) -> None:
-    body = re.sub(r"/\*.*?\*/", "", only_match(rf"^struct {name} \{{\n((?:    .*\n)+)\}};$")[1])
+    body = re.sub(r"(?s)/\*.*?\*/", "", only_match(rf"^struct {name} \{{\n((?:    .*\n)+)\}};$")[1])
     fields = []
     for declaration in re.sub(r"\bconst\b|\s+(?=\*)", "", body).split(";")[:-1]:  # such as "void*push, *replace"
         kind, names = re.split(r"(?=\*)|\s", declaration.strip(), maxsplit=1)

@@ -211,7 +211,7 @@ def _cut_off(x: Tensor) -> Tensor:
 def _bound_gradient(x: Tensor) -> Tensor:
     """``x``, but with a derivative that is a number, also if log weights are very far apart."""
     if x.requires_grad:
-        x.register_hook(lambda grad: grad.nan_to_num(0, 0, 0).clamp(-LARGEST, LARGEST))
+        x.register_hook(lambda grad: None if grad is None else grad.nan_to_num(0, 0, 0).clamp(-LARGEST, LARGEST))
     return x
 
 

@@ -1,20 +1,31 @@
-"""The columns of an incremental state for the compiled kernels, on the CPU and without gradients."""
+"""The columns of an incremental state for the compiled kernels, on the CPU.
+
+A column is never changed once it is computed, so states with a common past share its columns. To train through steps,
+each is one function for autograd. Its *history* is a tensor without memory of its own, in the shape of the derivatives
+of all columns so far, and the gradient of the history is these derivatives. The backward pass of a step gets what all
+later steps have added up in them, and adds what the step owes to the columns before it
+(``_native/src/nondeterministic_step_backward.h``). So autograd keeps no O(t^2) tensor for a step, nothing is copied,
+and a state can be continued in several ways.
+"""
 
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from .._native import required_library
-from .._undefined import finite
 from ._columns import DEAD
-from ._tracked_columns import TrackedColumns
+from ._tracked_columns import Column, TrackedColumns
 
 _DEAD = -(2**28)  # DEAD of the kernels
+_UNLIMITED = 2**31 - 1  # a window that no sequence exceeds
+_BYTES = 8  # of a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,25 +39,43 @@ class NativeColumns:
         num_states: Q.
         num_symbols: S.
         value_size: m.
-        memory: for each step k = 0..t the columns of its beams, (beams, bytes) of uint8, as
+        window: D, or a larger number than there are steps.
+        memory: for each step k = kept..t the columns of its beams, (beams, bytes) of uint8, as
             ``_native/src/nondeterministic_step.h`` lays them out.
-        ancestors: (B, t + 1) of int32, the place of each beam's column k in ``memory[k]``.
+        kept: the number of the first of them; the next step needs the last D.
+        ancestors: (B, t + 1 - kept) of int32, the place of each beam's column k in ``memory[k - kept]``.
         instruction_set: the one that they are laid out for.
+        history: the history of the columns that autograd follows, which are the last ones, or None.
+        ends: where the derivatives of each column that autograd follows end.
     """
 
     num_states: int
     num_symbols: int
     value_size: int
+    window: int
     memory: tuple[Tensor, ...]
+    kept: int
     ancestors: Tensor
     instruction_set: str
+    history: Tensor | None = None
+    ends: tuple[int, ...] = ()
 
     @classmethod
-    def initial(cls, bottom: Tensor, num_states: int, num_symbols: int) -> NativeColumns:
-        """Before the first step, with v_0 (B, m)."""
-        ancestors = torch.empty(len(bottom), 0, dtype=torch.int32)
-        empty = cls(num_states, num_symbols, bottom.shape[1], (), ancestors, required_library().instruction_set)
-        _, columns = empty._append(None, bottom)
+    def initial(
+        cls, bottom: Tensor, num_states: int, num_symbols: int, window: int | None, start: Tensor | None
+    ) -> NativeColumns:
+        """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
+        empty = cls(
+            num_states=num_states,
+            num_symbols=num_symbols,
+            value_size=bottom.shape[1],
+            window=min(window or _UNLIMITED, _UNLIMITED),
+            memory=(),
+            kept=0,
+            ancestors=torch.empty(len(bottom), 0, dtype=torch.int32),
+            instruction_set=required_library().instruction_set,
+        )
+        _, columns = empty.advance(start, bottom)
         return columns
 
     @property
@@ -57,93 +86,246 @@ class NativeColumns:
     @property
     def steps(self) -> int:
         """t."""
-        return len(self.memory) - 1
+        return self.kept + len(self.memory) - 1
 
-    @property
-    def requires_grad(self) -> bool:
-        return False
-
-    def advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, NativeColumns]:
+    def advance(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, NativeColumns]:
         """(a)-(d) of ``docs/algorithm.md`` for one step.
 
         Args:
-            logits: log weights, (B, C, 2 C + Q).
+            logits: log weights, (B, C, 2 C + Q); before the first column those of the start, (B, C), or None.
             value: v_t, (B, m).
 
         Returns:
             The reading (B, C, m), and the next columns.
         """
-        return self._append(logits.double().contiguous(), value)
+        follows = self.history is not None or value.requires_grad or (logits is not None and logits.requires_grad)
+        if not (follows and torch.is_grad_enabled()):
+            reading, column = self.compute(logits, value)
+            return reading.to(value.dtype), self._with(column, None)
+        reading, column, history = _Step.apply(self, self.history, logits, value)
+        return reading, self._with(column, history)
+
+    def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Tensor]:
+        """The reading of the next step in float64, (B, C, m), and its column."""
+        sizes = self._sizes()
+        column = torch.empty(self.batch_size, sizes.column, dtype=torch.uint8)
+        size = self.num_states * self.num_symbols
+        reading = torch.empty(self.batch_size, size, self.value_size, dtype=torch.float64)
+        self._run(
+            "fss_nd_step", column, sizes.forward,
+            logits=None if logits is None else _plain(logits), values=_plain(value), readings=reading,
+        )  # fmt: skip
+        return reading, column
+
+    def differentiate(self, column: Tensor, derivatives: Tensor, gradient: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The backward pass of the step from these columns to ``column``.
+
+        Args:
+            column: what ``compute`` returned.
+            derivatives: of these columns and of ``column``; what the step owes to them is added.
+            gradient: of the reading.
+
+        Returns:
+            The gradients of the log weights, (B, C (2 C + Q)), or (B, C) of the start, and of the value, (B, m).
+        """
+        size = self.num_states * self.num_symbols
+        width = 2 * size + self.num_states if self.memory else 1
+        logit_gradients = derivatives.new_empty(self.batch_size, size * width)
+        value_gradients = derivatives.new_empty(self.batch_size, self.value_size)
+        begins = [derivatives.data_ptr() + _BYTES * begin for begin in (0, *self.ends)]
+        constant = [None] * (len(self.memory) + 1 - len(begins))
+        adjoints = [*constant, *begins][-len(self.memory) - 1 :]
+        self._run(
+            "fss_nd_step_backward", column, self._sizes().backward, adjoints=_pointers(adjoints),
+            cotangents=None if gradient is None else _plain(gradient),
+            logit_gradients=logit_gradients, value_gradients=value_gradients,
+        )  # fmt: skip
+        return logit_gradients, value_gradients
+
+    def end(self) -> int:
+        """Where the derivatives of the next column end, if autograd follows it."""
+        before = self.ends[-1] if self.ends else 0
+        return before + self.batch_size * self._sizes().adjoint // _BYTES
 
     def reorder(self, index: Tensor) -> NativeColumns:
         """The columns of these batch rows, (B',)."""
-        return self._with(self.memory, self.ancestors[index])
+        ancestors = self.ancestors[index]
+        if self.history is None or not torch.is_grad_enabled():
+            return dataclasses.replace(self.detach(), ancestors=ancestors)
+        # A column that autograd follows is the column of one row of the batch.
+        constant = max(len(self.memory) - len(self.ends), 0)
+        ancestors[:, constant:] = torch.arange(len(index), dtype=torch.int32)[:, None]
+        return dataclasses.replace(
+            self,
+            memory=self.memory[:constant] + tuple(column[index] for column in self.memory[constant:]),
+            ancestors=ancestors,
+            history=_Reorder.apply(self.history, index, self.ends, self.batch_size),
+            ends=_for_batch(self.ends, self.batch_size, len(index)),
+        )
+
+    def detach(self) -> NativeColumns:
+        """The same columns as constants."""
+        return dataclasses.replace(self, history=None, ends=())
 
     def tracked(self) -> TrackedColumns:
-        """The same as tensors for autograd."""
-        columns = TrackedColumns.initial(self._column(0).value, self.num_states, self.num_symbols)
-        for step in range(1, self.steps + 1):
-            columns = columns.append(*self._column(step))
-        return columns
+        """The same as tensors, which ``torch.func`` can transform.
 
-    def _append(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, NativeColumns]:
-        """Column t with v_t, and the reading, from log weights in float64 (None for t = 0)."""
-        batch_size, size, step = len(value), self.num_states * self.num_symbols, len(self.memory)
+        Raises:
+            RuntimeError: if autograd follows some columns.
+        """
+        if self.history is not None:
+            raise RuntimeError(
+                "nondeterministic_stack: inside torch.func, expected a state whose past requires no gradients; "
+                "detach it"
+            )
+        window = None if self.window == _UNLIMITED else self.window
+        columns = [self._column(k) for k in range(self.kept, self.steps + 1)]
+        return TrackedColumns.of(columns, self.num_states, window)
+
+    def _with(self, column: Tensor, history: Tensor | None) -> NativeColumns:
+        """With the next column, and without the columns that the step after it does not need."""
+        surplus = max(len(self.memory) + 1 - self.window, 0)
+        places = torch.arange(self.batch_size, dtype=torch.int32)[:, None]
+        return dataclasses.replace(
+            self,
+            memory=(*self.memory, column)[surplus:],
+            kept=self.kept + surplus,
+            ancestors=torch.cat([self.ancestors, places], 1)[:, surplus:],
+            history=history,
+            ends=() if history is None else (*self.ends, len(history)),
+        )
+
+    def _sizes(self) -> _Sizes:
+        sizes = (ctypes.c_size_t * 4)()
         library = required_library().using(self.instruction_set)
-        sizes = (ctypes.c_size_t * 2)()
-        library.functions.fss_nd_step_sizes(
-            library.number, step, self.num_states, self.num_symbols, self.value_size, sizes
-        )  # fmt: skip
-        column = torch.empty(batch_size, sizes[0], dtype=torch.uint8)
-        readings = torch.empty(batch_size, size, self.value_size, dtype=torch.float64)
-        # A view such as x.conj().imag has memory that is yet to be negated.
-        ancestors, value = self.ancestors.contiguous(), value.double().resolve_neg().contiguous()
-        call = _Call(
-            batch_size, step, self.num_states, self.num_symbols, self.value_size,
-            ancestors=ancestors.data_ptr(),
-            columns=(ctypes.c_void_p * max(step, 1))(*(earlier.data_ptr() for earlier in self.memory)),
-            logits=None if logits is None else logits.data_ptr(),
-            values=value.data_ptr(), column=column.data_ptr(), readings=readings.data_ptr(),
-        )  # fmt: skip
-        work = batch_size * self.num_states * (step * size) ** 2 // 2
-        library.run("fss_nd_step", call, parts=batch_size, work=work, scratch_bytes=sizes[1])
-        places = torch.arange(batch_size, dtype=torch.int32)[:, None]
-        return readings, self._with((*self.memory, column), torch.cat([ancestors, places], 1))
+        library.functions.fss_nd_step_sizes(ctypes.byref(self._call()), library.number, sizes)
+        return _Sizes(*sizes)
 
-    def _with(self, memory: tuple[Tensor, ...], ancestors: Tensor) -> NativeColumns:
-        return replace(self, memory=memory, ancestors=ancestors)
+    def _run(
+        self, function: str, column: Tensor, scratch_bytes: int, adjoints: Any = None, **arrays: Tensor | None
+    ) -> None:
+        """Run a function of the library for the next step; arrays are contiguous and for fields of the call."""
+        call = self._call()
+        ancestors = self.ancestors.contiguous()
+        call.ancestors = ancestors.data_ptr()
+        call.columns = _pointers([earlier.data_ptr() for earlier in (*self.memory, column)])
+        call.adjoints = adjoints
+        for name, array in arrays.items():
+            setattr(call, name, None if array is None else array.data_ptr())
+        size = self.num_states * self.num_symbols
+        work = self.batch_size * self.num_states * ((self.steps + 1) * size) ** 2 // 2
+        library = required_library().using(self.instruction_set)
+        library.run(function, call, parts=self.batch_size, work=work, scratch_bytes=scratch_bytes)
 
-    def _column(self, step: int) -> _Column:
+    def _call(self) -> _Call:
+        return _Call(
+            self.batch_size, self.steps + 1, self.num_states, self.num_symbols, self.value_size, self.window, self.kept
+        )
+
+    def _column(self, step: int) -> Column:
         """Column ``step`` of each batch row."""
-        lanes = required_library().using(self.instruction_set).vector_bytes // 8
-        tiles, size = step // lanes + 1, self.num_states * self.num_symbols
-        rows = self.memory[step][self.ancestors[:, step]]
-        arrays = []
-        for count in (tiles * size * size * lanes, tiles * lanes, size, 1, self.value_size):
-            arrays.append(rows[:, : 8 * count])
-            rows = rows[:, -(-8 * count // 64) * 64 :]
-        gamma, alpha, value = (arrays[i].view(torch.float64) for i in (0, 2, 4))
-        exponents, alpha_exponents = (arrays[i].view(torch.int64).double() for i in (1, 3))
-        gamma = gamma.view(-1, tiles, self.num_symbols, self.num_states, size, lanes).permute(0, 1, 5, 4, 3, 2)
-        return _Column(
-            gamma.reshape(-1, tiles * lanes, size, size)[:, : step + 1],
-            torch.where(exponents <= _DEAD, DEAD, exponents)[:, : step + 1],
-            finite(alpha),
-            alpha_exponents[:, 0],
-            value,
-            (alpha - alpha).sum(1),
+        lanes = required_library().using(self.instruction_set).vector_bytes // _BYTES
+        first = max(step - self.window + 1, 0)
+        tiles, size = step // lanes - first // lanes + 1, self.num_states * self.num_symbols
+        rows = self.memory[step - self.kept][self.ancestors[:, step - self.kept]]
+        counts = {
+            "gamma": tiles * size * size * lanes, "exponents": tiles * lanes,
+            "popped": tiles * self.num_states * size * lanes, "popped_exponents": tiles * lanes,
+            "transitions": size * (2 * size + self.num_states), "alpha": size, "total": 1, "alpha_exponent": 1,
+            "value": self.value_size, "marks": self.value_size,
+        }  # fmt: skip
+        arrays = {}
+        for name, count in counts.items():
+            arrays[name] = rows[:, : _BYTES * count].view(torch.int64 if "exponent" in name else torch.float64)
+            rows = rows[:, -(-_BYTES * count // 64) * 64 :]
+        gamma = arrays["gamma"].view(-1, tiles, self.num_symbols, self.num_states, size, lanes)
+        gamma = gamma.permute(0, 1, 5, 4, 3, 2).reshape(-1, tiles * lanes, size, size)
+        exponents = arrays["exponents"].double()
+        own = slice(first % lanes, step - first // lanes * lanes + 1)
+        return Column(
+            gamma=gamma[:, own],
+            exponents=torch.where(exponents <= _DEAD, DEAD, exponents)[:, own],
+            alpha=arrays["alpha"],
+            alpha_exponent=arrays["alpha_exponent"][:, 0].double(),
+            value=arrays["value"],
+            marks=arrays["marks"],
         )
 
 
-class _Column(NamedTuple):
-    """The arguments of ``TrackedColumns.append``."""
+class _Sizes(NamedTuple):
+    """In bytes, for one beam: of the next column and its derivatives, and of the working memory of both passes."""
 
-    gamma: Tensor
-    exponents: Tensor
-    alpha: Tensor
-    alpha_exponents: Tensor
-    value: Tensor
-    mark: Tensor
+    column: int
+    adjoint: int
+    forward: int
+    backward: int
+
+
+class _Step(torch.autograd.Function):
+    """One step: columns, their history, log weights and value to the reading, the next column and the next history."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, columns: NativeColumns, history: Tensor | None, logits: Tensor | None, value: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        reading, column = columns.compute(logits, value)
+        ctx.columns, ctx.column = columns, column
+        ctx.likes = [None if x is None else (x.shape, x.dtype) for x in (logits, value)]
+        ctx.mark_non_differentiable(column)
+        ctx.set_materialize_grads(False)
+        return reading.to(value.dtype), column, torch.zeros((), dtype=torch.float64).expand(columns.end())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor | None, _: None, derivatives: Tensor | None) -> tuple[Tensor | None, ...]:
+        columns = ctx.columns
+        # They belong to this node alone: no other step has the same history.
+        derivatives = (
+            torch.zeros(columns.end(), dtype=torch.float64) if derivatives is None else derivatives.contiguous()
+        )
+        gradients = columns.differentiate(ctx.column, derivatives, gradient)
+        given = [
+            None if like is None else x.view(like[0]).to(like[1]) for x, like in zip(gradients, ctx.likes, strict=True)
+        ]
+        return None, derivatives[: columns.ends[-1]] if columns.ends else None, *given
+
+
+class _Reorder(torch.autograd.Function):
+    """The history of columns in other batch rows."""
+
+    @staticmethod
+    def forward(ctx: Any, history: Tensor, index: Tensor, ends: tuple[int, ...], batch_size: int) -> Tensor:
+        ctx.save_for_backward(index)
+        ctx.ends, ctx.batch_size = ends, batch_size
+        return history[:1].expand(_for_batch(ends, batch_size, len(index))[-1]) if batch_size else history
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, derivatives: Tensor) -> tuple[Tensor, None, None, None]:
+        (index,) = ctx.saved_tensors
+        if not ctx.batch_size:
+            return derivatives, None, None, None
+        gradient = derivatives.new_zeros(ctx.ends[-1])
+        begin = new_begin = 0
+        for end, new_end in zip(ctx.ends, _for_batch(ctx.ends, ctx.batch_size, len(index)), strict=True):
+            own = gradient[begin:end].view(ctx.batch_size, -1)
+            own.index_add_(0, index, derivatives[new_begin:new_end].view(len(index), own.shape[1]))
+            begin, new_begin = end, new_end
+        return gradient, None, None, None
+
+
+def _for_batch(ends: tuple[int, ...], batch_size: int, new_size: int) -> tuple[int, ...]:
+    """Where derivatives end, for another batch size."""
+    return tuple(end // batch_size * new_size if batch_size else 0 for end in ends)
+
+
+def _plain(x: Tensor) -> Tensor:
+    """Contiguous in float64; a view such as x.conj().imag has memory that is yet to be negated."""
+    return x.detach().double().resolve_neg().contiguous()
+
+
+def _pointers(addresses: list[int | None]) -> Any:
+    return (ctypes.c_void_p * len(addresses))(*addresses)
 
 
 class _Call(ctypes.Structure):
@@ -151,7 +333,10 @@ class _Call(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("beams", "step", "num_states", "num_symbols", "value_size")),
+        *((name, ctypes.c_int64) for name in ("window", "kept")),
         ("ancestors", ctypes.c_void_p),
         ("columns", ctypes.POINTER(ctypes.c_void_p)),
-        *((name, ctypes.c_void_p) for name in ("logits", "values", "column", "readings")),
+        *((name, ctypes.c_void_p) for name in ("logits", "values", "readings")),
+        ("adjoints", ctypes.POINTER(ctypes.c_void_p)),
+        *((name, ctypes.c_void_p) for name in ("cotangents", "logit_gradients", "value_gradients")),
     )

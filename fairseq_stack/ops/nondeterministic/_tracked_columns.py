@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,14 +23,27 @@ from ._columns import (
 )
 
 
+class Column(NamedTuple):
+    """Column t of gamma, from the first of its rows on that is remembered, and what else step t leaves."""
+
+    gamma: Tensor  # (B, rows, C, C)
+    exponents: Tensor  # (B, rows)
+    alpha: Tensor  # alpha[t], (B, C)
+    alpha_exponent: Tensor  # (B,)
+    value: Tensor  # v_t, (B, m), with 0 for components that are not finite
+    marks: Tensor  # (B, m), added to all readings from now on
+
+
 @dataclass(frozen=True, eq=False)
 class TrackedColumns:
     """What t steps leave, laid out as ``_columns.py`` says: mantissas in float64 with an exponent for each block.
 
-    A step copies it all, and so does ``reorder``.
+    A step copies it all, and so does ``reorder``. With a window of D steps, only the last rows and columns are kept,
+    which the next step needs; their numbers, here and in ``_columns.py``, count from the first of these.
 
     Attributes:
         num_states: Q.
+        window: D, or None if the memory is unlimited.
         vectors: v_0..v_t, (B, t + 1, m), in float64, with 0 for values that are not finite.
         last: column t of gamma, (B, t + 1, C, C).
         blocks: the columns before it, (B * S, t * Q, t * C).
@@ -39,6 +55,7 @@ class TrackedColumns:
     """
 
     num_states: int
+    window: int | None
     vectors: Tensor
     last: Tensor
     blocks: Tensor
@@ -48,23 +65,55 @@ class TrackedColumns:
     marks: Tensor
 
     @classmethod
-    def initial(cls, bottom: Tensor, num_states: int, num_symbols: int) -> TrackedColumns:
-        """Before the first step, with v_0 (B, m)."""
+    def initial(
+        cls, bottom: Tensor, num_states: int, num_symbols: int, window: int | None, start: Tensor | None
+    ) -> TrackedColumns:
+        """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
         bottom = bottom.double()
-        batch_size, size = len(bottom), num_states * num_symbols
-        last = bottom.new_zeros(batch_size, 1, size, size)
-        last[:, :, 0, 0] = 1  # Eq. 21
-        alpha = bottom.new_zeros(batch_size, 2, size)
-        alpha[:, :, 0] = 1  # Eq. 23
+        size = num_states * num_symbols
+        before = torch.eye(1, size, dtype=bottom.dtype, device=bottom.device).expand(
+            len(bottom), -1
+        )  # alpha[-1], Eq. 23
+        weights, mark = before, bottom.new_zeros(len(bottom))
+        if start is not None:
+            ordinary, mark = defined(start.double()[:, None])
+            weights = torch.exp(relative_to_largest(ordinary))[:, 0]
+        gamma = pad(weights[:, None, None], (0, 0, 0, size - 1))  # Eq. 21
+        zeros = bottom.new_zeros(len(bottom))
+        own = Column(gamma, zeros[:, None], weights, zeros, finite(bottom), marks_of(bottom) + mark[:, None])
+        return cls._first(own, before, zeros, num_states, window)
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], num_states: int, window: int | None) -> TrackedColumns:
+        """These columns, which are all, or the last D."""
+        rows = len(columns) if window is None else min(len(columns), max(window, 2) - 1)
+        *before, first = columns[: len(columns) - rows + 1]
+        if before:
+            alpha, exponent = before[-1].alpha, before[-1].alpha_exponent
+        else:
+            alpha, exponent = torch.zeros_like(first.alpha), torch.zeros_like(first.alpha_exponent)
+            alpha[:, 0] = 1
+        tracked = cls._first(_last_rows(first, 1), alpha, exponent, num_states, window)
+        for row, column in enumerate(columns[len(columns) - rows + 1 :], 2):
+            tracked = tracked.append(_last_rows(column, row))
+        return tracked
+
+    @classmethod
+    def _first(
+        cls, own: Column, alpha: Tensor, alpha_exponent: Tensor, num_states: int, window: int | None
+    ) -> TrackedColumns:
+        """A column of one row, and the alpha before it."""
+        num_symbols = own.alpha.shape[1] // num_states
         return cls(
             num_states=num_states,
-            vectors=finite(bottom)[:, None],
-            last=last,
-            blocks=bottom.new_zeros(batch_size * num_symbols, 0, 0),
-            exponents=bottom.new_zeros(batch_size, 1, 1),
-            alpha=alpha,
-            alpha_exponents=bottom.new_zeros(batch_size, 2),
-            marks=marks_of(bottom),
+            window=window,
+            vectors=own.value[:, None],
+            last=own.gamma,
+            blocks=own.value.new_zeros(len(own.value) * num_symbols, 0, 0),
+            exponents=own.exponents[:, :, None],
+            alpha=torch.stack([alpha, own.alpha], 1),
+            alpha_exponents=torch.stack([alpha_exponent, own.alpha_exponent], 1),
+            marks=own.marks,
         )
 
     @property
@@ -77,15 +126,6 @@ class TrackedColumns:
         """m."""
         return self.vectors.shape[2]
 
-    @property
-    def steps(self) -> int:
-        """t."""
-        return self.vectors.shape[1] - 1
-
-    @property
-    def requires_grad(self) -> bool:
-        return any(x.requires_grad for x in (self.vectors, self.last, self.blocks, self.alpha))
-
     def advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, TrackedColumns]:
         """(a)-(d) of ``docs/algorithm.md`` for one step.
 
@@ -96,7 +136,10 @@ class TrackedColumns:
         Returns:
             The reading (B, C, m), and the next columns.
         """
-        logits, mark = defined(logits.double())
+        return self._without_surplus()._advance(logits.double(), value)
+
+    def _advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, TrackedColumns]:
+        logits, mark = defined(logits)
         gamma, exponents = next_column(
             self.last,
             self.blocks,
@@ -104,57 +147,69 @@ class TrackedColumns:
             torch.exp(lift(relative_to_largest(logits))),
             occurs=self.alpha[:, -1] > 0,
         )
+        if self.window == 1:  # next_column needs a column before it, but nothing of it is remembered
+            gamma, exponents = pad(gamma[:, 1:], (0, 0, 0, 0, 1, 0)), pad(exponents[:, 1:], (1, 0), value=DEAD)
         top = read_top(gamma, self.alpha, exponents + self.alpha_exponents)
-        columns = self.append(gamma, exponents, top.alpha, top.alpha_exponent, value, mark)
+        marks = self.marks + marks_of(value) + mark[:, None]
+        columns = self.append(Column(gamma, exponents, top.alpha, top.alpha_exponent, finite(value.double()), marks))
         readings = torch.bmm(top.weights.transpose(1, 2), columns.vectors)
-        return readings + columns.marks[:, None], columns
+        return (readings + marks[:, None]).to(value.dtype), columns
 
-    def append(
-        self,
-        gamma: Tensor,
-        exponents: Tensor,
-        alpha: Tensor,
-        alpha_exponents: Tensor,
-        value: Tensor,
-        mark: Tensor,
-    ) -> TrackedColumns:
-        """With column t of gamma (B, t + 1, C, C), alpha[t] (B, C), their exponents (B, t + 1) and (B,); v_t; and the
-        mark of the log weights, (B,).
-        """
-        return TrackedColumns(
-            num_states=self.num_states,
-            vectors=torch.cat([self.vectors, finite(value[:, None].double())], 1),
-            last=gamma,
+    def append(self, column: Column) -> TrackedColumns:
+        """With column t."""
+        return dataclasses.replace(
+            self,
+            vectors=torch.cat([self.vectors, column.value[:, None]], 1),
+            last=column.gamma,
             blocks=self._blocks_with_last(),
-            exponents=_append_column(self.exponents, exponents),
-            alpha=torch.cat([self.alpha, alpha[:, None]], 1),
-            alpha_exponents=torch.cat([self.alpha_exponents, alpha_exponents[:, None]], 1),
-            marks=self.marks + marks_of(value) + mark[:, None],
+            exponents=_append_column(self.exponents, column.exponents),
+            alpha=torch.cat([self.alpha, column.alpha[:, None]], 1),
+            alpha_exponents=torch.cat([self.alpha_exponents, column.alpha_exponent[:, None]], 1),
+            marks=column.marks,
         )
 
     def reorder(self, index: Tensor) -> TrackedColumns:
         """The columns of these batch rows, (B',)."""
         num_symbols = self.last.shape[2] // self.num_states
-        blocks = self.blocks.unflatten(0, (self.batch_size, num_symbols))
-        return TrackedColumns(
-            num_states=self.num_states,
-            vectors=self.vectors[index],
-            last=self.last[index],
-            blocks=blocks[index].flatten(0, 1),
-            exponents=self.exponents[index],
-            alpha=self.alpha[index],
-            alpha_exponents=self.alpha_exponents[index],
-            marks=self.marks[index],
-        )
+        blocks = self.blocks.unflatten(0, (self.batch_size, num_symbols))[index].flatten(0, 1)
+        others = {name: x[index] for name, x in self._tensors().items() if name != "blocks"}
+        return dataclasses.replace(self, **others, blocks=blocks)
+
+    def detach(self) -> TrackedColumns:
+        """The same columns as constants."""
+        return dataclasses.replace(self, **{name: x.detach() for name, x in self._tensors().items()})
 
     def tracked(self) -> TrackedColumns:
         """Themselves."""
         return self
 
+    def _tensors(self) -> dict[str, Any]:
+        return {name: x for name, x in vars(self).items() if isinstance(x, Tensor)}
+
+    def _without_surplus(self) -> TrackedColumns:
+        """Without the rows and columns that the next step does not need."""
+        surplus = 0 if self.window is None else self.last.shape[1] - max(self.window, 2) + 1
+        if surplus <= 0:
+            return self
+        size = self.last.shape[2]
+        return dataclasses.replace(
+            self,
+            vectors=self.vectors[:, surplus:],
+            last=self.last[:, surplus:],
+            blocks=self.blocks[:, surplus * self.num_states :, surplus * size :],
+            exponents=self.exponents[:, surplus:, surplus:],
+            alpha=self.alpha[:, surplus:],
+            alpha_exponents=self.alpha_exponents[:, surplus:],
+        )
+
     def _blocks_with_last(self) -> Tensor:
         """The columns 0..t as blocks, (B * S, (t + 1) Q, (t + 1) C)."""
         newest = as_blocks(self.last, self.num_states).flatten(0, 1)
         return torch.cat([pad(self.blocks, (0, self.last.shape[2])), newest], 1)
+
+
+def _last_rows(column: Column, rows: int) -> Column:
+    return column._replace(gamma=column.gamma[:, -rows:], exponents=column.exponents[:, -rows:])
 
 
 def _append_column(exponents: Tensor, column: Tensor) -> Tensor:

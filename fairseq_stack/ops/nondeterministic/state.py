@@ -20,10 +20,11 @@ from ._tracked_columns import TrackedColumns
 class NondeterministicStackState:
     """The stack after t steps, for a batch of B sequences; immutable.
 
-    A step takes O(Q^3 S^2 t^2) time and a state O(Q^2 S^2 t^2) space for each sequence. Autograd differentiates through
-    the steps, and ``torch.func`` transforms them. Where neither does, on the CPU, they run on the compiled kernels:
-    then a step copies nothing of the steps before, and reordering moves t integers for each sequence. Make the first
-    state with ``initial``.
+    A step takes O(Q^3 S^2 t^2) time and a state O(Q^2 S^2 t^2) space for each sequence; with a window of D steps,
+    O(Q^3 S^2 D^2) and O(Q^2 S^2 D^2). Autograd differentiates through the steps, and ``torch.func`` transforms them. On
+    the CPU they run on the compiled kernels, unless ``torch.func`` transforms them: then a step copies nothing of the
+    steps before, reordering moves t integers for each sequence, and autograd takes the memory of the states alone.
+    Make the first state with ``initial``.
 
     Attributes:
         num_states: Q.
@@ -39,7 +40,14 @@ class NondeterministicStackState:
 
     @classmethod
     def initial(
-        cls, bottom: Tensor, *, batch_size: int, num_states: int, num_symbols: int
+        cls,
+        bottom: Tensor,
+        *,
+        batch_size: int,
+        num_states: int,
+        num_symbols: int,
+        window: int | None = None,
+        start: Tensor | None = None,
     ) -> NondeterministicStackState:
         """The stack before the first step: start state 0, and the bottom symbol 0 with the vector v_0.
 
@@ -48,21 +56,34 @@ class NondeterministicStackState:
             batch_size: B.
             num_states: Q.
             num_symbols: S.
+            window: D: after t steps, the stack remembers only what was pushed in step t - D + 1 or later, where v_0
+                counts as pushed in step 0 (gamma[i -> t] = 0 for t - i > D; DuSell and Chiang, 2022). None for
+                unlimited memory.
+            start: log weights of the configurations (q, x) that runs start in, (B, Q, S), in place of state 0 and
+                symbol 0; x lies on the stack with v_0.
 
         Raises:
-            ValueError: if a size or the shape or dtype of ``bottom`` is wrong.
+            ValueError: if a size or the shape, dtype or device of a tensor is wrong.
         """
         for name, size, least in (
             ("batch_size", batch_size, 0),
             ("num_states", num_states, 1),
             ("num_symbols", num_symbols, 1),
+            ("window", 1 if window is None else window, 1),
         ):
             if size < least:
                 raise ValueError(f"{name}: expected at least {least}, got {size}")
         shared = isinstance(bottom, Tensor) and bottom.dim() == 1
-        Sizes().check("bottom", bottom, "m" if shared else f"{batch_size} m")
+        sizes = Sizes()
+        sizes.check("bottom", bottom, "m" if shared else f"{batch_size} m")
+        if start is not None:
+            sizes.check("start", start, f"{batch_size} {num_states} {num_symbols}")
+            start = start.flatten(1)
         like = bottom.new_empty(0, dtype=computation_dtype(bottom.dtype))
-        columns = TrackedColumns.initial(bottom.expand(batch_size, -1), num_states, num_symbols)
+        kernels = like.device.type == "cpu" and library() is not None
+        transformed = torch.compiler.is_compiling() or is_transformed(*(x for x in (bottom, start) if x is not None))
+        kind = NativeColumns if kernels and not transformed else TrackedColumns
+        columns = kind.initial(bottom.expand(batch_size, -1), num_states, num_symbols, window, start)
         return cls(num_states, num_symbols, like, columns)
 
     def step(
@@ -82,12 +103,38 @@ class NondeterministicStackState:
         Raises:
             ValueError: naming the argument whose shape, dtype or device does not fit the state.
         """
-        self._check(push, replace, pop, value)
-        with torch.autocast(push.device.type, enabled=False):
-            logits = join_transitions(push, replace, pop)
-            reading, columns = self._columns_for(logits, value).advance(logits, value)
-        reading = reading.unflatten(1, (self.num_states, self.num_symbols)).to(value.dtype)
-        return reading, self._with(columns)
+        source = f"{self.columns.batch_size} {self.num_states} {self.num_symbols}"
+        sizes = Sizes()
+        sizes.check("push", push, f"{source} {self.num_states} {self.num_symbols}")
+        sizes.check("replace", replace, f"{source} {self.num_states} {self.num_symbols}")
+        sizes.check("pop", pop, f"{source} {self.num_states}")
+        sizes.check("value", value, f"{self.columns.batch_size} {self.columns.value_size}")
+        check_fits_state("push", push, self.like)
+        with torch.autocast(value.device.type, enabled=False):
+            return self._step(join_transitions(push, replace, pop), value)
+
+    def step_joined(self, transitions: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
+        """Take one step, as ``step`` does, with all log weights in one tensor; this saves much of a short step's time.
+
+        Args:
+            transitions: (B, Q S (2 Q S + Q)): for each (q, x), row-major, first the Q S pushes (r, y), then as many
+                replaces (r, y), then the Q pops r.
+            value: v_t, (B, m).
+
+        Returns:
+            As ``step``.
+
+        Raises:
+            ValueError: naming the argument whose shape, dtype or device does not fit the state.
+        """
+        size = self.num_states * self.num_symbols
+        width = 2 * size + self.num_states
+        sizes = Sizes()
+        sizes.check("transitions", transitions, f"{self.columns.batch_size} {size * width}")
+        sizes.check("value", value, f"{self.columns.batch_size} {self.columns.value_size}")
+        check_fits_state("transitions", transitions, self.like)
+        with torch.autocast(value.device.type, enabled=False):
+            return self._step(transitions.unflatten(1, (size, width)), value)
 
     def reorder(self, index: Tensor) -> NondeterministicStackState:
         """The state whose batch row i is this state's row ``index[i]``, for beam search.
@@ -102,29 +149,16 @@ class NondeterministicStackState:
         columns = self.columns.tracked() if is_transformed() else self.columns
         return self._with(columns.reorder(index))
 
-    def _columns_for(self, *inputs: Tensor) -> TrackedColumns | NativeColumns:
-        """The columns in the form in which these inputs can be added."""
-        columns = self.columns
-        tracking = torch.is_grad_enabled() and (columns.requires_grad or any(x.requires_grad for x in inputs))
-        if tracking or is_transformed(*inputs):
-            return columns.tracked()
-        if columns.steps == 0 and isinstance(columns, TrackedColumns) and self._native_is_available():
-            bottom = columns.vectors[:, 0] + columns.marks
-            return NativeColumns.initial(bottom, self.num_states, self.num_symbols)
-        return columns
+    def detach(self) -> NondeterministicStackState:
+        """The same stack, through which no gradients flow to the steps before, for truncated back-propagation."""
+        return self._with(self.columns.detach())
 
-    def _native_is_available(self) -> bool:
-        return self.like.device.type == "cpu" and library() is not None
+    def _step(self, logits: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
+        """A step with log weights (B, C, 2 C + Q)."""
+        transformed = torch.compiler.is_compiling() or is_transformed(logits, value)
+        columns = self.columns.tracked() if transformed else self.columns
+        reading, columns = columns.advance(logits, value)
+        return reading.unflatten(1, (self.num_states, self.num_symbols)), self._with(columns)
 
     def _with(self, columns: TrackedColumns | NativeColumns) -> NondeterministicStackState:
         return NondeterministicStackState(self.num_states, self.num_symbols, self.like, columns)
-
-    def _check(self, push: Tensor, replace: Tensor, pop: Tensor, value: Tensor) -> None:
-        batch_size, value_size = self.columns.batch_size, self.columns.value_size
-        source = f"{batch_size} {self.num_states} {self.num_symbols}"
-        sizes = Sizes()
-        sizes.check("push", push, f"{source} {self.num_states} {self.num_symbols}")
-        sizes.check("replace", replace, f"{source} {self.num_states} {self.num_symbols}")
-        sizes.check("pop", pop, f"{source} {self.num_states}")
-        sizes.check("value", value, f"{batch_size} {value_size}")
-        check_fits_state("push", push, self.like)

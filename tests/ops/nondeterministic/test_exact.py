@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
-from fairseq_stack.ops.nondeterministic import native
+from fairseq_stack.ops.nondeterministic import native, state
 from tests.helpers import INSTRUCTION_SETS, use_instruction_set
 from tests.ops import exact
 from tests.ops.exact import MANTISSA, as_integers, digits, quotients
@@ -175,14 +175,13 @@ def test_nondeterministic_reference_in_log_space(case: str) -> None:
         assert abs(weight * found.totals[t] - found.tops[t, *rest]) <= 2**-40 * found.totals[t]
 
 
-def assert_steps_return_the_nearest_numbers(found: Runs, dtype: torch.dtype, *, tracked: bool) -> None:
-    *steps, bottom = (x.requires_grad_(tracked) for x in found.inputs(dtype))
+def assert_steps_return_the_nearest_numbers(found: Runs, dtype: torch.dtype, *, train: bool = False) -> None:
+    *steps, bottom = (x.requires_grad_(train) for x in found.inputs(dtype))
     _, _, num_states, num_symbols = found.push.shape[:4]
-    state = NondeterministicStackState.initial(bottom, batch_size=1, num_states=num_states, num_symbols=num_symbols)
+    stack = NondeterministicStackState.initial(bottom, batch_size=1, num_states=num_states, num_symbols=num_symbols)
     for t in range(len(found.totals)):
-        reading, state = state.step(*(x[:, t] for x in steps))
+        reading, stack = stack.step(*(x[:, t] for x in steps))
         assert torch.equal(reading.detach(), found.weights[:, t].permute(0, 2, 3, 1).to(dtype))
-        assert state.columns.requires_grad == tracked
 
 
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
@@ -190,16 +189,24 @@ def test_nondeterministic_steps_of_kernels_return_the_nearest_doubles(
     instruction_set: str, found: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_instruction_set(instruction_set, monkeypatch)
-    assert_steps_return_the_nearest_numbers(found, torch.float64, tracked=False)
+    assert_steps_return_the_nearest_numbers(found, torch.float64)
+    assert_steps_return_the_nearest_numbers(found, torch.float64, train=True)
 
 
-def test_nondeterministic_steps_for_autograd_return_the_nearest_doubles(found: Runs) -> None:
-    assert_steps_return_the_nearest_numbers(found, torch.float64, tracked=True)
+def test_nondeterministic_steps_in_pytorch_return_the_nearest_doubles(
+    found: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "library", lambda: None)
+    assert_steps_return_the_nearest_numbers(found, torch.float64)
 
 
-@pytest.mark.parametrize("tracked", [False, True])
-def test_nondeterministic_steps_return_the_nearest_numbers_in_float32(found_without_twos: Runs, tracked: bool) -> None:
-    assert_steps_return_the_nearest_numbers(found_without_twos, torch.float32, tracked=tracked)
+@pytest.mark.parametrize("kernels", [True, False], ids=["kernels", "pytorch"])
+def test_nondeterministic_steps_return_the_nearest_numbers_in_float32(
+    found_without_twos: Runs, kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not kernels:
+        monkeypatch.setattr(state, "library", lambda: None)
+    assert_steps_return_the_nearest_numbers(found_without_twos, torch.float32)
 
 
 @pytest.mark.parametrize("backend", FAST)

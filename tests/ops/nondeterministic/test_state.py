@@ -11,10 +11,21 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops.nondeterministic import state as state_module
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
+from fairseq_stack.ops.nondeterministic._tracked_columns import TrackedColumns
 from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, each_golden_file, threads, use_instruction_set
 
 ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
+
+
+@pytest.fixture(params=["kernels", "pytorch"])
+def columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type:
+    """The type of the columns of the states that a test makes."""
+    if request.param == "kernels":
+        return NativeColumns
+    monkeypatch.setattr(state_module, "library", lambda: None)
+    return TrackedColumns
 
 
 def random_inputs(
@@ -61,6 +72,7 @@ def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> 
     return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
 
 
+@pytest.mark.usefixtures("columns")
 @each_golden_file("nondeterministic_*.npz")
 def test_golden_values_and_gradients(path: Path) -> None:
     golden = np.load(path)
@@ -71,6 +83,7 @@ def test_golden_values_and_gradients(path: Path) -> None:
         assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
 
 
+@pytest.mark.usefixtures("columns")
 @pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (2, 3), (3, 1)])
 @pytest.mark.parametrize(("std", "masked"), [(0.1, 0), (1, 0), (20, 0), (60, 0), (1, 0.5), (30, 0.5)])
 @pytest.mark.parametrize("length", [1, 2, 11])
@@ -112,6 +125,7 @@ def test_threads_change_nothing() -> None:
     assert torch.equal(*readings)
 
 
+@pytest.mark.usefixtures("columns")
 def test_gradients_of_later_steps_alone() -> None:
     """Steps without gradients, a reordering, and then steps with gradients."""
     inputs = random_inputs(2, 12, 2, 3, std=3, masked=0.2)
@@ -140,6 +154,7 @@ def test_reordering_moves_no_columns() -> None:
     assert all(one is other for one, other in zip(after.columns.memory, state.columns.memory, strict=False))
 
 
+@pytest.mark.usefixtures("columns")
 def test_steps_equal_the_whole_sequence_where_inner_weights_are_out_of_range() -> None:
     inputs = random_inputs(2, 15)
     with torch.no_grad():
@@ -154,6 +169,7 @@ def test_steps_equal_the_whole_sequence_where_inner_weights_are_out_of_range() -
         assert_normwise_close(actual, wanted, 1e-9)
 
 
+@pytest.mark.usefixtures("columns")
 def test_a_high_stack_survives_while_a_low_one_is_far_likelier() -> None:
     """At step 2, symbol 2 is pushed or never. It costs much until step 9, and everything else does after it."""
     inputs = random_inputs(2, 14)
@@ -174,6 +190,7 @@ def test_a_high_stack_survives_while_a_low_one_is_far_likelier() -> None:
     assert_normwise_close(nondeterministic_stack(*inputs, backend="pytorch"), reference, 1e-9)
 
 
+@pytest.mark.usefixtures("columns")
 @pytest.mark.parametrize("magnitude", [100.0, 500.0, 1e4])
 @pytest.mark.parametrize("masked", [0.0, 0.3])
 def test_large_log_weights_give_finite_results(magnitude: float, masked: float) -> None:
@@ -184,6 +201,7 @@ def test_large_log_weights_give_finite_results(magnitude: float, masked: float) 
         assert gradient.isfinite().all(), name
 
 
+@pytest.mark.usefixtures("columns")
 def test_state_is_immutable() -> None:
     inputs = [x.detach() for x in random_inputs(3, 7)]
     _, state = step_through([x[:, :5] for x in inputs[:4]] + inputs[4:], initial_state(inputs))
@@ -202,6 +220,7 @@ def test_state_is_immutable() -> None:
         state.columns = None  # type: ignore[misc,assignment]
 
 
+@pytest.mark.usefixtures("columns")
 @pytest.mark.parametrize(
     "index", [[2, 0, 1], [1], [0, 0, 2, 2, 1], []], ids=["permute", "shrink", "repeat", "none-left"]
 )
@@ -217,6 +236,7 @@ def test_reorder(index: list[int], cut: int) -> None:
     assert_normwise_close(continued, expected[:, cut:], 1e-12)
 
 
+@pytest.mark.usefixtures("columns")
 def test_reorder_carries_a_bottom_vector_for_each_row() -> None:
     inputs = [x.detach() for x in random_inputs(3, 4)]
     inputs[4] = torch.randn(3, 4, dtype=torch.float64)
@@ -225,6 +245,7 @@ def test_reorder_carries_a_bottom_vector_for_each_row() -> None:
     assert_normwise_close(readings, nondeterministic_stack(*(x[rows] for x in inputs)), 1e-12)
 
 
+@pytest.mark.usefixtures("columns")
 def test_gradient_through_reorder() -> None:
     inputs = random_inputs(2, 6)
     rows = torch.tensor([1, 0])
@@ -238,6 +259,7 @@ def test_gradient_through_reorder() -> None:
         assert_normwise_close(actual, wanted, 1e-9)
 
 
+@pytest.mark.usefixtures("columns")
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("autocast", [False, True], ids=["plain", "autocast"])
 def test_precision_does_not_depend_on_dtype_or_autocast(dtype: torch.dtype, autocast: bool) -> None:
@@ -262,6 +284,7 @@ def test_sizes_are_checked() -> None:
         NondeterministicStackState.initial(bottom, batch_size=-1, num_states=1, num_symbols=1)
 
 
+@pytest.mark.usefixtures("columns")
 def test_vectors_that_are_views_yet_to_be_negated() -> None:
     """Such as ``x.conj().imag``: their memory holds the negative numbers."""
     inputs = [x.detach() for x in random_inputs(2, 3)]
@@ -272,6 +295,7 @@ def test_vectors_that_are_views_yet_to_be_negated() -> None:
     assert torch.equal(readings, expected)
 
 
+@pytest.mark.usefixtures("columns")
 def test_reordering_an_empty_batch_that_needs_gradients() -> None:
     inputs = random_inputs(0, 3)
     state = initial_state(inputs)
@@ -279,3 +303,127 @@ def test_reordering_an_empty_batch_that_needs_gradients() -> None:
         reading, state = state.step(*(x[:, t] for x in inputs[:4]))
         state = state.reorder(torch.tensor([], dtype=torch.long))
     assert reading.shape == (0, 2, 3, 4)
+
+
+# ---------------------------------------------------------------- training
+
+
+def weighted_sum(readings: Tensor) -> Tensor:
+    torch.manual_seed(1)
+    return (readings * torch.randn_like(readings)).sum()
+
+
+@pytest.mark.usefixtures("columns")
+def test_gradcheck() -> None:
+    inputs = random_inputs(2, 4, 2, 2)
+    start = torch.randn(2, 2, 2, dtype=torch.float64, requires_grad=True)
+
+    def readings(start: Tensor, *inputs: Tensor) -> Tensor:
+        state = NondeterministicStackState.initial(
+            inputs[4], batch_size=2, num_states=2, num_symbols=2, window=3, start=start
+        )
+        return step_through(inputs, state)[0]
+
+    torch.autograd.gradcheck(readings, (start, *inputs))
+
+
+@pytest.mark.usefixtures("columns")
+def test_a_state_continued_in_several_ways() -> None:
+    inputs, others = random_inputs(2, 7), random_inputs(2, 7)
+    state = initial_state(inputs)
+    first, state = step_through([x[:, :4] for x in inputs[:4]], state)
+    one, _ = step_through([x[:, 4:] for x in inputs[:4]], state)
+    other, _ = step_through([x[:, 4:] for x in others[:4]], state)
+    leaves = [*inputs, *others[:4]]
+    found = torch.autograd.grad(weighted_sum(torch.cat([first, one, other], 1)), leaves)
+    mixed = [torch.cat([x[:, :4], y[:, 4:]], 1) for x, y in zip(inputs[:4], others[:4], strict=True)]
+    whole = [nondeterministic_stack(*inputs), nondeterministic_stack(*[*mixed, inputs[4]])[:, 4:]]
+    wanted = torch.autograd.grad(weighted_sum(torch.cat(whole, 1)), leaves)
+    for actual, want in zip(found, wanted, strict=True):
+        assert_normwise_close(actual, want, 1e-9)
+
+
+@pytest.mark.usefixtures("columns")
+def test_a_graph_is_differentiated_several_times() -> None:
+    inputs = random_inputs(2, 6)
+    loss = weighted_sum(step_through(inputs, initial_state(inputs))[0])
+    first = [x.clone() for x in torch.autograd.grad(loss, inputs, retain_graph=True)]
+    for one, other in zip(first, torch.autograd.grad(loss, inputs), strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.usefixtures("columns")
+def test_gradient_of_one_reading() -> None:
+    inputs = random_inputs(2, 6)
+    readings, _ = step_through(inputs, initial_state(inputs))
+    whole = nondeterministic_stack(*inputs)
+    found, wanted = (torch.autograd.grad(weighted_sum(x[:, 3]), inputs) for x in (readings, whole))
+    for actual, want in zip(found, wanted, strict=True):
+        assert_normwise_close(actual, want, 1e-9)
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_no_gradient_passes_a_detached_state(columns: type, window: int | None) -> None:
+    inputs = random_inputs(2, 9)
+    state = NondeterministicStackState.initial(inputs[4], batch_size=2, num_states=2, num_symbols=3, window=window)
+    _, state = step_through([x[:, :5] for x in inputs[:4]], state)
+    detached = state.detach()
+    assert isinstance(detached.columns, columns)
+    expected, _ = step_through([x[:, 5:] for x in inputs[:4]], state)
+    after, _ = step_through([x[:, 5:] for x in inputs[:4]], detached)
+    assert torch.equal(after, expected)
+    *found, of_bottom = torch.autograd.grad(weighted_sum(after), inputs, materialize_grads=True)
+    assert not of_bottom.any()
+    constant = [torch.cat([x[:, :5].detach(), x[:, 5:]], 1) for x in inputs[:4]]
+    state = NondeterministicStackState.initial(
+        inputs[4].detach(), batch_size=2, num_states=2, num_symbols=3, window=window
+    )
+    wanted = torch.autograd.grad(weighted_sum(step_through(constant, state)[0][:, 5:]), inputs[:4])
+    for actual, want in zip(found, wanted, strict=True):
+        assert not actual[:, :5].any()
+        assert_normwise_close(actual[:, 5:], want[:, 5:], 1e-9)
+
+
+def test_all_transitions_in_one_tensor() -> None:
+    push, replace, pop, values, bottom = (x.detach() for x in random_inputs(2, 3, 2, 3))
+    state = initial_state((push, replace, pop, values, bottom))
+    joined = torch.cat([push.flatten(4), replace.flatten(4), pop], -1).flatten(2)
+    for t in range(3):
+        expected, _ = state.step(push[:, t], replace[:, t], pop[:, t], values[:, t])
+        reading, state = state.step_joined(joined[:, t], values[:, t])
+        assert torch.equal(reading, expected)
+    with pytest.raises(ValueError, match=r"transitions: expected shape .*84.*, got \(2, 83\)"):
+        state.step_joined(joined[:, 0, 1:], values[:, 0])
+
+
+# ---------------------------------------------------------------- the start
+
+
+@pytest.mark.usefixtures("columns")
+def test_a_start_is_what_replacements_make_of_the_usual_one() -> None:
+    inputs = random_inputs(2, 6)
+    start = torch.randn(2, 2, 3, dtype=torch.float64, requires_grad=True)
+    state = NondeterministicStackState.initial(inputs[4], batch_size=2, num_states=2, num_symbols=3, start=start)
+    readings, _ = step_through(inputs, state)
+    forbidden = torch.full_like(inputs[0][:, :1], -torch.inf)
+    first = forbidden.clone()
+    first[:, 0, 0, 0] = start
+    longer = [
+        torch.cat([before, x], 1)
+        for before, x in zip(
+            (forbidden, first, torch.full_like(inputs[2][:, :1], -torch.inf), inputs[3][:, :1]), inputs[:4], strict=True
+        )
+    ]
+    whole = nondeterministic_stack(*[*longer, inputs[4]])[:, 1:]
+    assert_normwise_close(readings, whole, 1e-12)
+    leaves = [*inputs, start]
+    found, wanted = (torch.autograd.grad(weighted_sum(x), leaves) for x in (readings, whole))
+    for actual, want in zip(found, wanted, strict=True):
+        assert_normwise_close(actual, want, 1e-9)
+
+
+def test_shape_of_the_start() -> None:
+    with pytest.raises(ValueError, match=r"start: expected shape .*, got \(2, 3, 2\)"):
+        NondeterministicStackState.initial(
+            torch.zeros(3), batch_size=2, num_states=2, num_symbols=3, start=torch.zeros(2, 3, 2)
+        )

@@ -28,6 +28,7 @@
 #include "nondeterministic_backward.h"
 #include "nondeterministic.h"
 #include "nondeterministic_step.h"
+#include "nondeterministic_step_backward.h"
 #include "superposition_products.h"
 #include "superposition_steps.h"
 #include "superposition.h"

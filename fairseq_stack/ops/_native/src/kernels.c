@@ -38,12 +38,17 @@ struct nd_call {
 /* Step t of the nondeterministic stack for a batch of beams, in double; columns as in nondeterministic_step.h. */
 struct nd_step_call {
     int64_t beams, step, num_states, num_symbols, value_size;
-    const int32_t *ancestors;   /* (beams, t): each beam's place among the columns 0..t-1 */
-    const void *const *columns; /* those of the steps 0..t-1 */
-    const void *logits;         /* log weights, (beams, C, 2 C + Q): pushes, replacements, pops */
+    int64_t window, kept;       /* D; and the number of the first column that is given */
+    const int32_t *ancestors;   /* (beams, step - kept): each beam's place among the columns kept..t - 1 */
+    const void *const *columns; /* those of the steps kept..t; the last is the new one */
+    const void *logits;         /* log weights, (beams, C, 2 C + Q): pushes, replacements, pops; at t = 0, of the
+                                   configurations that runs start in, (beams, C), or NULL */
     const void *values;         /* v_t, (beams, value_size) */
-    void *column;               /* the new columns, one for each beam */
     void *readings;             /* (beams, C, value_size) */
+    /* backward: */
+    void *const *adjoints;  /* of the columns, as in nondeterministic_step_backward.h; NULL for constant ones */
+    const void *cotangents; /* of the readings, or NULL */
+    void *logit_gradients, *value_gradients;
 };
 
 /* One call of the superposition stack; arrays as for the nondeterministic one. */
@@ -77,7 +82,8 @@ struct instruction_set {
     const char *name;
     int vector_bytes;
     kernel *(*nd_forward[2])(int Q, int S), *(*nd_backward[2])(int Q, int S), *(*nd_step)(int Q, int S);
-    void (*nd_step_sizes)(int t, int Q, int S, int value_size, size_t sizes[2]);
+    kernel *(*nd_step_backward)(int Q, int S);
+    void (*nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]);
     void (*nd_sizes[2])(int n, int Q, int S, size_t sizes[3]);
     kernel *sup_forward[2], *sup_backward[2];
     void (*sup_sizes[2])(int n, int m, size_t sizes[2]);
@@ -90,6 +96,7 @@ struct instruction_set {
         {nd_forward_float_##suffix, nd_forward_double_##suffix},     \
         {nd_backward_float_##suffix, nd_backward_double_##suffix},   \
         nd_step_double_##suffix,                                     \
+        nd_step_backward_double_##suffix,                            \
         nd_step_sizes_double_##suffix,                               \
         {nd_sizes_float_##suffix, nd_sizes_double_##suffix},         \
         {sup_forward_float_##suffix, sup_forward_double_##suffix},   \
@@ -257,14 +264,20 @@ void fss_nd_backward(const struct nd_call *call, const struct resources *resourc
     run(backward[call->is_double](Q, S), backward[1](Q, S), call, call->sequences, resources);
 }
 
-/* Bytes of the column of step t, for one beam, and of the scratch memory of one worker. */
-void fss_nd_step_sizes(int instruction_set, int t, int Q, int S, int value_size, size_t sizes[2]) {
-    INSTRUCTION_SETS[instruction_set].nd_step_sizes(t, Q, S, value_size, sizes);
+/* Bytes of the column of step t and of its adjoint, for one beam, and of the scratch memory of one worker, forward and
+ * backward. Of the call, only the sizes are used. */
+void fss_nd_step_sizes(const struct nd_step_call *call, int instruction_set, size_t sizes[4]) {
+    INSTRUCTION_SETS[instruction_set].nd_step_sizes(call, sizes);
 }
 
 void fss_nd_step(const struct nd_step_call *call, const struct resources *resources) {
     kernel *step = INSTRUCTION_SETS[resources->instruction_set].nd_step(call->num_states, call->num_symbols);
     run(step, NULL, call, call->beams, resources);
+}
+
+void fss_nd_step_backward(const struct nd_step_call *call, const struct resources *resources) {
+    kernel *(*step)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set].nd_step_backward;
+    run(step(call->num_states, call->num_symbols), NULL, call, call->beams, resources);
 }
 
 /* ---------------------------------------------------------------- superposition stack */
@@ -285,4 +298,4 @@ void fss_sup_backward(const struct sup_call *call, const struct resources *resou
 }
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 5; }
+int fss_interface(void) { return 6; }

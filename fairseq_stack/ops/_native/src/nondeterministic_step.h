@@ -1,206 +1,309 @@
-/* The nondeterministic stack one step at a time, for decoding: one new column, for one beam (Section 7).
+/* The nondeterministic stack one step at a time: one new column, for one beam (Section 7).
  *
- * A column is what step t leaves, and is never changed. The beams of step t have their columns side by side; which
- * of them a beam descends from at each earlier step is in the table `ancestors`. Reordering beams moves rows of the
- * table, and no columns.
+ * A column is what step t leaves, and is never changed. With a window of D steps (limited memory) only the rows i + 1
+ * with t - i <= D are in column t, and step t needs the columns t - D..t - 1. Tiles that have none of these rows are
+ * left out, and what is stored in other rows of a tile is 0.
+ *
+ * In decoding, the beams of step t have their columns side by side; which of them a beam descends from at each earlier
+ * step is in the table `ancestors`. Reordering beams moves rows of the table, and no columns.
  */
 
-/* Column t: rows 0..t of gamma[. -> t], alpha[t] and v_t. */
 #define nd_step_column NAME(nd_step_column)
 struct nd_step_column {
-    vector *gamma; /* [tile][symbol][r][x] */
-    ivector *exponent; /* [tile] */
-    real *alpha;       /* [x] */
-    integer *alpha_exponent;
-    real *value;
+    int tile;                 /* the first */
+    vector *gamma;            /* g[i -> t][x -> y]: [tile][symbol][r][x] */
+    ivector *exponent;        /* e[i, t]: [tile] */
+    vector *popped;           /* g'[k -> t][x -> r] at row k + 1: [tile][r][x] */
+    ivector *popped_exponent; /* e'[k, t] */
+    real *transitions;        /* D_t: [x][C pushes, C replacements, Q pops] */
+    real *alpha;              /* a[t]: [x] */
+    real *total;              /* z_t */
+    integer *alpha_exponent;  /* A_t */
+    real *value;              /* v_t, with 0 for components that are not finite */
+    real *marks;              /* added to the readings: NaN in the components in which a vector is not finite, */
+    real *mark;               /* or in all, as a log weight is undefined; else 0 */
     size_t bytes;
 };
 
+/* The first row of column t. */
+#define nd_step_first_row NAME(nd_step_first_row)
+INLINE int nd_step_first_row(int t, int64_t window) { return t - window + 1 > 0 ? (int)(t - window + 1) : 0; }
+
 #define nd_step_lay_out NAME(nd_step_lay_out)
-INLINE struct nd_step_column nd_step_lay_out(int t, int C, int value_size, char *memory) {
-    struct nd_step_column column;
-    size_t used = 0, tiles = t / LANES + 1;
+INLINE struct nd_step_column nd_step_lay_out(int t, int64_t window, int Q, int S, int value_size, char *memory) {
+    const size_t C = (size_t)Q * S;
+    struct nd_step_column column = {.tile = nd_step_first_row(t, window) / LANES};
+    size_t used = 0, tiles = t / LANES - column.tile + 1;
     TAKE(column.gamma, tiles * C * C)
     TAKE(column.exponent, tiles)
-    TAKE(column.alpha, (size_t)C)
+    TAKE(column.popped, tiles * Q * C)
+    TAKE(column.popped_exponent, tiles)
+    TAKE(column.transitions, C * (2 * C + Q))
+    TAKE(column.alpha, C)
+    TAKE(column.total, (size_t)1)
     TAKE(column.alpha_exponent, (size_t)1)
     TAKE(column.value, (size_t)value_size)
+    TAKE(column.marks, (size_t)value_size)
+    TAKE(column.mark, (size_t)1)
     column.bytes = used;
     return column;
 }
 
-/* The working memory of a step. */
-#define nd_step_scratch NAME(nd_step_scratch)
-struct nd_step_scratch {
-    vector *popped; /* gamma'[k -> t] at row k + 1: [tile][r][x] */
-    ivector *popped_exponent;
-    vector *alpha; /* alpha[i] at row i + 1: [tile][x] */
+/* A step: its sizes, the columns that it needs, and the working memory of the forward pass. Arrays of tiles begin with
+ * the first tile of column t. */
+#define nd_one_step NAME(nd_one_step)
+struct nd_one_step {
+    int t, Q, S, C, width, value_size;
+    int row;   /* the first row */
+    int tile;  /* the first tile */
+    int tiles; /* how many */
+    int kept;  /* the number of the first column in `columns` */
+    struct nd_step_column own, *columns;
+    const vector **gammas; /* of the columns: where those would begin if their first tile were number 0 */
+    vector *alpha;         /* a[i] at row i + 1: [tile][x] */
     ivector *alpha_exponent;
-    vector *factors, *tops;
-    struct nd_step_column *columns;
-    const vector **gammas; /* those of the columns */
-    real *transitions;     /* D_t: [x][C pushes, C replacements, Q pops] */
-    size_t bytes;
+    vector *factors; /* for each column */
+    vector *tops;    /* the numerators of W, then W: [tile][y] */
+    size_t bytes;    /* of the working memory */
 };
 
-#define nd_step_lay_out_scratch NAME(nd_step_lay_out_scratch)
-INLINE struct nd_step_scratch nd_step_lay_out_scratch(int t, int Q, int C, char *memory) {
-    struct nd_step_scratch scratch;
-    size_t used = 0, tiles = t / LANES + 1;
-    TAKE(scratch.popped, tiles * Q * C)
-    TAKE(scratch.popped_exponent, tiles)
-    TAKE(scratch.alpha, tiles * C)
-    TAKE(scratch.alpha_exponent, tiles)
-    TAKE(scratch.factors, (size_t)t + 1)
-    TAKE(scratch.tops, tiles * C)
-    TAKE(scratch.columns, (size_t)t + 1)
-    TAKE(scratch.gammas, (size_t)t + 1)
-    TAKE(scratch.transitions, (size_t)C * (2 * C + Q))
-    scratch.bytes = used;
-    return scratch;
+#define nd_step_begin NAME(nd_step_begin)
+INLINE struct nd_one_step nd_step_begin(int t, int kept, int64_t window, int Q, int S, int value_size, char *memory) {
+    struct nd_one_step s = {.t = t, .Q = Q, .S = S, .C = Q * S, .width = 2 * Q * S + Q, .value_size = value_size};
+    s.kept = kept;
+    s.row = nd_step_first_row(t, window);
+    s.tile = s.row / LANES;
+    s.tiles = t / LANES - s.tile + 1;
+    size_t used = 0, columns = t - kept + 1;
+    TAKE(s.columns, columns)
+    TAKE(s.gammas, columns)
+    TAKE(s.factors, columns)
+    TAKE(s.alpha, (size_t)s.tiles * s.C)
+    TAKE(s.alpha_exponent, (size_t)s.tiles)
+    TAKE(s.tops, (size_t)s.tiles * s.C)
+    s.bytes = used;
+    return s;
 }
 
-/* Column 0, by Eqs. 21 and 23. */
-#define nd_step_begin NAME(nd_step_begin)
-INLINE void nd_step_begin(struct nd_step_column column, int C) {
-    memset(column.gamma, 0, C * C * sizeof(vector));
-    memset(column.alpha, 0, C * sizeof(real));
-    column.exponent[0] = isplat(DEAD);
-    column.gamma[0][0] = column.alpha[0] = 1;
-    column.exponent[0][0] = column.alpha_exponent[0] = 0;
+/* Lets the step use this column k. */
+#define nd_step_use NAME(nd_step_use)
+INLINE void nd_step_use(struct nd_one_step *s, int k, struct nd_step_column column) {
+    s->columns[k - s->kept] = column;
+    s->gammas[k - s->kept] = column.gamma - (ptrdiff_t)column.tile * s->C * s->C;
+}
+
+#define nd_step_of NAME(nd_step_of)
+INLINE const struct nd_step_column *nd_step_of(const struct nd_one_step *s, int k) { return &s->columns[k - s->kept]; }
+
+/* gamma[. -> k][. -> (0, symbol)] of an earlier column for a tile, followed by the other states. */
+#define nd_step_gamma NAME(nd_step_gamma)
+INLINE vector *nd_step_gamma(const struct nd_one_step *s, const struct nd_step_column *column, int tile, int symbol) {
+    return column->gamma + ((size_t)(tile - column->tile) * s->S + symbol) * s->Q * s->C;
+}
+
+#define nd_step_exponent NAME(nd_step_exponent)
+INLINE ivector nd_step_exponent(const struct nd_one_step *s, int k, int tile) {
+    const struct nd_step_column *column = nd_step_of(s, k);
+    return column->exponent[tile - column->tile];
+}
+
+/* The first column whose pops reach rows of this tile. */
+#define nd_step_first_pop NAME(nd_step_first_pop)
+INLINE int nd_step_first_pop(const struct nd_one_step *s, int tile) {
+    return tile * LANES > s->row ? tile * LANES : s->row;
+}
+
+/* Column 0, by Eqs. 21 and 23, but with these log weights of the configurations that runs start in, (C), if any. */
+#define nd_step_start NAME(nd_step_start)
+INLINE void nd_step_start(struct nd_one_step *s, const real *start) {
+    const struct nd_step_column own = s->own;
+    const int Q = s->Q, S = s->S, C = s->C;
+    struct nd_extremes found = {0};
+    ivector exact = {0};
+    if (start) found = nd_find_extremes(start, C);
+    memset(own.gamma, 0, (size_t)C * C * sizeof(vector));
+    memset(own.popped, 0, (size_t)Q * C * sizeof(vector));
+    memset(own.transitions, 0, (size_t)C * s->width * sizeof(real));
+    own.popped_exponent[0] = own.exponent[0] = isplat(DEAD);
+    for (int y = 0; y < C; y++) {
+        real weight = y == 0;
+        if (start) weight = start[y] < (real)INFINITY ? exponential(splat(start[y] - found.largest))[0] : 1;
+        own.transitions[y] = own.alpha[y] = weight;
+        own.gamma[(y % S * Q + y / S) * C][0] = weight;
+    }
+    own.exponent[0][0] = *own.alpha_exponent = 0;
+    own.exponent[0] = nd_normalise(own.gamma, 0, 1, C * C, own.exponent[0], &exact);
+    *own.total = 1;
+    *own.mark = found.undefined ? NAN : 0;
 }
 
 /* alpha[-1..t-1] in the lanes of their rows. */
 #define nd_step_gather_alpha NAME(nd_step_gather_alpha)
-INLINE void nd_step_gather_alpha(struct nd_step_scratch scratch, int t, int C) {
-    memset(scratch.alpha, 0, (t / LANES + 1) * C * sizeof(vector));
-    for (int tile = 0; tile <= t / LANES; tile++) scratch.alpha_exponent[tile] = isplat(DEAD);
-    scratch.alpha[0][0] = 1;
-    scratch.alpha_exponent[0][0] = 0;
-    for (int row = 1; row <= t; row++) {
-        const struct nd_step_column from = scratch.columns[row - 1];
-        for (int x = 0; x < C; x++) scratch.alpha[row / LANES * C + x][row % LANES] = from.alpha[x];
-        scratch.alpha_exponent[row / LANES][row % LANES] = *from.alpha_exponent;
+INLINE void nd_step_gather_alpha(const struct nd_one_step *s) {
+    memset(s->alpha, 0, (size_t)s->tiles * s->C * sizeof(vector));
+    for (int tile = 0; tile < s->tiles; tile++) s->alpha_exponent[tile] = isplat(DEAD);
+    if (s->row == 0) {
+        s->alpha[0][0] = 1;
+        s->alpha_exponent[0][0] = 0;
+    }
+    for (int row = s->row > 1 ? s->row : 1; row <= s->t; row++) {
+        const struct nd_step_column *from = nd_step_of(s, row - 1);
+        const int tile = row / LANES - s->tile;
+        for (int x = 0; x < s->C; x++) s->alpha[tile * s->C + x][row % LANES] = from->alpha[x];
+        s->alpha_exponent[tile][row % LANES] = *from->alpha_exponent;
     }
 }
 
 /* (b) (Eq. 25) for all rows. */
 #define nd_step_pop NAME(nd_step_pop)
-INLINE void nd_step_pop(struct nd_step_scratch scratch, int t, int Q, int S) {
-    const int C = Q * S, width = 2 * C + Q;
-    const struct nd_step_column last = scratch.columns[t - 1];
+INLINE void nd_step_pop(const struct nd_one_step *s) {
+    const int Q = s->Q, S = s->S, C = s->C;
+    const struct nd_step_column *last = nd_step_of(s, s->t - 1);
     const vector one = splat(1);
     ivector exact = {0};
-    memset(scratch.popped, 0, (t / LANES + 1) * Q * C * sizeof(vector));
-    scratch.popped_exponent[t / LANES] = isplat(DEAD);
-    for (int tile = 0; tile <= (t - 1) / LANES; tile++) {
-        vector *popped = scratch.popped + tile * Q * C;
-        struct matrices m = consecutive(last.gamma + tile * C * C, Q * C, &one, 0, S);
-        struct coefficients c = {scratch.transitions + 2 * C, width, S * width, 1};
+    memset(s->own.popped, 0, (size_t)s->tiles * Q * C * sizeof(vector));
+    s->own.popped_exponent[s->tiles - 1] = isplat(DEAD);
+    for (int tile = s->tile; tile <= (s->t - 1) / LANES; tile++) {
+        vector *popped = s->own.popped + (size_t)(tile - s->tile) * Q * C;
+        struct matrices m = consecutive(nd_step_gamma(s, last, tile, 0), Q * C, &one, 0, S);
+        struct coefficients c = {s->own.transitions + 2 * C, s->width, S * s->width, 1};
         add_products(Q, C, Q, popped, one, m, c);
-        scratch.popped_exponent[tile] = nd_normalise(popped, 0, 1, Q * C, last.exponent[tile], &exact);
+        s->own.popped_exponent[tile - s->tile] =
+            nd_normalise(popped, 0, 1, Q * C, last->exponent[tile - last->tile], &exact);
     }
+}
+
+/* Makes the rows that are no longer remembered 0. */
+#define nd_step_forget NAME(nd_step_forget)
+INLINE void nd_step_forget(const struct nd_one_step *s) {
+    const ivector remembered = lane_numbers() >= s->row % LANES;
+    for (int i = 0; i < s->C * s->C; i++) s->own.gamma[i] = (vector)((ivector)s->own.gamma[i] & remembered);
+    s->own.exponent[0] = (remembered & s->own.exponent[0]) | (~remembered & DEAD);
 }
 
 /* (a) (Eq. 24) for the rows of a tile, as (e). */
 #define nd_step_fill NAME(nd_step_fill)
-INLINE void nd_step_fill(struct nd_step_scratch scratch, struct nd_step_column column, int tile, int t, int Q, int S) {
-    const int C = Q * S, width = 2 * C + Q, first = tile * LANES;
-    const integer *popped_exponent = (const integer *)scratch.popped_exponent;
+INLINE void nd_step_fill(const struct nd_one_step *s, int tile) {
+    const int t = s->t, Q = s->Q, S = s->S, C = s->C, first = nd_step_first_pop(s, tile), lasts = tile * LANES < t;
+    const integer *popped_exponent = (const integer *)s->own.popped_exponent - (ptrdiff_t)s->tile * LANES;
     const vector one = splat(1);
-    vector *gamma = column.gamma + tile * C * C;
+    vector *gamma = nd_step_gamma(s, &s->own, tile, 0), *factors = s->factors - s->kept;
     ivector exponent = isplat(DEAD), exact = {0};
-    memset(gamma, 0, C * C * sizeof(vector));
-    if (first < t) exponent = scratch.columns[t - 1].exponent[tile];
+    memset(gamma, 0, (size_t)C * C * sizeof(vector));
+    if (lasts) exponent = nd_step_exponent(s, t - 1, tile);
     for (int k = first; k < t - 1; k++)
-        exponent = ilarger(exponent, scratch.columns[k].exponent[tile] + popped_exponent[k + 1]);
+        exponent = ilarger(exponent, nd_step_exponent(s, k, tile) + popped_exponent[k + 1]);
     for (int k = first; k < t - 1; k++)
-        scratch.factors[k] = power_of_two(scratch.columns[k].exponent[tile] + popped_exponent[k + 1] - exponent);
+        factors[k] = power_of_two(nd_step_exponent(s, k, tile) + popped_exponent[k + 1] - exponent);
     for (int symbol = 0; symbol < S; symbol++) {
         vector *sums = gamma + symbol * Q * C;
-        if (first < t) {
-            vector kept = power_of_two(scratch.columns[t - 1].exponent[tile] - exponent);
-            struct matrices m = consecutive(scratch.columns[t - 1].gamma + tile * C * C, Q * C, &kept, 0, S);
-            struct coefficients c = {scratch.transitions + C + symbol, width, S * width, S};
+        if (lasts) {
+            vector replaced = power_of_two(nd_step_exponent(s, t - 1, tile) - exponent);
+            struct matrices m =
+                consecutive(nd_step_gamma(s, nd_step_of(s, t - 1), tile, 0), Q * C, &replaced, 0, S);
+            struct coefficients c = {s->own.transitions + C + symbol, s->width, S * s->width, S};
             add_products(Q, C, Q, sums, one, m, c);
         }
         for (int begin = first, end; begin < t - 1; begin = end) { /* the rows k + 1 of one tile */
             int from = (begin + 1) / LANES, lane = (begin + 1) % LANES;
             end = (from + 1) * LANES - 1 < t - 1 ? (from + 1) * LANES - 1 : t - 1;
-            const ptrdiff_t offset = (tile * S + symbol) * Q * C;
-            struct matrices m = listed(scratch.gammas + begin, offset, scratch.factors + begin, 1, end - begin);
-            const real *popped = (const real *)(scratch.popped + from * Q * C + symbol) + lane;
+            const ptrdiff_t offset = ((ptrdiff_t)tile * S + symbol) * Q * C;
+            struct matrices m = listed(s->gammas + (begin - s->kept), offset, factors + begin, 1, end - begin);
+            const real *popped = (const real *)(s->own.popped + (size_t)(from - s->tile) * Q * C + symbol) + lane;
             add_products(Q, C, Q, sums, one, m, (struct coefficients){popped, 1, S * LANES, C * LANES});
         }
-        if (t / LANES == tile)
+        if (t / LANES == tile) /* pushes, where a run can be: see nd_push */
             for (int x = 0; x < C; x++)
-                for (int r = 0; r < Q && scratch.alpha[tile * C + x][t % LANES] > 0; r++)
-                    sums[r * C + x][t % LANES] = scratch.transitions[x * width + r * S + symbol];
+                for (int r = 0; r < Q && s->alpha[(tile - s->tile) * C + x][t % LANES] > 0; r++)
+                    sums[r * C + x][t % LANES] = s->own.transitions[x * s->width + r * S + symbol];
     }
     if (t / LANES == tile) exponent[t % LANES] = 0;
-    column.exponent[tile] = nd_normalise(gamma, 0, 1, C * C, exponent, &exact);
+    s->own.exponent[tile - s->tile] = nd_normalise(gamma, 0, 1, C * C, exponent, &exact);
+}
+
+/* N_t[i][y] of (c), without exponents: [tile][y]. */
+#define nd_step_tops NAME(nd_step_tops)
+INLINE void nd_step_tops(const struct nd_one_step *s) {
+    for (int tile = 0; tile < s->tiles; tile++)
+        for (int y = 0; y < s->C; y++)
+            s->tops[tile * s->C + y] =
+                nd_top(s->alpha + tile * s->C,
+                       s->own.gamma + ((size_t)tile * s->C + y % s->S * s->Q + y / s->S) * s->C, s->C);
 }
 
 /* (c) and (d) (Eqs. 27 and 29); readings (C, value_size). */
 #define nd_step_read NAME(nd_step_read)
-INLINE void nd_step_read(struct nd_step_scratch scratch, struct nd_step_column column, int t, int S, int C,
-                         int value_size, real *readings) {
-    const int tiles = t / LANES + 1, Q = C / S;
-    for (int tile = 0; tile < tiles; tile++) {
-        for (int y = 0; y < C; y++)
-            scratch.tops[tile * C + y] =
-                nd_top(scratch.alpha + tile * C, column.gamma + (tile * C + y % S * Q + y / S) * C, C);
-        scratch.alpha_exponent[tile] += column.exponent[tile];
-    }
-    *column.alpha_exponent = nd_align_tops(scratch.tops, scratch.alpha_exponent, tiles, C);
+INLINE void nd_step_read(const struct nd_one_step *s, real *readings) {
+    const int C = s->C, size = s->value_size;
+    nd_step_tops(s);
+    for (int tile = 0; tile < s->tiles; tile++) s->alpha_exponent[tile] += s->own.exponent[tile];
+    *s->own.alpha_exponent = nd_align_tops(s->tops, s->alpha_exponent, s->tiles, C);
     real total = 0;
-    for (int y = 0; y < C; y++) total += column.alpha[y] = nd_sum_tops(scratch.tops, tiles, C, y);
-    if (!(total > 0)) total = 1;
-    memset(readings, 0, (size_t)C * value_size * sizeof(real));
-    for (int row = 0; row <= t; row++) {
-        const real *value = row < t ? scratch.columns[row].value : column.value;
+    for (int y = 0; y < C; y++) total += s->own.alpha[y] = nd_sum_tops(s->tops, s->tiles, C, y);
+    *s->own.total = total = total > 0 ? total : 1;
+    for (int y = 0; y < C; y++)
+        for (int m = 0; m < size; m++) readings[y * size + m] = s->own.marks[m];
+    for (int row = s->row; row <= s->t; row++) {
+        const real *value = row < s->t ? nd_step_of(s, row)->value : s->own.value;
         for (int y = 0; y < C; y++) {
-            const real weight = scratch.tops[row / LANES * C + y][row % LANES] / total;
-            for (int m = 0; m < value_size; m++) readings[y * value_size + m] += weight * value[m];
+            const real weight = s->tops[(row / LANES - s->tile) * C + y][row % LANES] / total;
+            for (int m = 0; m < size; m++) readings[y * size + m] += weight * value[m];
         }
     }
 }
 
+/* v_t, and the marks of all readings from now on. */
+#define nd_step_set_value NAME(nd_step_set_value)
+INLINE void nd_step_set_value(const struct nd_one_step *s, const real *value) {
+    const struct nd_step_column *last = s->t > 0 ? nd_step_of(s, s->t - 1) : NULL;
+    if (last) *s->own.mark += *last->mark;
+    for (int m = 0; m < s->value_size; m++) {
+        const real mark = value[m] - value[m]; /* 0, or else NaN */
+        s->own.value[m] = mark == 0 ? value[m] : 0;
+        s->own.marks[m] = mark + *s->own.mark + (last ? last->marks[m] : 0);
+    }
+}
+
+/* Column t from the columns before it, the log weights of the step and v_t. */
+#define nd_step_forward_body NAME(nd_step_forward_body)
+INLINE void nd_step_forward_body(struct nd_one_step *s, const real *logits, const real *value, real *readings) {
+    if (s->t == 0) nd_step_start(s, logits);
+    else {
+        memcpy(s->own.transitions, logits, (size_t)s->C * s->width * sizeof(real));
+        *s->own.mark = nd_exponentiate(s->own.transitions, s->C, s->width).undefined ? NAN : 0;
+    }
+    nd_step_set_value(s, value);
+    if (s->t == 0) return;
+    nd_step_gather_alpha(s);
+    nd_step_pop(s);
+    for (int tile = s->tile; tile < s->tile + s->tiles; tile++) nd_step_fill(s, tile);
+    if (s->row % LANES) nd_step_forget(s);
+    nd_step_read(s, readings);
+}
+
+/* The step of a call for one beam. */
+#define nd_step_of_beam NAME(nd_step_of_beam)
+INLINE struct nd_one_step nd_step_of_beam(const struct nd_step_call *call, int64_t beam, char *memory, int Q, int S) {
+    const int t = call->step, kept = call->kept, size = call->value_size;
+    struct nd_one_step s = nd_step_begin(t, kept, call->window, Q, S, size, memory);
+    for (int k = kept; k <= t; k++) {
+        const size_t bytes = nd_step_lay_out(k, call->window, Q, S, size, NULL).bytes;
+        const int64_t place = k < t ? call->ancestors[beam * (t - kept) + k - kept] : beam;
+        char *own = (char *)call->columns[k - kept] + place * bytes;
+        nd_step_use(&s, k, nd_step_lay_out(k, call->window, Q, S, size, own));
+    }
+    s.own = *nd_step_of(&s, t);
+    return s;
+}
+
 #define nd_step_sized NAME(nd_step_sized)
-INLINE int nd_step_sized(const struct nd_step_call *call, int64_t row, char *memory, int Q, int S) {
-    const int t = call->step, C = Q * S, value_size = call->value_size;
-    char *own = (char *)call->column + row * nd_step_lay_out(t, C, value_size, NULL).bytes;
-    const struct nd_step_column column = nd_step_lay_out(t, C, value_size, own);
-    memcpy(column.value, (const real *)call->values + row * value_size, value_size * sizeof(real));
-    if (t == 0) {
-        nd_step_begin(column, C);
-        return 1;
-    }
-    const struct nd_step_scratch scratch = nd_step_lay_out_scratch(t, Q, C, memory);
-    for (int k = 0; k < t; k++) {
-        const size_t bytes = nd_step_lay_out(k, C, value_size, NULL).bytes;
-        char *of_ancestor = (char *)call->columns[k] + call->ancestors[row * t + k] * bytes;
-        scratch.columns[k] = nd_step_lay_out(k, C, value_size, of_ancestor);
-        scratch.gammas[k] = scratch.columns[k].gamma;
-    }
-    const size_t count = (size_t)C * (2 * C + Q);
-    memcpy(scratch.transitions, (const real *)call->logits + row * count, count * sizeof(real));
-    const struct nd_spread spread = nd_exponentiate(scratch.transitions, C, 2 * C + Q);
-    nd_step_gather_alpha(scratch, t, C);
-    nd_step_pop(scratch, t, Q, S);
-    for (int tile = 0; tile <= t / LANES; tile++) nd_step_fill(scratch, column, tile, t, Q, S);
-    real *readings = (real *)call->readings + row * C * value_size;
-    nd_step_read(scratch, column, t, S, C, value_size, readings);
-    if (spread.undefined) { /* and so are later readings, by alpha[t] */
-        for (int i = 0; i < C * value_size; i++) readings[i] = NAN;
-        for (int x = 0; x < C; x++) column.alpha[x] = NAN;
-    }
+INLINE int nd_step_sized(const struct nd_step_call *call, int64_t beam, char *memory, int Q, int S) {
+    struct nd_one_step s = nd_step_of_beam(call, beam, memory, Q, S);
+    const size_t logits = call->step > 0 ? (size_t)s.C * s.width : (size_t)s.C;
+    nd_step_forward_body(&s, call->logits ? (const real *)call->logits + beam * logits : NULL,
+                    (const real *)call->values + beam * s.value_size,
+                    (real *)call->readings + beam * s.C * s.value_size);
     return 1;
 }
 
 COMPILE(nd_step, struct nd_step_call)
-
-static void NAME(nd_step_sizes)(int t, int Q, int S, int value_size, size_t sizes[2]) {
-    sizes[0] = nd_step_lay_out(t, Q * S, value_size, NULL).bytes;
-    sizes[1] = nd_step_lay_out_scratch(t, Q, Q * S, NULL).bytes;
-}

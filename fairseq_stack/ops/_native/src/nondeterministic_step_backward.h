@@ -1,0 +1,309 @@
+/* The nondeterministic stack, backward, one step at a time: the same as (g)-(m), in another order.
+ *
+ * When the backward pass comes to step t, all later steps have added to the adjoint of column t what they owe to it.
+ * Step t adds its own share, and then all that it owes to the columns before it. So nothing of step t has to know what
+ * came after it, and a state may be continued in several ways.
+ */
+
+/* The derivatives that belong to column t; none for columns that are constants. */
+#define nd_step_adjoint NAME(nd_step_adjoint)
+struct nd_step_adjoint {
+    vector *outer; /* O[i -> t][x -> y], laid out like gamma */
+    real *alpha;   /* 2^A_t dL/dalpha[t][x] */
+    real *value;   /* of v_t */
+    real *mark;    /* NaN if the gradient of an undefined reading is not 0, else 0 */
+    size_t bytes;
+};
+
+#define nd_step_lay_out_adjoint NAME(nd_step_lay_out_adjoint)
+INLINE struct nd_step_adjoint nd_step_lay_out_adjoint(int t, int64_t window, int Q, int S, int value_size,
+                                                      char *memory) {
+    const size_t C = (size_t)Q * S;
+    struct nd_step_adjoint a;
+    size_t used = 0, tiles = t / LANES - nd_step_first_row(t, window) / LANES + 1;
+    TAKE(a.outer, tiles * C * C)
+    TAKE(a.alpha, C)
+    TAKE(a.value, (size_t)value_size)
+    TAKE(a.mark, (size_t)1)
+    a.bytes = used;
+    return a;
+}
+
+/* The working memory of the backward pass of a step, beside that of the forward pass. */
+#define nd_step_back NAME(nd_step_back)
+struct nd_step_back {
+    struct nd_step_adjoint own, *earlier; /* of the columns s.kept..t - 1; the arrays of constant ones are NULL */
+    vector *reached;                      /* N_t[i][y], without exponents: [tile][y] */
+    vector *cotangents;                   /* of W: [tile][y] */
+    vector *top;                          /* h[i, t] B_t[i, y]: [tile][y] */
+    vector *alpha;                        /* what they add to the adjoints of alpha, for one tile: [x] */
+    vector *popped;                       /* P[k -> t] at row k + 1: [tile][r][x] */
+    vector *sums;                         /* the same, to be summed over lanes: [lane][symbol][u, r] */
+    vector *replaced, *pops; /* gradients of the transitions, to be summed over lanes: [symbol][symbol'][q, r] */
+    size_t bytes;
+};
+
+#define nd_step_back_begin NAME(nd_step_back_begin)
+INLINE struct nd_step_back nd_step_back_begin(const struct nd_one_step *s, char *memory) {
+    struct nd_step_back b;
+    size_t used = 0, tiles = s->tiles, C = s->C, Q = s->Q;
+    TAKE(b.earlier, (size_t)(s->t - s->kept + 1))
+    TAKE(b.reached, tiles * C)
+    TAKE(b.cotangents, tiles * C)
+    TAKE(b.top, tiles * C)
+    TAKE(b.alpha, C)
+    TAKE(b.popped, tiles * Q * C)
+    TAKE(b.sums, LANES * Q * C)
+    TAKE(b.replaced, C * C)
+    TAKE(b.pops, Q * C)
+    b.bytes = used;
+    return b;
+}
+
+#define nd_step_adjoint_of NAME(nd_step_adjoint_of)
+INLINE const struct nd_step_adjoint *nd_step_adjoint_of(const struct nd_one_step *s, const struct nd_step_back *b, int k) {
+    return &b->earlier[k - s->kept];
+}
+
+#define nd_step_outer NAME(nd_step_outer)
+INLINE vector *nd_step_outer(const struct nd_one_step *s, const struct nd_step_column *column, vector *outer, int tile,
+                             int symbol) {
+    return outer + ((size_t)(tile - column->tile) * s->S + symbol) * s->Q * s->C;
+}
+
+/* The cotangents of W_t[i][y], and the gradients of the vectors in the reading r_t; W is in `tops`. */
+#define nd_step_read_back NAME(nd_step_read_back)
+INLINE void nd_step_read_back(const struct nd_one_step *s, const struct nd_step_back *b, const real *cotangents) {
+    const int C = s->C, size = s->value_size;
+    memset(b->cotangents, 0, (size_t)s->tiles * C * sizeof(vector));
+    for (int row = s->row; row <= s->t; row++) {
+        const int tile = row / LANES - s->tile, lane = row % LANES;
+        const real *value = nd_step_of(s, row)->value;
+        real *gradient = row < s->t ? nd_step_adjoint_of(s, b, row)->value : b->own.value;
+        for (int y = 0; y < C; y++) {
+            const real *own = cotangents + y * size, weight = s->tops[tile * C + y][lane];
+            vector sum = {0};
+            for (int m = 0; m < size; m += LANES) sum += load(own + m, size - m) * load(value + m, size - m);
+            b->cotangents[tile * C + y][lane] = lane_sum(sum);
+            if (gradient)
+                for (int m = 0; m < size; m++) gradient[m] += weight * own[m];
+        }
+    }
+}
+
+/* (h): B_t, centred as in nd_read_back, times h; and (i): what it adds to the adjoints of alpha. */
+#define nd_step_tops_back NAME(nd_step_tops_back)
+INLINE void nd_step_tops_back(const struct nd_one_step *s, const struct nd_step_back *b) {
+    const int C = s->C, S = s->S, count = s->tiles * C;
+    vector most = splat(-1), centre = {0}, mean = {0};
+    for (int i = 0; i < count; i++) {
+        ivector more = s->tops[i] > most;
+        most = choose(more, s->tops[i], most);
+        centre = choose(more, b->cotangents[i], centre);
+    }
+    int star = 0;
+    for (int lane = 1; lane < LANES; lane++)
+        if (most[lane] > most[star]) star = lane;
+    for (int i = 0; i < count; i++) mean += s->tops[i] * (b->cotangents[i] - centre[star]);
+    const real offset = lane_sum(mean), scale = 1 / *s->own.total;
+    for (int tile = 0; tile < s->tiles; tile++) {
+        const vector h = power_of_two(s->own.exponent[tile] + s->alpha_exponent[tile] - *s->own.alpha_exponent);
+        memset(b->alpha, 0, C * sizeof(vector));
+        for (int y = 0; y < C; y++) {
+            const int i = tile * C + y;
+            const vector *gamma = s->own.gamma + ((size_t)tile * C + y % S * s->Q + y / S) * C;
+            const vector own = (b->cotangents[i] - centre[star] - offset) * scale + b->own.alpha[y];
+            b->top[i] = keep_reached(own * h, b->reached[i]);
+            for (int x = 0; x < C; x++) b->alpha[x] += gamma[x] * b->top[i];
+        }
+        for (int lane = 0; lane < LANES; lane++) {
+            const int row = (s->tile + tile) * LANES + lane;
+            if (row < 1 || row < s->row || row > s->t) continue;
+            real *gradient = nd_step_adjoint_of(s, b, row - 1)->alpha;
+            for (int x = 0; gradient && x < C; x++) gradient[x] += b->alpha[x][lane];
+        }
+    }
+}
+
+/* The first term of O in (m), h a B, as in nd_finish_outer. */
+#define nd_step_finish_outer NAME(nd_step_finish_outer)
+INLINE void nd_step_finish_outer(const struct nd_one_step *s, const struct nd_step_back *b) {
+    const int C = s->C, Q = s->Q, S = s->S;
+    for (int tile = 0; tile < s->tiles; tile++)
+        for (int y = 0; y < C; y++) {
+            const size_t at = ((size_t)tile * C + y % S * Q + y / S) * C;
+            for (int x = 0; x < C; x++)
+                b->own.outer[at + x] = keep_reached(
+                    b->own.outer[at + x] + s->alpha[tile * C + x] * b->top[tile * C + y], s->own.gamma[at + x]);
+        }
+}
+
+/* The pops of step t: P[k -> t] of (m), for k = row - 1 with the rows of a tile, and what O[i -> t] adds to O[i -> k].
+ */
+#define nd_step_pops_back NAME(nd_step_pops_back)
+INLINE void nd_step_pops_back(const struct nd_one_step *s, const struct nd_step_back *b, int rows) {
+    const int Q = s->Q, S = s->S, C = s->C, t = s->t;
+    const vector *popped = s->own.popped + (size_t)(rows - s->tile) * Q * C, one = splat(1);
+    const ivector popped_exponent = s->own.popped_exponent[rows - s->tile];
+    const int first = rows * LANES - 1 > s->row ? rows * LANES - 1 : s->row;
+    memset(b->sums, 0, LANES * Q * C * sizeof(vector));
+    for (int k = first; k < t - 1 && k < (rows + 1) * LANES - 1; k++) {
+        const int lane = (k + 1) % LANES;
+        const struct nd_step_column *column = nd_step_of(s, k);
+        vector *outer = nd_step_adjoint_of(s, b, k)->outer;
+        for (int tile = s->tile; tile <= k / LANES; tile++) {
+            const vector factor = power_of_two(column->exponent[tile - column->tile] + popped_exponent[lane] -
+                                               s->own.exponent[tile - s->tile]);
+            for (int symbol = 0; symbol < S; symbol++) {
+                const vector *own = nd_step_outer(s, &s->own, b->own.outer, tile, symbol);
+                struct matrices m = consecutive(nd_step_gamma(s, column, tile, symbol), 0, &factor, 0, 1);
+                add_dots(Q, C, Q, b->sums + lane * Q * C + symbol * Q * Q, 0, m, own);
+                if (!outer) continue;
+                struct coefficients c = {(const real *)(popped + symbol) + lane, 0, C * LANES, S * LANES};
+                add_products(Q, C, Q, nd_step_outer(s, column, outer, tile, symbol), one,
+                             consecutive(own, 0, &factor, 0, 1), c);
+            }
+        }
+    }
+    for (int symbol = 0; symbol < S; symbol++)
+        for (int u = 0; u < Q; u++)
+            for (int r = 0; r < Q; r++) {
+                vector parts[LANES];
+                for (int lane = 0; lane < LANES; lane++) parts[lane] = b->sums[lane * Q * C + (symbol * Q + u) * Q + r];
+                const int at = r * C + u * S + symbol;
+                b->popped[(rows - s->tile) * Q * C + at] = keep_reached(lane_sums(parts), popped[at]);
+            }
+}
+
+/* Replacements and pops from column t - 1 for the rows of a tile: the sums of (l), and what O and P owe to O of
+ * column t - 1, the first two lines of (j). */
+#define nd_step_last_back NAME(nd_step_last_back)
+INLINE void nd_step_last_back(const struct nd_one_step *s, const struct nd_step_back *b, int tile) {
+    const int Q = s->Q, S = s->S, C = s->C, width = s->width;
+    const struct nd_step_column *last = nd_step_of(s, s->t - 1);
+    vector *popped = b->popped + (size_t)(tile - s->tile) * Q * C, *outer = nd_step_adjoint_of(s, b, s->t - 1)->outer;
+    const ivector before = last->exponent[tile - last->tile];
+    const vector one = splat(1), by_replacement = power_of_two(before - s->own.exponent[tile - s->tile]),
+                 by_pop = power_of_two(before - s->own.popped_exponent[tile - s->tile]);
+    struct matrices m = consecutive(nd_step_gamma(s, last, tile, 0), Q * C, &by_replacement, 0, S);
+    for (int symbol = 0; symbol < S; symbol++)
+        add_dots(Q, C, Q, b->replaced + symbol * Q * Q, C * Q, m, nd_step_outer(s, &s->own, b->own.outer, tile, symbol));
+    m.f = &by_pop;
+    add_dots(Q, C, Q, b->pops, Q * Q, m, popped);
+    for (int symbol = 0; outer && symbol < S; symbol++) {
+        vector *to = nd_step_outer(s, last, outer, tile, symbol);
+        const real *from = s->own.transitions + symbol * width;
+        struct matrices o = consecutive(nd_step_outer(s, &s->own, b->own.outer, tile, 0), Q * C, &by_replacement, 0, S);
+        add_products(Q, C, Q, to, one, o, (struct coefficients){from + C, 1, S, S * width});
+        struct matrices p = consecutive(popped, 0, &by_pop, 0, 1);
+        add_products(Q, C, Q, to, one, p, (struct coefficients){from + 2 * C, 0, 1, S * width});
+    }
+}
+
+/* (l): the gradients of the logarithms of the transitions of step t, (C, width). */
+#define nd_step_store_gradients NAME(nd_step_store_gradients)
+INLINE void nd_step_store_gradients(const struct nd_one_step *s, const struct nd_step_back *b, real *gradients) {
+    const int Q = s->Q, S = s->S, C = s->C, width = s->width, lane = s->t % LANES;
+    const real *transitions = s->own.transitions;
+    const size_t top = (size_t)(s->tiles - 1) * C * C;
+    for (int x = 0; x < C; x++)
+        for (int y = 0; y < C; y++) {
+            const size_t at = top + (y % S * Q + y / S) * C + x;
+            gradients[x * width + y] = s->own.gamma[at][lane] * b->own.outer[at][lane];
+        }
+    for (int before = 0; before < S; before++)
+        for (int q = 0; q < Q; q++)
+            for (int r = 0; r < Q; r++) {
+                const int at = (q * S + before) * width, pop = at + 2 * C + r;
+                for (int after = 0; after < S; after++) {
+                    const int replace = at + C + r * S + after;
+                    gradients[replace] = lane_sum(b->replaced[((before * S + after) * Q + q) * Q + r]) *
+                                         transitions[replace];
+                }
+                gradients[pop] = lane_sum(b->pops[(before * Q + q) * Q + r]) * transitions[pop];
+            }
+}
+
+/* The gradients of a step's log weights (C, width), at step 0 of the start (C); those of v_t are in the adjoint. */
+#define nd_step_backward_body NAME(nd_step_backward_body)
+INLINE void nd_step_backward_body(const struct nd_one_step *s, const struct nd_step_back *b, const real *cotangents,
+                             real *gradients) {
+    const int C = s->C, Q = s->Q, S = s->S;
+    if (s->t == 0) { /* (l), push; the start is what alpha[0] consists of, too */
+        for (int y = 0; y < C; y++) {
+            const size_t at = (size_t)(y % S * Q + y / S) * C;
+            gradients[y] = s->own.gamma[at][0] * b->own.outer[at][0] + s->own.alpha[y] * b->own.alpha[y];
+        }
+        return;
+    }
+    nd_step_gather_alpha(s);
+    nd_step_tops(s);
+    memcpy(b->reached, s->tops, (size_t)s->tiles * C * sizeof(vector));
+    for (int tile = 0; tile < s->tiles; tile++)
+        for (int y = 0; y < C; y++)
+            s->tops[tile * C + y] *=
+                power_of_two(s->own.exponent[tile] + s->alpha_exponent[tile] - *s->own.alpha_exponent) / *s->own.total;
+    nd_step_read_back(s, b, cotangents);
+    nd_step_tops_back(s, b);
+    nd_step_finish_outer(s, b);
+    for (int rows = s->tile; rows < s->tile + s->tiles; rows++) nd_step_pops_back(s, b, rows);
+    memset(b->replaced, 0, (size_t)C * C * sizeof(vector));
+    memset(b->pops, 0, (size_t)Q * C * sizeof(vector));
+    for (int tile = s->tile; tile <= (s->t - 1) / LANES; tile++) nd_step_last_back(s, b, tile);
+    nd_step_store_gradients(s, b, gradients);
+}
+
+/* The cotangents with 0 in place of those of undefined readings; returns whether one of these was not 0. */
+#define nd_step_defined NAME(nd_step_defined)
+INLINE int nd_step_defined(const struct nd_one_step *s, const real *cotangents, real *defined) {
+    int spoilt = 0;
+    for (int y = 0; y < s->C; y++)
+        for (int m = 0; m < s->value_size; m++) {
+            const real own = cotangents ? cotangents[y * s->value_size + m] : 0;
+            const int undefined = s->own.marks[m] != 0; /* NaN */
+            spoilt |= undefined && own != 0;
+            defined[y * s->value_size + m] = undefined ? 0 : own;
+        }
+    return spoilt;
+}
+
+#define nd_step_backward_sized NAME(nd_step_backward_sized)
+INLINE int nd_step_backward_sized(const struct nd_step_call *call, int64_t beam, char *memory, int Q, int S) {
+    struct nd_one_step s = nd_step_of_beam(call, beam, memory, Q, S);
+    struct nd_step_back b = nd_step_back_begin(&s, memory + s.bytes);
+    const int t = s.t, size = s.value_size;
+    for (int k = s.kept; k <= t; k++) {
+        char *own = call->adjoints[k - s.kept];
+        struct nd_step_adjoint a = {0};
+        if (own) {
+            const size_t bytes = nd_step_lay_out_adjoint(k, call->window, Q, S, size, NULL).bytes;
+            a = nd_step_lay_out_adjoint(k, call->window, Q, S, size, own + beam * bytes);
+        }
+        b.earlier[k - s.kept] = a;
+    }
+    b.own = b.earlier[t - s.kept];
+    const size_t count = t > 0 ? (size_t)s.C * s.width : (size_t)s.C, readings = (size_t)s.C * size;
+    real *gradients = (real *)call->logit_gradients + beam * count;
+    real *defined = (real *)(memory + s.bytes + b.bytes);
+    const real *cotangents = call->cotangents ? (const real *)call->cotangents + beam * readings : NULL;
+    const int spoilt = nd_step_defined(&s, cotangents, defined) || *b.own.mark != 0;
+    nd_step_backward_body(&s, &b, defined, gradients);
+    memcpy((real *)call->value_gradients + beam * size, b.own.value, size * sizeof(real));
+    if (!spoilt) return 1;
+    for (size_t i = 0; i < count; i++) gradients[i] = NAN;
+    for (int m = 0; m < size; m++) ((real *)call->value_gradients)[beam * size + m] = NAN;
+    if (t > s.kept && b.earlier[t - 1 - s.kept].mark) *b.earlier[t - 1 - s.kept].mark = NAN;
+    return 1;
+}
+
+COMPILE(nd_step_backward, struct nd_step_call)
+
+/* Bytes for one beam: of the column of step t, of its adjoint, and of the working memory of both passes. */
+static void NAME(nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]) {
+    const int t = call->step, Q = call->num_states, S = call->num_symbols, size = call->value_size;
+    const struct nd_one_step s = nd_step_begin(t, call->kept, call->window, Q, S, size, NULL);
+    sizes[0] = nd_step_lay_out(t, call->window, Q, S, size, NULL).bytes;
+    sizes[1] = nd_step_lay_out_adjoint(t, call->window, Q, S, size, NULL).bytes;
+    sizes[2] = s.bytes;
+    sizes[3] = s.bytes + nd_step_back_begin(&s, NULL).bytes + ((size_t)s.C * size * sizeof(real) + 63) / 64 * 64;
+}
