@@ -63,8 +63,7 @@ class AutomatonStackAttention(StackAttention):
         return self.reading(nondeterministic_stack(push, replace, pop, values, self.bottom()))
 
     def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
-        push, replace, pop = self.transitions(actions)
-        reading, state = state.step(push, replace, pop, values)
+        reading, state = state.step_joined(self.log_weights(actions), values)
         return self.reading(reading), state
 
     def initial_state(self, batch_size: int) -> Any:
@@ -79,15 +78,19 @@ class AutomatonStackAttention(StackAttention):
         by_top = torch.cat([bottom.unsqueeze(0), others]).unflatten(0, (self.num_states, self.num_symbols))
         return self.reading(by_top).flatten().expand(batch_size, -1)
 
+    def log_weights(self, actions: Tensor) -> Tensor:
+        """The log weights of all transitions for ``W_a x_t``, (..., d_a), in the same order."""
+        if not self.normalize_transitions:
+            return actions
+        return actions.unflatten(-1, (self.num_states * self.num_symbols, -1)).log_softmax(-1).flatten(-2)
+
     def transitions(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Split ``W_a x_t``, (..., d_a), into the log weights of transitions (Eqs. 9-11): push and replace
         (..., Q, S, Q, S), pop (..., Q, S, Q).
         """
         states, symbols = self.num_states, self.num_symbols
         tops = states * symbols
-        by_top = actions.unflatten(-1, (states, symbols, 2 * tops + states))
-        if self.normalize_transitions:
-            by_top = by_top.log_softmax(-1)
+        by_top = self.log_weights(actions).unflatten(-1, (states, symbols, 2 * tops + states))
         push, replace, pop = by_top.split([tops, tops, states], dim=-1)
         return push.unflatten(-1, (states, symbols)), replace.unflatten(-1, (states, symbols)), pop
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace as with_changes
 from typing import Any
 
 import torch
@@ -63,40 +64,50 @@ class SymbolStackAttention(AutomatonStackAttention):
 
     def transitions_of_sequence(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         push, replace, pop = self.transitions(actions)
-        if not self.original_bottom:
-            return push, replace, pop
-        first = _pushes_on_nothing(push[:, :1], pop[:, :1])
-        begun = zip(first, (push, replace, pop), strict=True)
-        push, replace, pop = (torch.cat([at_first, later[:, 1:]], dim=1) for at_first, later in begun)
+        if self.original_bottom:  # the first step replaces an ordinary bottom by what it pushes
+            never = torch.full_like(push[:, :1], -torch.inf)
+            replace = torch.cat([push[:, :1], replace[:, 1:]], dim=1)
+            push = torch.cat([never, push[:, 1:]], dim=1)
+            pop = torch.cat([never[..., 0], pop[:, 1:]], dim=1)
         return push, replace, pop
 
     def initial_state(self, batch_size: int) -> Any:
-        state = super().initial_state(batch_size)
-        return _Nothing(state) if self.original_bottom else state
+        if self.original_bottom:
+            return _Nothing(self.bottom(), batch_size, self.num_states, self.num_symbols)
+        return super().initial_state(batch_size)
 
 
 @dataclass(frozen=True, eq=False)
 class _Nothing:
-    """The stack with the original bottom before the first step; immutable.
+    """The stack with the original bottom before the first step, whose pushes become the bottom of an ordinary stack.
 
     Attributes:
-        stack: the stack with the bottom symbol, which the first push replaces.
+        bottom: the vector of that stack's bottom, (1,).
+        batch_size: B.
+        num_states: Q.
+        num_symbols: S.
     """
 
-    stack: NondeterministicStackState
+    bottom: Tensor
+    batch_size: int
+    num_states: int
+    num_symbols: int
 
-    def step(
-        self, push: Tensor, replace: Tensor, pop: Tensor, value: Tensor
-    ) -> tuple[Tensor, NondeterministicStackState]:
-        return self.stack.step(*_pushes_on_nothing(push, pop), value)
+    def step_joined(self, transitions: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
+        """The first step, with the log weights of :meth:`AutomatonStackAttention.log_weights`, (B, d_a)."""
+        pushes = transitions[:, : self.num_states * self.num_symbols]  # from state 0 and symbol 0
+        start = pushes.unflatten(1, (self.num_states, self.num_symbols))
+        state = NondeterministicStackState.initial(
+            self.bottom,
+            batch_size=self.batch_size,
+            num_states=self.num_states,
+            num_symbols=self.num_symbols,
+            start=start,
+        )
+        return pushes.softmax(1).view(*start.shape, 1), state
 
     def reorder(self, index: Tensor) -> _Nothing:
-        return _Nothing(self.stack.reorder(index))
+        return with_changes(self, batch_size=len(index))
 
-
-def _pushes_on_nothing(push: Tensor, pop: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The transitions of the first step above the original bottom, as transitions with the bottom of 2023.
-
-    What is pushed becomes the bottom of an ordinary stack, so pushing is replacing the bottom symbol.
-    """
-    return torch.full_like(push, -torch.inf), push, torch.full_like(pop, -torch.inf)
+    def detach(self) -> _Nothing:
+        return self
