@@ -66,8 +66,7 @@ def grammar_of_stacks() -> str:
 
 def spellings(stacks_only: bool = False) -> str:
     """All kinds, or all that are stacks, as an enumeration."""
-    *others, last = (f"'{kind.spelling}'" for kind in (_kinds_of_stacks() if stacks_only else kinds()))
-    return f"{', '.join(others)} or {last}"
+    return _enumeration(_kinds_of_stacks() if stacks_only else kinds())
 
 
 class _Syntax(NamedTuple):
@@ -101,6 +100,11 @@ _LAYERS = _Syntax("layer list", "layers", ",", kinds, grammar)
 _STACKS = _Syntax("stacks", "stacks", "+", _kinds_of_stacks, grammar_of_stacks)
 
 
+def _enumeration(described: Sequence[Kind]) -> str:
+    *others, last = (f"'{kind.spelling}'" for kind in described)
+    return f"{', '.join(others)} or {last}"
+
+
 def _letters(described: Sequence[Kind]) -> str:
     meanings = {size.letter: size.meaning for kind in described for size in kind.sizes}
     return ", ".join(f"{letter} = {meaning}" for letter, meaning in meanings.items()) + "; all at least 1"
@@ -126,8 +130,7 @@ def _parse_entry(text: str, entry: str, start: int, syntax: _Syntax) -> tuple[in
     known = {kind.name: kind for kind in syntax.kinds()}
     match = re.fullmatch(rf"(?:(?P<times>\d+)x)?(?P<kind>{'|'.join(known)})(?P<sizes>(?:-\d+)*)", entry)
     if match is None:
-        expected = spellings(stacks_only=syntax is _STACKS)
-        raise syntax.error(text, entry, start, f"expected {expected}")
+        raise syntax.error(text, entry, start, f"expected {_enumeration(syntax.kinds())}")
     kind = known[match["kind"]]
     numbers = [match["times"] or "1", *match["sizes"].split("-")[1:]]
     if any(len(number) > _MOST_DIGITS for number in numbers):

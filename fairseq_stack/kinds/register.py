@@ -39,7 +39,7 @@ SUPERPOSITION = Kind(
     cost="n^2 M",
     build=SuperpositionStackAttention,
     options=_VALUE_ACTIVATION,
-    controller_options={"push_inputs": "push_hidden_state"},
+    controller_options={"push_inputs": "push_hidden_state", "depth_limit": "stack_depth_limit"},
     op=superposition.OP,
     examples=((5,),),
 )

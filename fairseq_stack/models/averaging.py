@@ -32,6 +32,7 @@ _MEANING = (
     "decoder_attention_heads",
     "stack",
     "push_hidden_state",
+    "stack_depth_limit",
     "normalize_transitions",
     "no_states_in_reading",
     "original_bottom",

@@ -16,10 +16,9 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.models import StackLSTMLanguageModel, StackTransformerLanguageModel
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import GENERATION, SENTENCES, TRAINING, run
+from tests.end_to_end.running import BARE_RECURRENT, GENERATION, SENTENCES, TRAINING, run
 
-BARE = ["--task", "language_modeling", "--arch", "stack_lstm_lm", "--decoder-hidden-size", 8, *SENTENCES]
-RECURRENT = [*BARE, "--stack", "sup-3+nd-2-2-3+ns-1-2", "--dropout", 0.2, "--recurrent-dropout", 0.1]
+RECURRENT = [*BARE_RECURRENT, "--stack", "sup-3+nd-2-2-3+ns-1-2", "--dropout", 0.2, "--recurrent-dropout", 0.1]
 SCORING = ["--sample-break-mode", "eos", "--gen-subset", "valid", "--num-workers", 0, "--cpu"]
 PREFIXES = {0: "a b", 1: "c", 2: "d d a"}
 COMPACT = ["--compact-vocab", "--output-bias"]
@@ -29,6 +28,7 @@ MODELS: dict[str, list[Any]] = {
     "sup": ["--stack", "sup-3", *COMPACT],
     "three-stacks": ["--stack", "3xsup-2", "--stack-init", "paper"],
     "hidden": ["--stack", "sup-8", "--push-hidden-state", "--decoder-embed-dim", 5],
+    "shallow": ["--stack", "sup-3", "--stack-depth-limit", 2, "--decoder-embed-dim", 5, "--decoder-dropout-in", 0.2],
     "strat": ["--stack", "strat-3", "--stack-init", "uniform"],
     "ns-2020": ["--stack", "ns-2-2", "--normalize-transitions", "--no-states-in-reading", "--original-bottom"],
     "rns-2022": ["--stack", "ns-2-2", "--original-bottom", *COMPACT, "--share-decoder-input-output-embed"],
@@ -50,7 +50,7 @@ def recurrent_model(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.mark.parametrize("name", MODELS)
 def test_train_and_evaluate(corpora: Corpora, tmp_path: Path, name: str) -> None:
     data, model = corpora.language_modeling, tmp_path / "checkpoint_last.pt"
-    trained = run("train", data, *BARE, *MODELS[name], *TRAINING, "--save-dir", tmp_path)
+    trained = run("train", data, *BARE_RECURRENT, *MODELS[name], *TRAINING, "--save-dir", tmp_path)
     assert trained.training_losses()[1] < trained.training_losses()[0]
 
     scored = run("eval-lm", data, "--path", model, *SCORING, "--batch-size", 4)

@@ -86,6 +86,27 @@ def test_superposition_can_push_its_inputs() -> None:
         SuperpositionStackAttention(SIZE, 4, push_inputs=True)
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 9])
+def test_superposition_can_lose_what_is_deep(limit: int) -> None:
+    """Three vectors are pushed, then all is popped, one by one."""
+    stack = SuperpositionStackAttention(SIZE, 2, value_activation="released", depth_limit=limit)
+    push, pop = torch.tensor([1.0, -torch.inf, -torch.inf]), torch.tensor([-torch.inf, -torch.inf, 1.0])
+    values = torch.arange(1.0, 7.0).repeat(2, 1).t()[None]
+    readings = stack.readings(torch.stack([push, push, push, pop, pop, pop])[None], values)
+    deep = [3.0, 2.0, 1.0][1:limit]
+    assert readings[0, :, 0].tolist() == [1.0, 2.0, 3.0, *deep, *[0.0] * (3 - len(deep))]
+
+
+def test_a_limit_that_is_not_reached_changes_nothing() -> None:
+    limited, free = SuperpositionStackAttention(SIZE, 4, depth_limit=8), SuperpositionStackAttention(SIZE, 4)
+    free.load_state_dict(limited.state_dict())
+    inputs = torch.randn(3, 8, SIZE)
+    assert_normwise_close(limited(inputs), free(inputs), 1e-6)
+    assert limited(inputs[:, :0]).shape == (3, 0, SIZE)
+    with pytest.raises(ValueError, match="depth_limit: expected at least 1, got 0"):
+        SuperpositionStackAttention(SIZE, 4, depth_limit=0)
+
+
 @pytest.mark.parametrize(("bottom_vector", "value"), [("zero", 0.0), ("one", 1.0)])
 def test_the_bottom_vector_need_not_be_learned(bottom_vector: Literal["zero", "one"], value: float) -> None:
     stack = NondeterministicStackAttention(SIZE, 2, 3, 4, bottom_vector=bottom_vector)

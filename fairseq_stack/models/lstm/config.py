@@ -56,6 +56,9 @@ class StackLSTMLanguageModelConfig(VocabularyOptions):
         default=False,
         metadata={"help": "sup: push the hidden state itself, whose size M must be, instead of a learned vector"},
     )
+    stack_depth_limit: Optional[int] = field(
+        default=None, metadata={"help": "sup: hold so many elements, and lose what is deeper (default: no limit)"}
+    )
     normalize_transitions: bool = field(
         default=False,
         metadata={"help": "nd, ns: make the weights of the transitions that leave a state and symbol sum to 1"},

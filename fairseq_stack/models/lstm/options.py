@@ -13,6 +13,7 @@ MODEL = "stack_lstm_lm"
 # What options of stacks are when the user has not set them.
 _NOT_SET = {
     "push_hidden_state": False,
+    "stack_depth_limit": None,
     "normalize_transitions": False,
     "no_states_in_reading": False,
     "original_bottom": False,
@@ -35,7 +36,7 @@ def settle(args: Namespace) -> None:
         UserError: an option is wrong, or options cannot be combined.
     """
     args.states_in_reading = not args.no_states_in_reading  # as kinds know it
-    for name in ("decoder_hidden_size", "decoder_embed_dim"):
+    for name in ("decoder_hidden_size", "decoder_embed_dim", "stack_depth_limit"):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             raise UserError(f"{flag(name)}: expected at least 1, got {getattr(args, name)}")
     if args.share_decoder_input_output_embed:

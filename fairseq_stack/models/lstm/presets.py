@@ -42,8 +42,12 @@ PRESETS: dict[str, Settings] = {
         "original_bottom": True,
     },
     "stack_lstm_lm_lstm_256_ptb": _penn_treebank("none"),
-    "stack_lstm_lm_sup_hidden_247_ptb": {**_penn_treebank("sup-247", 247), "push_hidden_state": True},
-    "stack_lstm_lm_sup_22_ptb": _penn_treebank("sup-22"),
+    "stack_lstm_lm_sup_hidden_247_ptb": {
+        **_penn_treebank("sup-247", 247),
+        "push_hidden_state": True,
+        "stack_depth_limit": 10,
+    },
+    "stack_lstm_lm_sup_22_ptb": {**_penn_treebank("sup-22"), "stack_depth_limit": 10},
     **{
         f"stack_lstm_lm_rns_{states}_{symbols}_ptb": _penn_treebank(f"ns-{states}-{symbols}")
         for states, symbols in ((1, 29), (2, 13), (4, 5))

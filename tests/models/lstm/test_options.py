@@ -92,6 +92,11 @@ MISTAKES = {
         ["--stack=ns-1-2", "--push-hidden-state"],
         "--push-hidden-state has no effect: expected a stack of the kind sup, got --stack ns-1-2",
     ),
+    "depth": (["--stack=sup-3", "--stack-depth-limit=0"], "--stack-depth-limit: expected at least 1, got 0"),
+    "no-depth": (
+        ["--stack=strat-3", "--stack-depth-limit=9"],
+        "--stack-depth-limit has no effect: expected a stack",
+    ),
     "no-automaton": (["--normalize-transitions"], "expected a stack of the kind nd or ns, got --stack none"),
     "no-symbols": (
         ["--stack=nd-1-2-3", "--no-states-in-reading"],
