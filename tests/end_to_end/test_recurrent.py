@@ -17,6 +17,7 @@ from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.models import StackLSTMLanguageModel, StackTransformerLanguageModel
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.running import BARE_RECURRENT, GENERATION, SENTENCES, TRAINING, run
+from tests.helpers import hostile
 
 RECURRENT = [*BARE_RECURRENT, "--stack", "sup-3+nd-2-2-3+ns-1-2", "--dropout", 0.2, "--recurrent-dropout", 0.1]
 SCORING = ["--sample-break-mode", "eos", "--gen-subset", "valid", "--num-workers", 0, "--cpu"]
@@ -67,7 +68,7 @@ def test_low_precision(corpora: Corpora, tmp_path: Path, flags: list[str]) -> No
     assert trained.training_losses()[1] < trained.training_losses()[0]
 
 
-@pytest.mark.parametrize("num_updates", [2, 3, 4], ids=["in-first-epoch", "between-epochs", "in-second-epoch"])
+@pytest.mark.parametrize("num_updates", [hostile(2), hostile(3), 4])  # of three in each of two epochs
 def test_resumes_exactly(corpora: Corpora, recurrent_model: Path, tmp_path: Path, num_updates: int) -> None:
     command = [corpora.language_modeling, *RECURRENT, *TRAINING, "--save-dir", tmp_path]
     run("train", *command, "--max-update", num_updates)
