@@ -100,17 +100,15 @@ class StackLSTM(nn.Module):
             state = self.initial_state(inputs.size(0))
         gates = self._input_gates(inputs)
         weights = self._weights()
-        kept = self._kept(gates)
         outputs = []
-        for t, gates_t in enumerate(gates.unbind(1)):
-            state = self._advance(gates_t, kept if kept is None or kept.dim() == 0 else kept[:, t], weights, state)
+        for gates_t in gates.unbind(1):
+            state = self._advance(gates_t, weights, state)
             outputs.append(state.hidden)
         return torch.stack(outputs, dim=1) if outputs else gates[..., : self.hidden_size], state
 
     def step(self, inputs: Tensor, state: StackLSTMState) -> tuple[Tensor, StackLSTMState]:
         """One step of :meth:`forward`: x_t, (B, d) or (B,), and the state before t to h_t and the state after t."""
-        gates = self._input_gates(inputs)
-        state = self._advance(gates, self._kept(gates), self._weights(), state)
+        state = self._advance(self._input_gates(inputs), self._weights(), state)
         return state.hidden, state
 
     def initial_state(self, batch_size: int) -> StackLSTMState:
@@ -135,14 +133,13 @@ class StackLSTM(nn.Module):
         columns = embedding(inputs.clamp_min(0), weight.t())
         return columns * inputs.ge(0).unsqueeze(-1).to(columns.dtype) + self.gates.bias
 
-    def _kept(self, gates: Tensor) -> Tensor | None:
-        """What tanh(g_t) is multiplied by: None for 1, a scalar, or a mask of the shape (..., hidden_size)."""
+    def _update(self, candidate: Tensor) -> Tensor:
+        """tanh(g_t), with recurrent dropout."""
+        update = candidate.tanh()
         if self.recurrent_dropout == 0:
-            return None
+            return update
         kept = 1 - self.recurrent_dropout
-        if not self.training:
-            return gates.new_tensor(kept)
-        return torch.empty_like(gates[..., : self.hidden_size]).bernoulli_(kept)
+        return update * (torch.empty_like(update).bernoulli_(kept) if self.training else kept)
 
     def _weights(self) -> _Weights:
         projections = [projection for stack in self._stacks() for projection in stack.projections]
@@ -153,16 +150,13 @@ class StackLSTM(nn.Module):
         recurrent = self.gates.weight[:, self.input_size :].t()
         return _Weights(recurrent, driving, [projection.out_features for projection in projections])
 
-    def _advance(
-        self, input_gates: Tensor, kept: Tensor | None, weights: _Weights, state: StackLSTMState
-    ) -> StackLSTMState:
+    def _advance(self, input_gates: Tensor, weights: _Weights, state: StackLSTMState) -> StackLSTMState:
         size = self.hidden_size
         remembered = torch.cat([*state.readings, state.hidden], dim=1) if state.readings else state.hidden
         gates = torch.addmm(input_gates, remembered, weights.recurrent)
         input_and_forget, candidate, output = gates.split([2 * size, size, size], dim=1)
         input_gate, forget_gate = input_and_forget.sigmoid().chunk(2, dim=1)
-        candidate = candidate.tanh() if kept is None else candidate.tanh() * kept
-        cell = torch.addcmul(forget_gate * state.cell, input_gate, candidate)
+        cell = torch.addcmul(forget_gate * state.cell, input_gate, self._update(candidate))
         hidden = output.sigmoid() * cell.tanh()
         if weights.driving is None:
             return StackLSTMState(hidden, cell, (), ())

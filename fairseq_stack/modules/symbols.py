@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from dataclasses import replace as with_changes
 from typing import Any
 
 import torch
@@ -107,7 +106,7 @@ class _Nothing:
         return pushes.softmax(1).view(*start.shape, 1), state
 
     def reorder(self, index: Tensor) -> _Nothing:
-        return with_changes(self, batch_size=len(index))
+        return _Nothing(self.bottom, len(index), self.num_states, self.num_symbols)
 
     def detach(self) -> _Nothing:
         return self

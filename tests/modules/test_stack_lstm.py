@@ -119,6 +119,19 @@ def test_states_are_reordered_and_never_changed(name: str) -> None:
         assert torch.equal(lstm.step(inputs[:, 4], state)[0], expected)
 
 
+@pytest.mark.parametrize("name", ["none", "nd", "ns", "original-bottom"])
+@pytest.mark.parametrize("length", [0, 3])
+def test_no_gradient_flows_through_a_detached_state(name: str, length: int) -> None:
+    lstm, inputs = build(name), random_inputs().requires_grad_()
+    _, state = lstm(inputs[:, :length])
+    expected, _ = lstm(inputs[:, length:], state)
+    found, _ = lstm(inputs[:, length:], state.detach())
+    assert torch.equal(found, expected)
+    (gradient,) = torch.autograd.grad(found.square().sum(), inputs)
+    assert gradient[:, :length].eq(0).all()
+    assert gradient[:, length:].ne(0).any(2).all()
+
+
 @EACH
 def test_every_parameter_learns(name: str) -> None:
     lstm = build(name)
