@@ -67,7 +67,8 @@ def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> Any:
             parameter.add_(torch.randn_like(parameter), alpha=2.0 * parameter.size(-1) ** -0.5)
         for module in model.modules():
             if isinstance(module, StackLSTM):
-                module.gates.weight[:, module.input_size : -module.hidden_size].mul_(10.0)
+                of_readings = module.gates.weight[:, module.input_size : -module.hidden_size]
+                of_readings.mul_(10.0 * max(1.0, of_readings.size(1) / 10) ** -0.5)  # many would saturate the gates
             elif isinstance(module, StackAttention) and isinstance(module.output, nn.Linear):
                 module.output.weight.mul_(10.0)
         # Shared embeddings would otherwise make the model repeat its last token.
