@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub, require_lengths
-from fairseq_stack.modules import NondeterministicStackAttention
+from fairseq_stack.modules import AutomatonStackAttention, StackLSTM
 from fairseq_stack.ops import nondeterministic_stack
 
 
 @contextmanager
 def recorded_stack_weights(model: nn.Module) -> Iterator[dict[str, Tensor]]:
-    """Record the weights of every nondeterministic stack attention of ``model`` within the block.
+    """Record the weights of every nondeterministic stack attention and stack of an LSTM in ``model`` within the block.
 
     Yields:
         A mapping that each call of the model fills: from the sublayer's name in ``model`` to weights (B, n, n + 1),
@@ -27,17 +27,26 @@ def recorded_stack_weights(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     """
     weights: dict[str, Tensor] = {}
 
-    def record(name: str) -> Any:
-        def hook(attention: NondeterministicStackAttention, inputs: tuple[Tensor, ...]) -> None:
+    def record_attention(name: str) -> Any:
+        def hook(attention: AutomatonStackAttention, inputs: tuple[Tensor, ...]) -> None:
             weights[name] = _stack_weights(attention, *inputs)
 
         return hook
 
-    handles = [
-        module.register_forward_pre_hook(record(name))
-        for name, module in model.named_modules()
-        if isinstance(module, NondeterministicStackAttention)
-    ]
+    def record_stacks(name: str) -> Any:
+        def hook(lstm: StackLSTM, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, Any]) -> None:
+            for number, stack in enumerate(lstm.stacks):
+                if isinstance(stack, AutomatonStackAttention):  # whose inputs are the hidden states
+                    weights[f"{name}.stacks.{number}"] = _stack_weights(stack, outputs[0])
+
+        return hook
+
+    handles = []
+    for name, module in model.named_modules():
+        if isinstance(module, AutomatonStackAttention):
+            handles.append(module.register_forward_pre_hook(record_attention(name)))
+        elif isinstance(module, StackLSTM):
+            handles.append(module.register_forward_hook(record_stacks(name)))
     try:
         yield weights
     finally:
@@ -46,10 +55,10 @@ def recorded_stack_weights(model: nn.Module) -> Iterator[dict[str, Tensor]]:
 
 
 @torch.no_grad()
-def _stack_weights(attention: NondeterministicStackAttention, inputs: Tensor) -> Tensor:
+def _stack_weights(attention: AutomatonStackAttention, inputs: Tensor) -> Tensor:
     actions = attention.actions(inputs).double()
     values = attention.pushed_values(inputs).double()
-    push, replace, pop = attention.transitions(actions)
+    push, replace, pop = attention.transitions_of_sequence(actions)
     bottom = attention.bottom().double()
     _, weights = nondeterministic_stack(push, replace, pop, values, bottom, return_weights=True)
     return weights.sum((-2, -1))
@@ -62,7 +71,7 @@ class StackWeights:
     Attributes:
         layer: the layer's name in the model, such as ``decoder.layers.2``.
         inputs: what the layer reads: in an encoder the sentence and its end, in a decoder its beginning and the
-            sentence.
+            sentence, in an LSTM the sentence.
         weights: (n, n + 1) for n inputs: row t is the reading after input t, column 0 belongs to the bottom of the
             stack, and column i to the vector pushed at input i. Each row sums to 1.
     """
@@ -107,6 +116,7 @@ def stack_weights(hub: Hub, sentence: str, translation: str | None = None) -> li
     found = []
     for name, weights in recorded.items():
         tokens, dictionary = read[name.partition(".")[0]]
-        inputs = tuple(dictionary[token] for token in tokens.tolist())
+        unread = len(tokens) - weights.size(1)  # an LSTM does not read the beginning
+        inputs = tuple(dictionary[token] for token in tokens.tolist()[unread:])
         found.append(StackWeights(name.partition(".self_attn")[0], inputs, weights[0].cpu()))
     return found

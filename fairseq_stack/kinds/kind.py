@@ -37,6 +37,8 @@ class Kind:
             of :class:`~fairseq_stack.modules.StackAttention`, too, with which it makes the stack of a recurrent
             controller. None for fairseq's own attention.
         options: which options of a model ``build`` takes: its keyword, and the option's name in the configuration.
+        controller_options: the same, for the stack of a recurrent controller.
+        controller_settings: what ``build`` takes for every stack of a recurrent controller.
         op: the stack that it uses, or None.
         models: the names of the models that may contain it, or None for all.
         examples: sizes for tests and measurements.
@@ -49,6 +51,8 @@ class Kind:
     cost: str
     build: Callable[..., StackAttention] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    controller_options: Mapping[str, str] = field(default_factory=dict)
+    controller_settings: Mapping[str, Any] = field(default_factory=dict)
     op: Op | None = None
     models: tuple[str, ...] | None = None
     examples: tuple[tuple[int, ...], ...] = ((),)
@@ -73,13 +77,21 @@ class Layer:
         """How many weights its self-attention has, biases left out."""
         return self.kind.num_weights(model_size, *self.sizes)
 
-    def build(self, model_size: int, cfg: Any, **keywords: bool) -> StackAttention:
+    def build(self, model_size: int, cfg: Any) -> StackAttention:
         """Its sublayer, with the options of a model's configuration ``cfg``.
 
         Raises:
             ValueError: it is fairseq's own attention.
         """
+        return self._build(model_size, cfg, self.kind.options)
+
+    def build_stack(self, hidden_size: int, cfg: Any) -> StackAttention:
+        """The stack of a recurrent controller, driven by its hidden state; otherwise as :meth:`build`."""
+        settings = {"output": False, "bias": True, **self.kind.controller_settings}
+        return self._build(hidden_size, cfg, self.kind.controller_options, **settings)
+
+    def _build(self, model_size: int, cfg: Any, options: Mapping[str, str], **settings: Any) -> StackAttention:
         if self.kind.build is None:
             raise ValueError(f"{self} is not stack attention")
-        options = {keyword: getattr(cfg, name) for keyword, name in self.kind.options.items()}
-        return self.kind.build(model_size, *self.sizes, **options, **keywords)
+        given = {keyword: getattr(cfg, name) for keyword, name in options.items()}
+        return self.kind.build(model_size, *self.sizes, **given, **settings)

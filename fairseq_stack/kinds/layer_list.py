@@ -1,14 +1,17 @@
 """Layer lists: the one spelling of a stack of layers in flags, presets and reports.
 
-A list such as ``2xsdpa,nd-3-3-5,2xsdpa`` names the self-attention of each layer, the first layer first.
+A list such as ``2xsdpa,nd-3-3-5,2xsdpa`` names the self-attention of each layer, the first layer first. Stacks that
+work side by side are spelt in the same way, but joined by ``+``: ``sup-10+nd-2-3-5``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.kinds.kind import Layer
+from fairseq_stack.kinds.kind import Kind, Layer
 from fairseq_stack.kinds.register import kinds
 
 MOST_LAYERS = 10_000
@@ -30,14 +33,92 @@ def parse_layer_list(text: str) -> tuple[Layer, ...]:
         UserError: an entry is wrong (the message has its position and the grammar), or there are more than
             ``MOST_LAYERS`` layers.
     """
+    return _parse(text, _LAYERS)
+
+
+def parse_stacks(text: str) -> tuple[Layer, ...]:
+    """Read a list of stacks that work side by side, joined by ``+``.
+
+    Args:
+        text: the list; blanks around entries are ignored. ``none`` is the list without stacks.
+
+    Raises:
+        UserError: as :func:`parse_layer_list`, or an entry is not a stack.
+    """
+    return () if text.strip() == "none" else _parse(text, _STACKS)
+
+
+def grammar() -> str:
+    """How to write a layer list, in one line."""
+    return (
+        f"a layer list is comma-separated, one entry a layer: {spellings()} ({_letters(kinds())}), each "
+        "optionally repeated K times as 'Kx...', for example '2xsdpa,nd-3-3-5,2xsdpa'"
+    )
+
+
+def grammar_of_stacks() -> str:
+    """How to write a list of stacks, in one line."""
+    return (
+        f"a list of stacks is 'none', or entries joined by '+', one a stack: {spellings(stacks_only=True)} "
+        f"({_letters(_kinds_of_stacks())}), each optionally repeated K times as 'Kx...', for example 'sup-10+nd-2-3-5'"
+    )
+
+
+def spellings(stacks_only: bool = False) -> str:
+    """All kinds, or all that are stacks, as an enumeration."""
+    return _enumeration(_kinds_of_stacks() if stacks_only else kinds())
+
+
+class _Syntax(NamedTuple):
+    """How lists of one sort are written.
+
+    Attributes:
+        name: what such a list is called.
+        entries: what it lists.
+        separator: what stands between entries.
+        kinds: the kinds that entries may have.
+        grammar: how to write such a list.
+    """
+
+    name: str
+    entries: str
+    separator: str
+    kinds: Callable[[], Sequence[Kind]]
+    grammar: Callable[[], str]
+
+    def error(self, text: str, entry: str, start: int, problem: str) -> UserError:
+        found = f"{_shortened(entry)!r}" if entry else "nothing"
+        where = f"{self.name} {_shortened(text)!r}: {problem} at position {start + 1}, got {found}"
+        return UserError(f"{where}; {self.grammar()}")
+
+
+def _kinds_of_stacks() -> tuple[Kind, ...]:
+    return tuple(kind for kind in kinds() if kind.build is not None)
+
+
+_LAYERS = _Syntax("layer list", "layers", ",", kinds, grammar)
+_STACKS = _Syntax("stacks", "stacks", "+", _kinds_of_stacks, grammar_of_stacks)
+
+
+def _enumeration(described: Sequence[Kind]) -> str:
+    *others, last = (f"'{kind.spelling}'" for kind in described)
+    return f"{', '.join(others)} or {last}"
+
+
+def _letters(described: Sequence[Kind]) -> str:
+    meanings = {size.letter: size.meaning for kind in described for size in kind.sizes}
+    return ", ".join(f"{letter} = {meaning}" for letter, meaning in meanings.items()) + "; all at least 1"
+
+
+def _parse(text: str, syntax: _Syntax) -> tuple[Layer, ...]:
     layers: list[Layer] = []
     position = 0
-    for entry in text.split(","):
+    for entry in text.split(syntax.separator):
         start = position + len(entry) - len(entry.lstrip())
-        times, layer = _parse_entry(text, entry.strip(), start)
+        times, layer = _parse_entry(text, entry.strip(), start, syntax)
         if len(layers) + times > MOST_LAYERS:
             raise UserError(
-                f"layer list {_shortened(text)!r}: expected at most {MOST_LAYERS:,} layers, got "
+                f"{syntax.name} {_shortened(text)!r}: expected at most {MOST_LAYERS:,} {syntax.entries}, got "
                 f"{len(layers) + times:,} up to position {start + 1}"
             )
         layers.extend([layer] * times)
@@ -45,44 +126,23 @@ def parse_layer_list(text: str) -> tuple[Layer, ...]:
     return tuple(layers)
 
 
-def grammar() -> str:
-    """How to write a layer list, in one line."""
-    meanings = {size.letter: size.meaning for kind in kinds() for size in kind.sizes}
-    letters = ", ".join(f"{letter} = {meaning}" for letter, meaning in meanings.items())
-    return (
-        f"a layer list is comma-separated, one entry a layer: {spellings()} ({letters}; all at least 1), each "
-        "optionally repeated K times as 'Kx...', for example '2xsdpa,nd-3-3-5,2xsdpa'"
-    )
-
-
-def spellings() -> str:
-    """All kinds, as an enumeration."""
-    *others, last = (f"'{kind.spelling}'" for kind in kinds())
-    return f"{', '.join(others)} or {last}"
-
-
-def _parse_entry(text: str, entry: str, start: int) -> tuple[int, Layer]:
-    known = {kind.name: kind for kind in kinds()}
+def _parse_entry(text: str, entry: str, start: int, syntax: _Syntax) -> tuple[int, Layer]:
+    known = {kind.name: kind for kind in syntax.kinds()}
     match = re.fullmatch(rf"(?:(?P<times>\d+)x)?(?P<kind>{'|'.join(known)})(?P<sizes>(?:-\d+)*)", entry)
     if match is None:
-        raise _error(text, entry, start, f"expected {spellings()}")
+        raise syntax.error(text, entry, start, f"expected {_enumeration(syntax.kinds())}")
     kind = known[match["kind"]]
     numbers = [match["times"] or "1", *match["sizes"].split("-")[1:]]
     if any(len(number) > _MOST_DIGITS for number in numbers):
-        raise _error(text, entry, start, f"expected numbers of at most {_MOST_DIGITS} digits")
+        raise syntax.error(text, entry, start, f"expected numbers of at most {_MOST_DIGITS} digits")
     times, *sizes = map(int, numbers)
     if len(sizes) != len(kind.sizes):
         expected = f"{len(kind.sizes)} number{'' if len(kind.sizes) == 1 else 's'}"
-        raise _error(text, entry, start, f"'{kind.name}' takes {expected}, not {len(sizes)}")
+        raise syntax.error(text, entry, start, f"'{kind.name}' takes {expected}, not {len(sizes)}")
     if times < 1 or any(size < 1 for size in sizes):
-        raise _error(text, entry, start, "every number must be at least 1")
+        raise syntax.error(text, entry, start, "every number must be at least 1")
     return times, Layer(kind, tuple(sizes))
 
 
 def _shortened(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
-
-
-def _error(text: str, entry: str, start: int, problem: str) -> UserError:
-    found = f"{_shortened(entry)!r}" if entry else "nothing"
-    return UserError(f"layer list {_shortened(text)!r}: {problem} at position {start + 1}, got {found}; {grammar()}")

@@ -9,16 +9,19 @@ from fairseq_stack.modules import (
     NondeterministicStackAttention,
     StratificationStackAttention,
     SuperpositionStackAttention,
+    SymbolStackAttention,
 )
 from fairseq_stack.ops import nondeterministic, stratification, superposition
 
 _VECTOR = Size("M", "size of the stack vectors")
+_AUTOMATON = (Size("Q", "states"), Size("S", "stack symbols"))
 _VALUE_ACTIVATION = {"value_activation": "stack_value_activation"}
+_NORMALIZE = {"normalize_transitions": "normalize_transitions"}
 
 
-def _num_nondeterministic_weights(model_size: int, num_states: int, num_symbols: int, size: int) -> int:
+def _num_transitions(num_states: int, num_symbols: int) -> int:
     num_tops = num_states * num_symbols
-    return model_size * (num_tops * (2 * num_tops + num_states) + size + num_tops * size)
+    return num_tops * (2 * num_tops + num_states)
 
 
 SDPA = Kind(
@@ -36,19 +39,40 @@ SUPERPOSITION = Kind(
     cost="n^2 M",
     build=SuperpositionStackAttention,
     options=_VALUE_ACTIVATION,
+    controller_options={"push_inputs": "push_hidden_state", "depth_limit": "stack_depth_limit"},
     op=superposition.OP,
     examples=((5,),),
 )
 NONDETERMINISTIC = Kind(
     name="nd",
     title="nondeterministic stack attention",
-    sizes=(Size("Q", "states"), Size("S", "stack symbols"), _VECTOR),
-    num_weights=_num_nondeterministic_weights,
+    sizes=(*_AUTOMATON, _VECTOR),
+    num_weights=lambda model_size, num_states, num_symbols, size: (
+        model_size * (_num_transitions(num_states, num_symbols) + size + num_states * num_symbols * size)
+    ),
     cost="n^3 Q^3 S^2",
     build=NondeterministicStackAttention,
     options=_VALUE_ACTIVATION,
+    controller_options={**_NORMALIZE, "bottom_vector": "bottom_vector"},
     op=nondeterministic.OP,
     examples=((2, 3, 5), (1, 2, 3)),
+)
+SYMBOLS = Kind(
+    name="ns",
+    title="nondeterministic stack attention without vectors",
+    sizes=_AUTOMATON,
+    num_weights=lambda model_size, num_states, num_symbols: (
+        model_size * (_num_transitions(num_states, num_symbols) + num_states * num_symbols)
+    ),
+    cost="n^3 Q^3 S^2",
+    build=SymbolStackAttention,
+    controller_options={
+        **_NORMALIZE,
+        "states_in_reading": "states_in_reading",
+        "original_bottom": "original_bottom",
+    },
+    op=nondeterministic.OP,
+    examples=((2, 3),),
 )
 STRATIFICATION = Kind(
     name="strat",
@@ -58,6 +82,7 @@ STRATIFICATION = Kind(
     cost="n^2 M",
     build=StratificationStackAttention,
     options=_VALUE_ACTIVATION,
+    controller_settings={"value_activation": "tanh"},
     op=stratification.OP,
     examples=((5,),),
 )
@@ -90,5 +115,5 @@ def kinds() -> tuple[Kind, ...]:
     return tuple(_KINDS.values())
 
 
-for _kind in (SDPA, SUPERPOSITION, NONDETERMINISTIC, STRATIFICATION):
+for _kind in (SDPA, SUPERPOSITION, NONDETERMINISTIC, SYMBOLS, STRATIFICATION):
     register(_kind)

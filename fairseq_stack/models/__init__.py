@@ -6,9 +6,7 @@ from fairseq_stack.hub.companions import save_companions_with_checkpoints
 compat.apply()
 save_companions_with_checkpoints()
 
-from fairseq_stack.models.transformer import (  # noqa: E402  (needs the shims above)
-    StackTransformer,
-    StackTransformerLanguageModel,
-)
+from fairseq_stack.models.lstm import StackLSTMLanguageModel  # noqa: E402  (needs the shims above)
+from fairseq_stack.models.transformer import StackTransformer, StackTransformerLanguageModel  # noqa: E402
 
-__all__ = ["StackTransformer", "StackTransformerLanguageModel"]
+__all__ = ["StackLSTMLanguageModel", "StackTransformer", "StackTransformerLanguageModel"]

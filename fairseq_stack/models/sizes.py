@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer
@@ -43,17 +43,50 @@ class Side(NamedTuple):
         return layers + self.num_embeddings * size
 
 
-def require_memory(sides: Sequence[Side]) -> None:
+class Recurrent(NamedTuple):
+    """An LSTM with stacks.
+
+    Attributes:
+        flag: the option that gives its stacks.
+        stacks: the stacks.
+        input_size: the size of its input.
+        hidden_size: the size of its hidden state.
+        num_embeddings: how many weights the embeddings and the output layer have.
+    """
+
+    flag: str
+    stacks: Sequence[Layer]
+    input_size: int
+    hidden_size: int
+    num_embeddings: int
+
+    def num_parameters(self) -> int:
+        """How many parameters it has at least: of what multiplies a reading, only one of four gates is counted."""
+        size = self.hidden_size
+        stacks = sum(stack.num_weights(size) for stack in self.stacks)
+        return 4 * size * (self.input_size + size) + stacks + self.num_embeddings
+
+
+class Part(Protocol):
+    """A model, or a side of it."""
+
+    @property
+    def flag(self) -> str: ...
+
+    def num_parameters(self) -> int: ...
+
+
+def require_memory(parts: Sequence[Part]) -> None:
     """Check that a model could be trained in the memory of this machine.
 
     Raises:
         UserError: the parameters would take more than the limit.
     """
     limit = memory_limit()
-    total = sum(side.num_parameters() for side in sides)
+    total = sum(part.num_parameters() for part in parts)
     if limit is None or BYTES_A_PARAMETER * total <= limit:
         return
-    largest = max(sides, key=Side.num_parameters)
+    largest = max(parts, key=lambda part: part.num_parameters())
     raise UserError(
         f"{largest.flag} and the sizes of the model: {total:,} parameters would take "
         f"{BYTES_A_PARAMETER * total / 2**30:,.0f} GiB in training ({BYTES_A_PARAMETER} bytes each with Adam); the "

@@ -8,6 +8,9 @@ of these cannot occur, yet a stock model gives them embeddings and probability. 
 - BOS, the first symbol of the decoder's input, which fairseq writes as </s> too;
 - padding, in a table that embeddings and output layer share (as in the papers' models).
 
+A recurrent language model reads neither BOS nor EOS, since its initial state gives the first distribution: it keeps
+rows for the symbols and, in the output, for EOS.
+
 The decoder still returns one logit for each entry of the dictionary: minus infinity where a symbol cannot occur.
 """
 
@@ -16,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import re
 from enum import Enum
+from typing import Any
 
 import torch
 from fairseq.data import Dictionary
@@ -31,6 +35,7 @@ class End(Enum):
 
     EOS = "end of a sequence"
     BOS = "beginning of a sequence"
+    UNREAD = "nothing: the first token of a sequence is not read"
 
 
 class CompactVocabulary:
@@ -43,9 +48,10 @@ class CompactVocabulary:
         dictionary: the fairseq dictionary.
         keep_unk: whether <unk> can occur.
         shared: whether input and output share one table.
+        read_ends: whether </s> and padding have rows for the input.
     """
 
-    def __init__(self, dictionary: Dictionary, keep_unk: bool, shared: bool) -> None:
+    def __init__(self, dictionary: Dictionary, keep_unk: bool, shared: bool, read_ends: bool = True) -> None:
         special = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
         if not keep_unk:
             special.add(dictionary.unk())
@@ -53,11 +59,14 @@ class CompactVocabulary:
         self.eos = dictionary.eos()
         self.pad = dictionary.pad()
         self.shared = shared
+        self.read_ends = read_ends
         self.symbols = [
             index for index in range(self.size) if index not in special and not _is_made_up(dictionary[index])
         ]
 
     def num_input_rows(self) -> int:
+        if not self.read_ends:
+            return self.num_output_rows() if self.shared else len(self.symbols)
         return len(self.symbols) + (3 if self.shared else 1)
 
     def num_output_rows(self) -> int:
@@ -68,13 +77,53 @@ class CompactVocabulary:
         rows = torch.full((self.size,), ABSENT)
         rows[self.symbols] = torch.arange(len(self.symbols))
         after_symbols = len(self.symbols)
-        rows[self.eos] = after_symbols + 1 if self.shared and end is End.BOS else after_symbols
-        if self.shared:
+        if end is not End.UNREAD:
+            rows[self.eos] = after_symbols + 1 if self.shared and end is End.BOS else after_symbols
+        if self.shared and self.read_ends:
             rows[self.pad] = after_symbols + 2
         return rows
 
 
-class CompactEmbedding(nn.Module):
+class CompactRows(nn.Module):
+    """The rows of the symbols that can occur, looked up by their index in the dictionary.
+
+    Args:
+        vocabulary: which symbols can occur.
+        end: what </s> means here.
+    """
+
+    rows: Tensor
+
+    def __init__(self, vocabulary: CompactVocabulary, end: End) -> None:
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.end = end
+        self.padding_idx = vocabulary.pad
+        self.register_buffer("rows", vocabulary.rows(end), persistent=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """The rows of tokens (...), (...); ``ABSENT`` for padding and symbols that cannot occur."""
+        return self.rows[tokens].masked_fill(tokens.eq(self.padding_idx), ABSENT)
+
+    def check(self, tokens: Tensor, dictionary: Dictionary) -> None:
+        """Raise UserError if a token that is read, of tokens (B, n), is a symbol that cannot occur."""
+        is_read = tokens.ne(self.padding_idx)
+        if self.end is End.UNREAD:
+            is_read &= is_read.cumsum(1).gt(1)
+        impossible = self.rows[tokens].eq(ABSENT) & is_read
+        if impossible.any():
+            symbol = dictionary[int(tokens[impossible][0])]
+            advice = {
+                dictionary.unk_word: "; train with --compact-vocab-unk",
+                dictionary.eos_word: "; give --sample-break-mode eos, or leave --compact-vocab out",
+            }
+            raise UserError(
+                f"the symbol {symbol!r} is in the data, but --compact-vocab treats it as a symbol that cannot occur"
+                + advice.get(symbol, "")
+            )
+
+
+class CompactEmbedding(CompactRows):
     """Embeddings of the symbols that can occur, looked up by their index in the dictionary.
 
     Padding, and symbols that cannot occur, have the zero vector: a beam may hold dead hypotheses with such
@@ -86,36 +135,20 @@ class CompactEmbedding(nn.Module):
         end: what </s> means here.
     """
 
-    rows: Tensor
-
     def __init__(self, vocabulary: CompactVocabulary, weight: nn.Parameter, end: End) -> None:
-        super().__init__()
-        self.vocabulary = vocabulary
+        super().__init__(vocabulary, end)
         self.weight = weight
         self.embedding_dim = weight.size(1)
-        self.padding_idx = vocabulary.pad
-        self.register_buffer("rows", vocabulary.rows(end), persistent=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Embed tokens (...) as (..., embedding_dim)."""
-        rows = self.rows[tokens]
-        is_embedded = rows.ne(ABSENT) & tokens.ne(self.padding_idx)
+        rows = super().forward(tokens)
         embedded = nn.functional.embedding(rows.clamp_min(0), self.weight)
-        return embedded * is_embedded.unsqueeze(-1).to(self.weight.dtype)
+        return embedded * rows.ne(ABSENT).unsqueeze(-1).to(self.weight.dtype)
 
     def at_beginning(self) -> CompactEmbedding:
         """The same table, for the decoder's input, where </s> is the beginning of a sequence."""
         return CompactEmbedding(self.vocabulary, self.weight, End.BOS)
-
-    def check(self, tokens: Tensor, dictionary: Dictionary) -> None:
-        """Raise ValueError if a token is a symbol that cannot occur."""
-        impossible = self.rows[tokens].eq(ABSENT) & tokens.ne(self.padding_idx)
-        if impossible.any():
-            symbol = dictionary[int(tokens[impossible][0])]
-            raise UserError(
-                f"the symbol {symbol!r} is in the data, but --compact-vocab treats it as a symbol that cannot occur"
-                + ("; train with --compact-vocab-unk" if symbol == dictionary.unk_word else "")
-            )
 
 
 class CompactOutput(nn.Module):
@@ -144,6 +177,13 @@ class CompactOutput(nn.Module):
         weight = self.weight.index_select(0, rows) * can_occur.unsqueeze(1).to(self.weight.dtype)
         bias = weight.new_zeros(rows.size(0)) if self.bias is None else self.bias[rows]
         return nn.functional.linear(features, weight, bias.masked_fill(~can_occur, -torch.inf))
+
+
+def check_symbols(part: Any, tokens: Tensor) -> None:
+    """Raise UserError if tokens (B, n) have symbols that the compact vocabulary of an encoder or decoder lacks."""
+    embed_tokens = getattr(part, "embed_tokens", None)
+    if isinstance(embed_tokens, CompactRows):
+        embed_tokens.check(tokens, part.dictionary)
 
 
 def new_table(num_rows: int, embedding_dim: int, padding_row: int | None = None) -> nn.Parameter:

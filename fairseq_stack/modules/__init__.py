@@ -1,15 +1,21 @@
 """Sublayers: torch modules built on the stacks of :mod:`fairseq_stack.ops`, independent of fairseq."""
 
-from fairseq_stack.modules.nondeterministic import NondeterministicStackAttention
+from fairseq_stack.modules.nondeterministic import AutomatonStackAttention, NondeterministicStackAttention
 from fairseq_stack.modules.positions import InterleavedSinusoidalPositions
 from fairseq_stack.modules.stack_attention import StackAttention
+from fairseq_stack.modules.stack_lstm import StackLSTM, StackLSTMState
 from fairseq_stack.modules.stratification import StratificationStackAttention
 from fairseq_stack.modules.superposition import SuperpositionStackAttention
+from fairseq_stack.modules.symbols import SymbolStackAttention
 
 __all__ = [
+    "AutomatonStackAttention",
     "InterleavedSinusoidalPositions",
     "NondeterministicStackAttention",
     "StackAttention",
+    "StackLSTM",
+    "StackLSTMState",
     "StratificationStackAttention",
     "SuperpositionStackAttention",
+    "SymbolStackAttention",
 ]

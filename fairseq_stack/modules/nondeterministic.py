@@ -1,6 +1,9 @@
-"""Attention by the nondeterministic stack."""
+"""Attention by the nondeterministic stack, with vectors and without."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -8,12 +11,98 @@ from torch import Tensor, nn
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation, at_least_float32
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 
+BottomVector = Literal["learned", "zero", "one"]
 
-class NondeterministicStackAttention(StackAttention):
-    """Attention by the differentiable vector pushdown automaton: Eqs. 12, 17, 19 and 20.
+
+class AutomatonStackAttention(StackAttention):
+    """Attention by a pushdown automaton, whose transitions a_t weighs: Eqs. 12 and 19.
 
     The rows of W_a are ordered by (q, x), row-major; for each, first the |Q||Gamma| pushes (r, y), then as many
-    replaces (r, y), then the |Q| pops (r). The bottom vector is v_0 = sigmoid(w_v).
+    replaces (r, y), then the |Q| pops (r).
+
+    Args:
+        model_size: d_model.
+        num_states: |Q|.
+        num_symbols: |Gamma|.
+        size: the size m of the stack vectors.
+        reading_size: the size d_r of the readings.
+        value_activation: see :class:`StackAttention`.
+        normalize_transitions: make the weights of the transitions that leave each (q, x) sum to 1.
+        options: see :class:`StackAttention`.
+    """
+
+    def __init__(
+        self,
+        model_size: int,
+        num_states: int,
+        num_symbols: int,
+        size: int,
+        reading_size: int,
+        value_activation: ValueActivation = "sigmoid",
+        *,
+        normalize_transitions: bool = False,
+        **options: bool,
+    ) -> None:
+        num_tops = num_states * num_symbols
+        num_actions = num_tops * (2 * num_tops + num_states)
+        super().__init__(model_size, num_actions, size, reading_size, value_activation, **options)
+        self.num_states = num_states
+        self.num_symbols = num_symbols
+        self.normalize_transitions = normalize_transitions
+
+    @abstractmethod
+    def bottom(self) -> Tensor:
+        """The bottom vector v_0, (m,)."""
+
+    def reading(self, reading: Tensor) -> Tensor:
+        """What is read of the average vectors of all states and symbols, (..., Q, S, m)."""
+        return reading
+
+    def readings(self, actions: Tensor, values: Tensor) -> Tensor:
+        push, replace, pop = self.transitions_of_sequence(actions)
+        return self.reading(nondeterministic_stack(push, replace, pop, values, self.bottom()))
+
+    def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
+        reading, state = state.step_joined(self.log_weights(actions), values)
+        return self.reading(reading), state
+
+    def initial_state(self, batch_size: int) -> Any:
+        return NondeterministicStackState.initial(
+            self.bottom(), batch_size=batch_size, num_states=self.num_states, num_symbols=self.num_symbols
+        )
+
+    def initial_reading(self, batch_size: int) -> Tensor:
+        """r_0: the bottom vector, in state 0 with symbol 0 on top."""
+        bottom = self.bottom().to(self.actions.weight.dtype)
+        others = bottom.new_zeros(self.num_states * self.num_symbols - 1, self.value_size)
+        by_top = torch.cat([bottom.unsqueeze(0), others]).unflatten(0, (self.num_states, self.num_symbols))
+        return self.reading(by_top).flatten().expand(batch_size, -1)
+
+    def log_weights(self, actions: Tensor) -> Tensor:
+        """The log weights of all transitions for ``W_a x_t``, (..., d_a), in the same order."""
+        if not self.normalize_transitions:
+            return actions
+        return actions.unflatten(-1, (self.num_states * self.num_symbols, -1)).log_softmax(-1).flatten(-2)
+
+    def transitions(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Split ``W_a x_t``, (..., d_a), into the log weights of transitions (Eqs. 9-11): push and replace
+        (..., Q, S, Q, S), pop (..., Q, S, Q).
+        """
+        states, symbols = self.num_states, self.num_symbols
+        tops = states * symbols
+        by_top = self.log_weights(actions).unflatten(-1, (states, symbols, 2 * tops + states))
+        push, replace, pop = by_top.split([tops, tops, states], dim=-1)
+        return push.unflatten(-1, (states, symbols)), replace.unflatten(-1, (states, symbols)), pop
+
+    def transitions_of_sequence(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The transitions of all steps from the first one on, for ``W_a x_1..W_a x_n``, (B, n, d_a)."""
+        return self.transitions(actions)
+
+
+class NondeterministicStackAttention(AutomatonStackAttention):
+    """Attention by the differentiable vector pushdown automaton: Eqs. 12, 17, 19 and 20.
+
+    The rows of W_a are ordered as in :class:`AutomatonStackAttention`.
 
     Args:
         model_size: d_model.
@@ -21,7 +110,9 @@ class NondeterministicStackAttention(StackAttention):
         num_symbols: |Gamma|.
         size: the size m of the stack vectors.
         value_activation: ``"sigmoid"`` (Eq. 17), or ``"released"``: v_t = exp(W_v x_t).
-        options: ``output`` and ``bias``, see :class:`StackAttention`.
+        bottom_vector: the vector v_0 at the bottom: ``"learned"``, sigmoid(w_v); ``"zero"``; or ``"one"``.
+        options: ``normalize_transitions``, see :class:`AutomatonStackAttention`; ``output`` and ``bias``, see
+            :class:`StackAttention`.
     """
 
     def __init__(
@@ -31,43 +122,24 @@ class NondeterministicStackAttention(StackAttention):
         num_symbols: int,
         size: int,
         value_activation: ValueActivation = "sigmoid",
+        *,
+        bottom_vector: BottomVector = "learned",
         **options: bool,
     ) -> None:
-        num_tops = num_states * num_symbols
-        num_actions = num_tops * (2 * num_tops + num_states)
-        super().__init__(model_size, num_actions, size, num_tops * size, value_activation, **options)
-        self.num_states = num_states
-        self.num_symbols = num_symbols
-        self.bottom_logits = nn.Parameter(torch.empty(size).uniform_(-0.1, 0.1))
+        reading_size = num_states * num_symbols * size
+        super().__init__(model_size, num_states, num_symbols, size, reading_size, value_activation, **options)
+        if bottom_vector not in get_args(BottomVector):
+            raise ValueError(f"bottom_vector: expected one of {get_args(BottomVector)}, got {bottom_vector!r}")
+        self.bottom_vector = bottom_vector
+        if bottom_vector == "learned":
+            self.bottom_logits = nn.Parameter(torch.empty(size).uniform_(-0.1, 0.1))
 
     def released_activation(self, values: Tensor) -> Tensor:
         return values.exp()
 
     def bottom(self) -> Tensor:
         """The bottom vector v_0, (m,)."""
-        return at_least_float32(self.bottom_logits).sigmoid()
-
-    def readings(self, actions: Tensor, values: Tensor) -> Tensor:
-        push, replace, pop = self.transitions(actions)
-        return nondeterministic_stack(push, replace, pop, values, self.bottom())
-
-    def step_reading(
-        self, actions: Tensor, values: Tensor, state: NondeterministicStackState
-    ) -> tuple[Tensor, NondeterministicStackState]:
-        push, replace, pop = self.transitions(actions)
-        return state.step(push, replace, pop, values)
-
-    def initial_state(self, batch_size: int) -> NondeterministicStackState:
-        return NondeterministicStackState.initial(
-            self.bottom(), batch_size=batch_size, num_states=self.num_states, num_symbols=self.num_symbols
-        )
-
-    def transitions(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Split ``W_a x_t``, (..., d_a), into the log weights of transitions (Eqs. 9-11): push and replace
-        (..., Q, S, Q, S), pop (..., Q, S, Q).
-        """
-        states, symbols = self.num_states, self.num_symbols
-        tops = states * symbols
-        by_top = actions.unflatten(-1, (states, symbols, 2 * tops + states))
-        push, replace, pop = by_top.split([tops, tops, states], dim=-1)
-        return push.unflatten(-1, (states, symbols)), replace.unflatten(-1, (states, symbols)), pop
+        if self.bottom_vector == "learned":
+            return at_least_float32(self.bottom_logits).sigmoid()
+        weight = at_least_float32(self.actions.weight)
+        return weight.new_full((self.value_size,), float(self.bottom_vector == "one"))

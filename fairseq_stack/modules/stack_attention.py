@@ -6,13 +6,13 @@ A recurrent controller drives its stack by the same projections, so a sublayer w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
 from fairseq_stack.ops import computation_dtype
 
-ValueActivation = Literal["sigmoid", "released"]
+ValueActivation = Literal["sigmoid", "tanh", "released"]
 
 
 class StackAttention(nn.Module, ABC):
@@ -30,10 +30,14 @@ class StackAttention(nn.Module, ABC):
             what the authors' public code does.
         output: whether there is W_y. A controller's stack has none: its outputs are the readings, flattened.
         bias: whether W_a and W_v have biases, which begin as 0. The papers' controllers have them.
+        learned_values: whether there is W_v; otherwise v_t is made from x_t itself.
 
     Attributes:
+        value_activations: what ``value_activation`` may be.
         output_size: the size of the outputs: d_model, or d_r without W_y.
     """
+
+    value_activations: ClassVar[tuple[str, ...]] = ("sigmoid", "released")
 
     def __init__(
         self,
@@ -45,16 +49,18 @@ class StackAttention(nn.Module, ABC):
         *,
         output: bool = True,
         bias: bool = False,
+        learned_values: bool = True,
     ) -> None:
         super().__init__()
-        if value_activation not in get_args(ValueActivation):
-            raise ValueError(f"value_activation: expected one of {get_args(ValueActivation)}, got {value_activation!r}")
+        if value_activation not in self.value_activations:
+            raise ValueError(f"value_activation: expected one of {self.value_activations}, got {value_activation!r}")
         self.model_size = model_size
         self.value_size = value_size
+        self.reading_size = reading_size
         self.value_activation = value_activation
         self.output_size = model_size if output else reading_size
         self.actions = nn.Linear(model_size, num_actions, bias=bias)
-        self.values = nn.Linear(model_size, value_size, bias=bias)
+        self.values = nn.Linear(model_size, value_size, bias=bias) if learned_values else nn.Identity()
         self.output = nn.Linear(reading_size, model_size, bias=False) if output else nn.Identity()
         for linear in (self.actions, self.values, self.output):
             if isinstance(linear, nn.Linear):
@@ -69,14 +75,33 @@ class StackAttention(nn.Module, ABC):
 
     def step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Eq. 4: map the input x_t, (B, d_model), to y_t, (B, output_size), and the state before t to the one after."""
-        actions = at_least_float32(self.actions(inputs))
-        reading, state = self.step_reading(actions, self.pushed_values(inputs), state)
-        return self.output(reading.flatten(1).to(inputs.dtype)), state
+        reading, state = self.projected_step(self.actions(inputs), self.values(inputs), state)
+        return self.output(reading.to(inputs.dtype)), state
+
+    def projected_step(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """One step from ``W_a x_t``, (B, d_a), and ``W_v x_t``, (B, m): the reading r_t, (B, d_r), and the next state.
+
+        Without W_v, ``values`` is x_t.
+        """
+        reading, state = self.step_reading(at_least_float32(actions), self.activated(at_least_float32(values)), state)
+        return reading.flatten(1), state
+
+    @property
+    def projections(self) -> tuple[nn.Linear, ...]:
+        """W_a and, unless the stack has none, W_v."""
+        return tuple(linear for linear in (self.actions, self.values) if isinstance(linear, nn.Linear))
 
     def pushed_values(self, inputs: Tensor) -> Tensor:
         """The pushed vectors v_t, (..., m), of inputs (..., d_model) (Eq. 17)."""
-        values = at_least_float32(self.values(inputs))
+        return self.activated(at_least_float32(self.values(inputs)))
+
+    def activated(self, values: Tensor) -> Tensor:
+        """The pushed vectors v_t for ``W_v x_t``."""
         return values.sigmoid() if self.value_activation == "sigmoid" else self.released_activation(values)
+
+    def initial_reading(self, batch_size: int) -> Tensor:
+        """The reading r_0 of the stack before the first step, (B, d_r): 0 unless something lies on it."""
+        return self.actions.weight.new_zeros(batch_size, self.reading_size)
 
     @abstractmethod
     def released_activation(self, values: Tensor) -> Tensor:
@@ -92,7 +117,10 @@ class StackAttention(nn.Module, ABC):
 
     @abstractmethod
     def initial_state(self, batch_size: int) -> Any:
-        """The stack before the first step; it has ``step``, which leaves it as it is, and ``reorder(index)``."""
+        """The stack before the first step.
+
+        States are immutable. They have ``reorder(index)``, the state whose batch row i is this one's row ``index[i]``.
+        """
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:

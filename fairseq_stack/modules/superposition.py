@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import torch
 from torch import Tensor
 
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation
@@ -17,27 +20,58 @@ class SuperpositionStackAttention(StackAttention):
         model_size: d_model.
         size: the size m of the stack vectors.
         value_activation: ``"sigmoid"`` (Eq. 17), or ``"released"``: v_t = W_v x_t.
+        push_inputs: push v_t = x_t, as Joulin & Mikolov do with the hidden state; there is no W_v.
+        depth_limit: how many elements the stack holds, as in DuSell & Chiang (2022): what is deeper is lost. None for a
+            stack without a limit.
         options: ``output`` and ``bias``, see :class:`StackAttention`.
+
+    Raises:
+        ValueError: inputs are to be pushed, and ``size`` is not ``model_size``; or the stack is to hold no element.
     """
 
     def __init__(
-        self, model_size: int, size: int, value_activation: ValueActivation = "sigmoid", **options: bool
+        self,
+        model_size: int,
+        size: int,
+        value_activation: ValueActivation = "sigmoid",
+        *,
+        push_inputs: bool = False,
+        depth_limit: int | None = None,
+        **options: bool,
     ) -> None:
-        super().__init__(model_size, 3, size, size, value_activation, **options)
+        if push_inputs and size != model_size:
+            raise ValueError(f"size: expected {model_size}, the size of the inputs that are pushed, got {size}")
+        if depth_limit is not None and depth_limit < 1:
+            raise ValueError(f"depth_limit: expected at least 1, got {depth_limit}")
+        super().__init__(model_size, 3, size, size, value_activation, learned_values=not push_inputs, **options)
+        self.push_inputs = push_inputs
+        self.depth_limit = depth_limit
+
+    def activated(self, values: Tensor) -> Tensor:
+        return values if self.push_inputs else super().activated(values)
 
     def released_activation(self, values: Tensor) -> Tensor:
         return values
 
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
-        return superposition_stack(actions.softmax(-1), values)
+        if self.depth_limit is None:
+            return superposition_stack(actions.softmax(-1), values)
+        state, readings = self.initial_state(len(actions)), []
+        for actions_t, value in zip(actions.unbind(1), values.unbind(1), strict=True):
+            reading, state = self.step_reading(actions_t, value, state)
+            readings.append(reading)
+        return torch.stack(readings, dim=1) if readings else values
 
     def step_reading(
         self, actions: Tensor, values: Tensor, state: SuperpositionStackState
     ) -> tuple[Tensor, SuperpositionStackState]:
-        return state.step(actions.softmax(-1), values)
+        reading, state = state.step(actions.softmax(-1), values)
+        if self.depth_limit is not None:
+            state = replace(state, elements=state.elements[:, : self.depth_limit])
+        return reading, state
 
     def initial_state(self, batch_size: int) -> SuperpositionStackState:
-        weight = self.values.weight
+        weight = self.actions.weight
         return SuperpositionStackState.initial(
             batch_size=batch_size,
             size=self.value_size,

@@ -8,7 +8,7 @@ from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
 from torch import Tensor, nn
 
-from fairseq_stack.models.transformer.encoder_decoder import check_symbols
+from fairseq_stack.models.vocabulary import check_symbols
 from fairseq_stack.search import BEAM_SEARCH_CHOICES, BEAM_SEARCH_HELP
 
 from ._generation import BeamSearchChoice

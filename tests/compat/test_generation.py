@@ -11,6 +11,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.models.lstm.presets import PRESETS as LSTM_PRESETS
 from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
 from tests.models.building import DICTIONARY, build_opinionated_model, random_words
 
@@ -30,6 +31,9 @@ def translation_model(kind: str = "tf") -> nn.Module:
 
 def reluctant_to_end(model: Any) -> Any:
     """Make EOS improbable, so that many hypotheses reach their maximum length."""
+    if not hasattr(model.decoder, "layer_norm"):
+        model.decoder.output_projection.bias.data[EOS] -= 3.0
+        return model
     end = model.decoder.output_projection.weight[EOS].detach()
     model.decoder.layer_norm.bias.data.copy_(-3.0 * end / end.square().sum())
     return model
@@ -96,10 +100,12 @@ def test_translation(kind: str) -> None:
     assert sum(length == limit for length, limit in zip(longest, limits, strict=True)) >= 2
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_language_model_with_prefixes(kind: str) -> None:
+@pytest.mark.parametrize(
+    "preset", [*(f"stack_transformer_lm_{kind}_cfl" for kind in KINDS), "stack_lstm_lm_nd_cfl", "stack_lstm_lm_ns_2020"]
+)
+def test_language_model_with_prefixes(preset: str) -> None:
     """Prefixes that are longer than the maximum length, and than the other prefixes, are among them."""
-    model = reluctant_to_end(build_opinionated_model(f"stack_transformer_lm_{kind}_cfl"))
+    model = reluctant_to_end(build_opinionated_model(preset))
     continue_as_alone(model, beam_size=3, max_len_a=0.5, max_len_b=3, min_len=3)
 
 
@@ -129,10 +135,10 @@ def test_ensemble() -> None:
 
 
 @pytest.mark.hostile
-@pytest.mark.parametrize("preset", [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS])
+@pytest.mark.parametrize("preset", [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *LSTM_PRESETS])
 def test_hundreds_of_sentences(preset: str) -> None:
     model = reluctant_to_end(build_opinionated_model(preset, TINY if preset in TRANSLATION_PRESETS else ()))
-    if preset in LANGUAGE_MODEL_PRESETS:
+    if preset not in TRANSLATION_PRESETS:
         continue_as_alone(model, repetitions=50, beam_size=4, max_len_a=1, max_len_b=2)
         return
     for side in ("left", "right"):

@@ -35,6 +35,9 @@ SENTENCES = ["--sample-break-mode", "eos", "--tokens-per-sample", 50]
 BARE_LANGUAGE_MODEL = [
     *("--task", "language_modeling", "--arch", "stack_transformer_lm", *SIZES[6:], *SENTENCES),
 ]
+BARE_RECURRENT = [
+    *("--task", "language_modeling", "--arch", "stack_lstm_lm", "--decoder-hidden-size", 8, *SENTENCES),
+]
 LANGUAGE_MODEL = [*BARE_LANGUAGE_MODEL, "--stack-layers", DECODER]
 TRAINING = [
     *("--optimizer", "adam", "--lr", 0.01, "--batch-size", 10, "--max-epoch", 2),

@@ -16,6 +16,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 from torch import nn
 
+from fairseq_stack.models.lstm.presets import PRESETS as LSTM_PRESETS
 from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
 from tests.commands.running import Server
 from tests.end_to_end.conftest import SPLITS, Corpora
@@ -26,8 +27,9 @@ CONFIGS = Path(USER_DIR) / "configs"
 MODELS = {
     **dict.fromkeys(TRANSLATION_PRESETS, "stack_transformer"),
     **dict.fromkeys(LANGUAGE_MODEL_PRESETS, "stack_transformer_lm"),
+    **dict.fromkeys(LSTM_PRESETS, "stack_lstm_lm"),
 }
-PRESETS = {**TRANSLATION_PRESETS, **LANGUAGE_MODEL_PRESETS}
+PRESETS = {**TRANSLATION_PRESETS, **LANGUAGE_MODEL_PRESETS, **LSTM_PRESETS}
 DICTIONARY = make_dictionary(9)
 TRAINING = [
     *("optimizer=adam", "optimization.lr=[0.01]", "optimization.max_epoch=2", "dataset.batch_size=10"),

@@ -13,6 +13,10 @@ from tests.hostile.running import Case, check, parametrize
 NEW = "--save-dir new"
 MT = f"fairseq-train {{mt_train}} {NEW}"
 LM = f"fairseq-train {{lm_train}} {NEW}"
+LSTM = (
+    f"fairseq-train {{lm}} {{plugin}} --task language_modeling --arch stack_lstm_lm --optimizer adam --max-tokens 400 "
+    f"--max-update 2 --sample-break-mode eos --tokens-per-sample 64 {NEW}"
+)
 GENERATE = "fairseq-generate {mt} {plugin} --task translation --batch-size 4 --max-len-b 5 --num-workers 0"
 TRANSLATE = f"{GENERATE} --path {{mt_model}}"
 INTERACTIVE = "fairseq-interactive {mt} {plugin} --task translation --path {mt_model} --max-len-b 5 -s de -t en"
@@ -82,6 +86,7 @@ OPTIONS = [
         ("--arch stack_transformer_nd_small --encoder-layers 3", "--encoder-layers 3 and --stack-encoder-layers 2"),
         ("--arch stack_transformer_nd_huge", "invalid choice: 'stack_transformer_nd_huge'"),
         ("--arch stack_transformer_lm_nd_ptb", "this is the architecture of a language model: give --task"),
+        ("--arch stack_lstm_lm_nd_cfl", "this is the architecture of a language model: give --task"),
         ("--arch stack_transformer_nd_small --stack-init none", "invalid choice: 'none'"),
         ("--arch stack_transformer_nd_small --stack-init-scale 0", "--stack-init-scale: expected a positive number"),
         ("--arch stack_transformer_nd_small --stack-init-scale -1", "--stack-init-scale: expected a positive number"),
@@ -96,6 +101,24 @@ OPTIONS = [
         ("--arch stack_transformer_nd_small --fp16", "--fp16 needs a GPU"),
         ("--arch stack_transformer_nd_small --bf16", "--bf16: fairseq uses bfloat16 on TPUs only"),
         ("--arch stack_transformer_nd_small --optimizer none", "invalid choice: 'none'"),
+    ]),
+    *refused("LSTM", LSTM, [
+        ("--stack stack", "--stack: stacks 'stack': expected 'sup-M'"),
+        ("--stack ''", "at position 1, got nothing; a list of stacks is 'none', or entries joined by '+'"),
+        ("--stack sup-3,sup-3", "at position 1, got 'sup-3,sup-3'"),
+        ("--stack 10001xsup-1", "expected at most 10,000 stacks, got 10,001"),
+        ("--stack nd-99999-9-9", "--stack and the sizes of the model: "),
+        ("--decoder-hidden-size 99999999999", "GiB in training"),
+        ("--stack sup-9 --push-hidden-state --decoder-hidden-size 8", "expected sup-8, the size of --decoder-hidden"),
+        ("--original-bottom", "--original-bottom has no effect: expected a stack of the kind ns, got --stack none"),
+        ("--recurrent-dropout nan", "--recurrent-dropout: expected a probability below 1, got nan"),
+        ("--add-bos-token", "--add-bos-token: stack_lstm_lm reads no beginning of a sentence"),
+        ("--compact-vocab --sample-break-mode none --tokens-per-sample 20", "'</s>' is in the data, but --compact"),
+    ], quick=1),
+    *accepted("LSTM", LSTM, [
+        "--stack sup-4+nd-2-2-3+ns-2-2+strat-3 --compact-vocab", "--share-decoder-input-output-embed --dropout 0.1",
+        "--store-ema", "--amp --stack ns-2-2 --original-bottom", "--memory-efficient-fp16 --stack nd-1-2-3",
+        "--sample-break-mode none --tokens-per-sample 20", "--num-workers 2 --recurrent-dropout 0.3",
     ]),
     *refused("task", LM, [("--task none", "invalid choice: 'none'")]),
     *refused("language model", LM, [

@@ -14,12 +14,20 @@ from fairseq_stack.cli import doctor
 from fairseq_stack.compat.divergence import is_uninitialised
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.transformer.self_attention import StackSelfAttention
-from fairseq_stack.modules import StackAttention
+from fairseq_stack.modules import StackAttention, StackLSTM
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_TRANSLATION, GENERATION, TRAINING, run
+from tests.end_to_end.running import (
+    BARE_LANGUAGE_MODEL,
+    BARE_RECURRENT,
+    BARE_TRANSLATION,
+    GENERATION,
+    TRAINING,
+    run,
+)
 from tests.helpers import assert_normwise_close
 
 SIZE = 8
+BOTH_USES = pytest.mark.parametrize("use", ["attention", "controller"])
 
 
 class KindContract:
@@ -28,18 +36,33 @@ class KindContract:
     Attributes:
         layer: the layer.
         cfg: the options of a model that it is built with.
+        controller_cfg: the options of a model with a recurrent controller that its stack is built with.
     """
 
     layer: Layer
     cfg: Any = SimpleNamespace(stack_value_activation="sigmoid")
+    controller_cfg: Any = SimpleNamespace(
+        push_hidden_state=False,
+        stack_depth_limit=None,
+        normalize_transitions=False,
+        bottom_vector="learned",
+        states_in_reading=True,
+        original_bottom=False,
+    )
 
-    def build(self, **keywords: bool) -> StackAttention:
-        return self.layer.build(SIZE, self.cfg, **keywords).double()
+    def build(self) -> StackAttention:
+        return self.layer.build(SIZE, self.cfg).double()
+
+    def build_stack(self) -> StackAttention:
+        return self.layer.build_stack(SIZE, self.controller_cfg).double()
+
+    def build_for(self, use: str) -> StackAttention:
+        return self.build_stack() if use == "controller" else self.build()
 
     @pytest.mark.parametrize("length", [0, 1, 2, 9])
-    @pytest.mark.parametrize("keywords", [{}, {"output": False, "bias": True}], ids=["attention", "controller"])
-    def test_steps_equal_the_whole_sequence(self, length: int, keywords: dict[str, bool]) -> None:
-        sublayer = self.build(**keywords)
+    @BOTH_USES
+    def test_steps_equal_the_whole_sequence(self, length: int, use: str) -> None:
+        sublayer = self.build_for(use)
         inputs = torch.randn(3, length, SIZE, dtype=torch.float64)
         outputs = sublayer(inputs)
         assert outputs.shape == (3, length, sublayer.output_size)
@@ -49,9 +72,23 @@ class KindContract:
             assert_normwise_close(output, outputs[:, step], 1e-12)
 
     def test_a_controller_has_biases_and_no_output_layer(self) -> None:
-        names = {name for name, _ in self.build(output=False, bias=True).named_parameters()}
-        assert {"actions.bias", "values.bias"} <= names
-        assert "output.weight" not in names
+        stack = self.build_stack()
+        assert stack.projections
+        assert all(projection.bias is not None for projection in stack.projections)
+        assert "output.weight" not in dict(stack.named_parameters())
+        assert stack.output_size == stack.reading_size == stack.initial_reading(3).size(1)
+
+    def test_an_lstm_controls_it_beside_another(self) -> None:
+        lstm = StackLSTM(SIZE, SIZE, [self.build_stack(), self.build_stack()]).double()
+        inputs = torch.randn(3, 6, SIZE, dtype=torch.float64)
+        outputs, _ = lstm(inputs)
+        state = lstm.initial_state(3)
+        for step in range(6):
+            output, state = lstm.step(inputs[:, step], state)
+            assert_normwise_close(output, outputs[:, step], 1e-12)
+        outputs.square().sum().backward()
+        for name, parameter in lstm.named_parameters():
+            assert parameter.grad is not None and parameter.grad.count_nonzero() > 0, name
 
     def test_the_number_of_weights(self) -> None:
         weights = [parameter for parameter in self.build().parameters() if parameter.dim() > 1]
@@ -75,8 +112,9 @@ class KindContract:
         for row in range(3):
             assert_normwise_close(sublayer(inputs[row : row + 1]), together[row : row + 1], 1e-12)
 
-    def test_states_are_reordered_and_never_changed(self) -> None:
-        sublayer = self.build()
+    @BOTH_USES
+    def test_states_are_reordered_and_never_changed(self, use: str) -> None:
+        sublayer = self.build_for(use)
         inputs = torch.randn(3, 6, SIZE, dtype=torch.float64)
         state = sublayer.initial_state(3)
         for step in range(4):
@@ -120,8 +158,13 @@ class KindContract:
         assert self.layer.kind.op is not None
         assert checked[self.layer.kind.op.name] <= doctor.TOLERANCE
 
-    def test_training_resumes_exactly(self, corpora: Corpora, tmp_path: Path) -> None:
-        command = [corpora.language_modeling, *BARE_LANGUAGE_MODEL, "--stack-layers", f"sdpa,{self.layer}", *TRAINING]
+    @BOTH_USES
+    def test_training_resumes_exactly(self, corpora: Corpora, tmp_path: Path, use: str) -> None:
+        model = {
+            "attention": [*BARE_LANGUAGE_MODEL, "--stack-layers", f"sdpa,{self.layer}"],
+            "controller": [*BARE_RECURRENT, "--stack", self.layer],
+        }
+        command = [corpora.language_modeling, *model[use], *TRAINING]
 
         def train(name: str, epochs: int) -> dict[str, Tensor]:
             run("train", *command, "--save-dir", tmp_path / name, "--max-epoch", epochs)

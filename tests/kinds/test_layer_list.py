@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_stack.kinds import NONDETERMINISTIC, SDPA, SUPERPOSITION, Kind, Layer, kinds, parse_layer_list
+from fairseq_stack.errors import UserError
+from fairseq_stack.kinds import (
+    NONDETERMINISTIC,
+    SDPA,
+    SUPERPOSITION,
+    Kind,
+    Layer,
+    kinds,
+    parse_layer_list,
+    parse_stacks,
+)
 from tests.helpers import REPOSITORY
 
 
@@ -64,6 +74,33 @@ def test_the_readme_has_every_kind() -> None:
 def test_errors_name_the_position_and_the_grammar(text: str, position: int) -> None:
     with pytest.raises(ValueError, match=rf"at position {position}\b.*'2xsdpa,nd-3-3-5,2xsdpa'"):
         parse_layer_list(text)
+
+
+def test_reads_stacks_side_by_side() -> None:
+    superposition = Layer(SUPERPOSITION, (3,))
+    assert parse_stacks("2xsup-3 + nd-3-3-5") == (superposition, superposition, Layer(NONDETERMINISTIC, (3, 3, 5)))
+    assert parse_stacks("none") == ()
+
+
+@given(st.lists(layers().filter(lambda layer: layer.kind is not SDPA), min_size=1, max_size=8))
+def test_reads_what_stacks_are_called(listed: list[Layer]) -> None:
+    assert parse_stacks("+".join(map(str, listed))) == tuple(listed)
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [("", 1), ("sdpa", 1), ("sup-3+", 7), ("sup-3, sup-3", 1), ("sup-3+none", 7), ("sup-3+ nd-3", 8), ("0xsup-3", 1)],
+)
+def test_errors_of_stacks_name_the_position_and_the_grammar(text: str, position: int) -> None:
+    with pytest.raises(
+        UserError, match=rf"^stacks '.*': .* at position {position}, .*a list of stacks is 'none', or entries"
+    ):
+        parse_stacks(text)
+
+
+def test_more_stacks_than_can_be_built() -> None:
+    with pytest.raises(UserError, match="expected at most 10,000 stacks, got 10,001 up to position 7"):
+        parse_stacks("sup-3+10000xsup-3")
 
 
 @given(st.text(alphabet="sdpauntrx-0123456789, ", max_size=20))

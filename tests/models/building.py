@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,9 +19,11 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
+from fairseq_stack.models.incremental import IncrementalState
+from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
 from fairseq_stack.models.transformer.presets import TRANSLATION_PRESETS
-from fairseq_stack.models.transformer.self_attention import IncrementalState, StackSelfAttention
-from fairseq_stack.modules import StackAttention
+from fairseq_stack.models.transformer.self_attention import StackSelfAttention
+from fairseq_stack.modules import StackAttention, StackLSTM
 
 
 def make_dictionary(num_symbols: int, multiple_of: int = 1) -> Dictionary:
@@ -62,16 +66,21 @@ def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> Any:
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=2.0 * parameter.size(-1) ** -0.5)
         for module in model.modules():
-            if isinstance(module, StackAttention):
+            if isinstance(module, StackLSTM):
+                of_readings = module.gates.weight[:, module.input_size : -module.hidden_size]
+                of_readings.mul_(10.0 * max(1.0, of_readings.size(1) / 10) ** -0.5)  # many would saturate the gates
+            elif isinstance(module, StackAttention) and isinstance(module.output, nn.Linear):
                 module.output.weight.mul_(10.0)
         # Shared embeddings would otherwise make the model repeat its last token.
-        model.decoder.layer_norm.weight.normal_()
+        if hasattr(model.decoder, "layer_norm"):
+            model.decoder.layer_norm.weight.normal_()
     return model
 
 
 def is_wide(preset: str) -> bool:
     """Whether a preset is only wider than another one."""
-    return preset.endswith(("_medium", "_large"))
+    wide = r".*_(medium|large)|stack_lstm_lm_(lstm_2020|sup_2020|(?!sup_hidden).*_ptb)"
+    return re.fullmatch(wide, preset) is not None
 
 
 def each_model(presets: Iterable[str]) -> pytest.MarkDecorator:
@@ -128,12 +137,29 @@ def search_inputs(model: nn.Module, sources: list[Tensor]) -> tuple[dict[str, An
     return sample, prefix
 
 
-def reorder_sizes_only(self: StackSelfAttention, incremental_state: IncrementalState, new_order: Tensor) -> None:
-    """What is wrong with ``StackSelfAttention.reorder_incremental_state`` in the tests of the tests."""
-    saved = self.get_incremental_state(incremental_state, "stack")
-    if saved is not None:
-        kept = torch.arange(len(new_order))
-        self.set_incremental_state(incremental_state, "stack", {"state": saved["state"].reorder(kept)})
+def forget_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let models reorder nothing but sizes, for the tests of the tests."""
+    for part, key in ((StackSelfAttention, "stack"), (StackLSTMDecoder, "lstm")):
+
+        def reorder(self: Any, state: IncrementalState, new_order: Tensor, key: str = key) -> None:
+            saved = self.get_incremental_state(state, key)
+            if saved is not None:
+                kept = saved["state"].reorder(torch.arange(len(new_order)))
+                self.set_incremental_state(state, key, {"state": kept})
+
+        monkeypatch.setattr(part, "reorder_incremental_state", reorder)
+
+
+def xavier_bound(module: nn.Module, gain: float = 1.0) -> float:
+    """The largest weight that Xavier's uniform initialisation gives."""
+    rows, columns = module.get_parameter("weight").shape
+    return gain * math.sqrt(6 / (rows + columns))
+
+
+def assert_uniform(module: nn.Module, name: str, bound: float) -> None:
+    """Assert that a parameter looks as if drawn from [-bound, bound]."""
+    largest = module.get_parameter(name).abs().max().item()
+    assert 0.8 * bound < largest <= bound, f"{name}: {largest} for a bound of {bound}"
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -35,6 +35,18 @@ def test_tables_that_are_not_shared_are_counted_each(options: list[str], monkeyp
     assert sum(side.num_parameters() for side in sides) == large_parameters(model)
 
 
+@pytest.mark.parametrize("options", [[], ["--decoder-embed-dim=7"], ["--share-decoder-input-output-embed"]])
+def test_the_count_of_an_lstm_is_that_of_the_model_less_the_gates_of_readings(
+    options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts: list[sizes.Recurrent] = []
+    monkeypatch.setattr("fairseq_stack.models.lstm.language_model.require_memory", parts.extend)
+    flags = ["--stack=sup-4+nd-2-3-5+ns-2-2", "--decoder-hidden-size=30", *options]
+    model = build_language_model("stack_lstm_lm", DICTIONARY, *flags)
+    num_readings = 4 + 2 * 3 * 5 + 2 * 2
+    assert parts[0].num_parameters() == large_parameters(model) - 3 * 30 * num_readings
+
+
 def test_the_limit_is_the_memory_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(sizes.MEMORY_LIMIT, raising=False)
     limit = sizes.memory_limit()

@@ -31,13 +31,24 @@ def test_the_dictionary_has_made_up_words() -> None:
 
 
 @pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("end", End)
+@pytest.mark.parametrize("end", [End.EOS, End.BOS])
 def test_rows(shared: bool, end: End) -> None:
     rows = CompactVocabulary(DICTIONARY, keep_unk=False, shared=shared).rows(end).tolist()
     assert rows[FIRST:MADE_UP] == list(range(WORDS))
     assert rows[EOS] == (WORDS + 1 if shared and end is End.BOS else WORDS)
     assert rows[PAD] == (WORDS + 2 if shared else -1)
     assert {rows[BOS], rows[UNK], *rows[MADE_UP:]} == {-1}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_rows_of_a_model_that_reads_no_ends(shared: bool) -> None:
+    vocabulary = CompactVocabulary(DICTIONARY, keep_unk=False, shared=shared, read_ends=False)
+    read, predicted = vocabulary.rows(End.UNREAD).tolist(), vocabulary.rows(End.EOS).tolist()
+    assert read[FIRST:MADE_UP] == predicted[FIRST:MADE_UP] == list(range(WORDS))
+    assert {read[EOS], read[PAD], predicted[PAD]} == {-1}
+    assert predicted[EOS] == WORDS
+    assert vocabulary.num_output_rows() == WORDS + 1
+    assert vocabulary.num_input_rows() == (WORDS + 1 if shared else WORDS)
 
 
 def test_unk_can_be_kept() -> None:
@@ -81,6 +92,9 @@ def test_output_layer(bias: bool, shared: bool) -> None:
 
 
 def build(task: str) -> nn.Module:
+    if task.startswith("recurrent"):
+        shared = ["--share-decoder-input-output-embed"] * task.endswith("shared")
+        return build_language_model("stack_lstm_lm_nd_cfl", DICTIONARY, "--compact-vocab", *shared)
     if task == "translation":
         return build_translation_model(
             "stack_transformer_nd_small",
@@ -101,13 +115,16 @@ def sample_for(task: str) -> dict:
     return {"net_input": inputs, "target": target, "ntokens": 5, "nsentences": 2}
 
 
+TASKS = pytest.mark.parametrize("task", ["translation", "language_modeling", "recurrent", "recurrent-shared"])
+
+
 class _Task:
     """As much of a task as a criterion looks at."""
 
     target_dictionary = DICTIONARY
 
 
-@pytest.mark.parametrize("task", ["translation", "language_modeling"])
+@TASKS
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_stock_criterions_are_finite_and_exact(task: str, smoothing: float) -> None:
     """The losses of fairseq's criterions are those over a vocabulary of only the symbols that can occur."""
@@ -132,7 +149,7 @@ def test_stock_criterions_are_finite_and_exact(task: str, smoothing: float) -> N
     assert_normwise_close(loss, expected, 1e-12)
 
 
-@pytest.mark.parametrize("task", ["translation", "language_modeling"])
+@TASKS
 def test_probabilities_of_the_symbols_that_can_occur_sum_to_one(task: str) -> None:
     model = build(task).eval()
     net_output = model(**sample_for(task)["net_input"])
@@ -149,6 +166,18 @@ def test_a_symbol_that_cannot_occur_is_an_error() -> None:
         model(torch.tensor([[EOS, MADE_UP]]))
     with_unk = build_language_model("stack_transformer_lm_tf_cfl", DICTIONARY, "--compact-vocab", "--compact-vocab-unk")
     assert with_unk(torch.tensor([[EOS, UNK]]))[0].shape == (1, 2, len(DICTIONARY))
+
+
+def test_a_recurrent_model_ignores_the_first_token_and_reads_no_end() -> None:
+    model = build_language_model("stack_lstm_lm_sup_cfl", DICTIONARY, "--compact-vocab")
+    tokens = torch.tensor([[PAD, EOS, FIRST], [EOS, FIRST, FIRST + 1]])
+    assert model(tokens)[0].isfinite().any(-1).all()
+    with pytest.raises(
+        ValueError, match=r"'</s>' is in the data.*give --sample-break-mode eos, or leave --compact-vocab"
+    ):
+        model(torch.tensor([[EOS, FIRST, EOS]]))
+    with pytest.raises(ValueError, match=r"'<unk>' is in the data.*train with --compact-vocab-unk"):
+        model(torch.tensor([[PAD, EOS, UNK]]))
 
 
 def test_fingerprints_tell_dictionaries_apart() -> None:

@@ -8,10 +8,11 @@ fairseq reads these types at run time: annotations must not be postponed, and op
 from dataclasses import dataclass, field
 from typing import Optional
 
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.dataclass import ChoiceEnum
 from fairseq.models.transformer_lm import TransformerLanguageModelConfig
 
 from fairseq_stack.kinds import spellings
+from fairseq_stack.models.config import VocabularyOptions
 
 VALUE_ACTIVATIONS = ChoiceEnum(["sigmoid", "released"])
 POSITIONS = ChoiceEnum(["fairseq", "interleaved"])
@@ -19,7 +20,7 @@ INITIALIZATIONS = ChoiceEnum(["fairseq", "paper"])
 
 
 @dataclass
-class StackOptions(FairseqDataclass):
+class StackOptions(VocabularyOptions):
     """The options that all stack transformers add to fairseq's; the presets set them as in the paper."""
 
     stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
@@ -44,15 +45,6 @@ class StackOptions(FairseqDataclass):
         default=0.01,
         metadata={"help": "with --stack-init paper: other parameters are drawn from [-scale, scale]"},
     )
-    compact_vocab: bool = field(
-        default=False,
-        metadata={"help": "restrict embeddings and softmax to the symbols that can occur"},
-    )
-    compact_vocab_unk: bool = field(
-        default=False,
-        metadata={"help": "with --compact-vocab: <unk> can occur in language modelling (it always can in translation)"},
-    )
-    output_bias: bool = field(default=False, metadata={"help": "give the output layer a bias"})
 
 
 @dataclass

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, parse_layer_list
 from fairseq_stack.models.checkpoints import FINGERPRINT
+from fairseq_stack.models.incremental import IncrementalState, count_step
 from fairseq_stack.models.transformer.layers import build_decoder_layer, build_encoder_layer
-from fairseq_stack.models.transformer.self_attention import IncrementalState
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, fingerprint, new_table
 from fairseq_stack.modules import InterleavedSinusoidalPositions
 
@@ -83,7 +83,7 @@ class StackTransformerDecoder(TransformerDecoderBase):
                 base class would silently skip the tokens between.
         """
         if incremental_state is not None:
-            self._count_step(incremental_state, prev_output_tokens.size(1))
+            count_step(self, incremental_state, prev_output_tokens.size(1))
         return super().extract_features(
             prev_output_tokens,
             encoder_out,
@@ -92,23 +92,6 @@ class StackTransformerDecoder(TransformerDecoderBase):
             alignment_layer,
             alignment_heads,
         )
-
-    def _count_step(self, incremental_state: IncrementalState, num_tokens: int) -> None:
-        saved = self.get_incremental_state(incremental_state, "length")
-        num_before = 0 if saved is None else saved["length"]
-        if num_tokens != num_before + 1:
-            raise ValueError(
-                f"incremental decoding takes one token a step: expected {num_before + 1} previous output tokens, "
-                f"got {num_tokens}"
-            )
-        self.set_incremental_state(incremental_state, "length", {"length": num_tokens})
-
-
-def check_symbols(part: Any, tokens: Tensor) -> None:
-    """Raise ValueError if tokens have symbols that the compact vocabulary of an encoder or decoder lacks."""
-    embed_tokens = getattr(part, "embed_tokens", None)
-    if isinstance(embed_tokens, CompactEmbedding):
-        embed_tokens.check(tokens, part.dictionary)
 
 
 def _layers_to_build(layers: str | None, cfg: Any) -> Iterator[Layer]:

@@ -20,21 +20,20 @@ from torch import Tensor
 from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
+from fairseq_stack.models.options import Settings, fill_in, plain_namespace
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.sizes import Side, require_memory
 from fairseq_stack.models.transformer.config import StackTransformerLanguageModelConfig
-from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder, check_symbols
+from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder
 from fairseq_stack.models.transformer.initialization import initialize
 from fairseq_stack.models.transformer.options import (
     check_options,
-    fill_in,
     layers_of,
-    plain_namespace,
     set_depth,
     settle_layers,
 )
-from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, Settings
-from fairseq_stack.models.vocabulary import CompactVocabulary, compact_embedding
+from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS
+from fairseq_stack.models.vocabulary import CompactVocabulary, check_symbols, compact_embedding
 
 
 @register_model("stack_transformer_lm", dataclass=StackTransformerLanguageModelConfig)

@@ -10,7 +10,8 @@ from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from torch import Tensor, nn
 
 from fairseq_stack.kinds import Layer
-from fairseq_stack.models.transformer.self_attention import IncrementalState, StackSelfAttention
+from fairseq_stack.models.incremental import IncrementalState
+from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 
 
 class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):

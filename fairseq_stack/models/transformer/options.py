@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 from typing import Any
-
-from omegaconf import OmegaConf
 
 from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, parse_layer_list
+from fairseq_stack.models.options import Settings, check_compact_vocabulary, check_kinds, flag
 from fairseq_stack.models.transformer.config import StackOptions
-from fairseq_stack.models.transformer.presets import Settings
-
-
-def plain_namespace(args: Any) -> Namespace:
-    """The options as a namespace, whatever form fairseq holds them in: other forms lose our own options."""
-    if OmegaConf.is_config(args):
-        return Namespace(**OmegaConf.to_container(args, resolve=True))
-    return args
-
-
-def fill_in(args: Any, settings: Settings) -> None:
-    """Set the options that the user has not set."""
-    for name, value in settings.items():
-        setattr(args, name, getattr(args, name, value))
 
 
 def option_defaults() -> Settings:
@@ -45,7 +29,7 @@ def set_depth(args: Any, layers_name: str, depth_name: str) -> None:
     """Set the depth to the length of the layer list, unless the user has set a depth: see :func:`settle_layers`."""
     layers = getattr(args, layers_name, None)
     if layers is not None and getattr(args, depth_name, None) is None:
-        setattr(args, depth_name, len(parse_option(_flag(layers_name), layers)))
+        setattr(args, depth_name, len(parse_option(flag(layers_name), layers)))
 
 
 def settle_layers(args: Any, layers_name: str, depth_name: str, model: str) -> None:
@@ -58,24 +42,15 @@ def settle_layers(args: Any, layers_name: str, depth_name: str, model: str) -> N
     layers, depth = getattr(args, layers_name), getattr(args, depth_name)
     if layers is None:
         return
-    listed = parse_option(_flag(layers_name), layers)
-    _check_kinds(_flag(layers_name), listed, model)
+    listed = parse_option(flag(layers_name), layers)
+    check_kinds(flag(layers_name), listed, model)
     length = len(listed)
     if depth != length and not is_from_checkpoint():
         raise UserError(
-            f"{_flag(depth_name)} {depth} and {_flag(layers_name)} {layers} ({length} layer{'s' * (length > 1)}) do "
-            f"not agree; leave {_flag(depth_name)} out, since the layer list sets the depth"
+            f"{flag(depth_name)} {depth} and {flag(layers_name)} {layers} ({length} layer{'s' * (length > 1)}) do "
+            f"not agree; leave {flag(depth_name)} out, since the layer list sets the depth"
         )
     setattr(args, depth_name, length)
-
-
-def _check_kinds(flag: str, layers: Sequence[Layer], model: str) -> None:
-    for layer in layers:
-        if layer.kind.models is not None and model not in layer.kind.models:
-            raise UserError(
-                f"{flag}: {layer} is {layer.kind.title}, which {model} cannot have: it needs --arch "
-                f"{' or '.join(layer.kind.models)}"
-            )
 
 
 def layers_of(args: Any, layers_name: str, depth_name: str) -> tuple[Layer, ...]:
@@ -83,11 +58,7 @@ def layers_of(args: Any, layers_name: str, depth_name: str) -> tuple[Layer, ...]
     layers = getattr(args, layers_name)
     if layers is None:
         return (Layer(SDPA),) * getattr(args, depth_name)
-    return parse_option(_flag(layers_name), layers)
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return parse_option(flag(layers_name), layers)
 
 
 def check_options(args: Namespace) -> None:
@@ -99,12 +70,11 @@ def check_options(args: Namespace) -> None:
     if args.stack_positions == "interleaved":
         for name in ("encoder_learned_pos", "decoder_learned_pos"):
             if getattr(args, name, None):
-                raise UserError(f"--stack-positions interleaved and {_flag(name)} cannot be combined")
+                raise UserError(f"--stack-positions interleaved and {flag(name)} cannot be combined")
+    check_compact_vocabulary(args)
     if not args.compact_vocab:
-        if args.compact_vocab_unk:
-            raise UserError("--compact-vocab-unk needs --compact-vocab")
         return
     for name in ("adaptive_softmax_cutoff", "merge_src_tgt_embed", "base_layers", "encoder_embed_path",
                  "decoder_embed_path", "adaptive_input"):  # fmt: skip
         if getattr(args, name, None):
-            raise UserError(f"--compact-vocab and {_flag(name)} cannot be combined")
+            raise UserError(f"--compact-vocab and {flag(name)} cannot be combined")

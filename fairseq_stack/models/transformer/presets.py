@@ -6,9 +6,7 @@ nondeterministic stack attention in the middle one.
 
 from __future__ import annotations
 
-from typing import Any
-
-Settings = dict[str, Any]
+from fairseq_stack.models.options import Settings
 
 _AS_IN_PAPER: Settings = {
     "dropout": 0.1,

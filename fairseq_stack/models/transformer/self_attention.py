@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from fairseq.incremental_decoding_utils import with_incremental_state
 from torch import Tensor, nn
 
+from fairseq_stack.models.incremental import IncrementalState
+from fairseq_stack.models.padding import num_left, rotate
 from fairseq_stack.modules import StackAttention
-
-IncrementalState = dict[str, dict[str, Any]]
 
 
 @with_incremental_state
@@ -64,8 +63,8 @@ class StackSelfAttention(nn.Module):
             return self.attention(inputs).transpose(0, 1), None
         # Padding does not affect outputs, but the gradients of weights add 0 times an input that may be NaN.
         inputs = inputs.masked_fill(key_padding_mask.unsqueeze(-1), 0)
-        lefts = key_padding_mask.long().cumprod(1).sum(1)
-        outputs = _rotate(self.attention(_rotate(inputs, lefts)), -lefts)
+        lefts = num_left(key_padding_mask)
+        outputs = rotate(self.attention(rotate(inputs, lefts)), -lefts)
         return outputs.masked_fill(key_padding_mask.unsqueeze(-1), 0).transpose(0, 1), None
 
     def _step(self, query: Tensor, incremental_state: IncrementalState) -> Tensor:
@@ -84,11 +83,3 @@ class StackSelfAttention(nn.Module):
     def _get_input_buffer(self, incremental_state: IncrementalState | None) -> dict[str, Tensor]:
         """fairseq's decoder layer asks for saved keys and values; a stack has none."""
         return {}
-
-
-def _rotate(inputs: Tensor, shifts: Tensor) -> Tensor:
-    """Rotate row b of ``inputs`` (B, n, d) to the left by ``shifts[b]``."""
-    length = inputs.size(1)
-    steps = torch.arange(length, device=inputs.device)
-    sources = (steps + shifts.unsqueeze(1)) % length
-    return inputs.gather(1, sources.unsqueeze(-1).expand_as(inputs))

@@ -19,26 +19,24 @@ from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import spellings
 from fairseq_stack.models.checkpoints import CheckedLoading
+from fairseq_stack.models.options import Settings, fill_in, plain_namespace
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.sizes import Side, require_memory
 from fairseq_stack.models.transformer.config import StackOptions
 from fairseq_stack.models.transformer.encoder_decoder import (
     StackTransformerDecoder,
     StackTransformerEncoder,
-    check_symbols,
 )
 from fairseq_stack.models.transformer.initialization import initialize
 from fairseq_stack.models.transformer.options import (
     check_options,
-    fill_in,
     layers_of,
     option_defaults,
-    plain_namespace,
     set_depth,
     settle_layers,
 )
-from fairseq_stack.models.transformer.presets import TRANSLATION_PRESETS, Settings
-from fairseq_stack.models.vocabulary import CompactEmbedding, CompactVocabulary, compact_embedding
+from fairseq_stack.models.transformer.presets import TRANSLATION_PRESETS
+from fairseq_stack.models.vocabulary import CompactEmbedding, CompactVocabulary, check_symbols, compact_embedding
 
 
 @register_model("stack_transformer")

@@ -5,22 +5,17 @@ from __future__ import annotations
 import math
 
 import pytest
-from torch import nn
 
-from tests.models.building import build_language_model, build_translation_model, make_dictionary
+from tests.models.building import (
+    assert_uniform,
+    build_language_model,
+    build_translation_model,
+    make_dictionary,
+    xavier_bound,
+)
 
 DICTIONARY = make_dictionary(50)
 SMALL = ("--encoder-embed-dim=16", "--decoder-embed-dim=16", "--encoder-ffn-embed-dim=64", "--decoder-ffn-embed-dim=64")
-
-
-def xavier_bound(module: nn.Module, gain: float = 1.0) -> float:
-    rows, columns = module.get_parameter("weight").shape
-    return gain * math.sqrt(6 / (rows + columns))
-
-
-def assert_uniform(module: nn.Module, name: str, bound: float) -> None:
-    largest = module.get_parameter(name).abs().max().item()
-    assert 0.8 * bound < largest <= bound, f"{name}: {largest} for a bound of {bound}"
 
 
 @pytest.mark.parametrize("kind", ["sup", "nd"])

@@ -9,14 +9,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from tests.helpers import assert_normwise_close
 from tests.models.building import (
     DICTIONARY,
     build_opinionated_model,
     each_model,
-    reorder_sizes_only,
+    forget_the_order,
     search_inputs,
     sources_for,
 )
@@ -78,6 +77,6 @@ def test_search_needs_reordering(preset: str, flags: tuple[str, ...], monkeypatc
     """The test above would notice if stacks were not reordered."""
     model, sources = build_model_and_sources(preset, flags)
     expected = search(model, sources)
-    monkeypatch.setattr(StackSelfAttention, "reorder_incremental_state", reorder_sizes_only)
+    forget_the_order(monkeypatch)
     with pytest.raises(AssertionError):
         assert_same(search(model, sources), expected)

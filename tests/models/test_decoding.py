@@ -10,23 +10,23 @@ import torch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
+from fairseq_stack.models.lstm.presets import PRESETS as LSTM_PRESETS
 from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
-from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 from tests.helpers import assert_normwise_close, hostile
 from tests.models.building import (
     DICTIONARY,
     build_opinionated_model,
     build_translation_model,
     each_model,
+    forget_the_order,
     is_wide,
     random_words,
-    reorder_sizes_only,
     search_inputs,
     sources_for,
     with_eos,
 )
 
-PRESETS = [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS]
+PRESETS = [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *LSTM_PRESETS]
 
 
 def parametrize(presets: Iterable[str]) -> pytest.MarkDecorator:
@@ -166,7 +166,7 @@ def test_beam_search_needs_reordering(preset: str, monkeypatch: pytest.MonkeyPat
     model = build_opinionated_model(preset)
     sources = sources_for(model)
     expected = beam_search(model, sources)
-    monkeypatch.setattr(StackSelfAttention, "reorder_incremental_state", reorder_sizes_only)
+    forget_the_order(monkeypatch)
     assert beam_search(model, sources) != expected
 
 

@@ -1,0 +1,132 @@
+"""fairseq's decoder of a language model, around an LSTM with stacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import FairseqIncrementalDecoder
+from fairseq.modules import FairseqDropout
+from torch import Tensor, nn
+
+from fairseq_stack.models.checkpoints import FINGERPRINT
+from fairseq_stack.models.incremental import IncrementalState, count_step
+from fairseq_stack.models.padding import num_left, rotate
+from fairseq_stack.models.vocabulary import fingerprint
+from fairseq_stack.modules import StackLSTM, StackLSTMState
+
+
+class StackLSTMDecoder(FairseqIncrementalDecoder):
+    """A language model whose first distribution comes from the initial state of the LSTM.
+
+    fairseq begins each sequence with ``</s>``; that first token is not read.
+
+    Args:
+        cfg: the options of the model, settled.
+        dictionary: the dictionary.
+        embed_tokens: maps tokens (...) to what the LSTM reads: vectors (..., d), or integers for one-hot vectors.
+        lstm: the LSTM.
+        output_projection: maps hidden states to logits.
+    """
+
+    def __init__(
+        self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module, lstm: StackLSTM, output_projection: nn.Module
+    ) -> None:
+        super().__init__(dictionary)
+        self.cfg = cfg
+        self.padding_idx = dictionary.pad()
+        self.embed_tokens = embed_tokens
+        self.lstm = lstm
+        self.output_projection = output_projection
+        self.dropout_in = FairseqDropout(cfg.decoder_dropout_in, module_name=type(self).__name__)
+        self.dropout_out = FairseqDropout(cfg.decoder_dropout_out, module_name=type(self).__name__)
+        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: None = None,
+        incremental_state: IncrementalState | None = None,
+        features_only: bool = False,
+        state: StackLSTMState | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """The logits (B, n, V) of :meth:`extract_features`, or with ``features_only`` the features themselves."""
+        features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state, state)
+        return features if features_only else self.output_layer(features), extra
+
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: None = None,
+        incremental_state: IncrementalState | None = None,
+        state: StackLSTMState | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """The hidden state before each symbol that is to be predicted.
+
+        Args:
+            prev_output_tokens: (B, n), with padding on either side.
+            encoder_out: None: there is no encoder.
+            incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
+            state: if given, the sequences go on from here: every token, the first one too, is read, and none may be
+                padding.
+            kwargs: what else fairseq gives, such as the lengths.
+
+        Returns:
+            The features, (B, n, hidden_size), or (B, 1, hidden_size) with ``incremental_state``; and a dictionary that,
+            if ``state`` is given, has the state after the last token under ``"state"``.
+
+        Raises:
+            ValueError: decoding incrementally, a step was left out.
+        """
+        extra: dict[str, Any] = {"attn": None}  # fairseq's generator looks for it
+        if incremental_state is not None:
+            features = self._step(prev_output_tokens, incremental_state)
+        elif state is not None:
+            features, extra["state"] = self.lstm(self._embed(prev_output_tokens), state)
+        else:
+            features = self._read_from_the_beginning(prev_output_tokens)
+        return self.dropout_out(features), extra
+
+    def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
+        """The logits for hidden states."""
+        logits: Tensor = self.output_projection(features)
+        return logits
+
+    def max_positions(self) -> int:
+        """The longest sequence that is accepted."""
+        max_positions: int = self.cfg.max_target_positions
+        return max_positions
+
+    def reorder_incremental_state(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
+        """Keep the states of the hypotheses that ``new_order`` lists."""
+        saved = self.get_incremental_state(incremental_state, "lstm")
+        if saved is not None:
+            self.set_incremental_state(incremental_state, "lstm", {"state": saved["state"].reorder(new_order)})
+
+    def _read_from_the_beginning(self, tokens: Tensor) -> Tensor:
+        """h_0..h_{n-1} for tokens (B, n) whose first one is not read; padding on the left is moved to the right."""
+        lefts = None
+        if tokens[:, :1].eq(self.padding_idx).any():
+            lefts = num_left(tokens.eq(self.padding_idx))
+            tokens = rotate(tokens, lefts)
+        state = self.lstm.initial_state(len(tokens))
+        later, _ = self.lstm(self._embed(tokens[:, 1:]), state)
+        features = torch.cat([state.hidden.unsqueeze(1).to(later.dtype), later], dim=1)
+        return features if lefts is None else rotate(features, -lefts)
+
+    def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
+        count_step(self, incremental_state, tokens.size(1))
+        saved = self.get_incremental_state(incremental_state, "lstm")
+        if saved is None:
+            state = self.lstm.initial_state(len(tokens))
+        else:
+            _, state = self.lstm.step(self._embed(tokens[:, -1]), saved["state"])
+        self.set_incremental_state(incremental_state, "lstm", {"state": state})
+        return state.hidden.unsqueeze(1)
+
+    def _embed(self, tokens: Tensor) -> Tensor:
+        embedded: Tensor = self.embed_tokens(tokens)
+        return self.dropout_in(embedded) if embedded.is_floating_point() else embedded

@@ -1,0 +1,49 @@
+"""Initialization as in the papers' experiments."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+
+import torch
+from torch import nn
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
+from fairseq_stack.modules import StratificationStackAttention, SuperpositionStackAttention
+
+FAIRSEQ_SCALE = 0.1
+"""The parameters of fairseq's LSTM are from [-0.1, 0.1]."""
+
+
+@torch.no_grad()
+def initialize(decoder: StackLSTMDecoder, args: Namespace) -> None:
+    """Initialise all parameters as ``--stack-init`` says.
+
+    They are uniform in [-scale, scale]. In Appendix D.2 of DuSell & Chiang (2024) the fully connected layers are
+    Xavier uniform instead, with biases 0: the output layer, unless it is the table of the embeddings, and the layers
+    that drive superposition and stratification. In the authors' code the layers that drive the automaton are not among
+    them.
+
+    Raises:
+        UserError: the scale is not a positive number.
+    """
+    scale = FAIRSEQ_SCALE if args.stack_init == "fairseq" else args.stack_init_scale
+    if not 0 < scale < math.inf:
+        raise UserError(f"--stack-init-scale: expected a positive number, got {scale}")
+    for parameter in decoder.parameters():
+        parameter.uniform_(-scale, scale)
+    for module in decoder.modules():
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            module.weight[module.padding_idx].zero_()
+    if args.stack_init == "paper":
+        layers = [
+            projection
+            for stack in decoder.lstm.stacks
+            if isinstance(stack, SuperpositionStackAttention | StratificationStackAttention)
+            for projection in stack.projections
+        ]
+        for layer in layers if args.share_decoder_input_output_embed else [*layers, decoder.output_projection]:
+            nn.init.xavier_uniform_(layer.get_parameter("weight"))
+            if layer.bias is not None:
+                nn.init.zeros_(layer.get_parameter("bias"))

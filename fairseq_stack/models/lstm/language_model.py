@@ -1,0 +1,129 @@
+"""``stack_lstm_lm``: language modelling with an LSTM that controls stacks."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from functools import partial
+from typing import Any
+
+from fairseq.data import Dictionary
+from fairseq.models import FairseqLanguageModel, register_model, register_model_architecture
+from fairseq.tasks import FairseqTask
+from fairseq.tasks.translation import TranslationTask
+from torch import Tensor, nn
+
+from fairseq_stack.compat.building import is_from_checkpoint
+from fairseq_stack.errors import UserError
+from fairseq_stack.models.checkpoints import CheckedLoading
+from fairseq_stack.models.lstm.config import StackLSTMLanguageModelConfig
+from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
+from fairseq_stack.models.lstm.initialization import initialize
+from fairseq_stack.models.lstm.options import MODEL, settle, stacks_of
+from fairseq_stack.models.lstm.presets import PRESETS
+from fairseq_stack.models.options import fill_in, plain_namespace
+from fairseq_stack.models.pretrained import Pretrained
+from fairseq_stack.models.sizes import Recurrent, require_memory
+from fairseq_stack.models.vocabulary import (
+    ABSENT,
+    CompactEmbedding,
+    CompactOutput,
+    CompactRows,
+    CompactVocabulary,
+    End,
+    check_symbols,
+    new_table,
+)
+from fairseq_stack.modules import StackLSTM
+
+
+@register_model(MODEL, dataclass=StackLSTMLanguageModelConfig)
+class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
+    """A language model that is an LSTM of one layer with the stacks that ``--stack`` gives."""
+
+    @classmethod
+    def build_model(cls, args: Any, task: FairseqTask) -> StackLSTMLanguageModel:
+        """Build the model that fairseq's and our options describe.
+
+        Raises:
+            UserError: for wrong stacks, options that cannot be combined, sizes beyond the memory of this machine, or a
+                task of translation.
+        """
+        if isinstance(task, TranslationTask):
+            raise UserError(
+                f"{MODEL} is a language model: expected --task language_modeling, got {type(task).__name__}"
+            )
+        options = plain_namespace(args)
+        settle(options)
+        stacks, dictionary = stacks_of(options), task.target_dictionary
+        vocabulary = _vocabulary(options, dictionary)
+        size = options.decoder_hidden_size
+        input_size = options.decoder_embed_dim or (vocabulary.num_input_rows() if vocabulary else len(dictionary))
+        if not is_from_checkpoint():
+            own_table = options.decoder_embed_dim and not options.share_decoder_input_output_embed
+            num_embeddings = len(dictionary) * (size + (options.decoder_embed_dim if own_table else 0))
+            require_memory([Recurrent("--stack", stacks, input_size, size, num_embeddings)])
+        embed_tokens = _input(options, dictionary, vocabulary)
+        lstm = StackLSTM(
+            input_size, size, [stack.build_stack(size, options) for stack in stacks], options.recurrent_dropout
+        )
+        output = _output(options, dictionary, vocabulary, embed_tokens)
+        decoder = StackLSTMDecoder(options, dictionary, embed_tokens, lstm, output)
+        initialize(decoder, options)
+        return cls(decoder)
+
+    def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
+        """As in fairseq; symbols that a compact vocabulary treats as impossible raise UserError."""
+        check_symbols(self.decoder, src_tokens)
+        return super().forward(src_tokens, **kwargs)
+
+
+class OneHot(nn.Module):
+    """The numbers of one-hot vectors: a token's own, except for padding, which is the vector of zeros."""
+
+    def __init__(self, padding_idx: int) -> None:
+        super().__init__()
+        self.padding_idx = padding_idx
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return tokens.masked_fill(tokens.eq(self.padding_idx), ABSENT)
+
+
+def _vocabulary(args: Namespace, dictionary: Dictionary) -> CompactVocabulary | None:
+    if not args.compact_vocab:
+        return None
+    shared = args.share_decoder_input_output_embed
+    return CompactVocabulary(dictionary, args.compact_vocab_unk, shared, read_ends=False)
+
+
+def _input(args: Namespace, dictionary: Dictionary, vocabulary: CompactVocabulary | None) -> nn.Module:
+    """What maps tokens to the input of the LSTM."""
+    size, pad = args.decoder_embed_dim, dictionary.pad()
+    if vocabulary is None:
+        return OneHot(pad) if size is None else nn.Embedding(len(dictionary), size, pad)
+    if size is None:
+        return CompactRows(vocabulary, End.UNREAD)
+    return CompactEmbedding(vocabulary, new_table(vocabulary.num_input_rows(), size), End.UNREAD)
+
+
+def _output(
+    args: Namespace, dictionary: Dictionary, vocabulary: CompactVocabulary | None, embed_tokens: nn.Module
+) -> nn.Module:
+    """What maps hidden states to logits."""
+    size = args.decoder_hidden_size
+    table = embed_tokens.get_parameter("weight") if args.share_decoder_input_output_embed else None
+    if vocabulary is not None:
+        if table is None:
+            table = new_table(vocabulary.num_output_rows(), size)
+        return CompactOutput(vocabulary, table, args.output_bias)
+    output = nn.Linear(size, len(dictionary), bias=args.output_bias)
+    if table is not None:
+        output.weight = table
+    return output
+
+
+def _preset(settings: dict[str, Any], args: Namespace) -> None:
+    fill_in(args, settings)
+
+
+for _name, _settings in PRESETS.items():
+    register_model_architecture(MODEL, _name)(partial(_preset, _settings))

@@ -1,0 +1,48 @@
+"""What all families of models do with their options before a model is built from them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.kinds import Layer
+
+Settings = dict[str, Any]
+
+
+def plain_namespace(args: Any) -> Namespace:
+    """The options as a namespace, whatever form fairseq holds them in: other forms lose our own options."""
+    if OmegaConf.is_config(args):
+        return Namespace(**OmegaConf.to_container(args, resolve=True))
+    return args
+
+
+def fill_in(args: Any, settings: Settings) -> None:
+    """Set the options that the user has not set."""
+    for name, value in settings.items():
+        setattr(args, name, getattr(args, name, value))
+
+
+def flag(name: str) -> str:
+    """The flag of an option."""
+    return f"--{name.replace('_', '-')}"
+
+
+def check_kinds(given_by: str, layers: Sequence[Layer], model: str) -> None:
+    """Raise UserError if a model cannot have one of the layers that a flag gives."""
+    for layer in layers:
+        if layer.kind.models is not None and model not in layer.kind.models:
+            raise UserError(
+                f"{given_by}: {layer} is {layer.kind.title}, which {model} cannot have: it needs --arch "
+                f"{' or '.join(layer.kind.models)}"
+            )
+
+
+def check_compact_vocabulary(args: Namespace) -> None:
+    """Raise UserError for an option of the compact vocabulary without the vocabulary."""
+    if args.compact_vocab_unk and not args.compact_vocab:
+        raise UserError("--compact-vocab-unk needs --compact-vocab")

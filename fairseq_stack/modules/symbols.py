@@ -1,0 +1,112 @@
+"""Attention by the nondeterministic stack whose elements are symbols without vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
+from fairseq_stack.modules.stack_attention import at_least_float32
+from fairseq_stack.ops import NondeterministicStackState
+
+
+class SymbolStackAttention(AutomatonStackAttention):
+    """Attention by the pushdown automaton of the NS-RNN (DuSell & Chiang 2020) and of the RNS-RNN (2022).
+
+    The reading is the distribution over the states and the symbols on top: with vectors of size 1 that are all 1, the
+    reading of the vector automaton is that. The rows of W_a are ordered as in :class:`AutomatonStackAttention`; there
+    is no W_v.
+
+    Args:
+        model_size: d_model.
+        num_states: |Q|.
+        num_symbols: |Gamma|.
+        states_in_reading: read a distribution over states and symbols (2022); otherwise over symbols (2020).
+        original_bottom: as in 2020 and 2022, the bottom symbol can be neither popped, replaced nor uncovered: the first
+            step pushes, and what it pushes can be replaced, but not popped. Otherwise the bottom symbol can be replaced
+            and uncovered, as in 2023.
+        options: ``normalize_transitions``, see :class:`AutomatonStackAttention`; ``output`` and ``bias``, see
+            :class:`StackAttention`.
+    """
+
+    def __init__(
+        self,
+        model_size: int,
+        num_states: int,
+        num_symbols: int,
+        *,
+        states_in_reading: bool = True,
+        original_bottom: bool = False,
+        **options: bool,
+    ) -> None:
+        reading_size = num_states * num_symbols if states_in_reading else num_symbols
+        super().__init__(
+            model_size, num_states, num_symbols, 1, reading_size, "sigmoid", learned_values=False, **options
+        )
+        self.states_in_reading = states_in_reading
+        self.original_bottom = original_bottom
+
+    def activated(self, values: Tensor) -> Tensor:
+        return values.new_ones(*values.shape[:-1], 1)
+
+    def released_activation(self, values: Tensor) -> Tensor:
+        return self.activated(values)
+
+    def bottom(self) -> Tensor:
+        return at_least_float32(self.actions.weight).new_ones(1)
+
+    def reading(self, reading: Tensor) -> Tensor:
+        return reading if self.states_in_reading else reading.sum(-3)
+
+    def transitions_of_sequence(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        push, replace, pop = self.transitions(actions)
+        if self.original_bottom:  # the first step replaces an ordinary bottom by what it pushes
+            never = torch.full_like(push[:, :1], -torch.inf)
+            replace = torch.cat([push[:, :1], replace[:, 1:]], dim=1)
+            push = torch.cat([never, push[:, 1:]], dim=1)
+            pop = torch.cat([never[..., 0], pop[:, 1:]], dim=1)
+        return push, replace, pop
+
+    def initial_state(self, batch_size: int) -> Any:
+        if self.original_bottom:
+            return _Nothing(self.bottom(), batch_size, self.num_states, self.num_symbols)
+        return super().initial_state(batch_size)
+
+
+@dataclass(frozen=True, eq=False)
+class _Nothing:
+    """The stack with the original bottom before the first step, whose pushes become the bottom of an ordinary stack.
+
+    Attributes:
+        bottom: the vector of that stack's bottom, (1,).
+        batch_size: B.
+        num_states: Q.
+        num_symbols: S.
+    """
+
+    bottom: Tensor
+    batch_size: int
+    num_states: int
+    num_symbols: int
+
+    def step_joined(self, transitions: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
+        """The first step, with the log weights of :meth:`AutomatonStackAttention.log_weights`, (B, d_a)."""
+        pushes = transitions[:, : self.num_states * self.num_symbols]  # from state 0 and symbol 0
+        start = pushes.unflatten(1, (self.num_states, self.num_symbols))
+        state = NondeterministicStackState.initial(
+            self.bottom,
+            batch_size=self.batch_size,
+            num_states=self.num_states,
+            num_symbols=self.num_symbols,
+            start=start,
+        )
+        return pushes.softmax(1).view(*start.shape, 1), state
+
+    def reorder(self, index: Tensor) -> _Nothing:
+        return _Nothing(self.bottom, len(index), self.num_states, self.num_symbols)
+
+    def detach(self) -> _Nothing:
+        return self

@@ -1,0 +1,46 @@
+"""``--stack-init``: as fairseq's LSTM, as in the papers' experiments on formal languages, and as in those on text."""
+
+from __future__ import annotations
+
+import pytest
+from torch import nn
+
+from tests.models.building import assert_uniform, build_language_model, make_dictionary, xavier_bound
+
+DICTIONARY = make_dictionary(50)
+WIDE = "--decoder-hidden-size=40"
+
+
+@pytest.mark.parametrize("stack", ["sup-30", "strat-30", "nd-2-3-30", "ns-2-5"])
+def test_paper(stack: str) -> None:
+    """The authors' layers that drive the automaton are no fully connected layers of their own making."""
+    decoder = build_language_model(
+        "stack_lstm_lm_lstm_cfl", DICTIONARY, WIDE, f"--stack={stack}", "--stack-init-scale=0.03"
+    ).decoder
+    for name in ("weight", "bias"):
+        assert_uniform(decoder.lstm.gates, name, 0.03)
+    assert_uniform(decoder.output_projection, "weight", xavier_bound(decoder.output_projection))
+    assert decoder.output_projection.bias.count_nonzero() == 0
+    for projection in decoder.lstm.stacks[0].projections:
+        is_xavier = stack.startswith("s")
+        assert_uniform(projection, "weight", xavier_bound(projection) if is_xavier else 0.03)
+        assert bool(projection.bias.count_nonzero()) is not is_xavier
+
+
+@pytest.mark.parametrize(("init", "scale"), [("uniform", 0.05), ("fairseq", 0.1)])
+def test_everything_is_uniform(init: str, scale: float) -> None:
+    decoder = build_language_model(
+        "stack_lstm_lm_vrns_1_5_20_ptb", DICTIONARY, WIDE, "--decoder-embed-dim=40", f"--stack-init={init}"
+    ).decoder
+    modules: list[nn.Module] = [decoder.lstm.gates, decoder.output_projection, *decoder.lstm.stacks[0].projections]
+    for module in modules:
+        assert_uniform(module, "weight", scale)
+        assert_uniform(module, "bias", scale)
+    assert_uniform(decoder.embed_tokens, "weight", scale)
+    assert decoder.embed_tokens.weight[DICTIONARY.pad()].count_nonzero() == 0
+
+
+def test_shared_embeddings_are_no_fully_connected_layer() -> None:
+    flags = ["--share-decoder-input-output-embed", "--compact-vocab"]
+    decoder = build_language_model("stack_lstm_lm_lstm_cfl", DICTIONARY, WIDE, *flags).decoder
+    assert_uniform(decoder.output_projection, "weight", 0.1)

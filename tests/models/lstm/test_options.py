@@ -1,0 +1,123 @@
+"""Options mean what they say, and mistakes are refused in one line."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from torch import nn
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.models.vocabulary import CompactOutput
+from fairseq_stack.modules import SuperpositionStackAttention
+from tests.models.building import build_language_model, build_opinionated_model, make_dictionary, random_words
+
+DICTIONARY = make_dictionary(5)
+SIZE = "--decoder-hidden-size=6"
+
+
+def test_stacks_side_by_side() -> None:
+    lstm = build_language_model("stack_lstm_lm", DICTIONARY, SIZE, "--stack=2xsup-3+nd-1-2-2").decoder.lstm
+    assert [stack.reading_size for stack in lstm.stacks] == [3, 3, 4]
+    assert lstm.gates.in_features == len(DICTIONARY) + 10 + 6
+
+
+@pytest.mark.parametrize("compact", [[], ["--compact-vocab"]], ids=["stock", "compact"])
+def test_shared_embeddings_have_the_size_of_the_hidden_state(compact: list[str]) -> None:
+    decoder = build_language_model(
+        "stack_lstm_lm", DICTIONARY, SIZE, "--share-decoder-input-output-embed", "--output-bias", *compact
+    ).decoder
+    assert decoder.embed_tokens.weight is decoder.output_projection.weight
+    rows = 5 + 1 if compact else len(DICTIONARY)
+    assert decoder.embed_tokens.weight.shape == (rows, 6)
+    assert decoder.output_projection.bias is not None
+    assert isinstance(decoder.output_projection, CompactOutput if compact else nn.Linear)
+
+
+def test_dropout_is_of_embeddings_and_outputs() -> None:
+    decoder = build_language_model("stack_lstm_lm", DICTIONARY, "--dropout=0.3").decoder
+    assert (decoder.dropout_in.p, decoder.dropout_out.p) == (0.0, 0.3)  # one-hot input has none
+    flags = ["--decoder-embed-dim=4", "--dropout=0.3", "--decoder-dropout-in=0.1"]
+    decoder = build_language_model("stack_lstm_lm", DICTIONARY, *flags).decoder
+    assert (decoder.dropout_in.p, decoder.dropout_out.p) == (0.1, 0.3)
+
+
+def test_the_longest_sequence_is_that_of_the_task() -> None:
+    model = build_language_model("stack_lstm_lm", DICTIONARY, "--tokens-per-sample=77")
+    assert model.max_positions() == 77
+
+
+def test_sequences_go_on_from_a_state() -> None:
+    """As segments of one long text are read; the first token is read, too."""
+    model = build_opinionated_model("stack_lstm_lm_nd_cfl")
+    tokens = random_words(2, 7)
+    logits, extra = model(tokens[:, :3], state=model.decoder.lstm.initial_state(2))
+    more, _ = model(tokens[:, 3:], state=extra["state"])
+    whole, _ = model(tokens, state=model.decoder.lstm.initial_state(2))
+    assert logits.shape[1] == 3
+    for found, expected in ((logits, whole[:, :3]), (more, whole[:, 3:])):
+        assert (found - expected).abs().max() < 1e-12 * expected.abs().max()
+
+
+MISTAKES = {
+    "no-kind": (
+        ["--stack=stack"],
+        "--stack: stacks 'stack': expected 'sup-M', 'nd-Q-S-M', 'ns-Q-S' or 'strat-M' at pos",
+    ),
+    "attention": (["--stack=sdpa"], "--stack: stacks 'sdpa': expected 'sup-M'"),
+    "position": (["--stack=sup-3+ns-2"], "'ns' takes 2 numbers, not 1 at position 7, got 'ns-2'; a list of stacks is"),
+    "comma": (["--stack=sup-3,sup-3"], "at position 1, got 'sup-3,sup-3'"),
+    "hidden-size": (["--decoder-hidden-size=0"], "--decoder-hidden-size: expected at least 1, got 0"),
+    "embed-dim": (["--decoder-embed-dim=-1"], "--decoder-embed-dim: expected at least 1, got -1"),
+    "shared": (
+        [SIZE, "--decoder-embed-dim=5", "--share-decoder-input-output-embed"],
+        "expected --decoder-embed-dim 6, got 5",
+    ),
+    "dropout": (["--recurrent-dropout=1"], "--recurrent-dropout: expected a probability below 1, got 1.0"),
+    "dropout-in": (["--decoder-dropout-in=0.1"], "--decoder-dropout-in needs embeddings: give --decoder-embed-dim"),
+    "bos": (
+        ["--add-bos-token"],
+        "--add-bos-token: stack_lstm_lm reads no beginning of a sentence; leave the option out",
+    ),
+    "unk": (["--compact-vocab-unk"], "--compact-vocab-unk needs --compact-vocab"),
+    "scale": (
+        ["--stack-init=paper", "--stack-init-scale=0"],
+        "--stack-init-scale: expected a positive number, got 0.0",
+    ),
+    "push": (
+        [SIZE, "--stack=sup-5", "--push-hidden-state"],
+        "--push-hidden-state: the stack holds hidden states, expected sup-6, the size of --decoder-hidden-size, got",
+    ),
+    "no-sup": (
+        ["--stack=ns-1-2", "--push-hidden-state"],
+        "--push-hidden-state has no effect: expected a stack of the kind sup, got --stack ns-1-2",
+    ),
+    "depth": (["--stack=sup-3", "--stack-depth-limit=0"], "--stack-depth-limit: expected at least 1, got 0"),
+    "no-depth": (
+        ["--stack=strat-3", "--stack-depth-limit=9"],
+        "--stack-depth-limit has no effect: expected a stack",
+    ),
+    "no-automaton": (["--normalize-transitions"], "expected a stack of the kind nd or ns, got --stack none"),
+    "no-symbols": (
+        ["--stack=nd-1-2-3", "--no-states-in-reading"],
+        "--no-states-in-reading has no effect: expected a stack of the kind ns, got --stack nd-1-2-3",
+    ),
+    "no-bottom": (["--stack=sup-3", "--bottom-vector=one"], "--bottom-vector has no effect"),
+    "no-original": (["--stack=sup-3", "--original-bottom"], "--original-bottom has no effect"),
+    "memory": (["--decoder-hidden-size=999999999"], "--stack and the sizes of the model: "),
+    "memory-of-the-stack": (["--stack=nd-999999-9999-9"], "--stack and the sizes of the model: "),
+}
+
+
+@pytest.mark.parametrize(("flags", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_mistakes(flags: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)) as error:
+        build_language_model("stack_lstm_lm", DICTIONARY, *flags)
+    assert "\n" not in str(error.value)
+
+
+def test_superposition_takes_the_hidden_state() -> None:
+    (stack,) = build_language_model(
+        "stack_lstm_lm", DICTIONARY, SIZE, "--stack=sup-6", "--push-hidden-state"
+    ).decoder.lstm.stacks
+    assert isinstance(stack, SuperpositionStackAttention) and stack.push_inputs

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from fairseq_stack.modules import (
+    NondeterministicStackAttention,
+    StackAttention,
+    StackLSTM,
+    StackLSTMState,
+    StratificationStackAttention,
+    SuperpositionStackAttention,
+    SymbolStackAttention,
+)
+from tests.helpers import assert_normwise_close
+
+INPUT, HIDDEN = 3, 5
+CONTROLLER: dict[str, Any] = {"output": False, "bias": True}
+
+
+def sup(size: int, **options: Any) -> StackAttention:
+    return SuperpositionStackAttention(HIDDEN, size, **options, **CONTROLLER)
+
+
+STACKS: dict[str, Callable[[], list[StackAttention]]] = {
+    "none": list,
+    "sup": lambda: [sup(4)],
+    "hidden": lambda: [sup(HIDDEN, push_inputs=True)],
+    "strat": lambda: [StratificationStackAttention(HIDDEN, 2, "tanh", **CONTROLLER)],
+    "nd": lambda: [NondeterministicStackAttention(HIDDEN, 2, 2, 3, **CONTROLLER)],
+    "ns": lambda: [SymbolStackAttention(HIDDEN, 2, 3, **CONTROLLER)],
+    "original-bottom": lambda: [SymbolStackAttention(HIDDEN, 2, 2, original_bottom=True, **CONTROLLER)],
+    "three": lambda: [sup(2), NondeterministicStackAttention(HIDDEN, 1, 2, 2, **CONTROLLER), sup(3)],
+}
+EACH = pytest.mark.parametrize("name", STACKS)
+
+
+def build(name: str, recurrent_dropout: float = 0.0) -> StackLSTM:
+    return StackLSTM(INPUT, HIDDEN, STACKS[name](), recurrent_dropout).double()
+
+
+def random_inputs(batch_size: int = 3, length: int = 6) -> Tensor:
+    return torch.randn(batch_size, length, INPUT, dtype=torch.float64)
+
+
+def test_without_stacks_it_is_pytorchs_lstm() -> None:
+    ours, theirs = build("none"), nn.LSTM(INPUT, HIDDEN, batch_first=True).double()
+    with torch.no_grad():
+        theirs.weight_ih_l0.copy_(ours.gates.weight[:, :INPUT])
+        theirs.weight_hh_l0.copy_(ours.gates.weight[:, INPUT:])
+        theirs.bias_ih_l0.copy_(ours.gates.bias)
+        theirs.bias_hh_l0.zero_()
+    inputs = random_inputs()
+    outputs, state = ours(inputs)
+    expected, (hidden, cell) = theirs(inputs)
+    for found, wanted in ((outputs, expected), (state.hidden, hidden[0]), (state.cell, cell[0])):
+        assert_normwise_close(found, wanted, 1e-12)
+
+
+@EACH
+def test_it_is_its_equations(name: str) -> None:
+    """Each stack, given the hidden states of the whole sequence, reads what the LSTM reads step by step."""
+    lstm, inputs = build(name), random_inputs()
+    outputs, state = lstm(inputs)
+    readings = [torch.cat([s.initial_reading(3).unsqueeze(1), s(outputs)], dim=1) for s in lstm.stacks]
+    before = torch.cat([outputs.new_zeros(3, 1, HIDDEN), outputs[:, :-1]], dim=1)
+    joined = torch.cat([inputs, *(reading[:, :-1] for reading in readings), before], dim=2)
+    i, f, g, o = lstm.gates(joined).chunk(4, dim=2)
+    cell = outputs.new_zeros(3, HIDDEN)
+    for t in range(inputs.size(1)):
+        cell = f[:, t].sigmoid() * cell + i[:, t].sigmoid() * g[:, t].tanh()
+        assert_normwise_close(outputs[:, t], o[:, t].sigmoid() * cell.tanh(), 1e-12)
+    assert_normwise_close(state.cell, cell, 1e-12)
+    for found, expected in zip(state.readings, readings, strict=True):
+        assert_normwise_close(found, expected[:, -1], 1e-12)
+
+
+@EACH
+@pytest.mark.parametrize("length", [0, 1, 6])
+def test_steps_equal_the_whole_sequence_and_sequences_go_on(name: str, length: int) -> None:
+    lstm, inputs = build(name), random_inputs(length=length)
+    outputs, _ = lstm(inputs)
+    assert outputs.shape == (3, length, HIDDEN)
+    state = lstm.initial_state(3)
+    for t in range(length):
+        hidden, state = lstm.step(inputs[:, t], state)
+        assert_normwise_close(hidden, outputs[:, t], 1e-12)
+    begun, state = lstm(inputs[:, :2])
+    assert_normwise_close(torch.cat([begun, lstm(inputs[:, 2:], state)[0]], dim=1), outputs, 1e-12)
+
+
+@EACH
+def test_integers_are_one_hot_vectors(name: str) -> None:
+    lstm, numbers = build(name), torch.tensor([[0, 2, 1, 1], [2, -1, 0, 2]])
+    vectors = one_hot(numbers.clamp_min(0), INPUT).double()
+    vectors[1, 1] = 0  # -1
+    outputs, state = lstm(vectors)
+    found, _ = lstm(numbers)
+    assert_normwise_close(found, outputs, 1e-12)
+    assert_normwise_close(lstm.step(numbers[:, 1], state)[0], lstm.step(vectors[:, 1], state)[0], 1e-12)
+
+
+@EACH
+def test_states_are_reordered_and_never_changed(name: str) -> None:
+    lstm, inputs = build(name), random_inputs()
+    index = torch.tensor([2, 0, 0, 1])
+    for state in (lstm.initial_state(3), lstm(inputs[:, :4])[1]):
+        expected, _ = lstm.step(inputs[:, 4], state)
+        found, after = lstm.step(inputs[index, 4], state.reorder(index))
+        assert_normwise_close(found, expected[index], 1e-12)
+        assert_normwise_close(lstm.step(inputs[:2, 5], after.reorder(index[1:3]))[0], torch.cat([
+            lstm.step(inputs[b : b + 1, 5], after.reorder(index[b + 1 : b + 2]))[0] for b in (0, 1)
+        ]), 1e-12)  # fmt: skip
+        assert torch.equal(lstm.step(inputs[:, 4], state)[0], expected)
+
+
+@pytest.mark.parametrize("name", ["none", "nd", "ns", "original-bottom"])
+@pytest.mark.parametrize("length", [0, 3])
+def test_no_gradient_flows_through_a_detached_state(name: str, length: int) -> None:
+    lstm, inputs = build(name), random_inputs().requires_grad_()
+    _, state = lstm(inputs[:, :length])
+    expected, _ = lstm(inputs[:, length:], state)
+    found, _ = lstm(inputs[:, length:], state.detach())
+    assert torch.equal(found, expected)
+    (gradient,) = torch.autograd.grad(found.square().sum(), inputs)
+    assert gradient[:, :length].eq(0).all()
+    assert gradient[:, length:].ne(0).any(2).all()
+
+
+@EACH
+def test_every_parameter_learns(name: str) -> None:
+    lstm = build(name)
+    lstm(random_inputs())[0].square().sum().backward()
+    for parameter_name, parameter in lstm.named_parameters():
+        assert parameter.grad is not None and parameter.grad.count_nonzero() > 0, parameter_name
+
+
+@EACH
+def test_gradients_are_those_of_finite_differences(name: str) -> None:
+    lstm, inputs = build(name), random_inputs(2, 4)
+    parameters = dict(lstm.named_parameters())
+
+    def outputs(inputs: Tensor, *values: Tensor) -> Tensor:
+        replaced = dict(zip(parameters, values, strict=True))
+        found: Tensor = torch.func.functional_call(lstm, replaced, (inputs,))[0]
+        return found
+
+    values = [parameter.detach().requires_grad_() for parameter in parameters.values()]
+    assert torch.autograd.gradcheck(
+        outputs, (inputs.requires_grad_(), *values), fast_mode=True, check_undefined_grad=False
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@EACH
+def test_half_precision_and_autocast(name: str, dtype: torch.dtype) -> None:
+    lstm, inputs = build(name).float(), random_inputs().float()
+    expected, _ = lstm(inputs)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert_normwise_close(lstm(inputs)[0], expected, 0.05)
+    half, state = lstm.to(dtype)(inputs.to(dtype))
+    assert half.dtype == state.hidden.dtype == dtype
+    assert_normwise_close(half, expected, 0.05)
+
+
+class TestRecurrentDropout:
+    def test_kept_candidates_are_not_scaled_in_training_and_all_are_in_evaluation(self) -> None:
+        """As in the code of Semeniuta et al.: c_1 is sigmoid(i) * tanh(g), times 0 or 1, or times 1 - p."""
+        lstm, plain = build("none", recurrent_dropout=0.25), build("none")
+        plain.load_state_dict(lstm.state_dict())
+        inputs = random_inputs(400, 1)
+        _, expected = plain(inputs)
+        _, state = lstm(inputs)
+        kept = state.cell / expected.cell
+        assert_normwise_close(kept, kept.round(), 1e-12)
+        assert kept.mean().item() == pytest.approx(0.75, abs=0.05)
+        assert_normwise_close(lstm.eval()(inputs)[1].cell, 0.75 * expected.cell, 1e-12)
+
+    def test_each_step_has_a_mask_of_its_own(self) -> None:
+        lstm = build("sup", recurrent_dropout=0.5)
+        inputs = random_inputs(1, 1).expand(1, 30, INPUT)
+        with torch.no_grad():
+            lstm.gates.weight.zero_()  # c_t = c_{t-1} / 2 + kept_t * tanh(1) / 2
+            lstm.gates.bias.zero_()
+            lstm.gates.bias[2 * HIDDEN : 3 * HIDDEN] = 1.0
+        state, masks = lstm.initial_state(1), []
+        for t in range(30):
+            _, after = lstm.step(inputs[:, t], state)
+            masks.append((after.cell - state.cell / 2).ne(0))
+            state = after
+        assert 30 < torch.stack(masks).sum() < 120  # of 150
+
+
+def test_a_state_is_immutable() -> None:
+    state: StackLSTMState = build("sup").initial_state(2)
+    with pytest.raises(AttributeError):
+        state.hidden = state.cell  # type: ignore[misc]
