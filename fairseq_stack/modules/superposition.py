@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
@@ -65,10 +63,7 @@ class SuperpositionStackAttention(StackAttention):
     def step_reading(
         self, actions: Tensor, values: Tensor, state: SuperpositionStackState
     ) -> tuple[Tensor, SuperpositionStackState]:
-        reading, state = state.step(actions.softmax(-1), values)
-        if self.depth_limit is not None:
-            state = replace(state, elements=state.elements[:, : self.depth_limit])
-        return reading, state
+        return state.step(actions.softmax(-1), values)
 
     def initial_state(self, batch_size: int) -> SuperpositionStackState:
         weight = self.actions.weight
@@ -77,4 +72,5 @@ class SuperpositionStackAttention(StackAttention):
             size=self.value_size,
             dtype=computation_dtype(weight.dtype),
             device=weight.device,
+            depth_limit=self.depth_limit,
         )

@@ -55,6 +55,7 @@ class Library:
         self.functions = functions
         self.path = path
         self._numbers = _supported_instruction_sets(functions)
+        self._others: dict[str, Library] = {}
         self.instruction_sets = tuple(self._numbers)
         self.instruction_set = instruction_set or self.instruction_sets[0]
         if self.instruction_set not in self._numbers:
@@ -74,9 +75,10 @@ class Library:
 
     def using(self, instruction_set: str) -> Library:
         """The same library with another of its ``instruction_sets``."""
-        other = copy.copy(self)
-        other.instruction_set = instruction_set
-        return other
+        if instruction_set not in self._others:
+            self._others[instruction_set] = other = copy.copy(self)
+            other.instruction_set = instruction_set
+        return self._others[instruction_set]
 
     def use_team(self, team: int | None) -> None:
         """Have calls computed by the threads of :func:`torch_team`, or by threads that are started for each (None)."""

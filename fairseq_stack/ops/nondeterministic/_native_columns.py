@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
 from array import array
 from dataclasses import dataclass
 from typing import Any
@@ -106,7 +107,7 @@ class NativeColumns:
 
     def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Tensor]:
         """The reading of the next step in float64, (B, C, m), and its column."""
-        sizes = self._sizes()
+        sizes = self.sizes
         column = torch.empty(self.batch_size, sizes.column, dtype=torch.uint8)
         size = self.num_states * self.num_symbols
         reading = torch.empty(self.batch_size, size, self.value_size, dtype=torch.float64)
@@ -135,7 +136,7 @@ class NativeColumns:
         constant = [0] * (len(self.memory) + 1 - len(begins))
         adjoints = pointers([*constant, *begins][-len(self.memory) - 1 :])
         self._run(
-            "fss_nd_step_backward", column, self._sizes().backward, adjoints=adjoints,
+            "fss_nd_step_backward", column, self.sizes.backward, adjoints=adjoints,
             cotangents=None if gradient is None else plain(gradient),
             logit_gradients=logit_gradients, value_gradients=value_gradients,
         )  # fmt: skip
@@ -144,7 +145,7 @@ class NativeColumns:
     def end(self) -> int:
         """Where the derivatives of the next column end, if autograd follows it."""
         before = self.ends[-1] if self.ends else 0
-        return before + self.batch_size * self._sizes().adjoint // BYTES
+        return before + self.batch_size * self.sizes.adjoint // BYTES
 
     def reorder(self, index: Tensor) -> NativeColumns:
         """The columns of these batch rows, (B',)."""
@@ -194,7 +195,9 @@ class NativeColumns:
             ends=() if history is None else (*self.ends, len(history)),
         )
 
-    def _sizes(self) -> Sizes:
+    @functools.cached_property
+    def sizes(self) -> Sizes:
+        """What the next step takes."""
         sizes = (ctypes.c_size_t * 4)()
         library = required_library().using(self.instruction_set)
         library.functions.fss_nd_step_sizes(ctypes.byref(self._call()), library.number, sizes)

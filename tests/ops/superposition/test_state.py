@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from fairseq_stack.ops import SuperpositionStackState, superposition_stack
 from tests.helpers import assert_normwise_close, each_golden_file
@@ -80,3 +82,52 @@ def test_state_follows_the_default_dtype_and_takes_half_precision() -> None:
     assert half.elements.dtype == torch.float32
     torch.set_default_dtype(torch.float64)
     assert SuperpositionStackState.initial(batch_size=2, size=3).elements.dtype == torch.float64
+
+
+def test_depth_limit() -> None:
+    """What lies deeper is lost: as with the unlimited stack whose elements are cut off after each step."""
+    actions = torch.rand(2, 8, 3, dtype=torch.float64).softmax(-1).requires_grad_()
+    values = torch.rand(2, 8, 4, dtype=torch.float64).requires_grad_()
+    limited = SuperpositionStackState.initial(batch_size=2, size=4, dtype=torch.float64, depth_limit=3)
+    state = SuperpositionStackState.initial(batch_size=2, size=4, dtype=torch.float64)
+    pairs = []
+    for t in range(8):
+        reading, limited = limited.step(actions[:, t], values[:, t])
+        expected, state = state.step(actions[:, t], values[:, t])
+        state = replace(state, elements=state.elements[:, :3])
+        pairs.append((reading, expected))
+        assert limited.elements.shape[1] == min(t + 1, 3)
+    found, wanted = (torch.stack(readings, 1) for readings in zip(*pairs, strict=True))
+    assert_normwise_close(found, wanted, 1e-12)
+    weights = torch.randn_like(found)
+    for actual, want in zip(
+        *(torch.autograd.grad((x * weights).sum(), (actions, values)) for x in (found, wanted)), strict=True
+    ):
+        assert_normwise_close(actual, want, 1e-12)
+    with pytest.raises(ValueError, match="depth_limit: expected at least 1, got 0"):
+        SuperpositionStackState.initial(batch_size=2, size=4, depth_limit=0)
+
+
+def test_gradcheck_of_steps() -> None:
+    inputs = [torch.rand(2, 5, size, dtype=torch.float64, requires_grad=True) for size in (3, 2)]
+
+    def readings(actions: Tensor, values: Tensor) -> Tensor:
+        state = SuperpositionStackState.initial(batch_size=2, size=2, dtype=torch.float64, depth_limit=4)
+        found = []
+        for t in range(5):
+            reading, state = state.step(actions[:, t], values[:, t])
+            found.append(reading)
+        return torch.stack(found, 1)
+
+    torch.autograd.gradcheck(readings, inputs)
+
+
+def test_no_gradient_passes_a_detached_state() -> None:
+    actions = torch.rand(2, 3, dtype=torch.float64, requires_grad=True)
+    values = torch.rand(2, 4, dtype=torch.float64, requires_grad=True)
+    state = SuperpositionStackState.initial(batch_size=2, size=4, dtype=torch.float64)
+    _, state = state.step(actions, values)
+    later = values.detach().clone().requires_grad_()
+    reading, _ = state.detach().step(actions.detach(), later)
+    found = torch.autograd.grad(reading.sum(), (values, later), materialize_grads=True)
+    assert not found[0].any() and found[1].any()
