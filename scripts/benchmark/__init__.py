@@ -1,6 +1,6 @@
 """What ``scripts/benchmark.py`` measures: the stacks with all their backends, decoding, and training steps.
 
 :mod:`.stacks` says what a case is and :mod:`.variants` in how many ways it can be computed; :mod:`.agreement` refuses
-what computes something else, and :mod:`.timing`, :mod:`.memory`, :mod:`.peak`, :mod:`.decoding` and :mod:`.training`
-measure. :mod:`.report` has the tables.
+what computes something else, and :mod:`.timing`, :mod:`.memory`, :mod:`.peak`, :mod:`.decoding`, :mod:`.training`,
+:mod:`.recurrent` and :mod:`.windowed` measure. :mod:`.report` has the tables.
 """

@@ -19,26 +19,32 @@ from fairseq_stack.files import written_whole
 
 from .agreement import Disagreement
 from .memory import MemoryMeter
+from .recurrent import RECURRENT
 from .report import (
     decoding_table,
     machine_lines,
     peak_lines,
+    recurrent_table,
     stack_table,
     sweep_table,
     training_table,
+    windowed_table,
 )
 from .stacks import STACKS, Case, Stack
 from .suite import Results, Settings, Suite
 from .timing import Timer
 from .training import WORKLOADS, tiny
 from .variants import dtype_name
+from .windowed import WINDOWED
 
 DESCRIPTION = """\
 Measure every backend of the stacks (forward and backward pass, peak extra memory,
 GFLOP/s and their share of the machine's peak), decoding with a beam, and training
 steps of the papers' models, all in one run. A backend that disagrees with the
-reference ends the run with exit code 1. "sweep" runs only if it is named: it compares
-the backend that models use with the best one, for sizes from tiny to long."""
+reference ends the run with exit code 1. Three parts run only if they are named:
+"sweep" compares the backend that models use with the best one, for sizes from tiny to
+long; "lstm" trains stack LSTMs beside a loop over nn.LSTMCell; "window" has the
+nondeterministic stack with limited memory."""
 
 EPILOG = """\
 examples:
@@ -47,7 +53,8 @@ examples:
   FAIRSEQ_STACK_NATIVE=0 python scripts/benchmark.py --only steps"""
 
 PARTS = (*STACKS, "decoding", "steps")
-SWEEP = "sweep"
+SWEEP, LSTM, WINDOW = "sweep", "lstm", "window"
+NAMED = (SWEEP, LSTM, WINDOW)
 
 DTYPES = {dtype_name(dtype): dtype for dtype in (torch.float32, torch.float64)}
 
@@ -64,9 +71,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only",
         nargs="+",
-        choices=(*PARTS, SWEEP),
+        choices=(*PARTS, *NAMED),
         metavar="PART",
-        help=f"any of {', '.join(PARTS)} (default: all of these) and {SWEEP}",
+        help=f"any of {', '.join(PARTS)} (default: all of these), {', '.join(NAMED)}",
     )
     parser.add_argument("--threads", nargs="+", type=positive, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, metavar="DTYPE", help="default: float32 float64")
@@ -107,6 +114,8 @@ def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -
         parser.error(f"--device: {args.device} cannot be used: {str(error).splitlines()[0]}")
     if torch.device(args.device).type not in ("cpu", "cuda"):
         parser.error(f"--device: expected cpu or cuda, got {args.device}")
+    if args.device != "cpu" and {LSTM, WINDOW} & {*args.only}:
+        parser.error(f"--only: {LSTM} and {WINDOW} are measured on the CPU only")
     if args.cpu_time and (args.device != "cpu" or args.threads != [1]):
         parser.error("--cpu-time: measures one thread on the CPU only")
     if args.json is not None and not args.json.absolute().parent.is_dir():
@@ -174,6 +183,14 @@ def run(args: argparse.Namespace) -> Results:
             for workload in WORKLOADS:
                 results.training += suite.measure_training(tiny(workload) if args.quick else workload)
             show("Training steps", training_table(results.training))
+        if LSTM in args.only:
+            cases = [case._replace(batch_size=2, length=5) for case in RECURRENT] if args.quick else RECURRENT
+            results.recurrent = suite.measure_recurrent(cases)
+            show("Training stack LSTMs, beside a loop over nn.LSTMCell", recurrent_table(results.recurrent))
+        if WINDOW in args.only:
+            results.windowed = suite.measure_windowed(WINDOWED[:2] if args.quick else WINDOWED)
+            title = "The nondeterministic stack with limited memory: B = 1, Q = 2, S = 3, m = 5, float32"
+            show(title, windowed_table(results.windowed))
     return results
 
 

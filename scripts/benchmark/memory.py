@@ -104,27 +104,27 @@ def _measure(job: dict[str, Any]) -> float:
     (variant,) = (found for found in find_variants(case, [dtype], device) if found.name == job["name"])
     forward_and_backward(case.small(), variant, Timer(device))()  # loads code and starts threads
     run = forward_and_backward(case, variant, Timer(device))
-    _return_free_memory()
-    before = _reset_peak()
+    return_free_memory()
+    before = reset_peak()
     run()
-    return (_peak() - before) / MEGABYTE
+    return (peak_bytes() - before) / MEGABYTE
 
 
-def _return_free_memory() -> None:
+def return_free_memory() -> None:
     """Have the C library give back what is free, so that what is allocated next is seen."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):
         libc.malloc_trim(0)
 
 
-def _reset_peak() -> int:
+def reset_peak() -> int:
     """Take the resident memory as the peak so far, where the system can, and return the peak in bytes."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    return _peak()
+    return peak_bytes()
 
 
-def _peak() -> int:
+def peak_bytes() -> int:
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:

@@ -8,9 +8,11 @@ from typing import Any
 from fairseq_stack.evaluation.markdown import table
 
 from .peak import OPERATIONS, Peak
+from .recurrent import Recurrent
 from .stacks import STACKS, Case
 from .timing import Times
 from .variants import Variant, dtype_name
+from .windowed import Windowed
 
 Row = dict[str, Any]
 Column = tuple[str, Callable[[Row], str]]
@@ -100,6 +102,69 @@ def training_row(
         "tokens_per_second": tokens / total,
         "times_tf": total / baseline,
     }
+
+
+def recurrent_row(case: Recurrent, threads: int, times: Times, cells: Times, error: float) -> Row:
+    """The figures of an LSTM with stacks in training; ``cells`` are the times of the loop over ``nn.LSTMCell``."""
+    forward, backward = times
+    return {
+        **case._asdict(),
+        "threads": threads,
+        "forward_ms": 1e3 * forward,
+        "backward_ms": 1e3 * backward,
+        "total_ms": 1e3 * (forward + backward),
+        "cells_ms": 1e3 * sum(cells),
+        "times_cells": (forward + backward) / sum(cells),
+        "error": error,
+    }
+
+
+def windowed_row(case: Windowed, times: Times, unlimited: Times, megabytes: float, error: float) -> Row:
+    """The figures of a sequence; ``unlimited`` are the times of the first one, with unlimited memory."""
+    forward, backward = times
+    return {
+        "length": case.length,
+        "window": case.window,
+        "forward_ms": 1e3 * forward,
+        "backward_ms": 1e3 * backward,
+        "total_ms": 1e3 * (forward + backward),
+        "times_unlimited": (forward + backward) / sum(unlimited),
+        "extra_megabytes": megabytes,
+        "error": error,
+    }
+
+
+def recurrent_table(rows: Sequence[Row]) -> str:
+    """Rows of :func:`recurrent_row`."""
+    columns = [
+        ("stack", _text("stacks")),
+        ("hidden", _text("hidden_size")),
+        ("B", _text("batch_size")),
+        ("n", _text("length")),
+        ("threads", _text("threads")),
+        ("forward ms", _number("forward_ms")),
+        ("backward ms", _number("backward_ms")),
+        ("sum ms", _number("total_ms")),
+        ("nn.LSTMCell ms", _number("cells_ms")),
+        ("x nn.LSTMCell", _number("times_cells")),
+        ("error", lambda row: f"{row['error']:.0e}"),
+    ]
+    return _table(columns, rows)
+
+
+def windowed_table(rows: Sequence[Row]) -> str:
+    """Rows of :func:`windowed_row`."""
+    columns = [
+        ("n", _text("length")),
+        ("D", lambda row: ABSENT if row["window"] is None else str(row["window"])),
+        ("forward ms", _number("forward_ms")),
+        ("backward ms", _number("backward_ms")),
+        ("sum ms", _number("total_ms")),
+        ("x the first row", _number("times_unlimited")),
+        ("extra MB", _number("extra_megabytes")),
+        ("error", lambda row: f"{row['error']:.0e}"),
+    ]
+    return _table(columns, rows)
 
 
 def stack_table(rows: Sequence[Row]) -> str:

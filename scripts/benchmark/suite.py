@@ -16,11 +16,13 @@ from .decoding import check_decoding, decoding, last_steps
 from .machine import describe_machine
 from .memory import MemoryMeter, cuda_megabytes
 from .peak import Peak, measure_peak
-from .report import Row, decoding_row, stack_row, sweep_row, training_row
+from .recurrent import Recurrent, check_recurrent, training_of, training_of_cells
+from .report import Row, decoding_row, recurrent_row, stack_row, sweep_row, training_row, windowed_row
 from .stacks import Case
 from .timing import Key, Timer, Times, forward_and_backward, least_times
 from .training import Workload, stacks_of, trainings
 from .variants import Variant, automatic, backends_of, dtype_name, find_variants
+from .windowed import Windowed, check_windowed, megabytes_of, passes_of
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Results:
         sweep: rows of :func:`.report.sweep_row`.
         decoding: rows of :func:`.report.decoding_row`.
         training: rows of :func:`.report.training_row`.
+        recurrent: rows of :func:`.report.recurrent_row`.
+        windowed: rows of :func:`.report.windowed_row`.
     """
 
     machine: dict[str, Any]
@@ -63,6 +67,8 @@ class Results:
     sweep: list[Row] = field(default_factory=list)
     decoding: list[Row] = field(default_factory=list)
     training: list[Row] = field(default_factory=list)
+    recurrent: list[Row] = field(default_factory=list)
+    windowed: list[Row] = field(default_factory=list)
 
 
 class Suite:
@@ -198,6 +204,31 @@ class Suite:
                 for kind, training in by_kind.items()
             ]
         return rows
+
+    def measure_recurrent(self, cases: Sequence[Recurrent]) -> list[Row]:
+        """Check stack LSTMs, and then measure their training beside a loop over ``nn.LSTMCell``."""
+        errors = [check_recurrent(case) for case in cases]
+        rows = []
+        for threads in self._settings.threads:
+            torch.set_num_threads(threads)
+            for case, error in zip(cases, errors, strict=True):
+                say(f"the LSTM with {case.stacks}: training, threads: {threads}")
+                runs = {"own": training_of(case, self._timer), "cells": training_of_cells(case, self._timer)}
+                times = self._least_times(runs)
+                rows.append(recurrent_row(case, threads, times["own"], times["cells"], error))
+        return rows
+
+    def measure_windowed(self, cases: Sequence[Windowed]) -> list[Row]:
+        """Check the nondeterministic stack with limited memory, and then measure it, with one thread."""
+        errors = [check_windowed(case) for case in cases]
+        torch.set_num_threads(1)
+        megabytes = [megabytes_of(case, self._timer) for case in cases]
+        say("the nondeterministic stack with limited memory")
+        times = self._least_times({case: passes_of(case, self._timer) for case in cases})
+        return [
+            windowed_row(case, times[case], times[cases[0]], memory, error)
+            for case, memory, error in zip(cases, megabytes, errors, strict=True)
+        ]
 
 
 def say(what: str) -> None:
