@@ -69,7 +69,7 @@ def test_json_holds_everything() -> None:
 
 def test_every_kind_has_a_name() -> None:
     names = model_names()
-    assert list(names) == ["tf", "sup", "nd", "strat"]
+    assert list(names) == ["tf", "sup", "nd", "ns", "strat"]
     assert (names["tf"], names["sup"]) == ("tf: no stack", "sup: superposition")
 
 

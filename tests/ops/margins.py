@@ -97,7 +97,7 @@ def run_between_margins(
     originals = {array: getattr(call, array.name) for array in guards}
     for array, guard in guards.items():
         setattr(call, array.name, guard.address)
-    columns = _guarded_columns(call, library, function.endswith("backward")) if "step" in function else []
+    columns = _guarded_columns(call, library, function.endswith("backward")) if "nd_step" in function else []
     if mistake:
         mistake(call)
     library.functions[function](ctypes.byref(call), ctypes.byref(resources))
@@ -168,6 +168,8 @@ def _step_sizes(call: Any, library: Library, step: int) -> Any:
 
 
 def _arrays(function: str, call: Any, library: Library) -> list[Array]:
+    if function.startswith("fss_sup_step"):
+        return _arrays_of_superposition_step(call, function.endswith("backward"))
     if "step" in function:
         return _arrays_of_step(call, function.endswith("backward"))
     if "window" in function:
@@ -186,6 +188,26 @@ def _arrays_of_superposition(call: Any, backward: bool) -> list[Array]:
         Array("cotangents", item, steps * call.size),
         Array("action_gradients", item, steps * 3, written=True),
         Array("value_gradients", item, steps * call.size, written=True),
+    ]
+
+
+def _arrays_of_superposition_step(call: Any, backward: bool) -> list[Array]:
+    item, values = 8 if call.is_double else 4, call.sequences * call.size
+    before, after = values * call.height, values * call.next_height
+    inputs = [
+        Array("actions", item, call.sequences * 3),
+        Array("values", item, values),
+        Array("elements", item, before),
+    ]
+    if not backward:
+        undefined = Array("undefined", 1, call.sequences, written=True, numbers=False)
+        return [*inputs, undefined, Array("next", item, after, written=True)]
+    return [
+        *inputs,
+        Array("next_gradients", item, after),
+        Array("action_gradients", item, call.sequences * 3, written=True),
+        Array("value_gradients", item, values, written=True),
+        Array("element_gradients", item, before, written=True),
     ]
 
 

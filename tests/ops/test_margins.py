@@ -10,7 +10,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack, superposition_stack
+from fairseq_stack.ops import (
+    NondeterministicStackState,
+    SuperpositionStackState,
+    nondeterministic_stack,
+    superposition_stack,
+)
 from fairseq_stack.ops._native import Library
 from tests.helpers import INSTRUCTION_SETS, use_instruction_set
 from tests.ops.margins import Guard, run_between_margins
@@ -133,6 +138,30 @@ def test_steps(size: tuple[int, int, int, int], window: int | None, monkeypatch:
             made = between_margins(patch)
             assert_same(step_nondeterministic(*size, window, train=train), expected)
         assert made == ["fss_nd_step"] * (size[0] + 1) + ["fss_nd_step_backward"] * (size[0] + 1) * train
+
+
+def step_superposition(dtype: torch.dtype, steps: int, size: int, depth_limit: int | None) -> list[Tensor]:
+    torch.manual_seed(0)
+    actions, values = torch.rand(2, steps, 3).to(dtype), torch.rand(2, steps, size).to(dtype)
+    inputs = [actions.requires_grad_(), values.requires_grad_()]
+    state = SuperpositionStackState.initial(batch_size=2, size=size, dtype=dtype, depth_limit=depth_limit)
+    readings = []
+    for t in range(steps):
+        reading, state = state.step(actions[:, t], values[:, t])
+        readings.append(reading)
+    return [*readings, *torch.autograd.grad(torch.stack(readings).square().sum(), inputs)]
+
+
+@DTYPES
+@pytest.mark.parametrize("size", [(1, 1, None), (9, 3, None), (9, 17, 4), (5, 2, 1)])
+@pytest.mark.usefixtures("instruction_set")
+def test_steps_of_superposition(
+    size: tuple[int, int, int | None], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = step_superposition(dtype, *size)
+    made = between_margins(monkeypatch)
+    assert_same(step_superposition(dtype, *size), expected)
+    assert made == ["fss_sup_step_forward"] * size[0] + ["fss_sup_step_backward"] * size[0]
 
 
 def read_windowed(

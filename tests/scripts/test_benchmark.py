@@ -26,7 +26,6 @@ from scripts.benchmark.stacks import STACKS, Case
 from scripts.benchmark.timing import least_times
 from scripts.benchmark.training import KINDS, WORKLOADS, Workload
 from scripts.benchmark.variants import find_variants
-from scripts.benchmark.windowed import Windowed
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "benchmark.py"
 TABLES = [
@@ -115,29 +114,6 @@ def test_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert row["times_best"] >= 1 <= row["times_best_forward"]
         assert row["times_best"] == pytest.approx(1 / min([1, *row["times_chosen"].values()]))
         assert row["total_ms"] > row["forward_ms"] > 0
-
-
-def test_stack_lstms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "figures.json"
-    assert main(["--quick", "--only", "lstm", "--json", str(path)]) == 0
-    assert "## Training stack LSTMs, beside a loop over nn.LSTMCell" in capsys.readouterr().out.splitlines()
-    rows = json.loads(path.read_text())["recurrent"]
-    assert [row["stacks"] for row in rows] == ["none", "sup-10", "strat-10", "ns-2-3", "nd-2-3-5"]
-    for row in rows:
-        assert row["times_cells"] == pytest.approx(row["total_ms"] / row["cells_ms"])
-        assert row["total_ms"] == pytest.approx(row["forward_ms"] + row["backward_ms"]) and row["error"] < 2e-5
-
-
-def test_limited_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(command, "WINDOWED", (Windowed(20, None), Windowed(40, 5)))
-    path = tmp_path / "figures.json"
-    assert main(["--quick", "--only", "window", "--json", str(path)]) == 0
-    assert any(
-        line.startswith("## The nondeterministic stack with limited") for line in capsys.readouterr().out.splitlines()
-    )
-    unlimited, limited = json.loads(path.read_text())["windowed"]
-    assert (unlimited["window"], limited["window"], unlimited["times_unlimited"]) == (None, 5, 1)
-    assert limited["total_ms"] > 0 <= limited["extra_megabytes"] and limited["error"] < 2e-5
 
 
 NAMES = {"nd": "nondeterministic", "sup": "superposition", "strat": "stratification"}

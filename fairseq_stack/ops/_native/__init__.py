@@ -31,8 +31,9 @@ __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "lib
 logger = logging.getLogger(__name__)
 
 LIBRARY = Path(__file__).with_name("_kernels.so")
-INTERFACE = 8  # fss_interface() of the library that this module can call
+INTERFACE = 9  # fss_interface() of the library that this module can call
 WORTH_THREADS = 100_000  # multiply-adds: fewer are done before other threads have begun
+SMALL = 65_536  # bytes: the C library does not ask the system for so few
 
 _ENABLED = "FAIRSEQ_STACK_NATIVE"
 _INSTRUCTION_SET = "FAIRSEQ_STACK_INSTRUCTION_SET"
@@ -97,7 +98,8 @@ class Library:
         """
         threads = torch.get_num_threads() if parts > 1 and work >= WORTH_THREADS else 1
         workers = min(threads, parts)
-        scratch = buffers.take(workers * scratch_bytes)
+        size = workers * scratch_bytes
+        scratch = torch.empty(size, dtype=torch.uint8) if size < SMALL else buffers.take(size)
         resources = _Resources(self.number, threads, workers, scratch.data_ptr(), scratch_bytes)
         self.functions[function](ctypes.byref(call), ctypes.byref(resources))
 

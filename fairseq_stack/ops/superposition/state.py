@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from .._arguments import Sizes, computation_dtype
+from .._native import library
 from .._states import check_fits_state, check_index
 from .._transforms import is_transformed
 from .._undefined import finite, marks_of
+from ._native_step import step_native
 
 
 @dataclass(frozen=True, eq=False)
 class SuperpositionStackState:
     """The stacks V_t of a batch after t steps. Immutable; autograd and ``torch.func`` transform its steps.
 
-    For autograd a step is one function, which keeps the stack before it: O(m n^2) memory for n steps.
+    On the CPU a step runs on the compiled kernels, unless ``torch.func`` transforms it. For autograd it is then one
+    function, which keeps the stack before it: O(m n^2) memory for n steps.
 
     Attributes:
         elements: (B, t, m), the elements from the top down, at least float32; everything below them is 0.
@@ -80,9 +81,9 @@ class SuperpositionStackState:
         sizes.check("value", value, f"{batch_size} {size}")
         check_fits_state("actions", actions, self.elements)
         inputs = actions.to(self.elements.dtype), value.to(self.elements.dtype)
-        if self.marks is None and self._can_read() and not is_transformed(*inputs):
-            elements = self._next(*inputs)
-            if bool(elements.detach().sum().isfinite()):
+        if self.marks is None and self._runs_on_kernels(*inputs):
+            elements, is_finite = step_native(*inputs, self.elements, self._height())
+            if is_finite:
                 return elements[:, 0].to(value.dtype), replace(self, elements=elements)
         marks = marks_of(value, actions) + (0 if self.marks is None else self.marks)
         elements = self._next(*map(finite, inputs))
@@ -105,50 +106,19 @@ class SuperpositionStackState:
         """The same stack, through which no gradients flow to the steps before, for truncated back-propagation."""
         return replace(self, elements=self.elements.detach())
 
-    def _can_read(self) -> bool:
-        """Whether the numbers of a step can be looked at without waiting for the device."""
-        return self.elements.device.type == "cpu" and not torch.compiler.is_compiling()
+    def _runs_on_kernels(self, *inputs: Tensor) -> bool:
+        transformed = torch.compiler.is_compiling() or is_transformed(*inputs, self.elements)
+        return not transformed and self.elements.device.type == "cpu" and library() is not None
 
     def _next(self, actions: Tensor, value: Tensor) -> Tensor:
         """Eq. 5: the next elements."""
-        if not self._can_read() or is_transformed(actions, value, self.elements):
-            return _weighted_windows(actions, _on_stack(value, self.elements), self._height()).sum(1)
-        elements: Tensor = _Step.apply(actions, value, self.elements, self._height())
-        return elements
+        above = torch.cat([value.unsqueeze(1), self.elements], 1)
+        at_and_below = pad(self.elements, (0, 0, 0, 2))
+        push, noop, pop = actions[:, :, None, None].unbind(1)
+        elements = push * above + noop * at_and_below[:, :-1] + pop * at_and_below[:, 1:]
+        return elements[:, : self._height()]
 
     def _height(self) -> int:
         """How many elements the next stack has."""
         height = self.elements.shape[1] + 1
         return height if self.depth_limit is None else min(height, self.depth_limit)
-
-
-class _Step(torch.autograd.Function):
-    """Eq. 5 as one function for autograd."""
-
-    @staticmethod
-    def forward(ctx: Any, actions: Tensor, value: Tensor, elements: Tensor, height: int) -> Tensor:
-        stack = _on_stack(value, elements)
-        ctx.save_for_backward(actions, stack)
-        ctx.height = height
-        return _weighted_windows(actions, stack, height).sum(1)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        actions, stack = ctx.saved_tensors
-        of_actions = _weighted_windows(gradient.unsqueeze(1), stack, ctx.height).sum((2, 3))
-        surplus = stack.shape[1] - 2 - ctx.height
-        below = pad(gradient, (0, 0, 2, surplus))
-        of_stack = _weighted_windows(actions.flip(1), below, stack.shape[1] - 2).sum(1)
-        return of_actions, of_stack[:, 0], of_stack[:, 1:], None
-
-
-def _on_stack(value: Tensor, elements: Tensor) -> Tensor:
-    """The vector above the elements (B, t, m), and two vectors of zeros below them, (B, t + 3, m)."""
-    return pad(torch.cat([value.unsqueeze(1), elements], 1), (0, 0, 0, 2))
-
-
-def _weighted_windows(weights: Tensor, stack: Tensor, height: int) -> Tensor:
-    """The ``height`` vectors from 0, 1 and 2 on of a stack (B, ..., m), times weights (B, 3) or (B, 1, height, m)."""
-    windows = torch.stack([stack[:, begin : begin + height] for begin in range(3)], 1)
-    return windows * (weights if weights.dim() == 4 else weights[:, :, None, None])

@@ -18,6 +18,7 @@
 #include "superposition_products.h"
 #include "superposition_steps.h"
 #include "superposition.h"
+#include "superposition_state.h"
 #undef REAL
 #undef INTEGER
 #undef NAME
@@ -39,6 +40,7 @@
 #include "superposition_products.h"
 #include "superposition_steps.h"
 #include "superposition.h"
+#include "superposition_state.h"
 #undef REAL
 #undef INTEGER
 #undef NAME

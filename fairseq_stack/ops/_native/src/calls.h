@@ -52,3 +52,15 @@ struct sup_call {
     const void *cotangents; /* of the readings */
     void *action_gradients, *value_gradients;
 };
+
+/* A step of the superposition stack for a batch of sequences; arrays as above. */
+struct sup_step_call {
+    int64_t is_double, sequences, height, next_height, size;
+    const void *actions, *values; /* (sequences, 3): push, no-op, pop; and (sequences, size) */
+    const void *elements;         /* of the stacks before the step, (sequences, height, size) */
+    void *next;                   /* elements after the step, (sequences, next_height, size) */
+    uint8_t *undefined;           /* for each sequence: whether some of them are not finite */
+    /* backward: */
+    const void *next_gradients;
+    void *action_gradients, *value_gradients, *element_gradients;
+};

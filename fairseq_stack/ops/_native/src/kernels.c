@@ -51,6 +51,7 @@ struct instruction_set {
     void (*nd_sizes[2])(int n, int Q, int S, size_t sizes[3]);
     kernel *sup_forward[2], *sup_backward[2];
     void (*sup_sizes[2])(int n, int m, size_t sizes[2]);
+    kernel *sup_step_forward[2], *sup_step_backward[2];
 };
 
 #define INSTRUCTION_SET(name, suffix)                                \
@@ -69,6 +70,8 @@ struct instruction_set {
         {sup_forward_float_##suffix, sup_forward_double_##suffix},   \
         {sup_backward_float_##suffix, sup_backward_double_##suffix}, \
         {sup_sizes_float_##suffix, sup_sizes_double_##suffix},       \
+        {sup_step_forward_float_##suffix, sup_step_forward_double_##suffix},   \
+        {sup_step_backward_float_##suffix, sup_step_backward_double_##suffix}, \
     }
 
 #define VECTOR_BYTES 16
@@ -282,5 +285,16 @@ void fss_sup_backward(const struct sup_call *call, const struct resources *resou
     run(backward, NULL, call, call->sequences, resources);
 }
 
+/* One worker needs the memory of a vector. */
+void fss_sup_step_forward(const struct sup_step_call *call, const struct resources *resources) {
+    run(INSTRUCTION_SETS[resources->instruction_set].sup_step_forward[call->is_double], NULL, call, call->sequences,
+        resources);
+}
+
+void fss_sup_step_backward(const struct sup_step_call *call, const struct resources *resources) {
+    run(INSTRUCTION_SETS[resources->instruction_set].sup_step_backward[call->is_double], NULL, call, call->sequences,
+        resources);
+}
+
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 8; }
+int fss_interface(void) { return 9; }

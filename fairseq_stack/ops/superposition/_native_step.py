@@ -1,0 +1,82 @@
+"""A step of the superposition stack by the compiled kernels: ``_native/src/superposition_state.h``."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from .._native import required_library
+
+
+def step_native(actions: Tensor, value: Tensor, elements: Tensor, height: int) -> tuple[Tensor, bool]:
+    """Eq. 5 for actions (B, 3), values (B, m) and the elements (B, t, m) before the step.
+
+    Returns:
+        The elements after the step, (B, height, m), and whether all of them are finite.
+    """
+    undefined = (ctypes.c_uint8 * len(value))()
+    after: Tensor = _Step.apply(actions, value, elements, height, undefined)
+    return after, not any(undefined)
+
+
+class _Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, actions: Tensor, value: Tensor, elements: Tensor, height: int, undefined: Tensor) -> Tensor:
+        actions, value, elements = (x.resolve_neg().contiguous() for x in (actions, value, elements))
+        ctx.save_for_backward(actions, value, elements)
+        after = value.new_empty(len(value), height, value.shape[1])
+        call = _call(elements, after, actions=actions, values=value, next=after)
+        call.undefined = ctypes.addressof(undefined)
+        _run("forward", call)
+        return after
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        actions, value, elements = ctx.saved_tensors
+        gradient = gradient.resolve_neg().contiguous()
+        gradients = [torch.empty_like(x) for x in (actions, value, elements)]
+        call = _call(
+            elements, gradient, actions=actions, values=value, next_gradients=gradient,
+            action_gradients=gradients[0], value_gradients=gradients[1], element_gradients=gradients[2],
+        )  # fmt: skip
+        _run("backward", call)
+        return *gradients, None, None
+
+
+class Call(ctypes.Structure):
+    """struct sup_step_call."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "height", "next_height", "size")),
+        *((name, ctypes.c_void_p) for name in ("actions", "values", "elements", "next", "undefined")),
+        *((name, ctypes.c_void_p) for name in ("next_gradients", "action_gradients", "value_gradients")),
+        ("element_gradients", ctypes.c_void_p),
+    )
+
+
+def _call(elements: Tensor, after: Tensor, **arrays: Tensor) -> Call:
+    """A call for the elements before a step, and an array of the shape of those after it.
+
+    Arrays are contiguous and for fields of the call.
+    """
+    sequences, height, size = elements.shape
+    call = Call(elements.dtype == torch.float64, sequences, height, after.shape[1], size)
+    call.elements = elements.data_ptr()
+    for name, array in arrays.items():
+        setattr(call, name, array.data_ptr())
+    return call
+
+
+def _run(direction: str, call: Call) -> None:
+    required_library().run(
+        f"fss_sup_step_{direction}",
+        call,
+        parts=call.sequences,
+        work=3 * call.sequences * call.next_height * call.size,
+        scratch_bytes=-(-call.size * 8 // 64) * 64,
+    )
