@@ -25,7 +25,7 @@ def step_native(actions: Tensor, value: Tensor, elements: Tensor, height: int) -
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, actions: Tensor, value: Tensor, elements: Tensor, height: int, undefined: Tensor) -> Tensor:
+    def forward(ctx: Any, actions: Tensor, value: Tensor, elements: Tensor, height: int, undefined: Any) -> Tensor:
         actions, value, elements = (x.resolve_neg().contiguous() for x in (actions, value, elements))
         ctx.save_for_backward(actions, value, elements)
         after = value.new_empty(len(value), height, value.shape[1])
