@@ -17,6 +17,8 @@ from .agreement import normwise_error, refuse_if_wrong
 from .timing import Timer, Times
 
 SYMBOLS = 3
+DECODED = 80
+"""Steps of decoding."""
 
 
 class Recurrent(NamedTuple):
@@ -95,6 +97,26 @@ def training_of_cells(case: Recurrent, timer: Timer) -> Callable[[], Times]:
         return torch.stack(found, 1)
 
     return _passes(outputs, timer)
+
+
+def decoding_of(case: Recurrent, timer: Timer) -> Callable[[], Times]:
+    """A run of DECODED steps with a beam, which is reordered before each; returns the seconds of the last ten."""
+    model = case.build()
+    generator = torch.Generator().manual_seed(2)
+    orders = torch.randint(case.batch_size, (DECODED, case.batch_size), generator=generator)
+    symbols = torch.randint(SYMBOLS, (DECODED, case.batch_size), generator=generator)
+
+    def run() -> Times:
+        lap = timer.start()
+        with torch.no_grad():
+            state = model.initial_state(case.batch_size)
+            for t, (order, inputs) in enumerate(zip(orders, symbols, strict=True)):
+                if t == DECODED - 10:
+                    lap()
+                _, state = model.step(inputs, state.reorder(order))
+        return (lap(),)
+
+    return run
 
 
 def _passes(outputs: Callable[[], Tensor], timer: Timer) -> Callable[[], Times]:

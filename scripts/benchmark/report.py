@@ -104,17 +104,27 @@ def training_row(
     }
 
 
-def recurrent_row(case: Recurrent, threads: int, times: Times, cells: Times, error: float) -> Row:
-    """The figures of an LSTM with stacks in training; ``cells`` are the times of the loop over ``nn.LSTMCell``."""
-    forward, backward = times
+def recurrent_row(case: Recurrent, threads: int, times: Mapping[str, Times], error: float) -> Row:
+    """The figures of an LSTM with stacks.
+
+    Args:
+        case: the LSTM.
+        threads: the number of threads.
+        times: of training it (``own``), of training the loop over ``nn.LSTMCell`` (``cells``), and of ten steps of
+            decoding (``decoding``).
+        error: of its outputs.
+    """
+    forward, backward = times["own"]
+    cells = sum(times["cells"])
     return {
         **case._asdict(),
         "threads": threads,
         "forward_ms": 1e3 * forward,
         "backward_ms": 1e3 * backward,
         "total_ms": 1e3 * (forward + backward),
-        "cells_ms": 1e3 * sum(cells),
-        "times_cells": (forward + backward) / sum(cells),
+        "cells_ms": 1e3 * cells,
+        "times_cells": (forward + backward) / cells,
+        "steps_per_second": 10 / sum(times["decoding"]),
         "error": error,
     }
 
@@ -147,6 +157,7 @@ def recurrent_table(rows: Sequence[Row]) -> str:
         ("sum ms", _number("total_ms")),
         ("nn.LSTMCell ms", _number("cells_ms")),
         ("x nn.LSTMCell", _number("times_cells")),
+        ("decoding steps / s", _number("steps_per_second")),
         ("error", lambda row: f"{row['error']:.0e}"),
     ]
     return _table(columns, rows)
