@@ -3,7 +3,7 @@
  * What the stack before the step lacks is 0. The stack after the step has one element more, unless its depth is limited.
  */
 
-/* Element d of the stack before the step, with v_t at -1 and zeros below the last. */
+/* Element d of the stack before the step (Eqs. 5-8), with v_t at -1 and zeros below the last. */
 #define sup_element NAME(sup_element)
 INLINE const real *sup_element(const struct sup_step_call *call, int64_t sequence, int64_t d, const real *zeros) {
     if (d < 0) return (const real *)call->values + sequence * call->size;
