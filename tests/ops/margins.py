@@ -132,21 +132,24 @@ def _guarded_columns(call: Any, library: Library, backward: bool) -> list[Column
     """The columns of the steps kept..t, as far as the beams of this step descend from them, and their derivatives."""
     count = call.step - call.kept
     ancestors = np.ctypeslib.as_array(ctypes.cast(call.ancestors, ctypes.POINTER(ctypes.c_int32)), (call.beams, count))
+    given, derivatives = _pointers(call.columns), _pointers(call.adjoints)
     columns, adjoints = [], []
     for k in range(count + 1):
         own = k == count
         sizes = _step_sizes(call, library, call.kept + k)
         beams = call.beams if own else int(ancestors[:, k].max()) + 1
-        columns.append(_guarded_column(f"column {k}", call.columns[k], beams * sizes[0], own and not backward))
-        if backward and call.adjoints[k]:
-            adjoints.append((k, _guarded_column(f"adjoint {k}", call.adjoints[k], call.beams * sizes[1], True)))
-    call.columns = (ctypes.c_void_p * (count + 1))(*(column.guard.address for column in columns))
-    if backward:
-        pointers = (ctypes.c_void_p * (count + 1))()
-        for k, adjoint in adjoints:
-            pointers[k] = adjoint.guard.address
-        call.adjoints = pointers
+        columns.append(_guarded_column(f"column {k}", given[k], beams * sizes[0], own and not backward))
+        if backward and derivatives[k]:
+            adjoints.append((k, _guarded_column(f"adjoint {k}", derivatives[k], call.beams * sizes[1], True)))
+    for k, column in enumerate(columns):
+        given[k] = column.guard.address
+    for k, adjoint in adjoints:
+        derivatives[k] = adjoint.guard.address
     return [*columns, *(adjoint for _, adjoint in adjoints)]
+
+
+def _pointers(address: int | None) -> Any:
+    return ctypes.cast(address or 0, ctypes.POINTER(ctypes.c_void_p))
 
 
 def _guarded_column(name: str, address: int, size: int, written: bool) -> Column:

@@ -8,13 +8,13 @@ import re
 import pytest
 
 from fairseq_stack.ops import _native
-from fairseq_stack.ops.nondeterministic import _columns, _native_columns, native
+from fairseq_stack.ops.nondeterministic import _columns, _native_step, native
 from fairseq_stack.ops.superposition import native as superposition
 from tests.conftest import REPOSITORY
 
 FOLDER = REPOSITORY / "fairseq_stack" / "ops" / "_native" / "src"
 TEXT = "\n".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.iterdir()))
-CTYPES = {"int64_t": ctypes.c_int64, "*": ctypes.c_void_p, "**": ctypes.POINTER(ctypes.c_void_p)}
+CTYPES = {"int64_t": ctypes.c_int64, "*": ctypes.c_void_p, "**": ctypes.c_void_p}
 
 
 def only_match(pattern: str) -> re.Match[str]:
@@ -23,7 +23,7 @@ def only_match(pattern: str) -> re.Match[str]:
 
 
 def test_exponent_of_blocks_of_zeros() -> None:
-    assert -(1 << int(only_match(r"^#define DEAD \(-\(1 << (\d+)\)\)$")[1])) == _native_columns._DEAD
+    assert -(1 << int(only_match(r"^#define DEAD \(-\(1 << (\d+)\)\)$")[1])) == _native_step._DEAD
 
 
 def test_range_in_which_float64_is_exact() -> None:
@@ -43,7 +43,7 @@ def test_version_of_the_interface() -> None:
     ("name", "structure"),
     [
         ("nd_call", native._Call),
-        ("nd_step_call", _native_columns._Call),
+        ("nd_step_call", _native_step.Call),
         ("sup_call", superposition._Call),
         ("resources", _native._Resources),
     ],

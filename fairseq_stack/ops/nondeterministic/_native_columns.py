@@ -12,20 +12,19 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+from array import array
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .._native import required_library
-from ._columns import DEAD
+from ._native_step import BYTES, Call, Sizes, plain, pointers, unpack
 from ._tracked_columns import Column, TrackedColumns
 
-_DEAD = -(2**28)  # DEAD of the kernels
 _UNLIMITED = 2**31 - 1  # a window that no sequence exceeds
-_BYTES = 8  # of a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class NativeColumns:
         value_size: m.
         window: D, or a larger number than there are steps.
         memory: for each step k = kept..t the columns of its beams, (beams, bytes) of uint8, as
-            ``_native/src/nondeterministic_step.h`` lays them out.
+            ``_native/src/nondeterministic_step_columns.h`` lays them out.
         kept: the number of the first of them; the next step needs the last D.
         ancestors: (B, t + 1 - kept) of int32, the place of each beam's column k in ``memory[k - kept]``.
         instruction_set: the one that they are laid out for.
@@ -113,7 +112,7 @@ class NativeColumns:
         reading = torch.empty(self.batch_size, size, self.value_size, dtype=torch.float64)
         self._run(
             "fss_nd_step", column, sizes.forward,
-            logits=None if logits is None else _plain(logits), values=_plain(value), readings=reading,
+            logits=None if logits is None else plain(logits), values=plain(value), readings=reading,
         )  # fmt: skip
         return reading, column
 
@@ -132,12 +131,12 @@ class NativeColumns:
         width = 2 * size + self.num_states if self.memory else 1
         logit_gradients = derivatives.new_empty(self.batch_size, size * width)
         value_gradients = derivatives.new_empty(self.batch_size, self.value_size)
-        begins = [derivatives.data_ptr() + _BYTES * begin for begin in (0, *self.ends)]
-        constant = [None] * (len(self.memory) + 1 - len(begins))
-        adjoints = [*constant, *begins][-len(self.memory) - 1 :]
+        begins = [derivatives.data_ptr() + BYTES * begin for begin in (0, *self.ends)]
+        constant = [0] * (len(self.memory) + 1 - len(begins))
+        adjoints = pointers([*constant, *begins][-len(self.memory) - 1 :])
         self._run(
-            "fss_nd_step_backward", column, self._sizes().backward, adjoints=_pointers(adjoints),
-            cotangents=None if gradient is None else _plain(gradient),
+            "fss_nd_step_backward", column, self._sizes().backward, adjoints=adjoints,
+            cotangents=None if gradient is None else plain(gradient),
             logit_gradients=logit_gradients, value_gradients=value_gradients,
         )  # fmt: skip
         return logit_gradients, value_gradients
@@ -145,7 +144,7 @@ class NativeColumns:
     def end(self) -> int:
         """Where the derivatives of the next column end, if autograd follows it."""
         before = self.ends[-1] if self.ends else 0
-        return before + self.batch_size * self._sizes().adjoint // _BYTES
+        return before + self.batch_size * self._sizes().adjoint // BYTES
 
     def reorder(self, index: Tensor) -> NativeColumns:
         """The columns of these batch rows, (B',)."""
@@ -195,70 +194,45 @@ class NativeColumns:
             ends=() if history is None else (*self.ends, len(history)),
         )
 
-    def _sizes(self) -> _Sizes:
+    def _sizes(self) -> Sizes:
         sizes = (ctypes.c_size_t * 4)()
         library = required_library().using(self.instruction_set)
         library.functions.fss_nd_step_sizes(ctypes.byref(self._call()), library.number, sizes)
-        return _Sizes(*sizes)
+        return Sizes(*sizes)
 
     def _run(
-        self, function: str, column: Tensor, scratch_bytes: int, adjoints: Any = None, **arrays: Tensor | None
+        self,
+        function: str,
+        column: Tensor,
+        scratch_bytes: int,
+        adjoints: array[int] | None = None,
+        **tensors: Tensor | None,
     ) -> None:
-        """Run a function of the library for the next step; arrays are contiguous and for fields of the call."""
+        """Run a function of the library for the next step; tensors are contiguous and for fields of the call."""
         call = self._call()
         ancestors = self.ancestors.contiguous()
         call.ancestors = ancestors.data_ptr()
-        call.columns = _pointers([earlier.data_ptr() for earlier in (*self.memory, column)])
-        call.adjoints = adjoints
-        for name, array in arrays.items():
-            setattr(call, name, None if array is None else array.data_ptr())
+        columns = pointers(map(Tensor.data_ptr, (*self.memory, column)))
+        call.columns, _ = columns.buffer_info()
+        if adjoints is not None:
+            call.adjoints, _ = adjoints.buffer_info()
+        for name, tensor in tensors.items():
+            setattr(call, name, None if tensor is None else tensor.data_ptr())
         size = self.num_states * self.num_symbols
         work = self.batch_size * self.num_states * ((self.steps + 1) * size) ** 2 // 2
         library = required_library().using(self.instruction_set)
         library.run(function, call, parts=self.batch_size, work=work, scratch_bytes=scratch_bytes)
 
-    def _call(self) -> _Call:
-        return _Call(
+    def _call(self) -> Call:
+        return Call(
             self.batch_size, self.steps + 1, self.num_states, self.num_symbols, self.value_size, self.window, self.kept
         )
 
     def _column(self, step: int) -> Column:
         """Column ``step`` of each batch row."""
-        lanes = required_library().using(self.instruction_set).vector_bytes // _BYTES
-        first = max(step - self.window + 1, 0)
-        tiles, size = step // lanes - first // lanes + 1, self.num_states * self.num_symbols
+        lanes = required_library().using(self.instruction_set).vector_bytes // BYTES
         rows = self.memory[step - self.kept][self.ancestors[:, step - self.kept]]
-        counts = {
-            "gamma": tiles * size * size * lanes, "exponents": tiles * lanes,
-            "popped": tiles * self.num_states * size * lanes, "popped_exponents": tiles * lanes,
-            "transitions": size * (2 * size + self.num_states), "alpha": size, "total": 1, "alpha_exponent": 1,
-            "value": self.value_size, "marks": self.value_size,
-        }  # fmt: skip
-        arrays = {}
-        for name, count in counts.items():
-            arrays[name] = rows[:, : _BYTES * count].view(torch.int64 if "exponent" in name else torch.float64)
-            rows = rows[:, -(-_BYTES * count // 64) * 64 :]
-        gamma = arrays["gamma"].view(-1, tiles, self.num_symbols, self.num_states, size, lanes)
-        gamma = gamma.permute(0, 1, 5, 4, 3, 2).reshape(-1, tiles * lanes, size, size)
-        exponents = arrays["exponents"].double()
-        own = slice(first % lanes, step - first // lanes * lanes + 1)
-        return Column(
-            gamma=gamma[:, own],
-            exponents=torch.where(exponents <= _DEAD, DEAD, exponents)[:, own],
-            alpha=arrays["alpha"],
-            alpha_exponent=arrays["alpha_exponent"][:, 0].double(),
-            value=arrays["value"],
-            marks=arrays["marks"],
-        )
-
-
-class _Sizes(NamedTuple):
-    """In bytes, for one beam: of the next column and its derivatives, and of the working memory of both passes."""
-
-    column: int
-    adjoint: int
-    forward: int
-    backward: int
+        return unpack(rows, step, self.num_states, self.num_symbols, self.value_size, self.window, lanes)
 
 
 class _Step(torch.autograd.Function):
@@ -317,26 +291,3 @@ class _Reorder(torch.autograd.Function):
 def _for_batch(ends: tuple[int, ...], batch_size: int, new_size: int) -> tuple[int, ...]:
     """Where derivatives end, for another batch size."""
     return tuple(end // batch_size * new_size if batch_size else 0 for end in ends)
-
-
-def _plain(x: Tensor) -> Tensor:
-    """Contiguous in float64; a view such as x.conj().imag has memory that is yet to be negated."""
-    return x.detach().double().resolve_neg().contiguous()
-
-
-def _pointers(addresses: list[int | None]) -> Any:
-    return (ctypes.c_void_p * len(addresses))(*addresses)
-
-
-class _Call(ctypes.Structure):
-    """struct nd_step_call."""
-
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("beams", "step", "num_states", "num_symbols", "value_size")),
-        *((name, ctypes.c_int64) for name in ("window", "kept")),
-        ("ancestors", ctypes.c_void_p),
-        ("columns", ctypes.POINTER(ctypes.c_void_p)),
-        *((name, ctypes.c_void_p) for name in ("logits", "values", "readings")),
-        ("adjoints", ctypes.POINTER(ctypes.c_void_p)),
-        *((name, ctypes.c_void_p) for name in ("cotangents", "logit_gradients", "value_gradients")),
-    )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fairseq_stack.ops.nondeterministic import state
+from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
+from fairseq_stack.ops.nondeterministic._tracked_columns import TrackedColumns
 from tests.ops.nondeterministic.inputs import FAST, choose
 
 
@@ -16,3 +19,12 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture(params=FAST)
 def fast_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return choose(request.param, monkeypatch)
+
+
+@pytest.fixture(params=["kernels", "pytorch"])
+def columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type:
+    """The type of the columns of the states that a test makes."""
+    if request.param == "kernels":
+        return NativeColumns
+    monkeypatch.setattr(state, "library", lambda: None)
+    return TrackedColumns

@@ -14,9 +14,7 @@ from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
 from fairseq_stack.ops.nondeterministic._tracked_columns import TrackedColumns
 from tests.helpers import assert_normwise_close, each_golden_file
-from tests.ops.nondeterministic.test_state import columns, random_inputs, step_through, weighted_sum
-
-__all__ = ["columns"]
+from tests.ops.nondeterministic.stepping import random_inputs, step_through, weighted_sum
 
 
 def stepped(inputs: Sequence[Tensor], window: int | None) -> Tensor:

@@ -27,6 +27,7 @@
 #include "nondeterministic_forward.h"
 #include "nondeterministic_backward.h"
 #include "nondeterministic.h"
+#include "nondeterministic_step_columns.h"
 #include "nondeterministic_step.h"
 #include "nondeterministic_step_backward.h"
 #include "superposition_products.h"

@@ -5,30 +5,6 @@
  * came after it, and a state may be continued in several ways.
  */
 
-/* The derivatives that belong to column t; none for columns that are constants. */
-#define nd_step_adjoint NAME(nd_step_adjoint)
-struct nd_step_adjoint {
-    vector *outer; /* O[i -> t][x -> y], laid out like gamma */
-    real *alpha;   /* 2^A_t dL/dalpha[t][x] */
-    real *value;   /* of v_t */
-    real *mark;    /* NaN if the gradient of an undefined reading is not 0, else 0 */
-    size_t bytes;
-};
-
-#define nd_step_lay_out_adjoint NAME(nd_step_lay_out_adjoint)
-INLINE struct nd_step_adjoint nd_step_lay_out_adjoint(int t, int64_t window, int Q, int S, int value_size,
-                                                      char *memory) {
-    const size_t C = (size_t)Q * S;
-    struct nd_step_adjoint a;
-    size_t used = 0, tiles = t / LANES - nd_step_first_row(t, window) / LANES + 1;
-    TAKE(a.outer, tiles * C * C)
-    TAKE(a.alpha, C)
-    TAKE(a.value, (size_t)value_size)
-    TAKE(a.mark, (size_t)1)
-    a.bytes = used;
-    return a;
-}
-
 /* The working memory of the backward pass of a step, beside that of the forward pass. */
 #define nd_step_back NAME(nd_step_back)
 struct nd_step_back {
@@ -224,7 +200,8 @@ INLINE void nd_step_store_gradients(const struct nd_one_step *s, const struct nd
             }
 }
 
-/* The gradients of a step's log weights (C, width), at step 0 of the start (C); those of v_t are in the adjoint. */
+/* (h)-(m): the gradients of the log weights of a step (C, width), at step 0 of the start (C). The gradient of v_t is in
+ * the adjoint. */
 #define nd_step_backward_body NAME(nd_step_backward_body)
 INLINE void nd_step_backward_body(const struct nd_one_step *s, const struct nd_step_back *b, const real *cotangents,
                              real *gradients) {

@@ -1,0 +1,40 @@
+/* What Python passes to the kernels. */
+
+/* One call of the nondeterministic stack; arrays are contiguous, and of one real type. */
+struct nd_call {
+    int64_t is_double, sequences, length, num_states, num_symbols;
+    const void *push, *replace; /* log weights, (sequences, length, C, C) */
+    const void *pop;            /* (sequences, length, C, Q) */
+    void *weights;              /* W, (sequences, length, C, length + 1) */
+    const void *cotangents;     /* of W */
+    void *push_gradients, *replace_gradients, *pop_gradients;
+    uint8_t *wide;   /* for each sequence: whether it was computed in double */
+    uint8_t *far;    /* for each sequence: whether its log weights are farther apart than double is exact for */
+    void *workspace; /* one part for each sequence */
+    int64_t workspace_bytes; /* of one part */
+};
+
+/* Step t of the nondeterministic stack for a batch of beams, in double; columns as in nondeterministic_step.h. */
+struct nd_step_call {
+    int64_t beams, step, num_states, num_symbols, value_size;
+    int64_t window, kept;       /* D; and the number of the first column that is given */
+    const int32_t *ancestors;   /* (beams, step - kept): each beam's place among the columns kept..t - 1 */
+    const void *const *columns; /* those of the steps kept..t; the last is the new one */
+    const void *logits;         /* log weights, (beams, C, 2 C + Q): pushes, replacements, pops; at t = 0, of the
+                                   configurations that runs start in, (beams, C), or NULL */
+    const void *values;         /* v_t, (beams, value_size) */
+    void *readings;             /* (beams, C, value_size) */
+    /* backward: */
+    void *const *adjoints;  /* of the columns, as in nondeterministic_step_backward.h; NULL for constant ones */
+    const void *cotangents; /* of the readings, or NULL */
+    void *logit_gradients, *value_gradients;
+};
+
+/* One call of the superposition stack; arrays as for the nondeterministic one. */
+struct sup_call {
+    int64_t is_double, sequences, length, size;
+    const void *actions, *values; /* (sequences, length, 3): push, no-op, pop; and (sequences, length, size) */
+    void *readings;
+    const void *cotangents; /* of the readings */
+    void *action_gradients, *value_gradients;
+};
