@@ -95,3 +95,7 @@ class StratificationStackState:
             self.values.index_select(0, index),
             self.marks.index_select(0, index),
         )
+
+    def detach(self) -> StratificationStackState:
+        """The same stacks, through which no gradients flow to the steps before, for truncated back-propagation."""
+        return StratificationStackState(self.cumulative_strengths.detach(), self.values.detach(), self.marks.detach())

@@ -84,3 +84,7 @@ class SuperpositionStackState:
         """
         check_index(index, self.elements, len(self.elements))
         return SuperpositionStackState(self.elements.index_select(0, index), self.marks.index_select(0, index))
+
+    def detach(self) -> SuperpositionStackState:
+        """The same stacks, through which no gradients flow to the steps before, for truncated back-propagation."""
+        return SuperpositionStackState(self.elements.detach(), self.marks.detach())
