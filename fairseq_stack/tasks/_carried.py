@@ -115,4 +115,3 @@ def _kind(item: Any) -> str:
     if isinstance(item, Tensor):
         return f"a tensor of {item.dim()} dimensions"
     return repr(item) if isinstance(item, str) else f"a {type(item).__name__}"
-

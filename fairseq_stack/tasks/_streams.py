@@ -69,23 +69,25 @@ class Segments(Dataset[dict[str, Any]]):
         tokens = stream.tokens
         least = batch_size * length if truncate else batch_size
         if len(tokens) < least:
-            raise UserError(
-                f"{stream.name}: the stream has {len(tokens):,} tokens, expected at least {least:,} for --batch-size "
-                f"{batch_size}{f' --tokens-per-sample {length} --truncate-data' if truncate else ''}"
-            )
+            options = f"--batch-size {batch_size}"
+            if truncate:
+                options += f" --tokens-per-sample {length} --truncate-data"
+            raise UserError(f"{stream.name}: expected at least {least:,} tokens with {options}, got {len(tokens):,}")
         if truncate:
             tokens = tokens[: len(tokens) // batch_size * batch_size]
         row = -(-len(tokens) // batch_size)
+        padding = tokens.new_full((batch_size * row - len(tokens),), stream.padding)
+        before = torch.cat([tokens.new_tensor([stream.end]), tokens[:-1]])
+        used = row // length * length if truncate else row
         self.padding = stream.padding
         self.length = length
-        self.num_segments = row // length if truncate else -(-row // length)
-        padding = tokens.new_full((batch_size * row - len(tokens),), stream.padding)
-        self.targets = torch.cat([tokens, padding]).view(batch_size, row)
-        before = torch.cat([tokens.new_tensor([stream.end]), tokens[:-1], padding])
-        self.inputs = before.view(batch_size, row)
+        self.targets, self.inputs = (
+            torch.cat([part, padding]).view(batch_size, row)[:, :used] for part in (tokens, before)
+        )
+        self.num_tokens = int(self.targets.ne(stream.padding).sum())
 
     def __len__(self) -> int:
-        return self.num_segments
+        return -(-self.targets.size(1) // self.length)
 
     def __getitem__(self, number: int) -> dict[str, Any]:
         place = slice(number * self.length, (number + 1) * self.length)
@@ -98,7 +100,7 @@ class Segments(Dataset[dict[str, Any]]):
             "net_input": {"src_tokens": inputs, "src_lengths": lengths},
             "target": targets,
             "segment": number,
-            "num_segments": self.num_segments,
+            "num_segments": len(self),
         }
 
     @staticmethod

@@ -132,7 +132,8 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
             )
         segments = Segments(dataset, max_sentences, self.args.tokens_per_sample, self.args.truncate_data)
         logger.info(
-            f"{dataset.name}: a stream of {len(dataset):,} tokens in {max_sentences:,} rows; {len(segments):,} segments"
+            f"{dataset.name}: {segments.num_tokens:,} of {len(dataset):,} tokens, in {max_sentences:,} rows and "
+            f"{len(segments):,} segments"
         )
         return EpochBatchIterator(
             dataset=segments,
@@ -175,7 +176,8 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
             UserError: always.
         """
         raise UserError(
-            f"fairseq-eval-lm carries no state: score a stream with fairseq-validate --task {TASK} --batch-size 1"
+            "fairseq-eval-lm does not carry the state of a stream from segment to segment: score it with "
+            f"fairseq-validate --task {TASK} --batch-size 1"
         )
 
     def get_checkpoint_dict(self) -> dict[str, Any]:

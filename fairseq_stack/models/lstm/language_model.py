@@ -102,9 +102,7 @@ def _vocabulary(args: Namespace, dictionary: Dictionary, end: End) -> CompactVoc
     if not args.compact_vocab:
         return None
     shared = args.share_decoder_input_output_embed  # then </s> has a row anyway, for the output
-    return CompactVocabulary(
-        dictionary, args.compact_vocab_unk, shared, read_ends=end is not End.UNREAD and not shared
-    )
+    return CompactVocabulary(dictionary, args.compact_vocab_unk, shared, read_ends=end is not End.UNREAD and not shared)
 
 
 def _input(args: Namespace, dictionary: Dictionary, vocabulary: CompactVocabulary | None, end: End) -> nn.Module:
