@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import random
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,11 @@ from fairseq import checkpoint_utils
 
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
+from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
+from fairseq_stack.ops import NondeterministicStackState
+from fairseq_stack.tasks._carried import CarriedStates
 from fairseq_stack.tasks.truncated_bptt import TASK
+from tests.documents import Document
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import GENERATION, SIZES, TRAINING, run
 from tests.end_to_end.test_resuming import assert_same, state
@@ -34,7 +40,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Binarised text that ``prepare`` writes as one line with ``<eos>`` after each sentence; there are <unk>."""
     folder = tmp_path_factory.mktemp("stream")
     draw = random.Random(1)
-    for split, size in {"train": 24, "valid": 6, "test": 9}.items():
+    for split, size in {"train": 24, "valid": 12, "test": 12}.items():
         sentences = [draw.choices(["a", "b", "c", "<unk>"], k=draw.randint(1, 6)) for _ in range(size)]
         (folder / f"ptb.{split}.txt").write_text("".join(f" {' '.join(words)} \n" for words in sentences))
     command = ["prepare", "ptb", str(folder / "corpus"), "--raw", str(folder), "--mikolov", "stream"]
@@ -140,6 +146,18 @@ def test_ends_of_sentences_are_read(
     assert not torch.equal(*read)
 
 
+def test_the_commands_of_the_documentation(stream: Path, tmp_path: Path) -> None:
+    (block,) = (block for block in Document("docs/data.md").blocks("bash") if TASK in block)
+    text = block.replace('--user-dir "$(fairseq-stack user-dir)"', "").replace("\\\n", " ")
+    replaced = {"data/ptb-stream/data-bin": str(stream), "checkpoints/ptb-stream": str(tmp_path)}
+    for old, new in replaced.items():
+        text = text.replace(old, new)
+    train, validate = (shlex.split(line)[1:] for line in text.splitlines())
+    run("train", *train, "--max-epoch", 1, "--num-workers", 0, "--cpu")
+    scored = run("validate", *validate, "--num-workers", 0, "--cpu")
+    assert len(scored.validation_losses()) == 1
+
+
 def refused(stream: Path, folder: Path, *options: Any) -> str:
     """What fairseq-train says about options that it refuses, added to those of a model or in their place."""
     model = [] if "--arch" in options else STREAM
@@ -201,3 +219,34 @@ def test_continues_a_prefix(stream: Path, stream_model: Path, task: str) -> None
     options = ["--task", task, "--path", stream_model, *GENERATION, "--batch-size", 1]
     answered = run("interactive", stream, *options, stdin="<eos> a b\n")
     assert answered.hypotheses()[0].startswith("<eos> a b")
+
+
+def limited(self: AutomatonStackAttention, batch_size: int) -> NondeterministicStackState:
+    """The initial state of a stack that remembers 35 steps."""
+    sizes = {"batch_size": batch_size, "num_states": self.num_states, "num_symbols": self.num_symbols}
+    return NondeterministicStackState.initial(self.bottom(), **sizes, window=35)
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("stack", ["none", "nd-2-2-3"])
+def test_a_long_stream_trains_in_constant_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: str) -> None:
+    """What a process holds after 10^5 tokens, in one row, is what it held after a tenth of them, but for noise."""
+    draw = random.Random(1)
+    for split, size in (("train", 100_000), ("valid", 100)):
+        (tmp_path / split).write_text(" ".join(draw.choices("abcd", k=size)) + "\n")
+    options = ["--trainpref", tmp_path / "train", "--validpref", tmp_path / "valid", "--destdir", tmp_path / "data"]
+    run("preprocess", "--only-source", *options)
+    resident = []
+
+    def keep(self: CarriedStates, segment: int, state: Any) -> None:
+        resident.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
+        kept(self, segment, state)
+
+    kept = CarriedStates.keep
+    monkeypatch.setattr(CarriedStates, "keep", keep)
+    monkeypatch.setattr(AutomatonStackAttention, "initial_state", limited)
+    command = [*BARE, "--stack", stack, *TRAINING, "--batch-size", 1, "--max-epoch", 1, "--disable-validation"]
+    run("train", tmp_path / "data", *command, "--save-dir", tmp_path / "model")
+    segments = len(resident)
+    assert segments == -(-100_001 // 35)
+    assert max(resident) - resident[segments // 10] < 10_000_000
