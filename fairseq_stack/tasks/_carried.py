@@ -88,11 +88,11 @@ def from_plain(plain: Any, like: Any) -> Any:
         if not isinstance(plain, Tensor) or plain.dim() != like.dim():
             _refuse(plain, like)
         return plain.to(like.device)
-    if dataclasses.is_dataclass(like):
+    if dataclasses.is_dataclass(like) and not isinstance(like, type):
         fields = {field.name: getattr(like, field.name) for field in dataclasses.fields(like)}
         if not isinstance(plain, dict) or plain.keys() != fields.keys():
             _refuse(plain, like)
-        return type(like)(**{name: from_plain(plain[name], item) for name, item in fields.items()})  # type: ignore[operator]
+        return dataclasses.replace(like, **{name: from_plain(plain[name], item) for name, item in fields.items()})
     if isinstance(like, tuple):
         if not isinstance(plain, list) or bool(plain) != bool(like):
             _refuse(plain, like)

@@ -71,7 +71,7 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
         self.reads_ends = end_of_sentence(dictionary) == dictionary.eos()
         self._training = CarriedStates()
         self._validation = CarriedStates()
-        self._layout: dict[str, int] = {}
+        self._layout: dict[str, int] = {"segments": 0}
         self._restored: dict[str, Any] = {}
 
     def build_model(self, args: Any, from_checkpoint: bool = False) -> Any:
@@ -182,10 +182,8 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
 
     def get_checkpoint_dict(self) -> dict[str, Any]:
         """What a checkpoint needs to resume within an epoch: the state, and the segment that comes next."""
-        if self._training.latest is None:
-            return {}
-        segment, state = self._training.latest
-        if segment == self._layout["segments"]:  # the next epoch begins with the initial state
+        segment, state = self._training.latest or (0, None)
+        if segment in (0, self._layout["segments"]):  # an epoch begins with the initial state
             return {}
         return {type(self).__name__: {"segment": segment, "layout": self._layout, "state": as_plain(state)}}
 

@@ -223,8 +223,9 @@ def test_continues_a_prefix(stream: Path, stream_model: Path, task: str) -> None
 
 def limited(self: AutomatonStackAttention, batch_size: int) -> NondeterministicStackState:
     """The initial state of a stack that remembers 35 steps."""
-    sizes = {"batch_size": batch_size, "num_states": self.num_states, "num_symbols": self.num_symbols}
-    return NondeterministicStackState.initial(self.bottom(), **sizes, window=35)
+    return NondeterministicStackState.initial(
+        self.bottom(), batch_size=batch_size, num_states=self.num_states, num_symbols=self.num_symbols, window=35
+    )
 
 
 @pytest.mark.hostile

@@ -97,5 +97,5 @@ class StratificationStackState:
         )
 
     def detach(self) -> StratificationStackState:
-        """The same stacks, through which no gradients flow to the steps before, for truncated back-propagation."""
-        return StratificationStackState(self.cumulative_strengths.detach(), self.values.detach(), self.marks.detach())
+        """The same stack, through which no gradients flow to the steps before, for truncated back-propagation."""
+        return StratificationStackState(self.cumulative_strengths.detach(), self.values.detach(), self.marks)

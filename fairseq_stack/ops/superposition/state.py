@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from .._arguments import Sizes, computation_dtype
 from .._states import check_fits_state, check_index
+from .._transforms import is_transformed
 from .._undefined import finite, marks_of
 
 
@@ -17,14 +20,19 @@ from .._undefined import finite, marks_of
 class SuperpositionStackState:
     """The stacks V_t of a batch after t steps. Immutable; autograd and ``torch.func`` transform its steps.
 
+    For autograd a step is one function, which keeps the stack before it: O(m n^2) memory for n steps.
+
     Attributes:
         elements: (B, t, m), the elements from the top down, at least float32; everything below them is 0.
         marks: (B, m), added to all further readings: NaN for the components in which a pushed vector is not finite,
-            and for all components if an action is not finite; otherwise 0. The elements have 0 in its place.
+            and for all components if an action is not finite; otherwise 0. The elements have 0 in its place. None where
+            all is finite.
+        depth_limit: how many elements it holds at most; None for no limit.
     """
 
     elements: Tensor
-    marks: Tensor
+    marks: Tensor | None = None
+    depth_limit: int | None = None
 
     @classmethod
     def initial(
@@ -34,6 +42,7 @@ class SuperpositionStackState:
         size: int,
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
+        depth_limit: int | None = None,
     ) -> SuperpositionStackState:
         """The state before the first step, V_0 = [0].
 
@@ -42,10 +51,15 @@ class SuperpositionStackState:
             size: m, the size of the pushed vectors.
             dtype: the dtype of the steps' inputs (default: torch's default dtype).
             device: the device of the steps' inputs (default: torch's default device).
+            depth_limit: how many elements the stack holds; what lies deeper is lost. None for no limit.
+
+        Raises:
+            ValueError: the depth limit is not positive.
         """
+        if depth_limit is not None and depth_limit < 1:
+            raise ValueError(f"depth_limit: expected at least 1, got {depth_limit}")
         dtype = computation_dtype(dtype or torch.get_default_dtype())
-        marks = torch.zeros(batch_size, size, dtype=dtype, device=device)
-        return cls(marks.new_zeros(batch_size, 0, size), marks)
+        return cls(torch.zeros(batch_size, 0, size, dtype=dtype, device=device), None, depth_limit)
 
     def step(self, actions: Tensor, value: Tensor) -> tuple[Tensor, SuperpositionStackState]:
         """Take one step (Eqs. 5-8 of DuSell and Chiang, 2024).
@@ -65,13 +79,14 @@ class SuperpositionStackState:
         sizes.check("actions", actions, f"{batch_size} 3")
         sizes.check("value", value, f"{batch_size} {size}")
         check_fits_state("actions", actions, self.elements)
-        dtype = self.elements.dtype
-        marks = self.marks + marks_of(value, actions)
-        push, noop, pop = finite(actions.to(dtype))[:, :, None, None].unbind(1)
-        above = torch.cat([finite(value.to(dtype)).unsqueeze(1), self.elements], dim=1)
-        at_and_below = pad(self.elements, (0, 0, 0, 2))
-        elements = push * above + noop * at_and_below[:, :-1] + pop * at_and_below[:, 1:]
-        return (elements[:, 0] + marks).to(value.dtype), SuperpositionStackState(elements, marks)
+        inputs = actions.to(self.elements.dtype), value.to(self.elements.dtype)
+        if self.marks is None and self._can_read() and not is_transformed(*inputs):
+            elements = self._next(*inputs)
+            if bool(elements.detach().sum().isfinite()):
+                return elements[:, 0].to(value.dtype), replace(self, elements=elements)
+        marks = marks_of(value, actions) + (0 if self.marks is None else self.marks)
+        elements = self._next(*map(finite, inputs))
+        return (elements[:, 0] + marks).to(value.dtype), replace(self, elements=elements, marks=marks)
 
     def reorder(self, index: Tensor) -> SuperpositionStackState:
         """The state whose batch row i is this state's row ``index[i]``, for beam search.
@@ -83,8 +98,57 @@ class SuperpositionStackState:
             ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
         """
         check_index(index, self.elements, len(self.elements))
-        return SuperpositionStackState(self.elements.index_select(0, index), self.marks.index_select(0, index))
+        marks = None if self.marks is None else self.marks.index_select(0, index)
+        return replace(self, elements=self.elements.index_select(0, index), marks=marks)
 
     def detach(self) -> SuperpositionStackState:
-        """The same stacks, through which no gradients flow to the steps before, for truncated back-propagation."""
-        return SuperpositionStackState(self.elements.detach(), self.marks.detach())
+        """The same stack, through which no gradients flow to the steps before, for truncated back-propagation."""
+        return replace(self, elements=self.elements.detach())
+
+    def _can_read(self) -> bool:
+        """Whether the numbers of a step can be looked at without waiting for the device."""
+        return self.elements.device.type == "cpu" and not torch.compiler.is_compiling()
+
+    def _next(self, actions: Tensor, value: Tensor) -> Tensor:
+        """Eq. 5: the next elements."""
+        if not self._can_read() or is_transformed(actions, value, self.elements):
+            return _weighted_windows(actions, _on_stack(value, self.elements), self._height()).sum(1)
+        elements: Tensor = _Step.apply(actions, value, self.elements, self._height())
+        return elements
+
+    def _height(self) -> int:
+        """How many elements the next stack has."""
+        height = self.elements.shape[1] + 1
+        return height if self.depth_limit is None else min(height, self.depth_limit)
+
+
+class _Step(torch.autograd.Function):
+    """Eq. 5 as one function for autograd."""
+
+    @staticmethod
+    def forward(ctx: Any, actions: Tensor, value: Tensor, elements: Tensor, height: int) -> Tensor:
+        stack = _on_stack(value, elements)
+        ctx.save_for_backward(actions, stack)
+        ctx.height = height
+        return _weighted_windows(actions, stack, height).sum(1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        actions, stack = ctx.saved_tensors
+        of_actions = _weighted_windows(gradient.unsqueeze(1), stack, ctx.height).sum((2, 3))
+        surplus = stack.shape[1] - 2 - ctx.height
+        below = pad(gradient, (0, 0, 2, surplus))
+        of_stack = _weighted_windows(actions.flip(1), below, stack.shape[1] - 2).sum(1)
+        return of_actions, of_stack[:, 0], of_stack[:, 1:], None
+
+
+def _on_stack(value: Tensor, elements: Tensor) -> Tensor:
+    """The vector above the elements (B, t, m), and two vectors of zeros below them, (B, t + 3, m)."""
+    return pad(torch.cat([value.unsqueeze(1), elements], 1), (0, 0, 0, 2))
+
+
+def _weighted_windows(weights: Tensor, stack: Tensor, height: int) -> Tensor:
+    """The ``height`` vectors from 0, 1 and 2 on of a stack (B, ..., m), times weights (B, 3) or (B, 1, height, m)."""
+    windows = torch.stack([stack[:, begin : begin + height] for begin in range(3)], 1)
+    return windows * (weights if weights.dim() == 4 else weights[:, :, None, None])
