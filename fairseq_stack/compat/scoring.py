@@ -13,6 +13,7 @@ from fairseq_stack.errors import UserError
 _COMMANDS = ("fairseq_cli.eval_lm", "fairseq_cli.generate")
 _RESULTS = ("Loss (base 2)", "Translated ")
 _MOST_NUMBERS = 5
+_STREAM = "stack_truncated_bptt"
 
 
 def say_what_scores_leave_out() -> None:
@@ -42,7 +43,7 @@ def say_what_scores_leave_out() -> None:
 
 
 def score_sentences_one_by_one() -> None:
-    """Refuse to score blocks of text with a model of ours that was trained on one sentence at a time.
+    """Refuse to score blocks of text with a model of ours that was trained on single sentences or on one stream.
 
     ``fairseq-eval-lm`` does not look up in the checkpoint how the training data was divided, and by default divides
     data into blocks. In training, the stacks began empty in every sentence; in a block they hold symbols of other
@@ -256,6 +257,12 @@ def _refuse_other_data_than_in_training(task: Any, context_window: int) -> None:
     if trained is None:
         return
     mode = str(task.args.sample_break_mode)
+    if str(getattr(trained, "_name", "")) == _STREAM and mode != "eos":
+        raise UserError(
+            f"the model was trained on one stream (--task {_STREAM}), and fairseq-eval-lm does not carry its state "
+            f"from block to block: score the stream with fairseq-validate --task {_STREAM} --batch-size 1 (or single "
+            "sentences, each from the initial state, with --sample-break-mode eos)"
+        )
     if str(getattr(trained, "sample_break_mode", mode)) == "eos":
         if mode != "eos":
             overrides = f"--model-overrides \"{{'sample_break_mode': '{mode}'}}\""

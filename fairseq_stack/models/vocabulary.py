@@ -9,7 +9,8 @@ of these cannot occur, yet a stock model gives them embeddings and probability. 
 - padding, in a table that embeddings and output layer share (as in the papers' models).
 
 A recurrent language model reads neither BOS nor EOS, since its initial state gives the first distribution: it keeps
-rows for the symbols and, in the output, for EOS.
+rows for the symbols and, in the output, for EOS. If it reads a stream in which </s> separates sentences, it also keeps
+a row for EOS in the input.
 
 The decoder still returns one logit for each entry of the dictionary: minus infinity where a symbol cannot occur.
 """
@@ -105,10 +106,10 @@ class CompactRows(nn.Module):
         """The rows of tokens (...), (...); ``ABSENT`` for padding and symbols that cannot occur."""
         return self.rows[tokens].masked_fill(tokens.eq(self.padding_idx), ABSENT)
 
-    def check(self, tokens: Tensor, dictionary: Dictionary) -> None:
+    def check(self, tokens: Tensor, dictionary: Dictionary, first_is_read: bool = False) -> None:
         """Raise UserError if a token that is read, of tokens (B, n), is a symbol that cannot occur."""
         is_read = tokens.ne(self.padding_idx)
-        if self.end is End.UNREAD:
+        if self.end is End.UNREAD and not first_is_read:
             is_read &= is_read.cumsum(1).gt(1)
         impossible = self.rows[tokens].eq(ABSENT) & is_read
         if impossible.any():
@@ -179,11 +180,14 @@ class CompactOutput(nn.Module):
         return nn.functional.linear(features, weight, bias.masked_fill(~can_occur, -torch.inf))
 
 
-def check_symbols(part: Any, tokens: Tensor) -> None:
-    """Raise UserError if tokens (B, n) have symbols that the compact vocabulary of an encoder or decoder lacks."""
+def check_symbols(part: Any, tokens: Tensor, first_is_read: bool = False) -> None:
+    """Raise UserError if tokens (B, n) have symbols that the compact vocabulary of an encoder or decoder lacks.
+
+    ``first_is_read``: whether a recurrent language model reads the first tokens, too.
+    """
     embed_tokens = getattr(part, "embed_tokens", None)
     if isinstance(embed_tokens, CompactRows):
-        embed_tokens.check(tokens, part.dictionary)
+        embed_tokens.check(tokens, part.dictionary, first_is_read)
 
 
 def new_table(num_rows: int, embedding_dim: int, padding_row: int | None = None) -> nn.Parameter:

@@ -6,10 +6,13 @@ compat.apply()
 
 from .stack_language_modeling import StackLanguageModelingConfig, StackLanguageModelingTask  # noqa: E402
 from .stack_translation import StackTranslationConfig, StackTranslationTask  # noqa: E402
+from .truncated_bptt import StackTruncatedBPTTConfig, StackTruncatedBPTTTask  # noqa: E402
 
 __all__ = [
     "StackLanguageModelingConfig",
     "StackLanguageModelingTask",
     "StackTranslationConfig",
     "StackTranslationTask",
+    "StackTruncatedBPTTConfig",
+    "StackTruncatedBPTTTask",
 ]

@@ -1,6 +1,6 @@
 """The settings that experiments on a user's data share, from snakemake --config NAME=VALUE.
 
-A workflow sets DEFAULT_SEEDS before it includes this file.
+A workflow sets DEFAULT_SEEDS before it includes this file, and ALL_KINDS if its models are not tf, sup and nd.
 """
 
 import math
@@ -33,10 +33,11 @@ if "data" not in config:
 DATA = Path(config["data"])
 if not DATA.is_absolute():
     refuse(f"data={DATA}: expected an absolute path")
-KINDS = setting_list("kinds", "tf,sup,nd")
+ALL_KINDS = globals().get("ALL_KINDS", "tf,sup,nd")
+KINDS = setting_list("kinds", ALL_KINDS)
 for kind in KINDS:
-    if kind not in ("tf", "sup", "nd"):
-        refuse(f"kinds={','.join(KINDS)}: expected some of tf,sup,nd, got {kind!r}")
+    if kind not in ALL_KINDS.split(","):
+        refuse(f"kinds={','.join(KINDS)}: expected some of {ALL_KINDS}, got {kind!r}")
 SEEDS = [int(seed) for seed in setting_list("seeds", DEFAULT_SEEDS)]
 
 

@@ -1,23 +1,27 @@
 """The table of an experiment: for each kind of model, the run with the best validation, and its scores on test data.
 
-python scripts/experiments/table.py translation|language-modeling|cost OUT KIND=RUN[,RUN...] ...
+python scripts/experiments/table.py translation|language-modeling|stream|cost OUT KIND=RUN[,RUN...] ...
 
 A RUN is a folder with train.log and, for translation, scores.json (of sacrebleu); for language modelling,
-score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for cost, train.resources.tsv (Snakemake's
-benchmark of the training run). The table is written to OUT, in Markdown, with a signature for each score, and printed.
+score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for a stream, stream-valid.out and
+stream-test.out (of fairseq-validate --task stack_truncated_bptt --log-format json); for cost, train.resources.tsv
+(Snakemake's benchmark of the training run). The table is written to OUT, in Markdown, with a signature for each score,
+and printed.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.markdown import table
-from fairseq_stack.evaluation.scores import Score
+from fairseq_stack.evaluation.scores import Score, own_method
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.word_scores import cross_entropy, read_word_scores
 from fairseq_stack.files import read_lines, read_text, written_whole
@@ -49,9 +53,25 @@ def language_modeling_scores(folder: Path) -> tuple[Score, ...]:
     return tuple(found)
 
 
+def stream_scores(folder: Path) -> tuple[Score, ...]:
+    """The perplexity of the validation and the test set as streams, with the state carried through the whole text."""
+    found = []
+    for split in ("valid", "test"):
+        text = read_text(folder / f"stream-{split}.out")
+        perplexity = re.search(rf'"{split}_ppl": "([^"]+)"', text)
+        division = re.search(rf"{split}: ([\d,]+) of [\d,]+ tokens, in ([\d,]+) rows", text)
+        if perplexity is None or division is None:
+            raise UserError(f"{folder}/stream-{split}.out has no score of a stream; did fairseq-validate write it?")
+        tokens, rows = (int(number.replace(",", "")) for number in division.groups())
+        method = own_method(tokens=tokens, eos="counted", rows=rows)
+        found.append(Score(f"{split} ppl", float(perplexity[1]), "", split, method))
+    return tuple(found)
+
+
 READERS: dict[str, Callable[[Path], tuple[Score, ...]]] = {
     "translation": translation_scores,
     "language-modeling": language_modeling_scores,
+    "stream": stream_scores,
 }
 
 

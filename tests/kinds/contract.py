@@ -126,6 +126,18 @@ class KindContract:
         assert_normwise_close(found, expected[index], 1e-12)
         assert torch.equal(sublayer.step(inputs[:, 4], state)[0], expected)
 
+    def test_no_gradient_flows_through_detached_states(self) -> None:
+        sublayer = self.build()
+        inputs = torch.randn(3, 6, SIZE, dtype=torch.float64, requires_grad=True)
+        state = sublayer.initial_state(3)
+        for step in range(4):
+            _, state = sublayer.step(inputs[:, step], state)
+        expected, _ = sublayer.step(inputs[:, 4], state)
+        found, _ = sublayer.step(inputs[:, 4], state.detach())
+        assert torch.equal(found, expected)
+        (gradient,) = torch.autograd.grad(found.square().sum(), inputs)
+        assert gradient[:, :4].eq(0).all() and gradient[:, 4].ne(0).any()
+
     @pytest.mark.parametrize("side", ["left", "right"])
     @pytest.mark.parametrize("garbage", [torch.nan, torch.inf, -torch.inf])
     def test_what_is_at_padding_changes_nothing(self, side: str, garbage: float) -> None:

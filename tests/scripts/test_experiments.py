@@ -18,7 +18,10 @@ LINES = 60
 CORPORA = {
     "multi30k": [f"{split}.{language}" for split in ("train", "val", "test_2016_flickr") for language in ("de", "en")],
     "ptb": [f"ptb.{split}.txt" for split in ("train", "valid", "test")],
+    "ptb_stream": [f"ptb.{split}.txt" for split in ("train", "valid", "test")],
 }
+KIND = {"multi30k": "sup", "ptb": "sup", "ptb_stream": "lstm"}
+KINDS = {"multi30k": "tf,sup,nd", "ptb": "tf,sup,nd", "ptb_stream": "lstm,sup,rns,vrns"}
 
 
 def experiment(
@@ -63,32 +66,33 @@ def times(folder: Path) -> dict[Path, int]:
     [
         ("multi30k", r"\| +\d+ s \| +\d+\.\d\d \| +\d+\.\d\d \| +\d+\.\d\d \|", ["BLEU", "chrF2"]),
         ("ptb", r"\| +\d+ s \| +\d+\.\d\d \| +\d+\.\d\d \|", ["valid ppl", "test ppl"]),
+        ("ptb_stream", r"\| +\d+ s \| +\d+\.\d\d \| +\d+\.\d\d \|", ["valid ppl", "test ppl"]),
     ],
-    ids=["multi30k", "ptb"],
+    ids=list(CORPORA),
 )
 def test_runs_once(tmp_path: Path, name: str, table: str, signatures: list[str], server: Server) -> None:
     """Two runs of a kind; what was complete before is kept, and an interrupted training run continues."""
-    data, out = write_corpus(tmp_path / "my data", name), tmp_path / "my out"
-    first = experiment(server, name, out, data=data, kinds="sup", seeds="1,2")
+    data, out, kind = write_corpus(tmp_path / "my data", name), tmp_path / "my out", KIND[name]
+    first = experiment(server, name, out, data=data, kinds=kind, seeds="1,2")
     assert first.returncode == 0, first.stdout + first.stderr
-    (markdown,) = out.glob("*/epochs-1/table.md")
+    (markdown,) = out.glob("*/*epochs-1/table.md")
     text = markdown.read_text(encoding="utf-8")
-    assert re.search(rf"^\| sup +\| +[\d,]+ \| +\d+ {table}\n\nThe best of 2 runs", text, re.MULTILINE), text
+    assert re.search(rf"^\| {kind} +\| +[\d,]+ \| +\d+ {table}\n\nThe best of 2 runs", text, re.MULTILINE), text
     assert re.findall(r"^`([^|]+)\|data:", text, re.MULTILINE) == signatures
     assert first.stdout.endswith(text)
     written = times(out)
 
-    again = experiment(server, name, out, data=data, kinds="sup", seeds="1,2")
+    again = experiment(server, name, out, data=data, kinds=kind, seeds="1,2")
     assert (again.returncode, again.stdout) == (0, ""), again.stderr
-    run = markdown.parent / "sup-seed-2"
-    for path in (markdown, *run.glob("*score*"), *run.glob("generate*"), run / "trained"):
+    run = markdown.parent / f"{kind}-seed-2"
+    for path in (markdown, *run.glob("*score*"), *run.glob("stream*"), *run.glob("generate*"), run / "trained"):
         path.unlink()
-    more = experiment(server, name, out, data=data, kinds="sup", seeds="1,2")
+    more = experiment(server, name, out, data=data, kinds=kind, seeds="1,2")
     assert more.returncode == 0 and more.stdout.endswith(text)
-    assert "sup-seed-2: training\n" in more.stderr and "sup-seed-1: training" not in more.stderr
+    assert f"{kind}-seed-2: training\n" in more.stderr and f"{kind}-seed-1: training" not in more.stderr
     now = times(out)
     assert all(
-        now[path] == time for path, time in written.items() if path.suffix == ".pt" or "sup-seed-1" in path.parts
+        now[path] == time for path, time in written.items() if path.suffix == ".pt" or f"{kind}-seed-1" in path.parts
     )
 
 
@@ -96,14 +100,14 @@ def test_runs_once(tmp_path: Path, name: str, table: str, signatures: list[str],
 def test_settings_have_folders_of_their_own(tmp_path: Path, name: str, server: Server) -> None:
     """Results of other settings stay; here nothing is run."""
     plans = [
-        experiment(server, name, tmp_path / "out", "--dry-run", data=tmp_path, kinds="nd", **settings)
+        experiment(server, name, tmp_path / "out", "--dry-run", data=tmp_path, kinds=KIND[name], **settings)
         for settings in ({}, {"epochs": 3}, {"seeds": 2})
     ]
     runs = [set(re.findall(r"^Job \d+: (\S+): training$", plan.stdout + plan.stderr, re.MULTILINE)) for plan in plans]
     assert all(len(run) == 1 for run in runs) and len(set.union(*runs)) == 3
 
 
-@pytest.mark.parametrize(("name", "option"), [("multi30k", "test"), ("ptb", "raw")])
+@pytest.mark.parametrize(("name", "option"), [("multi30k", "test"), ("ptb", "raw"), ("ptb_stream", "raw")])
 def test_a_missing_file(tmp_path: Path, name: str, option: str, server: Server) -> None:
     data = write_corpus(tmp_path / "data", name)
     missing = CORPORA[name][-1]
@@ -120,7 +124,7 @@ def test_a_missing_file(tmp_path: Path, name: str, option: str, server: Server) 
     [
         ({}, "data=DATA is missing"),
         ({"data": "relative"}, "data=relative: expected an absolute path"),
-        ({"data": "/", "kinds": "nd,lstm"}, "expected some of tf,sup,nd, got 'lstm'"),
+        ({"data": "/", "kinds": "sup,gru"}, "expected some of KINDS, got 'gru'"),
         ({"data": "/", "epoch": "3"}, "epoch=...: expected one of data, epochs, interval, kinds"),
     ],
     ids=["no-data", "relative", "kind", "name"],
@@ -128,22 +132,26 @@ def test_a_missing_file(tmp_path: Path, name: str, option: str, server: Server) 
 def test_mistakes(tmp_path: Path, name: str, settings: dict[str, str], message: str, server: Server) -> None:
     done = experiment(server, name, tmp_path / "out", **settings)
     assert done.returncode == 1
-    assert message in done.stderr
+    assert message.replace("KINDS", KINDS[name]) in done.stderr
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".snakemake"]
 
 
 @pytest.mark.parametrize(
-    ("name", "jobs"),
+    ("name", "settings", "jobs"),
     [
-        ("table2", {"prepare": 1, "train": 60, "score": 120, "table": 1}),
-        ("table3", {"prepare": 1, "train": 45, "translate": 45, "evaluate": 45, "table": 1}),
-        ("table6", {"prepare": 1, "train": 3, "table": 1}),
+        ("table2", {}, {"prepare": 1, "train": 60, "score": 120, "table": 1}),
+        ("table3", {}, {"prepare": 1, "train": 45, "translate": 45, "evaluate": 45, "table": 1}),
+        ("table6", {}, {"prepare": 1, "train": 3, "table": 1}),
+        ("ptb_stream", {}, {"prepare": 1, "train": 4, "validate": 8, "table": 1}),
+        ("ptb_stream", {"sizes": "paper"}, {"prepare": 1, "train": 40, "validate": 80, "table": 1}),
     ],
 )
-def test_the_tables_of_the_paper_are_planned(tmp_path: Path, name: str, jobs: dict[str, int], server: Server) -> None:
+def test_the_tables_of_the_paper_are_planned(
+    tmp_path: Path, name: str, settings: dict[str, str], jobs: dict[str, int], server: Server
+) -> None:
     """Every fairseq-train has options that it knows: the command lines are parsed, but nothing is run."""
     options = ["--dry-run", "--printshellcmds"]
-    plan = experiment(server, name, tmp_path / "out", *options, data=tmp_path, epochs=7)
+    plan = experiment(server, name, tmp_path / "out", *options, data=tmp_path, epochs=7, **settings)
     assert plan.returncode == 0, plan.stderr
     text = plan.stdout + plan.stderr
     assert dict(re.findall(r"^(\w+) +(\d+)$", text, re.MULTILINE)) == {

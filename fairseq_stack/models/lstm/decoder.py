@@ -70,8 +70,8 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
             prev_output_tokens: (B, n), with padding on either side.
             encoder_out: None: there is no encoder.
             incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
-            state: if given, the sequences go on from here: every token, the first one too, is read, and none may be
-                padding.
+            state: if given, the sequences go on from here: every token, the first one too, is read. Padding may only
+                follow the tokens; a sequence that ends so cannot go on from the state after it.
             kwargs: what else fairseq gives, such as the lengths.
 
         Returns:

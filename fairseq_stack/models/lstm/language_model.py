@@ -33,7 +33,7 @@ from fairseq_stack.models.vocabulary import (
     check_symbols,
     new_table,
 )
-from fairseq_stack.modules import StackLSTM
+from fairseq_stack.modules import StackLSTM, StackLSTMState
 
 
 @register_model(MODEL, dataclass=StackLSTMLanguageModelConfig)
@@ -55,14 +55,15 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         options = plain_namespace(args)
         settle(options)
         stacks, dictionary = stacks_of(options), task.target_dictionary
-        vocabulary = _vocabulary(options, dictionary)
+        end = End.EOS if getattr(task, "reads_ends", False) else End.UNREAD
+        vocabulary = _vocabulary(options, dictionary, end)
         size = options.decoder_hidden_size
         input_size = options.decoder_embed_dim or (vocabulary.num_input_rows() if vocabulary else len(dictionary))
         if not is_from_checkpoint():
             own_table = options.decoder_embed_dim and not options.share_decoder_input_output_embed
             num_embeddings = len(dictionary) * (size + (options.decoder_embed_dim if own_table else 0))
             require_memory([Recurrent("--stack", stacks, input_size, size, num_embeddings)])
-        embed_tokens = _input(options, dictionary, vocabulary)
+        embed_tokens = _input(options, dictionary, vocabulary, end)
         lstm = StackLSTM(
             input_size, size, [stack.build_stack(size, options) for stack in stacks], options.recurrent_dropout
         )
@@ -72,9 +73,18 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         return cls(decoder)
 
     def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
-        """As in fairseq; symbols that a compact vocabulary treats as impossible raise UserError."""
-        check_symbols(self.decoder, src_tokens)
+        """As in fairseq, or from a ``state`` (:meth:`StackLSTMDecoder.extract_features`).
+
+        Raises:
+            UserError: a symbol is one that the compact vocabulary treats as impossible.
+        """
+        check_symbols(self.decoder, src_tokens, first_is_read="state" in kwargs)
         return super().forward(src_tokens, **kwargs)
+
+    def initial_state(self, batch_size: int) -> StackLSTMState:
+        """The state before a stream of text."""
+        state: StackLSTMState = self.decoder.lstm.initial_state(batch_size)
+        return state
 
 
 class OneHot(nn.Module):
@@ -88,21 +98,21 @@ class OneHot(nn.Module):
         return tokens.masked_fill(tokens.eq(self.padding_idx), ABSENT)
 
 
-def _vocabulary(args: Namespace, dictionary: Dictionary) -> CompactVocabulary | None:
+def _vocabulary(args: Namespace, dictionary: Dictionary, end: End) -> CompactVocabulary | None:
     if not args.compact_vocab:
         return None
-    shared = args.share_decoder_input_output_embed
-    return CompactVocabulary(dictionary, args.compact_vocab_unk, shared, read_ends=False)
+    shared = args.share_decoder_input_output_embed  # then </s> has a row anyway, for the output
+    return CompactVocabulary(dictionary, args.compact_vocab_unk, shared, read_ends=end is not End.UNREAD and not shared)
 
 
-def _input(args: Namespace, dictionary: Dictionary, vocabulary: CompactVocabulary | None) -> nn.Module:
+def _input(args: Namespace, dictionary: Dictionary, vocabulary: CompactVocabulary | None, end: End) -> nn.Module:
     """What maps tokens to the input of the LSTM."""
     size, pad = args.decoder_embed_dim, dictionary.pad()
     if vocabulary is None:
         return OneHot(pad) if size is None else nn.Embedding(len(dictionary), size, pad)
     if size is None:
-        return CompactRows(vocabulary, End.UNREAD)
-    return CompactEmbedding(vocabulary, new_table(vocabulary.num_input_rows(), size), End.UNREAD)
+        return CompactRows(vocabulary, end)
+    return CompactEmbedding(vocabulary, new_table(vocabulary.num_input_rows(), size), end)
 
 
 def _output(

@@ -1,0 +1,183 @@
+"""The division of a stream into rows and segments, and the states between segments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.modules import (
+    NondeterministicStackAttention,
+    StackLSTM,
+    StackLSTMState,
+    StratificationStackAttention,
+    SuperpositionStackAttention,
+)
+from fairseq_stack.ops import NondeterministicStackState
+from fairseq_stack.tasks._carried import CarriedStates, Carrying, as_plain, from_plain
+from fairseq_stack.tasks._streams import EOS_WORD, Segments, TextStream
+from fairseq_stack_preprocess.trees import mikolov
+
+LETTERS = "abcdefghijklm"
+
+
+def dictionary_of(*words: str) -> Dictionary:
+    dictionary = Dictionary()
+    for word in words:
+        dictionary.add_symbol(word)
+    return dictionary
+
+
+def stream_of(*lines: str, words: str = LETTERS) -> tuple[TextStream, Dictionary]:
+    dictionary = dictionary_of(*words, *([EOS_WORD] if EOS_WORD in " ".join(lines) else []))
+    tokens = [dictionary.encode_line(line, add_if_not_exist=False) for line in lines]
+    return TextStream("train", tokens, dictionary), dictionary
+
+
+def words_of(rows: Tensor, dictionary: Dictionary) -> list[str]:
+    return [" ".join(dictionary[int(token)] for token in row) for row in rows]
+
+
+def read(segments: Segments, dictionary: Dictionary) -> list[tuple[list[str], list[str]]]:
+    """The words of each row of each segment: what is read, and what is predicted."""
+    found = []
+    for segment in (segments[number] for number in range(len(segments))):
+        assert segment["ntokens"] == int(segment["target"].ne(dictionary.pad()).sum())
+        inputs = segment["net_input"]["src_tokens"]
+        found.append((words_of(inputs, dictionary), words_of(segment["target"], dictionary)))
+    return found
+
+
+def test_the_mark_at_ends_of_sentences_is_that_of_prepare() -> None:
+    assert EOS_WORD == mikolov.END
+
+
+def test_rows_and_segments() -> None:
+    """As in the authors' code: rows of 5 tokens, the last one shorter; each begins with the last token of another."""
+    stream, dictionary = stream_of("a b c d e f g h i j k l m")
+    segments = Segments(stream, batch_size=3, length=2)
+    assert read(segments, dictionary) == [
+        (["</s> a", "e f", "j k"], ["a b", "f g", "k l"]),
+        (["b c", "g h", "l m"], ["c d", "h i", "m </s>"]),
+        (["d", "i", "<pad>"], ["e", "j", "<pad>"]),
+    ]
+    assert segments.num_tokens == len(stream) == 14
+
+
+def test_truncated_data_is_of_equal_segments() -> None:
+    stream, dictionary = stream_of("a b c d e f g h i j k l m")
+    segments = Segments(stream, batch_size=3, length=3, truncate=True)
+    assert read(segments, dictionary) == [(["</s> a b", "d e f", "h i j"], ["a b c", "e f g", "i j k"])]
+    assert segments.num_tokens == 9
+
+
+@pytest.mark.parametrize(("lines", "expected"), [
+    (["a b", "c"], "a b </s> c </s>"),
+    ([f"a b {EOS_WORD} c {EOS_WORD}"], f"a b {EOS_WORD} c {EOS_WORD}"),
+    ([f"a {EOS_WORD} b", "", f"{EOS_WORD}"], f"a {EOS_WORD} b </s> </s> {EOS_WORD}"),
+])  # fmt: skip
+def test_sentences_end_once(lines: list[str], expected: str) -> None:
+    stream, dictionary = stream_of(*lines)
+    before = EOS_WORD if EOS_WORD in expected else "</s>"
+    inputs = f"{before} {expected[: expected.rindex(' ')]}"
+    assert read(Segments(stream, batch_size=1, length=100), dictionary) == [([inputs], [expected])]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"batch_size": 5, "length": 1}, "train: expected at least 5 tokens with --batch-size 5, got 4"),
+    (
+        {"batch_size": 2, "length": 3, "truncate": True},
+        "expected at least 6 tokens with --batch-size 2 --tokens-per-sample 3 --truncate-data, got 4",
+    ),
+])  # fmt: skip
+def test_short_streams(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Segments(stream_of("a b c")[0], **options)
+
+
+def test_states_are_kept_for_an_update() -> None:
+    states = CarriedStates()
+    assert states.before(0, update=0) is None
+    for segment in (1, 2, 3):
+        states.keep(segment, f"before {segment}")
+    assert [states.before(segment, update=0) for segment in (1, 2, 0)] == ["before 1", "before 2", None]
+    assert states.before(3, update=1) == "before 3"
+    assert states.latest == (3, "before 3")
+    with pytest.raises(KeyError):
+        states.before(2, update=1)
+
+
+def model_of(*stacks: str) -> StackLSTM:
+    made = {
+        "sup": lambda: SuperpositionStackAttention(4, 2, output=False, bias=True),
+        "strat": lambda: StratificationStackAttention(4, 2, output=False, bias=True),
+        "nd": lambda: NondeterministicStackAttention(4, 2, 2, 2, output=False, bias=True),
+    }
+    return StackLSTM(3, 4, [made[name]() for name in stacks]).double()
+
+
+def tensors_of(plain: Any) -> list[Tensor]:
+    if isinstance(plain, Tensor):
+        return [plain]
+    items = plain.values() if isinstance(plain, dict) else plain if isinstance(plain, list) else []
+    return [tensor for item in items for tensor in tensors_of(item)]
+
+
+def state_after(model: StackLSTM, inputs: Tensor) -> StackLSTMState:
+    return model(inputs, model.initial_state(len(inputs)))[1].detach()
+
+
+def test_states_are_saved_and_restored() -> None:
+    model, inputs = model_of("sup", "strat", "nd"), torch.randn(2, 7, 3, dtype=torch.float64)
+    state = state_after(model, inputs)
+    plain = as_plain(state)
+    assert all(tensor.untyped_storage().nbytes() == tensor.nbytes for tensor in tensors_of(plain))
+    restored = from_plain(plain, like=state_after(model, inputs[:, :1]))
+    expected, found = (model(inputs, start)[0] for start in (state, restored))
+    assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize(("saved", "model"), [("sup", "strat"), ("nd", "sup"), ("sup", "nd"), ("", "sup"), ("sup", "")])
+def test_a_state_of_another_model(saved: str, model: str) -> None:
+    inputs = torch.randn(2, 7, 3, dtype=torch.float64)
+    first, second = (state_after(model_of(*filter(None, [name])), inputs) for name in (saved, model))
+    with pytest.raises(UserError, match="begin an epoch with --reset-dataloader"):
+        from_plain(as_plain(first), like=second)
+
+
+def test_a_state_of_other_kernels() -> None:
+    model, inputs = model_of("nd"), torch.randn(2, 3, 3, dtype=torch.float64)
+    state = state_after(model, inputs)
+    plain = as_plain(state)
+    if "instruction_set" not in plain["stacks"][0]["columns"]:
+        pytest.skip("there are no compiled kernels")
+    plain["stacks"][0]["columns"]["instruction_set"] = "mmx"
+    with pytest.raises(UserError, match=r"expected '.*', got 'mmx'"):
+        from_plain(plain, like=state)
+
+
+class LimitedMemory(NondeterministicStackAttention):
+    """A stack that remembers the last five steps."""
+
+    def initial_state(self, batch_size: int) -> NondeterministicStackState:
+        return NondeterministicStackState.initial(
+            self.bottom(), batch_size=batch_size, num_states=2, num_symbols=2, window=5
+        )
+
+
+@pytest.mark.parametrize("stacks", [[], [LimitedMemory(4, 2, 2, 2, output=False, bias=True)]], ids=["none", "nd@5"])
+def test_carried_states_do_not_grow(stacks: list[LimitedMemory]) -> None:
+    """They hold no gradients, and become no larger than they are after a few segments."""
+    model = StackLSTM(3, 4, stacks).double()
+    carrying = Carrying(lambda inputs, state: (None, {"state": model(inputs, state)[1]}), model.initial_state(2))
+    sizes = []
+    for _ in range(30):
+        carrying(inputs=torch.randn(2, 3, 3, dtype=torch.float64))
+        tensors = tensors_of(as_plain(carrying.state))
+        assert not any(tensor.requires_grad for tensor in [carrying.state.hidden, *carrying.state.readings])
+        sizes.append(sum(tensor.nbytes for tensor in tensors))
+    assert max(sizes[10:]) <= max(sizes[:10])
