@@ -35,6 +35,10 @@ STACKS: dict[str, Callable[[], list[StackAttention]]] = {
     "nd": lambda: [NondeterministicStackAttention(HIDDEN, 2, 2, 3, **CONTROLLER)],
     "ns": lambda: [SymbolStackAttention(HIDDEN, 2, 3, **CONTROLLER)],
     "original-bottom": lambda: [SymbolStackAttention(HIDDEN, 2, 2, original_bottom=True, **CONTROLLER)],
+    "limited": lambda: [
+        NondeterministicStackAttention(HIDDEN, 2, 2, 3, window=2, **CONTROLLER),
+        SymbolStackAttention(HIDDEN, 2, 2, original_bottom=True, window=3, **CONTROLLER),
+    ],
     "three": lambda: [sup(2), NondeterministicStackAttention(HIDDEN, 1, 2, 2, **CONTROLLER), sup(3)],
 }
 EACH = pytest.mark.parametrize("name", STACKS)
@@ -119,7 +123,7 @@ def test_states_are_reordered_and_never_changed(name: str) -> None:
         assert torch.equal(lstm.step(inputs[:, 4], state)[0], expected)
 
 
-@pytest.mark.parametrize("name", ["none", "nd", "ns", "original-bottom"])
+@pytest.mark.parametrize("name", ["none", "nd", "ns", "original-bottom", "limited"])
 @pytest.mark.parametrize("length", [0, 3])
 def test_no_gradient_flows_through_a_detached_state(name: str, length: int) -> None:
     lstm, inputs = build(name), random_inputs().requires_grad_()
