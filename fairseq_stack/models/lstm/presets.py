@@ -3,7 +3,7 @@
 ``_cfl``: Table 5 of DuSell & Chiang (2024). ``_2020``: the models of DuSell & Chiang (2020), with 20 hidden units;
 vectors have size 20, one of the three sizes that were searched. ``_ptb``: the models of the Penn Treebank of DuSell &
 Chiang (2022, 2023), as the authors' scripts build them: embeddings of the size of the hidden state, which the output
-layer does not share, no dropout, all parameters from [-0.05, 0.05], and memory of 35 steps.
+layer does not share, no dropout, and all parameters from [-0.05, 0.05]; the nondeterministic stacks remember 35 steps.
 """
 
 from __future__ import annotations
