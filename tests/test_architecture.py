@@ -31,7 +31,7 @@ ALLOWED = {
     "optim": ("optim", "compat"),
     "tasks": ("models", "search", "tasks", "compat", "errors"),
     "evaluation": ("evaluation", "errors", "files", "__version__", "fairseq_stack_preprocess"),
-    "inspection": ("ops", "modules", "hub", "inspection", "errors"),
+    "inspection": ("modules", "hub", "inspection", "errors"),
     "plots": ("plots", "errors", "files"),
     "cli": ("fairseq_stack", "fairseq_stack_preprocess"),  # and nothing imports cli
     "fairseq_stack_preprocess": ("fairseq_stack_preprocess", "__version__"),

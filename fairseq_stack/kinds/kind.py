@@ -23,6 +23,10 @@ class Size:
     meaning: str
 
 
+WINDOW = Size("D", "steps that the stack remembers")
+"""The number after ``@`` in the name of a layer."""
+
+
 @dataclass(frozen=True, eq=False)
 class Kind:
     """A kind of layer: everything that the rest of this package knows about it.
@@ -35,10 +39,11 @@ class Kind:
         cost: the leading term of the time for a sequence of n symbols, in n and the letters of the sizes.
         build: makes the sublayer from d_model, the sizes and ``options``. It takes the keywords ``output`` and ``bias``
             of :class:`~fairseq_stack.modules.StackAttention`, too, with which it makes the stack of a recurrent
-            controller. None for fairseq's own attention.
+            controller, and if ``limited_memory``, the keyword ``window``. None for fairseq's own attention.
         options: which options of a model ``build`` takes: its keyword, and the option's name in the configuration.
         controller_options: the same, for the stack of a recurrent controller.
         controller_settings: what ``build`` takes for every stack of a recurrent controller.
+        limited_memory: whether its stack can have limited memory of D steps: layer lists then take ``@D`` at the end.
         op: the stack that it uses, or None.
         models: the names of the models that may contain it, or None for all.
         examples: sizes for tests and measurements.
@@ -53,6 +58,7 @@ class Kind:
     options: Mapping[str, str] = field(default_factory=dict)
     controller_options: Mapping[str, str] = field(default_factory=dict)
     controller_settings: Mapping[str, Any] = field(default_factory=dict)
+    limited_memory: bool = False
     op: Op | None = None
     models: tuple[str, ...] | None = None
     examples: tuple[tuple[int, ...], ...] = ((),)
@@ -65,13 +71,21 @@ class Kind:
 
 @dataclass(frozen=True)
 class Layer:
-    """The attention of one layer: a kind with its sizes."""
+    """The attention of one layer: a kind with its sizes.
+
+    Attributes:
+        kind: the kind.
+        sizes: its sizes.
+        window: D for limited memory of D steps, or None for unlimited memory.
+    """
 
     kind: Kind
     sizes: tuple[int, ...] = ()
+    window: int | None = None
 
     def __str__(self) -> str:
-        return "-".join([self.kind.name, *map(str, self.sizes)])
+        spelling = "-".join([self.kind.name, *map(str, self.sizes)])
+        return spelling if self.window is None else f"{spelling}@{self.window}"
 
     def num_weights(self, model_size: int) -> int:
         """How many weights its self-attention has, biases left out."""
@@ -94,4 +108,6 @@ class Layer:
         if self.kind.build is None:
             raise ValueError(f"{self} is not stack attention")
         given = {keyword: getattr(cfg, name) for keyword, name in options.items()}
+        if self.window is not None:
+            given["window"] = self.window
         return self.kind.build(model_size, *self.sizes, **given, **settings)

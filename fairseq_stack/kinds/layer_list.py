@@ -1,7 +1,8 @@
 """Layer lists: the one spelling of a stack of layers in flags, presets and reports.
 
 A list such as ``2xsdpa,nd-3-3-5,2xsdpa`` names the self-attention of each layer, the first layer first. Stacks that
-work side by side are spelt in the same way, but joined by ``+``: ``sup-10+nd-2-3-5``.
+work side by side are spelt in the same way, but joined by ``+``: ``sup-10+nd-2-3-5``. ``nd-3-3-5@35`` has limited
+memory of 35 steps.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.kinds.kind import Kind, Layer
+from fairseq_stack.kinds.kind import WINDOW, Kind, Layer
 from fairseq_stack.kinds.register import kinds
 
 MOST_LAYERS = 10_000
@@ -51,7 +52,7 @@ def parse_stacks(text: str) -> tuple[Layer, ...]:
 def grammar() -> str:
     """How to write a layer list, in one line."""
     return (
-        f"a layer list is comma-separated, one entry a layer: {spellings()} ({_letters(kinds())}), each "
+        f"a layer list is comma-separated, one entry a layer: {_enumeration(kinds())} ({_letters(kinds())}), each "
         "optionally repeated K times as 'Kx...', for example '2xsdpa,nd-3-3-5,2xsdpa'"
     )
 
@@ -59,14 +60,15 @@ def grammar() -> str:
 def grammar_of_stacks() -> str:
     """How to write a list of stacks, in one line."""
     return (
-        f"a list of stacks is 'none', or entries joined by '+', one a stack: {spellings(stacks_only=True)} "
+        f"a list of stacks is 'none', or entries joined by '+', one a stack: {_enumeration(_kinds_of_stacks())} "
         f"({_letters(_kinds_of_stacks())}), each optionally repeated K times as 'Kx...', for example 'sup-10+nd-2-3-5'"
     )
 
 
 def spellings(stacks_only: bool = False) -> str:
-    """All kinds, or all that are stacks, as an enumeration."""
-    return _enumeration(_kinds_of_stacks() if stacks_only else kinds())
+    """All kinds, or all that are stacks, as an enumeration for help texts."""
+    described = _kinds_of_stacks() if stacks_only else kinds()
+    return f"{_enumeration(described)}; with @D, the stack remembers D steps"
 
 
 class _Syntax(NamedTuple):
@@ -101,12 +103,13 @@ _STACKS = _Syntax("stacks", "stacks", "+", _kinds_of_stacks, grammar_of_stacks)
 
 
 def _enumeration(described: Sequence[Kind]) -> str:
-    *others, last = (f"'{kind.spelling}'" for kind in described)
+    *others, last = (f"'{kind.spelling}{'[@D]' if kind.limited_memory else ''}'" for kind in described)
     return f"{', '.join(others)} or {last}"
 
 
 def _letters(described: Sequence[Kind]) -> str:
-    meanings = {size.letter: size.meaning for kind in described for size in kind.sizes}
+    sizes = [size for kind in described for size in (*kind.sizes, *([WINDOW] if kind.limited_memory else []))]
+    meanings = {size.letter: size.meaning for size in sizes}
     return ", ".join(f"{letter} = {meaning}" for letter, meaning in meanings.items()) + "; all at least 1"
 
 
@@ -128,20 +131,24 @@ def _parse(text: str, syntax: _Syntax) -> tuple[Layer, ...]:
 
 def _parse_entry(text: str, entry: str, start: int, syntax: _Syntax) -> tuple[int, Layer]:
     known = {kind.name: kind for kind in syntax.kinds()}
-    match = re.fullmatch(rf"(?:(?P<times>\d+)x)?(?P<kind>{'|'.join(known)})(?P<sizes>(?:-\d+)*)", entry)
+    match = re.fullmatch(
+        rf"(?:(?P<times>\d+)x)?(?P<kind>{'|'.join(known)})(?P<sizes>(?:-\d+)*)(?:@(?P<window>\d+))?", entry
+    )
     if match is None:
         raise syntax.error(text, entry, start, f"expected {_enumeration(syntax.kinds())}")
     kind = known[match["kind"]]
-    numbers = [match["times"] or "1", *match["sizes"].split("-")[1:]]
+    if match["window"] is not None and not kind.limited_memory:
+        raise syntax.error(text, entry, start, f"'{kind.name}' cannot have limited memory ('@D')")
+    numbers = [match["times"] or "1", match["window"] or "1", *match["sizes"].split("-")[1:]]
     if any(len(number) > _MOST_DIGITS for number in numbers):
         raise syntax.error(text, entry, start, f"expected numbers of at most {_MOST_DIGITS} digits")
-    times, *sizes = map(int, numbers)
+    times, window, *sizes = map(int, numbers)
     if len(sizes) != len(kind.sizes):
         expected = f"{len(kind.sizes)} number{'' if len(kind.sizes) == 1 else 's'}"
         raise syntax.error(text, entry, start, f"'{kind.name}' takes {expected}, not {len(sizes)}")
-    if times < 1 or any(size < 1 for size in sizes):
+    if min(times, window, *sizes) < 1:
         raise syntax.error(text, entry, start, "every number must be at least 1")
-    return times, Layer(kind, tuple(sizes))
+    return times, Layer(kind, tuple(sizes), window if match["window"] else None)
 
 
 def _shortened(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fairseq_stack.kinds.kind import Kind, Size
+from fairseq_stack.kinds.kind import WINDOW, Kind, Size
 from fairseq_stack.modules import (
     NondeterministicStackAttention,
     StratificationStackAttention,
@@ -54,6 +54,7 @@ NONDETERMINISTIC = Kind(
     build=NondeterministicStackAttention,
     options=_VALUE_ACTIVATION,
     controller_options={**_NORMALIZE, "bottom_vector": "bottom_vector"},
+    limited_memory=True,
     op=nondeterministic.OP,
     examples=((2, 3, 5), (1, 2, 3)),
 )
@@ -71,6 +72,7 @@ SYMBOLS = Kind(
         "states_in_reading": "states_in_reading",
         "original_bottom": "original_bottom",
     },
+    limited_memory=True,
     op=nondeterministic.OP,
     examples=((2, 3),),
 )
@@ -103,7 +105,8 @@ def register(kind: Kind) -> None:
         raise ValueError(f"the name of a kind of layer: expected lower-case letters, got {kind.name!r}")
     if not kind.examples or any(len(sizes) != len(kind.sizes) for sizes in kind.examples):
         raise ValueError(f"{kind.name}: expected examples of {len(kind.sizes)} sizes, got {kind.examples}")
-    meanings = {size.letter: size.meaning for known in _KINDS.values() for size in known.sizes}
+    taken = [WINDOW, *(size for known in _KINDS.values() for size in known.sizes)]
+    meanings = {size.letter: size.meaning for size in taken}
     for size in kind.sizes:
         if meanings.get(size.letter, size.meaning) != size.meaning:
             raise ValueError(f"{kind.name}: the letter {size.letter} already means {meanings[size.letter]}")

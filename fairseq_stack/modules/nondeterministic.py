@@ -28,7 +28,12 @@ class AutomatonStackAttention(StackAttention):
         reading_size: the size d_r of the readings.
         value_activation: see :class:`StackAttention`.
         normalize_transitions: make the weights of the transitions that leave each (q, x) sum to 1.
+        window: D for limited memory, as in DuSell & Chiang (2022): after t steps, the stack remembers only what was
+            pushed in step t - D + 1 or later (gamma[i -> t] = 0 for t - i > D). None for unlimited memory.
         options: see :class:`StackAttention`.
+
+    Raises:
+        ValueError: the window is less than 1.
     """
 
     def __init__(
@@ -41,14 +46,18 @@ class AutomatonStackAttention(StackAttention):
         value_activation: ValueActivation = "sigmoid",
         *,
         normalize_transitions: bool = False,
+        window: int | None = None,
         **options: bool,
     ) -> None:
+        if window is not None and window < 1:
+            raise ValueError(f"window: expected at least 1, got {window}")
         num_tops = num_states * num_symbols
         num_actions = num_tops * (2 * num_tops + num_states)
         super().__init__(model_size, num_actions, size, reading_size, value_activation, **options)
         self.num_states = num_states
         self.num_symbols = num_symbols
         self.normalize_transitions = normalize_transitions
+        self.window = window
 
     @abstractmethod
     def bottom(self) -> Tensor:
@@ -59,8 +68,18 @@ class AutomatonStackAttention(StackAttention):
         return reading
 
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
+        return self.reading(self.averages(actions, values, self.bottom()))
+
+    def averages(self, actions: Tensor, values: Tensor, bottom: Tensor) -> Tensor:
+        """The average vectors of all states and symbols after each step, (B, n, Q, S, m) (Eq. 29).
+
+        Args:
+            actions: ``W_a x_t``, (B, n, d_a).
+            values: v_1..v_n, (B, n, m), for any m.
+            bottom: v_0, (m,).
+        """
         push, replace, pop = self.transitions_of_sequence(actions)
-        return self.reading(nondeterministic_stack(push, replace, pop, values, self.bottom()))
+        return nondeterministic_stack(push, replace, pop, values, bottom, window=self.window)
 
     def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
         reading, state = state.step_joined(self.log_weights(actions), values)
@@ -68,7 +87,11 @@ class AutomatonStackAttention(StackAttention):
 
     def initial_state(self, batch_size: int) -> Any:
         return NondeterministicStackState.initial(
-            self.bottom(), batch_size=batch_size, num_states=self.num_states, num_symbols=self.num_symbols
+            self.bottom(),
+            batch_size=batch_size,
+            num_states=self.num_states,
+            num_symbols=self.num_symbols,
+            window=self.window,
         )
 
     def initial_reading(self, batch_size: int) -> Tensor:
@@ -111,6 +134,7 @@ class NondeterministicStackAttention(AutomatonStackAttention):
         size: the size m of the stack vectors.
         value_activation: ``"sigmoid"`` (Eq. 17), or ``"released"``: v_t = exp(W_v x_t).
         bottom_vector: the vector v_0 at the bottom: ``"learned"``, sigmoid(w_v); ``"zero"``; or ``"one"``.
+        window: see :class:`AutomatonStackAttention`.
         options: ``normalize_transitions``, see :class:`AutomatonStackAttention`; ``output`` and ``bias``, see
             :class:`StackAttention`.
     """
@@ -124,10 +148,13 @@ class NondeterministicStackAttention(AutomatonStackAttention):
         value_activation: ValueActivation = "sigmoid",
         *,
         bottom_vector: BottomVector = "learned",
+        window: int | None = None,
         **options: bool,
     ) -> None:
         reading_size = num_states * num_symbols * size
-        super().__init__(model_size, num_states, num_symbols, size, reading_size, value_activation, **options)
+        super().__init__(
+            model_size, num_states, num_symbols, size, reading_size, value_activation, window=window, **options
+        )
         if bottom_vector not in get_args(BottomVector):
             raise ValueError(f"bottom_vector: expected one of {get_args(BottomVector)}, got {bottom_vector!r}")
         self.bottom_vector = bottom_vector

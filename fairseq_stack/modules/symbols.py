@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ class SymbolStackAttention(AutomatonStackAttention):
         original_bottom: as in 2020 and 2022, the bottom symbol can be neither popped, replaced nor uncovered: the first
             step pushes, and what it pushes can be replaced, but not popped. Otherwise the bottom symbol can be replaced
             and uncovered, as in 2023.
+        window: see :class:`AutomatonStackAttention`.
         options: ``normalize_transitions``, see :class:`AutomatonStackAttention`; ``output`` and ``bias``, see
             :class:`StackAttention`.
     """
@@ -40,11 +42,20 @@ class SymbolStackAttention(AutomatonStackAttention):
         *,
         states_in_reading: bool = True,
         original_bottom: bool = False,
+        window: int | None = None,
         **options: bool,
     ) -> None:
         reading_size = num_states * num_symbols if states_in_reading else num_symbols
         super().__init__(
-            model_size, num_states, num_symbols, 1, reading_size, "sigmoid", learned_values=False, **options
+            model_size,
+            num_states,
+            num_symbols,
+            1,
+            reading_size,
+            "sigmoid",
+            learned_values=False,
+            window=window,
+            **options,
         )
         self.states_in_reading = states_in_reading
         self.original_bottom = original_bottom
@@ -61,6 +72,17 @@ class SymbolStackAttention(AutomatonStackAttention):
     def reading(self, reading: Tensor) -> Tensor:
         return reading if self.states_in_reading else reading.sum(-3)
 
+    def averages(self, actions: Tensor, values: Tensor, bottom: Tensor) -> Tensor:
+        if not self.original_bottom or self.window is None or self.window > actions.size(1):
+            return super().averages(actions, values, bottom)
+        # As a replacement of the bottom of step 0, what the first step pushes would be forgotten one step too early.
+        state: Any = self._nothing(len(actions), bottom)
+        averages = []
+        for log_weights, value in zip(self.log_weights(actions).unbind(1), values.unbind(1), strict=True):
+            average, state = state.step_joined(log_weights, value)
+            averages.append(average)
+        return torch.stack(averages, dim=1)
+
     def transitions_of_sequence(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         push, replace, pop = self.transitions(actions)
         if self.original_bottom:  # the first step replaces an ordinary bottom by what it pushes
@@ -72,8 +94,11 @@ class SymbolStackAttention(AutomatonStackAttention):
 
     def initial_state(self, batch_size: int) -> Any:
         if self.original_bottom:
-            return _Nothing(self.bottom(), batch_size, self.num_states, self.num_symbols)
+            return self._nothing(batch_size, self.bottom())
         return super().initial_state(batch_size)
+
+    def _nothing(self, batch_size: int, bottom: Tensor) -> _Nothing:
+        return _Nothing(bottom, batch_size, self.num_states, self.num_symbols, self.window)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +106,19 @@ class _Nothing:
     """The stack with the original bottom before the first step, whose pushes become the bottom of an ordinary stack.
 
     Attributes:
-        bottom: the vector of that stack's bottom, (1,).
+        bottom: the vector of that stack's bottom, (m,).
         batch_size: B.
         num_states: Q.
         num_symbols: S.
+        window: D of that stack, or None. Its bottom counts as pushed in its step 0, which is the first step here, so D
+            is the same for both.
     """
 
     bottom: Tensor
     batch_size: int
     num_states: int
     num_symbols: int
+    window: int | None
 
     def step_joined(self, transitions: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
         """The first step, with the log weights of :meth:`AutomatonStackAttention.log_weights`, (B, d_a)."""
@@ -101,12 +129,13 @@ class _Nothing:
             batch_size=self.batch_size,
             num_states=self.num_states,
             num_symbols=self.num_symbols,
+            window=self.window,
             start=start,
         )
-        return pushes.softmax(1).view(*start.shape, 1), state
+        return pushes.softmax(1).view(*start.shape, 1) * self.bottom, state
 
     def reorder(self, index: Tensor) -> _Nothing:
-        return _Nothing(self.bottom, len(index), self.num_states, self.num_symbols)
+        return dataclasses.replace(self, batch_size=len(index))
 
     def detach(self) -> _Nothing:
         return self

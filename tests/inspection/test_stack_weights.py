@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.hub.interface import load
 from fairseq_stack.inspection.stack_weights import recorded_stack_weights, stack_weights
-from fairseq_stack.modules import NondeterministicStackAttention, SuperpositionStackAttention
+from fairseq_stack.modules import NondeterministicStackAttention, SuperpositionStackAttention, SymbolStackAttention
 from tests.helpers import assert_normwise_close
 
 STATES, SYMBOLS, SIZE, MODEL_SIZE = 2, 3, 4, 6
@@ -60,6 +60,25 @@ def test_replacing_keeps_the_bottom(attention: NondeterministicStackAttention) -
     force(attention, lambda push, replace, pop: replace.fill_(0.0))
     weights = recorded(attention, ones(3))[""]
     assert_normwise_close(weights[0, :, 0], torch.ones(3, dtype=torch.float64), 1e-12)
+
+
+def test_limited_memory(attention: NondeterministicStackAttention) -> None:
+    """Only the last two vectors have weights, and the bottom counts as pushed at step 0."""
+    attention.window = 2
+    weights = recorded(attention, torch.randn(1, 5, MODEL_SIZE, dtype=torch.float64))[""][0]
+    remembered = torch.ones(5, 6).tril(1).triu(0)
+    assert torch.equal(weights.ne(0), remembered.bool())
+
+
+@pytest.mark.parametrize("window", [None, 2, 5])
+def test_the_original_bottom(window: int | None) -> None:
+    """What the first step pushes is the bottom of the stack, and a limited memory forgets it as if pushed at step 1."""
+    stack = SymbolStackAttention(MODEL_SIZE, STATES, SYMBOLS, original_bottom=True, window=window).double()
+    weights = recorded(stack, torch.randn(1, 5, MODEL_SIZE, dtype=torch.float64))[""][0]
+    pushed = torch.cat([weights[:, :1] + weights[:, 1:2], weights[:, 2:]], dim=1)
+    remembered = torch.ones(5, 5).tril(0).triu(1 - (window or 5))
+    assert torch.equal(pushed.ne(0), remembered.bool())
+    assert_normwise_close(pushed.sum(1), torch.ones(5, dtype=torch.float64), 1e-12)
 
 
 def test_every_nondeterministic_sublayer_is_recorded_and_no_other(attention: NondeterministicStackAttention) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -195,3 +196,41 @@ class KindContract:
         run("train", corpora.translation, *BARE_TRANSLATION, *lists, *TRAINING, "--save-dir", tmp_path)
         output = run("generate", corpora.translation, "--path", tmp_path / "checkpoint_last.pt", *GENERATION)
         assert len(output.hypotheses()) == SPLITS["test"]
+
+
+class LimitedMemoryContract(KindContract):
+    """The tests of a layer with limited memory."""
+
+    @BOTH_USES
+    @pytest.mark.parametrize("length", [1, 2, 9])
+    def test_reading_the_bottom_after_n_steps_takes_a_memory_of_n_plus_1(self, length: int, use: str) -> None:
+        """With it, memory is unlimited, to the bit; with one of n steps, the last reading differs, and no other."""
+        inputs = torch.randn(3, length, SIZE, dtype=torch.float64)
+        unlimited = self.with_window(None).build_for(use)
+
+        def outputs(window: int) -> list[Tensor]:
+            sublayer = self.with_window(window).build_for(use)
+            sublayer.load_state_dict(unlimited.state_dict())
+            return [sublayer(inputs), step_through(sublayer, inputs)]
+
+        expected = [unlimited(inputs), step_through(unlimited, inputs)]
+        for window in (length + 1, length + 2):
+            assert all(map(torch.equal, outputs(window), expected))
+        for found, wanted in zip(outputs(length), expected, strict=True):
+            assert_normwise_close(found[:, :-1], wanted[:, :-1], 1e-12)
+            assert (found[:, -1] - wanted[:, -1]).abs().max() > 1e-6
+
+    def with_window(self, window: int | None) -> KindContract:
+        """The tests of the same layer with another window."""
+        other = type(self)()
+        other.layer = replace(self.layer, window=window)
+        return other
+
+
+def step_through(sublayer: StackAttention, inputs: Tensor) -> Tensor:
+    """What the sublayer's steps give for x_1..x_n, n >= 1."""
+    state, outputs = sublayer.initial_state(len(inputs)), []
+    for x in inputs.unbind(1):
+        output, state = sublayer.step(x, state)
+        outputs.append(output)
+    return torch.stack(outputs, dim=1)

@@ -13,13 +13,17 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import STRATIFICATION, SUPERPOSITION, Layer, Size, kinds, register
 from fairseq_stack.models.transformer.options import settle_layers
 from tests.commands.running import REPOSITORY, Server
-from tests.kinds.contract import KindContract
+from tests.kinds.contract import KindContract, LimitedMemoryContract
 
 for _kind in kinds():
     for _sizes in _kind.examples if _kind.build is not None else ():
         _layer = Layer(_kind, _sizes)
         _name = f"Test{_layer}".replace("-", "_")
         globals()[_name] = type(_name, (KindContract,), {"layer": _layer})
+    if _kind.limited_memory:
+        _layer = Layer(_kind, _kind.examples[0], window=4)
+        _name = f"Test{_layer}".replace("-", "_").replace("@", "_window_")
+        globals()[_name] = type(_name, (LimitedMemoryContract,), {"layer": _layer})
 
 PLUGIN = '''
 from torch import Tensor
@@ -91,6 +95,7 @@ def test_a_plugin_adds_a_kind(server: Server, tmp_path: Path) -> None:
         ({"name": "new", "examples": ((1, 2),)}, "new: expected examples of 1 sizes"),
         ({"name": "new", "examples": ()}, "new: expected examples of 1 sizes"),
         ({"name": "new", "sizes": (Size("M", "heads"),)}, "new: the letter M already means size of the stack vectors"),
+        ({"name": "new", "sizes": (Size("D", "depth"),)}, "new: the letter D already means steps that the stack remem"),
     ],
 )
 def test_wrong_records(change: dict[str, object], message: str) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +23,8 @@ from tests.helpers import REPOSITORY
 @st.composite
 def layers(draw: st.DrawFn) -> Layer:
     kind: Kind = draw(st.sampled_from(kinds()))
-    return Layer(kind, tuple(draw(st.integers(1, 999)) for _ in kind.sizes))
+    sizes = tuple(draw(st.integers(1, 999)) for _ in kind.sizes)
+    return Layer(kind, sizes, draw(st.none() | st.integers(1, 999)) if kind.limited_memory else None)
 
 
 def test_reads_the_design_example() -> None:
@@ -40,6 +43,12 @@ def test_reads_what_layers_are_called(listed: list[Layer]) -> None:
 
 def test_reads_repetitions() -> None:
     assert parse_layer_list("2xsup-3,sdpa") == (*[Layer(SUPERPOSITION, (3,))] * 2, Layer(SDPA))
+
+
+def test_reads_limited_memory() -> None:
+    limited = Layer(NONDETERMINISTIC, (3, 3, 5), window=35)
+    assert str(limited) == "nd-3-3-5@35"
+    assert parse_layer_list("2xnd-3-3-5@35,sdpa") == (limited, limited, Layer(SDPA))
 
 
 def test_the_readme_has_every_kind() -> None:
@@ -69,6 +78,12 @@ def test_the_readme_has_every_kind() -> None:
         ("sdpa;sdpa", 1),
         ("SDPA", 1),
         ("2 x sdpa", 1),
+        ("sdpa,nd-3-3-5@", 6),
+        ("nd-3-3-5@0", 1),
+        ("nd-3-3-5@-1", 1),
+        ("nd-3-3-5@4@4", 1),
+        ("nd@4-3-3-5", 1),
+        ("nd-3-3-5@1234567890", 1),
     ],
 )
 def test_errors_name_the_position_and_the_grammar(text: str, position: int) -> None:
@@ -76,10 +91,18 @@ def test_errors_name_the_position_and_the_grammar(text: str, position: int) -> N
         parse_layer_list(text)
 
 
+@pytest.mark.parametrize(("name", "entry"), [("sdpa", "sdpa@4"), ("sup", "2xsup-3@4"), ("strat", "strat-3@4")])
+def test_kinds_that_cannot_have_limited_memory(name: str, entry: str) -> None:
+    message = f": '{name}' cannot have limited memory ('@D') at position 6, got '{entry}'; a layer list is"
+    with pytest.raises(UserError, match=re.escape(message)):
+        parse_layer_list(f"sdpa,{entry}")
+
+
 def test_reads_stacks_side_by_side() -> None:
     superposition = Layer(SUPERPOSITION, (3,))
     assert parse_stacks("2xsup-3 + nd-3-3-5") == (superposition, superposition, Layer(NONDETERMINISTIC, (3, 3, 5)))
     assert parse_stacks("none") == ()
+    assert parse_stacks("nd-3-3-5@35+sup-3") == (Layer(NONDETERMINISTIC, (3, 3, 5), window=35), superposition)
 
 
 @given(st.lists(layers().filter(lambda layer: layer.kind is not SDPA), min_size=1, max_size=8))
@@ -103,7 +126,7 @@ def test_more_stacks_than_can_be_built() -> None:
         parse_stacks("sup-3+10000xsup-3")
 
 
-@given(st.text(alphabet="sdpauntrx-0123456789, ", max_size=20))
+@given(st.text(alphabet="sdpauntrx@-0123456789, ", max_size=20))
 def test_any_text_is_a_list_or_a_clear_error(text: str) -> None:
     try:
         listed = parse_layer_list(text)

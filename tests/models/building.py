@@ -83,8 +83,8 @@ def is_wide(preset: str) -> bool:
     return re.fullmatch(wide, preset) is not None
 
 
-def each_model(presets: Iterable[str]) -> pytest.MarkDecorator:
-    """Run a test with presets and both kinds of vocabulary.
+def each_model(presets: Iterable[str], *others: tuple[str, tuple[str, ...]]) -> pytest.MarkDecorator:
+    """Run a test with presets and both kinds of vocabulary, and with other presets and flags.
 
     What depends on the vocabulary does not depend on the stacks: without ``--hostile`` the compact one is combined with
     the nondeterministic stack alone, and no preset is tested that is only wider than another.
@@ -97,7 +97,7 @@ def each_model(presets: Iterable[str]) -> pytest.MarkDecorator:
         )
         for preset in presets
         for flags in ((), COMPACT)
-    ]
+    ] + [pytest.param(preset, flags, id=preset + "".join(flags)) for preset, flags in others]
     return pytest.mark.parametrize(("preset", "flags"), cases)
 
 

@@ -17,7 +17,7 @@ def large_parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters() if parameter.dim() > 1)
 
 
-@pytest.mark.parametrize("layers", ["2xsdpa", "sup-40,sup-1", "nd-3-3-5,nd-2-7-1,nd-1-1-64"])
+@pytest.mark.parametrize("layers", ["2xsdpa", "sup-40,sup-1", "nd-3-3-5,nd-2-7-1@9,nd-1-1-64"])
 def test_the_count_is_that_of_the_model_less_its_small_parameters(layers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sides: list[sizes.Side] = []
     monkeypatch.setattr("fairseq_stack.models.transformer.translation.require_memory", sides.extend)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from fairseq_stack.modules import SymbolStackAttention
 from tests.helpers import assert_normwise_close, each_golden_file
@@ -41,3 +45,64 @@ def test_the_original_bottom_is_never_read_and_what_the_first_step_pushes_is_nev
     by_top = torch.cat([push.flatten(4), never.flatten(4), pop], dim=-1).flatten(2)
     readings = stack.readings(by_top, torch.ones(1, 5, 1)).flatten(2)[0, :, 1]
     assert readings.tolist() == [1, 0, 0, 0, 1]  # 1 | 10 | 100 | 10 | 1
+
+
+Configuration = tuple[int, tuple[tuple[int, int], ...]]
+"""A state, and the stack above the original bottom: symbols with the step that pushed them."""
+
+
+def successors(
+    configuration: Configuration, t: int, push: Tensor, replace: Tensor, pop: Tensor
+) -> Iterator[tuple[Configuration, Tensor]]:
+    """What step t makes of a configuration, with the log weights of its transitions."""
+    q, stack = configuration
+    x = stack[-1][0] if stack else 0
+    num_states, num_symbols = push.shape[-2:]
+    for r, y in product(range(num_states), range(num_symbols)):
+        yield (r, (*stack, (y, t))), push[q, x, r, y]
+        if stack:
+            yield (r, (*stack[:-1], (y, stack[-1][1]))), replace[q, x, r, y]
+    if len(stack) > 1:
+        for r in range(num_states):
+            yield (r, stack[:-1]), pop[q, x, r]
+
+
+def enumerated(push: Tensor, replace: Tensor, pop: Tensor, window: int) -> Tensor:
+    """The distributions over states and symbols after each step, (n, Q, S), from all runs with the original bottom.
+
+    A run dies when what step p pushed is on top after a step t > p + D - 1.
+    """
+    weights: dict[Configuration, float] = {(0, ()): 1.0}
+    distributions = torch.zeros(push.shape[:3], dtype=push.dtype)
+    for t, transitions in enumerate(zip(push, replace, pop, strict=True), 1):
+        after: dict[Configuration, float] = defaultdict(float)
+        for before, weight in weights.items():
+            for configuration, log_weight in successors(before, t, *transitions):
+                *_, (_, pushed) = configuration[1]
+                if t <= pushed + window - 1:
+                    after[configuration] += weight * log_weight.exp().item()
+        for (state, stack), weight in after.items():
+            distributions[t - 1, state, stack[-1][0]] += weight
+        weights = after
+    return distributions / distributions.sum((1, 2), keepdim=True)
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+@pytest.mark.parametrize("window", [1, 2, 3, 4, 5, 6])
+def test_the_original_bottom_with_limited_memory_by_enumeration(length: int, window: int) -> None:
+    stack = SymbolStackAttention(SIZE, 2, 2, original_bottom=True, window=window).double()
+    actions = torch.randn(1, length, stack.actions.out_features, dtype=torch.float64)
+    push, replace, pop = stack.transitions(actions)
+    expected = enumerated(push[0], replace[0], pop[0], window)
+    ones = stack.activated(actions)
+    readings = stack.readings(actions, ones)
+    assert_normwise_close(readings[0, ..., 0], expected, 1e-12)
+    state = stack.initial_state(1)
+    for t in range(length):
+        reading, state = stack.step_reading(actions[:, t], ones[:, t], state)
+        assert_normwise_close(reading[0, ..., 0], expected[t], 1e-12)
+
+
+def test_a_window_of_no_step() -> None:
+    with pytest.raises(ValueError, match="window: expected at least 1, got 0"):
+        SymbolStackAttention(SIZE, 1, 2, window=0)

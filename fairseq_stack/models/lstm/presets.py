@@ -3,7 +3,7 @@
 ``_cfl``: Table 5 of DuSell & Chiang (2024). ``_2020``: the models of DuSell & Chiang (2020), with 20 hidden units;
 vectors have size 20, one of the three sizes that were searched. ``_ptb``: the models of the Penn Treebank of DuSell &
 Chiang (2022, 2023), as the authors' scripts build them: embeddings of the size of the hidden state, which the output
-layer does not share, no dropout, and all parameters from [-0.05, 0.05].
+layer does not share, no dropout, and all parameters from [-0.05, 0.05]; the nondeterministic stacks remember 35 steps.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ PRESETS: dict[str, Settings] = {
     },
     "stack_lstm_lm_sup_22_ptb": {**_penn_treebank("sup-22"), "stack_depth_limit": 10},
     **{
-        f"stack_lstm_lm_rns_{states}_{symbols}_ptb": _penn_treebank(f"ns-{states}-{symbols}")
+        f"stack_lstm_lm_rns_{states}_{symbols}_ptb": _penn_treebank(f"ns-{states}-{symbols}@35")
         for states, symbols in ((1, 29), (2, 13), (4, 5))
     },
     **{
-        f"stack_lstm_lm_vrns_{states}_{symbols}_{size}_ptb": _penn_treebank(f"nd-{states}-{symbols}-{size}")
+        f"stack_lstm_lm_vrns_{states}_{symbols}_{size}_ptb": _penn_treebank(f"nd-{states}-{symbols}-{size}@35")
         for states, symbols, size in ((1, 1, 256), (1, 1, 32), (1, 5, 20), (2, 3, 10), (3, 3, 5))
     },
 }

@@ -22,6 +22,12 @@ def test_stacks_side_by_side() -> None:
     assert lstm.gates.in_features == len(DICTIONARY) + 10 + 6
 
 
+def test_stacks_with_limited_memory() -> None:
+    stack = "--stack=nd-1-2-2@4+ns-1-2@35+ns-1-2"
+    lstm = build_language_model("stack_lstm_lm", DICTIONARY, SIZE, stack, "--original-bottom").decoder.lstm
+    assert [stack.window for stack in lstm.stacks] == [4, 35, None]
+
+
 @pytest.mark.parametrize("compact", [[], ["--compact-vocab"]], ids=["stock", "compact"])
 def test_shared_embeddings_have_the_size_of_the_hidden_state(compact: list[str]) -> None:
     decoder = build_language_model(
@@ -62,10 +68,11 @@ def test_sequences_go_on_from_a_state() -> None:
 MISTAKES = {
     "no-kind": (
         ["--stack=stack"],
-        "--stack: stacks 'stack': expected 'sup-M', 'nd-Q-S-M', 'ns-Q-S' or 'strat-M' at pos",
+        "--stack: stacks 'stack': expected 'sup-M', 'nd-Q-S-M[@D]', 'ns-Q-S[@D]' or 'strat-M' at pos",
     ),
     "attention": (["--stack=sdpa"], "--stack: stacks 'sdpa': expected 'sup-M'"),
     "position": (["--stack=sup-3+ns-2"], "'ns' takes 2 numbers, not 1 at position 7, got 'ns-2'; a list of stacks is"),
+    "window": (["--stack=sup-3@4"], "--stack: stacks 'sup-3@4': 'sup' cannot have limited memory ('@D') at position 1"),
     "comma": (["--stack=sup-3,sup-3"], "at position 1, got 'sup-3,sup-3'"),
     "hidden-size": (["--decoder-hidden-size=0"], "--decoder-hidden-size: expected at least 1, got 0"),
     "embed-dim": (["--decoder-embed-dim=-1"], "--decoder-embed-dim: expected at least 1, got -1"),
