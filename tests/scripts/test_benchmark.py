@@ -209,7 +209,7 @@ def test_wrong_decoding_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         (["--sup", "10,0,3"], "--sup: expected B,n,m, got 10,0,3"),
         (["--strat", "a,b,c"], "--strat: expected B,n,m, got a,b,c"),
         (["--threads", "0"], "--threads: invalid positive value: '0'"),
-        (["--only", "lstm"], "--only: invalid choice: 'lstm'"),
+        (["--only", "gru"], "--only: invalid choice: 'gru'"),
         (["--device", "toaster"], "--device: toaster cannot be used"),
         (["--device", "meta"], "--device: expected cpu or cuda, got meta"),
         (["--cpu-time", "--threads", "2"], "--cpu-time: measures one thread on the CPU only"),

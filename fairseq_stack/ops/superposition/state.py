@@ -112,6 +112,8 @@ class SuperpositionStackState:
 
     def _next(self, actions: Tensor, value: Tensor) -> Tensor:
         """Eq. 5: the next elements."""
+        if self._runs_on_kernels(actions, value):
+            return step_native(actions, value, self.elements, self._height())[0]
         above = torch.cat([value.unsqueeze(1), self.elements], 1)
         at_and_below = pad(self.elements, (0, 0, 0, 2))
         push, noop, pop = actions[:, :, None, None].unbind(1)
