@@ -56,6 +56,7 @@ class PlatformWheel(bdist_wheel):
 
 
 PLOTS = ["matplotlib>=3.7"]
+# From 9.10 on, Snakemake starts more jobs than it has cores (its issue 3913).
 EXPERIMENTS = ["snakemake>=9.1,<9.10", "snakemake-executor-plugin-slurm>=2,<3"]
 
 setup(

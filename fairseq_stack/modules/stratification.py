@@ -14,8 +14,7 @@ class StratificationStackAttention(StackAttention):
     """Attention by the stratification stack of Grefenstette et al. (2015), driven as in Eqs. 17, 18 and 20.
 
     The strengths are u_t = sigmoid(w_u x_t) of popping and d_t = sigmoid(w_d x_t) of pushing. The rows of W_a are w_u
-    and w_d, in that order. In attention nothing is
-    fed back, unlike in the models of Hao et al. (2018).
+    and w_d, in that order. In attention nothing is fed back, unlike in the models of Hao et al. (2018).
 
     Args:
         model_size: d_model.

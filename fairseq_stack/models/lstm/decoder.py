@@ -68,7 +68,7 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
 
         Args:
             prev_output_tokens: (B, n), with padding on either side.
-            encoder_out: None: there is no encoder.
+            encoder_out: always None, because the model has no encoder.
             incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
             state: if given, the sequences go on from here: every token, the first one too, is read. Padding may only
                 follow the tokens; a sequence that ends so cannot go on from the state after it.

@@ -106,7 +106,8 @@ def nondeterministic_stack(
         through them, are the same as with any other numbers in its place.
 
     Raises:
-        ValueError: if an argument's shape, dtype, layout or device or the window is wrong, or there is no such backend.
+        ValueError: if an argument's shape, dtype, layout or device is wrong, the window is not positive, or there is no
+            such backend.
         RuntimeError: in jvp, jacfwd, hessian or a second backward pass, unless the backend is ``"reference"``.
     """
     sizes = Sizes()

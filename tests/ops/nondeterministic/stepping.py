@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState
+from tests.ops.nondeterministic import inputs as inputs_of_stack
 
 
 def random_inputs(
@@ -21,15 +22,9 @@ def random_inputs(
     dtype: torch.dtype = torch.float64,
 ) -> list[Tensor]:
     """The arguments of ``nondeterministic_stack``, with vectors of size 4 and one bottom vector for all."""
-    source = batch_size, length, num_states, num_symbols
-    weights = [
-        torch.randn(*source, *target, dtype=torch.float64).mul(std)
-        for target in ((num_states, num_symbols), (num_states, num_symbols), (num_states,))
-    ]
-    if masked:
-        weights = [x.masked_fill(torch.rand_like(x) < masked, -torch.inf) for x in weights]
-    values, bottom = torch.randn(batch_size, length, 4), torch.randn(4)
-    return [x.to(dtype).requires_grad_() for x in (*weights, values, bottom)]
+    return inputs_of_stack.random_inputs(
+        batch_size, length, num_states, num_symbols, 4, std=std, masked=masked, dtype=dtype
+    )
 
 
 def initial_state(inputs: Sequence[Tensor]) -> NondeterministicStackState:

@@ -19,7 +19,7 @@ struct nd_step_call {
     int64_t beams, step, num_states, num_symbols, value_size;
     int64_t window, kept;       /* D; and the number of the first column that is given */
     const int32_t *ancestors;   /* (beams, step - kept): each beam's place among the columns kept..t - 1 */
-    const void *const *columns; /* those of the steps kept..t; the last is the new one */
+    const void *const *columns; /* of the steps kept..t; the last is the new one */
     const void *logits;         /* log weights, (beams, C, 2 C + Q): pushes, replacements, pops; at t = 0, of the
                                    configurations that runs start in, (beams, C), or NULL */
     const void *values;         /* v_t, (beams, value_size) */

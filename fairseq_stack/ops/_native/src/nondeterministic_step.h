@@ -74,7 +74,7 @@ INLINE void nd_step_pop(const struct nd_one_step *s) {
     }
 }
 
-/* Makes the rows that are no longer remembered 0. */
+/* Sets the rows that are no longer remembered to 0. */
 #define nd_step_forget NAME(nd_step_forget)
 INLINE void nd_step_forget(const struct nd_one_step *s) {
     const ivector remembered = lane_numbers() >= s->row % LANES;

@@ -5,7 +5,7 @@
  * came after it, and a state may be continued in several ways.
  */
 
-/* The working memory of the backward pass of a step, beside that of the forward pass. */
+/* The working memory of the backward pass of a step, in addition to the memory of the forward pass. */
 #define nd_step_back NAME(nd_step_back)
 struct nd_step_back {
     struct nd_step_adjoint own, *earlier; /* of the columns s.kept..t - 1; the arrays of constant ones are NULL */
@@ -235,7 +235,7 @@ INLINE void nd_step_backward_body(const struct nd_one_step *s, const struct nd_s
     nd_step_store_gradients(s, b, gradients);
 }
 
-/* The cotangents with 0 in place of those of undefined readings; returns whether one of these was not 0. */
+/* The cotangents, with 0 for undefined readings; returns whether the cotangent of an undefined reading is not 0. */
 #define nd_step_defined NAME(nd_step_defined)
 INLINE int nd_step_defined(const struct nd_one_step *s, const real *cotangents, real *defined) {
     int spoilt = 0;
@@ -253,8 +253,8 @@ FOR_STEP_SIZES(nd_step_gradients,
                (const struct nd_one_step *given, const struct nd_step_back *b, const real *cotangents, real *gradients),
                (given, b, cotangents, gradients), nd_step_backward_body(&s, b, cotangents, gradients))
 
-/* The gradients of a step as in nd_step_backward_body, and of v_t. All are NaN, and so are those of the steps before,
- * if the gradient of an undefined reading is not 0. */
+/* The gradients of a step as in nd_step_backward_body, and of v_t. All are NaN, and so are the gradients of earlier
+ * steps, if the gradient of an undefined reading is not 0. */
 #define nd_step_differentiate NAME(nd_step_differentiate)
 static void nd_step_differentiate(const struct nd_one_step *s, const struct nd_step_back *b, const real *cotangents,
                                   real *gradients, real *value_gradients) {

@@ -26,7 +26,7 @@ static struct nd_window_bytes nd_window_largest(const struct nd_window_call *cal
     return most;
 }
 
-/* All columns of a sequence, and their derivatives, of which the last D + 1 share memory with those of all columns. */
+/* All columns of a sequence, and their derivatives. The derivatives share the memory of D + 1 columns. */
 #define nd_window_sequence NAME(nd_window_sequence)
 struct nd_window_sequence {
     struct nd_step_column *columns;
