@@ -22,6 +22,7 @@ from fairseq_stack.compat import (
     resuming,
     saving,
     scoring,
+    validation,
     versions,
 )
 
@@ -51,6 +52,8 @@ def apply() -> None:
     saving.write_checkpoints_whole()
     resuming.resume_what_fairseq_forgets()
     resuming.end_finished_training()
+    resuming.count_validations_that_are_due()
+    validation.add_options_of_validation()  # after the counts, which heed the new interval
     divergence.end_training_that_diverges()
     divergence.refuse_checkpoints_that_diverged()
     diverse.count_overlaps_by_place_in_batch()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from fairseq_stack.compat.options import set_dataclass_default
 from fairseq_stack.compat.wrapping import Function, wrap_once
 from fairseq_stack.errors import UserError
 
@@ -31,17 +31,6 @@ def keep_last_batches() -> None:
 
     set_dataclass_default(DatasetConfig, "required_batch_size_multiple", 1)
     wrap_once(data_utils, "batch_by_size", _keeping_last_batch)
-
-
-def set_dataclass_default(config: type, name: str, default: object) -> None:
-    """Change a field's default where instances, fairseq's parsers and OmegaConf look for it."""
-    config.__dataclass_fields__[name].default = default  # type: ignore[attr-defined]
-    setattr(config, name, default)
-    init = vars(config)["__init__"]  # generated with the old default
-    arguments = list(inspect.signature(init).parameters)
-    defaults = list(init.__defaults__)
-    defaults[arguments.index(name) - len(arguments)] = default
-    init.__defaults__ = tuple(defaults)
 
 
 def _keeping_last_batch(

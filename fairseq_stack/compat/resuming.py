@@ -83,6 +83,59 @@ def resume_what_fairseq_forgets() -> None:
     wrap_once(ReduceLROnPlateauLRSchedule, "load_state_dict", _loading_bad_epochs)
 
 
+def count_validations_that_are_due() -> None:
+    """Let ``--patience`` and ``--lr-scheduler validation_plateau`` ignore a validation that only the end brings.
+
+    When ``--max-update`` or ``--stop-time-hours`` ends training, fairseq validates once more. Training that continues
+    from there, with a raised limit, would have counted one validation more than uninterrupted training. Unnecessary
+    with a fairseq that does not count it.
+    """
+    from fairseq.trainer import Trainer
+
+    wrap_once(Trainer, "__init__", _watching_validations)
+
+
+def validation_is_due() -> bool:
+    """Whether the present validation would come if training did not end here."""
+    return bool(getattr(_should_stop_early(), "is_due", True))
+
+
+def _watching_validations(init: Function) -> Function:
+    def init_and_watch(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        wrap_once(train_command(), "validate_and_save", _noting_whether_due)
+        wrap_once(train_command(), "should_stop_early", _counting_if_due)
+
+    return init_and_watch
+
+
+def _noting_whether_due(validate_and_save: Function) -> Function:
+    def validate_and_save_noting(
+        cfg: Any, trainer: Any, task: Any, epoch_itr: Any, valid_subsets: list[str], end_of_epoch: bool
+    ) -> Any:
+        _should_stop_early().is_due = _is_due(cfg, trainer.get_num_updates(), epoch_itr.epoch, end_of_epoch)
+        return validate_and_save(cfg, trainer, task, epoch_itr, valid_subsets, end_of_epoch)
+
+    return validate_and_save_noting
+
+
+def _is_due(cfg: Any, num_updates: int, epoch: int, end_of_epoch: bool) -> bool:
+    """Whether fairseq validates after this update: at the end of an epoch, or after so many updates."""
+    if end_of_epoch and epoch % cfg.dataset.validate_interval == 0:
+        return True
+    intervals = [cfg.dataset.validate_interval_updates]
+    if not end_of_epoch:  # fairseq validates before it saves within an epoch
+        intervals.append(cfg.checkpoint.save_interval_updates)
+    return any(interval > 0 and num_updates % interval == 0 for interval in intervals)
+
+
+def _counting_if_due(should_stop_early: Function) -> Function:
+    def should_stop_if_due(cfg: Any, valid_loss: float | None) -> bool:
+        return bool(should_stop_early(cfg, valid_loss if validation_is_due() else None))
+
+    return should_stop_if_due
+
+
 def train_command() -> Any:
     """The module of ``fairseq-train`` that runs: ``__main__`` with ``python -m fairseq_cli.train``."""
     running = sys.modules["__main__"]

@@ -11,7 +11,7 @@ from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import (
     ReduceLROnPlateauLRScheduleConfig,
 )
 
-from fairseq_stack.compat.resuming import train_command
+from fairseq_stack.compat.resuming import train_command, validation_is_due
 from fairseq_stack.compat.wrapping import Function, wrap_once
 
 
@@ -26,7 +26,8 @@ class ValidationPlateau(ReduceLROnPlateauLRSchedule):
 
     The learning rate is multiplied by ``--lr-shrink`` after ``--lr-patience`` + 1 validations in a row without an
     improvement of ``--best-checkpoint-metric``. A validation counts before its checkpoint is saved, so resumed training
-    counts the same validations.
+    counts the same validations. A validation that comes only because ``--max-update`` or ``--stop-time-hours`` ends
+    training does not count.
     """
 
     def __init__(self, cfg: ValidationPlateauConfig, optimizer: Any) -> None:
@@ -46,7 +47,7 @@ class ValidationPlateau(ReduceLROnPlateauLRSchedule):
 def _counting(validate: Function) -> Function:
     def validate_and_count(cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
         losses = validate(cfg, trainer, *args, **kwargs)
-        if isinstance(trainer.lr_scheduler, ValidationPlateau):
+        if isinstance(trainer.lr_scheduler, ValidationPlateau) and validation_is_due():
             trainer.lr_scheduler.count(losses[0])
         return losses
 

@@ -135,6 +135,17 @@ def test_language_modeling_and_resuming(corpora: Corpora, working_folder: Path) 
     assert scored.validation_losses() == pytest.approx(trained.validation_losses()[-1:], abs=0.0006)
 
 
+def test_options_that_the_plugin_adds(corpora: Corpora, working_folder: Path) -> None:
+    """hydra, which does not know them before the plugin is imported, takes them with ``++``."""
+    data = ["task=language_modeling", f"task.data={corpora.language_modeling}", "task.sample_break_mode=eos"]
+    model = ["model=stack_transformer_lm_sup_cfl", *small("decoder"), "task.tokens_per_sample=50"]
+    options = ["++dataset.validate_interval_sentences=20", "++checkpoint.exact_best_checkpoint_metric=true"]
+    end = ["optimization.max_update=3", f"checkpoint.save_dir={working_folder}"]
+    trained = run("hydra-train", "--config-dir", CONFIGS, *data, *model, *TRAINING, *options, *end)
+    assert (working_folder / "checkpoint_1_2.pt").exists()
+    assert not all(loss == round(loss, 3) for loss in trained.validation_losses())
+
+
 def test_own_configuration(server: Server, corpora: Corpora, working_folder: Path) -> None:
     """A file of the user's with everything in it, and a task that is not known before the plugin is imported."""
     options: dict[str, Any] = {
