@@ -1,8 +1,9 @@
 """fairseq_stack: sequence models that have stacks in them, as a fairseq plugin.
 
 ``fairseq-train --user-dir ...`` imports this package and its :mod:`~fairseq_stack.models`,
-:mod:`~fairseq_stack.tasks` and :mod:`~fairseq_stack.optim`, which register what they hold with fairseq. The
-differentiable stacks in :mod:`fairseq_stack.ops` need only torch, and importing them imports nothing else.
+:mod:`~fairseq_stack.tasks`, :mod:`~fairseq_stack.optim` and :mod:`~fairseq_stack.criterions`, which register what they
+hold with fairseq. The differentiable stacks in :mod:`fairseq_stack.ops` need only torch, and importing them imports
+nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __version__ = "0.1.0"
 
 
 def register() -> None:
-    """Register the architectures, tasks and schedules with fairseq; calling it again changes nothing.
+    """Register the architectures, tasks, schedules and criterions with fairseq; calling it again changes nothing.
 
     Raises:
         ImportError: if fairseq is missing or not supported.
@@ -27,6 +28,7 @@ def register() -> None:
     importlib.import_module("fairseq_stack.models")
     importlib.import_module("fairseq_stack.tasks")
     importlib.import_module("fairseq_stack.optim")
+    importlib.import_module("fairseq_stack.criterions")
 
 
 class _RegisterAfterFairseq(importlib.abc.MetaPathFinder):

@@ -29,6 +29,7 @@ ALLOWED = {
     "models": ("hub", "ops", "modules", "kinds", "models", "compat", "errors", "files"),
     "search": ("search", "errors"),
     "optim": ("optim", "compat"),
+    "criterions": ("criterions", "compat"),
     "tasks": ("models", "search", "tasks", "compat", "errors"),
     "evaluation": ("evaluation", "errors", "files", "__version__", "fairseq_stack_preprocess"),
     "inspection": ("modules", "hub", "inspection", "errors"),

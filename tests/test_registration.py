@@ -13,6 +13,8 @@ assert "stack_transformer_nd_small" in ARCH_MODEL_REGISTRY
 assert "stack_translation" in TASK_REGISTRY
 from fairseq.optim.lr_scheduler import LR_SCHEDULER_REGISTRY
 assert "validation_plateau" in LR_SCHEDULER_REGISTRY
+from fairseq.criterions import CRITERION_REGISTRY
+assert "torch_cross_entropy" in CRITERION_REGISTRY
 """
 
 ORDERS = {
@@ -24,6 +26,7 @@ ORDERS = {
     "models-first": "import fairseq_stack.models",
     "tasks-first": "import fairseq_stack.tasks",
     "schedules-first": "import fairseq_stack.optim",
+    "criterions-first": "import fairseq_stack.criterions",
     "fairseq-then-corpora": "import fairseq, fairseq_stack_preprocess.text.binarise",
     "hub-first": "import fairseq_stack.hub.interface",
 }

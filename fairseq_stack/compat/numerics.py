@@ -29,6 +29,20 @@ def label_smoothed_nll_loss(
     Returns:
         The smoothed loss and the negative log-likelihood.
     """
+    nll_loss, smooth_loss, num_possible = negative_log_likelihoods(lprobs, target, ignore_index, reduce)
+    epsilon_each = epsilon / (num_possible - 1)
+    return (1.0 - epsilon - epsilon_each) * nll_loss + epsilon_each * smooth_loss, nll_loss
+
+
+def negative_log_likelihoods(
+    lprobs: Tensor, target: Tensor, ignore_index: int | None = None, reduce: bool = True
+) -> tuple[Tensor, Tensor, int]:
+    """The terms of a label-smoothed loss, with the arguments of :func:`label_smoothed_nll_loss`.
+
+    Returns:
+        The negative log-likelihoods of the targets, their sums over all symbols that can occur, and the number of these
+        symbols.
+    """
     if target.dim() == lprobs.dim() - 1:
         target = target.unsqueeze(-1)
     nll_loss = -lprobs.gather(dim=-1, index=target)
@@ -47,8 +61,7 @@ def label_smoothed_nll_loss(
     if reduce:
         nll_loss = nll_loss.sum()
         smooth_loss = smooth_loss.sum()
-    epsilon_each = epsilon / (lprobs.size(-1) - num_impossible - 1)
-    return (1.0 - epsilon - epsilon_each) * nll_loss + epsilon_each * smooth_loss, nll_loss
+    return nll_loss, smooth_loss, lprobs.size(-1) - num_impossible
 
 
 def smooth_over_possible_symbols() -> None:

@@ -26,8 +26,8 @@ def add_options_of_validation() -> None:
     ``--patience``, for the learning rate or for ``checkpoint_best.pt``.
 
     ``fairseq-hydra-train`` reads its options before it imports plugins: there they are
-    ``++dataset.validate_interval_sentences=N`` and ``++checkpoint.exact_best_checkpoint_metric=true``. Unnecessary with a
-    fairseq that has such options.
+    ``++dataset.validate_interval_sentences=N`` and ``++checkpoint.exact_best_checkpoint_metric=true``.
+    Unnecessary with a fairseq that has such options.
     """
     from fairseq.dataclass.configs import CheckpointConfig, DatasetConfig
     from fairseq.dataclass.initialize import hydra_init
