@@ -28,6 +28,7 @@ _NOT_FOR_STREAMS = (
     "shorten_method",
     "pad_to_fixed_length",
     "pad_to_fixed_bsz",
+    "batches_of_neighbours",
 )
 
 logger = logging.getLogger(__name__)

@@ -1,0 +1,78 @@
+"""The batches of a formal language: strings of one length, and the same ones in each epoch if that is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairseq.data.iterators import EpochBatchIterator
+
+from fairseq_stack.tasks import StackLanguageModelingConfig, StackLanguageModelingTask
+from fairseq_stack_preprocess.cfl.corpus import Options, prepare
+
+BATCH_SIZE = 5
+# The smaller batch at the end has a length of its own.
+CORPUS = Options(
+    task="dyck",
+    min_length=4,
+    max_length=20,
+    test_min_length=4,
+    test_max_length=6,
+    test_per_length=2,
+    train_size=48,
+    valid_size=10,
+    batch_size=BATCH_SIZE,
+    seed=1,
+)
+Batches = list[tuple[int, ...]]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dyck")
+    prepare(CORPUS, folder / "corpus")
+    return folder / "corpus"
+
+
+def epochs(data: Path, size: int, **options: Any) -> list[Batches]:
+    """The batches of three epochs, each the numbers of its strings, as fairseq-train makes them."""
+    task = StackLanguageModelingTask.setup_task(
+        StackLanguageModelingConfig(
+            data=str(data / "data-bin"), sample_break_mode="eos", dataset_impl=None, use_plasma_view=False, **options
+        )
+    )
+    task.load_dataset("train")
+    return [_batches(task, size, epoch) for epoch in (1, 2, 3)]
+
+
+def _batches(task: StackLanguageModelingTask, size: int, epoch: int) -> Batches:
+    iterator: EpochBatchIterator = task.get_batch_iterator(
+        task.dataset("train"), max_sentences=size, max_positions=(1000,), seed=1, epoch=epoch
+    )
+    return [tuple(batch["id"].tolist()) for batch in iterator.next_epoch_itr(shuffle=True)]
+
+
+def lengths_in(data: Path, batches: Batches) -> list[set[int]]:
+    lengths = [len(line.split()) for line in (data / "text" / "train.txt").read_text().splitlines()]
+    return [{lengths[number] for number in batch} for batch in batches]
+
+
+def test_batches_of_neighbours(data: Path) -> None:
+    """Those that were drawn together, the smaller last one included, in another order in each epoch."""
+    drawn = {tuple(range(start, min(start + BATCH_SIZE, 48))) for start in range(0, 48, BATCH_SIZE)}
+    found = epochs(data, BATCH_SIZE, batches_of_neighbours=True)
+    for batches in found:
+        assert set(batches) == drawn
+        assert len(batches) == len(drawn)
+        assert all(len(lengths) == 1 for lengths in lengths_in(data, batches))
+    assert found[0] != found[1] != found[2]
+    assert found[0] != sorted(found[0])
+
+
+def test_fairseqs_batches(data: Path) -> None:
+    """Sorted by length: the smaller batch lets others mix lengths. The batches differ between epochs."""
+    first, second, _ = epochs(data, BATCH_SIZE)
+    assert {number for batch in first for number in batch} == set(range(48))
+    assert any(len(lengths) > 1 for lengths in lengths_in(data, first))
+    assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}
