@@ -1,4 +1,4 @@
-"""Recognisers of the twelve languages, which know nothing of grammars, and where a language allows only one next symbol.
+"""Recognisers of the twelve languages, which know nothing of grammars, and where only one next symbol is possible.
 
 Position i of a string is after its first i symbols; the symbol there is the next one, and the end of the string counts
 as a symbol. Only one symbol is *possible* at a position if all strings of the language, of whatever length, that begin
