@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the picture or the numbers."""
     if args.output.suffix not in FORMATS:
         raise UserError(f"--output {args.output}: expected a name that ends with one of {', '.join(FORMATS)}")
-    hub = load_checkpoint(args)
+    hub = load_checkpoint(args.checkpoint, args.data)
     from fairseq_stack.inspection.stack_weights import stack_weights
 
     layers = stack_weights(hub, args.text, args.translation)
