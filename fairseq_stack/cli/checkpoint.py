@@ -11,17 +11,21 @@ if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub
 
 
-def add_checkpoint(parser: argparse.ArgumentParser) -> None:
-    """Declare CHECKPOINT and ``--data``."""
+def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None) -> None:
+    """Declare CHECKPOINT and ``--data``.
+
+    Args:
+        parser: the parser of the command.
+        corpus: the help of ``--data``, which is then required, for a command that reads a corpus.
+    """
     parser.add_argument(
         "checkpoint", metavar="CHECKPOINT", type=Path, help="a checkpoint, or a folder with checkpoint_best.pt in it"
     )
-    parser.add_argument(
-        "--data", metavar="DIR", type=Path, help="the folder with the dictionaries (default: the checkpoint's folder)"
-    )
+    dictionaries = "the folder with the dictionaries (default: the checkpoint's folder)"
+    parser.add_argument("--data", metavar="DIR", type=Path, required=corpus is not None, help=corpus or dictionaries)
 
 
-def load_checkpoint(args: argparse.Namespace) -> Hub:
+def load_checkpoint(checkpoint: Path, data: Path | None) -> Hub:
     """Load the model that the arguments name.
 
     Raises:
@@ -30,4 +34,4 @@ def load_checkpoint(args: argparse.Namespace) -> Hub:
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     from fairseq_stack.hub.interface import load
 
-    return load(args.checkpoint, args.data)
+    return load(checkpoint, data)

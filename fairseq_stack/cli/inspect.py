@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
+from fairseq_stack.plots.style import FORMATS as PICTURES
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint
@@ -27,7 +28,7 @@ EXAMPLE = """\
 example:
   fairseq-stack inspect checkpoints/mt --text "der Hund schläft ." --output w.png"""
 
-FORMATS = (".json", ".pdf", ".png", ".svg")
+FORMATS = (".json", *PICTURES)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the picture or the numbers."""
     if args.output.suffix not in FORMATS:
         raise UserError(f"--output {args.output}: expected a name that ends with one of {', '.join(FORMATS)}")
-    hub = load_checkpoint(args)
+    hub = load_checkpoint(args.checkpoint, args.data)
     from fairseq_stack.inspection.stack_weights import stack_weights
 
     layers = stack_weights(hub, args.text, args.translation)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+PLUS_MINUS = "±"
+BETWEEN = "\n\n"
+MISSING = "-"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -15,3 +20,28 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     padded = [cells[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))]
     return f"| {' | '.join(padded)} |"
+
+
+def escaped(text: str) -> str:
+    """A text that stays as it is in a cell."""
+    return re.sub(r"([\\|*`])", r"\\\1", text)
+
+
+def bold(text: str) -> str:
+    """A text in bold."""
+    return f"**{text}**"
+
+
+def number(text: str) -> str:
+    """A number."""
+    return text
+
+
+def remark(text: str) -> str:
+    """A line beside the table."""
+    return text
+
+
+def signature(text: str) -> str:
+    """The signature of a score."""
+    return f"`{text}`"

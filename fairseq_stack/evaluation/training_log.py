@@ -67,7 +67,7 @@ def read_training_log(path: Path) -> TrainingLog:
     parameters = _PARAMETERS.search(text)
     losses: dict[int, float] = {}
     seconds: dict[int, int] = {}
-    for entry in _entries(text):
+    for entry in entries(text):
         if "valid_loss" in entry:
             loss = float(entry.get("valid_nll_loss", entry["valid_loss"]))
             losses[int(entry["valid_num_updates"])] = loss * math.log(2)
@@ -84,8 +84,9 @@ def read_training_log(path: Path) -> TrainingLog:
     )
 
 
-def _entries(text: str) -> Iterator[dict[str, Any]]:
+def entries(text: str) -> Iterator[dict[str, Any]]:
+    """The lines of a log that are JSON objects; half a line, of a process that was killed, is left out."""
     for line in text.splitlines():
         if line.startswith('{"'):
-            with contextlib.suppress(json.JSONDecodeError):  # half a line, of a process that was killed
+            with contextlib.suppress(json.JSONDecodeError):
                 yield json.loads(line)

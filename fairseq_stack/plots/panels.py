@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 from .style import BOUND, style
 
 GROUP_WIDTH = 0.8
 """Of a group of bars, where the groups are 1 apart."""
+
+LEAST_DECADES = 0.8
+"""In fewer decades, there would be too few numbers at the steps of a logarithmic scale."""
+
+CHARACTERS_IN_INCH, CHARACTERS_OF_HANDLE = 12, 9
+"""How many characters of a legend fit, and how much room the line beside a label takes."""
+
+MARKERS = 10
+"""Of a line with many points, at most about so many have a marker."""
+
+
+def literal(text: str) -> str:
+    """A text that matplotlib shows as it is: no formula, and in a legend even if it begins with an underscore."""
+    escaped = text.replace("$", r"\$")
+    return rf"$\_${escaped[1:]}" if escaped.startswith("_") else escaped
 
 
 def draw_curves(axes: Any, curves: Mapping[str, Mapping[int, float]]) -> None:
@@ -20,6 +36,71 @@ def draw_curves(axes: Any, curves: Mapping[str, Mapping[int, float]]) -> None:
 def draw_bound(axes: Any, bound: float, label: str = "") -> None:
     """A dashed line at the least y that is possible."""
     axes.axhline(bound, label=label, **BOUND)
+
+
+def draw_runs(
+    axes: Any, label: str, runs: Sequence[Mapping[float, float]], shown: int, look: Mapping[str, str]
+) -> None:
+    """Curves, which map x to y, of runs of one model: thin ones, and for ``runs[shown]`` a thick one with the label."""
+    for number, points in enumerate(runs):
+        x, y = list(points), list(points.values())
+        if number == shown:
+            axes.plot(x, y, label=literal(label), linewidth=1.8, markevery=_every(x), zorder=2.2, **look)
+        else:
+            axes.plot(x, y, linewidth=0.7, alpha=0.6, **{**look, "marker": ""})
+
+
+def _every(points: Sized) -> int:
+    """Of so many points one has a marker."""
+    return max(1, math.ceil(len(points) / MARKERS))
+
+
+def draw_intervals(
+    axes: Any, label: str, points: Mapping[int, tuple[float, float, float]], look: Mapping[str, str]
+) -> None:
+    """A line and the band around it; ``points`` maps x to y and to the lower and the upper edge of the band."""
+    values, lows, highs = zip(*points.values(), strict=True)
+    axes.fill_between(list(points), lows, highs, color=look["color"], alpha=0.2, linewidth=0)
+    axes.plot(list(points), values, label=literal(label), markevery=_every(points), **look)
+
+
+def shade(axes: Any, low: float, high: float, label: str) -> None:
+    """A grey background for x from ``low`` to ``high``."""
+    axes.axvspan(low, high, color="0.92", linewidth=0, zorder=0, label=label)
+
+
+def scale_logarithmically(axes: Any, steps: Sequence[int] = (1, 2, 5)) -> None:
+    """Make y, which is drawn already, logarithmic; numbers stand at ``steps`` in each decade, such as 0.2 and 0.5."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    if math.log10(high / low) >= LEAST_DECADES:
+        axes.yaxis.get_major_locator().set_params(subs=steps)
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
+
+
+def hide_unused(panels: Any, number: int) -> None:
+    """Make all panels except the first ``number`` invisible."""
+    for axes in panels.flat[number:]:
+        axes.set_axis_off()
+
+
+def draw_legend(panels: Any, number: int) -> None:
+    """One legend for the first ``number`` of the panels: in the first of the others, or below all panels."""
+    used, unused = panels.flat[:number], panels.flat[number:]
+    entries: dict[str, Any] = {}
+    for axes in used:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if len(unused):
+        hide_unused(panels, number)
+        unused[0].legend(entries.values(), entries.keys(), frameon=False, loc="center")
+        return
+    figure = used[0].figure
+    widths = [len(label) + CHARACTERS_OF_HANDLE for label in entries]
+    room = figure.get_figwidth() * CHARACTERS_IN_INCH
+    columns = len(widths) if sum(widths) <= room else max(1, int(room // max(widths)))
+    figure.legend(entries.values(), entries.keys(), frameon=False, loc="outside lower center", ncols=columns)
 
 
 def draw_bars(axes: Any, bars: Mapping[str, Mapping[int, float]]) -> None:

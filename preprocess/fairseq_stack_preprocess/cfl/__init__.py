@@ -14,6 +14,7 @@ module                what
 :mod:`.inside`        the probability of a given string, summed over its derivations
 :mod:`.distributions` a grammar's or another language's strings of each length: one interface
 :mod:`.languages`     the twelve languages, with their parameters
+:mod:`.recognisers`   whether a string is in one of them, and where only one next symbol is possible
 :mod:`.string_sets`   strings with their probabilities, and the files of them that both corpora have
 :mod:`.options`       the options of ``cfl``
 :mod:`.corpus`        ``cfl``: training, validation and test sets as files

@@ -17,11 +17,11 @@ from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable
 from fairseq_stack_preprocess.cfl.normal_form import without_epsilon, without_unary_start
 from fairseq_stack_preprocess.cfl.notation import parse_grammar
 from fairseq_stack_preprocess.cfl.pcfg import PCFG
+from fairseq_stack_preprocess.cfl.recognisers import Recogniser, recogniser_of
 from fairseq_stack_preprocess.errors import PrepareError
 from tests.helpers import each_golden_file
 
 from .grammar_oracle import short_strings
-from .recognisers import RECOGNISERS
 from .test_pcfg import assert_chi_square, log_length_probability
 
 CONTEXT_FREE = ["marked-reversal", "unmarked-reversal", "padded-reversal", "dyck", "hardest-cfl"]
@@ -31,6 +31,10 @@ OTHERS = [name for name in LANGUAGES if name not in CONTEXT_FREE]
 def make(name: str, greatest: int = 100, *, unary_start: bool = False, **parameters: float) -> Distribution:
     language = LANGUAGES[name]
     return distribution_of(language, language.parameters(parameters), greatest, unary_start=unary_start)
+
+
+def recogniser(name: str) -> Recogniser:
+    return recogniser_of(LANGUAGES[name], LANGUAGES[name].defaults)
 
 
 def grammar_in_the_data(name: str) -> PCFG:
@@ -89,7 +93,7 @@ def test_golden_log_probabilities(name: str, path: Path) -> None:
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_every_sample_is_recognised(name: str) -> None:
     """By a recogniser that knows nothing of the grammar; it rejects the string with another last symbol."""
-    distribution, rng, recognise = make(name), random.Random(name), RECOGNISERS[name]
+    distribution, rng, recognise = make(name), random.Random(name), recogniser(name).contains
     for length in distribution.lengths(40, 100):
         for _ in range(20):
             word = distribution.sample(length, rng)
@@ -117,16 +121,16 @@ def test_probabilities_of_all_strings_of_a_length_sum_to_one(name: str) -> None:
         assert math.fsum(map(math.exp, found.values())) == pytest.approx(1, rel=1e-12)
         for i, (word, p) in enumerate(own.items()):
             assert math.exp(found[i]) == pytest.approx(p / total, rel=1e-10)
-            assert RECOGNISERS[name](word)
+            assert recogniser(name).contains(word)
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_uniform_probabilities_against_enumeration(name: str) -> None:
     """All strings over the vocabulary: those that are recognised are equally likely, others impossible."""
-    distribution = make(name)
+    distribution, recognise = make(name), recogniser(name).contains
     for length in range(2, 8):
         words = list(itertools.product(distribution.vocabulary, repeat=length))
-        language = [word for word in words if RECOGNISERS[name](word)]
+        language = [word for word in words if recognise(word)]
         found = dict(distribution.log_probabilities(words))
         possible = {words[i] for i, value in found.items() if value > -math.inf}
         if distribution.lengths(length, length):

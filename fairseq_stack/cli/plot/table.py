@@ -1,0 +1,165 @@
+"""``fairseq-stack plot table NAME=RESULT...``: models and languages in a table."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation import latex, markdown
+from fairseq_stack.files import written_whole
+
+from ..arguments import Subparsers
+from ._common import RESTARTS, add_results, read_comparison
+
+if TYPE_CHECKING:
+    from fairseq_stack.evaluation.cfl_comparison import Comparison, Labelled, Restarts
+    from fairseq_stack.evaluation.cfl_result import CFLResult
+
+DESCRIPTION = f"""\
+Tabulate models and languages in Markdown, or in LaTeX with the package booktabs. The
+best figure of each language is bold. The signatures of the figures follow.
+
+{RESTARTS}"""
+
+EXAMPLE = """\
+examples:
+  fairseq-stack plot table Tf=out/tf.json Tf+Nd=out/nd.json
+  fairseq-stack plot table Tf=out/tf.json Tf+Nd=out/nd.json --output table.tex"""
+
+FORMATS: Mapping[str, ModuleType] = {"markdown": markdown, "latex": latex}
+SUFFIXES = {".md": "markdown", ".tex": "latex"}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure that can be tabulated.
+
+    Attributes:
+        title: what it is.
+        value: it, of a result; None if the result does not have it.
+        digits: number of digits after the point.
+        least: whether the least figure is the best.
+    """
+
+    title: str
+    value: Callable[[CFLResult], float | None]
+    digits: int
+    least: bool
+
+
+def _accuracy(result: CFLResult) -> float | None:
+    found = result.overall.next_symbol
+    return None if found is None or found.accuracy is None else 100 * found.accuracy
+
+
+def _share(result: CFLResult) -> float | None:
+    return None if result.samples is None else 100 * result.samples.share
+
+
+METRICS = {
+    "difference": Metric(
+        "cross-entropy difference (nats a token)", lambda result: result.overall.difference.value, 3, least=True
+    ),
+    "cross-entropy": Metric("cross-entropy (nats a token)", lambda result: result.overall.cross_entropy, 3, least=True),
+    "accuracy": Metric("accuracy of the next symbol where only one is possible (%)", _accuracy, 1, least=False),
+    "samples": Metric("samples in the language (%)", _share, 1, least=False),
+}
+
+
+def add_parser(plots: Subparsers) -> None:
+    """Declare the subcommand."""
+    parser = plots.add_parser("table", help="models and languages in a table", description=DESCRIPTION, epilog=EXAMPLE)
+    add_results(parser)
+    parser.add_argument(
+        "--metric", choices=list(METRICS), default="difference", help="the figure in the table (default: difference)"
+    )
+    parser.add_argument(
+        "--format", choices=list(FORMATS), help="format of the table (default: by the name of FILE, or markdown)"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help=f"file to write ({', '.join(SUFFIXES)}; default: the terminal)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print or write the table."""
+    name = format_of(args.output, args.format)
+    text = render(read_comparison(args), METRICS[args.metric], FORMATS[name])
+    if args.output is None:
+        print(text)
+        return 0
+    with written_whole(args.output) as file:
+        file.write(f"{text}\n".encode())
+    print(args.output)
+    return 0
+
+
+def format_of(output: Path | None, given: str | None) -> str:
+    """The name of the format.
+
+    Raises:
+        UserError: the name of the file ends otherwise.
+    """
+    if output is None:
+        return given or "markdown"
+    if output.suffix not in SUFFIXES:
+        raise UserError(f"{output}: expected a name that ends with one of {', '.join(SUFFIXES)}")
+    found = SUFFIXES[output.suffix]
+    if given not in (None, found):
+        raise UserError(f"{output} is a name for {found}, but --format is {given}")
+    return found
+
+
+def render(comparison: Comparison, metric: Metric, markup: ModuleType) -> str:
+    """The table, what it shows, and the signatures of its figures."""
+    models = list(dict.fromkeys(model for found in comparison.groups.values() for model in found))
+    columns = [_column(comparison.groups[language], models, metric, markup) for language in comparison.groups]
+    rows = [[markup.escaped(model), *cells] for model, *cells in zip(models, *columns, strict=True)]
+    table = markup.table(["model", *map(markup.escaped, comparison.groups)], rows)
+    better = "less is better" if metric.least else "more is better"
+    remarks = [f"{metric.title.capitalize()}, on {comparison.split}; {better}.", *filter(None, [comparison.note])]
+    signatures = dict.fromkeys(
+        labelled.result.signature
+        for found in comparison.groups.values()
+        for restarts in found.values()
+        for labelled in restarts
+    )
+    parts = [map(markup.remark, remarks), [table], map(markup.signature, signatures)]
+    return str(markup.BETWEEN.join("\n".join(part) for part in parts))
+
+
+def _column(found: Mapping[str, Restarts], models: Sequence[str], metric: Metric, markup: ModuleType) -> list[str]:
+    """The figures of the models on one language; the best ones, as they are printed, are bold."""
+    values = {model: [_value(labelled, metric) for labelled in restarts] for model, restarts in found.items()}
+    means = {model: round(statistics.fmean(of_model), metric.digits) + 0.0 for model, of_model in values.items()}
+    best = (min if metric.least else max)(means.values())
+    cells = []
+    for model in models:
+        if model not in found:
+            cells.append(markup.MISSING)
+            continue
+        cell = markup.number(f"{means[model]:.{metric.digits}f}")
+        if means[model] == best:
+            cell = markup.bold(cell)
+        if len(values[model]) > 1:
+            cell += f" {markup.PLUS_MINUS} {statistics.stdev(values[model]):.{metric.digits}f}"
+        cells.append(cell)
+    return cells
+
+
+def _value(labelled: Labelled, metric: Metric) -> float:
+    found = metric.value(labelled.result)
+    if found is None:
+        raise UserError(f"{labelled.file} does not have the {metric.title.partition(' (')[0]}")
+    return found

@@ -1,0 +1,161 @@
+"""Results of ``fairseq-stack evaluate-cfl`` side by side, by language and model; a model may have several restarts."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from fairseq_stack.errors import UserError
+
+from .cfl_result import CFLResult, Estimate
+
+VALID = "valid"
+"""The split by which the best of several restarts is chosen."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A result, the name of the model that it is about, and the file that it is from."""
+
+    model: str
+    file: str
+    result: CFLResult
+
+
+Restarts: TypeAlias = "list[Labelled]"
+"""The results of one model on one language and split."""
+
+Groups: TypeAlias = "dict[str, dict[str, Restarts]]"
+"""Results by language and model, in the order in which these first occur."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results side by side.
+
+    Attributes:
+        split: the part of the corpora that they are on.
+        groups: the best restart of each model on each language, or all of them.
+        runs: how many restarts there are of a model on a language: the least and the greatest number.
+        mean: whether ``groups`` has all restarts, for their mean.
+    """
+
+    split: str
+    groups: Groups
+    runs: tuple[int, int]
+    mean: bool
+
+    @property
+    def note(self) -> str:
+        """A sentence that says what stands for several restarts; "" if there are none."""
+        least, most = self.runs
+        if most == 1:
+            return ""
+        runs = f"{most} runs" if least == most else f"{least} to {most} runs"
+        if self.mean:
+            return f"Mean and standard deviation of {runs}."
+        return f"The best of {runs}, by the cross-entropy difference on the validation data."
+
+
+def compare(results: Sequence[Labelled], *, mean: bool) -> Comparison:
+    """Compare results on one split.
+
+    If there are results on further splits, those on the validation data are not part of the comparison. They say which
+    of several restarts is the best: the one with the least difference there.
+
+    Args:
+        results: at least one; the n-th result of a model on a language and on one split is of the same checkpoint as
+            the n-th on another split.
+        mean: keep all restarts, for their mean, instead of the best one.
+
+    Raises:
+        UserError: results that stand side by side cannot be compared, or it is not known which restart is the best.
+    """
+    splits = dict.fromkeys(labelled.result.split for labelled in results)
+    split, *others = [split for split in splits if split != VALID] or [VALID]
+    if others:
+        raise UserError(f"the results are on the splits {', '.join((split, *others))}; give results on one of them")
+    groups, valid = _grouped(results, split), _grouped(results, VALID)
+    for models in groups.values():
+        _require_comparable([labelled for restarts in models.values() for labelled in restarts])
+    numbers = [len(restarts) for models in groups.values() for restarts in models.values()]
+    if not mean:
+        groups = {
+            language: {
+                model: [_best(language, restarts, valid.get(language, {}).get(model, []))]
+                for model, restarts in models.items()
+            }
+            for language, models in groups.items()
+        }
+    return Comparison(split, groups, (min(numbers), max(numbers)), mean)
+
+
+def combined(estimates: Sequence[Estimate]) -> Estimate:
+    """One estimate as it is; of several the mean, with the standard deviation of the values around it."""
+    if len(estimates) == 1:
+        return estimates[0]
+    values = [estimate.value for estimate in estimates]
+    mean, deviation = statistics.fmean(values), statistics.stdev(values)
+    return Estimate(mean, mean - deviation, mean + deviation)
+
+
+def difference_by_length(restarts: Restarts) -> dict[int, Estimate]:
+    """The cross-entropy difference for each length, ascending; see :func:`combined`."""
+    rows = zip(*(labelled.result.by_length for labelled in restarts), strict=True)
+    return {scores[0].length: combined([score.difference for score in scores]) for scores in rows}
+
+
+def _grouped(results: Sequence[Labelled], split: str) -> Groups:
+    groups: Groups = {}
+    for labelled in results:
+        if labelled.result.split == split:
+            restarts = groups.setdefault(labelled.result.language, {}).setdefault(labelled.model, [])
+            if labelled in restarts:
+                raise UserError(f"{labelled.file} is given twice for {labelled.model}")
+            restarts.append(labelled)
+    return groups
+
+
+def _require_comparable(results: Restarts) -> None:
+    first, *others = results
+    for other in others:
+        for name, one, another in zip(_CONDITIONS, _conditions(first), _conditions(other), strict=True):
+            if one != another:
+                files = f"{first.file} and {other.file}"
+                raise UserError(f"{files} cannot be compared: {name} {one} in the one and {another} in the other")
+
+
+_CONDITIONS = ("the ends of strings are", "training lengths are", "lengths are")
+
+
+def _conditions(labelled: Labelled) -> tuple[str, ...]:
+    """What has to be the same for all results on a language, in words."""
+    result = labelled.result
+    lengths = [scores.length for scores in result.by_length]
+    return (
+        "counted" if result.eos else "not counted",
+        "{} to {}".format(*result.train_lengths),
+        f"{min(lengths, default=0)} to {max(lengths, default=0)} ({len(lengths)} of them)",
+    )
+
+
+def _best(language: str, restarts: Restarts, valid: Restarts) -> Labelled:
+    """The restart whose result on validation data, at the same place in ``valid``, is the best."""
+    if len(restarts) == 1:
+        return restarts[0]
+    if len(valid) != len(restarts):
+        raise UserError(
+            f"{restarts[0].model} has {len(restarts)} results on {language}, but {len(valid)} on validation data, by "
+            "which the best one is chosen; give a result on validation data for each, or --mean"
+        )
+    for one, other in zip(restarts, valid, strict=True):
+        checkpoints = one.result.model.checkpoint, other.result.model.checkpoint
+        if checkpoints[0] != checkpoints[1]:
+            raise UserError(
+                f"{one.file} is of {checkpoints[0]}, but {other.file}, at the same place among the results on "
+                f"validation data, is of {checkpoints[1]}; give both in the same order"
+            )
+    number = min(range(len(valid)), key=lambda place: valid[place].result.overall.difference.value)
+    return restarts[number]

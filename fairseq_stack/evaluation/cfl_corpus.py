@@ -1,0 +1,191 @@
+"""The strings of a formal language that a corpus holds, with their probabilities, and what is known of the language."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_lines
+from fairseq_stack_preprocess.cfl import corpus as cfl
+from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Language, Parameters, Word
+from fairseq_stack_preprocess.cfl.notation import read_grammar
+from fairseq_stack_preprocess.cfl.recognisers import recogniser_of
+from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
+from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
+from fairseq_stack_preprocess.text.numbers import read_numbers
+
+from .corpus import read_manifest
+
+DIGITS_OF_SHA = 8
+
+
+@dataclass(frozen=True)
+class KnownLanguage:
+    """A formal language.
+
+    Attributes:
+        name: the name of the task, or the file of the grammar.
+        contain: for each of some strings, whether it is in the language, which has no empty string.
+        determined: of a string, the positions where only one next symbol is possible (see :mod:`.recognisers`); None
+            if that is not known.
+    """
+
+    name: str
+    contain: Callable[[Sequence[Word]], list[bool]]
+    determined: Callable[[Word], Sequence[int]] | None
+
+
+@dataclass(frozen=True)
+class CFLStrings:
+    """The strings of one split.
+
+    Attributes:
+        split: its name.
+        strings: the strings.
+        bounds: for each string -log p(string) in nats, which has the cost of the length.
+        bounds_given_length: for each string -log p(string | its length) in nats.
+        sha: the beginning of the sha256 of the strings and their bounds.
+    """
+
+    split: str
+    strings: Sequence[Word]
+    bounds: Sequence[float]
+    bounds_given_length: Sequence[float]
+    sha: str
+
+
+@dataclass(frozen=True)
+class CFLCorpus:
+    """A corpus of ``fairseq-stack prepare cfl`` or ``prepare reversal``.
+
+    Attributes:
+        folder: the folder of the corpus.
+        language: the language.
+        train_lengths: the least and the greatest length of strings in train.
+        greatest_length: the greatest length of strings in any split.
+    """
+
+    folder: Path
+    language: KnownLanguage
+    train_lengths: tuple[int, int]
+    greatest_length: int
+
+    @property
+    def dictionaries(self) -> Path | None:
+        """The folder of the dictionary; None if the corpus was not binarised."""
+        folder = self.folder / DATA_BIN
+        return folder if folder.is_dir() else None
+
+    def read(self, split: str) -> CFLStrings:
+        """The strings of a split.
+
+        Raises:
+            UserError: the corpus has no such split, the split is empty, or a file with probabilities is missing or does
+                not fit.
+        """
+        path = self.folder / TEXT / f"{split}.{SUFFIX}"
+        if not path.is_file():
+            known = sorted(path.stem for path in (self.folder / TEXT).glob("*.logp"))
+            raise UserError(f"{self.folder} has no split {split!r}; it has {', '.join(known) or 'none'}")
+        lines = read_lines(path)
+        if lines == [""]:
+            raise UserError(f"{path} is empty")
+        costs = self._numbers(split, "nll", len(lines))
+        log_probabilities = self._numbers(split, "logp", len(lines))
+        digest = hashlib.sha256(repr((lines, costs, log_probabilities)).encode())
+        strings = [tuple(line.split()) for line in lines]
+        given_length = [-value for value in log_probabilities]
+        return CFLStrings(split, strings, costs, given_length, digest.hexdigest()[:DIGITS_OF_SHA])
+
+    def _numbers(self, split: str, name: str, expected: int) -> list[float]:
+        path = self.folder / TEXT / f"{split}.{name}"
+        if not path.is_file():
+            raise UserError(f"{path} is missing: expected the log-probabilities of the strings; prepare the data again")
+        numbers = read_numbers(path, float)
+        if len(numbers) != expected or not all(map(math.isfinite, numbers)):
+            raise UserError(
+                f"{path}: expected {expected} finite numbers, one for each string, got {len(numbers)} lines"
+            )
+        return numbers
+
+
+def read_cfl_corpus(folder: Path) -> CFLCorpus:
+    """Read what a corpus is, from its manifest.
+
+    Args:
+        folder: the folder of the corpus, or its ``data-bin``.
+
+    Raises:
+        UserError: the folder holds no corpus of a formal language, or its manifest cannot be used.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder")
+    root = folder.parent if folder.name == DATA_BIN and not (folder / MANIFEST_NAME).is_file() else folder
+    manifest = read_manifest(root)
+    if manifest is None or manifest.get("corpus") not in _READERS:
+        raise UserError(
+            f"{folder} is not a corpus of fairseq-stack prepare cfl: expected {MANIFEST_NAME} of such a corpus"
+        )
+    try:
+        return _READERS[manifest["corpus"]](root, manifest.get("options", {}))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UserError(f"{root / MANIFEST_NAME} has options that this version does not know: {error}") from error
+
+
+def _read_cfl(folder: Path, given: dict[str, Any]) -> CFLCorpus:
+    grammar = folder / cfl.GRAMMAR_NAME if given.get("grammar") else None
+    options = _known(cfl.Options, {**given, "grammar": grammar})
+    if grammar is None:
+        name = options.name()
+        language = _named(options.language(), options.parameters, unary_start=options.unary_start)
+    else:
+        name = str(given["grammar"])
+        language = _of_grammar(name, grammar)
+    return CFLCorpus(
+        folder, language, (options.min_length, options.max_length), max(options.max_length, options.test_max_length)
+    )
+
+
+def _read_reversal(folder: Path, given: dict[str, Any]) -> CFLCorpus:
+    options = _known(reversal.Options, given)
+    task = LANGUAGES["unmarked-reversal"]
+    language = _named(task, task.parameters({"symbol_types": options.symbols}))
+    return CFLCorpus(folder, language, (options.min_length, options.max_length), options.max_length)
+
+
+def _known(kind: Any, given: dict[str, Any]) -> Any:
+    """The options of a manifest; an option that an older version did not have has its default."""
+    return kind(**{field.name: given[field.name] for field in dataclasses.fields(kind) if field.name in given})
+
+
+_READERS = {cfl.CORPUS: _read_cfl, reversal.CORPUS: _read_reversal}
+
+
+def _named(language: Language, parameters: Parameters, *, unary_start: bool = False) -> KnownLanguage:
+    recogniser = recogniser_of(language, parameters, unary_start=unary_start)
+    return KnownLanguage(
+        language.name, lambda strings: [recogniser.contains(string) for string in strings], recogniser.determined
+    )
+
+
+def _of_grammar(name: str, path: Path) -> KnownLanguage:
+    """The language of a user's grammar: its strings have a positive probability."""
+
+    def contain(strings: Sequence[Word]) -> list[bool]:
+        greatest = max(map(len, strings), default=0)
+        distribution = GrammarDistribution(read_grammar(path), greatest)
+        lengths = set(distribution.lengths(1, greatest))
+        numbers = [number for number, string in enumerate(strings) if len(string) in lengths]
+        values = distribution.log_probabilities([strings[number] for number in numbers])
+        inside = {numbers[i] for i, value in values if value > -math.inf}
+        return [number in inside for number in range(len(strings))]
+
+    return KnownLanguage(name, contain, None)

@@ -1,0 +1,131 @@
+"""The curves of a training run: a figure of its validations, and the learning rate, from the same log."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_text
+from fairseq_stack_preprocess.cfl.string_sets import LOWER_BOUND_NAME
+
+from .training_log import entries, read_training_log
+
+_DATA = re.compile(r"""'data': (?:'([^']*)'|"([^"]*)")""")
+_RATE = {"train_lr": "train_num_updates", "lr": "num_updates"}
+
+
+@dataclass(frozen=True)
+class TrainingCurve:
+    """The course of a training run.
+
+    Attributes:
+        values: a figure of the validations, by number of updates or of epochs, ascending.
+        learning_rates: by number of updates or of epochs, ascending; empty if the log has none.
+        updates_in_epoch: None if the log ends too early to tell it.
+        least_loss: the least negative log-likelihood of a validation in nats a token, by which runs are compared.
+    """
+
+    values: Mapping[float, float]
+    learning_rates: Mapping[float, float]
+    updates_in_epoch: float | None
+    least_loss: float
+
+    def above(self, bound: float) -> TrainingCurve:
+        """The curve minus the least value that is possible."""
+        values = {place: value - bound for place, value in self.values.items()}
+        return dataclasses.replace(self, values=values, least_loss=self.least_loss - bound)
+
+    def by_epoch(self, updates_in_epoch: float) -> TrainingCurve:
+        """The curve by number of epochs, not of updates."""
+        values, rates = (
+            {updates / updates_in_epoch: value for updates, value in points.items()}
+            for points in (self.values, self.learning_rates)
+        )
+        return dataclasses.replace(self, values=values, learning_rates=rates)
+
+
+def read_training_curve(path: Path, metric: str | None = None) -> TrainingCurve:
+    """Read the log of a run.
+
+    Args:
+        path: the log.
+        metric: the name of a figure of the validations as fairseq logs it, such as ``ppl`` or ``bleu`` (default: the
+            negative log-likelihood, without label smoothing, in nats a token).
+
+    Raises:
+        UserError: see :func:`.read_training_log`; or no validation has this figure.
+    """
+    log = read_training_log(path)
+    text = read_text(path)
+    losses = {float(validation.updates): validation.loss for validation in log.validations}
+    return TrainingCurve(
+        values=losses if metric is None else _figures(path, text, metric),
+        learning_rates=_learning_rates(text),
+        updates_in_epoch=_updates_in_epoch(text),
+        least_loss=min((loss for loss in losses.values() if not math.isnan(loss)), default=math.inf),
+    )
+
+
+def read_valid_bound(log: Path) -> float:
+    """The least possible cross-entropy on the validation data of a run, in nats a token, ends of strings counted.
+
+    It is in the corpus that the log names. If the log names it relative to a folder, the corpus is sought from the
+    current folder and from each folder above the log.
+
+    Raises:
+        UserError: the corpus is not there, or has no lower bound.
+    """
+    found = _DATA.search(read_text(log))
+    if found is None:
+        raise UserError(f"{log} does not name its data; did fairseq-train write it?")
+    data = Path(found[1] or found[2])
+    places = [folder / data.parent / LOWER_BOUND_NAME for folder in (Path(), *log.absolute().parents)]
+    for path in places:
+        if path.is_file():
+            return _valid_bound(path)
+    raise UserError(f"{log}: the data that it names, {data}, has no {LOWER_BOUND_NAME} beside it")
+
+
+def _valid_bound(path: Path) -> float:
+    try:
+        return float(json.loads(read_text(path))["valid"]["nats_per_token_with_eos"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(f"{path} has no lower bound of the validation data; did fairseq-stack write it?") from error
+
+
+def _figures(path: Path, text: str, metric: str) -> dict[float, float]:
+    name = f"valid_{metric}"
+    values: dict[float, float] = {}
+    known: set[str] = set()
+    for entry in entries(text):
+        if name in entry and "valid_num_updates" in entry:
+            values[float(entry["valid_num_updates"])] = float(entry[name])
+        known |= {key.removeprefix("valid_") for key in entry if key.startswith("valid_")}
+    if not values:
+        raise UserError(f"{path}: no validation has {metric}; expected one of {', '.join(sorted(known))}")
+    return dict(sorted(values.items()))
+
+
+def _learning_rates(text: str) -> dict[float, float]:
+    rates = {
+        float(entry[updates]): float(entry[rate])
+        for entry in entries(text)
+        for rate, updates in _RATE.items()
+        if rate in entry and updates in entry
+    }
+    return dict(sorted(rates.items()))
+
+
+def _updates_in_epoch(text: str) -> float | None:
+    """From the last line of progress, which says how much of an epoch is done; without one, from an end of an epoch."""
+    progress = [entry for entry in entries(text) if entry.get("update") and "num_updates" in entry]
+    if progress:
+        return float(progress[-1]["num_updates"]) / float(progress[-1]["update"])
+    ends = [entry for entry in entries(text) if "train_num_updates" in entry]
+    return float(ends[0]["train_num_updates"]) / ends[0]["epoch"] if ends else None

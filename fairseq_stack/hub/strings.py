@@ -1,0 +1,194 @@
+"""What a language model says about given strings of symbols, and strings drawn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary
+from fairseq.sequence_generator import EnsembleModel
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import Hub, LanguageModelHub, require_lengths
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model predicts in a string of n symbols, for each symbol and the end.
+
+    Attributes:
+        log_probabilities: (n + 1,), in nats.
+        is_best: (n + 1,), whether the symbol is the one that the model finds most probable.
+    """
+
+    log_probabilities: NDArray[np.float64]
+    is_best: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A string drawn from a model.
+
+    Attributes:
+        symbols: the string.
+        is_finished: whether the model ended it.
+    """
+
+    symbols: tuple[str, ...]
+    is_finished: bool
+
+
+def require_strings(hub: Hub) -> LanguageModelHub:
+    """The hub, if its model is a language model that predicts a string from its first symbol to its end.
+
+    Raises:
+        UserError: it is not.
+    """
+    if not isinstance(hub, LanguageModelHub):
+        raise UserError("the checkpoint holds a translation model; expected a language model")
+    if getattr(hub.task.args, "add_bos_token", False):
+        raise UserError("the model was trained with --add-bos-token, so its strings begin with <s>; train without it")
+    return hub
+
+
+@torch.no_grad()
+def predictions(
+    hub: LanguageModelHub, strings: Sequence[Sequence[str]], *, batch_size: int | None, max_tokens: int | None
+) -> Iterator[tuple[int, Prediction]]:
+    """Yield for each string its position in ``strings`` and what the model predicts, in any order.
+
+    Args:
+        hub: a language model, or an ensemble, whose probabilities are averaged.
+        strings: strings of symbols.
+        batch_size: the greatest number of strings at a time; None if there is no limit.
+        max_tokens: the greatest number of symbols at a time, with ends and padding (a single string may have more).
+
+    Raises:
+        UserError: a string is longer than the model accepts, or has a symbol that the dictionary lacks; or the model
+            computes a probability that is not a number, or is 0.
+    """
+    tokens = [_encoded(hub, string, number) for number, string in enumerate(strings, start=1)]
+    require_lengths(tokens, hub.max_positions)
+    for batch in _batches(list(map(len, tokens)), batch_size, max_tokens):
+        targets = torch.nn.utils.rnn.pad_sequence(
+            [tokens[i] for i in batch], batch_first=True, padding_value=hub.tgt_dict.pad()
+        ).to(hub.device)
+        log_probs = _log_probabilities(hub, targets)
+        own = log_probs.gather(2, targets.unsqueeze(2)).squeeze(2).double().cpu().numpy()
+        is_best = log_probs.argmax(2).eq(targets).cpu().numpy()
+        for row, number in enumerate(batch):
+            length = len(tokens[number])
+            prediction = Prediction(own[row, :length], is_best[row, :length])
+            if not np.isfinite(prediction.log_probabilities).all():
+                raise UserError(f"the model's probability of a symbol of string {number + 1} is 0 or not a number")
+            yield number, prediction
+
+
+def _encoded(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tensor:
+    """The tokens of a string and ``</s>``."""
+    dictionary = hub.tgt_dict
+    for symbol in string:
+        if symbol not in dictionary:
+            raise UserError(
+                f"string {number} has the symbol {symbol!r}, which the dictionary of the model lacks: "
+                "expected strings of the language that the model was trained on"
+            )
+    return torch.tensor([*(dictionary.index(symbol) for symbol in string), dictionary.eos()])
+
+
+def _batches(lengths: Sequence[int], batch_size: int | None, max_tokens: int | None) -> Iterator[list[int]]:
+    """The positions of strings of similar lengths."""
+    batch: list[int] = []
+    for number in sorted(range(len(lengths)), key=lambda number: lengths[number]):
+        too_many = batch_size is not None and len(batch) == batch_size
+        too_long = max_tokens is not None and (len(batch) + 1) * lengths[number] > max_tokens
+        if batch and (too_many or too_long):
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def _log_probabilities(hub: LanguageModelHub, targets: Tensor) -> Tensor:
+    """The log-probabilities (B, n, V) of the symbols at the places of ``targets`` (B, n)."""
+    padding = targets.eq(hub.tgt_dict.pad())
+    inputs = targets.roll(1, 1).masked_fill(padding, hub.tgt_dict.pad())
+    inputs[:, 0] = hub.tgt_dict.eos()  # fairseq's beginning of a string
+    lengths = (~padding).sum(1)
+    each = [
+        model.get_normalized_probs(model(inputs, src_lengths=lengths), log_probs=True, sample=None)
+        for model in hub.models
+    ]
+    return each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - np.log(len(each))
+
+
+@torch.no_grad()
+def draw_strings(hub: LanguageModelHub, number: int, *, max_length: int, seed: int, batch_size: int) -> list[Sample]:
+    """Draw strings symbol by symbol from the model's probabilities (ancestral sampling).
+
+    Each string has random numbers of its own, so that it does not depend on ``batch_size``.
+
+    Args:
+        hub: a language model, or an ensemble, whose probabilities are averaged.
+        number: the number of strings.
+        max_length: the greatest number of symbols; a string that has not ended then is not finished.
+        seed: of the random numbers.
+        batch_size: the greatest number of strings at a time.
+
+    Raises:
+        UserError: the model does not accept strings of ``max_length``, or computes a probability that is not a number.
+    """
+    if max_length >= hub.max_positions:
+        raise UserError(
+            f"samples of {max_length:,} symbols and an end are too long: the model accepts {hub.max_positions:,} tokens"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    places = torch.rand(number, max_length + 1, dtype=torch.float64, generator=generator)
+    return [sample for part in places.split(batch_size) for sample in _draw(hub, part.to(hub.device))]
+
+
+def _draw(hub: LanguageModelHub, places: Tensor) -> list[Sample]:
+    """Strings from places (B, max_length + 1) in [0, 1), each of which chooses a symbol."""
+    dictionary = hub.tgt_dict
+    model = EnsembleModel(hub.models)
+    states: list[dict[str, Any]] = [{} for _ in hub.models]
+    rows = torch.arange(len(places), device=places.device)  # of the strings that go on
+    tokens = rows.new_full((len(rows), 1), dictionary.eos())
+    found: dict[int, Sample] = {}
+
+    for step in range(places.size(1)):
+        log_probs, _ = model.forward_decoder(tokens, [], states)
+        chosen = _chosen(log_probs, places[rows, step], dictionary.pad())
+        ends = chosen.eq(dictionary.eos())
+        found |= zip(rows[ends].tolist(), _samples(tokens[ends], dictionary, is_finished=True), strict=True)
+        going_on = (~ends).nonzero().flatten()
+        if not len(going_on) or step == places.size(1) - 1:
+            found |= zip(
+                rows[going_on].tolist(), _samples(tokens[going_on], dictionary, is_finished=False), strict=True
+            )
+            break
+        model.reorder_incremental_state(states, going_on)
+        rows, tokens = rows[going_on], torch.cat([tokens, chosen.unsqueeze(1)], dim=1)[going_on]
+    return [found[row] for row in range(len(places))]
+
+
+def _samples(tokens: Tensor, dictionary: Dictionary, is_finished: bool) -> list[Sample]:
+    """The strings of tokens (B, 1 + n), the first of which is the beginning."""
+    return [Sample(tuple(dictionary[token] for token in row), is_finished) for row in tokens[:, 1:].tolist()]
+
+
+def _chosen(log_probs: Tensor, places: Tensor, pad: int) -> Tensor:
+    """The symbols (B,) at places (B,) in [0, 1) of the distributions (B, V), padding left out."""
+    probabilities = log_probs.double().exp()
+    probabilities[:, pad] = 0
+    cumulative = probabilities.cumsum(1)
+    if not cumulative.isfinite().all():
+        raise UserError("the model computes a probability that is not a number")
+    # The first symbol beyond the place: one of probability 0 is never the first.
+    return torch.searchsorted(cumulative, places.unsqueeze(1) * cumulative[:, -1:], right=True).squeeze(1)

@@ -1,0 +1,156 @@
+"""Recognisers against probabilities, and the positions with one possible symbol against all short strings."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from fairseq_stack_preprocess.cfl.distributions import distribution_of
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Word
+from fairseq_stack_preprocess.cfl.recognisers import recogniser_of
+from tests.helpers import hostile
+
+from .test_languages import make, recogniser, short_language
+
+HARDEST = "hardest-cfl"
+MOST_STRINGS = 600
+END = "end"
+
+
+def parameters_of(name: str, number_of_symbols: int) -> dict[str, float]:
+    """The papers' parameters, except for the number of kinds of symbols."""
+    defaults = LANGUAGES[name].defaults
+    return {key: number_of_symbols if key in ("symbol_types", "bracket_types") else defaults[key] for key in defaults}
+
+
+def variants(number_of_symbols: int) -> Iterator[tuple[str, int, bool]]:
+    """All languages but the hardest, with and without strings whose derivation begins with a unary rule."""
+    for name in LANGUAGES:
+        if name != HARDEST:
+            yield name, number_of_symbols, False
+        if name in ("dyck", "padded-reversal"):
+            yield name, number_of_symbols, True
+
+
+VARIANTS = [*variants(1), *variants(2), *(hostile(*variant) for variant in variants(3))]
+
+
+def possible_strings(name: str, number: int, unary_start: bool) -> tuple[list[Word], set[Word]]:
+    """All strings up to a length, and those of them with a probability."""
+    distribution = distribution_of(LANGUAGES[name], parameters_of(name, number), 20, unary_start=unary_start)
+    vocabulary = distribution.vocabulary
+    greatest = max(n for n in range(1, 13) if len(vocabulary) ** n <= MOST_STRINGS * number**3)
+    words: list[Word] = []
+    possible: set[Word] = set()
+    for length in range(1, greatest + 1):
+        group = list(itertools.product(vocabulary, repeat=length))
+        words += group
+        if distribution.lengths(length, length):
+            possible |= {group[i] for i, value in distribution.log_probabilities(group) if value > -math.inf}
+    return words, possible
+
+
+@pytest.mark.parametrize(("name", "number", "unary_start"), VARIANTS)
+def test_exactly_the_possible_strings_are_recognised(name: str, number: int, unary_start: bool) -> None:
+    recognise = recogniser_of(LANGUAGES[name], parameters_of(name, number), unary_start=unary_start).contains
+    words, possible = possible_strings(name, number, unary_start)
+    assert possible
+    assert {word for word in words if recognise(word)} == possible
+    assert not recognise(())
+    assert not any(recognise((*word[:-1], symbol)) for word in possible for symbol in ("<unk>", "madeupword0000"))
+
+
+@pytest.mark.parametrize(("name", "number", "unary_start"), VARIANTS)
+def test_determined_positions_against_all_short_strings(name: str, number: int, unary_start: bool) -> None:
+    """A prefix of a third of the greatest length shows all its next symbols: every language can end it in time."""
+    _, possible = possible_strings(name, number, unary_start)
+    following = next_symbols(possible)
+    exact = max(map(len, possible)) // 3 - 1
+    determined = recogniser_of(LANGUAGES[name], parameters_of(name, number), unary_start=unary_start).determined
+    for word in possible:
+        positions = determined(word)
+        assert sorted(set(positions)) == list(positions)
+        for i in range(len(word) + 1):
+            if i in positions:
+                assert len(following[word[:i]]) == 1, (word, i)
+            elif i <= exact:
+                assert len(following[word[:i]]) > 1, (word, i)
+
+
+def next_symbols(words: Iterable[Word]) -> dict[Word, set[str]]:
+    """What follows each prefix in some string."""
+    found: defaultdict[Word, set[str]] = defaultdict(set)
+    for word in words:
+        for i, symbol in enumerate((*word, END)):
+            found[word[:i]].add(symbol)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "string", "determined"),
+    [
+        ("marked-reversal", "01#10", [3, 4, 5]),
+        ("unmarked-reversal", "0110", []),
+        ("padded-reversal", "01010", []),
+        ("dyck", "([])()", []),
+        ("hardest-cfl", ",$(),;", []),
+        ("count-3", "aabbcc", [0, 3, 4, 5, 6]),
+        ("marked-copy", "01#01", [3, 4, 5]),
+        ("unmarked-copy", "0101", []),
+        ("marked-reverse-and-copy", "01#10#01", [3, 4, 5, 6, 7, 8]),
+        ("unmarked-reverse-and-copy", "011001", []),
+        ("count-and-copy", "01##01", [3, 4, 5, 6]),
+        ("unmarked-copy-different-alphabets", "0123", [3, 4]),
+    ],
+)
+def test_determined_positions_of_the_papers_languages(name: str, string: str, determined: list[int]) -> None:
+    assert recogniser(name).contains(tuple(string))
+    assert recogniser(name).determined(tuple(string)) == determined
+
+
+def edits(word: Word, vocabulary: Iterable[str]) -> Iterator[Word]:
+    """All strings with one symbol more, less or other."""
+    for i in range(len(word) + 1):
+        yield from ((*word[:i], symbol, *word[i:]) for symbol in vocabulary)
+        if i < len(word):
+            yield (*word[:i], *word[i + 1 :])
+            yield from ((*word[:i], symbol, *word[i + 1 :]) for symbol in vocabulary)
+
+
+def test_hardest_language_around_all_short_strings() -> None:
+    possible = short_language(HARDEST).keys()
+    recognise, greatest = recogniser(HARDEST).contains, max(map(len, possible))
+    near = {other for word in possible for other in edits(word, "()[],;$") if len(other) <= greatest}
+    assert len(near) > 5_000
+    assert {word for word in near | possible if recognise(word)} == possible
+    assert not recognise(tuple(",$,;"))  # $ and no bracket
+    assert not recognise(tuple(",$(),,;"))  # a part between commas is empty
+
+
+def test_hardest_language_near_long_strings() -> None:
+    """One symbol of a long string changed: recognised if it has a probability."""
+    distribution, rng, recognise = make(HARDEST, 42), random.Random(0), recogniser(HARDEST).contains
+    words = [distribution.sample(41, rng) for _ in range(15)]
+    near = [other for word in words for other in rng.sample(list(edits(word, "()[],;$")), 20)]
+    found = dict(distribution.log_probabilities(near))
+    assert [recognise(word) for word in near] == [found[i] > -math.inf for i in range(len(near))]
+    assert 0.2 < sum(map(recognise, near)) / len(near) < 0.8
+
+
+def test_hardest_language_allows_two_symbols_everywhere() -> None:
+    """Read the part at a position as one that is not taken; the block's other parts follow it again."""
+    distribution, rng, known = make(HARDEST, 60), random.Random(1), recogniser(HARDEST)
+    for _ in range(20):
+        word = distribution.sample(60, rng)
+        assert known.determined(word) == []
+        for i in range(len(word)):
+            start = max((j + 1 for j in range(i) if word[j] == ";"), default=0)
+            parts = word[word.index(",", start) :]  # of this block and those after it
+            for symbol in "([":
+                assert known.contains((*word[:i], symbol, *parts))
+        assert known.contains((*word, *"(,(),;"))  # and it ends here, too
