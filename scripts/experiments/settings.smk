@@ -1,6 +1,7 @@
-"""The settings that experiments on a user's data share, from snakemake --config NAME=VALUE.
+"""The settings that experiments share, from snakemake --config NAME=VALUE.
 
-A workflow sets DEFAULT_SEEDS before it includes this file, and ALL_KINDS if its models are not tf, sup and nd.
+A workflow sets DEFAULT_SEEDS before it includes this file; ALL_KINDS if its models are not tf, sup and nd; and
+OWN_SETTINGS, the names of all its settings, if it does not read a user's data.
 """
 
 import math
@@ -8,7 +9,7 @@ import random
 import shlex
 from pathlib import Path
 
-KNOWN = {"data", "kinds", "epochs", "interval", "seeds", "pieces", "sizes", "threads"}
+KNOWN = globals().get("OWN_SETTINGS", {"data", "kinds", "epochs", "interval", "seeds", "pieces", "sizes", "threads"})
 TABLE = shlex.join(["python", str(Path(workflow.basedir) / "table.py")])
 
 
@@ -26,18 +27,25 @@ def setting_list(name, default):
     return str(setting(name, default)).split(",")
 
 
+def chosen(name, known, default=None):
+    """The values of a setting, which are some of these; by default all of them."""
+    values = setting_list(name, default or known)
+    for value in values:
+        if value not in known.split(","):
+            refuse(f"{name}={','.join(values)}: expected some of {known}, got {value!r}")
+    return values
+
+
 for name in config.keys() - KNOWN:
     refuse(f"{name}=...: expected one of {', '.join(sorted(KNOWN))}")
-if "data" not in config:
-    refuse("data=DATA is missing: the folder with the text, as an absolute path")
-DATA = Path(config["data"])
-if not DATA.is_absolute():
-    refuse(f"data={DATA}: expected an absolute path")
+if "data" in KNOWN:
+    if "data" not in config:
+        refuse("data=DATA is missing: the folder with the text, as an absolute path")
+    DATA = Path(config["data"])
+    if not DATA.is_absolute():
+        refuse(f"data={DATA}: expected an absolute path")
 ALL_KINDS = globals().get("ALL_KINDS", "tf,sup,nd")
-KINDS = setting_list("kinds", ALL_KINDS)
-for kind in KINDS:
-    if kind not in ALL_KINDS.split(","):
-        refuse(f"kinds={','.join(KINDS)}: expected some of {ALL_KINDS}, got {kind!r}")
+KINDS = chosen("kinds", ALL_KINDS)
 SEEDS = [int(seed) for seed in setting_list("seeds", DEFAULT_SEEDS)]
 
 

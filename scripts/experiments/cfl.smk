@@ -1,0 +1,58 @@
+"""What the experiments on formal languages share: settings, corpora and the papers' training.
+
+A workflow sets ALL_KINDS, DEFAULT_LANGUAGES, DEFAULT_SEEDS, DEFAULT_EPOCHS and OWN_SETTINGS before it includes this file.
+It then adds its models, and includes cfl_results.smk. Each seed has training and validation data of its own; the test data
+are the same for all.
+"""
+
+CONTEXT_FREE = "marked-reversal,unmarked-reversal,padded-reversal,dyck,hardest-cfl"
+ALL_LANGUAGES = (
+    f"{CONTEXT_FREE},count-3,marked-copy,unmarked-copy,marked-reverse-and-copy,unmarked-reverse-and-copy,"
+    "count-and-copy,unmarked-copy-different-alphabets"
+)
+OWN_SETTINGS = {"languages", "kinds", "seeds", "epochs", "limit", "samples", "threads", *OWN_SETTINGS}
+
+
+include: "settings.smk"
+
+
+LANGUAGES = chosen("languages", ALL_LANGUAGES, DEFAULT_LANGUAGES)
+EPOCHS = int(setting("epochs", DEFAULT_EPOCHS))
+STRINGS = min(int(setting("limit", 10000)), 10000)
+SAMPLES = int(setting("samples", 1000))
+CORPORA, TRAINING = {}, {}
+GROUPS = {}  # for each name in the tables, and each language: the runs
+GENERATION, TARGET, SCORING = [], None, []
+
+
+def corpus(language, seed, *options, name=None):
+    """The folder of the data of a language for a seed, which prepare writes."""
+    folder = f"{name or language}/seed-{seed}{f'-limit-{STRINGS}' if STRINGS < 10000 else ''}"
+    CORPORA[folder] = ["cfl", "--task", language, *options, "--limit", STRINGS, "--seed", seed]
+    return folder
+
+
+def add(group, language, folder, arguments):
+    """Train a model in this folder, and show it in the tables under the name of the group."""
+    GROUPS.setdefault((group, language), []).append(folder)
+    TRAINING[folder] = [
+        *("--task", "stack_language_modeling", "--compact-vocab", "--sample-break-mode", "eos"),
+        *("--tokens-per-sample", 512, "--max-epoch", EPOCHS, "--no-epoch-checkpoints", *arguments),
+    ]
+
+
+def papers_training(rate, seed):
+    """The papers' training: batches of ten strings of one length; the learning rate is multiplied by 0.9 after 5 epochs
+    without improvement, and training stops after 10.
+    """
+    return [
+        *("--seed", seed, "--batches-of-neighbours", "--batch-size", 10, "--sentence-avg"),
+        *("--optimizer", "adam", "--lr", rate, "--clip-norm", 5, "--lr-scheduler", "validation_plateau"),
+        *("--lr-shrink", 0.9, "--lr-patience", 5, "--patience", 10),
+    ]
+
+
+def tables_and_figures(folder):
+    """All that an experiment makes of its results."""
+    tables = [f"{split}.{suffix}" for split in ("valid", "test") for suffix in ("md", "tex")]
+    return [f"{folder}/{name}" for name in (*tables, "lengths.png", "lengths.pdf", "training.png")]

@@ -1,0 +1,79 @@
+"""The formal languages of DuSell & Chiang (2024), Section 6: transformers and LSTMs, with stacks and without.
+
+snakemake --snakefile scripts/experiments/cfl_2024.smk --profile scripts/experiments/profiles/local --directory OUT
+
+Settings (--config NAME=VALUE ...): languages (default: the paper's five; several with commas between them), kinds
+(tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd), protocol (recipe, or paper), seeds (1, or 1..10 for protocol=paper), epochs (at
+most; 60, or 200 for protocol=paper), rate (a learning rate, or draw), limit (strings in a set, for a quick look),
+samples (drawn from each model; 1000) and threads (of a training run, 1). The best run by validation is shown.
+
+protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe trains in a
+fraction of the time: no dropout, fairseq's initialisation, batches of 50 strings, warm-up and linear decay of the rate.
+"""
+
+PROTOCOL = config.get("protocol", "recipe")
+PAPER = PROTOCOL == "paper"
+ALL_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
+OWN_SETTINGS = {"protocol", "rate"}
+DEFAULT_LANGUAGES = "marked-reversal,unmarked-reversal,padded-reversal,dyck,hardest-cfl"
+DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if PAPER else 1
+DEFAULT_EPOCHS = 200 if PAPER else 60
+
+
+include: "cfl.smk"
+
+
+if PROTOCOL not in ("recipe", "paper"):
+    refuse(f"protocol={PROTOCOL}: expected recipe or paper")
+RATE = str(setting("rate", "draw" if PAPER else "1e-2"))
+FOLDER = f"{PROTOCOL}-epochs-{EPOCHS}-rate-{RATE}"
+RESULTS = f"cfl-2024/{FOLDER}"
+EVALUATION, RESTARTS = [], ""
+
+ARCHITECTURES = {
+    **{kind: f"stack_transformer_lm_{kind.removeprefix('tf-')}_cfl" for kind in ("tf", "tf-sup", "tf-nd")},
+    **{kind: f"stack_lstm_lm_{kind.removeprefix('lstm-')}_cfl" for kind in ("lstm", "lstm-sup", "lstm-nd")},
+}
+# The paper's automata have three states for these languages, and two for the others.
+THREE_STATES = {"tf-nd": ["--stack-layers", "2xsdpa,nd-3-3-5,2xsdpa"], "lstm-nd": ["--stack", "nd-3-3-5"]}
+LANGUAGES_OF_THREE_STATES = ("padded-reversal", "hardest-cfl")
+
+
+def model(language, kind):
+    """The options of a model."""
+    more = THREE_STATES.get(kind, []) if language in LANGUAGES_OF_THREE_STATES else []
+    return ["--arch", ARCHITECTURES[kind], *more]
+
+
+def recipe(kind, rate, seed):
+    """Training that finds good models fast: docs/results.md."""
+    batch, warm_up = 50, 200
+    updates = EPOCHS * -(-STRINGS // batch)
+    dropout = ["--dropout", 0, "--attention-dropout", 0, "--activation-dropout", 0] if kind.startswith("tf") else []
+    return [
+        *("--seed", seed, "--stack-init", "fairseq", *dropout, "--batch-size", batch, "--sentence-avg"),
+        *("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", rate, "--clip-norm", 5),
+        *("--lr-scheduler", "polynomial_decay", "--warmup-updates", warm_up, "--total-num-update", updates),
+    ]
+
+
+for language in LANGUAGES:
+    for seed in SEEDS:
+        for kind in KINDS:
+            rate = log_uniform(draw(f"{language} {kind}", seed), 5e-4, 1e-2) if RATE == "draw" else RATE
+            training = papers_training(rate, seed) if PAPER else recipe(kind, rate, seed)
+            add(kind, language, f"{corpus(language, seed)}/{FOLDER}/{kind}", [*model(language, kind), *training])
+
+
+def shown():
+    """All runs; the best of each model by validation."""
+    return GROUPS
+
+
+rule results:
+    input:
+        tables_and_figures(RESULTS),
+    localrule: True
+
+
+include: "cfl_results.smk"
