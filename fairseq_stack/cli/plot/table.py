@@ -77,7 +77,11 @@ def add_parser(plots: Subparsers) -> None:
     parser = plots.add_parser("table", help="models and languages in a table", description=DESCRIPTION, epilog=EXAMPLE)
     add_results(parser)
     parser.add_argument(
-        "--metric", choices=list(METRICS), default="difference", help="the figure in the table (default: difference)"
+        "--metric",
+        metavar="METRIC",
+        choices=list(METRICS),
+        default="difference",
+        help=f"the figure in the table: one of {', '.join(METRICS)} (default: difference)",
     )
     parser.add_argument(
         "--format", choices=list(FORMATS), help="format of the table (default: by the name of FILE, or markdown)"
