@@ -62,6 +62,12 @@ def test_equal_figures_are_all_bold_and_greater_ones_may_be_better(tmp_path: Pat
     assert [row.split()[3] for row in plot("table c=c.json --metric cross-entropy").splitlines()[4:5]] == ["**0.501**"]
 
 
+def test_a_language_without_a_figure_has_none_in_the_table(tmp_path: Path, plot: Callable[..., str]) -> None:
+    write_results(tmp_path)
+    rows = plot("table Tf=nd.json Tf=tf-hardest.json LSTM=tf-hardest.json --metric samples").splitlines()[4:6]
+    assert [row.split()[1::2] for row in rows] == [["Tf", "**41.0**", "-"], ["LSTM", "-", "-"]]
+
+
 def test_mistakes_in_results(tmp_path: Path, refusal: Callable[[str], str]) -> None:
     write_results(tmp_path)
     (tmp_path / "other.json").write_text('{"kind": "x"}')
@@ -76,7 +82,7 @@ def test_mistakes_in_results(tmp_path: Path, refusal: Callable[[str], str]) -> N
         "the best one is chosen; give a result on validation data for each, or --mean",
         "table Tf=nd.json -o nd.json": "nd.json: expected a name that ends with one of .md, .tex",
         "table Tf=nd.json -o a.tex --format markdown": "a.tex is a name for latex, but --format is markdown",
-        "table Tf=tf-hardest.json --metric samples": "tf-hardest.json does not have the samples in the language",
+        "table Tf=tf-hardest.json --metric samples": "no result has the figure 'samples in the language (%)'",
     }
     for command, message in cases.items():
         assert refusal(command) == message
