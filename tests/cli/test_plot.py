@@ -56,7 +56,8 @@ def lines_of(axes: Any) -> list[tuple[str, dict[float, float]]]:
 
 
 def legend_of(figure: Any) -> list[str]:
-    (legend,) = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
+    legends = list(figure.legends) + [axes.get_legend() for axes in figure.axes]
+    (legend,) = filter(None, legends)
     return [text.get_text() for text in legend.get_texts()]
 
 
@@ -92,8 +93,8 @@ def test_panels_with_the_difference_to_the_bound_of_each_run(
     tmp_path: Path, plot: Callable[..., str], drawn: list[Any]
 ) -> None:
     """Restarts may have data of their own; the best is the nearest to its own bound."""
-    for language, seed, bound, loss in (("dyck", 1, 0.5, 0.75), ("dyck", 2, 0.125, 0.625), ("hardest", 1, 0.25, 0.5)):
-        write_bound(tmp_path / language / f"corpus-{seed}", bound)
+    for language, seed, least, loss in (("dyck", 1, 0.5, 0.75), ("dyck", 2, 0.125, 0.625), ("hardest", 1, 0.25, 0.5)):
+        write_bound(tmp_path / language / f"corpus-{seed}", least)
         write_run(tmp_path / language / f"tf-{seed}", {50: 1.0, 100: loss}, f"{language}/corpus-{seed}/data-bin")
     plot(
         "training dyck:Tf=dyck/tf-1 dyck:Tf=dyck/tf-2 hardest:Tf=hardest/tf-1 --bound --epochs --learning-rate -o a.pdf"

@@ -87,6 +87,12 @@ def test_two_splits() -> None:
         compare(results, mean=False)
 
 
+def test_a_model_that_would_be_missing() -> None:
+    results = [labelled("Tf", cfl_result()), labelled("Tf", cfl_result(language="ww", split="valid"))]
+    with pytest.raises(UserError, match=r"^Tf-valid-1\.json: there is no result of Tf on ww test beside it$"):
+        compare(results, mean=False)
+
+
 def test_one_result_twice() -> None:
     with pytest.raises(UserError, match=r"^Tf-test-1\.json is given twice for Tf$"):
         compare([labelled("Tf", cfl_result())] * 2, mean=True)

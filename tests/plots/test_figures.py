@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -128,7 +129,7 @@ def test_a_band_reaches_from_the_lower_to_the_upper_edge(tmp_path: Path) -> None
         assert (box.get_x(), box.get_width()) == (40, 1)
 
 
-def labels(legend: object) -> list[str]:
+def labels(legend: Any) -> list[str]:
     return [text.get_text() for text in legend.get_texts()]
 
 
