@@ -78,6 +78,10 @@ def compare(results: Sequence[Labelled], *, mean: bool) -> Comparison:
     if others:
         raise UserError(f"the results are on the splits {', '.join((split, *others))}; give results on one of them")
     groups, valid = _grouped(results, split), _grouped(results, VALID)
+    for labelled in results:
+        language = labelled.result.language
+        if labelled.model not in groups.get(language, {}):
+            raise UserError(f"{labelled.file}: there is no result of {labelled.model} on {language} {split} beside it")
     for models in groups.values():
         _require_comparable([labelled for restarts in models.values() for labelled in restarts])
     numbers = [len(restarts) for models in groups.values() for restarts in models.values()]

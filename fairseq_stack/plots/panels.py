@@ -11,8 +11,8 @@ from .style import BOUND, style
 GROUP_WIDTH = 0.8
 """Of a group of bars, where the groups are 1 apart."""
 
-LEAST_DECADES = 0.8
-"""In fewer decades, there would be too few numbers at the steps of a logarithmic scale."""
+LEAST_DECADES, MOST_DECADES = 0.8, 3.5
+"""Of a logarithmic scale with numbers at several steps in each decade: otherwise they would be too few or too many."""
 
 CHARACTERS_IN_INCH, CHARACTERS_OF_HANDLE = 12, 9
 """How many characters of a legend fit, and how much room the line beside a label takes."""
@@ -70,11 +70,15 @@ def shade(axes: Any, low: float, high: float, label: str) -> None:
 
 
 def scale_logarithmically(axes: Any, steps: Sequence[int] = (1, 2, 5)) -> None:
-    """Make y, which is drawn already, logarithmic; numbers stand at ``steps`` in each decade, such as 0.2 and 0.5."""
+    """Make y, which is drawn already, logarithmic.
+
+    Numbers stand at ``steps`` in each decade, such as 0.2 and 0.5, unless there are very few decades or many.
+    """
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    if math.log10(high / low) >= LEAST_DECADES:
-        axes.yaxis.get_major_locator().set_params(subs=steps)
+    if LEAST_DECADES <= math.log10(high / low) <= MOST_DECADES:
+        # Left alone, a locator whose axis is short leaves out decades, and then all steps.
+        axes.yaxis.get_major_locator().set_params(subs=steps, numticks=20)
         axes.yaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_minor_formatter("")
 

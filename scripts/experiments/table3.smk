@@ -7,9 +7,9 @@ DATA, an absolute path, holds the archives of WMT, which are downloaded if they 
 settings: sizes (default: small,medium,large), kinds (tf,sup,nd), seeds (1,2,3,4,5), epochs (at most; 100), interval
 (sentences between validations; 50000) and threads (of a training run, 1).
 
-The protocol is Appendix G's: a learning rate drawn log-uniformly from 1e-5 to 1e-3 for each run; it is halved after more
-than 2 validations without improvement, and training stops after 4. A validation comes after 50,000 sentences in the paper,
-and here after as many updates as see about 50,000.
+The protocol is Appendix G's: a learning rate drawn log-uniformly from 1e-5 to 1e-3 for each run; a validation after every
+50,000 sentences, whose loss without label smoothing is compared by all digits; the learning rate is halved after more than
+2 validations without improvement, and training stops after 4.
 """
 
 DEFAULT_SEEDS = "1,2,3,4,5"
@@ -20,8 +20,6 @@ include: "settings.smk"
 
 EPOCHS = int(setting("epochs", 100))
 SIZES = setting_list("sizes", "small,medium,large")
-MAX_TOKENS = 2048
-TOKENS_IN_SENTENCE = 32  # of the longer side of a training pair, the end counted
 SENTENCES_BETWEEN_VALIDATIONS = int(setting("interval", 50000))
 FOLDER = f"europarl/epochs-{EPOCHS}-interval-{SENTENCES_BETWEEN_VALIDATIONS}"
 
@@ -29,15 +27,14 @@ FOLDER = f"europarl/epochs-{EPOCHS}-interval-{SENTENCES_BETWEEN_VALIDATIONS}"
 def training(size, kind, seed):
     """The arguments of fairseq-train for one run."""
     rate = log_uniform(draw(f"table 3 {size} {kind}", seed), 1e-5, 1e-3)
-    interval = SENTENCES_BETWEEN_VALIDATIONS * TOKENS_IN_SENTENCE // MAX_TOKENS
     return [
         *("--task", "translation", "--arch", f"stack_transformer_{kind}_{size}", "--seed", seed),
-        *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", 0.1, "--sentence-avg"),
-        *("--best-checkpoint-metric", "nll_loss", "--max-tokens", MAX_TOKENS, "--optimizer", "adam", "--clip-norm", 5),
-        *("--lr", rate, "--lr-scheduler", "validation_plateau", "--lr-shrink", 0.5, "--lr-patience", 2),
-        *("--patience", 4, "--max-epoch", EPOCHS, "--validate-interval-updates", interval),
-        *("--save-interval-updates", interval, "--validate-interval", 1000000, "--save-interval", 1000000),
-        *("--keep-interval-updates", 1, "--no-epoch-checkpoints"),
+        *("--criterion", "torch_cross_entropy", "--label-smoothing", 0.1, "--sentence-avg"),
+        *("--best-checkpoint-metric", "nll_loss", "--exact-best-checkpoint-metric", "--max-tokens", 2048),
+        *("--optimizer", "adam", "--clip-norm", 5, "--lr", rate, "--lr-scheduler", "validation_plateau"),
+        *("--lr-shrink", 0.5, "--lr-patience", 2, "--patience", 4, "--max-epoch", EPOCHS),
+        *("--validate-interval-sentences", SENTENCES_BETWEEN_VALIDATIONS, "--validate-interval", 1000000),
+        *("--save-interval", 1000000, "--keep-interval-updates", 1, "--no-epoch-checkpoints"),
     ]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import fairseq_stack
 from fairseq_stack import cli
-from fairseq_stack.cli import prepare
+from fairseq_stack.cli import plot, prepare
 
 PACKAGE = Path(fairseq_stack.__file__).absolute().parent
 
@@ -40,9 +40,10 @@ def names_of(modules: Iterable[ModuleType]) -> list[str]:
 
 SUBCOMMANDS = [(), *((name,) for name in names_of(cli.SUBCOMMANDS))]
 PREPARE = [("prepare", name) for name in names_of(prepare.CORPORA)]
+PLOT = [("plot", name) for name in names_of(plot.PLOTS)]
 
 
-@pytest.mark.parametrize("words", [*SUBCOMMANDS, *PREPARE], ids=lambda words: " ".join(words) or "top")
+@pytest.mark.parametrize("words", [*SUBCOMMANDS, *PREPARE, *PLOT], ids=lambda words: " ".join(words) or "top")
 def test_each_help_has_an_example_and_fits_a_terminal(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

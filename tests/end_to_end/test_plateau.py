@@ -1,14 +1,16 @@
-"""--lr-scheduler validation_plateau counts every validation of a training run, and resumes exactly."""
+"""--lr-scheduler validation_plateau counts every validation of a training run; it and warm-up resume exactly."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fairseq.trainer import Trainer
 
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import LANGUAGE_MODEL, TRAINING, run
-from tests.end_to_end.test_resuming import DROPOUT, assert_same, state
+from tests.end_to_end.running import BARE_LANGUAGE_MODEL, LANGUAGE_MODEL, TRAINING, run
+from tests.end_to_end.test_resuming import DROPOUT, assert_same, interrupting, state
 
 # No validation improves on the first by 90 percent, so that every second one halves the learning rate.
 PLATEAU = [
@@ -30,3 +32,38 @@ def test_training_counts_each_validation_and_resumes_exactly(corpora: Corpora, t
         run("train", *training, "--max-update", updates, "--save-dir", folder)
         run("train", *training, "--save-dir", folder)
         assert_same(state(folder), whole)
+
+
+# Of the validations after warm-up the first, after 6 updates, is the best.
+SCHEDULES = {
+    "plateau": ["validation_plateau", "--lr-threshold", 0.9, "--lr-patience", 0, "--lr-shrink", 0.5],
+    "linear": ["polynomial_decay", "--total-num-update", 8],
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+def test_warm_up(corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schedule: list[Any]) -> None:
+    """Interrupted during warm-up, and after it: each update has the rate of uninterrupted training."""
+    model = [*BARE_LANGUAGE_MODEL, "--stack-layers", "sup-4", *TRAINING, *DROPOUT, "--max-epoch", 3]
+    saving = ["--save-interval-updates", 2, "--keep-interval-updates", 1]
+    training = [corpora.language_modeling, *model, *saving, "--warmup-updates", 4, "--lr-scheduler", *schedule]
+    rates: dict[int, set[float]] = {}
+
+    def noting_rate(self: Trainer, *args: Any) -> Any:
+        rates.setdefault(self.get_num_updates(), set()).add(self.get_lr())
+        return train_step(self, *args)
+
+    train_step = Trainer.train_step
+    monkeypatch.setattr(Trainer, "train_step", noting_rate)
+    run("train", *training, "--save-dir", tmp_path / "whole")
+    for num_updates in (3, 7):
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "train_step", interrupting(noting_rate, num_updates))
+            with pytest.raises(KeyboardInterrupt):
+                run("train", *training, "--save-dir", tmp_path / "parts")
+    run("train", *training, "--save-dir", tmp_path / "parts")
+    assert_same(state(tmp_path / "parts"), state(tmp_path / "whole"))
+    assert all(len(found) == 1 for found in rates.values())
+    found = [min(rates[update]) for update in range(9)]
+    assert found[:5] == pytest.approx([0, 0.0025, 0.005, 0.0075, 0.01])
+    assert found[8] < 0.01

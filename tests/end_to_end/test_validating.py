@@ -53,7 +53,7 @@ class Case:
 
 @pytest.fixture(scope="module")
 def case(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    command = ["train", corpora.language_modeling, *MODEL, *DROPOUT, *PROTOCOL, "--save-dir"]
+    command: list[Any] = ["train", corpora.language_modeling, *MODEL, *DROPOUT, *PROTOCOL, "--save-dir"]
     folder = tmp_path_factory.mktemp("whole")
     sentences = [0]
 
@@ -120,7 +120,7 @@ SLOW = ["--lr", 1e-6, "--dropout", 0, "--max-epoch", 4, "--patience", 1]
 
 def test_small_improvements_count_if_all_digits_do(corpora: Corpora, tmp_path: Path) -> None:
     """Each epoch lowers the loss in the sixth decimal, of which fairseq logs three."""
-    command = ["train", corpora.language_modeling, *MODEL, *SLOW, "--save-dir"]
+    command: list[Any] = ["train", corpora.language_modeling, *MODEL, *SLOW, "--save-dir"]
     rounded = validations(run(*command, tmp_path / "rounded"))
     assert len(rounded) == 2
     assert rounded[0].loss == rounded[1].loss
@@ -132,7 +132,7 @@ def test_small_improvements_count_if_all_digits_do(corpora: Corpora, tmp_path: P
 
 
 def test_a_metric_that_is_no_average(corpora: Corpora, tmp_path: Path) -> None:
-    command = ["train", corpora.language_modeling, *MODEL, "--save-dir", tmp_path]
+    command: list[Any] = ["train", corpora.language_modeling, *MODEL, "--save-dir", tmp_path]
     message = "--exact-best-checkpoint-metric: ppl, .*; expected an average, such as loss; leave"
     with pytest.raises(UserError, match=message):
         run(*command, "--exact-best-checkpoint-metric", "--best-checkpoint-metric", "ppl")

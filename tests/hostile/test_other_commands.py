@@ -107,6 +107,44 @@ def other_cases() -> Iterator[Case]:
     )
 
 
-@parametrize(other_cases())
+def plot_cases() -> Iterator[Case]:
+    """Figures and tables."""
+    yield Case("plot nothing", f"{S} plot", "the following arguments are required: WHAT")
+    yield Case("plot typo", f"{S} plot length", "invalid choice: 'length'")
+    log = 'num. shared model params: 10\n{"valid_loss": "1", "valid_num_updates": "5"}\n'
+    yield Case("plot training", f"{S} plot training r -o a.png", prints="a.png", files={"r/train.log": log})
+    yield Case("plot no output", f"{S} plot training r", "the following arguments are required: -o/--output")
+    yield Case(
+        "plot one point",
+        f"{S} plot training x:_=r y:$x^=r --learning-rate --log -o a.pdf",
+        prints="a.pdf",
+        files={"r/train.log": log},
+    )
+    yield Case(
+        "plot not a number",
+        f"{S} plot training r --log -o a.png",
+        prints="a.png",
+        files={"r/train.log": log.replace('"1"', '"nan"')},
+    )
+    yield Case("plot binary log", f"{S} plot training f -o a.png", "f is not UTF-8", files={"f": b"\xff\n"})
+    yield Case(
+        "plot full", f"{S} plot training r -o /dev/full", "/dev/full: expected a name", files={"r/train.log": log}
+    )
+    yield Case(
+        "plot folder",
+        f"{S} plot training r -o d.png",
+        "cannot write d.png: Is",
+        files={"r/train.log": log, "d.png/x": ""},
+    )
+    yield Case("plot empty result", f"{S} plot table a=f", "f is not JSON", files={"f": ""}, quick=True)
+    yield Case("plot deep result", f"{S} plot table a=f", "f is not JSON", files={"f": "[" * 100_000})
+    yield Case("plot binary result", f"{S} plot lengths a=f -o a.png", "f is not UTF-8", files={"f": b"\xff\n"})
+    yield Case("plot a folder", f"{S} plot table a=d", "d: Is a directory", files={"d/x": ""})
+    yield Case(
+        "plot list", f"{S} plot table a=f", "f is not a result of fairseq-stack evaluate-cfl", files={"f": "[1]"}
+    )
+
+
+@parametrize([*other_cases(), *plot_cases()])
 def test_command(case: Case, server: Server, corpora: dict[str, str], folder: Path) -> None:
     check(case, server, corpora, folder)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.plots.lengths import draw_lengths
-from fairseq_stack.plots.panels import draw_bars, draw_bound, draw_curves, draw_weights
-from fairseq_stack.plots.style import STYLES, figure, style
+from fairseq_stack.plots.panels import (
+    draw_bars,
+    draw_bound,
+    draw_curves,
+    draw_intervals,
+    draw_legend,
+    draw_runs,
+    draw_weights,
+    scale_logarithmically,
+    shade,
+)
+from fairseq_stack.plots.style import STYLES, figure, grid, require_format, style, styles_of
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 CURVES = {"first": {1: 0.5, 3: 0.25}, "second": {1: 2.0, 2: 1.0, 3: 4.0}}
@@ -19,6 +30,24 @@ def test_every_style_is_different() -> None:
     for property_ in ("color", "marker"):
         assert len({style[property_] for style in STYLES}) == len(STYLES)
     assert style(len(STYLES)) == style(0)
+
+
+PAPER = ["Tf", "Tf+Sup", "Tf+Nd", "LSTM", "LSTM+Sup", "LSTM+Nd", "LSTM+Strat"]
+
+
+def test_a_model_looks_the_same_in_every_figure() -> None:
+    looks = styles_of(PAPER)
+    assert len({look["color"] for look in looks.values()}) == len(PAPER) == len(STYLES)
+    for names in (PAPER[::-1], ["mine", *PAPER[3:]], ["tf+nd", "TF"]):
+        found = {name.lower(): look for name, look in styles_of(names).items()}
+        for name, look in looks.items():
+            assert found.get(name.lower(), look) == look
+    assert styles_of(["nd"])["nd"] == looks["Tf+Nd"]
+
+
+def test_all_models_of_a_figure_look_different() -> None:
+    names = [*map(str, range(14)), "tf", "Tf", "sup", "Tf+Sup", "nd"]
+    assert len({tuple(look.values()) for look in styles_of(names).values()}) == len(names)
 
 
 def test_curves_go_through_their_points(tmp_path: Path) -> None:
@@ -73,3 +102,85 @@ def test_a_figure_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught, figure(path, 1, 1, (2, 2)):
         pass
     assert str(caught.value) == f"cannot write {path}: No such file or directory"
+
+
+def test_the_best_run_is_thick_and_has_the_label(tmp_path: Path) -> None:
+    runs = [{1.0: 0.5, 2.0: 0.25}, {1.0: 0.75, 2.0: 0.125}, {}]
+    with figure(tmp_path / "a.png", 1, 1, (2, 2)) as panels:
+        axes = panels[0, 0]
+        draw_runs(axes, "Tf", runs, 1, styles_of(["Tf"])["Tf"])
+        draw_runs(axes, "none", [{}], 0, style(1))
+        *lines, _ = axes.get_lines()
+        assert [dict(zip(*line.get_data(), strict=True)) for line in lines] == runs
+        assert [line.get_label() == "Tf" for line in lines] == [False, True, False]
+        assert lines[1].get_linewidth() > 2 * lines[0].get_linewidth()
+        assert {line.get_color() for line in lines} == {STYLES[0]["color"]}
+
+
+def test_a_band_reaches_from_the_lower_to_the_upper_edge(tmp_path: Path) -> None:
+    with figure(tmp_path / "a.png", 1, 1, (2, 2)) as panels:
+        axes = panels[0, 0]
+        draw_intervals(axes, "Tf", {40: (2.0, 1.0, 4.0), 42: (3.0, 2.5, 3.5)}, style(0))
+        shade(axes, 40, 41, "training")
+        (line,), (band,), (box,) = axes.get_lines(), axes.collections, axes.patches
+        assert dict(zip(*line.get_data(), strict=True)) == {40: 2.0, 42: 3.0}
+        corners = {tuple(corner) for corner in band.get_paths()[0].vertices.tolist()}
+        assert corners == {(40.0, 1.0), (40.0, 4.0), (42.0, 2.5), (42.0, 3.5)}
+        assert (box.get_x(), box.get_width()) == (40, 1)
+
+
+def labels(legend: Any) -> list[str]:
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_one_legend_has_each_label_once_and_as_it_is(tmp_path: Path) -> None:
+    names = ["_mine", r"$\foo$", *(letter * 20 for letter in "abcde")]
+    for number, owner in ((1, "below"), (2, "unused")):
+        with figure(tmp_path / "a.png", 1, 1 if number == 1 else 3, (4.5, 3)) as panels:
+            for axes in panels.flat[:number]:
+                for place, name in enumerate(names):
+                    draw_runs(axes, name, [{1.0: 1.0}], 0, style(place))
+            draw_legend(panels, number)
+            drawn = panels.flat[0].figure
+            legend = drawn.legends[0] if owner == "below" else panels.flat[2].get_legend()
+            assert labels(legend) == [r"$\_$mine", r"\$\foo\$", *names[2:]]
+            drawn.canvas.draw()
+            box, page = legend.get_window_extent(), drawn.bbox
+            assert owner == "unused" or page.x0 <= box.x0 < box.x1 <= page.x1
+            assert [axes.axison for axes in panels.flat] == [True] * number + [False] * (panels.size - number)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.11, 2.0, ["0.1", "0.2", "0.5", "1", "2"]),
+        (0.002, 0.9, ["0.002", "0.005", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"]),
+        (0.0001, 900.0, None),
+        (0.3, 0.5, None),
+    ],
+    ids=["one-decade", "three-decades", "many-decades", "less-than-a-decade"],
+)
+def test_numbers_on_a_logarithmic_scale(tmp_path: Path, low: float, high: float, expected: list[str] | None) -> None:
+    """Even if the panel is low, there are some; those of a wide or a narrow scale are matplotlib's."""
+    with figure(tmp_path / "a.png", 1, 1, (3, 1.2)) as panels:
+        axes = panels[0, 0]
+        draw_curves(axes, {"a": {1: low, 2: high}})
+        scale_logarithmically(axes)
+        axes.figure.canvas.draw()
+        bottom, top = axes.get_ylim()
+        ticks = [*zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)]
+        ticks += zip(axes.get_yticks(minor=True), axes.get_yticklabels(minor=True), strict=True)
+        shown = [label.get_text() for tick, label in ticks if bottom <= tick <= top and label.get_text()]
+        assert axes.get_yscale() == "log"
+        assert shown == expected if expected is not None else len(shown) > 1
+
+
+def test_few_panels_are_in_one_row_and_many_fill_the_rows() -> None:
+    assert [grid(number) for number in range(1, 8)] == [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (2, 3), (3, 3)]
+
+
+def test_the_name_of_a_picture_says_its_format() -> None:
+    require_format(Path("a.pdf"))
+    for name in ("a.jpg", "a", "a.PNG", ".png"):
+        with pytest.raises(UserError, match=rf"^{name}: expected a name that ends with one of \.pdf, \.png, \.svg$"):
+            require_format(Path(name))

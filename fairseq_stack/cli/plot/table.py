@@ -18,7 +18,7 @@ from ..arguments import Subparsers
 from ._common import RESTARTS, add_results, read_comparison
 
 if TYPE_CHECKING:
-    from fairseq_stack.evaluation.cfl_comparison import Comparison, Labelled, Restarts
+    from fairseq_stack.evaluation.cfl_comparison import Comparison, Restarts
     from fairseq_stack.evaluation.cfl_result import CFLResult
 
 DESCRIPTION = f"""\
@@ -77,7 +77,11 @@ def add_parser(plots: Subparsers) -> None:
     parser = plots.add_parser("table", help="models and languages in a table", description=DESCRIPTION, epilog=EXAMPLE)
     add_results(parser)
     parser.add_argument(
-        "--metric", choices=list(METRICS), default="difference", help="the figure in the table (default: difference)"
+        "--metric",
+        metavar="METRIC",
+        choices=list(METRICS),
+        default="difference",
+        help=f"the figure in the table: one of {', '.join(METRICS)} (default: difference)",
     )
     parser.add_argument(
         "--format", choices=list(FORMATS), help="format of the table (default: by the name of FILE, or markdown)"
@@ -122,44 +126,58 @@ def format_of(output: Path | None, given: str | None) -> str:
 
 
 def render(comparison: Comparison, metric: Metric, markup: ModuleType) -> str:
-    """The table, what it shows, and the signatures of its figures."""
-    models = list(dict.fromkeys(model for found in comparison.groups.values() for model in found))
-    columns = [_column(comparison.groups[language], models, metric, markup) for language in comparison.groups]
+    """The table, what it shows, and the signatures of its figures.
+
+    Raises:
+        UserError: no result has the figure.
+    """
+    found = {
+        (language, model): values
+        for language, models in comparison.groups.items()
+        for model, restarts in models.items()
+        if (values := values_of(restarts, metric))
+    }
+    if not found:
+        raise UserError(f"no result has the figure {metric.title!r}")
+    models = list(dict.fromkeys(model for of_language in comparison.groups.values() for model in of_language))
+    columns = [
+        _column([found.get((language, model)) for model in models], metric, markup) for language in comparison.groups
+    ]
     rows = [[markup.escaped(model), *cells] for model, *cells in zip(models, *columns, strict=True)]
     table = markup.table(["model", *map(markup.escaped, comparison.groups)], rows)
     better = "less is better" if metric.least else "more is better"
     remarks = [f"{metric.title.capitalize()}, on {comparison.split}; {better}.", *filter(None, [comparison.note])]
     signatures = dict.fromkeys(
         labelled.result.signature
-        for found in comparison.groups.values()
-        for restarts in found.values()
+        for of_language in comparison.groups.values()
+        for restarts in of_language.values()
         for labelled in restarts
     )
     parts = [map(markup.remark, remarks), [table], map(markup.signature, signatures)]
     return str(markup.BETWEEN.join("\n".join(part) for part in parts))
 
 
-def _column(found: Mapping[str, Restarts], models: Sequence[str], metric: Metric, markup: ModuleType) -> list[str]:
+def values_of(restarts: Restarts, metric: Metric) -> list[float]:
+    """The figure of each restart; none if a restart does not have it."""
+    values = [metric.value(labelled.result) for labelled in restarts]
+    return [] if None in values else [value for value in values if value is not None]
+
+
+def _column(column: Sequence[Sequence[float] | None], metric: Metric, markup: ModuleType) -> list[str]:
     """The figures of the models on one language; the best ones, as they are printed, are bold."""
-    values = {model: [_value(labelled, metric) for labelled in restarts] for model, restarts in found.items()}
-    means = {model: round(statistics.fmean(of_model), metric.digits) + 0.0 for model, of_model in values.items()}
-    best = (min if metric.least else max)(means.values())
-    cells = []
-    for model in models:
-        if model not in found:
-            cells.append(markup.MISSING)
-            continue
-        cell = markup.number(f"{means[model]:.{metric.digits}f}")
-        if means[model] == best:
-            cell = markup.bold(cell)
-        if len(values[model]) > 1:
-            cell += f" {markup.PLUS_MINUS} {statistics.stdev(values[model]):.{metric.digits}f}"
-        cells.append(cell)
-    return cells
+    # Adding 0.0 makes 0.0 of -0.0.
+    means = [None if values is None else round(statistics.fmean(values), metric.digits) + 0.0 for values in column]
+    best = (min if metric.least else max)((mean for mean in means if mean is not None), default=None)
+    return [
+        markup.MISSING if values is None or mean is None else _cell(values, mean, mean == best, metric, markup)
+        for values, mean in zip(column, means, strict=True)
+    ]
 
 
-def _value(labelled: Labelled, metric: Metric) -> float:
-    found = metric.value(labelled.result)
-    if found is None:
-        raise UserError(f"{labelled.file} does not have the {metric.title.partition(' (')[0]}")
-    return found
+def _cell(values: Sequence[float], mean: float, is_best: bool, metric: Metric, markup: ModuleType) -> str:
+    cell = str(markup.number(f"{mean:.{metric.digits}f}"))
+    if is_best:
+        cell = markup.bold(cell)
+    if len(values) > 1:
+        cell += f" {markup.PLUS_MINUS} {statistics.stdev(values):.{metric.digits}f}"
+    return cell

@@ -156,9 +156,10 @@ def draw_panel(
 
 
 def draw_rates(axes: Any, models: Mapping[str, Sequence[TrainingCurve]], looks: Mapping[str, dict[str, str]]) -> None:
-    """The learning rates of the same runs, on a logarithmic scale."""
+    """The learning rates of the same runs, on a logarithmic scale, where they are not zero."""
     for model, runs in models.items():
-        draw_runs(axes, model, [run.learning_rates for run in runs], _best(runs), {**looks[model], "marker": ""})
+        rates = [{place: rate for place, rate in run.learning_rates.items() if rate > 0} for run in runs]
+        draw_runs(axes, model, rates, _best(runs), {**looks[model], "marker": ""})
     axes.set_ylabel("learning rate")
     scale_logarithmically(axes, steps=(1, 3))
 

@@ -1,0 +1,97 @@
+"""fairseq-stack plot table: tables in Markdown and in LaTeX, from files of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack.evaluation.cfl_result import NextSymbol
+from tests.evaluation.cfl_results import TF, TF_VALID, cfl_result, write_results
+
+
+def test_a_table_in_markdown(tmp_path: Path, plot: Callable[..., str]) -> None:
+    write_results(tmp_path)
+    assert plot(f"table {TF} {TF_VALID} Tf+Nd=nd.json --output a.md") == "a.md\n"
+    expected = """\
+Cross-entropy difference (nats a token), on test; less is better.
+The best of 1 to 2 runs, by the cross-entropy difference on the validation data.
+
+| model |      dyck | hardest-cfl |
+| ----- | --------: | ----------: |
+| Tf    |     0.250 |   **0.062** |
+| Tf+Nd | **0.125** |           - |
+
+`language:dyck|split:test|version:fairseq_stack-1`
+`language:hardest-cfl|split:test|version:fairseq_stack-1`
+"""
+    assert (tmp_path / "a.md").read_text(encoding="utf-8") == expected
+    assert plot(f"table {TF} {TF_VALID} Tf+Nd=nd.json") == expected
+
+
+def test_a_table_in_latex(tmp_path: Path, plot: Callable[..., str]) -> None:
+    write_results(tmp_path)
+    plot(f"table {TF} Tf_&Nd=nd.json --mean --output a.tex")
+    expected = r"""% Cross-entropy difference (nats a token), on test; less is better.
+% Mean and standard deviation of 1 to 2 runs.
+\begin{tabular}{lrr}
+\toprule
+model    & dyck              & hardest-cfl    \\
+\midrule
+Tf       & 0.375 $\pm$ 0.177 & \textbf{0.062} \\
+Tf\_\&Nd & \textbf{0.125}    & --             \\
+\bottomrule
+\end{tabular}
+% language:dyck|split:test|version:fairseq_stack-1
+% language:hardest-cfl|split:test|version:fairseq_stack-1
+"""
+    assert (tmp_path / "a.tex").read_text(encoding="utf-8") == expected
+    assert plot(f"table {TF} Tf_&Nd=nd.json --mean --format latex") == expected
+
+
+def test_equal_figures_are_all_bold_and_greater_ones_may_be_better(tmp_path: Path, plot: Callable[..., str]) -> None:
+    for name, difference, correct in (("a", -0.0001, 3), ("b", 0.0004, 4), ("c", 0.001, 4)):
+        cfl_result(difference, accuracy=NextSymbol(8, correct)).write(tmp_path / f"{name}.json")
+    rows = plot("table a=a.json b=b.json c=c.json").splitlines()[4:7]
+    assert [row.split()[3] for row in rows] == ["**0.000**", "**0.000**", "0.001"]
+    text = plot("table a=a.json b=b.json c=c.json --metric accuracy")
+    assert text.startswith("Accuracy of the next symbol where only one is possible (%), on test; more is better.\n")
+    assert [row.split()[3] for row in text.splitlines()[4:7]] == ["37.5", "**50.0**", "**50.0**"]
+    assert [row.split()[3] for row in plot("table a=a.json --metric samples").splitlines()[4:5]] == ["**41.0**"]
+    assert [row.split()[3] for row in plot("table c=c.json --metric cross-entropy").splitlines()[4:5]] == ["**0.501**"]
+
+
+def test_a_language_without_a_figure_has_none_in_the_table(tmp_path: Path, plot: Callable[..., str]) -> None:
+    write_results(tmp_path)
+    rows = plot("table Tf=nd.json Tf=tf-hardest.json LSTM=tf-hardest.json --metric samples").splitlines()[4:6]
+    assert [row.split()[1::2] for row in rows] == [["Tf", "**41.0**", "-"], ["LSTM", "-", "-"]]
+
+
+def test_mistakes_in_results(tmp_path: Path, refusal: Callable[[str], str]) -> None:
+    write_results(tmp_path)
+    (tmp_path / "other.json").write_text('{"kind": "x"}')
+    (tmp_path / "text.json").write_text("x")
+    cases = {
+        "table tf-1.json": "tf-1.json: expected NAME=RESULT",
+        "table Tf=nowhere.json": "nowhere.json: No such file or directory",
+        "table Tf=other.json": "other.json is not a result of fairseq-stack evaluate-cfl",
+        "table Tf=text.json": "text.json is not JSON: Expecting value: line 1 column 1 (char 0)",
+        "lengths Tf=text.json -o a.gif": "a.gif: expected a name that ends with one of .pdf, .png, .svg",
+        "lengths Tf=tf-1.json Tf=tf-2.json -o a.png": "Tf has 2 results on dyck, but 0 on validation data, by which "
+        "the best one is chosen; give a result on validation data for each, or --mean",
+        "table Tf=nd.json -o nd.json": "nd.json: expected a name that ends with one of .md, .tex",
+        "table Tf=nd.json -o a.tex --format markdown": "a.tex is a name for latex, but --format is markdown",
+        "table Tf=tf-hardest.json --metric samples": "no result has the figure 'samples in the language (%)'",
+    }
+    for command, message in cases.items():
+        assert refusal(command) == message
+
+
+def test_without_matplotlib_there_are_tables(
+    tmp_path: Path, plot: Callable[..., str], refusal: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_results(tmp_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert refusal("lengths Tf=nd.json -o a.png").startswith("the picture needs matplotlib; install")
+    assert "**0.125**" in plot("table Tf=nd.json")

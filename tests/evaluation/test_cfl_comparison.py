@@ -1,0 +1,128 @@
+"""Results on formal languages side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.cfl_comparison import Comparison, Labelled, combined, compare, difference_by_length
+from fairseq_stack.evaluation.cfl_result import CFLResult, Estimate
+from tests.evaluation.cfl_results import cfl_result, estimate
+
+
+def labelled(model: str, result: CFLResult, number: int = 1) -> Labelled:
+    return Labelled(model, f"{model}-{result.split}-{number}.json", result)
+
+
+def restarts(model: str, differences: dict[str, tuple[float, float]], **others: Any) -> list[Labelled]:
+    """Results on test and valid: ``differences`` has the two by the name of the checkpoint."""
+    return [
+        labelled(model, cfl_result(difference, split=split, checkpoint=checkpoint, **others), number)
+        for place, split in enumerate(("test", "valid"))
+        for number, (checkpoint, found) in enumerate(differences.items())
+        for difference in [found[place]]
+    ]
+
+
+def values(comparison: Comparison) -> dict[str, dict[str, list[float]]]:
+    return {
+        language: {model: [one.result.overall.difference.value for one in found] for model, found in models.items()}
+        for language, models in comparison.groups.items()
+    }
+
+
+def test_languages_and_models_are_in_their_order() -> None:
+    results = [
+        labelled("Tf+Nd", cfl_result(0.25, language="hardest-cfl")),
+        labelled("Tf", cfl_result(0.5, language="dyck")),
+        labelled("Tf", cfl_result(0.75, language="hardest-cfl")),
+    ]
+    found = compare(results, mean=False)
+    assert values(found) == {"hardest-cfl": {"Tf+Nd": [0.25], "Tf": [0.75]}, "dyck": {"Tf": [0.5]}}
+    assert [list(models) for models in found.groups.values()] == [["Tf+Nd", "Tf"], ["Tf"]]
+    assert (found.split, found.runs, found.note) == ("test", (1, 1), "")
+
+
+def test_the_best_restart_is_chosen_on_validation_data() -> None:
+    results = restarts("Tf", {"a": (0.125, 0.5), "b": (0.25, 0.0625), "c": (0.5, 0.75)})
+    found = compare(results, mean=False)
+    assert values(found) == {"dyck": {"Tf": [0.25]}}
+    assert found.note == "The best of 3 runs, by the cross-entropy difference on the validation data."
+
+
+def test_all_restarts_are_kept_for_their_mean() -> None:
+    results = [*restarts("Tf", {"a": (0.125, 0.5), "b": (0.25, 0.0625)}), labelled("Tf+Nd", cfl_result(1.0))]
+    found = compare(results, mean=True)
+    assert values(found) == {"dyck": {"Tf": [0.125, 0.25], "Tf+Nd": [1.0]}}
+    assert found.note == "Mean and standard deviation of 1 to 2 runs."
+
+
+def test_results_on_validation_data_alone() -> None:
+    results = [labelled("Tf", cfl_result(x, split="valid", checkpoint=str(x)), i) for i, x in enumerate((0.5, 0.25))]
+    assert values(compare(results, mean=False)) == {"dyck": {"Tf": [0.25]}}
+
+
+def test_a_model_with_one_result_needs_none_on_validation_data() -> None:
+    results = [labelled("LSTM", cfl_result(0.75)), *restarts("Tf", {"a": (0.125, 0.5), "b": (0.25, 0.0625)})]
+    assert values(compare(results, mean=False)) == {"dyck": {"LSTM": [0.75], "Tf": [0.25]}}
+
+
+def test_restarts_without_results_on_validation_data() -> None:
+    results = [result for result in restarts("Tf", {"a": (1, 1), "b": (2, 2)}) if result.result.split == "test"]
+    with pytest.raises(UserError, match=r"^Tf has 2 results on dyck, but 0 on validation data, .* or --mean$"):
+        compare(results, mean=False)
+
+
+def test_restarts_in_another_order_on_validation_data() -> None:
+    one, two, valid_one, valid_two = restarts("Tf", {"a": (1, 1), "b": (2, 2)})
+    with pytest.raises(UserError, match=r"^Tf-test-0\.json is of a, but Tf-valid-1\.json, .* is of b; give both in"):
+        compare([one, two, valid_two, valid_one], mean=False)
+
+
+def test_two_splits() -> None:
+    results = [labelled("Tf", cfl_result(split=split)) for split in ("test", "valid", "test1")]
+    with pytest.raises(UserError, match=r"^the results are on the splits test, test1; give results on one of them$"):
+        compare(results, mean=False)
+
+
+def test_a_model_that_would_be_missing() -> None:
+    results = [labelled("Tf", cfl_result()), labelled("Tf", cfl_result(language="ww", split="valid"))]
+    with pytest.raises(UserError, match=r"^Tf-valid-1\.json: there is no result of Tf on ww test beside it$"):
+        compare(results, mean=False)
+
+
+def test_one_result_twice() -> None:
+    with pytest.raises(UserError, match=r"^Tf-test-1\.json is given twice for Tf$"):
+        compare([labelled("Tf", cfl_result())] * 2, mean=True)
+
+
+@pytest.mark.parametrize(
+    ("other", "difference"),
+    [
+        ({"eos": False}, "the ends of strings are counted in the one and not counted in the other"),
+        ({"train_lengths": (40, 80)}, "training lengths are 40 to 42 in the one and 40 to 80 in the other"),
+        ({"by_length": {40: 1.0}}, "lengths are 40 to 44 (3 of them) in the one and 40 to 40 (1 of them) in the other"),
+        ({"by_length": {}}, "lengths are 40 to 44 (3 of them) in the one and 0 to 0 (0 of them) in the other"),
+    ],
+    ids=["eos", "train-lengths", "lengths", "no-lengths"],
+)
+def test_results_that_cannot_be_compared(other: dict[str, Any], difference: str) -> None:
+    results = [labelled("Tf", cfl_result()), labelled("Tf+Nd", cfl_result(**other))]
+    with pytest.raises(UserError) as caught:
+        compare(results, mean=False)
+    assert str(caught.value) == f"Tf-test-1.json and Tf+Nd-test-1.json cannot be compared: {difference}"
+    elsewhere = [results[0], labelled("Tf+Nd", cfl_result(language="hardest-cfl", **other))]
+    assert len(compare(elsewhere, mean=False).groups) == 2
+
+
+def test_one_estimate_keeps_its_interval_and_several_have_a_deviation() -> None:
+    assert combined([estimate(0.5)]) == Estimate(0.5, 0.25, 1.0)
+    assert combined([estimate(1), estimate(2), estimate(3)]) == Estimate(2, 1, 3)
+
+
+def test_difference_by_length() -> None:
+    results = [labelled("Tf", cfl_result(by_length={40: value, 42: 2 * value})) for value in (1.0, 2.0, 3.0)]
+    assert difference_by_length(results) == {40: Estimate(2, 1, 3), 42: Estimate(4, 2, 6)}
+    assert difference_by_length(results[:1]) == {40: estimate(1), 42: estimate(2)}

@@ -1,0 +1,132 @@
+"""The curves of training runs, from the logs of fairseq-train."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.training_curve import read_training_curve, read_valid_bound
+
+HEAD = "num. shared model params: 10 (num. trained: 10)\n"
+
+
+def entry(**figures: object) -> str:
+    return json.dumps(figures) + "\n"
+
+
+def validation(updates: int, loss: float, **figures: str) -> str:
+    valid = {f"valid_{name}": value for name, value in figures.items()}
+    return entry(epoch=1, valid_loss=str(loss), **valid, valid_num_updates=str(updates))
+
+
+def progress(updates: int, epochs: float, rate: float) -> str:
+    return entry(epoch=1, update=epochs, loss="1", num_updates=str(updates), lr=str(rate))
+
+
+def end_of_epoch(epoch: int, updates: int, rate: float) -> str:
+    return entry(epoch=epoch, train_loss="1", train_num_updates=str(updates), train_lr=str(rate), train_train_wall="1")
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "train.log"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_loss_is_in_nats(tmp_path: Path) -> None:
+    curve = read_training_curve(write(tmp_path, HEAD + validation(50, 2.5) + validation(100, 2)))
+    assert curve.values == {50: 2.5 * math.log(2), 100: 2 * math.log(2)}
+    assert curve.least_loss == 2 * math.log(2)
+    assert curve.learning_rates == {}
+
+
+def test_another_figure_is_as_it_stands_and_runs_are_still_compared_by_the_loss(tmp_path: Path) -> None:
+    text = HEAD + validation(50, 2, bleu="20.5") + validation(100, 3, bleu="21") + validation(60, 4, bleu="19")
+    curve = read_training_curve(write(tmp_path, text), "bleu")
+    assert list(curve.values.items()) == [(50, 20.5), (60, 19.0), (100, 21.0)]
+    assert curve.least_loss == 2 * math.log(2)
+
+
+def test_a_figure_that_no_validation_has(tmp_path: Path) -> None:
+    log = write(tmp_path, HEAD + validation(50, 2, ppl="4"))
+    with pytest.raises(UserError) as caught:
+        read_training_curve(log, "bleu")
+    assert str(caught.value) == f"{log}: no validation has bleu; expected one of loss, num_updates, ppl"
+
+
+def test_a_loss_that_is_not_a_number_is_not_the_least(tmp_path: Path) -> None:
+    text = HEAD + validation(50, math.nan) + validation(100, 2)
+    assert read_training_curve(write(tmp_path, text)).least_loss == 2 * math.log(2)
+    assert read_training_curve(write(tmp_path, HEAD + validation(50, math.nan))).least_loss == math.inf
+
+
+def test_learning_rates_are_from_progress_and_from_ends_of_epochs(tmp_path: Path) -> None:
+    text = HEAD + progress(100, 0.5, 0.1) + validation(200, 2) + end_of_epoch(1, 200, 0.05) + progress(300, 1.5, 0.01)
+    assert read_training_curve(write(tmp_path, text)).learning_rates == {100: 0.1, 200: 0.05, 300: 0.01}
+
+
+@pytest.mark.parametrize(
+    ("text", "updates"),
+    [
+        (progress(100, 0.498, 0.1) + end_of_epoch(1, 200, 0.1) + progress(300, 1.5, 0.1), 200),
+        (end_of_epoch(1, 150, 0.1) + end_of_epoch(2, 200, 0.1), 150),
+        ("", None),
+    ],
+    ids=["progress", "the-last-epoch-ended-early", "nothing"],
+)
+def test_updates_in_an_epoch(tmp_path: Path, text: str, updates: float | None) -> None:
+    assert read_training_curve(write(tmp_path, HEAD + validation(50, 2) + text)).updates_in_epoch == updates
+
+
+def test_by_epoch_and_above_a_bound(tmp_path: Path) -> None:
+    curve = read_training_curve(
+        write(tmp_path, HEAD + validation(50, 3) + validation(100, 2) + progress(100, 0.5, 0.1))
+    )
+    moved = curve.above(0.25).by_epoch(200)
+    assert moved.values == {0.25: 3 * math.log(2) - 0.25, 0.5: 2 * math.log(2) - 0.25}
+    assert moved.learning_rates == {0.5: 0.1}
+    assert moved.least_loss == 2 * math.log(2) - 0.25
+
+
+def write_bound(corpus: Path, text: str = '{"valid": {"nats_per_token_with_eos": 0.5}}') -> None:
+    corpus.mkdir(parents=True)
+    (corpus / "lower_bound.json").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("quote", "'\"")
+def test_the_bound_is_beside_the_data_that_the_log_names(tmp_path: Path, quote: str) -> None:
+    write_bound(tmp_path / "it's" / "corpus" if quote == '"' else tmp_path / "corpus")
+    (folder,) = tmp_path.iterdir()
+    data = folder / "corpus" / "data-bin" if quote == '"' else folder / "data-bin"
+    log = write(tmp_path, f"{{'task': {{'_name': 'x', 'data': {quote}{data}{quote}, 'seed': 1}}}}\n")
+    assert read_valid_bound(log) == 0.5
+
+
+def test_the_folder_of_a_relative_path_is_above_the_log(tmp_path: Path) -> None:
+    """As in a workflow whose commands run in the folder of its results."""
+    write_bound(tmp_path / "dyck" / "corpus")
+    run = tmp_path / "dyck" / "seed-1" / "tf"
+    run.mkdir(parents=True)
+    assert read_valid_bound(write(run, "'data': 'dyck/corpus/data-bin'\n")) == 0.5
+
+
+def test_a_run_without_a_bound(tmp_path: Path) -> None:
+    log = write(tmp_path, "'data': 'corpus/data-bin'\n")
+    with pytest.raises(UserError) as caught:
+        read_valid_bound(log)
+    assert str(caught.value) == f"{log}: the data that it names, corpus/data-bin, has no lower_bound.json beside it"
+    with pytest.raises(UserError, match="does not name its data"):
+        read_valid_bound(write(tmp_path, HEAD))
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"valid": {}}', '{"valid": {"nats_per_token_with_eos": null}}', "[" * 10**5]
+)
+def test_a_broken_bound(tmp_path: Path, text: str) -> None:
+    write_bound(tmp_path / "corpus", text)
+    with pytest.raises(UserError, match=r"lower_bound\.json has no lower bound of the validation data"):
+        read_valid_bound(write(tmp_path, "'data': 'corpus/data-bin'\n"))
