@@ -145,7 +145,7 @@ def _losses(hub: LanguageModelHub, corpus: CFLCorpus, strings: CFLStrings, args:
 def _draw(hub: LanguageModelHub, sample_length: int, args: argparse.Namespace) -> list[Sample]:
     from fairseq_stack.hub.strings import draw_strings
 
-    batch_size = min(args.batch_size or args.samples, max(1, args.max_tokens // sample_length))
+    batch_size = max(1, min(args.batch_size or args.samples, args.max_tokens // sample_length))
     return draw_strings(hub, args.samples, max_length=sample_length, seed=args.seed, batch_size=batch_size)
 
 
