@@ -11,7 +11,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack_preprocess.cfl.languages import flag_of
-from fairseq_stack_preprocess.errors import require_at_least
+from fairseq_stack_preprocess.errors import require_at_least, require_at_most
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import Subparsers
@@ -35,6 +35,9 @@ the model are in the language."""
 EXAMPLE = """\
 example:
   fairseq-stack evaluate-cfl checkpoints/dyck --data data/dyck --json dyck.json"""
+
+GREATEST = 1_000_000
+"""The greatest number of samples and of resampled sets, and the greatest seed."""
 
 MARGIN = 1.2
 """How much longer than the longest string of the corpus a sample may be."""
@@ -108,6 +111,8 @@ def _check(args: argparse.Namespace) -> None:
     least = {"bootstrap": 1, "samples": 0, "sample_length": 1, "show_samples": 0, "seed": 0}
     for name, value in {**least, "batch_size": 1, "max_tokens": 1}.items():
         require_at_least(flag_of(name), getattr(args, name), value)
+    for name in ("bootstrap", "samples", "seed"):
+        require_at_most(flag_of(name), getattr(args, name), GREATEST)
     if not 0 < args.confidence < 1:
         raise UserError(f"--confidence must be greater than 0 and less than 1, got {args.confidence:g}")
     if args.json is not None and not args.json.absolute().parent.is_dir():

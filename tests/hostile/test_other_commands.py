@@ -90,6 +90,7 @@ def other_cases() -> Iterator[Case]:
         "show png folder", f"{S} show {{corpora}}/mt --png d", "cannot write d: Is a directory", files={"d/x": ""}
     )
     yield Case("show png full", f"{S} show {{corpora}}/mt --png /dev/full", "cannot write /dev/full: No space left")
+    yield Case("evaluate nothing", f"{S} evaluate-cfl", "required: CHECKPOINT, --data", quick=True)
     yield Case("report nothing", f"{S} report", "the following arguments are required: FOLDER")
     yield Case("report missing", f"{S} report nowhere", "nowhere is not a folder; expected the one that", quick=True)
     yield Case("report empty", f"{S} report d", "d does not hold the results of scripts/demo.sh: d/", files={"d/x": ""})
@@ -115,7 +116,6 @@ def evaluation_cases() -> Iterator[Case]:
     yield Case("evaluate to /dev/null", f"{good} --json /dev/null", prints="| all ")
     yield Case("evaluate all", f"{good} --max-tokens {10**30}", prints="| all ")
     yield Case("evaluate one by one", f"{good} --batch-size 1 --max-tokens 1", prints="| all ")
-    yield Case("evaluate nothing", f"{S} evaluate-cfl", "required: CHECKPOINT, --data", quick=True)
     yield Case("evaluate no data", f"{S} evaluate-cfl m.pt", "the following arguments are required: --data")
     yield Case("evaluate no model", f"{S} evaluate-cfl m.pt --data {{corpora}}/lm", "m.pt does not exist")
     yield Case("evaluate nowhere", f"{S} evaluate-cfl m.pt --data d", "d is not a folder")
@@ -135,7 +135,8 @@ def evaluation_cases() -> Iterator[Case]:
             f"evaluate confidence {value}", f"{good} --confidence={value}", "--confidence must be greater than 0"
         )
     yield Case("evaluate long", f"{good} --sample-length {10**30}", "are too long: the model accepts 64 tokens")
-    yield Case("evaluate seed", f"{good} --seed {10**30}", "--seed must be at most")
+    for flag in ("--seed", "--bootstrap", "--samples"):
+        yield Case(f"evaluate huge {flag}", f"{good} {flag} {10**30}", f"{flag} must be at most ")
     yield Case("evaluate json nowhere", f"{good} --json no/f", "cannot write no/f: no is not a folder")
     yield Case("evaluate json folder", f"{good} --json d", "cannot write d: Is a directory", files={"d/x": ""})
     yield Case("evaluate json full", f"{good} --json /dev/full", "cannot write /dev/full: No space left")
