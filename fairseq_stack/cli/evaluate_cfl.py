@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Evaluate a language model on the strings of a formal language, which fairseq-stack
-prepare cfl (or prepare reversal) wrote to DIR. The table has, for each length and for
-all strings, nats a token of the model and of the strings' own distribution (the lower
-bound), the difference with a bootstrap interval, and the accuracy of the next symbol
-where the language allows only one. Then it says how many strings that are drawn from
-the model are in the language."""
+prepare cfl (or prepare reversal) wrote to DIR. For each length and for all strings,
+the table has nats a token of the model and of the strings' own distribution (the
+lower bound), the difference with a bootstrap interval, and the accuracy of the next
+symbol where the language allows only one. Below it is the share of strings drawn
+from the model that are in the language."""
 
 EXAMPLE = """\
 example:
@@ -163,11 +163,10 @@ def _result(
     sample_length: int,
     args: argparse.Namespace,
 ) -> CFLResult:
-    from fairseq_stack.evaluation.cfl_result import CFLResult, Samples
+    from fairseq_stack.evaluation.cfl_result import CFLResult
     from fairseq_stack.evaluation.cfl_scores import Intervals, overall_scores, scores_by_length
 
     intervals = Intervals(args.bootstrap, args.confidence, args.seed)
-    finished = [sample.symbols for sample in samples if sample.is_finished]
     drawn = {"samples": args.samples, "sample_length": sample_length} if samples else {}
     return CFLResult(
         signature=own_method(
@@ -190,12 +189,16 @@ def _result(
         model=_model(hub, args.checkpoint),
         overall=overall_scores(losses, intervals),
         by_length=scores_by_length(losses, intervals),
-        samples=Samples(
-            len(samples), sum(corpus.language.contain(finished)), len(samples) - len(finished), sample_length
-        )
-        if samples
-        else None,
+        samples=_counted(samples, corpus, sample_length) if samples else None,
     )
+
+
+def _counted(samples: Sequence[Sample], corpus: CFLCorpus, sample_length: int) -> Samples:
+    from fairseq_stack.evaluation.cfl_result import Samples
+
+    finished = [sample.symbols for sample in samples if sample.is_finished]
+    in_language = sum(corpus.language.contain(finished))
+    return Samples(len(samples), in_language, len(samples) - len(finished), sample_length)
 
 
 def _model(hub: LanguageModelHub, checkpoint: Path) -> Model:

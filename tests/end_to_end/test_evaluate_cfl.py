@@ -19,22 +19,25 @@ from fairseq_stack.evaluation.word_scores import read_word_scores
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.strings import draw_strings, predictions
 from fairseq_stack_preprocess.cfl.corpus import Options, prepare
+from fairseq_stack_preprocess.cfl.languages import Word
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, run
+from tests.preprocess.cfl.test_pcfg import assert_chi_square
 
-from ..preprocess.cfl.test_pcfg import assert_chi_square
+END = "</s>"
 
 MODELS = {
     "transformer": [*BARE_LANGUAGE_MODEL, "--stack-layers", "nd-2-2-3,sdpa,sup-4", "--compact-vocab"],
     "lstm": [*BARE_RECURRENT, "--stack", "sup-3+nd-2-2-3", "--compact-vocab", "--output-bias"],
     "fairseq": ["--task", "language_modeling", "--arch", "transformer_lm", *BARE_LANGUAGE_MODEL[4:]],
 }
+with_one_model = pytest.mark.parametrize("checkpoint", ["lstm"], indirect=True)
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cfl") / "corpus"
-    lengths = {"min_length": 3, "max_length": 7, "test_min_length": 3, "test_max_length": 9}
+    lengths: dict[str, Any] = {"min_length": 3, "max_length": 7, "test_min_length": 3, "test_max_length": 9}
     prepare(Options("marked-reversal", train_size=40, valid_size=5, test_per_length=4, batch_size=5, **lengths), folder)
     return folder
 
@@ -109,6 +112,7 @@ def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: 
     )
 
 
+@with_one_model
 def test_seed_and_batches(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
     """The seed decides on samples and intervals; sizes of batches do not matter."""
     path, given = tmp_path / "result.json", (checkpoint, "--data", corpus)
@@ -122,6 +126,7 @@ def test_seed_and_batches(corpus: Path, checkpoint: Path, tmp_path: Path) -> Non
     assert dataclasses.replace(other, by_length=()) != dataclasses.replace(first, by_length=())
 
 
+@with_one_model
 def test_without_ends_and_samples(
     corpus: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,26 +168,27 @@ def test_samples_follow_the_probabilities_of_the_model(hub: LanguageModelHub) ->
     possible = symbols if hub.cfg.model._name == "transformer_lm" else ["0", "1", "#"]
     strings = [string for n in range(longest + 1) for string in itertools.product(possible, repeat=n)]
     found = dict(predictions(hub, strings, batch_size=None, max_tokens=None))
-    probabilities: dict[Any, float] = {}
+    probabilities: dict[Word, float] = {}
     for i, string in enumerate(strings):
         log_probabilities = found[i].log_probabilities
-        probabilities[string, True] = math.exp(log_probabilities.sum())
+        probabilities[*string, END] = math.exp(log_probabilities.sum())
         if len(string) == longest:
-            probabilities[string, False] = math.exp(log_probabilities[:-1].sum()) - probabilities[string, True]
+            probabilities[string] = math.exp(log_probabilities[:-1].sum()) - probabilities[*string, END]
     samples = draw_strings(hub, number, max_length=longest, seed=1, batch_size=1500)
-    counts = Counter((sample.symbols, sample.is_finished) for sample in samples)
+    counts = Counter((*sample.symbols, END) if sample.is_finished else sample.symbols for sample in samples)
     total = sum(probabilities.values())
     assert total == pytest.approx(1, abs=0.02)  # fairseq's own model gives padding a little, which is never drawn
     assert_chi_square(counts, {outcome: p / total for outcome, p in probabilities.items()})
 
 
+@with_one_model
 def test_mistakes(
     corpus: Path, checkpoint: Path, corpora: Corpora, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "other"
     prepare(Options("dyck", train_size=9, valid_size=2, test_per_length=1, batch_size=3), other)
     long = tmp_path / "long"
-    lengths = {"test_min_length": 99, "test_max_length": 99}
+    lengths: dict[str, Any] = {"test_min_length": 99, "test_max_length": 99}
     prepare(Options("marked-reversal", train_size=9, valid_size=2, test_per_length=1, batch_size=3, **lengths), long)
     given = (checkpoint, "--data", corpus)
     for arguments, message in (
@@ -216,11 +222,13 @@ def test_models_that_do_not_predict_strings(
     assert "the model was trained with --add-bos-token" in capsys.readouterr().err.splitlines()[-1]
 
 
+@with_one_model
 def test_strings_of_another_language(hub: LanguageModelHub) -> None:
     with pytest.raises(UserError, match="string 2 has the symbol 'x', which the dictionary of the model lacks"):
         list(predictions(hub, [("0",), ("x",)], batch_size=None, max_tokens=None))
 
 
+@with_one_model
 def test_probabilities_that_are_not_numbers(hub: LanguageModelHub) -> None:
     for parameter in hub.parameters():
         parameter.data.fill_(math.nan)
