@@ -1,5 +1,5 @@
-"""The commands of docs/data.md, docs/evaluation.md and of the help can be given as they stand, and the table of languages
-is true."""
+"""The commands of docs/data.md, docs/evaluation.md and the help can be given as they stand; the table of languages is
+true."""
 
 from __future__ import annotations
 

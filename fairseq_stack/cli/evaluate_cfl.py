@@ -54,7 +54,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare cfl (or prepare reversal)")
     parser.add_argument("--split", metavar="NAME", default="test", help="the strings to score (default: test)")
     parser.add_argument(
-        "--without-eos", action="store_true", help="do not count the ends of strings, as the paper of 2020"
+        "--without-eos", action="store_true", help="do not count the ends of strings, as in the paper of 2020"
     )
     parser.add_argument(
         "--bootstrap",

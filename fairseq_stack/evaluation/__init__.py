@@ -1,7 +1,7 @@
 """Readers of what fairseq's commands and ``fairseq-stack prepare`` write, and the scores computed from it.
 
 :mod:`.training_log`, :mod:`.translations` and :mod:`.word_scores` read the outputs of ``fairseq-train``,
-``fairseq-generate`` and ``fairseq-eval-lm``; :mod:`.corpus` reads corpora. Of ``fairseq-stack evaluate-cfl``,
-:mod:`.cfl_corpus` reads the strings, :mod:`.cfl_scores` computes the figures, and :mod:`.cfl_result` is the result with its
-JSON. Nothing here trains.
+``fairseq-generate`` and ``fairseq-eval-lm``; :mod:`.corpus` reads corpora. For
+``fairseq-stack evaluate-cfl``, :mod:`.cfl_corpus` reads the strings, :mod:`.cfl_scores` computes the figures, and
+:mod:`.cfl_result` is the result with its JSON. Nothing here trains.
 """
