@@ -1,4 +1,5 @@
-"""The commands of docs/data.md and of the help can be given as they stand, and the table of languages is true."""
+"""The commands of docs/data.md, docs/evaluation.md and the help can be given as they stand; the table of languages is
+true."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from fairseq_stack_preprocess.cfl.corpus import Options, distribution_from, leng
 from tests.documents import Document
 
 DOCUMENT = Document("docs/data.md")
+EVALUATION = Document("docs/evaluation.md")
 NAMES = [corpus.__name__.rsplit(".", 1)[1].replace("_", "-") for corpus in CORPORA]
 GENERATED = ("cfl", "nested-translation", "reversal")
 
@@ -54,6 +56,13 @@ def test_commands_of_the_documentation() -> None:
         check(words)
 
 
+def test_commands_of_the_page_on_evaluation() -> None:
+    found = [words for block in EVALUATION.blocks("bash") for words in commands(block)]
+    assert {words[0] for words in found} == {"evaluate-cfl"}
+    for words in found:
+        check(words)
+
+
 @pytest.mark.parametrize("corpus", NAMES)
 def test_examples_of_the_help(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = commands(help_of(corpus, capsys))
@@ -76,5 +85,6 @@ def test_table_of_languages(row: tuple[str, str]) -> None:
     assert strings == f"{lengths['test'] * options.test_per_length:,}"
 
 
-def test_the_links_lead_somewhere() -> None:
-    assert DOCUMENT.broken_links() == []
+@pytest.mark.parametrize("document", [DOCUMENT, EVALUATION], ids=lambda document: document.path.name)
+def test_the_links_lead_somewhere(document: Document) -> None:
+    assert document.broken_links() == []

@@ -11,7 +11,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack_preprocess.cfl.languages import flag_of
-from fairseq_stack_preprocess.errors import require_at_least
+from fairseq_stack_preprocess.errors import require_at_least, require_at_most
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import Subparsers
@@ -26,15 +26,18 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Evaluate a language model on the strings of a formal language, which fairseq-stack
-prepare cfl (or prepare reversal) wrote to DIR. The table has, for each length and for
-all strings, nats a token of the model and of the strings' own distribution (the lower
-bound), the difference with a bootstrap interval, and the accuracy of the next symbol
-where the language allows only one. Then it says how many strings that are drawn from
-the model are in the language."""
+prepare cfl (or prepare reversal) wrote to DIR. For each length and for all strings,
+the table has nats a token of the model and of the strings' own distribution (the
+lower bound), the difference with a bootstrap interval, and the accuracy of the next
+symbol where the language allows only one. Below it is the share of strings drawn
+from the model that are in the language."""
 
 EXAMPLE = """\
 example:
   fairseq-stack evaluate-cfl checkpoints/dyck --data data/dyck --json dyck.json"""
+
+GREATEST = 1_000_000
+"""The greatest number of samples and of resampled sets, and the greatest seed."""
 
 MARGIN = 1.2
 """How much longer than the longest string of the corpus a sample may be."""
@@ -51,7 +54,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare cfl (or prepare reversal)")
     parser.add_argument("--split", metavar="NAME", default="test", help="the strings to score (default: test)")
     parser.add_argument(
-        "--without-eos", action="store_true", help="do not count the ends of strings, as the paper of 2020"
+        "--without-eos", action="store_true", help="do not count the ends of strings, as in the paper of 2020"
     )
     parser.add_argument(
         "--bootstrap",
@@ -108,6 +111,8 @@ def _check(args: argparse.Namespace) -> None:
     least = {"bootstrap": 1, "samples": 0, "sample_length": 1, "show_samples": 0, "seed": 0}
     for name, value in {**least, "batch_size": 1, "max_tokens": 1}.items():
         require_at_least(flag_of(name), getattr(args, name), value)
+    for name in ("bootstrap", "samples", "seed"):
+        require_at_most(flag_of(name), getattr(args, name), GREATEST)
     if not 0 < args.confidence < 1:
         raise UserError(f"--confidence must be greater than 0 and less than 1, got {args.confidence:g}")
     if args.json is not None and not args.json.absolute().parent.is_dir():
@@ -145,7 +150,7 @@ def _losses(hub: LanguageModelHub, corpus: CFLCorpus, strings: CFLStrings, args:
 def _draw(hub: LanguageModelHub, sample_length: int, args: argparse.Namespace) -> list[Sample]:
     from fairseq_stack.hub.strings import draw_strings
 
-    batch_size = min(args.batch_size or args.samples, max(1, args.max_tokens // sample_length))
+    batch_size = max(1, min(args.batch_size or args.samples, args.max_tokens // sample_length))
     return draw_strings(hub, args.samples, max_length=sample_length, seed=args.seed, batch_size=batch_size)
 
 
@@ -158,11 +163,10 @@ def _result(
     sample_length: int,
     args: argparse.Namespace,
 ) -> CFLResult:
-    from fairseq_stack.evaluation.cfl_result import CFLResult, Samples
+    from fairseq_stack.evaluation.cfl_result import CFLResult
     from fairseq_stack.evaluation.cfl_scores import Intervals, overall_scores, scores_by_length
 
     intervals = Intervals(args.bootstrap, args.confidence, args.seed)
-    finished = [sample.symbols for sample in samples if sample.is_finished]
     drawn = {"samples": args.samples, "sample_length": sample_length} if samples else {}
     return CFLResult(
         signature=own_method(
@@ -185,12 +189,16 @@ def _result(
         model=_model(hub, args.checkpoint),
         overall=overall_scores(losses, intervals),
         by_length=scores_by_length(losses, intervals),
-        samples=Samples(
-            len(samples), sum(corpus.language.contain(finished)), len(samples) - len(finished), sample_length
-        )
-        if samples
-        else None,
+        samples=_counted(samples, corpus, sample_length) if samples else None,
     )
+
+
+def _counted(samples: Sequence[Sample], corpus: CFLCorpus, sample_length: int) -> Samples:
+    from fairseq_stack.evaluation.cfl_result import Samples
+
+    finished = [sample.symbols for sample in samples if sample.is_finished]
+    in_language = sum(corpus.language.contain(finished))
+    return Samples(len(samples), in_language, len(samples) - len(finished), sample_length)
 
 
 def _model(hub: LanguageModelHub, checkpoint: Path) -> Model:

@@ -110,10 +110,11 @@ class CFLCorpus:
         if not path.is_file():
             raise UserError(f"{path} is missing: expected the log-probabilities of the strings; prepare the data again")
         numbers = read_numbers(path, float)
-        if len(numbers) != expected or not all(map(math.isfinite, numbers)):
-            raise UserError(
-                f"{path}: expected {expected} finite numbers, one for each string, got {len(numbers)} lines"
-            )
+        if len(numbers) != expected:
+            raise UserError(f"{path} has {len(numbers)} lines: expected {expected}, as many as there are strings")
+        for line, number in enumerate(numbers, start=1):
+            if not math.isfinite(number):
+                raise UserError(f"{path}, line {line}: expected a finite number, got {number}")
         return numbers
 
 

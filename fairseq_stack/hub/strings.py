@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.interface import Hub, LanguageModelHub, require_lengths
+from fairseq_stack.hub.interface import Hub, LanguageModelHub
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,12 @@ def predictions(
             computes a probability that is not a number, or is 0.
     """
     tokens = [_encoded(hub, string, number) for number, string in enumerate(strings, start=1)]
-    require_lengths(tokens, hub.max_positions)
+    for number, length in enumerate(map(len, tokens), start=1):
+        if length > hub.max_positions:
+            raise UserError(
+                f"string {number} has {length - 1:,} symbols and an end; the model accepts {hub.max_positions:,} tokens"
+                ": train it with a greater --tokens-per-sample"
+            )
     for batch in _batches(list(map(len, tokens)), batch_size, max_tokens):
         targets = torch.nn.utils.rnn.pad_sequence(
             [tokens[i] for i in batch], batch_first=True, padding_value=hub.tgt_dict.pad()
@@ -150,7 +155,8 @@ def draw_strings(hub: LanguageModelHub, number: int, *, max_length: int, seed: i
         )
     generator = torch.Generator().manual_seed(seed)
     places = torch.rand(number, max_length + 1, dtype=torch.float64, generator=generator)
-    return [sample for part in places.split(batch_size) for sample in _draw(hub, part.to(hub.device))]
+    parts = places.split(batch_size) if number else ()
+    return [sample for part in parts for sample in _draw(hub, part.to(hub.device))]
 
 
 def _draw(hub: LanguageModelHub, places: Tensor) -> list[Sample]:

@@ -30,7 +30,7 @@ def help_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_help_lists_every_subcommand(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of(capsys)
     for name in names_of(cli.SUBCOMMANDS):
-        assert f"\n    {name} " in text
+        assert re.search(rf"\n    {name}\s", text)
 
 
 def names_of(modules: Iterable[ModuleType]) -> list[str]:

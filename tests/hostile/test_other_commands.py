@@ -90,6 +90,7 @@ def other_cases() -> Iterator[Case]:
         "show png folder", f"{S} show {{corpora}}/mt --png d", "cannot write d: Is a directory", files={"d/x": ""}
     )
     yield Case("show png full", f"{S} show {{corpora}}/mt --png /dev/full", "cannot write /dev/full: No space left")
+    yield Case("evaluate nothing", f"{S} evaluate-cfl", "required: CHECKPOINT, --data", quick=True)
     yield Case("report nothing", f"{S} report", "the following arguments are required: FOLDER")
     yield Case("report missing", f"{S} report nowhere", "nowhere is not a folder; expected the one that", quick=True)
     yield Case("report empty", f"{S} report d", "d does not hold the results of scripts/demo.sh: d/", files={"d/x": ""})
@@ -143,6 +144,53 @@ def plot_cases() -> Iterator[Case]:
     yield Case(
         "plot list", f"{S} plot table a=f", "f is not a result of fairseq-stack evaluate-cfl", files={"f": "[1]"}
     )
+
+
+def evaluation_cases() -> Iterator[Case]:
+    """evaluate-cfl, on a trained language model of w w^R."""
+    good = f"{S} evaluate-cfl {{lm_model}} --data {{corpora}}/lm --samples 5 --bootstrap 5"
+    yield Case("evaluate", good, prints="|version:fairseq_stack-")
+    yield Case("evaluate data-bin", f"{good} --data {{lm}} --json f", prints="samples: ")
+    yield Case("evaluate to /dev/null", f"{good} --json /dev/null", prints="| all ")
+    yield Case("evaluate all", f"{good} --max-tokens {10**30}", prints="| all ")
+    yield Case("evaluate one by one", f"{good} --batch-size 1 --max-tokens 1", prints="| all ")
+    yield Case("evaluate no data", f"{S} evaluate-cfl m.pt", "the following arguments are required: --data")
+    yield Case("evaluate no model", f"{S} evaluate-cfl m.pt --data {{corpora}}/lm", "m.pt does not exist")
+    yield Case("evaluate nowhere", f"{S} evaluate-cfl m.pt --data d", "d is not a folder")
+    yield Case("evaluate pairs", f"{good} --data {{corpora}}/mt", "mt is not a corpus of fairseq-stack prepare cfl")
+    yield Case("evaluate translation", f"{good.replace('lm_model', 'mt_model')}", "cannot be loaded with the data of ")
+    yield Case("evaluate split", f"{good} --split ../x", "has no split '../x'; it has test, train, valid")
+    yield Case("evaluate split of dots", f"{good} --split ''", "has no split ''; it has test, train, valid")
+    for flag, least in (
+        *(("--bootstrap", 1), ("--samples", 0), ("--sample-length", 1), ("--show-samples", 0)),
+        *(("--seed", 0), ("--batch-size", 1), ("--max-tokens", 1)),
+    ):
+        yield Case(
+            f"evaluate {flag}", f"{good} {flag}={least - 1}", f"{flag} must be at least {least}, got {least - 1}"
+        )
+    for value in ("0", "1", "nan", "-1e9"):
+        yield Case(
+            f"evaluate confidence {value}", f"{good} --confidence={value}", "--confidence must be greater than 0"
+        )
+    yield Case("evaluate long", f"{good} --sample-length {10**30}", "are too long: the model accepts 64 tokens")
+    for flag in ("--seed", "--bootstrap", "--samples"):
+        yield Case(f"evaluate huge {flag}", f"{good} {flag} {10**30}", f"{flag} must be at most ")
+    yield Case("evaluate json nowhere", f"{good} --json no/f", "cannot write no/f: no is not a folder")
+    yield Case("evaluate json folder", f"{good} --json d", "cannot write d: Is a directory", files={"d/x": ""})
+    yield Case("evaluate json full", f"{good} --json /dev/full", "cannot write /dev/full: No space left")
+    manifest = '{"corpus": "cfl", "options": {"task": "dyck"}}'
+    yield Case(
+        "evaluate text", f"{S} evaluate-cfl m.pt --data d", "d has no split 'test'", files={"d/manifest.json": manifest}
+    )
+    files = {"d/manifest.json": manifest, "d/text/test.txt": "( )\n", "d/text/test.nll": "x\n"}
+    yield Case(
+        "evaluate numbers", f"{S} evaluate-cfl m.pt --data d", "test.nll, line 1: expected a number", files=files
+    )
+
+
+@parametrize(evaluation_cases())
+def test_evaluation(case: Case, server: Server, workspace: dict[str, str], folder: Path) -> None:
+    check(case, server, workspace, folder)
 
 
 @parametrize([*other_cases(), *plot_cases()])

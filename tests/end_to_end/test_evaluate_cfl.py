@@ -1,0 +1,248 @@
+"""fairseq-stack evaluate-cfl: both families of models, against fairseq-eval-lm and against exact probabilities."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairseq_stack import __version__, cli
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.cfl_result import CFLResult, read_cfl_result
+from fairseq_stack.evaluation.word_scores import read_word_scores
+from fairseq_stack.hub.interface import LanguageModelHub, load
+from fairseq_stack.hub.strings import draw_strings, predictions
+from fairseq_stack_preprocess.cfl.corpus import Options, prepare
+from fairseq_stack_preprocess.cfl.languages import Word
+from tests.end_to_end.conftest import Corpora
+from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, run
+from tests.preprocess.cfl.test_pcfg import assert_chi_square
+
+END = "</s>"
+
+MODELS = {
+    "transformer": [*BARE_LANGUAGE_MODEL, "--stack-layers", "nd-2-2-3,sdpa,sup-4", "--compact-vocab"],
+    "lstm": [*BARE_RECURRENT, "--stack", "sup-3+nd-2-2-3", "--compact-vocab", "--output-bias"],
+    "fairseq": ["--task", "language_modeling", "--arch", "transformer_lm", *BARE_LANGUAGE_MODEL[4:]],
+}
+with_one_model = pytest.mark.parametrize("checkpoint", ["lstm"], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cfl") / "corpus"
+    lengths: dict[str, Any] = {"min_length": 3, "max_length": 7, "test_min_length": 3, "test_max_length": 9}
+    prepare(Options("marked-reversal", train_size=40, valid_size=5, test_per_length=4, batch_size=5, **lengths), folder)
+    return folder
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def checkpoint(request: pytest.FixtureRequest, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    run("train", corpus / "data-bin", *MODELS[request.param], *TRAINING, "--save-dir", folder)
+    return folder / "checkpoint_last.pt"
+
+
+def evaluate(*arguments: Any, code: int = 0) -> None:
+    assert cli.main(["evaluate-cfl", *map(str, arguments)]) == code
+
+
+def result_of(path: Path, *arguments: Any) -> CFLResult:
+    evaluate(*arguments, "--bootstrap", 20, "--json", path)
+    return read_cfl_result(path)
+
+
+def test_agrees_with_eval_lm(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
+    result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus)
+    scoring = ["--gen-subset", "test", "--sample-break-mode", "eos", "--batch-size", 3, "--num-workers", 0, "--cpu"]
+    output = run("eval-lm", corpus / "data-bin", "--path", checkpoint, *scoring, "--output-word-probs")
+    (tmp_path / "scores").write_text("\n".join(output.log))
+    scores = read_word_scores(tmp_path / "scores")
+    (perplexity,) = [line.partition("Perplexity: ")[2] for line in output.log if "Perplexity: " in line]
+    assert math.exp(result.overall.cross_entropy) == pytest.approx(float(perplexity), abs=0.0051)
+    assert result.overall.tokens == sum(score.tokens for score in scores)
+    losses = math.fsum(score.loss for score in scores)
+    assert result.overall.cross_entropy == pytest.approx(losses / result.overall.tokens, abs=2e-6)
+    bounds = [float(line) for line in (corpus / "text/test.nll").read_text().splitlines()]
+    difference = (losses - math.fsum(bounds)) / result.overall.tokens
+    assert result.overall.difference.value == pytest.approx(difference, abs=2e-6)
+
+
+def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus, "--samples", 30, "--show-samples", 2)
+    printed = capsys.readouterr().out.splitlines()
+    assert (result.language, result.split, result.eos, result.train_lengths) == (
+        "marked-reversal",
+        "test",
+        True,
+        (3, 7),
+    )
+    assert [row.length for row in result.by_length] == [3, 5, 7, 9]
+    assert all(row.strings == 4 and row.tokens == 4 * (row.length + 1) for row in result.by_length)
+    # From the position after # on: half of the symbols, and the end.
+    assert [row.next_symbol.positions for row in result.by_length if row.next_symbol] == [8, 12, 16, 20]
+    assert result.overall.next_symbol is not None
+    assert result.overall.next_symbol.positions == 56
+    assert result.samples is not None
+    assert (result.samples.strings, result.samples.max_length) == (30, 11)
+    assert 0 <= result.samples.in_language <= 30 - result.samples.unfinished
+    assert result.model.checkpoint == str(checkpoint)
+    assert printed[0].startswith(f"marked-reversal, test: {checkpoint} ({result.model.arch}, ")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed if line.startswith("|")]
+    assert [row[0] for row in cells] == ["length", "------", "3", "5", "7", "9", "all"]
+    overall = result.overall
+    assert cells[-1][1:5] == [
+        "16",
+        f"{overall.cross_entropy:.4f}",
+        f"{overall.bound:.4f}",
+        f"{overall.difference.value:.4f}",
+    ]
+    assert f"samples: {result.samples.in_language} of 30 in the language" in "\n".join(printed)
+    assert sum(line.startswith("  ") for line in printed) == 2
+    assert printed[-1] == result.signature
+    assert result.signature.startswith("language:marked-reversal|split:test|strings:16|sha:")
+    assert result.signature.endswith(
+        f"|eos:yes|bootstrap:20|confidence:0.95|samples:30|sample_length:11|seed:0|version:fairseq_stack-{__version__}"
+    )
+
+
+@with_one_model
+def test_seed_and_batches(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
+    """The seed decides on samples and intervals; sizes of batches do not matter."""
+    path, given = tmp_path / "result.json", (checkpoint, "--data", corpus)
+    first, again = result_of(path, *given), result_of(path, *given, "--batch-size", 3, "--max-tokens", 20)
+    assert first.samples == again.samples
+    assert again.overall.difference.value == pytest.approx(first.overall.difference.value, abs=1e-6)
+    assert again.overall.difference.low == pytest.approx(first.overall.difference.low, abs=1e-6)
+    other = result_of(path, *given, "--seed", 1)
+    assert other.overall.difference.value == first.overall.difference.value
+    assert other.overall.difference.low != first.overall.difference.low
+    assert dataclasses.replace(other, by_length=()) != dataclasses.replace(first, by_length=())
+
+
+@with_one_model
+def test_without_ends_and_samples(
+    corpus: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = result_of(
+        tmp_path / "result.json", checkpoint.parent / checkpoint.name, "--data", corpus / "data-bin",
+        *("--without-eos", "--samples", 0, "--split", "valid", "--cpu"),
+    )  # fmt: skip
+    assert (result.eos, result.samples, result.split) == (False, None, "valid")
+    assert all(row.tokens == row.strings * row.length for row in result.by_length)
+    assert "samples" not in capsys.readouterr().out
+    assert "|eos:no|bootstrap:20|confidence:0.95|seed:0|" in result.signature
+
+
+@pytest.fixture
+def hub(corpus: Path, checkpoint: Path) -> LanguageModelHub:
+    loaded = load(checkpoint, corpus / "data-bin")
+    assert isinstance(loaded, LanguageModelHub)
+    return loaded
+
+
+def test_predictions_are_the_scores_of_the_hub(hub: LanguageModelHub) -> None:
+    strings = [("0",), ("0", "#", "1"), (), ("#", "#"), ("1", "0", "#", "0", "1")]
+    found = dict(predictions(hub, strings, batch_size=2, max_tokens=None))
+    for number, string in enumerate(strings):
+        expected = hub.score(" ".join(string))["positional_scores"]
+        np.testing.assert_allclose(found[number].log_probabilities, expected, atol=1e-6)
+        for place, symbol in enumerate((*string, "</s>")):
+            prefix = string[:place]
+            rivals = [(*prefix, other) for other in ("0", "1", "#")]
+            values = [float(hub.score(" ".join(rival))["positional_scores"][place]) for rival in rivals]
+            values.append(float(hub.score(" ".join(prefix))["positional_scores"][place]))
+            best = [*("0", "1", "#"), "</s>"][int(np.argmax(values))]
+            assert found[number].is_best[place] == (best == symbol)
+
+
+def test_samples_follow_the_probabilities_of_the_model(hub: LanguageModelHub) -> None:
+    longest, number = 2, 4000
+    symbols = [symbol for symbol in hub.tgt_dict.symbols if symbol not in ("</s>", "<pad>")]
+    possible = symbols if hub.cfg.model._name == "transformer_lm" else ["0", "1", "#"]
+    strings = [string for n in range(longest + 1) for string in itertools.product(possible, repeat=n)]
+    found = dict(predictions(hub, strings, batch_size=None, max_tokens=None))
+    probabilities: dict[Word, float] = {}
+    for i, string in enumerate(strings):
+        log_probabilities = found[i].log_probabilities
+        probabilities[*string, END] = math.exp(log_probabilities.sum())
+        if len(string) == longest:
+            probabilities[string] = math.exp(log_probabilities[:-1].sum()) - probabilities[*string, END]
+    samples = draw_strings(hub, number, max_length=longest, seed=1, batch_size=1500)
+    counts = Counter((*sample.symbols, END) if sample.is_finished else sample.symbols for sample in samples)
+    total = sum(probabilities.values())
+    assert total == pytest.approx(1, abs=0.02)  # fairseq's own model gives padding a little, which is never drawn
+    assert_chi_square(counts, {outcome: p / total for outcome, p in probabilities.items()})
+
+
+@with_one_model
+def test_mistakes(
+    corpus: Path, checkpoint: Path, corpora: Corpora, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other"
+    prepare(Options("dyck", train_size=9, valid_size=2, test_per_length=1, batch_size=3), other)
+    long = tmp_path / "long"
+    lengths: dict[str, Any] = {"test_min_length": 99, "test_max_length": 99}
+    prepare(Options("marked-reversal", train_size=9, valid_size=2, test_per_length=1, batch_size=3, **lengths), long)
+    given = (checkpoint, "--data", corpus)
+    for arguments, message in (
+        ((checkpoint, "--data", corpora.language_modeling), "is not a corpus of fairseq-stack prepare cfl"),
+        (
+            (checkpoint, "--data", long),
+            "string 1 has 99 symbols and an end; the model accepts 50 tokens: train it with",
+        ),
+        ((*given, "--sample-length", 50), "samples of 50 symbols and an end are too long: the model accepts 50 tokens"),
+        ((*given, "--json", tmp_path / "no/f.json"), "no is not a folder"),
+        ((tmp_path / "nowhere.pt", "--data", corpus), "nowhere.pt does not exist"),
+    ):
+        capsys.readouterr()
+        evaluate(*arguments, code=2)
+        assert message in capsys.readouterr().err.splitlines()[-1]
+    evaluate(checkpoint, "--data", other, code=2)
+    assert " cannot be loaded with the data of " in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_models_that_do_not_predict_strings(
+    corpus: Path, translation_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unbinarised = tmp_path / "corpus"  # its folder has no dictionary, so the model's own is used
+    prepare(Options("dyck", train_size=9, valid_size=2, test_per_length=1, batch_size=3, binarise=False), unbinarised)
+    evaluate(translation_model, "--data", unbinarised, code=2)
+    assert "holds a translation model; expected a language model" in capsys.readouterr().err.splitlines()[-1]
+    model = [*BARE_LANGUAGE_MODEL, "--add-bos-token", "--max-epoch", 1]
+    run("train", corpus / "data-bin", *model, *TRAINING, "--save-dir", tmp_path / "bos")
+    capsys.readouterr()
+    evaluate(tmp_path / "bos", "--data", corpus, code=2)
+    assert "the model was trained with --add-bos-token" in capsys.readouterr().err.splitlines()[-1]
+
+
+@with_one_model
+def test_strings_of_another_language(hub: LanguageModelHub) -> None:
+    with pytest.raises(UserError, match="string 2 has the symbol 'x', which the dictionary of the model lacks"):
+        list(predictions(hub, [("0",), ("x",)], batch_size=None, max_tokens=None))
+
+
+@with_one_model
+def test_probabilities_that_are_not_numbers(hub: LanguageModelHub) -> None:
+    for parameter in hub.parameters():
+        parameter.data.fill_(math.nan)
+    with pytest.raises(UserError, match="the model's probability of a symbol of string 1 is 0 or not a number"):
+        list(predictions(hub, [("0",)], batch_size=None, max_tokens=None))
+    with pytest.raises(UserError, match="the model computes a probability that is not a number"):
+        draw_strings(hub, 1, max_length=3, seed=0, batch_size=1)
+
+
+def test_an_ensemble_averages_probabilities(hub: LanguageModelHub, corpus: Path, checkpoint: Path) -> None:
+    pair = load(f"{checkpoint}:{checkpoint}", corpus / "data-bin")
+    assert isinstance(pair, LanguageModelHub)
+    (one,), (both,) = (
+        dict(predictions(each, [("0", "#", "0")], batch_size=None, max_tokens=None)).values() for each in (hub, pair)
+    )
+    np.testing.assert_allclose(both.log_probabilities, one.log_probabilities, atol=1e-6)
+    assert len(draw_strings(pair, 3, max_length=4, seed=0, batch_size=2)) == 3

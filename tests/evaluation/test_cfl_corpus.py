@@ -1,0 +1,125 @@
+"""Strings of a formal language read back, with what is known of the language; and corpora that cannot be used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.cfl_corpus import read_cfl_corpus
+from fairseq_stack_preprocess.cfl import corpus as cfl
+from fairseq_stack_preprocess.cfl import reversal
+
+GRAMMAR = "S -> 'a' S 'bb' [0.5] | 'a' 'bb' [0.5] | ''"
+
+
+def make(folder: Path, **options: Any) -> Path:
+    sizes = {"train_size": 20, "valid_size": 5, "test_per_length": 3, "batch_size": 5, "binarise": False}
+    lengths = {"min_length": 3, "max_length": 7, "test_min_length": 3, "test_max_length": 9}
+    cfl.prepare(cfl.Options(**{**sizes, **lengths, **options}), folder)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make(tmp_path / "corpus", task="marked-reversal")
+
+
+def test_a_language(folder: Path) -> None:
+    corpus = read_cfl_corpus(folder)
+    assert (corpus.language.name, corpus.train_lengths, corpus.greatest_length) == ("marked-reversal", (3, 7), 9)
+    assert corpus.dictionaries is None
+    test = corpus.read("test")
+    assert [" ".join(string) for string in test.strings] == (folder / "text/test.txt").read_text().splitlines()
+    assert list(test.bounds) == [float(line) for line in (folder / "text/test.nll").read_text().splitlines()]
+    assert list(test.bounds_given_length) == [-float(line) for line in (folder / "text/test.logp").open()]
+    assert all(corpus.language.contain(test.strings))
+    assert corpus.language.contain([tuple("0#0"), tuple("0#1")]) == [True, False]
+    assert corpus.language.determined is not None
+    assert corpus.language.determined(tuple("01#10")) == [3, 4, 5]
+    assert corpus.read("valid").sha != test.sha == read_cfl_corpus(folder).read("test").sha
+
+
+def test_parameters_and_unary_start_are_heeded(tmp_path: Path) -> None:
+    nested = tuple("(())")
+    for unary_start in (False, True):
+        options = {"task": "dyck", "parameters": {"bracket_types": 1}, "unary_start": unary_start}
+        language = read_cfl_corpus(make(tmp_path / f"{unary_start}", **options)).language
+        assert language.contain([nested, tuple("()()"), tuple("[]()")]) == [unary_start, True, False]
+
+
+def test_a_grammar_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text(GRAMMAR)
+    corpus = read_cfl_corpus(make(tmp_path / "corpus", grammar=tmp_path / "mine.txt", min_length=2))
+    assert (corpus.language.name, corpus.language.determined) == ("mine.txt", None)
+    strings = [(), ("a", "bb"), ("a",), ("a", "a", "bb", "bb"), ("a", "<unk>"), ("a",) * 8, ("a",) * 5 + ("bb",) * 5]
+    assert corpus.language.contain(strings) == [False, True, False, True, False, False, True]
+    assert corpus.language.contain([]) == []
+    assert corpus.language.contain([()]) == [False]
+
+
+def test_the_corpus_of_reversals(tmp_path: Path) -> None:
+    options = reversal.Options(symbols=3, min_length=4, max_length=8, train_size=9, valid_size=2, test_size=4)
+    reversal.prepare(options, tmp_path / "corpus")
+    for folder in (tmp_path / "corpus", tmp_path / "corpus" / "data-bin"):
+        corpus = read_cfl_corpus(folder)
+        assert (corpus.language.name, corpus.train_lengths, corpus.greatest_length) == ("unmarked-reversal", (4, 8), 8)
+        assert corpus.dictionaries == tmp_path / "corpus" / "data-bin"
+        assert all(corpus.language.contain(corpus.read("test").strings))
+
+
+def test_an_option_that_an_older_version_did_not_have(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["options"]["unary_start"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert read_cfl_corpus(folder).language.name == "marked-reversal"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"task": "dick"}, "unknown task dick"),
+        ({"parameters": {"bracket_types": 2}}, "--bracket-types is not a parameter of marked-reversal"),
+        ({"parameters": [1]}, "'list' object has no attribute 'items'"),
+        ({"min_length": "x"}, "not supported"),
+    ],
+)
+def test_manifests_of_other_versions(folder: Path, options: dict[str, Any], message: str) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["options"].update(options)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match=rf"manifest\.json has options that this version does not know: .*{message}"):
+        read_cfl_corpus(folder)
+
+
+def test_folders_that_hold_no_such_corpus(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nowhere is not a folder"):
+        read_cfl_corpus(tmp_path / "nowhere")
+    with pytest.raises(UserError, match=r"is not a corpus of fairseq-stack prepare cfl: expected manifest\.json"):
+        read_cfl_corpus(tmp_path)
+    (folder / "manifest.json").write_text('{"corpus": "mt"}')
+    with pytest.raises(UserError, match="is not a corpus of fairseq-stack prepare cfl"):
+        read_cfl_corpus(folder)
+
+
+def test_splits_that_cannot_be_used(folder: Path) -> None:
+    corpus = read_cfl_corpus(folder)
+    with pytest.raises(UserError, match="has no split 'dev'; it has test, train, valid"):
+        corpus.read("dev")
+    for name, content, message in (
+        ("test.nll", "1.0\n", r"test\.nll has 1 lines: expected 12, as many as there are strings"),
+        ("test.logp", "-inf\n" * 12, r"test\.logp, line 1: expected a finite number, got -inf"),
+        ("test.txt", "", r"test\.txt is empty"),
+    ):
+        path = folder / "text" / name
+        before = path.read_text()
+        path.write_text(content)
+        with pytest.raises(UserError, match=message):
+            corpus.read("test")
+        path.write_text(before)
+    (folder / "text/test.logp").unlink()
+    with pytest.raises(UserError, match=r"test\.logp is missing: expected the log-probabilities of the strings"):
+        corpus.read("test")

@@ -1,0 +1,126 @@
+"""The JSON of a result: written whole, read back equal, and refused with the name of the entry that is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.cfl_result import (
+    CFLResult,
+    Estimate,
+    LengthScores,
+    Model,
+    NextSymbol,
+    Samples,
+    StringScores,
+    read_cfl_result,
+)
+
+OVERALL = StringScores(3, 33, 1.5, 1.25, Estimate(0.25, 0.125, 0.5), NextSymbol(4, 3))
+RESULT = CFLResult(
+    signature="language:dyck|version:x",
+    language="dyck",
+    split="test",
+    eos=True,
+    train_lengths=(4, 8),
+    bootstrap=10,
+    confidence=0.5,
+    model=Model("ä/checkpoint_best.pt", "stack_transformer_lm", 12),
+    overall=OVERALL,
+    by_length=(LengthScores(**vars(OVERALL), length=10),),
+    samples=Samples(strings=8, in_language=2, unfinished=1, max_length=12),
+)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        RESULT,
+        dataclasses.replace(RESULT, samples=None, by_length=()),
+        dataclasses.replace(RESULT, overall=dataclasses.replace(OVERALL, next_symbol=None)),
+    ],
+    ids=["all", "no samples", "no positions"],
+)
+def test_round_trip(result: CFLResult, tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    result.write(path)
+    assert read_cfl_result(path) == result
+    assert "ä/checkpoint_best.pt" in path.read_text(encoding="utf-8")
+
+
+def test_shares() -> None:
+    assert NextSymbol(4, 3).accuracy == 0.75
+    assert NextSymbol(0, 0).accuracy is None
+    assert Samples(strings=8, in_language=2, unfinished=1, max_length=12).share == 0.25
+
+
+def test_numbers_that_json_does_not_have_are_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        dataclasses.replace(RESULT, confidence=float("nan")).write(path)
+    assert not path.exists()
+
+
+def changed(change: Callable[[Any], Any], tmp_path: Path) -> Path:
+    """A result of which an entry is changed."""
+    path = tmp_path / "result.json"
+    RESULT.write(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: content.pop("kind"), "is not a result of fairseq-stack evaluate-cfl$"),
+        (lambda content: content.update(kind="report"), "is not a result of fairseq-stack evaluate-cfl$"),
+        (lambda content: content.pop("overall"), "overall is missing"),
+        (lambda content: content["overall"].pop("bound"), r"overall\.bound is missing"),
+        (lambda content: content.update(more=1), "more is unknown"),
+        (lambda content: content["model"].update(more=1), r"model\.more is unknown"),
+        (lambda content: content.update(language=3), "language must be a string, got 3"),
+        (lambda content: content.update(eos=1), "eos must be true or false, got 1"),
+        (lambda content: content.update(bootstrap=1.5), r"bootstrap must be an integer, got 1\.5"),
+        (lambda content: content.update(bootstrap=True), "bootstrap must be an integer, got true"),
+        (lambda content: content.update(confidence="x"), 'confidence must be a number, got "x"'),
+        (lambda content: content.update(confidence=float("nan")), "confidence must be a number, got NaN"),
+        (lambda content: content.update(model=[]), r"model must be an object, got \[\]"),
+        (lambda content: content.update(train_lengths=[1]), "train_lengths must have 2 items, got 1"),
+        (lambda content: content.update(by_length={}), "by_length must be an array, got {}"),
+        (lambda content: content["by_length"][0].update(length=None), r"by_length\[0\]\.length must be an integer"),
+        (lambda content: content["samples"].update(strings="8"), r"samples\.strings must be an integer"),
+    ],
+)
+def test_a_wrong_entry_is_named(change: Callable[[Any], Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"result\.json .*{message}"):
+        read_cfl_result(changed(change, tmp_path))
+
+
+def test_whole_numbers_are_numbers(tmp_path: Path) -> None:
+    path = changed(lambda content: content["overall"].update(bound=1), tmp_path)
+    assert read_cfl_result(path).overall.bound == 1.0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "is not JSON"), (b"[1]", "is not a result"), (b"[" * 100_000, "is not JSON"), (b"\xff", "is not UTF-8")],
+    ids=["empty", "list", "deep", "bytes"],
+)
+def test_other_files(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=f"f {message}"):
+        read_cfl_result(path)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nowhere: No such file"):
+        read_cfl_result(tmp_path / "nowhere")

@@ -1,0 +1,119 @@
+"""The cross-entropy difference, its intervals, and the accuracy where only one symbol is possible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from fairseq_stack.evaluation.cfl_scores import (
+    Intervals,
+    StringLosses,
+    overall_scores,
+    scores_by_length,
+    string_losses,
+)
+from fairseq_stack_preprocess.cfl.corpus import generate
+from fairseq_stack_preprocess.cfl.options import Options
+from fairseq_stack_preprocess.cfl.string_sets import StringSet, lower_bound
+
+INTERVALS = Intervals(number=200, confidence=0.9, seed=3)
+
+
+@pytest.fixture(scope="module")
+def dyck() -> StringSet:
+    options = Options("dyck", test_min_length=4, test_max_length=40, test_per_length=20, train_size=1, valid_size=1)
+    return generate(options).splits["test"]
+
+
+def losses_of(strings: StringSet, costs: Sequence[float], *, eos: bool) -> StringLosses:
+    """Losses of a model to which whole strings with their ends cost ``costs``, in unequal parts."""
+    lengths = [len(string) for string in strings.strings]
+    shares = [np.arange(1, length + 2) / sum(range(1, length + 2)) for length in lengths]
+    log_probabilities = [-cost * share for cost, share in zip(costs, shares, strict=True)]
+    is_best = [np.ones(length + 1, dtype=bool) for length in lengths]
+    given_length = [-value for value in strings.log_probabilities]
+    return string_losses(log_probabilities, is_best, strings.bounds(), given_length, None, eos=eos)
+
+
+def test_a_perfect_model_has_no_difference(dyck: StringSet) -> None:
+    scores = overall_scores(losses_of(dyck, dyck.bounds(), eos=True), INTERVALS)
+    assert abs(scores.difference.value) <= 1e-9
+    assert max(abs(scores.difference.low), abs(scores.difference.high)) <= 1e-9
+    given_length = [-value for value in dyck.log_probabilities]
+    for row in scores_by_length(losses_of(dyck, given_length, eos=True), INTERVALS):
+        assert abs(row.difference.value) <= 1e-9
+
+
+@pytest.mark.parametrize("eos", [True, False], ids=["with_eos", "without_eos"])
+def test_bounds_are_those_of_the_corpus(dyck: StringSet, eos: bool) -> None:
+    expected = lower_bound(dyck)
+    name = "with_eos" if eos else "without_eos"
+    losses = losses_of(dyck, dyck.bounds(), eos=eos)
+    overall, rows = overall_scores(losses, INTERVALS), scores_by_length(losses, INTERVALS)
+    assert overall.tokens == expected[f"tokens_{name}"]
+    assert overall.bound == pytest.approx(expected[f"nats_per_token_{name}"], abs=1e-9)
+    assert [f"{row.length}" for row in rows] == list(expected["by_length"])
+    for row in rows:
+        bounds = expected["by_length"][f"{row.length}"]
+        assert (row.strings, row.tokens) == (bounds["strings"], bounds[f"tokens_{name}"])
+        assert row.bound == pytest.approx(bounds[f"nats_per_token_{name}"], abs=1e-9)
+
+
+def test_ends_are_counted_or_not() -> None:
+    log_probabilities = [np.array([-1.0, -2.0, -4.0]), np.array([-3.0, -5.0])]
+    is_best = [np.ones(3, dtype=bool), np.ones(2, dtype=bool)]
+    for eos, cost, tokens in ((True, 15.0, 5), (False, 6.0, 3)):
+        losses = string_losses(log_probabilities, is_best, [1.0, 1.0], [0.5, 0.5], None, eos=eos)
+        scores = overall_scores(losses, INTERVALS)
+        assert (scores.cross_entropy, scores.bound) == (cost / tokens, 2 / tokens)
+        assert scores.difference.value == pytest.approx((cost - 2) / tokens)
+        assert scores.next_symbol is None
+
+
+def test_accuracy_is_of_the_determined_positions() -> None:
+    log_probabilities = [np.zeros(4), np.zeros(3)]
+    is_best = [np.array([False, True, False, True]), np.array([True, True, False])]
+    for eos, overall, by_length in ((True, (5, 3), [(2, 1), (3, 2)]), (False, (3, 2), [(1, 1), (2, 1)])):
+        losses = string_losses(log_probabilities, is_best, [0, 0], [0, 0], [[0, 1, 3], [1, 2]], eos=eos)
+        scores = overall_scores(losses, INTERVALS).next_symbol
+        assert scores is not None
+        assert (scores.positions, scores.correct) == overall
+        rows = [row.next_symbol for row in scores_by_length(losses, INTERVALS)]
+        assert [(row.positions, row.correct) for row in rows if row] == by_length
+
+
+def test_intervals_are_those_of_a_loop_over_resampled_sets() -> None:
+    generator = np.random.default_rng(0)
+    sums, counts = generator.normal(size=50), generator.integers(1, 9, size=50)
+    found = Intervals(number=2000, confidence=0.8, seed=1).of_rate(sums, counts, stream=0)
+    rates = []
+    for _ in range(2000):
+        drawn = generator.integers(50, size=50)
+        rates.append(sums[drawn].sum() / counts[drawn].sum())
+    assert found.value == math.fsum(sums) / counts.sum()
+    spread = float(np.std(rates))
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(rates, [0.1, 0.9])), abs=0.15 * spread)
+
+
+def test_intervals_depend_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums, counts = np.arange(30.0), np.full(30, 7)
+    first = INTERVALS.of_rate(sums, counts, stream=0)
+    assert INTERVALS.of_rate(sums, counts, stream=0) == first
+    assert INTERVALS.of_rate(sums, counts, stream=1) != first
+    assert Intervals(200, 0.9, seed=4).of_rate(sums, counts, stream=0) != first
+    wider = Intervals(200, 0.99, seed=3).of_rate(sums, counts, stream=0)
+    assert wider.low < first.low < first.value < first.high < wider.high
+
+
+def test_a_set_that_is_larger_than_the_memory_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairseq_stack.evaluation.cfl_scores.INDICES_AT_ONCE", 7)
+    estimate = Intervals(200, 0.9, seed=3).of_rate(np.full(30, 2.0), np.full(30, 4), stream=0)
+    assert (estimate.value, estimate.low, estimate.high) == (0.5, 0.5, 0.5)
+
+
+def test_one_string_has_no_spread() -> None:
+    estimate = INTERVALS.of_rate(np.array([3.0]), np.array([2]), stream=0)
+    assert (estimate.value, estimate.low, estimate.high) == (1.5, 1.5, 1.5)
