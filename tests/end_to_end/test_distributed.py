@@ -19,6 +19,7 @@ NO_DROPOUT = ["--dropout", 0, "--attention-dropout", 0, "--activation-dropout", 
 TRAINING = [
     *("--optimizer", "adam", "--lr", 0.01, "--batch-size", 5, "--max-epoch", 2, "--seed", 3, "--num-workers", 0),
     *("--no-epoch-checkpoints", "--no-progress-bar", "--cpu", "--user-dir", USER_DIR),
+    *("--validate-interval-sentences", 20),
 ]
 
 
@@ -42,7 +43,10 @@ def parameters(folder: Path) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("task", ["translation", "language_modeling"])
 def test_two_processes_train_as_one(corpora: Corpora, server: Server, tmp_path: Path, task: str) -> None:
-    """Each update sums the gradients of a batch a process; one process sums as many with --update-freq."""
+    """Each update sums the gradients of a batch a process; one process sums as many with --update-freq.
+
+    Both validate, and save a checkpoint, when all processes together have seen so many sentences.
+    """
     model = {"translation": TRANSLATION, "language_modeling": LANGUAGE_MODEL}[task]
     command = [getattr(corpora, task), *model, *TRAINING, *NO_DROPOUT]
     one = train(server, [*command, "--update-freq", PROCESSES, "--save-dir", tmp_path / "one"])
@@ -55,6 +59,7 @@ def test_two_processes_train_as_one(corpora: Corpora, server: Server, tmp_path: 
     outputs = [process.communicate(timeout=120)[0] for process in (one, *two)]
     assert [process.returncode for process in (one, *two)] == [0] * (1 + PROCESSES), "\n".join(outputs)
     assert any("training on 2 devices" in output for output in outputs[1:])
+    assert (tmp_path / "one" / "checkpoint_1_2.pt").exists()
     assert sorted(path.name for path in (tmp_path / "two").iterdir()) == sorted(
         path.name for path in (tmp_path / "one").iterdir()
     )
