@@ -7,13 +7,18 @@ A depth D lets D - 1 rules be applied on each path: these are the *levels*. Weig
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Mapping, Sequence
 
-from ..text.pcfg import PCFG, Nonterminal, Symbol
+from ..text.pcfg import PCFG, Nonterminal
 from .pairs import Word
 
-Side = tuple[Symbol, ...]
+Item = str | int
+"""A terminal, or the number of a nonterminal."""
+
+Side = tuple[Item, ...]
+"""The right side of a rule."""
 
 
 class Derivations:
@@ -24,12 +29,14 @@ class Derivations:
     """
 
     def __init__(self, grammar: PCFG) -> None:
-        self._start = grammar.start
-        self._sides: dict[Nonterminal, list[Side]] = {left: [] for left in grammar.nonterminals}
+        numbers = {nonterminal: number for number, nonterminal in enumerate(grammar.nonterminals)}
+        self._start = numbers[grammar.start]
+        self._sides: list[list[Side]] = [[] for _ in numbers]
         for rule in grammar.rules:
-            self._sides[rule.left].append(rule.right)
-        self._counts: list[dict[Nonterminal, int]] = [dict.fromkeys(self._sides, 0)]
-        self._choices: dict[tuple[Nonterminal, int], tuple[list[float], list[Side]]] = {}
+            side = (numbers[item] if isinstance(item, Nonterminal) else item for item in rule.right)
+            self._sides[numbers[rule.left]].append(tuple(side))
+        self._counts: list[list[int]] = [[0] * len(numbers)]
+        self._choices: dict[tuple[int, int], tuple[list[float], list[Side]]] = {}
 
     def count(self, depth: int) -> int:
         """The number of derivations of at most this depth."""
@@ -37,9 +44,9 @@ class Derivations:
 
     def longest(self, depth: int) -> int | None:
         """The length of the longest string with a derivation of at most this depth; None if there is no string."""
-        lengths: dict[Nonterminal, int | None] = dict.fromkeys(self._sides)
+        lengths: list[int | None] = [None] * len(self._sides)
         for _ in range(depth - 1):
-            lengths = {left: _longest(sides, lengths) for left, sides in self._sides.items()}
+            lengths = [_longest(sides, lengths) for sides in self._sides]
         return lengths[self._start]
 
     def draw(self, rng: random.Random, depth: int) -> Word:
@@ -54,14 +61,14 @@ class Derivations:
         """
         if not self.count(depth):
             raise ValueError(f"the grammar has no derivation of at most depth {depth}")
-        form: list[Symbol] = [self._start]
+        form: list[Item] = [self._start]
         for levels in range(depth - 1, 0, -1):
-            grown: list[Symbol] = []
-            for symbol in form:
-                if isinstance(symbol, Nonterminal):
-                    grown += self._choose(rng, symbol, levels)
+            grown: list[Item] = []
+            for item in form:
+                if isinstance(item, int):
+                    grown += self._choose(rng, item, levels)
                 else:
-                    grown.append(symbol)
+                    grown.append(item)
             form = grown
         return tuple(map(str, form))
 
@@ -80,44 +87,40 @@ class Derivations:
 
     def ambiguity(self, string: Word, depth: int) -> int:
         """The number of derivations of ``string`` of at most this depth."""
-        ends = _Ends(self._sides, string)
-        return ends.of_symbol(self._start, 0, depth - 1).get(len(string), 0)
+        return _Ends(self._sides, string).of_nonterminal(self._start, 0, depth - 1).get(len(string), 0)
 
-    def _count(self, symbol: Nonterminal, levels: int) -> int:
+    def _count(self, nonterminal: int, levels: int) -> int:
         """The number of derivations from a nonterminal by at most so many levels."""
         while len(self._counts) <= levels:
             below = len(self._counts) - 1
-            self._counts.append(
-                {left: sum(self._count_side(side, below) for side in sides) for left, sides in self._sides.items()}
-            )
-        return self._counts[max(levels, 0)][symbol]
+            self._counts.append([sum(self._count_side(side, below) for side in sides) for sides in self._sides])
+        return self._counts[max(levels, 0)][nonterminal]
 
     def _count_side(self, side: Side, levels: int) -> int:
-        product = 1
-        for symbol in side:
-            if isinstance(symbol, Nonterminal):
-                product *= self._count(symbol, levels)
-        return product
+        return math.prod(self._count(item, levels) for item in side if isinstance(item, int))
 
-    def _choose(self, rng: random.Random, symbol: Nonterminal, levels: int) -> Side:
+    def _choose(self, rng: random.Random, nonterminal: int, levels: int) -> Side:
         """The right side of a rule, chosen by one random number."""
-        key = symbol, levels
+        key = nonterminal, levels
         if key not in self._choices:
-            counts = [(self._count_side(side, levels - 1), side) for side in self._sides[symbol]]
-            counts = [(count, side) for count, side in counts if count]
-            total = sum(count for count, _ in counts)
-            shares = [part / total for part in itertools.accumulate(count for count, _ in counts)]
-            self._choices[key] = shares, [side for _, side in counts]
+            self._choices[key] = self._shares(nonterminal, levels)
         shares, sides = self._choices[key]
         drawn = rng.random()
         return next(side for share, side in zip(shares, sides, strict=True) if drawn <= share)
 
+    def _shares(self, nonterminal: int, levels: int) -> tuple[list[float], list[Side]]:
+        """The right sides that have derivations, and the share of each and of those before it."""
+        counts = {side: self._count_side(side, levels - 1) for side in self._sides[nonterminal]}
+        sides = [side for side, count in counts.items() if count]
+        parts = list(itertools.accumulate(counts[side] for side in sides))
+        return [part / parts[-1] for part in parts], sides
 
-def _longest(sides: Sequence[Side], below: Mapping[Nonterminal, int | None]) -> int | None:
+
+def _longest(sides: Sequence[Side], below: Sequence[int | None]) -> int | None:
     """The greatest length that one of the right sides can get, given the greatest lengths of nonterminals."""
     found = []
     for side in sides:
-        lengths = [below[symbol] if isinstance(symbol, Nonterminal) else 1 for symbol in side]
+        lengths = [below[item] if isinstance(item, int) else 1 for item in side]
         if None not in lengths:
             found.append(sum(length for length in lengths if length is not None))
     return max(found, default=None)
@@ -126,17 +129,17 @@ def _longest(sides: Sequence[Side], below: Mapping[Nonterminal, int | None]) -> 
 class _Ends:
     """Where the parts of one string that a nonterminal derives can end."""
 
-    def __init__(self, sides: Mapping[Nonterminal, Sequence[Side]], string: Word) -> None:
+    def __init__(self, sides: Sequence[Sequence[Side]], string: Word) -> None:
         self._sides = sides
         self._string = string
-        self._known: dict[tuple[Nonterminal, int, int], dict[int, int]] = {}
+        self._known: dict[tuple[int, int, int], dict[int, int]] = {}
 
-    def of_symbol(self, symbol: Nonterminal, start: int, levels: int) -> Mapping[int, int]:
+    def of_nonterminal(self, nonterminal: int, start: int, levels: int) -> Mapping[int, int]:
         """For each end, the number of derivations of the string from ``start`` to there, by at most so many levels."""
-        key = symbol, start, levels
+        key = nonterminal, start, levels
         if key not in self._known:
             found: dict[int, int] = {}
-            for side in self._sides[symbol] if levels > 0 else ():
+            for side in self._sides[nonterminal] if levels > 0 else ():
                 for end, ways in self._of_side(side, start, levels - 1).items():
                     found[end] = found.get(end, 0) + ways
             self._known[key] = found
@@ -144,13 +147,13 @@ class _Ends:
 
     def _of_side(self, side: Side, start: int, levels: int) -> Mapping[int, int]:
         ends = {start: 1}
-        for symbol in side:
+        for item in side:
             beyond: dict[int, int] = {}
             for place, ways in ends.items():
-                if isinstance(symbol, Nonterminal):
-                    for end, more in self.of_symbol(symbol, place, levels).items():
+                if isinstance(item, int):
+                    for end, more in self.of_nonterminal(item, place, levels).items():
                         beyond[end] = beyond.get(end, 0) + ways * more
-                elif place < len(self._string) and self._string[place] == symbol:
+                elif self._string[place : place + 1] == (item,):
                     beyond[place + 1] = ways
             if not beyond:
                 return beyond
