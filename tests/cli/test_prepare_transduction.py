@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_defaults_are_those_of_the_options(task: str, tmp_path: Path, monkeypatc
 def test_every_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     monkeypatch.setattr(corpus, "prepare", lambda options, folder, force: seen.append((options, force)))
-    numbers = {
+    numbers: dict[str, Any] = {
         "symbols": 3,
         "min_length": 4,
         "max_length": 9,
@@ -49,7 +50,7 @@ def test_every_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
         cli.main(["prepare", "transduction", str(tmp_path), "--task", "formula", "--depth", "5", "--limit", "7"]) == 0
     )
-    small = {"train_size": 7, "valid_size": 7, "test_size": 7}
+    small: dict[str, Any] = {"train_size": 7, "valid_size": 7, "test_size": 7}
     assert seen == [
         (Options("reverse_deletion", test_set="drawn", **numbers, binarise=False), True),
         (Options("formula", depth=5, **small), False),

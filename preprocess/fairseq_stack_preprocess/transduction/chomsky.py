@@ -36,9 +36,13 @@ def stack_manipulation(lengths: Lengths) -> Source:
 
 def manipulated(stack: Word, actions: Sequence[str]) -> Word:
     """The stack after the actions; an empty stack stays empty when it is popped."""
+    changed = list(stack)
     for action in actions:
-        stack = stack[:-1] if action == POP else (*stack, PUSHES[action])
-    return stack
+        if action != POP:
+            changed.append(PUSHES[action])
+        elif changed:
+            changed.pop()
+    return tuple(changed)
 
 
 def modular_arithmetic(lengths: Lengths) -> Source:

@@ -72,6 +72,8 @@ class Options:
         require_at_least("--seed", self.seed, 0)
         require_at_least("--test-seed", self.test_seed, 0)
         self._set_default("test_set", AUTHORS if self.task in TEST_SETS else DRAWN)
+        if self.test_set not in (AUTHORS, DRAWN):
+            raise PrepareError(f"--test-set must be {AUTHORS} or {DRAWN}, got {self.test_set!r}")
         self._check_names(task)
         for name, value in task.train.items():
             self._set_default(name, value)

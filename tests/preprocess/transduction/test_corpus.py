@@ -140,6 +140,7 @@ def test_plan() -> None:
     ("settings", "message"),
     [
         ({"task": "reverse"}, "unknown task reverse; expected one of reversal, xor, "),
+        ({"task": "xor", "test_set": "author"}, "--test-set must be authors or drawn, got 'author'"),
         ({"task": "xor", "depth": 3}, "--depth is not an option of xor, which has --min-length, --max-length, --test-"),
         ({"task": "xor", "symbols": 3}, "--symbols is not an option of xor"),
         ({"task": "agreement", "max_length": 3}, "--max-length is not an option of agreement, which has --depth, --te"),

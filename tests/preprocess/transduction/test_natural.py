@@ -66,8 +66,8 @@ def test_malformed_lines(name: str, line: str, message: str, tmp_path: Path) -> 
 def options(folder: Path, **more: Any) -> Options:
     write(folder / "train.csv", COMMAS + "VBZ,the dog\n")
     write(folder / "other.tsv", "VBP\tthe dogs to key\nVBZ\tdog\n")
-    paths = {"train": folder / "train.csv", "valid": folder / "other.tsv", "test": folder / "other.tsv"}
-    return Options(**paths, **{"binarise": False, **more})
+    train, other = folder / "train.csv", folder / "other.tsv"
+    return Options(train, other, other, **{"binarise": False, **more})
 
 
 def texts(folder: Path, split: str) -> list[tuple[str, str]]:
