@@ -16,11 +16,11 @@ from ..arguments import Subparsers
 from ._common import add_common, add_strip_cr, limited, run_corpus
 
 DESCRIPTION = """\
-Pairs of strings of equal length for neural stacks: the tasks of Hao et al. (2018), the
-further tasks of their code, and those of Delétang et al. (2023) that one stack can
-solve. Lengths and depths default to the papers'. The test set of the first six tasks
-is the authors' own. task.json names the alphabet in the order of the authors' one-hot
-vectors, the blank, and the scored symbols.
+Pairs of strings of equal length for neural stacks: the tasks of Hao et al. (2018),
+the further tasks of their code, and the tasks of Delétang et al. (2023) that one
+stack can solve. Lengths and depths default to the papers'. The test set of the
+first six tasks is the authors' own. task.json names the alphabet in the order of
+the authors' one-hot vectors, the blank, and the scored symbols.
 
 tasks:
 """ + "\n".join(
