@@ -28,19 +28,17 @@ EXPORTED_BITS = BITS - 1
 
 def parenthesis() -> list[Pair]:
     """The test set of parenthesis."""
-    source, rng = PARENTHESIS_TASK.trees(PARENTHESIS_DEPTH), random.Random(552)
-    return [source.draw(rng) for _ in range(SIZE)]
+    return _derived(PARENTHESIS_TASK.trees(PARENTHESIS_DEPTH), random.Random(552))
 
 
 def agreement() -> list[Pair]:
     """The test set of agreement."""
-    before, source, rng = (
-        PARENTHESIS_TASK.trees(PARENTHESIS_DEPTH),
-        AGREEMENT_TASK.trees(AGREEMENT_DEPTH),
-        random.Random(552),
-    )
-    for _ in range(SIZE):
-        before.draw(rng)
+    rng = random.Random(552)
+    _derived(PARENTHESIS_TASK.trees(PARENTHESIS_DEPTH), rng)
+    return _derived(AGREEMENT_TASK.trees(AGREEMENT_DEPTH), rng)
+
+
+def _derived(source: Source, rng: random.Random) -> list[Pair]:
     return [source.draw(rng) for _ in range(SIZE)]
 
 

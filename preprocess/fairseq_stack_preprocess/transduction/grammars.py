@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from ..text.notation import parse_grammar
 from .derivations import Derivations
@@ -59,10 +60,11 @@ class GrammarTask:
     pair: Callable[[Word], Pair]
     symbols_per_input: int = 1
     ambiguous: bool = False
-    derivations: Derivations = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "derivations", Derivations(parse_grammar(self.grammar)))
+    @cached_property
+    def derivations(self) -> Derivations:
+        """The derivations of the grammar."""
+        return Derivations(parse_grammar(self.grammar))
 
     def longest(self, depth: int) -> int:
         """The number of symbols of the longest input of at most this depth; 0 if there is none."""
