@@ -3,6 +3,7 @@ true."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -12,12 +13,14 @@ import pytest
 from fairseq_stack import cli
 from fairseq_stack.cli.prepare import CORPORA
 from fairseq_stack_preprocess.cfl.corpus import Options, distribution_from, lengths_of
+from fairseq_stack_preprocess.transduction import corpus as transduction
+from fairseq_stack_preprocess.transduction.tasks import TASKS
 from tests.documents import Document
 
 DOCUMENT = Document("docs/data.md")
 EVALUATION = Document("docs/evaluation.md")
 NAMES = [corpus.__name__.rsplit(".", 1)[1].replace("_", "-") for corpus in CORPORA]
-GENERATED = ("cfl", "nested-translation", "reversal")
+GENERATED = ("cfl", "nested-translation", "reversal", "transduction")
 
 
 def commands(text: str) -> list[list[str]]:
@@ -36,7 +39,7 @@ def help_of(corpus: str, capsys: pytest.CaptureFixture[str]) -> str:
 def check(words: list[str]) -> None:
     """Parse a command, and have a corpus that needs no input, or a grammar only, say what it would do."""
     cli.build_parser().parse_args(words)
-    if words[0] == "prepare" and words[1] in GENERATED:
+    if words[0] == "prepare" and words[1] in GENERATED and "natural_agreement" not in words:
         assert cli.main([*words, "--dry-run"]) == 0, words
 
 
@@ -83,6 +86,32 @@ def test_table_of_languages(row: tuple[str, str]) -> None:
     assert symbols == str(len(distribution.vocabulary))
     assert counts == f"{lengths['train']} / {lengths['test']}"
     assert strings == f"{lengths['test'] * options.test_per_length:,}"
+
+
+TASK_ROWS = re.findall(r"^\| `(\w+)` \|(.*→.*)\|$", DOCUMENT.text, re.MULTILINE)
+
+
+def test_all_tasks_are_in_the_table() -> None:
+    assert [name for name, _ in TASK_ROWS] == list(TASKS)
+
+
+@pytest.mark.parametrize("row", TASK_ROWS, ids=lambda row: row[0])
+def test_table_of_tasks(row: tuple[str, str]) -> None:
+    options = transduction.Options(row[0])
+    found = transduction.sources(options)
+    alphabet, longest = found["train"].alphabet, [f"{found[split].longest:,}" for split in ("train", "test")]
+    authors = ", the authors'" if options.test_set == "authors" else ""
+    _, symbols, scored, lengths, pairs = (cell.strip() for cell in row[1].split("|"))
+    assert (symbols, scored) == (str(len(alphabet.symbols)), f"`{' '.join(alphabet.scored)}`")
+    assert lengths == " / ".join(longest)
+    assert pairs == f"{options.test_size:,}{authors}"
+
+
+def test_example_of_a_task(tmp_path: Path) -> None:
+    (text,) = DOCUMENT.blocks("json")
+    corpus = ["prepare", "transduction", "out", "--task", "parenthesis", "--limit", "1", "--no-binarise"]
+    assert cli.main(corpus) == 0
+    assert json.loads((tmp_path / "out" / "task.json").read_text(encoding="utf-8")) == json.loads(text)
 
 
 @pytest.mark.parametrize("document", [DOCUMENT, EVALUATION], ids=lambda document: document.path.name)

@@ -16,10 +16,10 @@ from fairseq_stack_preprocess.cfl import corpus as cfl
 from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Language, Parameters, Word
-from fairseq_stack_preprocess.cfl.notation import read_grammar
 from fairseq_stack_preprocess.cfl.recognisers import recogniser_of
 from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
+from fairseq_stack_preprocess.text.notation import read_grammar
 from fairseq_stack_preprocess.text.numbers import read_numbers
 
 from .corpus import read_manifest

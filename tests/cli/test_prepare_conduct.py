@@ -85,11 +85,18 @@ GIVEN = [
         {f"{split}.mrg": TREE * 3 for split in ("train", "valid", "test")},
         "valid.mrg",
     ),
+    Corpus(
+        "transduction natural_agreement",
+        "--task natural_agreement --train {raw}/train.tsv --valid {raw}/valid.tsv --test {raw}/test.tsv",
+        {f"{split}.tsv": "VBZ\tder Löwe\nVBP\tdie Löwen im Käfig\nVBZ\tes ö\n" for split in ("train", "valid", "test")},
+        "valid.tsv",
+    ),
 ]
 DRAWN = [
     Corpus("cfl --task", f"--task dyck {LENGTHS} {SIZES}"),
     Corpus("nested-translation", f"{SIZES} --test-size 10"),
     Corpus("reversal", f"{SIZES} --test-size 10"),
+    Corpus("transduction --task", f"--task agreement {SIZES} --test-size 10"),
 ]
 
 given = pytest.mark.parametrize("corpus", GIVEN, ids=lambda corpus: corpus.name)
@@ -206,7 +213,7 @@ def test_nothing_is_replaced_without_force(corpus: Corpus, tmp_path: Path, capsy
 def test_limit(corpus: Corpus, tmp_path: Path) -> None:
     raw = corpus.write(tmp_path / "raw")
     assert cli.main(corpus.arguments(tmp_path / "out", raw, "--limit", "2")) == 0
-    (text,) = (p for p in (tmp_path / "out" / "text").iterdir() if p.name in ("train.txt", "train.en"))
+    (text,) = (p for p in (tmp_path / "out" / "text").iterdir() if p.name in ("train.txt", "train.en", "train.input"))
     assert text.read_bytes().count(b"\n") == 2
 
 
@@ -270,7 +277,8 @@ def test_manifest(corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert manifest["corpus"] == corpus.name.split()[0]
     assert {"fairseq_stack", "python"} <= manifest["versions"].keys()
     assert list(manifest["splits"]) == list(manifest["dropped"]) == ["train", "valid", "test"]
-    assert ("seed" in manifest["options"]) == (corpus.name not in ("ptb", "ptb --mikolov", "treebank"))
+    read = ("ptb", "ptb --mikolov", "treebank", "transduction natural_agreement")
+    assert ("seed" in manifest["options"]) == (corpus.name not in read)
     assert manifest["outputs"] == describe_files(tmp_path / "out")
     hashes = {hashlib.sha256((raw / name).read_bytes()).hexdigest() for name in corpus.files}
     assert set(manifest["inputs"].values()) == hashes

@@ -23,6 +23,7 @@ from tests.hostile.preparing import (
     PTB_FILES,
     REVERSAL,
     SMALL,
+    TRANSDUCTION,
     TREE_FILES,
     TREES,
     S,
@@ -59,6 +60,12 @@ def flag_cases() -> Iterator[Case]:
     yield Case("reversal huge size", f"{REVERSAL} out {SMALL} --train-size {10**15}", "--train-size must be at most")
     yield Case("reversal huge length", f"{REVERSAL} out {SMALL} --max-length {10**18}", "--max-length must be at most")
     yield Case("reversal huge alphabet", f"{REVERSAL} out {SMALL} --symbols {10**30}", "--symbols must be at most")
+    yield Case("transduction deep", f"{TRANSDUCTION} formula --depth {10**30}", "--depth must be at most 100, got 1000")
+    yield Case("transduction long", f"{TRANSDUCTION} formula --depth 90", "at this depth; at most 10000 are allowed")
+    yield Case("transduction mean", f"{TRANSDUCTION} copy --mean-length inf", "the range of lengths, got inf")
+    yield Case(
+        "transduction std", f"{TRANSDUCTION} copy --std-length nan", "--std-length must be from 0 to 10000, got nan"
+    )
     yield Case("nested huge size", f"{NESTED} out {SMALL} --train-size {10**15}", "--train-size must be at most")
     yield Case("nested deep", f"{NESTED} out {SMALL} --depth 31", "--depth must be at most 30, got 31")
     yield Case("nested negative depth", f"{NESTED} out {SMALL} --depth=-1", "--depth must be at least 0, got -1")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack_preprocess.cfl.notation import read_grammar
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.mt.parallel_text import find_files
+from fairseq_stack_preprocess.text.notation import read_grammar
 from fairseq_stack_preprocess.text.streams import read_lines
 from fairseq_stack_preprocess.trees.mikolov import find_files as find_mikolov_files
 from fairseq_stack_preprocess.trees.treebank import Options

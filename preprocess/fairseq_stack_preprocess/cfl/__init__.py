@@ -6,9 +6,7 @@ context-free as well; it draws strings by a rule of its own and uses no grammar.
 ===================== =====================================================================================
 module                what
 ===================== =====================================================================================
-:mod:`.pcfg`          probabilistic context-free grammars
 :mod:`.normal_form`   removal of empty and unary rules; binary rules
-:mod:`.notation`      grammars as text
 :mod:`.scaled`        numbers of any magnitude
 :mod:`.lengths`       probabilities of lengths, and strings of a given length drawn from a grammar
 :mod:`.inside`        the probability of a given string, summed over its derivations

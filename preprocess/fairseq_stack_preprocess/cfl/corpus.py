@@ -24,11 +24,11 @@ from typing import Any
 from ..errors import PrepareError
 from ..text.binarise import TEXT, binarise_language
 from ..text.manifest import Manifest, sha256_of
+from ..text.notation import format_grammar, parse_grammar, read_grammar
 from ..text.output import corpus_folder, write_lines
 from ..text.progress import progress
 from ..text.splits import SPLITS, stream
 from .distributions import Distribution, GrammarDistribution, distribution_of
-from .notation import format_grammar, parse_grammar, read_grammar
 from .options import CORPUS, Options
 from .string_sets import StringSet, lower_bound, write_lower_bounds, write_strings
 

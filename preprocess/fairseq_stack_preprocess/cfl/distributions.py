@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Protocol
 
+from ..text.notation import parse_grammar
+from ..text.pcfg import PCFG
 from .inside import StringProbabilities
 from .languages import Language, Parameters, Transform, Word
 from .lengths import BinaryGrammar, LengthTable, Sampler
 from .normal_form import without_epsilon, without_unary_start
-from .notation import parse_grammar
-from .pcfg import PCFG
 from .scaled import log_of
 
 

@@ -17,8 +17,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..text.pcfg import PCFG, Symbol
 from .normal_form import binarised, without_epsilon, without_unary
-from .pcfg import PCFG, Symbol
 from .scaled import Scaled
 
 

@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from .pcfg import PCFG, Nonterminal, Rule, Symbol
+from ..text.pcfg import PCFG, Nonterminal, Rule, Symbol
 
 GREATEST_NUMBER_OF_SWEEPS = 100_000
 """How often probabilities of the empty string are improved before their series counts as divergent."""

@@ -7,6 +7,8 @@ module                   what
 :mod:`.fairseq_words`    words that fairseq would misread
 :mod:`.splits`           train, valid and test: sizes, random streams, drawing without repetition
 :mod:`.numbers`          side files with a number for each sentence
+:mod:`.pcfg`             probabilistic context-free grammars
+:mod:`.notation`         grammars as text
 :mod:`.progress`         a bar on a terminal, lines in a log
 :mod:`.output`           folders that appear complete or not at all
 :mod:`.staging`          the hidden folder in which a run writes, and what killed runs leave

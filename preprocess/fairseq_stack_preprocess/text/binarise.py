@@ -26,7 +26,14 @@ def require_fairseq() -> None:
 
 
 def binarise_translation(
-    folder: Path, source: str, target: str, *, text: str = TEXT, joined: bool = True, workers: int = 1
+    folder: Path,
+    source: str,
+    target: str,
+    *,
+    text: str = TEXT,
+    joined: bool = True,
+    dictionary: Path | None = None,
+    workers: int = 1,
 ) -> None:
     """Binarise ``<text>/{train,valid,test}.{source,target}`` into ``data-bin``.
 
@@ -35,10 +42,11 @@ def binarise_translation(
         source: the source language (likewise ``target``).
         text: the folder with the tokens.
         joined: whether there is one dictionary for both languages.
+        dictionary: the joint dictionary, a file in fairseq's format; None: the words of train, frequent ones first.
         workers: processes; the result does not depend on their number.
     """
     options = ["--source-lang", source, "--target-lang", target, *(["--joined-dictionary"] if joined else [])]
-    _preprocess(folder, options, suffix="", text=text, workers=workers)
+    _preprocess(folder, [*options, *_given(dictionary)], suffix="", text=text, workers=workers)
 
 
 def binarise_language(folder: Path, *, dictionary: Path | None = None) -> None:
@@ -46,8 +54,11 @@ def binarise_language(folder: Path, *, dictionary: Path | None = None) -> None:
 
     ``dictionary`` is a file in fairseq's format; None: the dictionary has the words of train, frequent ones first.
     """
-    given = [] if dictionary is None else ["--srcdict", str(dictionary)]
-    _preprocess(folder, ["--only-source", *given], suffix=f".{SUFFIX}")
+    _preprocess(folder, ["--only-source", *_given(dictionary)], suffix=f".{SUFFIX}")
+
+
+def _given(dictionary: Path | None) -> Sequence[str]:
+    return [] if dictionary is None else ["--srcdict", str(dictionary)]
 
 
 def _preprocess(folder: Path, options: Sequence[str], suffix: str, text: str = TEXT, workers: int = 1) -> None:

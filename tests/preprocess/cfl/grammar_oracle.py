@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 
 from fairseq_stack_preprocess.cfl.languages import Word
-from fairseq_stack_preprocess.cfl.pcfg import PCFG, Nonterminal, Rule, Symbol
+from fairseq_stack_preprocess.text.pcfg import PCFG, Nonterminal, Rule, Symbol
 
 Strings = dict[Word, float]
 

@@ -15,10 +15,10 @@ from fairseq_stack_preprocess.cfl.distributions import Distribution, distributio
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, Word, f
 from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable
 from fairseq_stack_preprocess.cfl.normal_form import without_epsilon, without_unary_start
-from fairseq_stack_preprocess.cfl.notation import parse_grammar
-from fairseq_stack_preprocess.cfl.pcfg import PCFG
 from fairseq_stack_preprocess.cfl.recognisers import Recogniser, recogniser_of
 from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.text.notation import parse_grammar
+from fairseq_stack_preprocess.text.pcfg import PCFG
 from tests.helpers import each_golden_file
 
 from .grammar_oracle import short_strings

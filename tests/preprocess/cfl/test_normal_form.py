@@ -10,8 +10,8 @@ from fairseq_stack_preprocess.cfl import normal_form
 from fairseq_stack_preprocess.cfl.inside import StringProbabilities
 from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable
 from fairseq_stack_preprocess.cfl.normal_form import binarised, without_epsilon, without_unary_start
-from fairseq_stack_preprocess.cfl.notation import parse_grammar
-from fairseq_stack_preprocess.cfl.pcfg import Nonterminal
+from fairseq_stack_preprocess.text.notation import parse_grammar
+from fairseq_stack_preprocess.text.pcfg import Nonterminal
 
 from .grammar_oracle import EVERYTHING, short_strings
 from .test_pcfg import as_float

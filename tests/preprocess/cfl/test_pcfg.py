@@ -18,9 +18,9 @@ from fairseq_stack_preprocess.cfl.inside import StringProbabilities, double_prob
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Word
 from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable, Sampler
 from fairseq_stack_preprocess.cfl.normal_form import without_epsilon
-from fairseq_stack_preprocess.cfl.notation import parse_grammar
-from fairseq_stack_preprocess.cfl.pcfg import PCFG, Nonterminal, Rule, Symbol
 from fairseq_stack_preprocess.cfl.scaled import Scaled, log_of
+from fairseq_stack_preprocess.text.notation import parse_grammar
+from fairseq_stack_preprocess.text.pcfg import PCFG, Nonterminal, Rule, Symbol
 
 from .grammar_oracle import EVERYTHING, NotConverged, Strings, short_strings
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
-from fairseq_stack_preprocess.cfl.notation import format_grammar, parse_grammar, read_grammar
-from fairseq_stack_preprocess.cfl.pcfg import PCFG, Nonterminal, Rule
 from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.text.notation import format_grammar, parse_grammar, read_grammar
+from fairseq_stack_preprocess.text.pcfg import PCFG, Nonterminal, Rule
 
 S, A = Nonterminal("S"), Nonterminal("A-b")
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrepareError
-from ..text.streams import read_lines
 from .pcfg import GREATEST_WEIGHT, LEAST_WEIGHT, PCFG, Nonterminal, Rule, Symbol, format_symbol
+from .streams import read_lines
 
 EMPTY = "''"
 

@@ -1,0 +1,160 @@
+"""``fairseq-stack prepare transduction``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.text.splits import SPLITS
+from fairseq_stack_preprocess.transduction import corpus, natural
+from fairseq_stack_preprocess.transduction.options import AUTHORS, DRAWN, NATURAL, SETTINGS, Options, flag_of
+from fairseq_stack_preprocess.transduction.tasks import TASKS
+
+from ..arguments import Subparsers
+from ._common import add_common, add_strip_cr, limited, run_corpus
+
+DESCRIPTION = """\
+Pairs of strings of equal length for neural stacks: the tasks of Hao et al. (2018),
+the further tasks of their code, and the tasks of Delétang et al. (2023) that one
+stack can solve. Lengths and depths default to the papers'. The test set of the
+first six tasks is the authors' own. task.json names the alphabet in the order of
+the authors' one-hot vectors, the blank, and the scored symbols.
+
+tasks:
+""" + "\n".join(
+    [f"  {task.name:18}  {task.form}" for task in TASKS.values()]
+    + [f"  {NATURAL:18}  words -> number of the verb; read from files"]
+)
+
+EXAMPLE = """\
+examples:
+  fairseq-stack prepare transduction data/reversal --task reversal --seed 1
+  fairseq-stack prepare transduction data/deep --task parenthesis \\
+      --test-set drawn --test-depth 16
+  fairseq-stack prepare transduction data/verbs --task natural_agreement \\
+      --train numpred.train --valid numpred.val --test numpred.test"""
+
+MEANINGS = {
+    "symbols": "number of different symbols in w",
+    "depth": "maximum depth of a derivation",
+    "min_length": "minimum length of w, of bits or of an expression; counting: minimum n",
+    "max_length": "maximum length; natural_agreement: longer sentences are dropped",
+    "mean_length": "mean length, before lengths out of range are moved into it",
+    "std_length": "standard deviation of the length",
+}
+
+SIZES = {"train": Options.train_size, "valid": Options.valid_size, "test": "1000, or 50 for counting"}
+
+DRAWING = (
+    *SETTINGS,
+    *(f"test_{name}" for name in SETTINGS[1:]),
+    *(f"{split}_size" for split in SPLITS),
+    "test_set",
+    "test_seed",
+)
+"""What is given to draw pairs: all options except the seed."""
+
+
+def add_parser(corpora: Subparsers) -> None:
+    """Declare the corpus and its options."""
+    parser = corpora.add_parser(
+        corpus.CORPUS,
+        help="pairs of strings of equal length: reversal, XOR, brackets, formulas, agreement (for neural stacks)",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+    )
+    parser.add_argument(
+        "--task", metavar="NAME", choices=[*TASKS, NATURAL], required=True, help="one of the tasks above"
+    )
+    _add_settings(parser)
+    for split, default in SIZES.items():
+        parser.add_argument(f"--{split}-size", type=int, metavar="N", help=f"pairs in {split} (default: {default})")
+    parser.add_argument(
+        "--test-set",
+        choices=(AUTHORS, DRAWN),
+        help="the test set of the paper's authors, or one drawn here (default: authors, where there is one)",
+    )
+    parser.add_argument("--test-seed", type=int, metavar="N", help="random seed of a drawn test set (default: 0)")
+    _add_files(parser)
+    add_common(parser, seed=Options.seed, limit="at most N pairs in each split, for a quick look")
+    parser.set_defaults(run=run)
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    """Declare what tasks can be set to, each with the defaults that it has."""
+    group = parser.add_argument_group("settings of a task, for train and valid")
+    test_group = parser.add_argument_group("settings of a drawn test set")
+    for name in SETTINGS:
+        kind = float if name in ("mean_length", "std_length") else int
+        metavar = "X" if kind is float else "N"
+        default = describe_defaults({task.name: task.train.get(name) for task in TASKS.values()})
+        group.add_argument(flag_of(name), type=kind, metavar=metavar, help=f"{MEANINGS[name]} (default: {default})")
+        if name != "symbols":
+            default = describe_defaults({task.name: task.test.get(name) for task in TASKS.values()})
+            test_group.add_argument(
+                flag_of(f"test_{name}"), type=kind, metavar=metavar, help=f"likewise for test (default: {default})"
+            )
+
+
+def describe_defaults(defaults: dict[str, float | None]) -> str:
+    """The default of each task that has one; tasks with the same default stand together."""
+    values = dict.fromkeys(value for value in defaults.values() if value is not None)
+    tasks = {value: [task for task in defaults if defaults[task] == value] for value in values}
+    return "; ".join(f"{value:g} for {', '.join(names)}" for value, names in tasks.items())
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(NATURAL)
+    for split in SPLITS:
+        group.add_argument(f"--{split}", type=Path, metavar="FILE", help=f"the sentences of {split}")
+    default = natural.Options.most_words
+    group.add_argument(
+        "--most-words", type=int, metavar="N", help=f"keep the N most frequent words of train (default: {default})"
+    )
+    add_strip_cr(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the corpus and return the exit code."""
+    return _run_natural(args) if args.task == NATURAL else _run_generated(args)
+
+
+def _run_generated(args: argparse.Namespace) -> int:
+    _refuse(args, (*SPLITS, "most_words", "strip_cr"), f"is for {NATURAL}; {args.task} is generated")
+    definition = TASKS[args.task]
+    defaults = {"train": Options.train_size, "valid": Options.valid_size, "test": definition.test_size}
+    given = {name: getattr(args, name) for name in DRAWING}
+    for split, default in defaults.items():
+        size = given[f"{split}_size"]
+        given[f"{split}_size"] = limited(default if size is None else size, args.limit)
+    options = Options(task=args.task, **given, seed=args.seed, binarise=not args.no_binarise)
+    return run_corpus(args, options, corpus.prepare, plan=corpus.plan(options))
+
+
+def _run_natural(args: argparse.Namespace) -> int:
+    own = ("most_words", "max_length")
+    _refuse(
+        args, (name for name in DRAWING if name not in own), f"is for generated tasks; {NATURAL} is read from files"
+    )
+    for split in SPLITS:
+        if getattr(args, split) is None:
+            raise PrepareError(f"--task {NATURAL} needs --{split}, a file with sentences")
+    options = natural.Options(
+        train=args.train,
+        valid=args.valid,
+        test=args.test,
+        **{name: getattr(args, name) for name in own if getattr(args, name) is not None},
+        limit=args.limit,
+        strip_cr=args.strip_cr,
+        binarise=not args.no_binarise,
+    )
+    return run_corpus(args, options, natural.prepare, plan=natural.plan(options))
+
+
+def _refuse(args: argparse.Namespace, names: Iterable[str], reason: str) -> None:
+    """Raise PrepareError if one of these options is given."""
+    for name in names:
+        if getattr(args, name) not in (None, False):
+            raise PrepareError(f"{flag_of(name)} {reason}")

@@ -1,0 +1,19 @@
+"""The corpus ``transduction``: pairs of strings of equal length, after Hao et al. (2018).
+
+==================== ==========================================================================================
+module               what
+==================== ==========================================================================================
+:mod:`.pairs`        a pair, the alphabet of a task, and what pairs are drawn from
+:mod:`.strings`      tasks on strings of given lengths: reversal, copy, reverse deletion, XOR, counting
+:mod:`.chomsky`      tasks of Delétang et al. (2023): stack manipulation, arithmetic, equations
+:mod:`.derivations`  the derivations of a grammar by depth: counts, uniform draws, ambiguity
+:mod:`.grammars`     tasks on strings of a grammar: parentheses, formulas, agreement
+:mod:`.tasks`        all generated tasks, with the lengths and depths of the papers
+:mod:`.python2`      the order of sets and the shuffling of Python 2
+:mod:`.authors`      the six test sets that the paper's authors drew
+:mod:`.options`      the options of the generated tasks
+:mod:`.files`        the files that every task has
+:mod:`.corpus`       the generated tasks: training, validation and test sets as files
+:mod:`.natural`      number agreement in sentences of a natural language, read from files
+==================== ==========================================================================================
+"""

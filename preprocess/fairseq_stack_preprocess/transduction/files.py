@@ -1,0 +1,59 @@
+"""The files that every task has.
+
+- ``text/SPLIT.input``, ``text/SPLIT.target``: a pair a line, symbols separated by blanks; both have the same number;
+- ``text/vocabulary.txt``: the dictionary of both sides of ``data-bin``: the alphabet in its order;
+- ``task.json``: the task, its alphabet in the order of the one-hot vectors, the blank, the scored symbols, and for each
+  split the number of symbols of the longest input that could be in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..text.binarise import TEXT, binarise_translation
+from ..text.output import create_text, write_lines
+from .pairs import Alphabet, Pair
+
+SOURCE, TARGET = "input", "target"
+VOCABULARY_NAME = "vocabulary.txt"
+TASK_NAME = "task.json"
+
+
+def write_pairs(folder: Path, split: str, pairs: Iterable[Pair], alphabet: Alphabet) -> dict[str, Any]:
+    """Write the text of a split; return its counts, in which symbols do not count what fairseq appends."""
+    scored, scored_symbols, by_length = frozenset(alphabet.scored), 0, Counter[int]()
+    inputs, targets = (folder / TEXT / f"{split}.{side}" for side in (SOURCE, TARGET))
+    with create_text(inputs) as input_file, create_text(targets) as target_file:
+        for pair in pairs:
+            input_file.write(" ".join(pair.input) + "\n")
+            target_file.write(" ".join(pair.target) + "\n")
+            by_length[len(pair.input)] += 1
+            scored_symbols += sum(symbol in scored for symbol in pair.target)
+    return {
+        "pairs": by_length.total(),
+        "symbols": sum(length * number for length, number in by_length.items()),
+        "scored_symbols": scored_symbols,
+        "pairs_by_length": {str(length): by_length[length] for length in sorted(by_length)},
+    }
+
+
+def write_task(folder: Path, task: str, alphabet: Alphabet, longest: Mapping[str, int]) -> None:
+    """Write ``vocabulary.txt`` and ``task.json``; ``longest`` is the greatest length of an input in each split."""
+    write_lines(folder / TEXT / VOCABULARY_NAME, (f"{symbol} 1" for symbol in alphabet.symbols))
+    content = {
+        "task": task,
+        "alphabet": alphabet.symbols,
+        "blank": alphabet.blank,
+        "scored": alphabet.scored,
+        "longest": longest,
+    }
+    write_lines(folder / TASK_NAME, [json.dumps(content, indent=2, ensure_ascii=False)])
+
+
+def binarise(folder: Path) -> None:
+    """Binarise what the other functions wrote, as a pair of languages with one dictionary."""
+    binarise_translation(folder, SOURCE, TARGET, dictionary=folder / TEXT / VOCABULARY_NAME)

@@ -1,0 +1,195 @@
+"""The corpus as files: contents, the same bytes, and options out of range."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.text.manifest import describe_files
+from fairseq_stack_preprocess.transduction.authors import TEST_SETS
+from fairseq_stack_preprocess.transduction.corpus import Options, generate, plan, prepare, sources
+from fairseq_stack_preprocess.transduction.tasks import TASKS
+
+SMALL: dict[str, Any] = {"train_size": 20, "valid_size": 5, "test_size": 5, "binarise": False}
+TINY: dict[str, Any] = {"train_size": 1, "valid_size": 1, "test_size": 1, "test_set": "drawn"}
+
+
+def options(task: str, **more: Any) -> Options:
+    return Options(task, **{**SMALL, "test_set": "drawn", **more})
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_files_hold_the_corpus(task: str, tmp_path: Path) -> None:
+    prepare(options(task), tmp_path / "out")
+    corpus = generate(options(task))
+    for split, pairs in corpus.splits.items():
+        sides = [
+            (tmp_path / "out" / "text" / f"{split}.{side}").read_text(encoding="utf-8").splitlines()
+            for side in ("input", "target")
+        ]
+        assert sides == [[" ".join(pair.input) for pair in pairs], [" ".join(pair.target) for pair in pairs]]
+        assert len(pairs) == {"train": 20}.get(split, 5)
+        assert max(len(pair.input) for pair in pairs) <= corpus.longest[split]
+    content = json.loads((tmp_path / "out" / "task.json").read_text(encoding="utf-8"))
+    assert list(content) == ["task", "alphabet", "blank", "scored", "longest"]
+    assert content["task"] == task
+    assert {content["blank"], *content["scored"]} <= set(content["alphabet"])
+    vocabulary = (tmp_path / "out" / "text" / "vocabulary.txt").read_text(encoding="utf-8").splitlines()
+    assert vocabulary == [f"{symbol} 1" for symbol in content["alphabet"]]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_target_has_scored_symbols_and_only_known_ones(task: str) -> None:
+    corpus = generate(options(task, train_size=50))
+    for pairs in corpus.splits.values():
+        for pair in pairs:
+            assert {*pair.input, *pair.target} <= set(corpus.alphabet.symbols)
+            assert task == "reverse_deletion" or set(pair.target) & set(corpus.alphabet.scored)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_smallest_corpus(task: str) -> None:
+    settings: dict[str, Any] = {}
+    if "depth" in TASKS[task].train:
+        settings = {"depth": 3, "test_depth": 3}
+    elif "mean_length" in TASKS[task].train:
+        settings = {"min_length": 1, "max_length": 1, "mean_length": 1, "test_min_length": 1, "test_max_length": 1}
+        settings["test_mean_length"] = 1
+    else:
+        least = TASKS[task].least_length
+        settings = dict.fromkeys(("min_length", "max_length", "test_min_length", "test_max_length"), least)
+    corpus = generate(Options(task, **TINY, **settings))
+    assert {split: len(pairs) for split, pairs in corpus.splits.items()} == {"train": 1, "valid": 1, "test": 1}
+
+
+@pytest.mark.parametrize("task", ["reversal", "parenthesis", "stack_manipulation"])
+def test_same_options_give_the_same_bytes(task: str, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        prepare(options(task), tmp_path / name)
+    assert describe_files(tmp_path / "a") == describe_files(tmp_path / "b")
+    assert (tmp_path / "a" / "manifest.json").read_bytes() == (tmp_path / "b" / "manifest.json").read_bytes()
+
+
+def test_binarised_in_the_order_of_the_alphabet(tmp_path: Path) -> None:
+    prepare(options("agreement", binarise=True), tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out" / "data-bin").iterdir()}
+    pairs = {
+        f"{split}.input-target.{side}.{end}"
+        for split in ("train", "valid", "test")
+        for side in ("input", "target")
+        for end in ("bin", "idx")
+    }
+    assert names == {*pairs, "dict.input.txt", "dict.target.txt"}
+    alphabet = json.loads((tmp_path / "out" / "task.json").read_text(encoding="utf-8"))["alphabet"]
+    for side in ("input", "target"):
+        lines = (tmp_path / "out" / "data-bin" / f"dict.{side}.txt").read_text(encoding="utf-8").splitlines()
+        assert lines == [f"{symbol} 1" for symbol in alphabet]
+
+
+def test_seeds_are_independent() -> None:
+    first, second = generate(options("reversal")), generate(options("reversal", seed=1))
+    assert first.splits["train"] != second.splits["train"]
+    assert first.splits["test"] == second.splits["test"]
+    other = generate(options("reversal", test_seed=1, train_size=30))
+    assert other.splits["test"] != first.splits["test"]
+    assert other.splits["train"][:20] == first.splits["train"]
+
+
+@pytest.mark.parametrize("task", ["xor", "agreement"])
+def test_authors_test_set_is_the_default(task: str) -> None:
+    corpus = generate(Options(task, **SMALL))
+    assert corpus.splits["test"] == TEST_SETS[task]()[:5]
+    assert generate(Options(task, **{**SMALL, "seed": 1})).splits["test"] == corpus.splits["test"]
+
+
+def test_drawn_test_strings_are_distinct_and_repetitions_are_counted() -> None:
+    corpus = generate(options("xor", test_size=16, test_min_length=4, test_max_length=4))
+    assert len({pair.input for pair in corpus.splits["test"]}) == 16
+    assert corpus.dropped["test"]["already in test"] > 0
+    repeated = generate(options("parenthesis", test_size=30, test_depth=3))
+    assert len({pair.input for pair in repeated.splits["test"]}) == 2
+
+
+def test_defaults_are_the_papers() -> None:
+    assert Options("reversal").sizes() == {"train": 800, "valid": 100, "test": 1000}
+    found = {task: [source.longest for source in sources(Options(task)).values()] for task in list(TASKS)[:6]}
+    assert found == {
+        "reversal": [24, 24, 48],
+        "xor": [12, 12, 24],
+        "delayed_xor": [12, 12, 24],
+        "parenthesis": [20, 20, 110],
+        "formula": [15, 15, 31],
+        "agreement": [23, 23, 51],
+    }
+
+
+def test_plan() -> None:
+    assert list(plan(Options("parenthesis", train_size=7))) == [
+        "alphabet: 5 symbols; blank #; scored ) ]",
+        "train: 7 pairs, drawn, of at most 20 symbols",
+        "valid: 100 pairs, drawn, of at most 20 symbols",
+        "test: 1000 pairs, the authors', of at most 110 symbols",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"task": "reverse"}, "unknown task reverse; expected one of reversal, xor, "),
+        ({"task": "xor", "test_set": "author"}, "--test-set must be authors or drawn, got 'author'"),
+        ({"task": "xor", "depth": 3}, "--depth is not an option of xor, which has --min-length, --max-length, --test-"),
+        ({"task": "xor", "symbols": 3}, "--symbols is not an option of xor"),
+        ({"task": "agreement", "max_length": 3}, "--max-length is not an option of agreement, which has --depth, --te"),
+        ({"task": "reversal", "test_max_length": 9}, "--test-max-length needs --test-set drawn; the authors' test set"),
+        ({"task": "reversal", "test_seed": 1}, "--test-seed needs --test-set drawn"),
+        ({"task": "reversal", "symbols": 4}, "--symbols 4 needs --test-set drawn; the authors' test set has 2 symbols"),
+        ({"task": "reversal", "test_size": 1001}, "--test-size must be at most 1000, got 1001"),
+        (
+            {"task": "copy", "test_set": "authors"},
+            "--test-set authors: the authors drew no test set of copy; ",
+        ),
+        ({"task": "reversal", "max_length": 6}, "--mean-length must be from 1 to 6, the range of lengths, got 10"),
+        ({"task": "copy", "std_length": -1.0}, "--std-length must be from 0 to 10000, got -1"),
+        ({"task": "copy", "std_length": float("nan")}, "--std-length must be from 0 to 10000, got nan"),
+        (
+            {"task": "copy", "mean_length": float("nan")},
+            "--mean-length must be from 1 to 12, the range of lengths,",
+        ),
+        ({"task": "copy", "symbols": 1}, "--symbols must be at least 2, got 1"),
+        ({"task": "xor", "min_length": 0}, "--min-length must be at least 1, got 0"),
+        ({"task": "xor", "min_length": 13}, "--max-length 12 is less than --min-length 13"),
+        ({"task": "solve_equation", "min_length": 2}, "--min-length must be at least 3, got 2"),
+        ({"task": "counting", "test_max_length": 10_001}, "--test-max-length must be at most 10000, got 10001"),
+        ({"task": "formula", "depth": 0}, "--depth must be at least 1, got 0"),
+        ({"task": "formula", "depth": 101}, "--depth must be at most 100, got 101"),
+        ({"task": "formula", "train_size": 0}, "--train-size must be at least 1, got 0"),
+        ({"task": "formula", "seed": -1}, "--seed must be at least 0, got -1"),
+        ({"task": "formula", "test_set": "drawn", "test_seed": -1}, "--test-seed must be at least 0, got -1"),
+    ],
+)
+def test_options_out_of_range(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrepareError) as caught:
+        Options(**settings)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"task": "parenthesis", "depth": 2}, "--depth 2: parenthesis has no string of this depth; give a greater one"),
+        (
+            {"task": "formula", "test_set": "drawn", "test_depth": 99},
+            "--test-depth 99: strings of formula have up to 158456325028528675187087900671 symbols at this depth;",
+        ),
+        ({"task": "copy", "test_max_length": 2, "test_mean_length": 2.0}, "--test-size 1000 is too large: "),
+    ],
+)
+def test_impossible_corpora_leave_nothing(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(PrepareError) as caught:
+        prepare(Options(**settings, binarise=False), tmp_path / "new" / "out")
+    assert str(caught.value).startswith(message)
+    assert list(tmp_path.iterdir()) == []
