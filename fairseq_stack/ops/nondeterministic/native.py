@@ -18,7 +18,6 @@ from .._native import buffers, required_library
 from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
 from ._columns import warn_of_range
-from .window import windowed, windowed_readings_native
 
 
 def nondeterministic_stack_native(
@@ -29,12 +28,8 @@ def nondeterministic_stack_native(
     bottom: Tensor,
     *,
     return_weights: bool,
-    window: int | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The readings; arguments and results as for ``nondeterministic_stack``, on the CPU."""
-    if window is not None:
-        arguments = push, replace, pop, values, bottom
-        return windowed(windowed_readings_native, arguments, window=window, return_weights=return_weights)
     top = push.shape[2:4]
     dtype = computation_dtype(values.dtype)
     vectors = torch.cat([bottom.to(dtype).expand(len(values), -1)[:, None], values.to(dtype)], 1)

@@ -25,13 +25,16 @@ Compute = Callable[[Tensor, Tensor, int, int], Tensor]
 
 def windowed(
     compute: Compute,
-    arguments: tuple[Tensor, Tensor, Tensor, Tensor, Tensor],
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    values: Tensor,
+    bottom: Tensor,
     *,
-    window: int,
     return_weights: bool,
+    window: int,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """The readings; arguments and results as for ``nondeterministic_stack``."""
-    push, replace, pop, values, bottom = arguments
+    """The readings that ``compute`` finds; other arguments, and results, as for ``nondeterministic_stack``."""
     batch_size, length, num_states, num_symbols = push.shape[:4]
     top = num_states, num_symbols
     dtype = computation_dtype(values.dtype)
