@@ -70,6 +70,7 @@ SYMBOLS = Kind(
     controller_options={
         **_NORMALIZE,
         "states_in_reading": "states_in_reading",
+        "stack_reading": "stack_reading",
         "original_bottom": "original_bottom",
     },
     limited_memory=True,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -13,25 +14,33 @@ from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import at_least_float32
 from fairseq_stack.ops import NondeterministicStackState
 
+StackReading = Literal["distribution", "weights"]
+
 
 class SymbolStackAttention(AutomatonStackAttention):
     """Attention by the pushdown automaton of the NS-RNN (DuSell & Chiang 2020) and of the RNS-RNN (2022).
 
     The reading is the distribution over the states and the symbols on top: with vectors of size 1 that are all 1, the
-    reading of the vector automaton is that. The rows of W_a are ordered as in :class:`AutomatonStackAttention`; there
-    is no W_v.
+    reading of the vector automaton is that. Or it is tanh(log alpha[t][r, y]), where the forward weight alpha[t][r, y]
+    (Eq. 27) is the weight of all runs that end in state r with symbol y on top; -1 where there is none. The rows of W_a
+    are ordered as in :class:`AutomatonStackAttention`; there is no W_v.
 
     Args:
         model_size: d_model.
         num_states: |Q|.
         num_symbols: |Gamma|.
-        states_in_reading: read a distribution over states and symbols (2022); otherwise over symbols (2020).
+        states_in_reading: read a distribution over states and symbols (2022); otherwise over symbols (2020), or the
+            weight of all runs that end with a symbol on top.
+        stack_reading: ``"distribution"``, or ``"weights"`` for tanh of the logarithms of forward weights.
         original_bottom: as in 2020 and 2022, the bottom symbol can be neither popped, replaced nor uncovered: the first
             step pushes, and what it pushes can be replaced, but not popped. Otherwise the bottom symbol can be replaced
             and uncovered, as in 2023.
         window: see :class:`AutomatonStackAttention`.
         options: ``normalize_transitions``, see :class:`AutomatonStackAttention`; ``output`` and ``bias``, see
             :class:`StackAttention`.
+
+    Raises:
+        ValueError: there is no such reading.
     """
 
     def __init__(
@@ -41,10 +50,13 @@ class SymbolStackAttention(AutomatonStackAttention):
         num_symbols: int,
         *,
         states_in_reading: bool = True,
+        stack_reading: StackReading = "distribution",
         original_bottom: bool = False,
         window: int | None = None,
         **options: bool,
     ) -> None:
+        if stack_reading not in get_args(StackReading):
+            raise ValueError(f"stack_reading: expected one of {get_args(StackReading)}, got {stack_reading!r}")
         reading_size = num_states * num_symbols if states_in_reading else num_symbols
         super().__init__(
             model_size,
@@ -58,6 +70,7 @@ class SymbolStackAttention(AutomatonStackAttention):
             **options,
         )
         self.states_in_reading = states_in_reading
+        self.reads_weights = stack_reading == "weights"
         self.original_bottom = original_bottom
 
     def activated(self, values: Tensor) -> Tensor:
@@ -72,16 +85,29 @@ class SymbolStackAttention(AutomatonStackAttention):
     def reading(self, reading: Tensor) -> Tensor:
         return reading if self.states_in_reading else reading.sum(-3)
 
+    def readings(self, actions: Tensor, values: Tensor) -> Tensor:
+        if not self.reads_weights or actions.size(1) == 0:
+            return super().readings(actions, values)
+        return _step_through(self.step_reading, self.initial_state(len(actions)), actions, values)
+
     def averages(self, actions: Tensor, values: Tensor, bottom: Tensor) -> Tensor:
         if not self.original_bottom or self.window is None or self.window > actions.size(1):
             return super().averages(actions, values, bottom)
         # As a replacement of the bottom of step 0, what the first step pushes would be forgotten one step too early.
-        state: Any = self._nothing(len(actions), bottom)
-        averages = []
-        for log_weights, value in zip(self.log_weights(actions).unbind(1), values.unbind(1), strict=True):
-            average, state = state.step_joined(log_weights, value)
-            averages.append(average)
-        return torch.stack(averages, dim=1)
+        state = self._nothing(len(actions), bottom)
+        return _step_through(lambda x, v, state: state.step_joined(x, v), state, self.log_weights(actions), values)
+
+    def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
+        reading, state = super().step_reading(actions, values, state)
+        return self._squashed(state.log_weights) if self.reads_weights else reading, state
+
+    def initial_reading(self, batch_size: int) -> Tensor:
+        distribution = super().initial_reading(batch_size)
+        return distribution - 1 if self.reads_weights else distribution  # tanh(log 1) = 0, tanh(log 0) = -1
+
+    def _squashed(self, log_weights: Tensor) -> Tensor:
+        """The reading for log alpha[t], (B, Q, S)."""
+        return (log_weights if self.states_in_reading else log_weights.logsumexp(1)).tanh()
 
     def transitions_of_sequence(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         push, replace, pop = self.transitions(actions)
@@ -98,7 +124,16 @@ class SymbolStackAttention(AutomatonStackAttention):
         return super().initial_state(batch_size)
 
     def _nothing(self, batch_size: int, bottom: Tensor) -> _Nothing:
-        return _Nothing(bottom, batch_size, self.num_states, self.num_symbols, self.window)
+        return _Nothing(bottom, batch_size, self.num_states, self.num_symbols, self.window, self.reads_weights)
+
+
+def _step_through(step: Callable[..., tuple[Tensor, Any]], state: Any, *sequences: Tensor) -> Tensor:
+    """What ``step`` makes of each of n >= 1 steps and the state before it, (B, n, ...), for sequences (B, n, ...)."""
+    results = []
+    for arguments in zip(*(x.unbind(1) for x in sequences), strict=True):
+        result, state = step(*arguments, state)
+        results.append(result)
+    return torch.stack(results, dim=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +147,7 @@ class _Nothing:
         num_symbols: S.
         window: D of that stack, or None. Its bottom counts as pushed in its step 0, which is the first step here, so D
             is the same for both.
+        weighs: whether that stack has ``log_weights``.
     """
 
     bottom: Tensor
@@ -119,6 +155,7 @@ class _Nothing:
     num_states: int
     num_symbols: int
     window: int | None
+    weighs: bool
 
     def step_joined(self, transitions: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
         """The first step, with the log weights of :meth:`AutomatonStackAttention.log_weights`, (B, d_a)."""
@@ -131,6 +168,7 @@ class _Nothing:
             num_symbols=self.num_symbols,
             window=self.window,
             start=start,
+            weighs=self.weighs,
         )
         return pushes.softmax(1).view(*start.shape, 1) * self.bottom, state
 

@@ -48,6 +48,7 @@ class KindContract:
         normalize_transitions=False,
         bottom_vector="learned",
         states_in_reading=True,
+        stack_reading="distribution",
         original_bottom=False,
     )
 
