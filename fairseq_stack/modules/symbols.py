@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,33 +14,27 @@ from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import at_least_float32
 from fairseq_stack.ops import NondeterministicStackState
 
-StackReading = Literal["distribution", "weights"]
-
 
 class SymbolStackAttention(AutomatonStackAttention):
     """Attention by the pushdown automaton of the NS-RNN (DuSell & Chiang 2020) and of the RNS-RNN (2022).
 
     The reading is the distribution over the states and the symbols on top: with vectors of size 1 that are all 1, the
-    reading of the vector automaton is that. Or it is tanh(log alpha[t][r, y]), where the forward weight alpha[t][r, y]
-    (Eq. 27) is the weight of all runs that end in state r with symbol y on top; -1 where there is none. The rows of W_a
-    are ordered as in :class:`AutomatonStackAttention`; there is no W_v.
+    reading of the vector automaton is that. The rows of W_a are ordered as in :class:`AutomatonStackAttention`; there
+    is no W_v.
 
     Args:
         model_size: d_model.
         num_states: |Q|.
         num_symbols: |Gamma|.
-        states_in_reading: read a distribution over states and symbols (2022); otherwise over symbols (2020), or the
-            weight of all runs that end with a symbol on top.
-        stack_reading: ``"distribution"``, or ``"weights"`` for tanh of the logarithms of forward weights.
+        states_in_reading: read a distribution over states and symbols (2022); otherwise over symbols (2020).
+        read_log_weights: read tanh(log w) instead of a distribution, where w is alpha[t][r, y] (Eq. 27), the weight of
+            all runs that end in a state with a symbol on top; or its sum over states. Where there is no run, it is -1.
         original_bottom: as in 2020 and 2022, the bottom symbol can be neither popped, replaced nor uncovered: the first
             step pushes, and what it pushes can be replaced, but not popped. Otherwise the bottom symbol can be replaced
             and uncovered, as in 2023.
         window: see :class:`AutomatonStackAttention`.
         options: ``normalize_transitions``, see :class:`AutomatonStackAttention`; ``output`` and ``bias``, see
             :class:`StackAttention`.
-
-    Raises:
-        ValueError: there is no such reading.
     """
 
     def __init__(
@@ -50,13 +44,11 @@ class SymbolStackAttention(AutomatonStackAttention):
         num_symbols: int,
         *,
         states_in_reading: bool = True,
-        stack_reading: StackReading = "distribution",
+        read_log_weights: bool = False,
         original_bottom: bool = False,
         window: int | None = None,
         **options: bool,
     ) -> None:
-        if stack_reading not in get_args(StackReading):
-            raise ValueError(f"stack_reading: expected one of {get_args(StackReading)}, got {stack_reading!r}")
         reading_size = num_states * num_symbols if states_in_reading else num_symbols
         super().__init__(
             model_size,
@@ -70,7 +62,7 @@ class SymbolStackAttention(AutomatonStackAttention):
             **options,
         )
         self.states_in_reading = states_in_reading
-        self.reads_weights = stack_reading == "weights"
+        self.reads_weights = read_log_weights
         self.original_bottom = original_bottom
 
     def activated(self, values: Tensor) -> Tensor:

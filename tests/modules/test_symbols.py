@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.modules import SymbolStackAttention
-from fairseq_stack.modules.symbols import StackReading
 from tests.helpers import assert_normwise_close, each_golden_file
 
 SIZE = 6
@@ -111,12 +110,12 @@ def test_the_original_bottom_with_limited_memory_by_enumeration(length: int, win
 @pytest.mark.parametrize("states_in_reading", [True, False], ids=["states", "symbols"])
 @pytest.mark.parametrize("original_bottom", [True, False])
 @pytest.mark.parametrize("window", [1, 2, 3, None])
-def test_the_reading_of_weights_by_enumeration(
+def test_the_reading_of_log_weights_by_enumeration(
     window: int | None, original_bottom: bool, states_in_reading: bool
 ) -> None:
     """tanh(log w), which is (w^2 - 1) / (w^2 + 1)."""
     stack = SymbolStackAttention(
-        SIZE, 2, 2, stack_reading="weights", states_in_reading=states_in_reading, original_bottom=original_bottom,
+        SIZE, 2, 2, read_log_weights=True, states_in_reading=states_in_reading, original_bottom=original_bottom,
         window=window,
     ).double()  # fmt: skip
     actions = torch.randn(1, 5, stack.actions.out_features, dtype=torch.float64)
@@ -133,9 +132,9 @@ def test_the_reading_of_weights_by_enumeration(
 
 
 @pytest.mark.parametrize("original_bottom", [True, False])
-def test_the_initial_reading_of_weights(original_bottom: bool) -> None:
+def test_the_initial_reading_of_log_weights(original_bottom: bool) -> None:
     """There is one run, of weight 1, in state 0 with symbol 0 on top."""
-    options: dict[str, Any] = {"stack_reading": "weights", "original_bottom": original_bottom}
+    options: dict[str, Any] = {"read_log_weights": True, "original_bottom": original_bottom}
     assert SymbolStackAttention(SIZE, 2, 2, **options).initial_reading(1).tolist() == [[0, -1, -1, -1]]
     symbols = SymbolStackAttention(SIZE, 2, 2, states_in_reading=False, **options)
     assert symbols.initial_reading(2).tolist() == [[0, -1]] * 2
@@ -143,14 +142,12 @@ def test_the_initial_reading_of_weights(original_bottom: bool) -> None:
 
 def test_the_average_vectors_do_not_depend_on_what_is_read() -> None:
     """They are what inspection looks at."""
-    stacks = [SymbolStackAttention(SIZE, 2, 2, stack_reading=reading) for reading in get_args(StackReading)]
+    stacks = [SymbolStackAttention(SIZE, 2, 2, read_log_weights=weights) for weights in (True, False)]
     actions, values = torch.randn(2, 4, stacks[0].actions.out_features), torch.randn(2, 4, 3)
     one, other = (stack.averages(actions, values, torch.zeros(3)) for stack in stacks)
     assert torch.equal(one, other)
 
 
-def test_mistakes() -> None:
+def test_a_window_of_no_step() -> None:
     with pytest.raises(ValueError, match="window: expected at least 1, got 0"):
         SymbolStackAttention(SIZE, 1, 2, window=0)
-    with pytest.raises(ValueError, match=r"stack_reading: expected one of \('distribution', 'weights'\), got 'log'"):
-        SymbolStackAttention(SIZE, 1, 2, stack_reading="log")  # type: ignore[arg-type]

@@ -15,7 +15,6 @@ from fairseq_stack.kinds import spellings
 from fairseq_stack.models.config import VocabularyOptions
 
 INITIALIZATIONS = ChoiceEnum(["fairseq", "paper", "uniform"])
-STACK_READINGS = ChoiceEnum(["distribution", "weights"])
 BOTTOM_VECTORS = ChoiceEnum(["learned", "zero", "one"])
 
 
@@ -67,11 +66,11 @@ class StackLSTMLanguageModelConfig(VocabularyOptions):
     no_states_in_reading: bool = field(
         default=False, metadata={"help": "ns: read a distribution over symbols instead of over states and symbols"}
     )
-    stack_reading: STACK_READINGS = field(  # type: ignore[valid-type]
-        default="distribution",
+    read_log_weights: bool = field(
+        default=False,
         metadata={
-            "help": "ns: read a distribution, or with 'weights' tanh(log w) for each state and symbol, where w is the "
-            "weight of all runs that end there"
+            "help": "ns: read tanh(log w) for each state and symbol, where w is the weight of all runs that end there, "
+            "instead of a distribution"
         },
     )
     original_bottom: bool = field(
