@@ -150,7 +150,8 @@ class NativeColumns:
             layout, begin = self._layout(self.steps + 1), self.ends[-1] if self.ends else 0
             alpha = layout.column(column)["alpha"]
             own = (gradient_of_log_alpha / alpha).clamp(-LARGEST, LARGEST)
-            adjoint = layout.adjoint(derivatives[begin:].view(self.batch_size, -1))["alpha"]
+            rows = derivatives[begin:].view(self.batch_size, self.sizes.adjoint // BYTES)
+            adjoint = layout.adjoint(rows)["alpha"]
             adjoint += torch.where(alpha > 0, own, 0)
         size = self.num_states * self.num_symbols
         width = 2 * size + self.num_states if self.memory else 1
