@@ -104,7 +104,7 @@ def nondeterministic_stack(
 
     Returns:
         The readings r_1..r_n, (B, n, Q, S, m), in the dtype of the arguments. They are computed in float64, whatever
-        autocast says; by ``"native"``, for narrower arguments, in float32 where that is as good. With
+        autocast says; for narrower arguments ``"native"`` takes float32 where that is as good. With
         ``return_weights``, also W (B, n, n + 1, Q, S), which can be differentiated too: W[b, t - 1, i] is the share of
         v_i in r_t, so that the readings are einsum("btirs,bim->btrsm", W, V) with V = [bottom; values], and
         W[b, t - 1] sums to 1.

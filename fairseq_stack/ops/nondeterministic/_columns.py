@@ -218,12 +218,12 @@ def normalise(blocks: Tensor, exponents: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _cut_off(x: Tensor) -> Tensor:
-    """``x``, but where it is 0 with derivative 0: no run passes there, and the derivative can be infinite."""
+    """``x``, with derivative 0 where it is 0: no run passes there, and the derivative can be infinite."""
     return _bound_gradient(torch.where(x == 0, 0, x))
 
 
 def _bound_gradient(x: Tensor) -> Tensor:
-    """``x``, but with a derivative that is a number, also if log weights are very far apart."""
+    """``x``, with a derivative that is a number even if log weights are very far apart."""
     if x.requires_grad:
         x.register_hook(lambda grad: None if grad is None else grad.nan_to_num(0, 0, 0).clamp(-LARGEST, LARGEST))
     return x

@@ -15,14 +15,13 @@ import dataclasses
 import functools
 from array import array
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from .._native import required_library
 from ._columns import LARGEST, log_forward_weights
+from ._native_gradient import Reorder, Step, ends_for_batch
 from ._native_step import BYTES, Call, Layout, Sizes, plain, pointers, unpack
 from ._tracked_columns import Column, TrackedColumns
 
@@ -114,7 +113,7 @@ class NativeColumns:
         if not (follows and torch.is_grad_enabled()):
             reading, column, log_alpha = self.compute(logits, value)
             return reading.to(value.dtype), self._with(column, log_alpha, None)
-        reading, column, log_alpha, history = _Step.apply(self, self.history, logits, value)
+        reading, column, log_alpha, history = Step.apply(self, self.history, logits, value)
         return reading, self._with(column, log_alpha, history)
 
     def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -185,8 +184,8 @@ class NativeColumns:
             self,
             memory=self.memory[:constant] + tuple(column[index] for column in self.memory[constant:]),
             ancestors=ancestors,
-            history=_Reorder.apply(self.history, index, self.ends, self.batch_size),
-            ends=_for_batch(self.ends, self.batch_size, len(index)),
+            history=Reorder.apply(self.history, index, self.ends, self.batch_size),
+            ends=ends_for_batch(self.ends, self.batch_size, len(index)),
             log_alpha=log_alpha,
         )
 
@@ -267,70 +266,3 @@ class NativeColumns:
     def _layout(self, step: int) -> Layout:
         lanes = required_library().using(self.instruction_set).vector_bytes // BYTES
         return Layout(step, self.num_states, self.num_symbols, self.value_size, self.window, lanes)
-
-
-class _Step(torch.autograd.Function):
-    """One step: columns, their history, log weights and value to the reading, the next column, its ``log_alpha``, and
-    the next history.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, columns: NativeColumns, history: Tensor | None, logits: Tensor | None, value: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-        reading, column, log_alpha = columns.compute(logits, value)
-        ctx.columns, ctx.column = columns, column
-        ctx.likes = [None if x is None else (x.shape, x.dtype) for x in (logits, value)]
-        ctx.mark_non_differentiable(column)
-        ctx.set_materialize_grads(False)
-        history = torch.zeros((), dtype=torch.float64).expand(columns.end())
-        return reading.to(value.dtype), column, log_alpha, history
-
-    @staticmethod
-    @once_differentiable
-    def backward(
-        ctx: Any,
-        gradient: Tensor | None,
-        _: None,
-        gradient_of_log_alpha: Tensor | None,
-        derivatives: Tensor | None,
-    ) -> tuple[Tensor | None, ...]:
-        columns = ctx.columns
-        # They belong to this node alone: no other step has the same history.
-        derivatives = (
-            torch.zeros(columns.end(), dtype=torch.float64) if derivatives is None else derivatives.contiguous()
-        )
-        gradients = columns.differentiate(ctx.column, derivatives, gradient, gradient_of_log_alpha)
-        given = [
-            None if like is None else x.view(like[0]).to(like[1]) for x, like in zip(gradients, ctx.likes, strict=True)
-        ]
-        return None, derivatives[: columns.ends[-1]] if columns.ends else None, *given
-
-
-class _Reorder(torch.autograd.Function):
-    """The history of columns in other batch rows."""
-
-    @staticmethod
-    def forward(ctx: Any, history: Tensor, index: Tensor, ends: tuple[int, ...], batch_size: int) -> Tensor:
-        ctx.save_for_backward(index)
-        ctx.ends, ctx.batch_size = ends, batch_size
-        return history[:1].expand(_for_batch(ends, batch_size, len(index))[-1]) if batch_size else history
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, derivatives: Tensor) -> tuple[Tensor, None, None, None]:
-        (index,) = ctx.saved_tensors
-        if not ctx.batch_size:
-            return derivatives, None, None, None
-        gradient = derivatives.new_zeros(ctx.ends[-1])
-        begin = new_begin = 0
-        for end, new_end in zip(ctx.ends, _for_batch(ctx.ends, ctx.batch_size, len(index)), strict=True):
-            own = gradient[begin:end].view(ctx.batch_size, -1)
-            own.index_add_(0, index, derivatives[new_begin:new_end].view(len(index), own.shape[1]))
-            begin, new_begin = end, new_end
-        return gradient, None, None, None
-
-
-def _for_batch(ends: tuple[int, ...], batch_size: int, new_size: int) -> tuple[int, ...]:
-    """Where derivatives end, for another batch size."""
-    return tuple(end // batch_size * new_size if batch_size else 0 for end in ends)

@@ -1,7 +1,7 @@
 """The nondeterministic stack by the compiled kernels, on CPUs: ``_native/src/nondeterministic*.h`` have the algorithm.
 
 The kernels work with real numbers and an exponent for each block of inner weights. That makes float32 precise enough as
-long as the inner weights within a block are not too far apart, which the kernels find out; the other sequences of a
+long as the inner weights within a block are not too far apart, which the kernels check; the other sequences of a
 batch are computed in float64. The precision of a sequence depends only on its own log weights.
 """
 
@@ -98,7 +98,8 @@ def _stack_backward(
         vectors, weights = finite(vectors), finite(weights)
     with torch.autocast("cpu", enabled=False):
         grad_readings = grad_readings.flatten(1, 2)
-        # From the last step on: W is largest soon after a push, and rounding errors are smaller if that is added last.
+        # From the last step backwards: W is largest soon after a push, and rounding errors are smaller if that is added
+        # last.
         grad_vectors = _product(weights.flatten(1, 2).flip(1).transpose(1, 2), grad_readings.flip(1))
         cotangents = torch.bmm(grad_readings, vectors.transpose(1, 2)).view_as(weights)
     if grad_weights is not None:
@@ -115,7 +116,7 @@ def _stack_backward(
 
 
 def _undefined(vectors: Tensor, weights: Tensor) -> Tensor:
-    """Which components of the readings are NaN, (B, n, m), since a vector is, or since the kernel makes W NaN."""
+    """Which components of the readings are NaN, (B, n, m): because a vector is, or because the kernel makes W NaN."""
     return from_then_on(marks_of(vectors))[:, 1:].isnan() | weights[:, :, :1, 0].isnan()
 
 
