@@ -142,7 +142,7 @@ CASES = {
     **{f"sup-32 n=80 std={std}": superposition_case(80, 32, std) for std in (1, 3, 10)},
     **{f"sup-511 n=40 std={std}": superposition_case(40, 511, std) for std in (1, 3, 10)},
     "strat-32 n=32": stratification_case(32, 32),
-    **{f"nd-2-3-5@4 n=12 std={std}": nondeterministic_case(12, 2, 3, 5, std, window=4) for std in (1, 3, 10)},
+    **{f"nd-2-3-5@6 n=12 std={std}": nondeterministic_case(12, 2, 3, 5, std, window=6) for std in (1, 3, 10)},
     **{f"nd-2-3-5 steps n=12 std={std}": steps_case(12, 2, 3, 5, std) for std in (1, 10)},
 }
 
