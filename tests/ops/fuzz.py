@@ -83,7 +83,7 @@ def _history(name: str, x: Tensor, rows: list[list[int]]) -> Tensor:
     return torch.stack([torch.stack([x[j, t] for t, j in enumerate(row[1:])]) for row in rows])
 
 
-def _options(call: Call) -> dict[str, int]:
+def _options(call: Call) -> dict[str, Any]:
     return {} if call.window is None else {"window": call.window}
 
 

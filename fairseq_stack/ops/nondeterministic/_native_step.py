@@ -68,10 +68,12 @@ class Layout(NamedTuple):
 
     @property
     def first_row(self) -> int:
+        """The first row that is remembered."""
         return max(self.step - self.window + 1, 0)
 
     @property
     def tiles(self) -> int:
+        """How many vectors of rows it has for each element of a block."""
         return self.step // self.lanes - self.first_row // self.lanes + 1
 
     @property

@@ -127,7 +127,8 @@ def test_no_runs() -> None:
     (gradient,) = torch.autograd.grad(found.logsumexp(3).tanh().sum() + found.tanh().sum(), inputs[0])
     assert gradient[:, :, 0, 0, 0, 0].all()
     assert not gradient[..., 1].any() and not gradient[:, :, :, 1].any()
-    _, state = state.step(*(x[:, 0] for x in forbidden), inputs[3][:, 0])
+    push, replace, pop = (x[:, 0] for x in forbidden)
+    _, state = state.step(push, replace, pop, inputs[3][:, 0])
     assert state.log_weights.tolist() == [[[-torch.inf] * 2]]
 
 
@@ -179,6 +180,14 @@ def test_dtypes() -> None:
         exact = [x.double() for x in inputs]
         assert found.dtype == wide
         assert_normwise_close(found, stepped(exact, initial(exact))[0], 4 * torch.finfo(wide).eps)
+
+
+@pytest.mark.usefixtures("columns")
+def test_no_sequences() -> None:
+    inputs = random_inputs(0, 3)
+    found, _ = stepped(inputs, initial(inputs))
+    assert found.shape == (0, 3, 2, 3)
+    found.sum().backward()
 
 
 def test_they_have_to_be_asked_for() -> None:
