@@ -70,6 +70,7 @@ SYMBOLS = Kind(
     controller_options={
         **_NORMALIZE,
         "states_in_reading": "states_in_reading",
+        "read_log_weights": "read_log_weights",
         "original_bottom": "original_bottom",
     },
     limited_memory=True,

@@ -35,6 +35,7 @@ _MEANING = (
     "stack_depth_limit",
     "normalize_transitions",
     "no_states_in_reading",
+    "read_log_weights",
     "original_bottom",
     "bottom_vector",
     "recurrent_dropout",

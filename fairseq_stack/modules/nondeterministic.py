@@ -32,9 +32,14 @@ class AutomatonStackAttention(StackAttention):
             pushed in step t - D + 1 or later (gamma[i -> t] = 0 for t - i > D). None for unlimited memory.
         options: see :class:`StackAttention`.
 
+    Attributes:
+        reads_weights: whether readings need the weights of runs, and not only the average vectors.
+
     Raises:
         ValueError: the window is less than 1.
     """
+
+    reads_weights = False
 
     def __init__(
         self,
@@ -92,6 +97,7 @@ class AutomatonStackAttention(StackAttention):
             num_states=self.num_states,
             num_symbols=self.num_symbols,
             window=self.window,
+            weighs=self.reads_weights,
         )
 
     def initial_reading(self, batch_size: int) -> Tensor:

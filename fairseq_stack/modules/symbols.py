@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,8 @@ class SymbolStackAttention(AutomatonStackAttention):
         num_states: |Q|.
         num_symbols: |Gamma|.
         states_in_reading: read a distribution over states and symbols (2022); otherwise over symbols (2020).
+        read_log_weights: read tanh(log w) instead of a distribution, where w is alpha[t][r, y] (Eq. 27), the weight of
+            all runs that end in a state with a symbol on top; or its sum over states. Where there is no run, it is -1.
         original_bottom: as in 2020 and 2022, the bottom symbol can be neither popped, replaced nor uncovered: the first
             step pushes, and what it pushes can be replaced, but not popped. Otherwise the bottom symbol can be replaced
             and uncovered, as in 2023.
@@ -41,6 +44,7 @@ class SymbolStackAttention(AutomatonStackAttention):
         num_symbols: int,
         *,
         states_in_reading: bool = True,
+        read_log_weights: bool = False,
         original_bottom: bool = False,
         window: int | None = None,
         **options: bool,
@@ -58,6 +62,7 @@ class SymbolStackAttention(AutomatonStackAttention):
             **options,
         )
         self.states_in_reading = states_in_reading
+        self.reads_weights = read_log_weights
         self.original_bottom = original_bottom
 
     def activated(self, values: Tensor) -> Tensor:
@@ -72,16 +77,29 @@ class SymbolStackAttention(AutomatonStackAttention):
     def reading(self, reading: Tensor) -> Tensor:
         return reading if self.states_in_reading else reading.sum(-3)
 
+    def readings(self, actions: Tensor, values: Tensor) -> Tensor:
+        if not self.reads_weights or actions.size(1) == 0:
+            return super().readings(actions, values)
+        return _step_through(self.step_reading, self.initial_state(len(actions)), actions, values)
+
     def averages(self, actions: Tensor, values: Tensor, bottom: Tensor) -> Tensor:
         if not self.original_bottom or self.window is None or self.window > actions.size(1):
             return super().averages(actions, values, bottom)
         # As a replacement of the bottom of step 0, what the first step pushes would be forgotten one step too early.
-        state: Any = self._nothing(len(actions), bottom)
-        averages = []
-        for log_weights, value in zip(self.log_weights(actions).unbind(1), values.unbind(1), strict=True):
-            average, state = state.step_joined(log_weights, value)
-            averages.append(average)
-        return torch.stack(averages, dim=1)
+        state = self._nothing(len(actions), bottom)
+        return _step_through(lambda x, v, state: state.step_joined(x, v), state, self.log_weights(actions), values)
+
+    def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
+        reading, state = super().step_reading(actions, values, state)
+        return self._squashed(state.log_weights) if self.reads_weights else reading, state
+
+    def initial_reading(self, batch_size: int) -> Tensor:
+        distribution = super().initial_reading(batch_size)
+        return distribution - 1 if self.reads_weights else distribution  # tanh(log 1) = 0, tanh(log 0) = -1
+
+    def _squashed(self, log_weights: Tensor) -> Tensor:
+        """The reading for log alpha[t], (B, Q, S)."""
+        return (log_weights if self.states_in_reading else log_weights.logsumexp(1)).tanh()
 
     def transitions_of_sequence(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         push, replace, pop = self.transitions(actions)
@@ -98,7 +116,16 @@ class SymbolStackAttention(AutomatonStackAttention):
         return super().initial_state(batch_size)
 
     def _nothing(self, batch_size: int, bottom: Tensor) -> _Nothing:
-        return _Nothing(bottom, batch_size, self.num_states, self.num_symbols, self.window)
+        return _Nothing(bottom, batch_size, self.num_states, self.num_symbols, self.window, self.reads_weights)
+
+
+def _step_through(step: Callable[..., tuple[Tensor, Any]], state: Any, *sequences: Tensor) -> Tensor:
+    """What ``step`` makes of each of n >= 1 steps and the state before it, (B, n, ...), for sequences (B, n, ...)."""
+    results = []
+    for arguments in zip(*(x.unbind(1) for x in sequences), strict=True):
+        result, state = step(*arguments, state)
+        results.append(result)
+    return torch.stack(results, dim=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +139,7 @@ class _Nothing:
         num_symbols: S.
         window: D of that stack, or None. Its bottom counts as pushed in its step 0, which is the first step here, so D
             is the same for both.
+        weighs: whether that stack has ``log_weights``.
     """
 
     bottom: Tensor
@@ -119,6 +147,7 @@ class _Nothing:
     num_states: int
     num_symbols: int
     window: int | None
+    weighs: bool
 
     def step_joined(self, transitions: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
         """The first step, with the log weights of :meth:`AutomatonStackAttention.log_weights`, (B, d_a)."""
@@ -131,6 +160,7 @@ class _Nothing:
             num_symbols=self.num_symbols,
             window=self.window,
             start=start,
+            weighs=self.weighs,
         )
         return pushes.softmax(1).view(*start.shape, 1) * self.bottom, state
 

@@ -43,7 +43,7 @@ class Op:
         name: the public function's name.
         compute: the public function, which takes ``backend``.
         backends: its implementations by name. ``"auto"`` stands for the first that can run on the device; the last,
-            the equations of the paper, can run on all.
+            the equations of the paper, can run on every device.
         example: arguments for a batch of ``length`` steps: maps a source of random tensors and the length to them.
     """
 

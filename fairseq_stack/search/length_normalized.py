@@ -32,20 +32,20 @@ class LengthNormalizedBeamSearchGenerator:
 
     - when the *top* of its beam is finished. The result is the finished hypotheses on the beam, best first
       (often fewer than :math:`k`; the unfinished ones are fragments and are left out);
-    - or after :math:`L` steps, :math:`L` = ``max_len_a`` * source length + ``max_len_b`` (and less than the
-      positions of the decoder). The result is the whole beam, best first. Its top is unfinished then, and
+    - or after :math:`L` steps, :math:`L` = ``max_len_a`` * source length + ``max_len_b`` (and fewer than
+      the decoder has positions). The result is the whole beam, best first. Its top is unfinished then, and
       stays first even if there are finished ones lower down. An unfinished hypothesis is closed with an EOS
-      that costs nothing: its positional score is 0, and ``score`` stays :math:`\log p(y) / L`. As with
-      fairseq's own search no hypothesis has more than :math:`L` tokens and EOS.
+      that costs nothing: its positional score is 0, and ``score`` stays :math:`\log p(y) / L`. As in
+      fairseq's own search, no hypothesis has more than :math:`L` tokens and an EOS.
 
-    Results do not depend on the rest of the batch; so the source length is that of the sentence (with EOS,
-    without padding), where fairseq takes the longest one of the batch. Symbols of probability zero are never
+    Results do not depend on the rest of the batch, so the source length is the sentence's own (with EOS,
+    without padding); fairseq takes the longest one in the batch. Symbols of probability zero are never
     generated: where fewer than :math:`k` hypotheses of positive probability exist, the beam has fewer. Pad is
     never generated, and EOS not before ``min_len`` tokens (fairseq's default is 1; the paper has no minimum,
     which is 0). Prefix tokens count towards probability and length, as in fairseq.
 
     Args:
-        models: ensemble; the probabilities of its members are averaged, as by fairseq.
+        models: the ensemble, whose probabilities are averaged, as in fairseq.
         tgt_dict: dictionary of the output.
         beam_size: :math:`k`.
         max_len_a, max_len_b: maximum length as a function of the source length, EOS not counted.
@@ -98,17 +98,17 @@ class LengthNormalizedBeamSearchGenerator:
         """Search for the best outputs of a batch.
 
         Args:
-            models: ignored, as by fairseq's own generator: the models are those of the constructor.
-            sample: fairseq batch; ``sample["net_input"]["src_tokens"]`` (B, S) must exist.
+            models: ignored, as in fairseq's own generator; the models of the constructor are used.
+            sample: a batch of fairseq, which must have ``sample["net_input"]["src_tokens"]``, (B, S).
             prefix_tokens: (B, P), padded with pad: what each output must start with.
             constraints: must be ``None``.
             bos_token: first input of the decoder, EOS if ``None``.
 
         Returns:
             For each sentence a list of at least one hypothesis, best first. A hypothesis is a dict:
-            ``tokens`` (n,) including EOS; ``score``, a scalar: log-probability (natural logarithm) by length;
+            ``tokens`` (n,) including EOS; ``score``, a scalar: log-probability (natural logarithm) divided by length;
             ``positional_scores`` (n,), the log-probabilities of the tokens; ``attention`` (S, n), or empty if
-            the model returns none; ``alignment``, empty; ``finished``, False if EOS is only the closing one.
+            the model returns none; ``alignment``, empty; ``finished``, False if the EOS was only added to close it.
 
         Raises:
             ValueError: there are constraints; the minimal length exceeds the maximal one; the model returns
@@ -141,8 +141,8 @@ class LengthNormalizedBeamSearchGenerator:
             remaining = (~done).nonzero().flatten()
             if remaining.numel() == 0:
                 break
-            # Whole sentences are dropped, never single slots: fairseq's cross-attention takes an order of
-            # unchanged size to permute slots within sentences only, and then leaves its keys where they are.
+            # Whole sentences are dropped, never single slots: fairseq's cross-attention assumes that an order of
+            # unchanged size only permutes slots within sentences, and then leaves its keys where they are.
             order = (remaining[:, None] * self.beam_size + parents[remaining]).flatten()
             self.model.reorder_incremental_state(incremental_states, order)
             encoder_outs = self.model.reorder_encoder_out(encoder_outs, order)
@@ -193,9 +193,9 @@ class LengthNormalizedBeamSearchGenerator:
 
     def _check_possible(self, beam: Beam, log_probs: Tensor, step: int, sentences: Tensor) -> None:
         """Raise ValueError if a probability is NaN or no continuation of a sentence is possible."""
-        best = log_probs.amax(dim=2)  # amax passes NaN on
+        best = log_probs.amax(dim=2)  # amax propagates NaN
         is_nan = (best.isnan() & beam.growing).any(dim=1)
-        # With finished hypotheses below a top that cannot be extended, they are the next beam.
+        # If the top cannot be extended, the finished hypotheses below it are the next beam.
         is_stuck = ~((best > -math.inf) & beam.growing).any(dim=1) & ~beam.finished.any(dim=1)
         wrong = (is_nan | is_stuck).nonzero().flatten()
         if wrong.numel() == 0:
@@ -213,7 +213,7 @@ class LengthNormalizedBeamSearchGenerator:
         """One step: the next beam, and the slots (B, K) of the present one that its hypotheses come from."""
         beam_size = self.beam_size
         step = beam.tokens.size(2)  # tokens of a hypothesis extended now, since BOS is not counted
-        # A symbol beyond the k best of its item cannot be among the k best of all: these are equally long.
+        # A symbol that is not among the k best of its hypothesis is not among the k best of all: lengths are equal.
         branching = min(beam_size, log_probs.size(2))
         symbol_scores, symbols = log_probs.topk(branching, dim=2)
         extended = (beam.log_prob[..., None] + symbol_scores).masked_fill(~beam.growing[..., None], -math.inf)

@@ -34,6 +34,7 @@ MODELS: dict[str, list[Any]] = {
     "ns-2020": ["--stack", "ns-2-2", "--normalize-transitions", "--no-states-in-reading", "--original-bottom"],
     "rns-2022": ["--stack", "ns-2-2", "--original-bottom", *COMPACT, "--share-decoder-input-output-embed"],
     "rns": ["--stack", "ns-2-2", "--share-decoder-input-output-embed", "--dropout", 0.3],
+    "log-weights": ["--stack", "ns-2-2", "--read-log-weights"],
     "vrns": ["--stack", "nd-2-2-3", *COMPACT, "--decoder-embed-dim", 5],
     "zero": ["--stack", "nd-2-2-3", "--bottom-vector", "zero", "--recurrent-dropout", 0.2],
     "one": ["--stack", "nd-2-2-3", "--bottom-vector", "one", "--stack-init-scale", 0.5, "--stack-init", "paper"],
@@ -112,6 +113,20 @@ def test_in_python(corpora: Corpora, recurrent_model: Path) -> None:
     assert hub.sample("a b", max_len_b=9).startswith("a b")
     with pytest.raises(UserError, match="holds a StackLSTMLanguageModel, not a StackTransformerLanguageModel"):
         StackTransformerLanguageModel.from_pretrained(recurrent_model)
+
+
+def test_a_checkpoint_from_before_an_option(corpora: Corpora, recurrent_model: Path, tmp_path: Path) -> None:
+    """It is scored and averaged with one that has the option."""
+    checkpoint = torch.load(recurrent_model, weights_only=False)
+    assert not checkpoint["cfg"]["model"].pop("read_log_weights")
+    old = tmp_path / "old.pt"
+    torch.save(checkpoint, old)
+    expected, found = (
+        run("eval-lm", corpora.language_modeling, "--path", path, *SCORING).validation_losses()
+        for path in (recurrent_model, old)
+    )
+    assert found == expected
+    assert cli.main(["average", str(recurrent_model), str(old), "--output", str(tmp_path / "average.pt")]) == 0
 
 
 def test_average(recurrent_model: Path, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ class KindContract:
         normalize_transitions=False,
         bottom_vector="learned",
         states_in_reading=True,
+        read_log_weights=False,
         original_bottom=False,
     )
 

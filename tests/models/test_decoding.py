@@ -34,11 +34,12 @@ def parametrize(presets: Iterable[str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("preset", [hostile(name) if is_wide(name) else name for name in presets])
 
 
-LIMITED = (
+OTHERS = (
     ("stack_transformer_lm_nd_cfl", ("--stack-layers=sdpa,nd-2-3-4@3",)),
     ("stack_lstm_lm_ns_2020", ("--stack=ns-2-2@3",)),
+    ("stack_lstm_lm_ns_2020", ("--read-log-weights",)),
 )
-ALL_MODELS = each_model(PRESETS, *LIMITED)
+ALL_MODELS = each_model(PRESETS, *OTHERS)
 ALL_PRESETS = parametrize(PRESETS)
 STACK_PRESETS = parametrize(name for name in PRESETS if "_tf_" not in name)
 
@@ -69,10 +70,10 @@ def test_incremental_logits_equal_parallel_ones(preset: str, flags: tuple[str, .
 
 
 @torch.no_grad()
-@STACK_PRESETS
-def test_reordered_states_follow_their_hypotheses(preset: str) -> None:
+@ALL_MODELS
+def test_reordered_states_follow_their_hypotheses(preset: str, flags: tuple[str, ...]) -> None:
     """Rows are swapped, repeated and dropped in the middle of incremental decoding."""
-    model = build_opinionated_model(preset)
+    model = build_opinionated_model(preset, flags)
     encoder_out = encode(model, with_eos([random_words(5)] * 3, left_pad=True))
     tokens = decoder_input(3, 9)
     order = torch.tensor([2, 0])
@@ -90,9 +91,9 @@ def test_reordered_states_follow_their_hypotheses(preset: str) -> None:
 
 
 @torch.no_grad()
-@ALL_PRESETS
-def test_outputs_are_causal(preset: str) -> None:
-    model = build_opinionated_model(preset)
+@ALL_MODELS
+def test_outputs_are_causal(preset: str, flags: tuple[str, ...]) -> None:
+    model = build_opinionated_model(preset, flags)
     encoder_out = encode(model, with_eos([random_words(5)] * 2, left_pad=False))
     tokens = decoder_input(2, 8)
     changed = tokens.clone()

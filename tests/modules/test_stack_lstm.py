@@ -35,9 +35,11 @@ STACKS: dict[str, Callable[[], list[StackAttention]]] = {
     "nd": lambda: [NondeterministicStackAttention(HIDDEN, 2, 2, 3, **CONTROLLER)],
     "ns": lambda: [SymbolStackAttention(HIDDEN, 2, 3, **CONTROLLER)],
     "original-bottom": lambda: [SymbolStackAttention(HIDDEN, 2, 2, original_bottom=True, **CONTROLLER)],
+    "log-weights": lambda: [SymbolStackAttention(HIDDEN, 2, 2, read_log_weights=True, **CONTROLLER)],
     "limited": lambda: [
         NondeterministicStackAttention(HIDDEN, 2, 2, 3, window=2, **CONTROLLER),
         SymbolStackAttention(HIDDEN, 2, 2, original_bottom=True, window=3, **CONTROLLER),
+        SymbolStackAttention(HIDDEN, 2, 2, read_log_weights=True, original_bottom=True, window=3, **CONTROLLER),
     ],
     "three": lambda: [sup(2), NondeterministicStackAttention(HIDDEN, 1, 2, 2, **CONTROLLER), sup(3)],
 }

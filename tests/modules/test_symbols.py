@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +49,9 @@ def test_the_original_bottom_is_never_read_and_what_the_first_step_pushes_is_nev
 
 
 Configuration = tuple[int, tuple[tuple[int, int], ...]]
-"""A state, and the stack above the original bottom: symbols with the step that pushed them."""
+"""A state, and the stack: symbols with the step that pushed them. The original bottom is not among them; any other is,
+as pushed in step 0.
+"""
 
 
 def successors(
@@ -67,13 +70,13 @@ def successors(
             yield (r, stack[:-1]), pop[q, x, r]
 
 
-def enumerated(push: Tensor, replace: Tensor, pop: Tensor, window: int) -> Tensor:
-    """The distributions over states and symbols after each step, (n, Q, S), from all runs with the original bottom.
+def enumerated(push: Tensor, replace: Tensor, pop: Tensor, window: int, original_bottom: bool = True) -> Tensor:
+    """The weights of all runs that end in each state with each symbol on top after each step, (n, Q, S).
 
     A run dies when what step p pushed is on top after a step t > p + D - 1.
     """
-    weights: dict[Configuration, float] = {(0, ()): 1.0}
-    distributions = torch.zeros(push.shape[:3], dtype=push.dtype)
+    weights: dict[Configuration, float] = {(0, () if original_bottom else ((0, 0),)): 1.0}
+    forward_weights = torch.zeros(push.shape[:3], dtype=push.dtype)
     for t, transitions in enumerate(zip(push, replace, pop, strict=True), 1):
         after: dict[Configuration, float] = defaultdict(float)
         for before, weight in weights.items():
@@ -82,9 +85,9 @@ def enumerated(push: Tensor, replace: Tensor, pop: Tensor, window: int) -> Tenso
                 if t <= pushed + window - 1:
                     after[configuration] += weight * log_weight.exp().item()
         for (state, stack), weight in after.items():
-            distributions[t - 1, state, stack[-1][0]] += weight
+            forward_weights[t - 1, state, stack[-1][0]] += weight
         weights = after
-    return distributions / distributions.sum((1, 2), keepdim=True)
+    return forward_weights
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
@@ -94,6 +97,7 @@ def test_the_original_bottom_with_limited_memory_by_enumeration(length: int, win
     actions = torch.randn(1, length, stack.actions.out_features, dtype=torch.float64)
     push, replace, pop = stack.transitions(actions)
     expected = enumerated(push[0], replace[0], pop[0], window)
+    expected = expected / expected.sum((1, 2), keepdim=True)
     ones = stack.activated(actions)
     readings = stack.readings(actions, ones)
     assert_normwise_close(readings[0, ..., 0], expected, 1e-12)
@@ -101,6 +105,47 @@ def test_the_original_bottom_with_limited_memory_by_enumeration(length: int, win
     for t in range(length):
         reading, state = stack.step_reading(actions[:, t], ones[:, t], state)
         assert_normwise_close(reading[0, ..., 0], expected[t], 1e-12)
+
+
+@pytest.mark.parametrize("states_in_reading", [True, False], ids=["states", "symbols"])
+@pytest.mark.parametrize("original_bottom", [True, False])
+@pytest.mark.parametrize("window", [1, 2, 3, None])
+def test_the_reading_of_log_weights_by_enumeration(
+    window: int | None, original_bottom: bool, states_in_reading: bool
+) -> None:
+    """tanh(log w), which is (w^2 - 1) / (w^2 + 1)."""
+    stack = SymbolStackAttention(
+        SIZE, 2, 2, read_log_weights=True, states_in_reading=states_in_reading, original_bottom=original_bottom,
+        window=window,
+    ).double()  # fmt: skip
+    actions = torch.randn(1, 5, stack.actions.out_features, dtype=torch.float64)
+    push, replace, pop = stack.transitions(actions)
+    weights = enumerated(push[0], replace[0], pop[0], window or 99, original_bottom)
+    weights = weights if states_in_reading else weights.sum(1)
+    expected = (weights.square() - 1) / (weights.square() + 1)
+    ones = stack.activated(actions)
+    assert_normwise_close(stack.readings(actions, ones)[0], expected, 1e-12)
+    state = stack.initial_state(1)
+    for t in range(5):
+        reading, state = stack.step_reading(actions[:, t], ones[:, t], state)
+        assert_normwise_close(reading[0], expected[t], 1e-12)
+
+
+@pytest.mark.parametrize("original_bottom", [True, False])
+def test_the_initial_reading_of_log_weights(original_bottom: bool) -> None:
+    """There is one run, of weight 1, in state 0 with symbol 0 on top."""
+    options: dict[str, Any] = {"read_log_weights": True, "original_bottom": original_bottom}
+    assert SymbolStackAttention(SIZE, 2, 2, **options).initial_reading(1).tolist() == [[0, -1, -1, -1]]
+    symbols = SymbolStackAttention(SIZE, 2, 2, states_in_reading=False, **options)
+    assert symbols.initial_reading(2).tolist() == [[0, -1]] * 2
+
+
+def test_the_average_vectors_do_not_depend_on_what_is_read() -> None:
+    """They are what inspection looks at."""
+    stacks = [SymbolStackAttention(SIZE, 2, 2, read_log_weights=weights) for weights in (True, False)]
+    actions, values = torch.randn(2, 4, stacks[0].actions.out_features), torch.randn(2, 4, 3)
+    one, other = (stack.averages(actions, values, torch.zeros(3)) for stack in stacks)
+    assert torch.equal(one, other)
 
 
 def test_a_window_of_no_step() -> None:

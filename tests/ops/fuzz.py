@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import functools
 import random
 import re
 import sys
@@ -23,6 +24,7 @@ import torch
 from torch import Tensor
 
 from fairseq_stack import ops
+from fairseq_stack.ops.nondeterministic.reference import nondeterministic_stack_reference
 from tests.helpers import assert_normwise_close
 from tests.ops.fuzz_calls import LAYOUTS, MODES, TOLERANCES, Arguments, Call, make
 
@@ -37,17 +39,19 @@ def result(call: Call, backend: str, leaves: dict[str, Tensor]) -> list[Tensor]:
     """The readings by a backend; the steps of the state with "steps"."""
     arguments: Arguments = {name: LAYOUTS[call.layouts[name]](x) for name, x in leaves.items()}
     if backend != "steps":
-        arguments = call.spoil(arguments)
+        arguments = call.spoil(arguments) | _options(call)
         with MODES[call.mode]():
             return [getattr(ops, f"{call.stack}_stack")(**arguments, backend=backend)]
-    state = _initial(call, arguments.pop("bottom", None))
+    state = _initial(call, arguments.pop("bottom", None), arguments.pop("start", None))
     draw = random.Random(call.seed)
     readings, batch_size = [], len(leaves["values"])
     for t in range(leaves["values"].shape[1]):
         index = torch.tensor([draw.randrange(batch_size) for _ in range(batch_size)], dtype=torch.long)
-        step = _of_step(call.spoil({name: x[:, t] for name, x in arguments.items()}))
+        step = {name: x[:, t] for name, x in arguments.items()}
+        step = _of_step(call.spoil(_join(step) if call.joined else step))
         with MODES[call.mode]():
-            reading, state = state.reorder(index).step(**step)
+            state = state.reorder(index)
+            reading, state = (state.step_joined if call.joined else state.step)(**step)
         readings.append(reading)
     state.reorder(torch.tensor([], dtype=torch.long))
     return readings
@@ -56,35 +60,45 @@ def result(call: Call, backend: str, leaves: dict[str, Tensor]) -> list[Tensor]:
 def expected(call: Call, leaves: dict[str, Tensor]) -> list[Tensor]:
     """What ``result`` has to be, by the reference."""
     arguments = {name: LAYOUTS[call.layouts[name]](x) for name, x in leaves.items()}
-    stack = getattr(ops, f"{call.stack}_stack")
+    stack = functools.partial(getattr(ops, f"{call.stack}_stack"), backend="reference", **_options(call))
+    if "start" in arguments:  # which only states take
+        stack = functools.partial(nondeterministic_stack_reference, return_weights=False, **_options(call))
     if not call.steps:
-        return [stack(**arguments, backend="reference")]
+        return [stack(**arguments)]
     draw = random.Random(call.seed)
     readings, batch_size, rows = [], len(leaves["values"]), None
     for _ in range(leaves["values"].shape[1]):
         index = [draw.randrange(batch_size) for _ in range(batch_size)]
         rows = [[*(rows[i] if rows else [i]), j] for j, i in enumerate(index)]
-        readings.append(
-            stack(**{name: _history(name, x, rows) for name, x in arguments.items()}, backend="reference")[:, -1]
-        )
+        readings.append(stack(**{name: _history(name, x, rows) for name, x in arguments.items()})[:, -1])
     return readings
 
 
 def _history(name: str, x: Tensor, rows: list[list[int]]) -> Tensor:
-    """What each beam has been given: row ``rows[i][t + 1]`` at step t, and the bottom of row ``rows[i][0]``."""
-    if name == "bottom":
+    """What each beam has been given: row ``rows[i][t + 1]`` at step t, and bottom and start of row ``rows[i][0]``."""
+    if name in ("bottom", "start"):
         return x if x.dim() == 1 else x[[row[0] for row in rows]]
     if not rows:
         return x
     return torch.stack([torch.stack([x[j, t] for t, j in enumerate(row[1:])]) for row in rows])
 
 
-def _initial(call: Call, bottom: Tensor | None) -> Any:
+def _options(call: Call) -> dict[str, Any]:
+    return {} if call.window is None else {"window": call.window}
+
+
+def _join(step: Arguments) -> Arguments:
+    """The arguments of ``step`` as those of ``step_joined``."""
+    push, replace, pop, values = step.values()
+    return {"transitions": torch.cat([push.flatten(3), replace.flatten(3), pop], -1).flatten(1), "values": values}
+
+
+def _initial(call: Call, bottom: Tensor | None, start: Tensor | None) -> Any:
     batch_size, _, size = call.leaves["values"].shape
     if bottom is not None:
         num_states, num_symbols = call.leaves["push"].shape[2:4]
         return ops.NondeterministicStackState.initial(
-            bottom, batch_size=batch_size, num_states=num_states, num_symbols=num_symbols
+            bottom, batch_size=batch_size, num_states=num_states, num_symbols=num_symbols, start=start, **_options(call)
         )
     kind = ops.SuperpositionStackState if call.stack == "superposition" else ops.StratificationStackState
     return kind.initial(batch_size=batch_size, size=size, dtype=call.dtype)
@@ -109,7 +123,7 @@ def check(call: Call) -> str:
     except ValueError as error:
         message = str(error)
         named = re.match(r"(\w+): (expected|backend) ", message)
-        names = {*call.leaves, "value", f"{call.stack}_stack"}
+        names = {*call.leaves, "value", "transitions", f"{call.stack}_stack"}
         if not call.fault or named is None or named.group(1) not in names or "\n" in message:
             raise Wrong(f"ValueError: {message}") from error
         return "error"

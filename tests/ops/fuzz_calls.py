@@ -37,6 +37,8 @@ class Call:
         mode: a key of ``MODES``.
         fault: what is wrong with the call, and "" if it is right.
         smooth: whether gradients are unique.
+        window: D for limited memory, or None.
+        joined: whether each step gets all log weights in one tensor.
     """
 
     seed: int
@@ -49,13 +51,16 @@ class Call:
     fault: str = ""
     smooth: bool = True
     spoil: Callable[[Arguments], Arguments] = lambda arguments: arguments
+    window: int | None = None
+    joined: bool = False
 
     def __str__(self) -> str:
         tensors = ", ".join(
             f"{name} {tuple(x.shape)} {self.layouts[name]}{' with gradient' if x.requires_grad else ''}"
             for name, x in self.leaves.items()
         )
-        what = "steps" if self.steps else self.backend
+        what = ("joined " * self.joined + "steps") if self.steps else self.backend
+        what += f" with a window of {self.window}" * (self.window is not None)
         return f"{self.stack} {what}, {self.dtype}, {self.mode}: {tensors}" + f"; {self.fault}" * bool(self.fault)
 
     @property
@@ -112,6 +117,8 @@ def make(seed: int) -> Call:
     shapes = dict(SHAPES[stack])
     if "bottom" in shapes and draw.random() < 0.5:
         shapes["bottom"] = "B m"
+    if "bottom" in shapes and steps and draw.random() < 0.4:
+        shapes["start"] = "B Q S"
     dtype = draw.choices([*TOLERANCES], (6, 4, 1, 1))[0]
     leaves = {name: torch.randn([sizes[axis] for axis in shape.split()], generator=numbers, dtype=torch.float64)
               for name, shape in shapes.items()}  # fmt: skip
@@ -123,6 +130,11 @@ def make(seed: int) -> Call:
     call = Call(seed, stack, steps, draw.choice(backends), leaves, layouts, mode, smooth=smooth)
     if stack == "stratification" and dtype in (torch.float16, torch.bfloat16):
         call.smooth = False  # strengths are used up exactly by chance
+    if "bottom" in shapes:
+        call.window = draw.choice((None, None, 1, 2, 3, length, length + 1)) or None
+        call.joined = steps and draw.random() < 0.3
+    if call.joined:
+        shapes = {"transitions": "B n T", "values": "B n m"}
     if draw.random() < 0.35:
         call.fault, call.spoil = _fault(call, shapes, draw)
     return call
@@ -132,6 +144,9 @@ def _fill(stack: str, leaves: dict[str, Tensor], draw: random.Random, numbers: t
     """Give the inputs values that the stack may get; whether gradients are unique."""
     if stack == "nondeterministic":
         _fill_log_weights([leaves[name] for name in ("push", "replace", "pop")], draw, numbers)
+        if "start" in leaves:
+            start = leaves["start"].mul_(draw.choice((0.1, 1, 50)))
+            start.masked_fill_(torch.rand(start.shape, generator=numbers) < draw.choice((0.0, 0.5, 1.0)), -torch.inf)
         return True
     kind = draw.choice(("usual", "usual", "exact", "huge" if stack == "stratification" else "usual"))
     if stack == "superposition":
@@ -172,7 +187,7 @@ def _fill_log_weights(logits: Sequence[Tensor], draw: random.Random, numbers: to
 
 def _fault(call: Call, shapes: dict[str, str], draw: random.Random) -> tuple[str, Callable[[Arguments], Arguments]]:
     """Something that is wrong with the arguments, and the function that makes them so."""
-    name = draw.choice([name for name in shapes if not (call.steps and name == "bottom")])
+    name = draw.choice([name for name in shapes if not (call.steps and name in ("bottom", "start"))])
     shared = [i for i, axis in enumerate(shapes[name].split()) if " ".join(shapes.values()).split().count(axis) > 1]
     if call.steps:
         shared = [i for i in shared if shapes[name].split()[i] not in "mn"]

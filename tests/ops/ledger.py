@@ -19,9 +19,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import nondeterministic_stack, stratification_stack, superposition_stack
+from fairseq_stack.ops import (
+    NondeterministicStackState,
+    nondeterministic_stack,
+    stratification_stack,
+    superposition_stack,
+)
 from fairseq_stack.ops._native import library
-from fairseq_stack.ops.nondeterministic import reference
+from fairseq_stack.ops.nondeterministic import reference, state
 from tests.helpers import INSTRUCTION_SETS, use_backend
 
 LEDGER = Path(__file__).with_name("errors.tsv")
@@ -51,9 +56,35 @@ class Case(NamedTuple):
     backends: tuple[str, ...]
 
 
-def nondeterministic_reference(push: Tensor, replace: Tensor, pop: Tensor, values: Tensor, bottom: Tensor) -> Tensor:
+def nondeterministic_reference(
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    values: Tensor,
+    bottom: Tensor,
+    start: Tensor | None = None,
+    window: int | None = None,
+) -> Tensor:
     vectors = torch.cat([bottom.expand(len(values), -1)[:, None], values], 1)
-    return reference._readings(push, replace, pop, vectors)
+    return reference._readings(push, replace, pop, vectors, window, start)
+
+
+def nondeterministic_steps(
+    push: Tensor, replace: Tensor, pop: Tensor, values: Tensor, bottom: Tensor, start: Tensor, *, backend: str
+) -> Tensor:
+    with pytest.MonkeyPatch.context() as patch:
+        if backend == "pytorch":
+            patch.setattr(state, "library", lambda: None)
+        batch_size, num_states, num_symbols = start.shape
+        stack = NondeterministicStackState.initial(
+            bottom, batch_size=batch_size, num_states=num_states, num_symbols=num_symbols, start=start
+        )
+        transitions = torch.cat([push.flatten(4), replace.flatten(4), pop], -1).flatten(2)
+        readings = []
+        for log_weights, value in zip(transitions.unbind(1), values.unbind(1), strict=True):
+            reading, stack = stack.step_joined(log_weights, value)
+            readings.append(reading)
+    return torch.stack(readings, 1)
 
 
 def superposition_reference(*inputs: Tensor) -> Tensor:
@@ -64,7 +95,9 @@ def stratification_reference(*inputs: Tensor) -> Tensor:
     return stratification_stack(*inputs, backend="reference")
 
 
-def nondeterministic_case(length: int, num_states: int, num_symbols: int, size: int, std: float) -> Case:
+def nondeterministic_case(
+    length: int, num_states: int, num_symbols: int, size: int, std: float, window: int | None = None
+) -> Case:
     def inputs() -> list[Tensor]:
         source, targets = (2, length, num_states, num_symbols), (num_states, num_symbols)
         log_weights = [torch.randn(*source, *target).mul(std) for target in (targets, targets, (num_states,))]
@@ -72,7 +105,18 @@ def nondeterministic_case(length: int, num_states: int, num_symbols: int, size: 
 
     names = "push", "replace", "pop", "values", "bottom"
     backends = "pytorch", *(f"native-{name}" for name in INSTRUCTION_SETS)
-    return Case(nondeterministic_stack, nondeterministic_reference, names, inputs, backends)
+    limited = functools.partial(nondeterministic_stack, window=window)
+    return Case(limited, functools.partial(nondeterministic_reference, window=window), names, inputs, backends)
+
+
+def steps_case(length: int, num_states: int, num_symbols: int, size: int, std: float) -> Case:
+    """Steps with joined log weights, from random start configurations."""
+    whole = nondeterministic_case(length, num_states, num_symbols, size, std)
+
+    def inputs() -> list[Tensor]:
+        return [*whole.inputs(), torch.randn(2, num_states, num_symbols).mul(std)]
+
+    return Case(nondeterministic_steps, nondeterministic_reference, (*whole.names, "start"), inputs, whole.backends)
 
 
 def superposition_case(length: int, size: int, std: float) -> Case:
@@ -98,6 +142,8 @@ CASES = {
     **{f"sup-32 n=80 std={std}": superposition_case(80, 32, std) for std in (1, 3, 10)},
     **{f"sup-511 n=40 std={std}": superposition_case(40, 511, std) for std in (1, 3, 10)},
     "strat-32 n=32": stratification_case(32, 32),
+    **{f"nd-2-3-5@6 n=12 std={std}": nondeterministic_case(12, 2, 3, 5, std, window=6) for std in (1, 3, 10)},
+    **{f"nd-2-3-5 steps n=12 std={std}": steps_case(12, 2, 3, 5, std) for std in (1, 10)},
 }
 
 

@@ -66,6 +66,13 @@ class StackLSTMLanguageModelConfig(VocabularyOptions):
     no_states_in_reading: bool = field(
         default=False, metadata={"help": "ns: read a distribution over symbols instead of over states and symbols"}
     )
+    read_log_weights: bool = field(
+        default=False,
+        metadata={
+            "help": "ns: read tanh(log w) for each state and symbol, where w is the weight of all runs that end there, "
+            "instead of a distribution"
+        },
+    )
     original_bottom: bool = field(
         default=False,
         metadata={

@@ -16,6 +16,7 @@ _NOT_SET = {
     "stack_depth_limit": None,
     "normalize_transitions": False,
     "no_states_in_reading": False,
+    "read_log_weights": False,
     "original_bottom": False,
     "bottom_vector": "learned",
 }

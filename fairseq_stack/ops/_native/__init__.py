@@ -1,15 +1,15 @@
 """The compiled kernels: a shared library in C that is built when the package is installed, called through ctypes.
 
 The library needs neither torch nor Python to be compiled, runs without the GIL, and chooses the instruction set at
-run time. Where it is missing the stacks use their PyTorch implementations.
+run time. Where it is missing, the stacks use their PyTorch implementations.
 
 A forked child does not have the OpenMP threads of its parent, and waits for ever if it asks for them, in PyTorch's own
-operations as well. So it computes with one thread, see :func:`_leave_threads_to_parent`.
+operations as well. So it computes with one thread; see :func:`_leave_threads_to_parent`.
 
 Environment variables, read when the library is first asked for:
     FAIRSEQ_STACK_NATIVE: ``0`` to do without the library.
-    FAIRSEQ_STACK_INSTRUCTION_SET: the name of one to use in place of the fastest that the machine has.
-    FAIRSEQ_STACK_KERNELS: a file to load in place of the library of the package, such as one with sanitizers.
+    FAIRSEQ_STACK_INSTRUCTION_SET: the instruction set to use instead of the fastest that the machine has.
+    FAIRSEQ_STACK_KERNELS: a file to load instead of the library of the package, such as one with sanitizers.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Library:
     Attributes:
         functions: the library, for ctypes.
         path: its file.
-        instruction_sets: the names of those that this machine has, from the fastest on.
+        instruction_sets: the names of those that this machine has, the fastest first.
         instruction_set: the name of the one that is used.
-        shares_threads: whether it runs in PyTorch's threads, or else starts its own.
+        shares_threads: whether it runs in PyTorch's threads; otherwise it starts its own.
     """
 
     def __init__(self, functions: ctypes.CDLL, path: Path, instruction_set: str | None = None) -> None:
@@ -87,7 +87,7 @@ class Library:
         self.shares_threads = team is not None
 
     def run(self, function: str, call: ctypes.Structure, *, parts: int, work: int, scratch_bytes: int) -> None:
-        """Run a function of the library with as many threads as PyTorch uses, but one if it is not worth more.
+        """Run a function of the library with as many threads as PyTorch uses, or with one where more are not worth it.
 
         Args:
             function: its name.
@@ -115,7 +115,7 @@ class _Resources(ctypes.Structure):
 
 
 def torch_team() -> int | None:
-    """The address of what runs a function in PyTorch's own threads, or None where they are not those of OpenMP.
+    """The address of what runs a function in PyTorch's own threads, or None where these are not threads of OpenMP.
 
     These threads go on using the processor for some milliseconds after each operation of PyTorch; others beside them
     would have to wait. A forked child has none of them.
@@ -149,7 +149,7 @@ os.register_at_fork(after_in_child=_leave_threads_to_parent)
 
 
 class Availability(NamedTuple):
-    """The library, or None and why not."""
+    """The library and its name, or None and the reason."""
 
     library: Library | None
     reason: str

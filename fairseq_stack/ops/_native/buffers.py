@@ -1,4 +1,4 @@
-"""Memory that is used again: in large arrays, first touches of fresh pages cost as much time as the arithmetic."""
+"""Memory that is reused: touching the fresh pages of a large array takes as much time as the arithmetic."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _KEPT = 4  # free buffers of one size
 
 
 class Buffers:
-    """A pool of buffers, which come as tensors and go back when the last tensor that uses their memory is gone."""
+    """A pool of buffers, handed out as tensors, which return when the last tensor that uses their memory is gone."""
 
     def __init__(self) -> None:
-        # Buffers go back whenever Python collects garbage, in any thread: what is done to these lists is atomic.
+        # Buffers return whenever Python collects garbage, in any thread: all operations on these lists are atomic.
         self._free: dict[int, list[mmap.mmap]] = defaultdict(list)
 
     def take(self, size: int) -> Tensor:
-        """A tensor of ``size`` bytes, (size,) of uint8, with any content, that begins at a page.
+        """A tensor of ``size`` bytes, (size,) of uint8, with arbitrary content, that begins at a page.
 
         With ``torch.use_deterministic_algorithms(True)`` its bytes are all 255, which in floating-point numbers is
         NaN, as PyTorch does with its own uninitialised memory.

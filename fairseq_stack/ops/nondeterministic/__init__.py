@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, overload
 
 import torch
@@ -13,12 +14,18 @@ from .native import nondeterministic_stack_native
 from .pytorch import nondeterministic_stack_pytorch
 from .reference import nondeterministic_stack_reference
 from .state import NondeterministicStackState
+from .window import windowed, windowed_readings_native, windowed_readings_pytorch
 
 __all__ = ["NondeterministicStackState", "nondeterministic_stack"]
 
 BACKENDS = by_name(
     Backend("native", nondeterministic_stack_native, native_obstacle),
     Backend("pytorch", nondeterministic_stack_pytorch),
+    Backend("reference", nondeterministic_stack_reference),
+)
+WITH_LIMITED_MEMORY = by_name(
+    Backend("native", partial(windowed, windowed_readings_native), native_obstacle),
+    Backend("pytorch", partial(windowed, windowed_readings_pytorch)),
     Backend("reference", nondeterministic_stack_reference),
 )
 
@@ -97,7 +104,7 @@ def nondeterministic_stack(
 
     Returns:
         The readings r_1..r_n, (B, n, Q, S, m), in the dtype of the arguments. They are computed in float64, whatever
-        autocast says; by ``"native"``, for narrower arguments, in float32 where that is as good. With
+        autocast says; for narrower arguments ``"native"`` takes float32 where that is as good. With
         ``return_weights``, also W (B, n, n + 1, Q, S), which can be differentiated too: W[b, t - 1, i] is the share of
         v_i in r_t, so that the readings are einsum("btirs,bim->btrsm", W, V) with V = [bottom; values], and
         W[b, t - 1] sums to 1.
@@ -118,10 +125,12 @@ def nondeterministic_stack(
     sizes.check("bottom", bottom, "m" if isinstance(bottom, Tensor) and bottom.dim() == 1 else "B m")
     if window is not None and window < 1:
         raise ValueError(f"window: expected at least 1, got {window}")
-    compute = choose_backend("nondeterministic_stack", backend, BACKENDS, push.device)
-    forgets = {} if window is None or window > push.shape[1] else {"window": window}
+    forgets = window is not None and window <= push.shape[1]
+    backends = WITH_LIMITED_MEMORY if forgets else BACKENDS
+    compute = choose_backend("nondeterministic_stack", backend, backends, push.device)
+    options = {"window": window} if forgets else {}
     with torch.autocast(push.device.type, enabled=False):
-        return compute(push, replace, pop, values, bottom, return_weights=return_weights, **forgets)
+        return compute(push, replace, pop, values, bottom, return_weights=return_weights, **options)
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:

@@ -23,6 +23,7 @@ differentiation: each power of two that a mantissa is divided by is multiplied i
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import NamedTuple
 
@@ -52,8 +53,14 @@ def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
 
 def relative_to_largest(logits: Tensor) -> Tensor:
     """Log weights (..., C, 2 C + Q) less the largest of the step, unless all are -inf."""
-    largest = logits.detach().amax((-2, -1), keepdim=True)
-    return logits - torch.where(largest == -torch.inf, 0, largest)
+    return logits - largest_of(logits)[..., None, None]
+
+
+def largest_of(logits: Tensor) -> Tensor:
+    """The largest of the log weights (..., C, 2 C + Q) of each step, (...); 0 if all are -inf, NaN if one is inf."""
+    largest = logits.detach().amax((-2, -1))
+    largest = torch.where(largest == -torch.inf, 0, largest)
+    return torch.where(largest == torch.inf, torch.nan, largest)
 
 
 def defined(logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -131,6 +138,13 @@ def next_column(
     return normalise(gamma, sums)
 
 
+def log_forward_weights(alpha: Tensor, exponent: Tensor) -> Tensor:
+    """log alpha[t], (B, C), from its mantissas (B, C) and exponents (B,); -inf, with gradient 0, where it is 0."""
+    impossible = alpha == 0
+    logs = torch.where(impossible, 1, alpha).log() + exponent[:, None] * math.log(2)
+    return torch.where(impossible, -torch.inf, logs)
+
+
 def read_top(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> Top:
     """(c) and (d) (Eqs. 27 and 29) for column t.
 
@@ -204,12 +218,12 @@ def normalise(blocks: Tensor, exponents: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _cut_off(x: Tensor) -> Tensor:
-    """``x``, but where it is 0 with derivative 0: no run passes there, and the derivative can be infinite."""
+    """``x``, with derivative 0 where it is 0: no run passes there, and the derivative can be infinite."""
     return _bound_gradient(torch.where(x == 0, 0, x))
 
 
 def _bound_gradient(x: Tensor) -> Tensor:
-    """``x``, but with a derivative that is a number, also if log weights are very far apart."""
+    """``x``, with a derivative that is a number even if log weights are very far apart."""
     if x.requires_grad:
         x.register_hook(lambda grad: None if grad is None else grad.nan_to_num(0, 0, 0).clamp(-LARGEST, LARGEST))
     return x

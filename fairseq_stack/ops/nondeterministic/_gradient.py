@@ -1,6 +1,6 @@
 """The backward pass of the nondeterministic stack in tiles: (g)-(l) of ``docs/algorithm.md``, with exponents as in (m).
 
-It takes the diagonals, and the columns of each, in the opposite order of the forward pass.
+It takes the diagonals, and the columns of each, in the reverse order of the forward pass.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _clean(grad: Tensor, weight: Tensor, tiles: Tiles) -> None:
     """Set a gradient to 0 where the ``weight`` is 0, and bound it.
 
     No run passes where the weight is 0: the derivative has no effect there, and can be very large. Elsewhere it
-    can if log weights are very far apart.
+    can be very large if log weights are very far apart.
     """
     grad.masked_fill_(weight == 0, 0)
     if tiles.transitions.shape[2] == 1:
@@ -87,7 +87,7 @@ def _clean(grad: Tensor, weight: Tensor, tiles: Tiles) -> None:
 class _Gradient:
     """(j)-(l), written as (m): the gradient of the transitions' log weights, in the shape of ``Tiles.transitions``.
 
-    ``outer[d]`` is O, 2^e dL/dgamma, in the shape of ``tiles.gamma[d]`` with the exponents e of that.
+    ``outer[d]`` is O, 2^e dL/dgamma, in the shape of ``tiles.gamma[d]`` and with its exponents e.
     """
 
     def __init__(self, tiles: Tiles, tops: Tops, beta: Tensor, masked: bool) -> None:

@@ -21,8 +21,8 @@ from ._tiles import Tiles, as_matrices, columns, pushes_in_tiles, pushes_in_tran
 
 # Large tiles are tried if the log weights of each step differ by less than this.
 PLAIN_RANGE = EXACT_RANGE
-# They are exact if the products of two inner weights, or of one and a transition, and of the factor between exponents
-# cannot be beyond these powers of two.
+# They are exact if no product of an inner weight, another one or a transition, and the factor between exponents is
+# beyond these powers of two.
 _LOWEST_POWER = -1000.0
 _HIGHEST_POWER = 400.0
 

@@ -15,14 +15,14 @@ import dataclasses
 import functools
 from array import array
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from .._native import required_library
-from ._native_step import BYTES, Call, Sizes, plain, pointers, unpack
+from ._columns import LARGEST, log_forward_weights
+from ._native_gradient import Reorder, Step, ends_for_batch
+from ._native_step import BYTES, Call, Layout, Sizes, plain, pointers, unpack
 from ._tracked_columns import Column, TrackedColumns
 
 _UNLIMITED = 2**31 - 1  # a window that no sequence exceeds
@@ -47,6 +47,8 @@ class NativeColumns:
         instruction_set: the one that they are laid out for.
         history: the history of the columns that autograd follows, which are the last ones, or None.
         ends: where the derivatives of each column that autograd follows end.
+        weighs: whether ``log_alpha`` is wanted.
+        log_alpha: as :attr:`TrackedColumns.log_alpha`, or None.
     """
 
     num_states: int
@@ -59,10 +61,18 @@ class NativeColumns:
     instruction_set: str
     history: Tensor | None = None
     ends: tuple[int, ...] = ()
+    weighs: bool = False
+    log_alpha: Tensor | None = None
 
     @classmethod
     def initial(
-        cls, bottom: Tensor, num_states: int, num_symbols: int, window: int | None, start: Tensor | None
+        cls,
+        bottom: Tensor,
+        num_states: int,
+        num_symbols: int,
+        window: int | None,
+        start: Tensor | None,
+        weighs: bool,
     ) -> NativeColumns:
         """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
         empty = cls(
@@ -74,6 +84,7 @@ class NativeColumns:
             kept=0,
             ancestors=torch.empty(len(bottom), 0, dtype=torch.int32),
             instruction_set=required_library().instruction_set,
+            weighs=weighs,
         )
         _, columns = empty.advance(start, bottom)
         return columns
@@ -100,13 +111,13 @@ class NativeColumns:
         """
         follows = self.history is not None or value.requires_grad or (logits is not None and logits.requires_grad)
         if not (follows and torch.is_grad_enabled()):
-            reading, column = self.compute(logits, value)
-            return reading.to(value.dtype), self._with(column, None)
-        reading, column, history = _Step.apply(self, self.history, logits, value)
-        return reading, self._with(column, history)
+            reading, column, log_alpha = self.compute(logits, value)
+            return reading.to(value.dtype), self._with(column, log_alpha, None)
+        reading, column, log_alpha, history = Step.apply(self, self.history, logits, value)
+        return reading, self._with(column, log_alpha, history)
 
-    def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Tensor]:
-        """The reading of the next step in float64, (B, C, m), and its column."""
+    def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The reading of the next step in float64, (B, C, m), its column, and if wanted its ``log_alpha``."""
         sizes = self.sizes
         column = torch.empty(self.batch_size, sizes.column, dtype=torch.uint8)
         size = self.num_states * self.num_symbols
@@ -115,19 +126,32 @@ class NativeColumns:
             "fss_nd_step", column, sizes.forward,
             logits=None if logits is None else plain(logits), values=plain(value), readings=reading,
         )  # fmt: skip
-        return reading, column
+        if not self.weighs:
+            return reading, column, None
+        arrays = self._layout(self.steps + 1).column(column)
+        return reading, column, log_forward_weights(arrays["alpha"], arrays["alpha_exponent"][:, 0].double())
 
-    def differentiate(self, column: Tensor, derivatives: Tensor, gradient: Tensor | None) -> tuple[Tensor, Tensor]:
+    def differentiate(
+        self, column: Tensor, derivatives: Tensor, gradient: Tensor | None, gradient_of_log_alpha: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         """The backward pass of the step from these columns to ``column``.
 
         Args:
             column: what ``compute`` returned.
             derivatives: of these columns and of ``column``; what the step owes to them is added.
             gradient: of the reading.
+            gradient_of_log_alpha: of the ``log_alpha`` of ``column``.
 
         Returns:
             The gradients of the log weights, (B, C (2 C + Q)), or (B, C) of the start, and of the value, (B, m).
         """
+        if gradient_of_log_alpha is not None:
+            layout, begin = self._layout(self.steps + 1), self.ends[-1] if self.ends else 0
+            alpha = layout.column(column)["alpha"]
+            own = (gradient_of_log_alpha / alpha).clamp(-LARGEST, LARGEST)
+            rows = derivatives[begin:].view(self.batch_size, self.sizes.adjoint // BYTES)
+            adjoint = layout.adjoint(rows)["alpha"]
+            adjoint += torch.where(alpha > 0, own, 0)
         size = self.num_states * self.num_symbols
         width = 2 * size + self.num_states if self.memory else 1
         logit_gradients = derivatives.new_empty(self.batch_size, size * width)
@@ -150,8 +174,9 @@ class NativeColumns:
     def reorder(self, index: Tensor) -> NativeColumns:
         """The columns of these batch rows, (B',)."""
         ancestors = self.ancestors[index]
+        log_alpha = None if self.log_alpha is None else self.log_alpha[index]
         if self.history is None or not torch.is_grad_enabled():
-            return dataclasses.replace(self.detach(), ancestors=ancestors)
+            return dataclasses.replace(self, ancestors=ancestors, log_alpha=log_alpha).detach()
         # A column that autograd follows is the column of one row of the batch.
         constant = max(len(self.memory) - len(self.ends), 0)
         ancestors[:, constant:] = torch.arange(len(index), dtype=torch.int32)[:, None]
@@ -159,13 +184,15 @@ class NativeColumns:
             self,
             memory=self.memory[:constant] + tuple(column[index] for column in self.memory[constant:]),
             ancestors=ancestors,
-            history=_Reorder.apply(self.history, index, self.ends, self.batch_size),
-            ends=_for_batch(self.ends, self.batch_size, len(index)),
+            history=Reorder.apply(self.history, index, self.ends, self.batch_size),
+            ends=ends_for_batch(self.ends, self.batch_size, len(index)),
+            log_alpha=log_alpha,
         )
 
     def detach(self) -> NativeColumns:
         """The same columns as constants."""
-        return dataclasses.replace(self, history=None, ends=())
+        log_alpha = None if self.log_alpha is None else self.log_alpha.detach()
+        return dataclasses.replace(self, history=None, ends=(), log_alpha=log_alpha)
 
     def tracked(self) -> TrackedColumns:
         """The same as tensors, which ``torch.func`` can transform.
@@ -182,7 +209,7 @@ class NativeColumns:
         columns = [self._column(k) for k in range(self.kept, self.steps + 1)]
         return TrackedColumns.of(columns, self.num_states, window)
 
-    def _with(self, column: Tensor, history: Tensor | None) -> NativeColumns:
+    def _with(self, column: Tensor, log_alpha: Tensor | None, history: Tensor | None) -> NativeColumns:
         """With the next column, and without the columns that the step after it does not need."""
         surplus = max(len(self.memory) + 1 - self.window, 0)
         places = torch.arange(self.batch_size, dtype=torch.int32)[:, None]
@@ -193,6 +220,7 @@ class NativeColumns:
             ancestors=torch.cat([self.ancestors, places], 1)[:, surplus:],
             history=history,
             ends=() if history is None else (*self.ends, len(history)),
+            log_alpha=log_alpha,
         )
 
     @functools.cached_property
@@ -233,64 +261,8 @@ class NativeColumns:
 
     def _column(self, step: int) -> Column:
         """Column ``step`` of each batch row."""
+        return unpack(self.memory[step - self.kept][self.ancestors[:, step - self.kept]], self._layout(step))
+
+    def _layout(self, step: int) -> Layout:
         lanes = required_library().using(self.instruction_set).vector_bytes // BYTES
-        rows = self.memory[step - self.kept][self.ancestors[:, step - self.kept]]
-        return unpack(rows, step, self.num_states, self.num_symbols, self.value_size, self.window, lanes)
-
-
-class _Step(torch.autograd.Function):
-    """One step: columns, their history, log weights and value to the reading, the next column and the next history."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, columns: NativeColumns, history: Tensor | None, logits: Tensor | None, value: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        reading, column = columns.compute(logits, value)
-        ctx.columns, ctx.column = columns, column
-        ctx.likes = [None if x is None else (x.shape, x.dtype) for x in (logits, value)]
-        ctx.mark_non_differentiable(column)
-        ctx.set_materialize_grads(False)
-        return reading.to(value.dtype), column, torch.zeros((), dtype=torch.float64).expand(columns.end())
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor | None, _: None, derivatives: Tensor | None) -> tuple[Tensor | None, ...]:
-        columns = ctx.columns
-        # They belong to this node alone: no other step has the same history.
-        derivatives = (
-            torch.zeros(columns.end(), dtype=torch.float64) if derivatives is None else derivatives.contiguous()
-        )
-        gradients = columns.differentiate(ctx.column, derivatives, gradient)
-        given = [
-            None if like is None else x.view(like[0]).to(like[1]) for x, like in zip(gradients, ctx.likes, strict=True)
-        ]
-        return None, derivatives[: columns.ends[-1]] if columns.ends else None, *given
-
-
-class _Reorder(torch.autograd.Function):
-    """The history of columns in other batch rows."""
-
-    @staticmethod
-    def forward(ctx: Any, history: Tensor, index: Tensor, ends: tuple[int, ...], batch_size: int) -> Tensor:
-        ctx.save_for_backward(index)
-        ctx.ends, ctx.batch_size = ends, batch_size
-        return history[:1].expand(_for_batch(ends, batch_size, len(index))[-1]) if batch_size else history
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, derivatives: Tensor) -> tuple[Tensor, None, None, None]:
-        (index,) = ctx.saved_tensors
-        if not ctx.batch_size:
-            return derivatives, None, None, None
-        gradient = derivatives.new_zeros(ctx.ends[-1])
-        begin = new_begin = 0
-        for end, new_end in zip(ctx.ends, _for_batch(ctx.ends, ctx.batch_size, len(index)), strict=True):
-            own = gradient[begin:end].view(ctx.batch_size, -1)
-            own.index_add_(0, index, derivatives[new_begin:new_end].view(len(index), own.shape[1]))
-            begin, new_begin = end, new_end
-        return gradient, None, None, None
-
-
-def _for_batch(ends: tuple[int, ...], batch_size: int, new_size: int) -> tuple[int, ...]:
-    """Where derivatives end, for another batch size."""
-    return tuple(end // batch_size * new_size if batch_size else 0 for end in ends)
+        return Layout(step, self.num_states, self.num_symbols, self.value_size, self.window, lanes)

@@ -11,8 +11,8 @@ I = 0..K-d-1, stacked along the first axis, so that one batched product computes
     gamma[d][I, b, y, t, r, xq, i] = gamma[i -> t][q,x -> r,y]        (K - d, B, S, T, Q, C, T)
     popped[d][I, b, y, t, r, k, u] = gamma'[k -> t][u,y -> r]         (K - d, B, S, T, Q, T, Q)
 
-As matrices with rows (t, r), they make the sum over pops in Eq. 24, which is (e) of ``docs/algorithm.md``, one of
-matrix products: to gamma(I, J), the k in tile M add popped(M, J) @ gamma(I, M) for each b and y.
+As matrices with rows (t, r), they turn the sum over pops in Eq. 24, which is (e) of ``docs/algorithm.md``, into a sum
+of matrix products: to gamma(I, J), the k in tile M add popped(M, J) @ gamma(I, M) for each b and y.
 
 *Exponents*: each tile is a mantissa times 2 to the power of an exponent, one for each tile and b.
 """

@@ -17,6 +17,7 @@ from ._columns import (
     as_blocks,
     defined,
     lift,
+    log_forward_weights,
     next_column,
     read_top,
     relative_to_largest,
@@ -125,6 +126,11 @@ class TrackedColumns:
     def value_size(self) -> int:
         """m."""
         return self.vectors.shape[2]
+
+    @property
+    def log_alpha(self) -> Tensor:
+        """log alpha[t], (B, C) (Eq. 27), if the largest log weight of each step were 0."""
+        return log_forward_weights(self.alpha[:, -1], self.alpha_exponents[:, -1])
 
     def advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, TrackedColumns]:
         """(a)-(d) of ``docs/algorithm.md`` for one step.

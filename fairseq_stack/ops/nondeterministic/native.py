@@ -1,14 +1,13 @@
 """The nondeterministic stack by the compiled kernels, on CPUs: ``_native/src/nondeterministic*.h`` have the algorithm.
 
 The kernels work with real numbers and an exponent for each block of inner weights. That makes float32 precise enough as
-long as the inner weights within a block are not too far apart, which the kernels find out; the other sequences of a
+long as the inner weights within a block are not too far apart, which the kernels check; the other sequences of a
 batch are computed in float64. The precision of a sequence depends only on its own log weights.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,10 +15,9 @@ from torch import Tensor
 
 from .._arguments import computation_dtype
 from .._native import buffers, required_library
-from .._transforms import BackwardPass, DifferentiableOnce, is_transformed, refuse_second_derivative
+from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
 from ._columns import warn_of_range
-from .window import windowed, windowed_readings_native
 
 
 def nondeterministic_stack_native(
@@ -30,17 +28,12 @@ def nondeterministic_stack_native(
     bottom: Tensor,
     *,
     return_weights: bool,
-    window: int | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The readings; arguments and results as for ``nondeterministic_stack``, on the CPU."""
-    if window is not None:
-        arguments = push, replace, pop, values, bottom
-        return windowed(windowed_readings_native, arguments, window=window, return_weights=return_weights)
     top = push.shape[2:4]
     dtype = computation_dtype(values.dtype)
     vectors = torch.cat([bottom.to(dtype).expand(len(values), -1)[:, None], values.to(dtype)], 1)
-    stack = _stack if torch.compiler.is_compiling() and not is_transformed() else _Stack.apply
-    readings, weights, _, _ = stack(push.to(dtype), replace.to(dtype), pop.to(dtype), vectors)
+    readings, weights, _, _ = _differentiable_stack(push.to(dtype), replace.to(dtype), pop.to(dtype), vectors)
     readings = readings.unflatten(2, top).to(values.dtype)
     if not return_weights:
         return readings
@@ -105,7 +98,8 @@ def _stack_backward(
         vectors, weights = finite(vectors), finite(weights)
     with torch.autocast("cpu", enabled=False):
         grad_readings = grad_readings.flatten(1, 2)
-        # From the last step on: W is largest soon after a push, and rounding errors are smaller if that is added last.
+        # From the last step backwards: W is largest soon after a push, and rounding errors are smaller if that is added
+        # last.
         grad_vectors = _product(weights.flatten(1, 2).flip(1).transpose(1, 2), grad_readings.flip(1))
         cotangents = torch.bmm(grad_readings, vectors.transpose(1, 2)).view_as(weights)
     if grad_weights is not None:
@@ -122,7 +116,7 @@ def _stack_backward(
 
 
 def _undefined(vectors: Tensor, weights: Tensor) -> Tensor:
-    """Which components of the readings are NaN, (B, n, m), since a vector is, or since the kernel makes W NaN."""
+    """Which components of the readings are NaN, (B, n, m): because a vector is, or because the kernel makes W NaN."""
     return from_then_on(marks_of(vectors))[:, 1:].isnan() | weights[:, :, :1, 0].isnan()
 
 
@@ -143,62 +137,26 @@ def _empty_gradients(weights: Tensor, num_states: int) -> tuple[Tensor, Tensor, 
     )
 
 
-def _setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+def _save(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
     ctx.num_states = inputs[0].shape[2]
     ctx.save_for_backward(inputs[3], *output[1:])
     ctx.set_materialize_grads(False)
 
 
-def _backward(
-    ctx: Any,
-    grad_readings: Tensor | None,
-    grad_weights: Tensor | None,
-    *_: None,
-    stack_backward: Callable[..., tuple[Tensor, ...]] = _stack_backward,
+def _gradients(
+    backward: Function, ctx: Any, grad_readings: Tensor | None, grad_weights: Tensor | None
 ) -> tuple[Tensor | None, ...]:
     if grad_readings is None:
         if grad_weights is None:
             return None, None, None, None
         vectors, weights = ctx.saved_tensors[:2]
         grad_readings = vectors.new_zeros(*weights.shape[:3], vectors.shape[2])
-    return stack_backward(grad_readings, grad_weights, *ctx.saved_tensors, ctx.num_states)
+    return backward(grad_readings, grad_weights, *ctx.saved_tensors, ctx.num_states)
 
 
-def _refuse(ctx: Any, *grads: Tensor) -> None:
-    refuse_second_derivative(_Stack.op)
-
-
-# For torch.compile; torch.func does not transform what is registered like this.
-_stack.register_autograd(_backward, setup_context=_setup_context)
-_stack_backward.register_autograd(_refuse)
-
-
-class _Stack(DifferentiableOnce):
-    op = "nondeterministic_stack"
-
-    @staticmethod
-    def forward(*inputs: Tensor) -> tuple[Tensor, ...]:
-        return _stack(*inputs)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
-        _setup_context(ctx, inputs, output)
-        ctx.mark_non_differentiable(*output[2:])
-
-    @staticmethod
-    def backward(
-        ctx: Any, grad_readings: Tensor | None, grad_weights: Tensor | None, *_: None
-    ) -> tuple[Tensor | None, ...]:
-        return _backward(ctx, grad_readings, grad_weights, stack_backward=_StackBackward.apply)
-
-
-class _StackBackward(BackwardPass):
-    op = _Stack.op
-    num_cotangents = 2
-
-    @staticmethod
-    def forward(*inputs: Any) -> tuple[Tensor, ...]:
-        return _stack_backward(*inputs)
+_differentiable_stack = differentiable_once(
+    "nondeterministic_stack", _stack, _stack_backward, save=_save, gradients=_gradients, num_cotangents=2
+)
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:

@@ -22,7 +22,6 @@ from ._columns import EXACT_RANGE, LOWEST_LOG, defined, join_transitions, lift, 
 from ._gradient import gradient_of_log_weights
 from ._inner_weights import PLAIN_RANGE, InnerWeights, Tops
 from ._tiles import Tiles, in_tiles
-from .window import windowed, windowed_readings_pytorch
 
 # The inner weights of a tile usually fit together if T times the range of the log weights is below this.
 _RANGE_OF_TILE = 1000.0
@@ -36,12 +35,8 @@ def nondeterministic_stack_pytorch(
     bottom: Tensor,
     *,
     return_weights: bool,
-    window: int | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The readings; arguments and results as for ``nondeterministic_stack``."""
-    if window is not None:
-        arguments = push, replace, pop, values, bottom
-        return windowed(windowed_readings_pytorch, arguments, window=window, return_weights=return_weights)
     batch_size, length, num_states, num_symbols = push.shape[:4]
     vectors = torch.cat([bottom.double().expand(batch_size, -1)[:, None], values.double()], 1)
     push, replace = (x.permute(0, 1, 3, 2, 5, 4) for x in (push, replace))

@@ -27,8 +27,12 @@ def nondeterministic_stack_reference(
     *,
     return_weights: bool,
     window: int | None = None,
+    start: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """The readings, in float64 inside; arguments and results as for ``nondeterministic_stack``."""
+    """The readings, in float64 inside; arguments and results as for ``nondeterministic_stack``.
+
+    ``start`` is as for ``NondeterministicStackState.initial``.
+    """
     dtype = values.dtype
     batch_size, length, num_states, num_symbols = push.shape[:4]
     vectors = torch.cat([bottom.double().expand(batch_size, -1)[:, None], values.double()], 1)
@@ -36,12 +40,12 @@ def nondeterministic_stack_reference(
     transitions = _split_transitions(logits, num_states, num_symbols)
     marks = from_then_on(marks)[:, :, None, None, None]
     marks_of_values = from_then_on(marks_of(vectors))[:, 1:, None, None]
-    readings = (_readings(*transitions, finite(vectors), window) + marks + marks_of_values).to(dtype)
+    readings = (_readings(*transitions, finite(vectors), window, start) + marks + marks_of_values).to(dtype)
     if not return_weights:
         return readings
     # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
     units = torch.eye(length + 1, dtype=logits.dtype, device=logits.device).expand(batch_size, -1, -1)
-    weights = _readings(*transitions, units, window) + marks
+    weights = _readings(*transitions, units, window, start) + marks
     return readings, weights.permute(0, 1, 4, 2, 3).to(dtype)
 
 
@@ -53,14 +57,22 @@ def _split_transitions(logits: Tensor, num_states: int, num_symbols: int) -> tup
     return push.unflatten(-1, top), replace.unflatten(-1, top), pop
 
 
-def _readings(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor, window: int | None = None) -> Tensor:
+def _readings(
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    vectors: Tensor,
+    window: int | None = None,
+    start: Tensor | None = None,
+) -> Tensor:
     """Eqs. 21-29 with ``vectors[:, i]`` = v_i, i = 0..n; with a window D, gamma[i -> t] = 0 for t - i > D."""
     batch_size, length, num_states, num_symbols = push.shape[:4]
-    start = push.new_full((batch_size, num_states, num_symbols), -torch.inf)
-    start[:, 0, 0] = 0
-    log_gamma: dict[Span, Tensor] = {(-1, 0): start[:, :, :, None, None] + start[:, None, None]}  # Eq. 21
+    before = push.new_full((batch_size, num_states, num_symbols), -torch.inf)
+    before[:, 0, 0] = 0
+    start = before if start is None else start.to(push.dtype)
+    log_gamma: dict[Span, Tensor] = {(-1, 0): before[:, :, :, None, None] + start[:, None, None]}  # Eq. 21
     mean: dict[Span, Tensor] = {(-1, 0): _on_top(vectors[:, 0], log_gamma[-1, 0])}  # Eq. 22
-    log_alpha = {-1: start, 0: start}  # Eq. 23; alpha[0] by Eq. 27 with t = 0
+    log_alpha = {-1: before, 0: start}  # Eq. 23; alpha[0] by Eq. 27 with t = 0
     readings = []
     for t in range(1, length + 1):
         # gamma'[k -> t][u, y -> r] at index [b, u, y, r]

@@ -11,7 +11,7 @@ from .._arguments import Sizes, computation_dtype
 from .._native import library
 from .._states import check_fits_state, check_index
 from .._transforms import is_transformed
-from ._columns import join_transitions
+from ._columns import join_transitions, largest_of
 from ._native_columns import NativeColumns
 from ._tracked_columns import TrackedColumns
 
@@ -31,12 +31,14 @@ class NondeterministicStackState:
         num_symbols: S.
         like: an empty tensor with the device of the inputs, and with their dtype or a wider one.
         columns: the columns of all steps so far, computed in float64.
+        log_scale: by how much ``columns.log_alpha`` is less than log alpha[t], (B,); None if it is not wanted.
     """
 
     num_states: int
     num_symbols: int
     like: Tensor
     columns: TrackedColumns | NativeColumns
+    log_scale: Tensor | None = None
 
     @classmethod
     def initial(
@@ -48,6 +50,7 @@ class NondeterministicStackState:
         num_symbols: int,
         window: int | None = None,
         start: Tensor | None = None,
+        weighs: bool = False,
     ) -> NondeterministicStackState:
         """The stack before the first step: start state 0, and the bottom symbol 0 with the vector v_0.
 
@@ -61,6 +64,7 @@ class NondeterministicStackState:
                 unlimited memory.
             start: log weights of the configurations (q, x) that runs start in, (B, Q, S), in place of state 0 and
                 symbol 0; x lies on the stack with v_0.
+            weighs: whether the states have ``log_weights``.
 
         Raises:
             ValueError: if a size or the shape, dtype or device of a tensor is wrong.
@@ -82,9 +86,34 @@ class NondeterministicStackState:
         like = bottom.new_empty(0, dtype=computation_dtype(bottom.dtype))
         kernels = like.device.type == "cpu" and library() is not None
         transformed = torch.compiler.is_compiling() or is_transformed(*(x for x in (bottom, start) if x is not None))
-        kind = NativeColumns if kernels and not transformed else TrackedColumns
-        columns = kind.initial(bottom.expand(batch_size, -1), num_states, num_symbols, window, start)
-        return cls(num_states, num_symbols, like, columns)
+        arguments = bottom.expand(batch_size, -1), num_states, num_symbols, window, start
+        columns: NativeColumns | TrackedColumns
+        if kernels and not transformed:
+            columns = NativeColumns.initial(*arguments, weighs=weighs)
+        else:
+            columns = TrackedColumns.initial(*arguments)
+        log_scale = None
+        if weighs:
+            log_scale = bottom.new_zeros(batch_size, dtype=torch.float64)
+            if start is not None:
+                log_scale = log_scale + largest_of(start[:, None].double())
+        return cls(num_states, num_symbols, like, columns, log_scale)
+
+    @property
+    def log_weights(self) -> Tensor:
+        """log alpha[t][r, y], (B, Q, S) (Eq. 27): the weights of the runs of t steps that end in state r with y on top.
+
+        They are -inf, with gradient 0, where there is no such run, and NaN from the first step on that has a log weight
+        that is NaN or inf. They are exact where readings are. The dtype is float64 for inputs in float64, and otherwise
+        float32.
+
+        Raises:
+            ValueError: if the first state was made without ``weighs``.
+        """
+        if self.log_scale is None or self.columns.log_alpha is None:
+            raise ValueError("log_weights: expected a state that was made with weighs=True")
+        log_weights = self.columns.log_alpha + self.log_scale[:, None]
+        return log_weights.unflatten(1, (self.num_states, self.num_symbols)).to(self.like.dtype)
 
     def step(
         self, push: Tensor, replace: Tensor, pop: Tensor, value: Tensor
@@ -147,18 +176,19 @@ class NondeterministicStackState:
         """
         check_index(index, self.like, self.columns.batch_size)
         columns = self.columns.tracked() if is_transformed() else self.columns
-        return self._with(columns.reorder(index))
+        return self._with(columns.reorder(index), None if self.log_scale is None else self.log_scale[index])
 
     def detach(self) -> NondeterministicStackState:
         """The same stack, through which no gradients flow to the steps before, for truncated back-propagation."""
-        return self._with(self.columns.detach())
+        return self._with(self.columns.detach(), self.log_scale)
 
     def _step(self, logits: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
         """A step with log weights (B, C, 2 C + Q)."""
         transformed = torch.compiler.is_compiling() or is_transformed(logits, value)
         columns = self.columns.tracked() if transformed else self.columns
         reading, columns = columns.advance(logits, value)
-        return reading.unflatten(1, (self.num_states, self.num_symbols)), self._with(columns)
+        log_scale = None if self.log_scale is None else self.log_scale + largest_of(logits.double())
+        return reading.unflatten(1, (self.num_states, self.num_symbols)), self._with(columns, log_scale)
 
-    def _with(self, columns: TrackedColumns | NativeColumns) -> NondeterministicStackState:
-        return NondeterministicStackState(self.num_states, self.num_symbols, self.like, columns)
+    def _with(self, columns: TrackedColumns | NativeColumns, log_scale: Tensor | None) -> NondeterministicStackState:
+        return NondeterministicStackState(self.num_states, self.num_symbols, self.like, columns, log_scale)

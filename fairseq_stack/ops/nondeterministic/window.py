@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .._arguments import computation_dtype
 from .._native import buffers, required_library
-from .._transforms import BackwardPass, DifferentiableOnce, is_transformed, refuse_second_derivative
+from .._operators import Function, differentiable_once
 from ._columns import join_transitions, warn_of_range
 from ._tracked_columns import TrackedColumns
 
@@ -25,13 +25,16 @@ Compute = Callable[[Tensor, Tensor, int, int], Tensor]
 
 def windowed(
     compute: Compute,
-    arguments: tuple[Tensor, Tensor, Tensor, Tensor, Tensor],
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    values: Tensor,
+    bottom: Tensor,
     *,
-    window: int,
     return_weights: bool,
+    window: int,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """The readings; arguments and results as for ``nondeterministic_stack``."""
-    push, replace, pop, values, bottom = arguments
+    """The readings that ``compute`` finds; other arguments, and results, as for ``nondeterministic_stack``."""
     batch_size, length, num_states, num_symbols = push.shape[:4]
     top = num_states, num_symbols
     dtype = computation_dtype(values.dtype)
@@ -59,9 +62,7 @@ def windowed_readings_pytorch(logits: Tensor, vectors: Tensor, num_states: int, 
 
 def windowed_readings_native(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Tensor:
     """By the compiled kernels, on the CPU: ``_native/src/nondeterministic_window.h``."""
-    stack = _stack if torch.compiler.is_compiling() and not is_transformed() else _Stack.apply
-    readings: Tensor
-    readings, _, _ = stack(logits, vectors, num_states, window)
+    readings, _, _ = _differentiable_stack(logits, vectors, num_states, window)
     return readings
 
 
@@ -111,47 +112,18 @@ def _(grad: Tensor, logits: Tensor, vectors: Tensor, *_: Any) -> tuple[Tensor, T
     return torch.empty_like(logits), torch.empty_like(vectors)
 
 
-def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     logits, vectors, ctx.num_states, ctx.window = inputs
     ctx.save_for_backward(logits, vectors, *output[1:])
 
 
-def _backward(ctx: Any, grad: Tensor, *_: Any, stack_backward: Any = _stack_backward) -> tuple[Tensor | None, ...]:
-    return *stack_backward(grad, *ctx.saved_tensors, ctx.num_states, ctx.window), None, None
+def _gradients(backward: Function, ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    return *backward(grad, *ctx.saved_tensors, ctx.num_states, ctx.window), None, None
 
 
-def _refuse(ctx: Any, *grads: Tensor) -> None:
-    refuse_second_derivative(_Stack.op)
-
-
-# For torch.compile; torch.func does not transform what is registered like this.
-_stack.register_autograd(_backward, setup_context=_setup_context)
-_stack_backward.register_autograd(_refuse)
-
-
-class _Stack(DifferentiableOnce):
-    op = "nondeterministic_stack"
-
-    @staticmethod
-    def forward(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> tuple[Tensor, ...]:
-        return _stack(logits, vectors, num_states, window)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        _setup_context(ctx, inputs, output)
-        ctx.mark_non_differentiable(*output[1:])
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
-        return _backward(ctx, grad, stack_backward=_StackBackward.apply)
-
-
-class _StackBackward(BackwardPass):
-    op = _Stack.op
-
-    @staticmethod
-    def forward(*inputs: Any) -> tuple[Tensor, Tensor]:
-        return _stack_backward(*inputs)
+_differentiable_stack = differentiable_once(
+    "nondeterministic_stack", _stack, _stack_backward, save=_save, gradients=_gradients
+)
 
 
 class Call(ctypes.Structure):

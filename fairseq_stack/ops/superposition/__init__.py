@@ -30,7 +30,7 @@ def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto
 
     where ABOVE_t, AT_t and BELOW_t are V_{t-1} with v_t put on top, as it is, and without its top element.
     If the weights of each step sum to 1, r_t is the mean, over all sequences of t actions, of the vector that
-    they leave on top (Eq. 13), or 0 where they leave the stack empty; a pop of the empty stack leaves it so.
+    they leave on top (Eq. 13), or 0 where they leave the stack empty; a pop leaves an empty stack empty.
     Weights of other sizes and signs are allowed, as long as their products are in the range of the dtype.
 
     All backends support ``torch.func``: grad, vjp, jacrev and vmap, in any nesting. Forward-mode and second

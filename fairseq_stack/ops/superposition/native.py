@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from .._native import required_library
-from .._transforms import BackwardPass, DifferentiableOnce, is_transformed, refuse_second_derivative
+from .._operators import Function, differentiable_once
 
 
 def superposition_stack_native(actions: Tensor, values: Tensor) -> Tensor:
     """As ``superposition_stack_reference``, but differentiable only once, and on the CPU."""
-    if torch.compiler.is_compiling() and not is_transformed():
-        return _stack(actions, values)
-    (readings,) = _Superposition.apply(actions, values)
-    return cast(Tensor, readings)
+    (readings,) = _differentiable_stack(actions, values)
+    return readings
 
 
 @torch.library.custom_op("fairseq_stack::superposition_stack", mutates_args=(), device_types="cpu")
@@ -56,44 +54,17 @@ def _empty_gradients(actions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-def _setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Any) -> None:
+def _save(ctx: Any, inputs: tuple[Tensor, Tensor], output: Any) -> None:
     ctx.save_for_backward(*inputs)
 
 
-def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-    return _stack_backward(grad, *ctx.saved_tensors)
+def _gradients(backward: Function, ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
+    return backward(grad, *ctx.saved_tensors)
 
 
-def _refuse(ctx: Any, *grads: Tensor) -> None:
-    refuse_second_derivative(_Superposition.op)
-
-
-# For torch.compile; torch.func does not transform what is registered like this.
-_stack.register_autograd(_backward, setup_context=_setup_context)
-_stack_backward.register_autograd(_refuse)
-
-
-class _Superposition(DifferentiableOnce):
-    op = "superposition_stack"
-
-    @staticmethod
-    def forward(actions: Tensor, values: Tensor) -> tuple[Tensor]:
-        return (_stack(actions, values),)
-
-    setup_context = staticmethod(_setup_context)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        gradients: tuple[Tensor, Tensor] = _SuperpositionBackward.apply(grad, *ctx.saved_tensors)
-        return gradients
-
-
-class _SuperpositionBackward(BackwardPass):
-    op = _Superposition.op
-
-    @staticmethod
-    def forward(grad: Tensor, actions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        return _stack_backward(grad, actions, values)
+_differentiable_stack = differentiable_once(
+    "superposition_stack", _stack, _stack_backward, save=_save, gradients=_gradients
+)
 
 
 class _Call(ctypes.Structure):

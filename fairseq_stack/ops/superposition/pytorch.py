@@ -65,7 +65,7 @@ class _SuperpositionBackward(BackwardPass):
             if not _takes_units(values):
                 return _backward(actions, values, saved, grad_readings, units=False)
             weights, *stacks = saved
-            # W is largest next to its diagonal, and what is large is added last: rounding errors are smaller.
+            # W is largest next to its diagonal; rounding errors are smaller if what is large is added last.
             grad_values = torch.bmm(weights.flip(1).transpose(1, 2), grad_readings.flip(1))
             grad_weights = _inner_products(grad_readings, values)
             grad_actions, _ = _backward(actions, _units(values), stacks, grad_weights, units=True)

@@ -109,6 +109,7 @@ MISTAKES = {
         ["--stack=nd-1-2-3", "--no-states-in-reading"],
         "--no-states-in-reading has no effect: expected a stack of the kind ns, got --stack nd-1-2-3",
     ),
+    "no-log-weights": (["--stack=nd-1-2-3", "--read-log-weights"], "--read-log-weights has no effect"),
     "no-bottom": (["--stack=sup-3", "--bottom-vector=one"], "--bottom-vector has no effect"),
     "no-original": (["--stack=sup-3", "--original-bottom"], "--original-bottom has no effect"),
     "memory": (["--decoder-hidden-size=999999999"], "--stack and the sizes of the model: "),

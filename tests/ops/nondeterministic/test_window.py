@@ -232,7 +232,7 @@ def test_a_state_for_torch_func(window: int) -> None:
     inputs = [x.detach() for x in random_inputs(2, 14)]
     state = NondeterministicStackState.initial(inputs[4], batch_size=2, num_states=2, num_symbols=3, window=window)
     _, state = step_through([x[:, :11] for x in inputs[:4]], state)
-    tracked = state._with(state.columns.tracked())
+    tracked = state._with(state.columns.tracked(), None)
     assert isinstance(tracked.columns, TrackedColumns)
     rest = [x[:, 11:] for x in inputs[:4]]
     assert_normwise_close(step_through(rest, tracked)[0], step_through(rest, state)[0], 1e-12)

@@ -158,7 +158,7 @@ def test_auto_is_the_compiled_backend_on_the_cpu() -> None:
     readings = superposition_stack(*inputs)
     assert torch.equal(readings, superposition_stack(*inputs, backend="native"))
     function = getattr(readings.grad_fn, "_forward_cls")  # noqa: B009  (an attribute that types do not have)
-    assert function.__module__ == "fairseq_stack.ops.superposition.native"
+    assert function.__module__ == "fairseq_stack.ops._operators"
 
 
 @pytest.mark.usefixtures("compiled", "poisoned_memory")

@@ -1,0 +1,86 @@
+"""Custom operators of the compiled kernels with derivatives for autograd, ``torch.func`` and ``torch.compile``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ._transforms import BackwardPass, DifferentiableOnce, is_transformed, refuse_second_derivative
+
+if TYPE_CHECKING:
+    from torch._library.custom_ops import CustomOpDef
+
+Function = Callable[..., tuple[Tensor, ...]]
+
+
+def differentiable_once(
+    op: str,
+    forward: CustomOpDef,
+    backward: CustomOpDef,
+    *,
+    save: Callable[[Any, tuple[Any, ...], Any], None],
+    gradients: Callable[..., tuple[Tensor | None, ...]],
+    num_cotangents: int = 1,
+) -> Function:
+    """Give a custom operator the backward pass that another one computes.
+
+    Args:
+        op: the name of the op that it belongs to, for messages.
+        forward: the operator; all its tensors have the batch as their first axis.
+        backward: the operator of the backward pass, whose first arguments are the cotangents.
+        save: as ``setup_context`` of an autograd function.
+        gradients: the gradients of the inputs of ``forward``, given what runs ``backward``, the context and the
+            cotangents.
+        num_cotangents: how many outputs, from the first one on, have derivatives.
+
+    Returns:
+        A function with the inputs of ``forward``, which returns its outputs as a tuple.
+    """
+
+    def refuse(ctx: Any, *cotangents: Any) -> None:
+        refuse_second_derivative(op)
+
+    def gradients_when_compiled(ctx: Any, *cotangents: Any) -> tuple[Tensor | None, ...]:
+        return gradients(backward, ctx, *cotangents[:num_cotangents])
+
+    # For torch.compile; torch.func does not transform what is registered like this.
+    forward.register_autograd(gradients_when_compiled, setup_context=save)
+    backward.register_autograd(refuse)
+
+    class Forward(DifferentiableOnce):
+        @staticmethod
+        def forward(*inputs: Any) -> tuple[Tensor, ...]:
+            return _as_tuple(forward(*inputs))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+            save(ctx, inputs, output)
+            ctx.mark_non_differentiable(*output[num_cotangents:])
+
+        @staticmethod
+        def backward(ctx: Any, *cotangents: Any) -> tuple[Tensor | None, ...]:
+            return gradients(Backward.apply, ctx, *cotangents[:num_cotangents])
+
+    class Backward(BackwardPass):
+        @staticmethod
+        def forward(*inputs: Any) -> tuple[Tensor, ...]:
+            return _as_tuple(backward(*inputs))
+
+    Forward.op = Backward.op = op
+    Backward.num_cotangents = num_cotangents
+
+    def call(*inputs: Any) -> tuple[Tensor, ...]:
+        if torch.compiler.is_compiling() and not is_transformed():
+            return _as_tuple(forward(*inputs))
+        outputs: tuple[Tensor, ...] = Forward.apply(*inputs)
+        return outputs
+
+    return call
+
+
+def _as_tuple(outputs: Any) -> tuple[Tensor, ...]:
+    """An operator with one output returns it alone."""
+    return outputs if isinstance(outputs, tuple) else (outputs,)
