@@ -59,7 +59,7 @@ class Comparison:
         return f"The best of {runs}, by the cross-entropy difference on the validation data."
 
 
-def compare(results: Sequence[Labelled], *, mean: bool) -> Comparison:
+def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False) -> Comparison:
     """Compare results on one split.
 
     If there are results on further splits, those on the validation data are not part of the comparison. They say which
@@ -69,6 +69,7 @@ def compare(results: Sequence[Labelled], *, mean: bool) -> Comparison:
         results: at least one; the n-th result of a model on a language and on one split is of the same checkpoint as
             the n-th on another split.
         mean: keep all restarts, for their mean, instead of the best one.
+        by_length: results on validation data, too, have to be on strings of the same lengths.
 
     Raises:
         UserError: results that stand side by side cannot be compared, or it is not known which restart is the best.
@@ -83,7 +84,7 @@ def compare(results: Sequence[Labelled], *, mean: bool) -> Comparison:
         if labelled.model not in groups.get(language, {}):
             raise UserError(f"{labelled.file}: there is no result of {labelled.model} on {language} {split} beside it")
     for models in groups.values():
-        _require_comparable([labelled for restarts in models.values() for labelled in restarts])
+        _require_comparable([labelled for restarts in models.values() for labelled in restarts], by_length)
     numbers = [len(restarts) for models in groups.values() for restarts in models.values()]
     if not mean:
         groups = {
@@ -122,16 +123,19 @@ def _grouped(results: Sequence[Labelled], split: str) -> Groups:
     return groups
 
 
-def _require_comparable(results: Restarts) -> None:
+def _require_comparable(results: Restarts, by_length: bool) -> None:
     first, *others = results
     for other in others:
         for name, one, another in zip(_CONDITIONS, _conditions(first), _conditions(other), strict=True):
+            if name == _LENGTHS and first.result.split == VALID and not by_length:
+                continue  # lengths of validation strings are drawn
             if one != another:
                 files = f"{first.file} and {other.file}"
                 raise UserError(f"{files} cannot be compared: {name} {one} in the one and {another} in the other")
 
 
-_CONDITIONS = ("the ends of strings are", "training lengths are", "lengths are")
+_LENGTHS = "lengths are"
+_CONDITIONS = ("the ends of strings are", "training lengths are", _LENGTHS)
 
 
 def _conditions(labelled: Labelled) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ class KnownLanguage:
     """A formal language.
 
     Attributes:
-        name: the name of the task, or the file of the grammar.
+        name: the name of the task and its parameters where they are not the defaults, or the file of the grammar.
         contain: for each of some strings, whether it is in the language, which has no empty string.
         determined: of a string, the positions where only one next symbol is possible (see :mod:`.recognisers`); None
             if that is not known.
@@ -172,8 +172,15 @@ _READERS = {cfl.CORPUS: _read_cfl, reversal.CORPUS: _read_reversal}
 
 def _named(language: Language, parameters: Parameters, *, unary_start: bool = False) -> KnownLanguage:
     recogniser = recogniser_of(language, parameters, unary_start=unary_start)
+    others = [
+        f"{name.replace('_', ' ')} {value:g}"
+        for name, value in language.parameters(parameters).items()
+        if value != language.defaults[name]
+    ]
     return KnownLanguage(
-        language.name, lambda strings: [recogniser.contains(string) for string in strings], recogniser.determined
+        ", ".join([language.name, *others]),
+        lambda strings: [recogniser.contains(string) for string in strings],
+        recogniser.determined,
     )
 
 

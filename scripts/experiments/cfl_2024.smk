@@ -30,9 +30,13 @@ FOLDER = f"{PROTOCOL}-epochs-{EPOCHS}-rate-{RATE}"
 RESULTS = f"cfl-2024/{FOLDER}"
 EVALUATION, RESTARTS = [], ""
 
-ARCHITECTURES = {
-    **{kind: f"stack_transformer_lm_{kind.removeprefix('tf-')}_cfl" for kind in ("tf", "tf-sup", "tf-nd")},
-    **{kind: f"stack_lstm_lm_{kind.removeprefix('lstm-')}_cfl" for kind in ("lstm", "lstm-sup", "lstm-nd")},
+MODELS = {  # the paper's names, and presets
+    "tf": ("Tf", "stack_transformer_lm_tf_cfl"),
+    "tf-sup": ("Tf+Sup", "stack_transformer_lm_sup_cfl"),
+    "tf-nd": ("Tf+Nd", "stack_transformer_lm_nd_cfl"),
+    "lstm": ("LSTM", "stack_lstm_lm_lstm_cfl"),
+    "lstm-sup": ("LSTM+Sup", "stack_lstm_lm_sup_cfl"),
+    "lstm-nd": ("LSTM+Nd", "stack_lstm_lm_nd_cfl"),
 }
 # The paper's automata have three states for these languages, and two for the others.
 THREE_STATES = {"tf-nd": ["--stack-layers", "2xsdpa,nd-3-3-5,2xsdpa"], "lstm-nd": ["--stack", "nd-3-3-5"]}
@@ -42,7 +46,7 @@ LANGUAGES_OF_THREE_STATES = ("padded-reversal", "hardest-cfl")
 def model(language, kind):
     """The options of a model."""
     more = THREE_STATES.get(kind, []) if language in LANGUAGES_OF_THREE_STATES else []
-    return ["--arch", ARCHITECTURES[kind], *more]
+    return ["--arch", MODELS[kind][1], *more]
 
 
 def recipe(kind, rate, seed):
@@ -62,7 +66,8 @@ for language in LANGUAGES:
         for kind in KINDS:
             rate = log_uniform(draw(f"{language} {kind}", seed), 5e-4, 1e-2) if RATE == "draw" else RATE
             training = papers_training(rate, seed) if PAPER else recipe(kind, rate, seed)
-            add(kind, language, f"{corpus(language, seed)}/{FOLDER}/{kind}", [*model(language, kind), *training])
+            folder = f"{corpus(language, seed)}/{FOLDER}/{kind}"
+            add(MODELS[kind][0], language, folder, [*model(language, kind), *training])
 
 
 def shown():

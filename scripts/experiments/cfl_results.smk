@@ -42,7 +42,7 @@ rule table_cfl:
         "the table {output}"
     localrule: True
     shell:
-        "xargs --arg-file {input:q} fairseq-stack plot table {RESTARTS} --output {output:q} > {output:q}.out 2>&1"
+        "xargs --arg-file {input:q} fairseq-stack plot table {RESTARTS} --output {output:q}"
 
 
 rule figure_by_length:

@@ -93,6 +93,17 @@ def test_a_model_that_would_be_missing() -> None:
         compare(results, mean=False)
 
 
+def test_strings_of_other_lengths_on_validation_data() -> None:
+    """Their lengths are drawn, so they may differ in a table, but not where lengths are drawn side by side."""
+    results = [
+        labelled("Tf", cfl_result(0.5, split="valid")),
+        labelled("Tf+Nd", cfl_result(0.25, split="valid", by_length={40: 1.0})),
+    ]
+    assert values(compare(results, mean=False)) == {"dyck": {"Tf": [0.5], "Tf+Nd": [0.25]}}
+    with pytest.raises(UserError, match="lengths are 40 to 44"):
+        compare(results, mean=False, by_length=True)
+
+
 def test_one_result_twice() -> None:
     with pytest.raises(UserError, match=r"^Tf-test-1\.json is given twice for Tf$"):
         compare([labelled("Tf", cfl_result())] * 2, mean=True)

@@ -136,6 +136,30 @@ def test_mistakes(tmp_path: Path, name: str, settings: dict[str, str], message: 
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {".snakemake"}
 
 
+FORMAL_LANGUAGES = {
+    "cfl_2024": {"kinds": "lstm", "seeds": "1,2"},
+    "cfl_2020": {"kinds": "lstm", "seeds": "1,2", "rates": "0.01,0.001"},
+}
+FIGURES = {"choose": 1, "table_cfl": 4, "figure_by_length": 2, "figure_of_training": 1, "results": 1}
+
+
+@pytest.mark.parametrize("name", FORMAL_LANGUAGES)
+def test_formal_languages(tmp_path: Path, name: str, server: Server) -> None:
+    """Restarts on tiny data are trained, scored, drawn and tabulated, and nothing is done twice."""
+    settings = {"languages": "dyck", "limit": 20, "samples": 5, **FORMAL_LANGUAGES[name]}
+    done = experiment(server, name, tmp_path, **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder,) = tmp_path.glob("*-20??/*")
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"test.md", "test.tex", "valid.md", "valid.tex", "lengths.png", "lengths.pdf", "training.png"}
+    text = (folder / "test.md").read_text(encoding="utf-8")
+    averaged = name == "cfl_2020"
+    assert ("Mean and standard deviation of 2 runs" if averaged else "The best of 2 runs") in text
+    assert text.count("|eos:no|" if averaged else "|eos:yes|") == (2 if averaged else 1)
+    again = experiment(server, name, tmp_path, **settings)
+    assert again.returncode == 0 and "training" not in again.stderr, again.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "jobs"),
     [
@@ -144,6 +168,14 @@ def test_mistakes(tmp_path: Path, name: str, settings: dict[str, str], message: 
         ("table6", {}, {"prepare": 1, "train": 3, "table": 1}),
         ("ptb_stream", {}, {"prepare": 1, "train": 4, "validate": 8, "table": 1}),
         ("ptb_stream", {"sizes": "paper"}, {"prepare": 1, "train": 40, "validate": 80, "table": 1}),
+        ("cfl_2024", {}, {"prepare": 5, "train": 30, "evaluate_cfl": 60, **FIGURES}),
+        (
+            "cfl_2024",
+            {"protocol": "paper", "kinds": "tf-nd,lstm-nd"},
+            {"prepare": 50, "train": 100, "evaluate_cfl": 200, **FIGURES},
+        ),
+        ("cfl_2020", {"languages": "dyck"}, {"prepare": 5, "train": 160, "evaluate_cfl": 320, **FIGURES}),
+        ("capacity_2023", {"symbols": 200}, {"prepare": 30, "train": 210, "evaluate_cfl": 420, **FIGURES}),
     ],
 )
 def test_the_tables_of_the_paper_are_planned(
@@ -151,7 +183,8 @@ def test_the_tables_of_the_paper_are_planned(
 ) -> None:
     """Every fairseq-train has options that it knows: the command lines are parsed, but nothing is run."""
     options = ["--dry-run", "--printshellcmds"]
-    plan = experiment(server, name, tmp_path / "out", *options, data=tmp_path, epochs=7, **settings)
+    data = {} if "evaluate_cfl" in jobs else {"data": tmp_path}
+    plan = experiment(server, name, tmp_path / "out", *options, epochs=7, **data, **settings)
     assert plan.returncode == 0, plan.stderr
     text = plan.stdout + plan.stderr
     assert dict(re.findall(r"^(\w+) +(\d+)$", text, re.MULTILINE)) == {

@@ -44,8 +44,8 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mean", action="store_true", help="show the mean of restarts instead of the best one")
 
 
-def read_comparison(args: argparse.Namespace) -> Comparison:
-    """Read what :func:`add_results` declared.
+def read_comparison(args: argparse.Namespace, *, by_length: bool = False) -> Comparison:
+    """Read what :func:`add_results` declared; see ``compare`` for ``by_length``.
 
     Raises:
         UserError: a result has no name, a file cannot be read, or the results cannot be compared.
@@ -59,7 +59,7 @@ def read_comparison(args: argparse.Namespace) -> Comparison:
         if name is None:
             raise UserError(f"{argument}: expected NAME=RESULT")
         results.append(Labelled(name, str(path), read_cfl_result(path)))
-    return compare(results, mean=args.mean)
+    return compare(results, mean=args.mean, by_length=by_length)
 
 
 def add_figure(parser: argparse.ArgumentParser) -> None:

@@ -51,7 +51,7 @@ def add_parser(plots: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draw the figure and print its path."""
     check_figure(args.output)
-    comparison = read_comparison(args)
+    comparison = read_comparison(args, by_length=True)
     draw(comparison, args.output, log=args.log)
     if comparison.note:
         print(comparison.note)

@@ -1,0 +1,57 @@
+"""The capacity of stacks, DuSell & Chiang (2023): languages with alphabets of 2 to 200 symbols, LSTMs with 20 hidden units.
+
+snakemake --snakefile scripts/experiments/capacity_2023.smk --profile scripts/experiments/profiles/local --directory OUT
+
+Settings (--config NAME=VALUE ...): languages (marked-reversal,dyck,unmarked-reversal), symbols (sizes of the alphabet; for
+dyck, kinds of brackets; 2,40,80,120,160,200), kinds (lstm,sup-3,ns-1-3,ns-2-3,nd-1-1-3,nd-2-1-3,nd-2-3-3), seeds (1..10),
+epochs (at most; 200), limit (strings in a set, for a quick look), samples (drawn from each model; 1000) and threads (of a
+training run, 1).
+
+The training is the papers', with learning rates drawn log-uniformly from 5e-4 to 1e-2. The best run by validation is shown.
+"""
+
+ALL_KINDS = "lstm,sup-3,ns-1-3,ns-2-3,nd-1-1-3,nd-2-1-3,nd-2-3-3"
+OWN_SETTINGS = {"symbols"}
+DEFAULT_LANGUAGES = "marked-reversal,dyck,unmarked-reversal"
+DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10"
+DEFAULT_EPOCHS = 200
+
+
+include: "cfl.smk"
+
+
+ALPHABETS = setting_list("symbols", "2,40,80,120,160,200")
+FOLDER = f"2023-epochs-{EPOCHS}"
+RESULTS = f"capacity-2023/{FOLDER}"
+EVALUATION, RESTARTS = [], ""
+
+for language in LANGUAGES:
+    if language not in DEFAULT_LANGUAGES.split(","):
+        refuse(f"languages={','.join(LANGUAGES)}: expected some of {DEFAULT_LANGUAGES}, got {language!r}")
+    flag = "--bracket-types" if language == "dyck" else "--symbol-types"
+    for symbols in ALPHABETS:
+        for seed in SEEDS:
+            for kind in KINDS:
+                name = f"{language}-{symbols}"
+                rate = log_uniform(draw(f"{name} {kind}", seed), 5e-4, 1e-2)
+                stack = "none" if kind == "lstm" else kind
+                add(
+                    kind,
+                    name,
+                    f"{corpus(language, seed, flag, symbols, name=name)}/{FOLDER}/{kind}",
+                    ["--arch", "stack_lstm_lm_lstm_2020", "--stack", stack, *papers_training(rate, seed)],
+                )
+
+
+def shown():
+    """All runs; the best of each model by validation."""
+    return GROUPS
+
+
+rule results:
+    input:
+        tables_and_figures(RESULTS),
+    localrule: True
+
+
+include: "cfl_results.smk"
