@@ -4,8 +4,8 @@ Equations with letters are in ``docs/algorithm.md``, equations with numbers in t
 
 Notation: Q states, S stack symbols, C = Q * S configurations (q, x) in row-major order, m vector size. Column
 t of the inner weights is gamma[i -> t][q,x -> r,y] for i = -1..t-1, a tensor (B, t + 1, C, C) at index
-[b, i + 1, qx, ry]. For the pop rule, columns are also kept as *blocks* (B * S, (t + 1) Q, (t + 1) C) at index
-[(b, y), (k, u), (i + 1, qx)], so that the sum over k and u of Eq. 24 is one matrix product.
+[b, i + 1, qx, ry]. For the pop rule, columns k..k+K are kept as *blocks* (B, S, K, Q, rows, C) at index
+[b, y, k, u, i + 1, qx], so that the sum over k and u of Eq. 24 is one matrix product.
 
 Two facts make real numbers sufficient. Multiplying all transition weights of a step by a constant leaves the readings
 unchanged, so each step's weights are divided by their maximum. And the vector on top after i -> t is always
@@ -24,10 +24,12 @@ differentiation: each power of two that a mantissa is divided by is multiplied i
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 DEAD = -1e9
 EXACT_RANGE = 230.0  # Within this range of the log weights of one step, all results are exact.
@@ -36,12 +38,41 @@ _LARGEST_EXPONENT = 1000.0
 LARGEST = 2.0**1000  # of a derivative: sums of its products with weights, which are below 2, are numbers
 
 
+class Blocks(NamedTuple):
+    """Neighbouring columns of gamma, with all rows from the first that is remembered to the last that is not 0."""
+
+    mantissas: Tensor  # (B, S, K, Q, rows, C)
+    exponents: Tensor  # (B, rows, K)
+
+
+class Past(NamedTuple):
+    """What step t needs of the steps before, from the first row and column that is remembered on; there are t of them.
+
+    Numbers of rows and columns count from the first.
+    """
+
+    last: Tensor  # column t - 1, (B, t, C, C)
+    exponents: Tensor  # its exponents, (B, t)
+    blocks: Sequence[Blocks]  # of the columns 0..t-2
+    alpha: Tensor  # alpha[i], i = -1..t-1, (B, t + 1, C)
+    alpha_exponents: Tensor  # (B, t + 1)
+
+
 class Top(NamedTuple):
     """(c) and (d) (Eqs. 27 and 29) at step t."""
 
     weights: Tensor  # W_t, (B, t + 1, C)
     alpha: Tensor  # alpha[t] without its exponent, (B, C)
     alpha_exponent: Tensor  # (B,)
+
+
+class Step(NamedTuple):
+    """Step t."""
+
+    gamma: Tensor  # column t, (B, t + 1, C, C)
+    exponents: Tensor  # (B, t + 1)
+    top: Top
+    mark: Tensor  # (B,), NaN where a log weight is NaN or inf, otherwise 0
 
 
 def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
@@ -99,35 +130,55 @@ def times(x: Tensor, factors: Tensor) -> Tensor:
     return x * factors.reshape(factors.shape + (1,) * (x.dim() - 2))
 
 
-def next_column(
-    last: Tensor, blocks: Tensor, exponents: Tensor, transitions: Tensor, occurs: Tensor
-) -> tuple[Tensor, Tensor]:
-    """(a) and (b) (Eqs. 24 and 25), written as (e): column t from columns 0..t-1.
+def first_alpha(start: Tensor) -> tuple[Tensor, Tensor]:
+    """alpha[0] from log weights (B, C) of the configurations that runs start in, and a mark, as in ``Step``."""
+    ordinary, mark = defined(start[:, None])
+    return torch.exp(relative_to_largest(ordinary))[:, 0], mark
+
+
+def step(past: Past, logits: Tensor, window: int | None) -> Step:
+    """(a)-(d) for one step.
 
     Args:
-        last: column t - 1, (B, t, C, C).
-        blocks: the columns k = 0..t-2 as blocks, (B * S, (t - 1) Q, (t - 1) C).
-        exponents: of the blocks (i, k) at index [b, i + 1, k], (B, t, t).
+        past: the columns before it.
+        logits: log weights, (B, C, 2 C + Q), in float64.
+        window: D, or None for unlimited memory.
+    """
+    logits, mark = defined(logits)
+    gamma, exponents = next_column(past, torch.exp(lift(relative_to_largest(logits))))
+    if window == 1:  # next_column needs a column before it, but nothing of it is remembered
+        gamma, exponents = pad(gamma[:, 1:], (0, 0, 0, 0, 1, 0)), pad(exponents[:, 1:], (1, 0), value=DEAD)
+    return Step(gamma, exponents, read_top(gamma, past.alpha, exponents + past.alpha_exponents), mark)
+
+
+def next_column(past: Past, transitions: Tensor) -> tuple[Tensor, Tensor]:
+    """(a) and (b) (Eqs. 24 and 25), written as (e): column t from columns 0..t-1.
+
+    Pushes onto a configuration that cannot be on top after step t - 1 are left out: no run contains them, and their
+    inner weights could outgrow all others.
+
+    Args:
+        past: the columns before it.
         transitions: Delta_t, (B, C, 2 C + Q), up to a positive factor.
-        occurs: whether configuration (q, x) can be on top after step t - 1, (B, C). Pushes onto others are
-            left out: no run contains them, and their inner weights could outgrow all others.
 
     Returns:
         gamma (B, t + 1, C, C), and its exponents (B, t + 1).
     """
-    steps, size = last.shape[1:3]
-    pushed, replaced, popped = _move(last, transitions, occurs)
-    last_exponents = exponents[:, :, -1]
-    popped, popped_exponents = normalise(popped, last_exponents[:, 1:])
+    batch_size, steps, size, _ = past.last.shape
+    pushed, replaced, popped = _move(past.last, transitions, occurs=past.alpha[:, -1] > 0)
+    popped, popped_exponents = normalise(popped, past.exponents[:, 1:])
     # Exponents of what is added up in block (i, t): for each k, at index [b, i + 1, k], and then altogether.
-    summands = exponents[:, :-1, :-1] + popped_exponents[:, None]
-    sums = torch.cat([summands, last_exponents[:, :-1, None]], 2).amax(2)
-    popped = _as_popped(popped)
-    blocks = _scale_blocks(blocks, power_of_two(summands - sums[..., None]), size)
-    pops = _from_blocks(torch.bmm(popped, blocks), steps - 1, size)
-    kept = times(replaced[:, :-1], power_of_two(last_exponents[:, :-1] - sums))
+    of_columns = popped_exponents.split([blocks.exponents.shape[2] for blocks in past.blocks], 1)
+    summands = [blocks.exponents + own[:, None] for blocks, own in zip(past.blocks, of_columns, strict=True)]
+    sums = past.exponents[:, :-1]
+    for x in summands:
+        sums = torch.maximum(sums, pad(x.amax(2), (0, steps - 1 - x.shape[1]), value=-torch.inf))
+    factors = [power_of_two(x - sums[:, : x.shape[1], None]) for x in summands]
+    pops = _pop(_as_popped(popped), past.blocks, factors, (steps - 1) * size)
+    pops = from_block(pops.view(batch_size, size // pops.shape[1], pops.shape[1], steps - 1, size))
+    kept = times(replaced[:, :-1], power_of_two(past.exponents[:, :-1] - sums))
     gamma = torch.cat([kept + pops, replaced[:, -1:], pushed], 1)
-    sums = torch.cat([sums, last_exponents[:, -1:], torch.zeros_like(last_exponents[:, -1:])], 1)
+    sums = torch.cat([sums, past.exponents[:, -1:], torch.zeros_like(past.exponents[:, -1:])], 1)
     return normalise(gamma, sums)
 
 
@@ -149,29 +200,35 @@ def read_top(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> Top:
     return Top(numerators / total[:, None, None], new_alpha, exponent)
 
 
-def as_blocks(gamma: Tensor, num_states: int) -> Tensor:
-    """Column k (B, rows, C, C) laid out as blocks, (B, S, Q, rows * C) at index [b, y, u, (i + 1, qx)]."""
-    batch_size, rows, size, _ = gamma.shape
-    gamma = gamma.reshape(batch_size, rows * size, num_states, size // num_states)
-    return gamma.permute(0, 3, 2, 1)
+def as_block(gamma: Tensor, num_states: int) -> Tensor:
+    """Column k (B, rows, C, C) laid out as a block, (B, S, Q, rows, C) at index [b, y, u, i + 1, qx]."""
+    return gamma.unflatten(3, (num_states, -1)).permute(0, 4, 3, 1, 2)
 
 
-def _from_blocks(block: Tensor, rows: int, size: int) -> Tensor:
-    """The inverse of ``as_blocks``: (B * S, Q, rows * C) to (B, rows, C, C)."""
-    num_states = block.shape[1]
-    num_symbols = size // num_states
-    batch_size = block.shape[0] // num_symbols
-    block = block.reshape(batch_size, num_symbols, num_states, rows * size)
-    return block.permute(0, 3, 2, 1).reshape(batch_size, rows, size, size)
+def from_block(block: Tensor) -> Tensor:
+    """The inverse of ``as_block``."""
+    return block.permute(0, 3, 4, 2, 1).flatten(3)
 
 
-def _scale_blocks(blocks: Tensor, factors: Tensor, size: int) -> Tensor:
-    """Blocks (B * S, K Q, rows * C) times ``factors`` (B, rows, K), one for each row and column."""
-    batch_size, rows, columns = factors.shape
-    num_symbols = blocks.shape[0] // max(batch_size, 1)
-    shape = batch_size, num_symbols, columns, size // max(num_symbols, 1), rows, size
-    factors = factors.transpose(1, 2)[:, None, :, None, :, None]
-    return (blocks.reshape(shape) * factors).reshape(blocks.shape)
+def _pop(popped: Tensor, blocks: Sequence[Blocks], factors: Sequence[Tensor], width: int) -> Tensor:
+    """The sum over k and u in (a) (Eq. 24).
+
+    Args:
+        popped: gamma'[k -> t][u,y -> r] at index [(b, y), r, (k, u)].
+        blocks: the columns k.
+        factors: for each row and column of the blocks, (B, rows, K).
+        width: (t - 1) C.
+
+    Returns:
+        (B * S, Q, width) at index [(b, y), r, (i + 1, qx)].
+    """
+    total = popped.new_zeros(*popped.shape[:2], width)
+    of_columns = popped.split([x.mantissas.shape[2] * popped.shape[1] for x in blocks], 2)
+    for own, x, factor in zip(of_columns, blocks, factors, strict=True):
+        scaled = x.mantissas * factor.transpose(1, 2)[:, None, :, None, :, None]
+        product = torch.bmm(own, scaled.flatten(4).flatten(2, 3).flatten(0, 1))
+        total = total + pad(product, (0, width - product.shape[2]))
+    return total
 
 
 def _as_popped(popped: Tensor) -> Tensor:

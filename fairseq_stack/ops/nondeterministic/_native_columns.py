@@ -1,12 +1,4 @@
-"""The columns of an incremental state for the compiled kernels, on the CPU.
-
-A column is never changed once it is computed, so states with a common past share its columns. To train through steps,
-each is one function for autograd. Its *history* is a tensor without memory of its own, in the shape of the derivatives
-of all columns so far, and the gradient of the history is these derivatives. The backward pass of a step gets what all
-later steps have added up in them, and adds what the step owes to the columns before it
-(``_native/src/nondeterministic_step_backward.h``). So autograd keeps no O(t^2) tensor for a step, nothing is copied,
-and a state can be continued in several ways.
-"""
+"""The columns of an incremental state by the compiled kernels, on CPUs: ``_native/src/nondeterministic_step*.h``."""
 
 from __future__ import annotations
 
@@ -15,13 +7,12 @@ import dataclasses
 import functools
 from array import array
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from .._native import required_library
+from ._followed_columns import FollowedColumns
 from ._native_step import BYTES, Call, Sizes, plain, pointers, unpack
 from ._tracked_columns import Column, TrackedColumns
 
@@ -29,7 +20,7 @@ _UNLIMITED = 2**31 - 1  # a window that no sequence exceeds
 
 
 @dataclass(frozen=True, eq=False)
-class NativeColumns:
+class NativeColumns(FollowedColumns):
     """What t steps leave: for each step the columns of all beams it was taken for, which are never changed or copied.
 
     A step adds a tensor of columns, and takes O(Q^3 S^2 t^2) time for each beam; ``reorder`` moves t integers.
@@ -45,7 +36,6 @@ class NativeColumns:
         kept: the number of the first of them; the next step needs the last D.
         ancestors: (B, t + 1 - kept) of int32, the place of each beam's column k in ``memory[k - kept]``.
         instruction_set: the one that they are laid out for.
-        history: the history of the columns that autograd follows, which are the last ones, or None.
         ends: where the derivatives of each column that autograd follows end.
     """
 
@@ -57,8 +47,6 @@ class NativeColumns:
     kept: int
     ancestors: Tensor
     instruction_set: str
-    history: Tensor | None = None
-    ends: tuple[int, ...] = ()
 
     @classmethod
     def initial(
@@ -88,25 +76,7 @@ class NativeColumns:
         """t."""
         return self.kept + len(self.memory) - 1
 
-    def advance(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, NativeColumns]:
-        """(a)-(d) of ``docs/algorithm.md`` for one step.
-
-        Args:
-            logits: log weights, (B, C, 2 C + Q); before the first column those of the start, (B, C), or None.
-            value: v_t, (B, m).
-
-        Returns:
-            The reading (B, C, m), and the next columns.
-        """
-        follows = self.history is not None or value.requires_grad or (logits is not None and logits.requires_grad)
-        if not (follows and torch.is_grad_enabled()):
-            reading, column = self.compute(logits, value)
-            return reading.to(value.dtype), self._with(column, None)
-        reading, column, history = _Step.apply(self, self.history, logits, value)
-        return reading, self._with(column, history)
-
-    def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Tensor]:
-        """The reading of the next step in float64, (B, C, m), and its column."""
+    def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, NativeColumns]:
         sizes = self.sizes
         column = torch.empty(self.batch_size, sizes.column, dtype=torch.uint8)
         size = self.num_states * self.num_symbols
@@ -115,19 +85,11 @@ class NativeColumns:
             "fss_nd_step", column, sizes.forward,
             logits=None if logits is None else plain(logits), values=plain(value), readings=reading,
         )  # fmt: skip
-        return reading, column
+        return reading, self._with(column)
 
-    def differentiate(self, column: Tensor, derivatives: Tensor, gradient: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The backward pass of the step from these columns to ``column``.
-
-        Args:
-            column: what ``compute`` returned.
-            derivatives: of these columns and of ``column``; what the step owes to them is added.
-            gradient: of the reading.
-
-        Returns:
-            The gradients of the log weights, (B, C (2 C + Q)), or (B, C) of the start, and of the value, (B, m).
-        """
+    def differentiate(
+        self, after: NativeColumns, derivatives: Tensor, gradient: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         size = self.num_states * self.num_symbols
         width = 2 * size + self.num_states if self.memory else 1
         logit_gradients = derivatives.new_empty(self.batch_size, size * width)
@@ -136,53 +98,30 @@ class NativeColumns:
         constant = [0] * (len(self.memory) + 1 - len(begins))
         adjoints = pointers([*constant, *begins][-len(self.memory) - 1 :])
         self._run(
-            "fss_nd_step_backward", column, self.sizes.backward, adjoints=adjoints,
+            "fss_nd_step_backward", after.memory[-1], self.sizes.backward, adjoints=adjoints,
             cotangents=None if gradient is None else plain(gradient),
             logit_gradients=logit_gradients, value_gradients=value_gradients,
         )  # fmt: skip
         return logit_gradients, value_gradients
 
-    def end(self) -> int:
-        """Where the derivatives of the next column end, if autograd follows it."""
+    def ends_of(self, after: NativeColumns) -> tuple[int, ...]:
         before = self.ends[-1] if self.ends else 0
-        return before + self.batch_size * self.sizes.adjoint // BYTES
+        return *self.ends, before + self.batch_size * self.sizes.adjoint // BYTES
 
-    def reorder(self, index: Tensor) -> NativeColumns:
-        """The columns of these batch rows, (B',)."""
+    def select(self, index: Tensor) -> NativeColumns:
         ancestors = self.ancestors[index]
-        if self.history is None or not torch.is_grad_enabled():
-            return dataclasses.replace(self.detach(), ancestors=ancestors)
         # A column that autograd follows is the column of one row of the batch.
         constant = max(len(self.memory) - len(self.ends), 0)
         ancestors[:, constant:] = torch.arange(len(index), dtype=torch.int32)[:, None]
-        return dataclasses.replace(
-            self,
-            memory=self.memory[:constant] + tuple(column[index] for column in self.memory[constant:]),
-            ancestors=ancestors,
-            history=_Reorder.apply(self.history, index, self.ends, self.batch_size),
-            ends=_for_batch(self.ends, self.batch_size, len(index)),
-        )
+        memory = self.memory[:constant] + tuple(column[index] for column in self.memory[constant:])
+        return dataclasses.replace(self, memory=memory, ancestors=ancestors, history=None, ends=())
 
-    def detach(self) -> NativeColumns:
-        """The same columns as constants."""
-        return dataclasses.replace(self, history=None, ends=())
-
-    def tracked(self) -> TrackedColumns:
-        """The same as tensors, which ``torch.func`` can transform.
-
-        Raises:
-            RuntimeError: if autograd follows some columns.
-        """
-        if self.history is not None:
-            raise RuntimeError(
-                "nondeterministic_stack: inside torch.func, expected a state whose past requires no gradients; "
-                "detach it"
-            )
+    def as_tracked(self) -> TrackedColumns:
         window = None if self.window == _UNLIMITED else self.window
         columns = [self._column(k) for k in range(self.kept, self.steps + 1)]
         return TrackedColumns.of(columns, self.num_states, window)
 
-    def _with(self, column: Tensor, history: Tensor | None) -> NativeColumns:
+    def _with(self, column: Tensor) -> NativeColumns:
         """With the next column, and without the columns that the step after it does not need."""
         surplus = max(len(self.memory) + 1 - self.window, 0)
         places = torch.arange(self.batch_size, dtype=torch.int32)[:, None]
@@ -191,8 +130,8 @@ class NativeColumns:
             memory=(*self.memory, column)[surplus:],
             kept=self.kept + surplus,
             ancestors=torch.cat([self.ancestors, places], 1)[:, surplus:],
-            history=history,
-            ends=() if history is None else (*self.ends, len(history)),
+            history=None,
+            ends=(),
         )
 
     @functools.cached_property
@@ -236,61 +175,3 @@ class NativeColumns:
         lanes = required_library().using(self.instruction_set).vector_bytes // BYTES
         rows = self.memory[step - self.kept][self.ancestors[:, step - self.kept]]
         return unpack(rows, step, self.num_states, self.num_symbols, self.value_size, self.window, lanes)
-
-
-class _Step(torch.autograd.Function):
-    """One step: columns, their history, log weights and value to the reading, the next column and the next history."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, columns: NativeColumns, history: Tensor | None, logits: Tensor | None, value: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        reading, column = columns.compute(logits, value)
-        ctx.columns, ctx.column = columns, column
-        ctx.likes = [None if x is None else (x.shape, x.dtype) for x in (logits, value)]
-        ctx.mark_non_differentiable(column)
-        ctx.set_materialize_grads(False)
-        return reading.to(value.dtype), column, torch.zeros((), dtype=torch.float64).expand(columns.end())
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor | None, _: None, derivatives: Tensor | None) -> tuple[Tensor | None, ...]:
-        columns = ctx.columns
-        # They belong to this node alone: no other step has the same history.
-        derivatives = (
-            torch.zeros(columns.end(), dtype=torch.float64) if derivatives is None else derivatives.contiguous()
-        )
-        gradients = columns.differentiate(ctx.column, derivatives, gradient)
-        given = [
-            None if like is None else x.view(like[0]).to(like[1]) for x, like in zip(gradients, ctx.likes, strict=True)
-        ]
-        return None, derivatives[: columns.ends[-1]] if columns.ends else None, *given
-
-
-class _Reorder(torch.autograd.Function):
-    """The history of columns in other batch rows."""
-
-    @staticmethod
-    def forward(ctx: Any, history: Tensor, index: Tensor, ends: tuple[int, ...], batch_size: int) -> Tensor:
-        ctx.save_for_backward(index)
-        ctx.ends, ctx.batch_size = ends, batch_size
-        return history[:1].expand(_for_batch(ends, batch_size, len(index))[-1]) if batch_size else history
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, derivatives: Tensor) -> tuple[Tensor, None, None, None]:
-        (index,) = ctx.saved_tensors
-        if not ctx.batch_size:
-            return derivatives, None, None, None
-        gradient = derivatives.new_zeros(ctx.ends[-1])
-        begin = new_begin = 0
-        for end, new_end in zip(ctx.ends, _for_batch(ctx.ends, ctx.batch_size, len(index)), strict=True):
-            own = gradient[begin:end].view(ctx.batch_size, -1)
-            own.index_add_(0, index, derivatives[new_begin:new_end].view(len(index), own.shape[1]))
-            begin, new_begin = end, new_end
-        return gradient, None, None, None
-
-
-def _for_batch(ends: tuple[int, ...], batch_size: int, new_size: int) -> tuple[int, ...]:
-    """Where derivatives end, for another batch size."""
-    return tuple(end // batch_size * new_size if batch_size else 0 for end in ends)

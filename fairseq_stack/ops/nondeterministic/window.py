@@ -17,6 +17,7 @@ from .._arguments import computation_dtype
 from .._native import buffers, required_library
 from .._transforms import BackwardPass, DifferentiableOnce, is_transformed, refuse_second_derivative
 from ._columns import join_transitions, warn_of_range
+from ._panel_columns import PanelColumns
 from ._tracked_columns import TrackedColumns
 
 Compute = Callable[[Tensor, Tensor, int, int], Tensor]
@@ -49,10 +50,13 @@ def windowed(
 def windowed_readings_pytorch(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Tensor:
     """In PyTorch, on any device."""
     num_symbols = logits.shape[2] // num_states
-    columns = TrackedColumns.initial(vectors[:, 0], num_states, num_symbols, window, None)
+    transformed = torch.compiler.is_compiling() or is_transformed(logits, vectors)
+    kind = TrackedColumns if transformed else PanelColumns
+    bottom, *values = vectors.unbind(1)
+    columns: TrackedColumns | PanelColumns = kind.initial(bottom, num_states, num_symbols, window, None)
     readings = [vectors.new_zeros(len(vectors), 0, logits.shape[2], vectors.shape[2])]
-    for t in range(logits.shape[1]):
-        reading, columns = columns.advance(logits[:, t], vectors[:, t + 1])
+    for logits_t, value in zip(logits.unbind(1), values, strict=True):
+        reading, columns = columns.advance(logits_t, value)
         readings.append(reading[:, None])
     return torch.cat(readings, 1)
 
