@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ._columns import DEAD, Blocks
 
-_FEWEST = 16
+FEWEST = 16  # columns of a panel
 
 
 class Adjoint(NamedTuple):
@@ -63,7 +63,7 @@ class Panel:
             value: v_k for some k, (B, m), in float64.
         """
         batch_size, size = len(value), num_states * num_symbols
-        columns = max(_FEWEST, (begin if window is None else min(begin, window)) // 2)
+        columns = max(FEWEST, (begin if window is None else min(begin, window)) // 2)
         first_row = 0 if window is None else max(begin - window + 1, 0)
         rows = begin + columns - first_row
         with torch.inference_mode(False):  # or else no step outside inference mode could write to it
