@@ -52,6 +52,7 @@ struct instruction_set {
     kernel *sup_forward[2], *sup_backward[2];
     void (*sup_sizes[2])(int n, int m, size_t sizes[2]);
     kernel *sup_step_forward[2], *sup_step_backward[2];
+    kernel *strat_step_forward[2], *strat_step_backward[2];
 };
 
 #define INSTRUCTION_SET(name, suffix)                                \
@@ -72,6 +73,8 @@ struct instruction_set {
         {sup_sizes_float_##suffix, sup_sizes_double_##suffix},       \
         {sup_step_forward_float_##suffix, sup_step_forward_double_##suffix},   \
         {sup_step_backward_float_##suffix, sup_step_backward_double_##suffix}, \
+        {strat_step_forward_float_##suffix, strat_step_forward_double_##suffix},   \
+        {strat_step_backward_float_##suffix, strat_step_backward_double_##suffix}, \
     }
 
 #define VECTOR_BYTES 16
@@ -296,5 +299,18 @@ void fss_sup_step_backward(const struct sup_step_call *call, const struct resour
         resources);
 }
 
+/* ---------------------------------------------------------------- stratification stack */
+
+/* Neither needs memory of its own. */
+void fss_strat_step_forward(const struct strat_step_call *call, const struct resources *resources) {
+    run(INSTRUCTION_SETS[resources->instruction_set].strat_step_forward[call->is_double], NULL, call, call->sequences,
+        resources);
+}
+
+void fss_strat_step_backward(const struct strat_step_call *call, const struct resources *resources) {
+    run(INSTRUCTION_SETS[resources->instruction_set].strat_step_backward[call->is_double], NULL, call, call->sequences,
+        resources);
+}
+
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 9; }
+int fss_interface(void) { return 11; }
