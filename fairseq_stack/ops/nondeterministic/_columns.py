@@ -24,7 +24,7 @@ differentiation: each power of two that a mantissa is divided by is multiplied i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -66,11 +66,21 @@ class Top(NamedTuple):
     alpha_exponent: Tensor  # (B,)
 
 
+class NewColumn(NamedTuple):
+    """Column t, and what else a hand-written backward pass needs."""
+
+    gamma: Tensor  # (B, t + 1, C, C)
+    exponents: Tensor  # (B, t + 1)
+    sums: Tensor  # the exponents of what was added up in it, (B, t + 1)
+    popped: Tensor  # gamma'[k -> t][u,y -> r] at index [(b, y), r, (k, u)]
+    popped_exponents: Tensor  # (B, t - 1)
+
+
 class Step(NamedTuple):
     """Step t."""
 
-    gamma: Tensor  # column t, (B, t + 1, C, C)
-    exponents: Tensor  # (B, t + 1)
+    transitions: Tensor  # Delta_t, (B, C, 2 C + Q), up to a positive factor
+    column: NewColumn
     top: Top
     mark: Tensor  # (B,), NaN where a log weight is NaN or inf, otherwise 0
 
@@ -145,13 +155,19 @@ def step(past: Past, logits: Tensor, window: int | None) -> Step:
         window: D, or None for unlimited memory.
     """
     logits, mark = defined(logits)
-    gamma, exponents = next_column(past, torch.exp(lift(relative_to_largest(logits))))
+    transitions = torch.exp(lift(relative_to_largest(logits)))
+    column = next_column(past, transitions)
     if window == 1:  # next_column needs a column before it, but nothing of it is remembered
-        gamma, exponents = pad(gamma[:, 1:], (0, 0, 0, 0, 1, 0)), pad(exponents[:, 1:], (1, 0), value=DEAD)
-    return Step(gamma, exponents, read_top(gamma, past.alpha, exponents + past.alpha_exponents), mark)
+        gamma, exponents = (
+            pad(column.gamma[:, 1:], (0, 0, 0, 0, 1, 0)),
+            pad(column.exponents[:, 1:], (1, 0), value=DEAD),
+        )
+        column = column._replace(gamma=gamma, exponents=exponents)
+    top = read_top(column.gamma, past.alpha, column.exponents + past.alpha_exponents)
+    return Step(transitions, column, top, mark)
 
 
-def next_column(past: Past, transitions: Tensor) -> tuple[Tensor, Tensor]:
+def next_column(past: Past, transitions: Tensor) -> NewColumn:
     """(a) and (b) (Eqs. 24 and 25), written as (e): column t from columns 0..t-1.
 
     Pushes onto a configuration that cannot be on top after step t - 1 are left out: no run contains them, and their
@@ -160,9 +176,6 @@ def next_column(past: Past, transitions: Tensor) -> tuple[Tensor, Tensor]:
     Args:
         past: the columns before it.
         transitions: Delta_t, (B, C, 2 C + Q), up to a positive factor.
-
-    Returns:
-        gamma (B, t + 1, C, C), and its exponents (B, t + 1).
     """
     batch_size, steps, size, _ = past.last.shape
     pushed, replaced, popped = _move(past.last, transitions, occurs=past.alpha[:, -1] > 0)
@@ -173,13 +186,41 @@ def next_column(past: Past, transitions: Tensor) -> tuple[Tensor, Tensor]:
     sums = past.exponents[:, :-1]
     for x in summands:
         sums = torch.maximum(sums, pad(x.amax(2), (0, steps - 1 - x.shape[1]), value=-torch.inf))
-    factors = [power_of_two(x - sums[:, : x.shape[1], None]) for x in summands]
-    pops = _pop(_as_popped(popped), past.blocks, factors, (steps - 1) * size)
+    popped = _as_popped(popped)
+    pops = popped.new_zeros(*popped.shape[:2], (steps - 1) * size)
+    for own, matrix, _ in popped_blocks(popped, popped_exponents, past.blocks, sums):
+        product = torch.bmm(own, matrix)
+        pops = pops + pad(product, (0, pops.shape[2] - product.shape[2]))
     pops = from_block(pops.view(batch_size, size // pops.shape[1], pops.shape[1], steps - 1, size))
     kept = times(replaced[:, :-1], power_of_two(past.exponents[:, :-1] - sums))
     gamma = torch.cat([kept + pops, replaced[:, -1:], pushed], 1)
     sums = torch.cat([sums, past.exponents[:, -1:], torch.zeros_like(past.exponents[:, -1:])], 1)
-    return normalise(gamma, sums)
+    return NewColumn(*normalise(gamma, sums), sums, popped, popped_exponents)
+
+
+def popped_blocks(
+    popped: Tensor, exponents: Tensor, blocks: Sequence[Blocks], sums: Tensor
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """The factors of the sum over k and u in (a) (Eq. 24), with the columns k of some blocks at a time.
+
+    Args:
+        popped: gamma'[k -> t][u,y -> r] at index [(b, y), r, (k, u)].
+        exponents: its exponents, (B, t - 1).
+        blocks: the columns k.
+        sums: the exponents of the sum, (B, t - 1).
+
+    Yields:
+        Their part of ``popped``; the blocks scaled to ``sums``, as matrices (B * S, K Q, rows * C); and the factors
+        that they were scaled by, (B, 1, K, 1, rows, 1).
+    """
+    begin, num_states = 0, popped.shape[1]
+    for mantissas, own in blocks:
+        end = begin + own.shape[2]
+        factors = power_of_two(own + exponents[:, None, begin:end] - sums[:, : own.shape[1], None])
+        factors = factors.transpose(1, 2)[:, None, :, None, :, None]
+        matrix = (mantissas * factors).flatten(4).flatten(2, 3).flatten(0, 1)
+        yield popped[:, :, begin * num_states : end * num_states], matrix, factors
+        begin = end
 
 
 def read_top(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> Top:
@@ -208,27 +249,6 @@ def as_block(gamma: Tensor, num_states: int) -> Tensor:
 def from_block(block: Tensor) -> Tensor:
     """The inverse of ``as_block``."""
     return block.permute(0, 3, 4, 2, 1).flatten(3)
-
-
-def _pop(popped: Tensor, blocks: Sequence[Blocks], factors: Sequence[Tensor], width: int) -> Tensor:
-    """The sum over k and u in (a) (Eq. 24).
-
-    Args:
-        popped: gamma'[k -> t][u,y -> r] at index [(b, y), r, (k, u)].
-        blocks: the columns k.
-        factors: for each row and column of the blocks, (B, rows, K).
-        width: (t - 1) C.
-
-    Returns:
-        (B * S, Q, width) at index [(b, y), r, (i + 1, qx)].
-    """
-    total = popped.new_zeros(*popped.shape[:2], width)
-    of_columns = popped.split([x.mantissas.shape[2] * popped.shape[1] for x in blocks], 2)
-    for own, x, factor in zip(of_columns, blocks, factors, strict=True):
-        scaled = x.mantissas * factor.transpose(1, 2)[:, None, :, None, :, None]
-        product = torch.bmm(own, scaled.flatten(4).flatten(2, 3).flatten(0, 1))
-        total = total + pad(product, (0, width - product.shape[2]))
-    return total
 
 
 def _as_popped(popped: Tensor) -> Tensor:
@@ -268,8 +288,13 @@ def _cut_off(x: Tensor) -> Tensor:
 def _bound_gradient(x: Tensor) -> Tensor:
     """``x``, but with a derivative that is a number, also if log weights are very far apart."""
     if x.requires_grad:
-        x.register_hook(lambda grad: None if grad is None else grad.nan_to_num(0, 0, 0).clamp(-LARGEST, LARGEST))
+        x.register_hook(lambda grad: None if grad is None else bounded(grad))
     return x
+
+
+def bounded(gradient: Tensor) -> Tensor:
+    """A derivative that is a number, and from which numbers can be computed."""
+    return gradient.nan_to_num(0, 0, 0).clamp(-LARGEST, LARGEST)
 
 
 def exponents_of(x: Tensor) -> Tensor:

@@ -1,37 +1,23 @@
 """The columns of an incremental state in PyTorch, on any device.
 
-For autograd a step is one function (``_followed_columns.py``). Its backward pass computes the column of the step again,
-differentiates this computation alone, and adds the derivatives of the columns before to what later steps have added up.
+For autograd a step is one function (``_followed_columns.py``), and ``_column_gradient.py`` has its backward pass.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from .._undefined import finite, marks_of
+from ._column_gradient import Gradients, Owed, differentiate
 from ._columns import Past, Step, as_block, first_alpha, from_block, step
 from ._followed_columns import FollowedColumns
 from ._panels import Adjoint, Panel
 from ._tracked_columns import Column, TrackedColumns
-
-
-class _Inputs(NamedTuple):
-    """What a step is computed from."""
-
-    past: Past
-    logits: Tensor  # (B, C, 2 C + Q)
-    vectors: Tensor  # v_i, from the first that is remembered to v_t, (B, rows, m)
-
-    def compute(self, window: int | None) -> tuple[Tensor, Step]:
-        """The reading (B, C, m), and the step."""
-        found = step(self.past, self.logits, window)
-        return torch.bmm(found.top.weights.transpose(1, 2), finite(self.vectors)), found
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +32,7 @@ class PanelColumns(FollowedColumns):
         count: t + 1.
         marks: (B, m), added to all further readings: NaN for the components in which a vector is not finite, and for
             all components if a log weight is NaN or inf; otherwise 0.
+        latest: step t without gamma, which is in its panel; None where t = 0, or after ``select``.
         ends: where the derivatives of each panel that autograd follows end.
     """
 
@@ -55,6 +42,7 @@ class PanelColumns(FollowedColumns):
     panels: tuple[Panel, ...]
     count: int
     marks: Tensor
+    latest: Step | None = None
 
     @classmethod
     def initial(
@@ -81,15 +69,18 @@ class PanelColumns(FollowedColumns):
         slot = self.count - panel.begin
         panel.values[:, slot] = value
         if self.count == 0:
-            return value.new_empty(len(value), 0), self._with(panel, marks_of(value) + _write_start(panel, logits))
+            marks = marks_of(value) + _write_start(panel, logits)
+            return value.new_empty(len(value), 0), self._with(panel, marks, None)
+        assert logits is not None
         panel.logits[:, slot] = logits
-        inputs = self._inputs(panel)
-        reading, found = inputs.compute(self.window)
-        panel.one(panel.blocks, self.count, self._first).copy_(as_block(found.gamma, self.num_states))
-        panel.exponents[:, panel.rows(self._first, self.count + 1), slot] = found.exponents
+        found = step(self._past(), logits.double(), self.window)
+        reading = torch.bmm(found.top.weights.transpose(1, 2), finite(self._vectors(panel)))
+        panel.one(panel.blocks, self.count, self._first).copy_(as_block(found.column.gamma, self.num_states))
+        panel.exponents[:, panel.rows(self._first, self.count + 1), slot] = found.column.exponents
         panel.alpha[:, slot] = found.top.alpha
         panel.alpha_exponents[:, slot] = found.top.alpha_exponent
-        after = self._with(panel, marks_of(value) + found.mark[:, None])
+        latest = found._replace(column=found.column._replace(gamma=value.new_empty(0)))
+        after = self._with(panel, marks_of(value) + found.mark[:, None], latest)
         return reading + after.marks[:, None], after
 
     def ends_of(self, after: PanelColumns) -> tuple[int, ...]:
@@ -105,15 +96,22 @@ class PanelColumns(FollowedColumns):
         own = adjoints[panel.begin]
         of_gamma = from_block(panel.one(own.blocks, self.count, self._first))
         of_alpha = own.alpha[:, slot]
-        if self.count == 0:
+        if after.latest is None:
             of_logits = _differentiate_start(panel, of_gamma[:, 0, 0] + of_alpha)
         else:
-            of_logits = self._differentiate(panel, adjoints, (gradient, of_gamma, of_alpha))
-        return of_logits, own.values[:, slot].clone()
+            gamma = from_block(panel.one(panel.blocks, self.count, self._first))
+            latest = after.latest._replace(column=after.latest.column._replace(gamma=gamma))
+            of_reading = None if gradient is None else gradient.double()
+            gradients = Gradients(of_reading, of_gamma, of_alpha)
+            owed = differentiate(self._past(), panel.logits[:, slot], self._vectors(panel), latest, gradients)
+            self._add(owed, panel, adjoints)
+            of_logits = owed.logits
+        is_finite = panel.values[:, slot].isfinite()
+        return of_logits, torch.where(is_finite, own.values[:, slot], 0)
 
     def select(self, index: Tensor) -> PanelColumns:
         panels = tuple(panel.select(index) for panel in self.panels)
-        return dataclasses.replace(self, panels=panels, marks=self.marks[index], history=None, ends=())
+        return dataclasses.replace(self, panels=panels, marks=self.marks[index], latest=None, history=None, ends=())
 
     def as_tracked(self) -> TrackedColumns:
         first = 0 if self._window is None else max(self.count - self._window, 0)
@@ -144,27 +142,29 @@ class PanelColumns(FollowedColumns):
         """The panels, and the panel of the next column, which is new or takes the place of the last."""
         return [*(x for x in self.panels if x.begin != panel.begin), panel]
 
-    def _with(self, panel: Panel, marks: Tensor) -> PanelColumns:
+    def _with(self, panel: Panel, marks: Tensor, latest: Step | None) -> PanelColumns:
         """With the next column, and without panels that the step after it does not need."""
         count = self.count + 1
         kept = [x for x in self._and(panel) if self._window is None or x.end > count - self._window]
         return dataclasses.replace(
-            self, panels=tuple(kept), count=count, marks=self.marks + marks, history=None, ends=()
+            self, panels=tuple(kept), count=count, marks=self.marks + marks, latest=latest, history=None, ends=()
         )
 
-    def _inputs(self, panel: Panel) -> _Inputs:
-        """What the next step is computed from; its log weights and its value are in its panel."""
+    def _past(self) -> Past:
+        """What the next step needs of the columns."""
         first, count, last = self._first, self.count, self.panels[-1]
-        alpha, exponents = self._alpha()
-        past = Past(
+        alpha, alpha_exponents = self._alpha()
+        return Past(
             from_block(last.one(last.blocks, count - 1, first)),
             last.exponents[:, last.rows(first, count), count - 1 - last.begin],
             [x.neighbours(first, count - 1) for x in self._popped()],
             alpha,
-            exponents,
+            alpha_exponents,
         )
-        vectors = torch.cat([x.values[:, x.within(first, count + 1)] for x in self._and(panel)], 1)
-        return _Inputs(past, panel.logits[:, count - panel.begin], vectors)
+
+    def _vectors(self, panel: Panel) -> Tensor:
+        """v_i, from the first that the next step needs to its own, which is in its panel."""
+        return torch.cat([x.values[:, x.within(self._first, self.count + 1)] for x in self._and(panel)], 1)
 
     def _popped(self) -> list[Panel]:
         """The panels with columns that the pops of the next step need."""
@@ -187,36 +187,18 @@ class PanelColumns(FollowedColumns):
         followed = zip(reversed(self._and(panel)), reversed(begins), reversed(ends), strict=False)
         return {x.begin: x.adjoint(derivatives[begin:end]) for x, begin, end in followed}
 
-    def _differentiate(
-        self, panel: Panel, adjoints: dict[int, Adjoint], gradients: tuple[Tensor | None, Tensor, Tensor]
-    ) -> Tensor:
-        """The gradient of the log weights from ``gradients`` of the reading, of gamma and of alpha.
-
-        What the step owes to the columns before it is added to ``adjoints``.
-        """
-        inputs = self._inputs(panel)
-        past = inputs.past
-        popped = [pair for pair in zip(self._popped(), past.blocks, strict=True) if pair[0].begin in adjoints]
-        leaves = [inputs.logits, inputs.vectors, past.alpha, past.last, *(blocks.mantissas for _, blocks in popped)]
-        with torch.enable_grad():
-            for leaf in leaves:
-                leaf.requires_grad_()
-            reading, found = inputs.compute(self.window)
-        of_reading, *others = gradients
-        of_reading = torch.zeros_like(reading) if of_reading is None else of_reading.double()
-        of_logits, of_vectors, of_alpha, of_last, *of_blocks = torch.autograd.grad(
-            (reading, found.gamma, found.top.alpha), leaves, (of_reading, *others)
-        )
+    def _add(self, owed: Owed, panel: Panel, adjoints: dict[int, Adjoint]) -> None:
+        """Add what the next step owes to the columns before it."""
         first, last = self._first, self.panels[-1]
-        for (x, _), of_block in zip(popped, of_blocks, strict=True):
-            x.several(adjoints[x.begin].blocks, first, self.count - 1).add_(of_block)
+        for x, of_blocks in zip(self._popped(), owed.blocks, strict=True):
+            if x.begin in adjoints:
+                x.several(adjoints[x.begin].blocks, first, self.count - 1).add_(of_blocks)
         if last.begin in adjoints:
-            last.one(adjoints[last.begin].blocks, self.count - 1, first).add_(as_block(of_last, self.num_states))
+            last.one(adjoints[last.begin].blocks, self.count - 1, first).add_(as_block(owed.last, self.num_states))
         for x in self._and(panel):
             if x.begin in adjoints:
-                x.add(of_alpha, adjoints[x.begin].alpha, first - 1)
-                x.add(of_vectors, adjoints[x.begin].values, first)
-        return of_logits
+                x.add(owed.alpha, adjoints[x.begin].alpha, first - 1)
+                x.add(owed.vectors, adjoints[x.begin].values, first)
 
     def _column(self, number: int) -> Column:
         """A column, from the first row of its panel on."""

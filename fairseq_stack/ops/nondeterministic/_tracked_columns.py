@@ -135,9 +135,10 @@ class TrackedColumns:
     def _advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, TrackedColumns]:
         before = [Blocks(self.blocks, self.exponents[:, :-1, :-1])] if self.blocks.shape[2] else []
         past = Past(self.last, self.exponents[:, :, -1], before, self.alpha, self.alpha_exponents)
-        gamma, exponents, top, mark = step(past, logits, self.window)
+        _, own, top, mark = step(past, logits, self.window)
         marks = self.marks + marks_of(value) + mark[:, None]
-        columns = self.append(Column(gamma, exponents, top.alpha, top.alpha_exponent, finite(value.double()), marks))
+        column = Column(own.gamma, own.exponents, top.alpha, top.alpha_exponent, finite(value.double()), marks)
+        columns = self.append(column)
         readings = torch.bmm(top.weights.transpose(1, 2), columns.vectors)
         return (readings + marks[:, None]).to(value.dtype), columns
 
