@@ -101,7 +101,7 @@ class Library:
         size = workers * scratch_bytes
         scratch = torch.empty(size, dtype=torch.uint8) if size < SMALL else buffers.take(size)
         resources = _Resources(self.number, threads, workers, scratch.data_ptr(), scratch_bytes)
-        self.functions[function](ctypes.byref(call), ctypes.byref(resources))
+        getattr(self.functions, function)(ctypes.byref(call), ctypes.byref(resources))
 
 
 class _Resources(ctypes.Structure):

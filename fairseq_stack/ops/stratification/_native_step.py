@@ -75,16 +75,16 @@ class Call(ctypes.Structure):
 
 
 def _run(direction: str, call: Call, settled: Tensor, recent: Sequence[Tensor], **arrays: Tensor | None) -> None:
-    """Run a kernel; arrays are for fields of the call."""
+    """Run a kernel; arrays are for fields of the call, and contiguous."""
     call.is_double = settled.dtype == torch.float64
     call.sequences, call.settled, call.size = settled.shape
     call.height = call.settled + len(recent) - 1
     items = array("Q", map(Tensor.data_ptr, recent))
     call.items, _ = items.buffer_info()
-    given = {name: x.resolve_neg().contiguous() for name, x in arrays.items() if x is not None}
-    given["settled_items"] = settled.contiguous()
-    for name, x in given.items():
-        setattr(call, name, x.data_ptr())
+    call.settled_items = settled.data_ptr()
+    for name, x in arrays.items():
+        if x is not None:
+            setattr(call, name, x.data_ptr())
     required_library().run(
         f"fss_strat_step_{direction}",
         call,

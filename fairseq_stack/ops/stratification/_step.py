@@ -88,7 +88,8 @@ class _Step(torch.autograd.Function):
         items = items._replace(recent=(*items.recent, value), history=None)
         followed = 1 if history is None else len(history) + 1
         if native:
-            reading, after, is_finite = _native_step.forward(strengths, pop, push, items.settled, items.recent)
+            arguments = (x.resolve_neg().contiguous() for x in (strengths, pop, push))
+            reading, after, is_finite = _native_step.forward(*arguments, items.settled, items.recent)
             finite.append(is_finite)
         else:
             reading, after = advance(strengths, pop, push, items.vectors())
@@ -105,7 +106,11 @@ class _Step(torch.autograd.Function):
             derivatives = ctx.items.settled.new_zeros(ctx.followed, *ctx.items.recent[-1].shape)
         if ctx.native and not torch.is_grad_enabled():
             derivatives = derivatives.contiguous()  # They belong to this node alone, as no other has the same history.
-            found = _native_step.backward(*ctx.saved_tensors, *ctx.items[:2], *of_outputs, derivatives)
+            saved, given = (
+                [None if x is None else x.resolve_neg().contiguous() for x in some]
+                for some in (ctx.saved_tensors, of_outputs)
+            )
+            found = _native_step.backward(*saved, ctx.items.settled, ctx.items.recent, *given, derivatives)
         else:
             *found, of_vectors = _differentiate(*ctx.saved_tensors[:3], ctx.items.vectors(), of_outputs)
             derivatives = derivatives + of_vectors[:, -ctx.followed :].transpose(0, 1)

@@ -82,12 +82,15 @@ class StratificationStackState:
         check_fits_state("pop", pop, self.items.settled)
         dtype = self.items.settled.dtype
         inputs = pop.to(dtype), push.to(dtype), value.to(dtype)
-        if self.marks is None and self._runs_on_kernels(*inputs):
-            reading, state, is_finite = self._next(*inputs)
+        plain = self._is_plain(*inputs)
+        native = not plain and self.items.settled.device.type == "cpu" and library() is not None
+        if self.marks is None and native:
+            reading, state, is_finite = self._followed(*inputs, native)
             if is_finite:
                 return reading.to(value.dtype), state
         marks = marks_of(value, pop, push) + (0 if self.marks is None else self.marks)
-        reading, state, _ = self._next(*map(finite, inputs))
+        inputs = finite(inputs[0]), finite(inputs[1]), finite(inputs[2])
+        reading, state, *_ = self._plain(*inputs) if plain else self._followed(*inputs, native)
         return (reading + marks).to(value.dtype), replace(state, marks=marks)
 
     def reorder(self, index: Tensor) -> StratificationStackState:
@@ -110,21 +113,21 @@ class StratificationStackState:
         """The same stack, through which no gradients flow to the steps before, for truncated back-propagation."""
         return replace(self, cumulative_strengths=self.cumulative_strengths.detach(), items=Items(self.values.detach()))
 
-    def _runs_on_kernels(self, *inputs: Tensor) -> bool:
-        return not self._is_plain(*inputs) and self.items.settled.device.type == "cpu" and library() is not None
-
     def _is_plain(self, *inputs: Tensor) -> bool:
-        """Whether a step is in plain PyTorch, with all items in one tensor."""
-        held = self.cumulative_strengths, self.items.settled
-        return torch.compiler.is_compiling() or is_transformed(*inputs, *held) or held[1].requires_grad
+        """Whether the step is in plain PyTorch, because it is transformed, or because a step before it was."""
+        held = self.items.settled
+        return held.requires_grad or torch.compiler.is_compiling() or is_transformed(*inputs, held)
 
-    def _next(self, pop: Tensor, push: Tensor, value: Tensor) -> tuple[Tensor, StratificationStackState, bool]:
+    def _plain(self, pop: Tensor, push: Tensor, value: Tensor) -> tuple[Tensor, StratificationStackState]:
+        """The reading, and the state after the step, with all items in one tensor."""
+        vectors = torch.cat([self.values, value.unsqueeze(1)], 1)
+        reading, strengths = advance(self.cumulative_strengths, pop, push, vectors)
+        return reading, replace(self, cumulative_strengths=strengths, items=Items(vectors))
+
+    def _followed(
+        self, pop: Tensor, push: Tensor, value: Tensor, native: bool
+    ) -> tuple[Tensor, StratificationStackState, bool]:
         """The reading, the state after the step, and whether the kernels found all arguments finite."""
         strengths, items = self.cumulative_strengths, self.items
-        if self._is_plain(pop, push, value):
-            vectors = torch.cat([items.vectors(), value.unsqueeze(1)], 1)
-            reading, strengths = advance(strengths, pop, push, vectors)
-            return reading, replace(self, cumulative_strengths=strengths, items=Items(vectors)), True
-        native = self._runs_on_kernels(pop, push, value)
         reading, strengths, items, is_finite = take_step(strengths, items, pop, push, value, native=native)
-        return reading, replace(self, cumulative_strengths=strengths, items=items), is_finite
+        return reading, StratificationStackState(strengths, items, self.marks), is_finite
