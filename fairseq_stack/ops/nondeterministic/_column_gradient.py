@@ -35,7 +35,7 @@ class Gradients(NamedTuple):
 
 
 def differentiate(past: Past, logits: Tensor, vectors: Tensor, step: Step, gradients: Gradients) -> Owed:
-    """What step t owes.
+    """What step t owes: (h)-(m) for column t.
 
     Args:
         past: the columns before it.
@@ -95,7 +95,7 @@ def _through_pops(past: Past, column: NewColumn, of_sum: Tensor) -> tuple[Tensor
         of_popped.append(torch.bmm(part, matrix.transpose(1, 2)))
         of_blocks.append(torch.bmm(own.transpose(1, 2), part).view(blocks.mantissas.shape) * factors)
     gradient = torch.cat(of_popped, 2) if of_popped else column.popped
-    popped, gradient = (_from_popped(x, len(past.last)) for x in (column.popped, gradient))
+    popped, gradient = (_from_popped(x, *past.alpha.shape[::2]) for x in (column.popped, gradient))
     return _before_normalising(gradient, popped, column.popped_exponents, past.exponents[:, 1:]), of_blocks
 
 
@@ -105,8 +105,8 @@ def _before_normalising(gradient: Tensor, mantissas: Tensor, exponents: Tensor, 
     return torch.where(mantissas == 0, 0, bounded(times(gradient, torch.exp2(shifts))))
 
 
-def _from_popped(popped: Tensor, batch_size: int) -> Tensor:
-    """gamma'[k -> t][u,y -> r] at [(b, y), r, (k, u)] to [b, k, uy, r]."""
-    rows, num_states, width = popped.shape
-    popped = popped.view(batch_size, rows // max(batch_size, 1), num_states, width // num_states, num_states)
+def _from_popped(popped: Tensor, batch_size: int, size: int) -> Tensor:
+    """gamma'[k -> t][u,y -> r] at [(b, y), r, (k, u)] to [b, k, uy, r], where there are ``size`` pairs uy."""
+    _, num_states, width = popped.shape
+    popped = popped.view(batch_size, size // num_states, num_states, width // num_states, num_states)
     return popped.permute(0, 3, 4, 1, 2).flatten(2, 3)

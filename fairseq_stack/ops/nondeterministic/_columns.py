@@ -46,10 +46,7 @@ class Blocks(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What step t needs of the steps before, from the first row and column that is remembered on; there are t of them.
-
-    Numbers of rows and columns count from the first.
-    """
+    """What step t needs of the steps before. Numbers count from the first row and column that are remembered."""
 
     last: Tensor  # column t - 1, (B, t, C, C)
     exponents: Tensor  # its exponents, (B, t)

@@ -1,7 +1,7 @@
 """The nondeterministic stack with limited memory: gamma[i -> t] = 0 for t - i > D (DuSell and Chiang, 2022).
 
-It takes O(Q^3 S^2 D^2 n) time, and on the compiled kernels O(Q^2 S^2 D n) memory. The fast backends go step by step, as
-decoding does, since a step needs no more than the last D columns of inner weights.
+It takes O(Q^3 S^2 D^2 n) time and O(Q^2 S^2 D n) memory. The fast backends go step by step, as decoding does, since a
+step needs no more than the last D columns of inner weights.
 """
 
 from __future__ import annotations

@@ -13,16 +13,16 @@ from .._native import required_library
 
 
 def forward(
-    strengths: Tensor, pop: Tensor, push: Tensor, settled: Tensor, recent: Sequence[Tensor]
+    settled: Tensor, recent: Sequence[Tensor], strengths: Tensor, pop: Tensor, push: Tensor
 ) -> tuple[Tensor, Tensor, bool]:
     """The reading (B, m), H_t (B, t), and whether all arguments are finite.
 
     Args:
+        settled: some items, (B, k, m).
+        recent: the items above them, up to v_t, each (B, m).
         strengths: H_{t-1}, (B, t - 1).
         pop: u_t, (B,).
         push: d_t, (B,).
-        settled: some items, (B, k, m).
-        recent: the items above them, up to v_t, each (B, m).
     """
     value = recent[-1]
     reading, after = torch.empty_like(value), value.new_empty(len(value), strengths.shape[1] + 1)
@@ -33,24 +33,28 @@ def forward(
 
 
 def backward(
+    settled: Tensor,
+    recent: Sequence[Tensor],
+    derivatives: Tensor,
     strengths: Tensor,
     pop: Tensor,
     push: Tensor,
     after: Tensor,
-    settled: Tensor,
-    recent: Sequence[Tensor],
     of_reading: Tensor | None,
     of_after: Tensor | None,
-    derivatives: Tensor,
 ) -> list[Tensor]:
     """The gradients of the strengths and of what was popped and pushed, from those of the reading and of H_t.
 
     Args:
-        strengths: H_{t-1}, and the other arguments of ``forward``.
+        settled: as for ``forward``.
+        recent: as for ``forward``.
+        derivatives: of the last items, (followed, B, m), to which those of this step are added.
+        strengths: as for ``forward``, like ``pop`` and ``push``.
+        pop: u_t.
+        push: d_t.
         after: H_t.
         of_reading: a gradient, (B, m); None for 0.
         of_after: a gradient, (B, t); None for 0.
-        derivatives: of the last items, (followed, B, m), to which those of this step are added.
     """
     gradients = [strengths.new_empty(x.shape) for x in (strengths, pop, push)]
     _run(

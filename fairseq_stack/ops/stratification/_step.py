@@ -88,8 +88,8 @@ class _Step(torch.autograd.Function):
         items = items._replace(recent=(*items.recent, value), history=None)
         followed = 1 if history is None else len(history) + 1
         if native:
-            arguments = (x.resolve_neg().contiguous() for x in (strengths, pop, push))
-            reading, after, is_finite = _native_step.forward(*arguments, items.settled, items.recent)
+            arguments = [x.resolve_neg().contiguous() for x in (strengths, pop, push)]
+            reading, after, is_finite = _native_step.forward(items.settled, items.recent, *arguments)
             finite.append(is_finite)
         else:
             reading, after = advance(strengths, pop, push, items.vectors())
@@ -110,7 +110,7 @@ class _Step(torch.autograd.Function):
                 [None if x is None else x.resolve_neg().contiguous() for x in some]
                 for some in (ctx.saved_tensors, of_outputs)
             )
-            found = _native_step.backward(*saved, ctx.items.settled, ctx.items.recent, *given, derivatives)
+            found = _native_step.backward(ctx.items.settled, ctx.items.recent, derivatives, *saved, *given)
         else:
             *found, of_vectors = _differentiate(*ctx.saved_tensors[:3], ctx.items.vectors(), of_outputs)
             derivatives = derivatives + of_vectors[:, -ctx.followed :].transpose(0, 1)

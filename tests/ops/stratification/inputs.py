@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -25,7 +25,8 @@ def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> 
     return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
 
 
-def step_through(pop: Tensor, push: Tensor, values: Tensor, state: StratificationStackState) -> Tensor:
+def step_through(inputs: Iterable[Tensor], state: StratificationStackState) -> Tensor:
+    pop, push, values = inputs
     readings = []
     for t in range(values.size(1)):
         reading, state = state.step(pop[:, t], push[:, t], values[:, t])

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("steps")
 def test_steps_equal_the_whole_sequence(length: int) -> None:
     inputs = random_inputs(3, length, 4)
     cotangent = torch.randn_like(inputs[2])
-    stepped = step_through(*inputs, initial_state(inputs[2]))
+    stepped = step_through(inputs, initial_state(inputs[2]))
     whole = stratification_stack(*inputs)
     assert_normwise_close(stepped, whole, 1e-12)
     for actual, wanted in zip(gradients(stepped, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True):
@@ -50,7 +50,7 @@ def test_state_reorder(index: list[int]) -> None:
     state = initial_state(values)
     for t in range(4):
         _, state = state.step(pop[:, t], push[:, t], values[:, t])
-    continued = step_through(pop[rows, 4:], push[rows, 4:], values[rows, 4:], state.reorder(rows))
+    continued = step_through((x[rows, 4:] for x in (pop, push, values)), state.reorder(rows))
     expected = stratification_stack(pop[rows], push[rows], values[rows])[:, 4:]
     assert_normwise_close(continued, expected, 1e-12)
 
@@ -69,7 +69,7 @@ def test_gradcheck_of_steps() -> None:
     inputs = random_inputs(2, 5, 2)
 
     def readings(*inputs: Tensor) -> Tensor:
-        return step_through(*inputs, initial_state(inputs[2]))
+        return step_through(inputs, initial_state(inputs[2]))
 
     torch.autograd.gradcheck(readings, inputs)
     torch.autograd.gradgradcheck(readings, inputs)
@@ -92,7 +92,7 @@ def assert_same_gradients(stepped: Tensor, whole: Tensor, *leaves: Tensor) -> No
 def test_a_state_continued_in_several_ways() -> None:
     inputs, others = random_inputs(2, 7, 3), random_inputs(2, 7, 3)
     state = after(tuple(x[:, :4] for x in inputs), initial_state(inputs[2]))
-    one, other = (step_through(*(x[:, 4:] for x in some), state) for some in (inputs, others))
+    one, other = (step_through((x[:, 4:] for x in some), state) for some in (inputs, others))
     mixed = [torch.cat([x[:, :4], y[:, 4:]], 1) for x, y in zip(inputs, others, strict=True)]
     whole = [stratification_stack(*some)[:, 4:] for some in (inputs, mixed)]
     assert_same_gradients(torch.cat([one, other], 1), torch.cat(whole, 1), *inputs, *others)
@@ -100,7 +100,7 @@ def test_a_state_continued_in_several_ways() -> None:
 
 def test_a_graph_is_differentiated_several_times() -> None:
     inputs = random_inputs(2, 6, 3)
-    loss = step_through(*inputs, initial_state(inputs[2])).square().sum()
+    loss = step_through(inputs, initial_state(inputs[2])).square().sum()
     first = torch.autograd.grad(loss, inputs, retain_graph=True)
     for one, other in zip(first, torch.autograd.grad(loss, inputs), strict=True):
         assert torch.equal(one, other)
@@ -111,7 +111,7 @@ def test_gradients_of_later_steps_alone() -> None:
     inputs, rows = random_inputs(3, 9, 4), torch.tensor([2, 0, 0, 1])
     state = after(tuple(x[:, :3].detach() for x in inputs), initial_state(inputs[2]))
     state = after(tuple(x[rows, 3:6] for x in inputs), state.reorder(rows)).reorder(rows)
-    stepped = step_through(*(x[rows][rows, 6:] for x in inputs), state)
+    stepped = step_through((x[rows][rows, 6:] for x in inputs), state)
     whole = stratification_stack(*(torch.cat([x[:, :3].detach(), x[:, 3:]], 1)[rows][rows] for x in inputs))
     assert_same_gradients(stepped, whole[:, 6:], *inputs)
 
@@ -119,7 +119,7 @@ def test_gradients_of_later_steps_alone() -> None:
 def test_no_gradient_passes_a_detached_state() -> None:
     inputs = random_inputs(2, 6, 3)
     state = after(tuple(x[:, :3] for x in inputs), initial_state(inputs[2])).detach()
-    stepped = step_through(*(x[:, 3:] for x in inputs), state)
+    stepped = step_through((x[:, 3:] for x in inputs), state)
     whole = stratification_stack(*(torch.cat([x[:, :3].detach(), x[:, 3:]], 1) for x in inputs))
     assert_same_gradients(stepped, whole[:, 3:], *inputs)
 
@@ -148,7 +148,7 @@ def test_training_takes_memory_for_the_items_and_the_strengths() -> None:
     leaves = [x.detach().requires_grad_() for x in inputs]
 
     def train() -> None:
-        step_through(*leaves, initial_state(leaves[2])).sum().backward()  # type: ignore[arg-type]
+        step_through(leaves, initial_state(leaves[2])).sum().backward()
 
     values = 8 * length * size
     assert values < peak_of_bytes(train) < 12 * values

@@ -22,7 +22,7 @@ BACKENDS = ["reference", "pytorch"]
 def compute(inputs: Sequence[Tensor], how: str) -> Tensor:
     pop, push, values = inputs
     if how == "state":
-        return step_through(pop, push, values, initial_state(values))
+        return step_through(inputs, initial_state(values))
     return stratification_stack(pop, push, values, backend=how)
 
 
@@ -177,9 +177,9 @@ def test_autocast_does_not_lower_the_precision_of_float32() -> None:
     pop, push, values = (x.detach() for x in random_inputs(2, 20, 5, dtype=torch.float32))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         whole = stratification_stack(pop, push, values)
-        stepped = step_through(pop, push, values, initial_state(values))
+        stepped = step_through((pop, push, values), initial_state(values))
     assert torch.equal(whole, stratification_stack(pop, push, values))
-    assert torch.equal(stepped, step_through(pop, push, values, initial_state(values)))
+    assert torch.equal(stepped, step_through((pop, push, values), initial_state(values)))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
