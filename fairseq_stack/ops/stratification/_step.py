@@ -54,13 +54,16 @@ def take_step(
     Returns:
         The reading (B, m), H_t, the items after the step, and whether the kernels found all arguments finite.
     """
+    known = items.history is not None or any(x.requires_grad for x in (strengths, pop, push, value))
+    follows = known and torch.is_grad_enabled()
+    if not (native or follows):
+        vectors = torch.cat([items.vectors(), value.unsqueeze(1)], 1)
+        return *advance(strengths, pop, push, vectors), Items(vectors), True
     value = value.resolve_neg().clone(memory_format=torch.contiguous_format)  # The caller may write to it.
-    before = items.history if torch.is_grad_enabled() else None
-    follows = torch.is_grad_enabled() and any(x.requires_grad for x in (strengths, pop, push, value))
     finite: list[bool] = []
+    before = items.history if follows else None
     reading, after, history = _Step.apply(items, before, strengths, pop, push, value, native, finite)
-    followed = history if follows or before is not None else None
-    return reading, after, Items(items.settled, (*items.recent, value), followed), all(finite)
+    return reading, after, Items(items.settled, (*items.recent, value), history if follows else None), all(finite)
 
 
 def advance(strengths: Tensor, pop: Tensor, push: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
@@ -73,6 +76,8 @@ def advance(strengths: Tensor, pop: Tensor, push: Tensor, vectors: Tensor) -> tu
 
 
 class _Step(torch.autograd.Function):
+    """Items with their history, H_{t-1} and the arguments of a step to the reading, H_t and the next history."""
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -99,17 +104,15 @@ class _Step(torch.autograd.Function):
         return reading, after, value.new_zeros(()).expand(followed, *value.shape)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         """Its own derivative, which is taken where there is to be a graph of this pass, is that of ``advance``."""
         *of_outputs, derivatives = gradients
         if derivatives is None:
             derivatives = ctx.items.settled.new_zeros(ctx.followed, *ctx.items.recent[-1].shape)
         if ctx.native and not torch.is_grad_enabled():
             derivatives = derivatives.contiguous()  # They belong to this node alone, as no other has the same history.
-            saved, given = (
-                [None if x is None else x.resolve_neg().contiguous() for x in some]
-                for some in (ctx.saved_tensors, of_outputs)
-            )
+            saved = [x.resolve_neg().contiguous() for x in ctx.saved_tensors]
+            given = [None if x is None else x.resolve_neg().contiguous() for x in of_outputs]
             found = _native_step.backward(ctx.items.settled, ctx.items.recent, derivatives, *saved, *given)
         else:
             *found, of_vectors = _differentiate(*ctx.saved_tensors[:3], ctx.items.vectors(), of_outputs)

@@ -110,6 +110,19 @@ def test_training_takes_the_memory_of_a_few_states(kernels: bool, monkeypatch: p
     assert columns < peak_of_bytes(train) < 8 * columns
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_steps_on_cuda_equal_the_whole_sequence_on_the_cpu() -> None:
+    inputs = random_inputs(2, 40)
+    whole = nondeterministic_stack(*inputs)
+    on_device = [x.detach().cuda().requires_grad_() for x in inputs]
+    stepped = step_through(on_device, initial_state(on_device))[0]
+    assert stepped.is_cuda
+    cotangent = torch.randn_like(whole)
+    found = torch.autograd.grad(stepped, on_device, cotangent.cuda())
+    for actual, want in zip((stepped, *found), (whole, *torch.autograd.grad(whole, inputs, cotangent)), strict=True):
+        assert_normwise_close(actual, want, 1e-9)
+
+
 def test_all_transitions_in_one_tensor() -> None:
     push, replace, pop, values, bottom = (x.detach() for x in random_inputs(2, 3, 2, 3))
     state = initial_state((push, replace, pop, values, bottom))

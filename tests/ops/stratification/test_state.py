@@ -89,6 +89,15 @@ def assert_same_gradients(stepped: Tensor, whole: Tensor, *leaves: Tensor) -> No
         assert_normwise_close(actual, wanted, 1e-12)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_steps_on_cuda_equal_the_whole_sequence_on_the_cpu() -> None:
+    inputs = random_inputs(3, 20, 4)
+    on_device = [x.detach().cuda().requires_grad_() for x in inputs]
+    stepped = step_through(on_device, initial_state(on_device[2]))
+    assert stepped.is_cuda
+    assert_same_gradients(stepped.cpu(), stratification_stack(*(x.cpu() for x in on_device)), *on_device)
+
+
 def test_a_state_continued_in_several_ways() -> None:
     inputs, others = random_inputs(2, 7, 3), random_inputs(2, 7, 3)
     state = after(tuple(x[:, :4] for x in inputs), initial_state(inputs[2]))
