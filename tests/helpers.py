@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 import torch
 from _pytest.mark import ParameterSet
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 
 from fairseq_stack.ops import _native
 from fairseq_stack.ops._native import availability
@@ -112,3 +113,13 @@ def threads(count: int) -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(before)
+
+
+def peak_of_bytes(run: Callable[[], object]) -> int:
+    """The largest size of all tensors on the CPU at a time that ``run`` allocates."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        run()
+    assert profiler.profiler is not None and profiler.profiler.kineto_results is not None
+    events = [x for x in profiler.profiler.kineto_results.events() if x.name() == "[memory]"]
+    changes = (x.nbytes() for x in sorted(events, key=lambda x: x.start_ns()))
+    return max(itertools.accumulate(changes))

@@ -72,9 +72,10 @@ def refuse_second_derivative(op: str) -> NoReturn:
 
 def is_transformed(*tensors: Tensor) -> bool:
     """Whether ``torch.func`` transforms this computation, or one of the tensors has a forward-mode derivative."""
-    return torch._C._are_functorch_transforms_active() or any(
-        forward_ad.unpack_dual(x).tangent is not None for x in tensors
-    )
+    if torch._C._are_functorch_transforms_active():
+        return True
+    dual = forward_ad._current_level >= 0
+    return dual and any(forward_ad.unpack_dual(x).tangent is not None for x in tensors)
 
 
 def _map_batches(

@@ -26,6 +26,7 @@ class Array(NamedTuple):
         name: the field of the call's struct.
         written: whether the kernel writes all of it. Then it holds NaN before; else a copy of what the call names.
         numbers: whether it is of the call's real type, so that NaN can be seen in it.
+        added_to: whether the kernel adds to what the call names.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Array(NamedTuple):
     elements: int
     written: bool = False
     numbers: bool = True
+    added_to: bool = False
 
 
 class Guard:
@@ -104,9 +106,9 @@ def run_between_margins(
     for guard in (*guards.values(), *(column.guard for column in columns), scratch):
         guard.check_margins()
     for array, guard in guards.items():
-        if array.written:
-            if array.numbers:
-                guard.check_numbers(bool(getattr(call, "is_double", True)))
+        if array.written and array.numbers:
+            guard.check_numbers(bool(getattr(call, "is_double", True)))
+        if array.written or array.added_to:
             ctypes.memmove(originals[array], guard.address, array.item * array.elements)
     for column in columns:
         if column.written:
@@ -170,6 +172,8 @@ def _step_sizes(call: Any, library: Library, step: int) -> Any:
 def _arrays(function: str, call: Any, library: Library) -> list[Array]:
     if function.startswith("fss_sup_step"):
         return _arrays_of_superposition_step(call, function.endswith("backward"))
+    if function.startswith("fss_strat_step"):
+        return _arrays_of_stratification_step(call, function.endswith("backward"))
     if "step" in function:
         return _arrays_of_step(call, function.endswith("backward"))
     if "window" in function:
@@ -208,6 +212,28 @@ def _arrays_of_superposition_step(call: Any, backward: bool) -> list[Array]:
         Array("action_gradients", item, call.sequences * 3, written=True),
         Array("value_gradients", item, values, written=True),
         Array("element_gradients", item, before, written=True),
+    ]
+
+
+def _arrays_of_stratification_step(call: Any, backward: bool) -> list[Array]:
+    """All but the items, each of which has a pointer of its own."""
+    item, before = 8 if call.is_double else 4, call.sequences * call.height
+    values, after = call.sequences * call.size, before + call.sequences
+    inputs = [Array("pops", item, call.sequences), Array("strengths", item, before)]
+    if not backward:
+        inputs.append(Array("pushes", item, call.sequences))
+        undefined = Array("undefined", 1, call.sequences, written=True, numbers=False)
+        outputs = [Array("next", item, after, written=True), Array("readings", item, values, written=True)]
+        return [*inputs, undefined, *outputs]
+    given = [("next_gradients", after), ("reading_gradients", values)]
+    return [
+        *inputs,
+        Array("next", item, after),
+        *(Array(name, item, count) for name, count in given if getattr(call, name)),
+        Array("derivatives", item, call.followed * values, added_to=True),
+        Array("strength_gradients", item, before, written=True),
+        Array("pop_gradients", item, call.sequences, written=True),
+        Array("push_gradients", item, call.sequences, written=True),
     ]
 
 

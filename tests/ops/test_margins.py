@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import (
     NondeterministicStackState,
+    StratificationStackState,
     SuperpositionStackState,
     nondeterministic_stack,
     superposition_stack,
@@ -162,6 +163,27 @@ def test_steps_of_superposition(
     made = between_margins(monkeypatch)
     assert_same(step_superposition(dtype, *size), expected)
     assert made == ["fss_sup_step_forward"] * size[0] + ["fss_sup_step_backward"] * size[0]
+
+
+def step_stratification(dtype: torch.dtype, steps: int, size: int) -> list[Tensor]:
+    torch.manual_seed(0)
+    inputs = [torch.rand(2, steps, *shape).to(dtype).requires_grad_() for shape in ((), (), (size,))]
+    state = StratificationStackState.initial(batch_size=2, size=size, dtype=dtype)
+    readings = []
+    for t in range(steps):
+        reading, state = state.step(*(x[:, t] for x in inputs))
+        readings.append(reading)
+    return [*readings, *torch.autograd.grad(torch.stack(readings).square().sum(), inputs)]
+
+
+@DTYPES
+@pytest.mark.parametrize("size", [(1, 1), (9, 3), (5, 17)])
+@pytest.mark.usefixtures("instruction_set")
+def test_steps_of_stratification(size: tuple[int, int], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = step_stratification(dtype, *size)
+    made = between_margins(monkeypatch)
+    assert_same(step_stratification(dtype, *size), expected)
+    assert made == ["fss_strat_step_forward"] * size[0] + ["fss_strat_step_backward"] * size[0]
 
 
 def read_windowed(

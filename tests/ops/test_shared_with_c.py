@@ -9,6 +9,7 @@ import pytest
 
 from fairseq_stack.ops import _native
 from fairseq_stack.ops.nondeterministic import _columns, _native_step, native, window
+from fairseq_stack.ops.stratification import _native_step as stratification_step
 from fairseq_stack.ops.superposition import _native_step as superposition_step
 from fairseq_stack.ops.superposition import native as superposition
 from tests.conftest import REPOSITORY
@@ -48,6 +49,7 @@ def test_version_of_the_interface() -> None:
         ("nd_window_call", window.Call),
         ("sup_call", superposition._Call),
         ("sup_step_call", superposition_step.Call),
+        ("strat_step_call", stratification_step.Call),
         ("resources", _native._Resources),
     ],
 )

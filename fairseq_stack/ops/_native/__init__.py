@@ -31,7 +31,7 @@ __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "lib
 logger = logging.getLogger(__name__)
 
 LIBRARY = Path(__file__).with_name("_kernels.so")
-INTERFACE = 9  # fss_interface() of the library that this module can call
+INTERFACE = 11  # fss_interface() of the library that this module can call
 WORTH_THREADS = 100_000  # multiply-adds: fewer are done before other threads have begun
 SMALL = 65_536  # bytes: the C library does not ask the system for so few
 
@@ -101,7 +101,7 @@ class Library:
         size = workers * scratch_bytes
         scratch = torch.empty(size, dtype=torch.uint8) if size < SMALL else buffers.take(size)
         resources = _Resources(self.number, threads, workers, scratch.data_ptr(), scratch_bytes)
-        self.functions[function](ctypes.byref(call), ctypes.byref(resources))
+        getattr(self.functions, function)(ctypes.byref(call), ctypes.byref(resources))
 
 
 class _Resources(ctypes.Structure):

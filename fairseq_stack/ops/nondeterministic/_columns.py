@@ -4,8 +4,8 @@ Equations with letters are in ``docs/algorithm.md``, equations with numbers in t
 
 Notation: Q states, S stack symbols, C = Q * S configurations (q, x) in row-major order, m vector size. Column
 t of the inner weights is gamma[i -> t][q,x -> r,y] for i = -1..t-1, a tensor (B, t + 1, C, C) at index
-[b, i + 1, qx, ry]. For the pop rule, columns are also kept as *blocks* (B * S, (t + 1) Q, (t + 1) C) at index
-[(b, y), (k, u), (i + 1, qx)], so that the sum over k and u of Eq. 24 is one matrix product.
+[b, i + 1, qx, ry]. For the pop rule, columns k..k+K are kept as *blocks* (B, S, K, Q, rows, C) at index
+[b, y, k, u, i + 1, qx], so that the sum over k and u of Eq. 24 is one matrix product.
 
 Two facts make real numbers sufficient. Multiplying all transition weights of a step by a constant leaves the readings
 unchanged, so each step's weights are divided by their maximum. And the vector on top after i -> t is always
@@ -25,10 +25,12 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 DEAD = -1e9
 EXACT_RANGE = 230.0  # Within this range of the log weights of one step, all results are exact.
@@ -37,12 +39,48 @@ _LARGEST_EXPONENT = 1000.0
 LARGEST = 2.0**1000  # of a derivative: sums of its products with weights, which are below 2, are numbers
 
 
+class Blocks(NamedTuple):
+    """Neighbouring columns of gamma, with all rows from the first that is remembered to the last that is not 0."""
+
+    mantissas: Tensor  # (B, S, K, Q, rows, C)
+    exponents: Tensor  # (B, rows, K)
+
+
+class Past(NamedTuple):
+    """What step t needs of the steps before. Numbers count from the first row and column that are remembered."""
+
+    last: Tensor  # column t - 1, (B, t, C, C)
+    exponents: Tensor  # its exponents, (B, t)
+    blocks: Sequence[Blocks]  # of the columns 0..t-2
+    alpha: Tensor  # alpha[i], i = -1..t-1, (B, t + 1, C)
+    alpha_exponents: Tensor  # (B, t + 1)
+
+
 class Top(NamedTuple):
     """(c) and (d) (Eqs. 27 and 29) at step t."""
 
     weights: Tensor  # W_t, (B, t + 1, C)
     alpha: Tensor  # alpha[t] without its exponent, (B, C)
     alpha_exponent: Tensor  # (B,)
+
+
+class NewColumn(NamedTuple):
+    """Column t, and what else a hand-written backward pass needs."""
+
+    gamma: Tensor  # (B, t + 1, C, C)
+    exponents: Tensor  # (B, t + 1)
+    sums: Tensor  # the exponents of what was added up in it, (B, t + 1)
+    popped: Tensor  # gamma'[k -> t][u,y -> r] at index [(b, y), r, (k, u)]
+    popped_exponents: Tensor  # (B, t - 1)
+
+
+class Step(NamedTuple):
+    """Step t."""
+
+    transitions: Tensor  # Delta_t, (B, C, 2 C + Q), up to a positive factor
+    column: NewColumn
+    top: Top
+    mark: Tensor  # (B,), NaN where a log weight is NaN or inf, otherwise 0
 
 
 def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
@@ -106,36 +144,87 @@ def times(x: Tensor, factors: Tensor) -> Tensor:
     return x * factors.reshape(factors.shape + (1,) * (x.dim() - 2))
 
 
-def next_column(
-    last: Tensor, blocks: Tensor, exponents: Tensor, transitions: Tensor, occurs: Tensor
-) -> tuple[Tensor, Tensor]:
-    """(a) and (b) (Eqs. 24 and 25), written as (e): column t from columns 0..t-1.
+def first_alpha(start: Tensor) -> tuple[Tensor, Tensor]:
+    """alpha[0] from log weights (B, C) of the configurations that runs start in, and a mark, as in ``Step``."""
+    ordinary, mark = defined(start[:, None])
+    return torch.exp(relative_to_largest(ordinary))[:, 0], mark
+
+
+def step(past: Past, logits: Tensor, window: int | None) -> Step:
+    """(a)-(d) for one step.
 
     Args:
-        last: column t - 1, (B, t, C, C).
-        blocks: the columns k = 0..t-2 as blocks, (B * S, (t - 1) Q, (t - 1) C).
-        exponents: of the blocks (i, k) at index [b, i + 1, k], (B, t, t).
-        transitions: Delta_t, (B, C, 2 C + Q), up to a positive factor.
-        occurs: whether configuration (q, x) can be on top after step t - 1, (B, C). Pushes onto others are
-            left out: no run contains them, and their inner weights could outgrow all others.
-
-    Returns:
-        gamma (B, t + 1, C, C), and its exponents (B, t + 1).
+        past: the columns before it.
+        logits: log weights, (B, C, 2 C + Q), in float64.
+        window: D, or None for unlimited memory.
     """
-    steps, size = last.shape[1:3]
-    pushed, replaced, popped = _move(last, transitions, occurs)
-    last_exponents = exponents[:, :, -1]
-    popped, popped_exponents = normalise(popped, last_exponents[:, 1:])
+    logits, mark = defined(logits)
+    transitions = torch.exp(lift(relative_to_largest(logits)))
+    column = next_column(past, transitions)
+    if window == 1:  # next_column needs a column before it, but nothing of it is remembered
+        gamma, exponents = (
+            pad(column.gamma[:, 1:], (0, 0, 0, 0, 1, 0)),
+            pad(column.exponents[:, 1:], (1, 0), value=DEAD),
+        )
+        column = column._replace(gamma=gamma, exponents=exponents)
+    top = read_top(column.gamma, past.alpha, column.exponents + past.alpha_exponents)
+    return Step(transitions, column, top, mark)
+
+
+def next_column(past: Past, transitions: Tensor) -> NewColumn:
+    """(a) and (b) (Eqs. 24 and 25), written as (e): column t from columns 0..t-1.
+
+    Pushes onto a configuration that cannot be on top after step t - 1 are left out: no run contains them, and their
+    inner weights could outgrow all others.
+
+    Args:
+        past: the columns before it.
+        transitions: Delta_t, (B, C, 2 C + Q), up to a positive factor.
+    """
+    batch_size, steps, size, _ = past.last.shape
+    pushed, replaced, popped = _move(past.last, transitions, occurs=past.alpha[:, -1] > 0)
+    popped, popped_exponents = normalise(popped, past.exponents[:, 1:])
     # Exponents of what is added up in block (i, t): for each k, at index [b, i + 1, k], and then altogether.
-    summands = exponents[:, :-1, :-1] + popped_exponents[:, None]
-    sums = torch.cat([summands, last_exponents[:, :-1, None]], 2).amax(2)
+    of_columns = popped_exponents.split([blocks.exponents.shape[2] for blocks in past.blocks], 1)
+    summands = [blocks.exponents + own[:, None] for blocks, own in zip(past.blocks, of_columns, strict=True)]
+    sums = past.exponents[:, :-1]
+    for x in summands:
+        sums = torch.maximum(sums, pad(x.amax(2), (0, steps - 1 - x.shape[1]), value=-torch.inf))
     popped = _as_popped(popped)
-    blocks = _scale_blocks(blocks, power_of_two(summands - sums[..., None]), size)
-    pops = _from_blocks(torch.bmm(popped, blocks), steps - 1, size)
-    kept = times(replaced[:, :-1], power_of_two(last_exponents[:, :-1] - sums))
+    pops = popped.new_zeros(*popped.shape[:2], (steps - 1) * size)
+    for own, matrix, _ in popped_blocks(popped, popped_exponents, past.blocks, sums):
+        product = torch.bmm(own, matrix)
+        pops = pops + pad(product, (0, pops.shape[2] - product.shape[2]))
+    pops = from_block(pops.view(batch_size, size // pops.shape[1], pops.shape[1], steps - 1, size))
+    kept = times(replaced[:, :-1], power_of_two(past.exponents[:, :-1] - sums))
     gamma = torch.cat([kept + pops, replaced[:, -1:], pushed], 1)
-    sums = torch.cat([sums, last_exponents[:, -1:], torch.zeros_like(last_exponents[:, -1:])], 1)
-    return normalise(gamma, sums)
+    sums = torch.cat([sums, past.exponents[:, -1:], torch.zeros_like(past.exponents[:, -1:])], 1)
+    return NewColumn(*normalise(gamma, sums), sums, popped, popped_exponents)
+
+
+def popped_blocks(
+    popped: Tensor, exponents: Tensor, blocks: Sequence[Blocks], sums: Tensor
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """The factors of the sum over k and u in (a) (Eq. 24), with the columns k of some blocks at a time.
+
+    Args:
+        popped: gamma'[k -> t][u,y -> r] at index [(b, y), r, (k, u)].
+        exponents: its exponents, (B, t - 1).
+        blocks: the columns k.
+        sums: the exponents of the sum, (B, t - 1).
+
+    Yields:
+        Their part of ``popped``; the blocks scaled to ``sums``, as matrices (B * S, K Q, rows * C); and the factors
+        that they were scaled by, (B, 1, K, 1, rows, 1).
+    """
+    begin, num_states = 0, popped.shape[1]
+    for mantissas, own in blocks:
+        end = begin + own.shape[2]
+        factors = power_of_two(own + exponents[:, None, begin:end] - sums[:, : own.shape[1], None])
+        factors = factors.transpose(1, 2)[:, None, :, None, :, None]
+        matrix = (mantissas * factors).flatten(4).flatten(2, 3).flatten(0, 1)
+        yield popped[:, :, begin * num_states : end * num_states], matrix, factors
+        begin = end
 
 
 def log_forward_weights(alpha: Tensor, exponent: Tensor) -> Tensor:
@@ -163,29 +252,14 @@ def read_top(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> Top:
     return Top(numerators / total[:, None, None], new_alpha, exponent)
 
 
-def as_blocks(gamma: Tensor, num_states: int) -> Tensor:
-    """Column k (B, rows, C, C) laid out as blocks, (B, S, Q, rows * C) at index [b, y, u, (i + 1, qx)]."""
-    batch_size, rows, size, _ = gamma.shape
-    gamma = gamma.reshape(batch_size, rows * size, num_states, size // num_states)
-    return gamma.permute(0, 3, 2, 1)
+def as_block(gamma: Tensor, num_states: int) -> Tensor:
+    """Column k (B, rows, C, C) laid out as a block, (B, S, Q, rows, C) at index [b, y, u, i + 1, qx]."""
+    return gamma.unflatten(3, (num_states, -1)).permute(0, 4, 3, 1, 2)
 
 
-def _from_blocks(block: Tensor, rows: int, size: int) -> Tensor:
-    """The inverse of ``as_blocks``: (B * S, Q, rows * C) to (B, rows, C, C)."""
-    num_states = block.shape[1]
-    num_symbols = size // num_states
-    batch_size = block.shape[0] // num_symbols
-    block = block.reshape(batch_size, num_symbols, num_states, rows * size)
-    return block.permute(0, 3, 2, 1).reshape(batch_size, rows, size, size)
-
-
-def _scale_blocks(blocks: Tensor, factors: Tensor, size: int) -> Tensor:
-    """Blocks (B * S, K Q, rows * C) times ``factors`` (B, rows, K), one for each row and column."""
-    batch_size, rows, columns = factors.shape
-    num_symbols = blocks.shape[0] // max(batch_size, 1)
-    shape = batch_size, num_symbols, columns, size // max(num_symbols, 1), rows, size
-    factors = factors.transpose(1, 2)[:, None, :, None, :, None]
-    return (blocks.reshape(shape) * factors).reshape(blocks.shape)
+def from_block(block: Tensor) -> Tensor:
+    """The inverse of ``as_block``."""
+    return block.permute(0, 3, 4, 2, 1).flatten(3)
 
 
 def _as_popped(popped: Tensor) -> Tensor:
@@ -225,8 +299,13 @@ def _cut_off(x: Tensor) -> Tensor:
 def _bound_gradient(x: Tensor) -> Tensor:
     """``x``, with a derivative that is a number even if log weights are very far apart."""
     if x.requires_grad:
-        x.register_hook(lambda grad: None if grad is None else grad.nan_to_num(0, 0, 0).clamp(-LARGEST, LARGEST))
+        x.register_hook(lambda grad: None if grad is None else bounded(grad))
     return x
+
+
+def bounded(gradient: Tensor) -> Tensor:
+    """A derivative that is a number, and from which numbers can be computed."""
+    return gradient.nan_to_num(0, 0, 0).clamp(-LARGEST, LARGEST)
 
 
 def exponents_of(x: Tensor) -> Tensor:

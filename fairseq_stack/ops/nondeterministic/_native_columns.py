@@ -1,12 +1,4 @@
-"""The columns of an incremental state for the compiled kernels, on the CPU.
-
-A column is never changed once it is computed, so states with a common past share its columns. To train through steps,
-each is one function for autograd. Its *history* is a tensor without memory of its own, in the shape of the derivatives
-of all columns so far, and the gradient of the history is these derivatives. The backward pass of a step gets what all
-later steps have added up in them, and adds what the step owes to the columns before it
-(``_native/src/nondeterministic_step_backward.h``). So autograd keeps no O(t^2) tensor for a step, nothing is copied,
-and a state can be continued in several ways.
-"""
+"""The columns of an incremental state by the compiled kernels, on CPUs: ``_native/src/nondeterministic_step*.h``."""
 
 from __future__ import annotations
 
@@ -20,8 +12,7 @@ import torch
 from torch import Tensor
 
 from .._native import required_library
-from ._columns import LARGEST, log_forward_weights
-from ._native_gradient import Reorder, Step, ends_for_batch
+from ._followed_columns import FollowedColumns
 from ._native_step import BYTES, Call, Layout, Sizes, plain, pointers, unpack
 from ._tracked_columns import Column, TrackedColumns
 
@@ -29,7 +20,7 @@ _UNLIMITED = 2**31 - 1  # a window that no sequence exceeds
 
 
 @dataclass(frozen=True, eq=False)
-class NativeColumns:
+class NativeColumns(FollowedColumns):
     """What t steps leave: for each step the columns of all beams it was taken for, which are never changed or copied.
 
     A step adds a tensor of columns, and takes O(Q^3 S^2 t^2) time for each beam; ``reorder`` moves t integers.
@@ -45,10 +36,7 @@ class NativeColumns:
         kept: the number of the first of them; the next step needs the last D.
         ancestors: (B, t + 1 - kept) of int32, the place of each beam's column k in ``memory[k - kept]``.
         instruction_set: the one that they are laid out for.
-        history: the history of the columns that autograd follows, which are the last ones, or None.
         ends: where the derivatives of each column that autograd follows end.
-        weighs: whether ``log_alpha`` is wanted.
-        log_alpha: as :attr:`TrackedColumns.log_alpha`, or None.
     """
 
     num_states: int
@@ -59,10 +47,6 @@ class NativeColumns:
     kept: int
     ancestors: Tensor
     instruction_set: str
-    history: Tensor | None = None
-    ends: tuple[int, ...] = ()
-    weighs: bool = False
-    log_alpha: Tensor | None = None
 
     @classmethod
     def initial(
@@ -72,7 +56,7 @@ class NativeColumns:
         num_symbols: int,
         window: int | None,
         start: Tensor | None,
-        weighs: bool,
+        weighs: bool = False,
     ) -> NativeColumns:
         """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
         empty = cls(
@@ -99,25 +83,7 @@ class NativeColumns:
         """t."""
         return self.kept + len(self.memory) - 1
 
-    def advance(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, NativeColumns]:
-        """(a)-(d) of ``docs/algorithm.md`` for one step.
-
-        Args:
-            logits: log weights, (B, C, 2 C + Q); before the first column those of the start, (B, C), or None.
-            value: v_t, (B, m).
-
-        Returns:
-            The reading (B, C, m), and the next columns.
-        """
-        follows = self.history is not None or value.requires_grad or (logits is not None and logits.requires_grad)
-        if not (follows and torch.is_grad_enabled()):
-            reading, column, log_alpha = self.compute(logits, value)
-            return reading.to(value.dtype), self._with(column, log_alpha, None)
-        reading, column, log_alpha, history = Step.apply(self, self.history, logits, value)
-        return reading, self._with(column, log_alpha, history)
-
-    def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The reading of the next step in float64, (B, C, m), its column, and if wanted its ``log_alpha``."""
+    def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, NativeColumns]:
         sizes = self.sizes
         column = torch.empty(self.batch_size, sizes.column, dtype=torch.uint8)
         size = self.num_states * self.num_symbols
@@ -126,32 +92,11 @@ class NativeColumns:
             "fss_nd_step", column, sizes.forward,
             logits=None if logits is None else plain(logits), values=plain(value), readings=reading,
         )  # fmt: skip
-        if not self.weighs:
-            return reading, column, None
-        arrays = self._layout(self.steps + 1).column(column)
-        return reading, column, log_forward_weights(arrays["alpha"], arrays["alpha_exponent"][:, 0].double())
+        return reading, self._with(column)
 
     def differentiate(
-        self, column: Tensor, derivatives: Tensor, gradient: Tensor | None, gradient_of_log_alpha: Tensor | None
+        self, after: NativeColumns, derivatives: Tensor, gradient: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """The backward pass of the step from these columns to ``column``.
-
-        Args:
-            column: what ``compute`` returned.
-            derivatives: of these columns and of ``column``; what the step owes to them is added.
-            gradient: of the reading.
-            gradient_of_log_alpha: of the ``log_alpha`` of ``column``.
-
-        Returns:
-            The gradients of the log weights, (B, C (2 C + Q)), or (B, C) of the start, and of the value, (B, m).
-        """
-        if gradient_of_log_alpha is not None:
-            layout, begin = self._layout(self.steps + 1), self.ends[-1] if self.ends else 0
-            alpha = layout.column(column)["alpha"]
-            own = (gradient_of_log_alpha / alpha).clamp(-LARGEST, LARGEST)
-            rows = derivatives[begin:].view(self.batch_size, self.sizes.adjoint // BYTES)
-            adjoint = layout.adjoint(rows)["alpha"]
-            adjoint += torch.where(alpha > 0, own, 0)
         size = self.num_states * self.num_symbols
         width = 2 * size + self.num_states if self.memory else 1
         logit_gradients = derivatives.new_empty(self.batch_size, size * width)
@@ -160,56 +105,39 @@ class NativeColumns:
         constant = [0] * (len(self.memory) + 1 - len(begins))
         adjoints = pointers([*constant, *begins][-len(self.memory) - 1 :])
         self._run(
-            "fss_nd_step_backward", column, self.sizes.backward, adjoints=adjoints,
+            "fss_nd_step_backward", after.memory[-1], self.sizes.backward, adjoints=adjoints,
             cotangents=None if gradient is None else plain(gradient),
             logit_gradients=logit_gradients, value_gradients=value_gradients,
         )  # fmt: skip
         return logit_gradients, value_gradients
 
-    def end(self) -> int:
-        """Where the derivatives of the next column end, if autograd follows it."""
+    def ends_of(self, after: NativeColumns) -> tuple[int, ...]:
         before = self.ends[-1] if self.ends else 0
-        return before + self.batch_size * self.sizes.adjoint // BYTES
+        return *self.ends, before + self.batch_size * self.sizes.adjoint // BYTES
 
-    def reorder(self, index: Tensor) -> NativeColumns:
-        """The columns of these batch rows, (B',)."""
+    def newest_alpha(self) -> tuple[Tensor, Tensor]:
+        arrays = self._layout(self.steps).column(self.memory[-1])
+        return arrays["alpha"], arrays["alpha_exponent"][:, 0].double()
+
+    def derivative_of_alpha(self, after: NativeColumns, derivatives: Tensor) -> Tensor:
+        begin = self.ends[-1] if self.ends else 0
+        rows = derivatives[begin:].view(self.batch_size, self.sizes.adjoint // BYTES)
+        return self._layout(self.steps + 1).adjoint(rows)["alpha"]
+
+    def select(self, index: Tensor) -> NativeColumns:
         ancestors = self.ancestors[index]
-        log_alpha = None if self.log_alpha is None else self.log_alpha[index]
-        if self.history is None or not torch.is_grad_enabled():
-            return dataclasses.replace(self, ancestors=ancestors, log_alpha=log_alpha).detach()
         # A column that autograd follows is the column of one row of the batch.
         constant = max(len(self.memory) - len(self.ends), 0)
         ancestors[:, constant:] = torch.arange(len(index), dtype=torch.int32)[:, None]
-        return dataclasses.replace(
-            self,
-            memory=self.memory[:constant] + tuple(column[index] for column in self.memory[constant:]),
-            ancestors=ancestors,
-            history=Reorder.apply(self.history, index, self.ends, self.batch_size),
-            ends=ends_for_batch(self.ends, self.batch_size, len(index)),
-            log_alpha=log_alpha,
-        )
+        memory = self.memory[:constant] + tuple(column[index] for column in self.memory[constant:])
+        return dataclasses.replace(self, memory=memory, ancestors=ancestors, history=None, ends=())
 
-    def detach(self) -> NativeColumns:
-        """The same columns as constants."""
-        log_alpha = None if self.log_alpha is None else self.log_alpha.detach()
-        return dataclasses.replace(self, history=None, ends=(), log_alpha=log_alpha)
-
-    def tracked(self) -> TrackedColumns:
-        """The same as tensors, which ``torch.func`` can transform.
-
-        Raises:
-            RuntimeError: if autograd follows some columns.
-        """
-        if self.history is not None:
-            raise RuntimeError(
-                "nondeterministic_stack: inside torch.func, expected a state whose past requires no gradients; "
-                "detach it"
-            )
+    def as_tracked(self) -> TrackedColumns:
         window = None if self.window == _UNLIMITED else self.window
         columns = [self._column(k) for k in range(self.kept, self.steps + 1)]
         return TrackedColumns.of(columns, self.num_states, window)
 
-    def _with(self, column: Tensor, log_alpha: Tensor | None, history: Tensor | None) -> NativeColumns:
+    def _with(self, column: Tensor) -> NativeColumns:
         """With the next column, and without the columns that the step after it does not need."""
         surplus = max(len(self.memory) + 1 - self.window, 0)
         places = torch.arange(self.batch_size, dtype=torch.int32)[:, None]
@@ -218,9 +146,8 @@ class NativeColumns:
             memory=(*self.memory, column)[surplus:],
             kept=self.kept + surplus,
             ancestors=torch.cat([self.ancestors, places], 1)[:, surplus:],
-            history=history,
-            ends=() if history is None else (*self.ends, len(history)),
-            log_alpha=log_alpha,
+            history=None,
+            ends=(),
         )
 
     @functools.cached_property

@@ -1,4 +1,7 @@
-"""The columns of an incremental state as tensors that autograd follows, on any device."""
+"""The columns of an incremental state as plain tensors, for ``torch.func`` and ``torch.compile``, on any device.
+
+They can be differentiated in every way and any number of times, but autograd takes O(t^2) memory for each step.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from .._undefined import finite, marks_of
-from ._columns import (
-    DEAD,
-    as_blocks,
-    defined,
-    lift,
-    log_forward_weights,
-    next_column,
-    read_top,
-    relative_to_largest,
-)
+from ._columns import DEAD, Blocks, Past, as_block, first_alpha, log_forward_weights, step
 
 
 class Column(NamedTuple):
@@ -47,7 +41,7 @@ class TrackedColumns:
         window: D, or None if the memory is unlimited.
         vectors: v_0..v_t, (B, t + 1, m), in float64, with 0 for values that are not finite.
         last: column t of gamma, (B, t + 1, C, C).
-        blocks: the columns before it, (B * S, t * Q, t * C).
+        blocks: the columns before it, (B, S, t, Q, t, C).
         exponents: of gamma[i -> k] at [b, i + 1, k], (B, t + 1, t + 1).
         alpha: alpha[i] at [b, i + 1], (B, t + 2, C).
         alpha_exponents: its exponents, (B, t + 2).
@@ -77,8 +71,7 @@ class TrackedColumns:
         )  # alpha[-1], Eq. 23
         weights, mark = before, bottom.new_zeros(len(bottom))
         if start is not None:
-            ordinary, mark = defined(start.double()[:, None])
-            weights = torch.exp(relative_to_largest(ordinary))[:, 0]
+            weights, mark = first_alpha(start.double())
         gamma = pad(weights[:, None, None], (0, 0, 0, size - 1))  # Eq. 21
         zeros = bottom.new_zeros(len(bottom))
         own = Column(gamma, zeros[:, None], weights, zeros, finite(bottom), marks_of(bottom) + mark[:, None])
@@ -110,7 +103,7 @@ class TrackedColumns:
             window=window,
             vectors=own.value[:, None],
             last=own.gamma,
-            blocks=own.value.new_zeros(len(own.value) * num_symbols, 0, 0),
+            blocks=own.value.new_zeros(len(own.value), num_symbols, 0, num_states, 0, own.alpha.shape[1]),
             exponents=own.exponents[:, :, None],
             alpha=torch.stack([alpha, own.alpha], 1),
             alpha_exponents=torch.stack([alpha_exponent, own.alpha_exponent], 1),
@@ -145,19 +138,12 @@ class TrackedColumns:
         return self._without_surplus()._advance(logits.double(), value)
 
     def _advance(self, logits: Tensor, value: Tensor) -> tuple[Tensor, TrackedColumns]:
-        logits, mark = defined(logits)
-        gamma, exponents = next_column(
-            self.last,
-            self.blocks,
-            self.exponents,
-            torch.exp(lift(relative_to_largest(logits))),
-            occurs=self.alpha[:, -1] > 0,
-        )
-        if self.window == 1:  # next_column needs a column before it, but nothing of it is remembered
-            gamma, exponents = pad(gamma[:, 1:], (0, 0, 0, 0, 1, 0)), pad(exponents[:, 1:], (1, 0), value=DEAD)
-        top = read_top(gamma, self.alpha, exponents + self.alpha_exponents)
+        before = [Blocks(self.blocks, self.exponents[:, :-1, :-1])] if self.blocks.shape[2] else []
+        past = Past(self.last, self.exponents[:, :, -1], before, self.alpha, self.alpha_exponents)
+        _, own, top, mark = step(past, logits, self.window)
         marks = self.marks + marks_of(value) + mark[:, None]
-        columns = self.append(Column(gamma, exponents, top.alpha, top.alpha_exponent, finite(value.double()), marks))
+        column = Column(own.gamma, own.exponents, top.alpha, top.alpha_exponent, finite(value.double()), marks)
+        columns = self.append(column)
         readings = torch.bmm(top.weights.transpose(1, 2), columns.vectors)
         return (readings + marks[:, None]).to(value.dtype), columns
 
@@ -176,10 +162,7 @@ class TrackedColumns:
 
     def reorder(self, index: Tensor) -> TrackedColumns:
         """The columns of these batch rows, (B',)."""
-        num_symbols = self.last.shape[2] // self.num_states
-        blocks = self.blocks.unflatten(0, (self.batch_size, num_symbols))[index].flatten(0, 1)
-        others = {name: x[index] for name, x in self._tensors().items() if name != "blocks"}
-        return dataclasses.replace(self, **others, blocks=blocks)
+        return dataclasses.replace(self, **{name: x[index] for name, x in self._tensors().items()})
 
     def detach(self) -> TrackedColumns:
         """The same columns as constants."""
@@ -197,21 +180,20 @@ class TrackedColumns:
         surplus = 0 if self.window is None else self.last.shape[1] - max(self.window, 2) + 1
         if surplus <= 0:
             return self
-        size = self.last.shape[2]
         return dataclasses.replace(
             self,
             vectors=self.vectors[:, surplus:],
             last=self.last[:, surplus:],
-            blocks=self.blocks[:, surplus * self.num_states :, surplus * size :],
+            blocks=self.blocks[:, :, surplus:, :, surplus:],
             exponents=self.exponents[:, surplus:, surplus:],
             alpha=self.alpha[:, surplus:],
             alpha_exponents=self.alpha_exponents[:, surplus:],
         )
 
     def _blocks_with_last(self) -> Tensor:
-        """The columns 0..t as blocks, (B * S, (t + 1) Q, (t + 1) C)."""
-        newest = as_blocks(self.last, self.num_states).flatten(0, 1)
-        return torch.cat([pad(self.blocks, (0, self.last.shape[2])), newest], 1)
+        """The columns 0..t as blocks, (B, S, t + 1, Q, t + 1, C)."""
+        newest = as_block(self.last, self.num_states)
+        return torch.cat([pad(self.blocks, (0, 0, 0, 1)), newest[:, :, None]], 2)
 
 
 def _last_rows(column: Column, rows: int) -> Column:

@@ -13,7 +13,10 @@ from .._states import check_fits_state, check_index
 from .._transforms import is_transformed
 from ._columns import join_transitions, largest_of
 from ._native_columns import NativeColumns
+from ._panel_columns import PanelColumns
 from ._tracked_columns import TrackedColumns
+
+Columns = NativeColumns | PanelColumns | TrackedColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +24,13 @@ class NondeterministicStackState:
     """The stack after t steps, for a batch of B sequences; immutable.
 
     A step takes O(Q^3 S^2 t^2) time and a state O(Q^2 S^2 t^2) space for each sequence; with a window of D steps,
-    O(Q^3 S^2 D^2) and O(Q^2 S^2 D^2). Autograd differentiates through the steps, and ``torch.func`` transforms them. On
-    the CPU they run on the compiled kernels, unless ``torch.func`` transforms them: then a step copies nothing of the
-    steps before, reordering moves t integers for each sequence, and autograd takes the memory of the states alone.
+    O(Q^3 S^2 D^2) and O(Q^2 S^2 D^2). A step copies nothing of the steps before. Autograd differentiates through the
+    steps once, and takes the memory of the states alone. On the CPU they run on the compiled kernels, and reordering
+    moves t integers for each sequence.
+
+    ``torch.func`` transforms the steps in any way and any number of times. Then they run in plain PyTorch, and each
+    copies the state.
+
     Make the first state with ``initial``.
 
     Attributes:
@@ -37,7 +44,7 @@ class NondeterministicStackState:
     num_states: int
     num_symbols: int
     like: Tensor
-    columns: TrackedColumns | NativeColumns
+    columns: Columns
     log_scale: Tensor | None = None
 
     @classmethod
@@ -87,11 +94,11 @@ class NondeterministicStackState:
         kernels = like.device.type == "cpu" and library() is not None
         transformed = torch.compiler.is_compiling() or is_transformed(*(x for x in (bottom, start) if x is not None))
         arguments = bottom.expand(batch_size, -1), num_states, num_symbols, window, start
-        columns: NativeColumns | TrackedColumns
-        if kernels and not transformed:
-            columns = NativeColumns.initial(*arguments, weighs=weighs)
-        else:
+        columns: Columns
+        if transformed:
             columns = TrackedColumns.initial(*arguments)
+        else:
+            columns = (NativeColumns if kernels else PanelColumns).initial(*arguments, weighs=weighs)
         log_scale = None
         if weighs:
             log_scale = bottom.new_zeros(batch_size, dtype=torch.float64)
@@ -190,5 +197,5 @@ class NondeterministicStackState:
         log_scale = None if self.log_scale is None else self.log_scale + largest_of(logits.double())
         return reading.unflatten(1, (self.num_states, self.num_symbols)), self._with(columns, log_scale)
 
-    def _with(self, columns: TrackedColumns | NativeColumns, log_scale: Tensor | None) -> NondeterministicStackState:
+    def _with(self, columns: Columns, log_scale: Tensor | None) -> NondeterministicStackState:
         return NondeterministicStackState(self.num_states, self.num_symbols, self.like, columns, log_scale)

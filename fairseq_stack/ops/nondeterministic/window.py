@@ -1,7 +1,7 @@
 """The nondeterministic stack with limited memory: gamma[i -> t] = 0 for t - i > D (DuSell and Chiang, 2022).
 
-It takes O(Q^3 S^2 D^2 n) time, and on the compiled kernels O(Q^2 S^2 D n) memory. The fast backends go step by step, as
-decoding does, since a step needs no more than the last D columns of inner weights.
+It takes O(Q^3 S^2 D^2 n) time and O(Q^2 S^2 D n) memory. The fast backends go step by step, as decoding does, since a
+step needs no more than the last D columns of inner weights.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from torch import Tensor
 from .._arguments import computation_dtype
 from .._native import buffers, required_library
 from .._operators import Function, differentiable_once
+from .._transforms import is_transformed
 from ._columns import join_transitions, warn_of_range
+from ._panel_columns import PanelColumns
 from ._tracked_columns import TrackedColumns
 
 Compute = Callable[[Tensor, Tensor, int, int], Tensor]
@@ -52,10 +54,13 @@ def windowed(
 def windowed_readings_pytorch(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Tensor:
     """In PyTorch, on any device."""
     num_symbols = logits.shape[2] // num_states
-    columns = TrackedColumns.initial(vectors[:, 0], num_states, num_symbols, window, None)
+    transformed = torch.compiler.is_compiling() or is_transformed(logits, vectors)
+    kind = TrackedColumns if transformed else PanelColumns
+    bottom, *values = vectors.unbind(1)
+    columns: TrackedColumns | PanelColumns = kind.initial(bottom, num_states, num_symbols, window, None)
     readings = [vectors.new_zeros(len(vectors), 0, logits.shape[2], vectors.shape[2])]
-    for t in range(logits.shape[1]):
-        reading, columns = columns.advance(logits[:, t], vectors[:, t + 1])
+    for logits_t, value in zip(logits.unbind(1), values, strict=True):
+        reading, columns = columns.advance(logits_t, value)
         readings.append(reading[:, None])
     return torch.cat(readings, 1)
 

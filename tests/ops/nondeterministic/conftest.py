@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairseq_stack.ops.nondeterministic import state
+from fairseq_stack.ops.nondeterministic import _panels, state
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
-from fairseq_stack.ops.nondeterministic._tracked_columns import TrackedColumns
+from fairseq_stack.ops.nondeterministic._panel_columns import PanelColumns
 from tests.ops.nondeterministic.inputs import FAST, choose
 
 
@@ -27,4 +27,5 @@ def columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.param == "kernels":
         return NativeColumns
     monkeypatch.setattr(state, "library", lambda: None)
-    return TrackedColumns
+    monkeypatch.setattr(_panels, "FEWEST", 3)  # so that short sequences, too, are in several panels
+    return PanelColumns

@@ -155,19 +155,23 @@ def test_large_log_weights_give_finite_results(magnitude: float, masked: float) 
 def test_state_is_immutable() -> None:
     inputs = [x.detach() for x in random_inputs(3, 7)]
     _, state = step_through([x[:, :5] for x in inputs[:4]] + inputs[4:], initial_state(inputs))
-    fields = [x for x in vars(state.columns).values() if isinstance(x, Tensor)]
-    fields += getattr(state.columns, "memory", ())
-    assert len(fields) > 2
-    copies = [x.clone() for x in fields]
+    before = tensors_of(state)
     first, after = state.step(*(x[:, 5] for x in inputs[:4]))
     after.step(*(x[:, 6] for x in inputs[:4]))
     state.reorder(torch.tensor([2, 0, 0])).step(*(x[:, 6] for x in inputs[:4]))
     second, _ = state.step(*(x[:, 5] for x in inputs[:4]))
     assert torch.equal(first, second)
-    for x, copy in zip(fields, copies, strict=True):
-        assert torch.equal(x, copy)
+    for x, other in zip(tensors_of(state), before, strict=True):
+        assert torch.equal(x, other)
     with pytest.raises(AttributeError):
         state.columns = None  # type: ignore[misc,assignment]
+
+
+def tensors_of(state: NondeterministicStackState) -> list[Tensor]:
+    """What a state consists of, in tensors of its own."""
+    found = [x.clone() for x in vars(state.columns.tracked()).values() if isinstance(x, Tensor)]
+    assert len(found) == 7
+    return found
 
 
 @pytest.mark.usefixtures("columns")

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
-from tests.helpers import assert_normwise_close
+from fairseq_stack.ops.nondeterministic import state as states
+from tests.helpers import assert_normwise_close, peak_of_bytes
 from tests.ops.nondeterministic.stepping import initial_state, random_inputs, step_through, weighted_sum
 
 
@@ -80,6 +81,46 @@ def test_no_gradient_passes_a_detached_state(columns: type, window: int | None) 
     for actual, want in zip(found, wanted, strict=True):
         assert not actual[:, :5].any()
         assert_normwise_close(actual[:, 5:], want[:, 5:], 1e-9)
+
+
+@pytest.mark.parametrize("kernels", [True, False], ids=["kernels", "pytorch"])
+def test_a_long_sequence(kernels: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not kernels:
+        monkeypatch.setattr(states, "library", lambda: None)
+    inputs = random_inputs(2, 63)
+    stepped, whole = step_through(inputs, initial_state(inputs))[0], nondeterministic_stack(*inputs)
+    assert_normwise_close(stepped, whole, 1e-12)
+    found, wanted = (torch.autograd.grad(weighted_sum(x), inputs) for x in (stepped, whole))
+    for actual, want in zip(found, wanted, strict=True):
+        assert_normwise_close(actual, want, 1e-9)
+
+
+@pytest.mark.parametrize("kernels", [True, False], ids=["kernels", "pytorch"])
+def test_training_takes_the_memory_of_a_few_states(kernels: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """O(n^2): if each step kept a copy of the columns before it, they would take 66 times the memory of the last."""
+    if not kernels:
+        monkeypatch.setattr(states, "library", lambda: None)
+    length, size = 100, 2 * 3
+    inputs = random_inputs(1, length)
+
+    def train() -> None:
+        weighted_sum(step_through(inputs, initial_state(inputs))[0]).backward()
+
+    columns = 8 * size**2 * length**2 / 2
+    assert columns < peak_of_bytes(train) < 8 * columns
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_steps_on_cuda_equal_the_whole_sequence_on_the_cpu() -> None:
+    inputs = random_inputs(2, 40)
+    whole = nondeterministic_stack(*inputs)
+    on_device = [x.detach().cuda().requires_grad_() for x in inputs]
+    stepped = step_through(on_device, initial_state(on_device))[0]
+    assert stepped.is_cuda
+    cotangent = torch.randn_like(whole)
+    found = torch.autograd.grad(stepped, on_device, cotangent.cuda())
+    for actual, want in zip((stepped, *found), (whole, *torch.autograd.grad(whole, inputs, cotangent)), strict=True):
+        assert_normwise_close(actual, want, 1e-9)
 
 
 def test_all_transitions_in_one_tensor() -> None:

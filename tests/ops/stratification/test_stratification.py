@@ -12,44 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fairseq_stack.ops import StratificationStackState, stratification_stack
+from fairseq_stack.ops import stratification_stack
 from tests.helpers import assert_normwise_close, each_golden_file
+from tests.ops.stratification.inputs import ARGUMENTS, gradients, initial_state, random_inputs, step_through
 
 BACKENDS = ["reference", "pytorch"]
-ARGUMENTS = ("pop", "push", "values")
-
-
-def random_inputs(
-    batch_size: int, length: int, size: int, *, dtype: torch.dtype = torch.float64
-) -> tuple[Tensor, Tensor, Tensor]:
-    pop = torch.rand(batch_size, length, dtype=dtype).requires_grad_()
-    push = torch.rand(batch_size, length, dtype=dtype).requires_grad_()
-    values = torch.randn(batch_size, length, size, dtype=dtype).requires_grad_()
-    return pop, push, values
-
-
-def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
-    return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
-
-
-def step_through(pop: Tensor, push: Tensor, values: Tensor, state: StratificationStackState) -> Tensor:
-    readings = []
-    for t in range(values.size(1)):
-        reading, state = state.step(pop[:, t], push[:, t], values[:, t])
-        readings.append(reading)
-    return torch.stack(readings, dim=1)
-
-
-def initial_state(values: Tensor) -> StratificationStackState:
-    return StratificationStackState.initial(
-        batch_size=values.size(0), size=values.size(2), dtype=values.dtype, device=values.device
-    )
 
 
 def compute(inputs: Sequence[Tensor], how: str) -> Tensor:
     pop, push, values = inputs
     if how == "state":
-        return step_through(pop, push, values, initial_state(values))
+        return step_through(inputs, initial_state(values))
     return stratification_stack(pop, push, values, backend=how)
 
 
@@ -204,9 +177,9 @@ def test_autocast_does_not_lower_the_precision_of_float32() -> None:
     pop, push, values = (x.detach() for x in random_inputs(2, 20, 5, dtype=torch.float32))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         whole = stratification_stack(pop, push, values)
-        stepped = step_through(pop, push, values, initial_state(values))
+        stepped = step_through((pop, push, values), initial_state(values))
     assert torch.equal(whole, stratification_stack(pop, push, values))
-    assert torch.equal(stepped, step_through(pop, push, values, initial_state(values)))
+    assert torch.equal(stepped, step_through((pop, push, values), initial_state(values)))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -232,55 +205,3 @@ def test_cuda_equals_cpu(backend: str) -> None:
         gradients(readings, on_device, cotangent.cuda()), gradients(expected, inputs, cotangent), strict=True
     ):
         assert_normwise_close(actual, wanted, 1e-12)
-
-
-@pytest.mark.parametrize("length", [1, 2, 7, 20])
-def test_steps_equal_the_whole_sequence(length: int) -> None:
-    inputs = random_inputs(3, length, 4)
-    cotangent = torch.randn_like(inputs[2])
-    stepped = compute(inputs, "state")
-    whole = stratification_stack(*inputs)
-    assert_normwise_close(stepped, whole, 1e-12)
-    for actual, wanted in zip(gradients(stepped, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True):
-        assert_normwise_close(actual, wanted, 1e-12)
-
-
-def test_state_is_immutable() -> None:
-    pop, push, values = (x.detach() for x in random_inputs(2, 6, 3))
-    state = initial_state(values)
-    for t in range(5):
-        _, state = state.step(pop[:, t], push[:, t], values[:, t])
-    before = state.cumulative_strengths.clone(), state.values.clone()
-    first, after = state.step(pop[:, 5], push[:, 5], values[:, 5])
-    after.step(pop[:, 0], push[:, 0], values[:, 0])
-    state.reorder(torch.tensor([1, 1, 0]))
-    second, _ = state.step(pop[:, 5], push[:, 5], values[:, 5])
-    assert torch.equal(first, second)
-    assert torch.equal(state.cumulative_strengths, before[0])
-    assert torch.equal(state.values, before[1])
-    with pytest.raises(AttributeError):
-        state.values = before[1]  # type: ignore[misc]
-
-
-@pytest.mark.parametrize(
-    "index", [[2, 0, 1], [1], [0, 0, 2, 2, 1], []], ids=["permute", "shrink", "repeat", "none-left"]
-)
-def test_state_reorder(index: list[int]) -> None:
-    pop, push, values = (x.detach() for x in random_inputs(3, 8, 4))
-    rows = torch.tensor(index, dtype=torch.long)
-    state = initial_state(values)
-    for t in range(4):
-        _, state = state.step(pop[:, t], push[:, t], values[:, t])
-    continued = step_through(pop[rows, 4:], push[rows, 4:], values[rows, 4:], state.reorder(rows))
-    expected = stratification_stack(pop[rows], push[rows], values[rows])[:, 4:]
-    assert_normwise_close(continued, expected, 1e-12)
-
-
-def test_state_follows_the_default_dtype_and_takes_half_precision() -> None:
-    state = StratificationStackState.initial(batch_size=2, size=3)
-    assert state.values.dtype == state.cumulative_strengths.dtype == torch.float32
-    half = StratificationStackState.initial(batch_size=2, size=3, dtype=torch.bfloat16)
-    ones = torch.ones(2, dtype=torch.bfloat16)
-    reading, half = half.step(ones, ones, torch.ones(2, 3, dtype=torch.bfloat16))
-    assert reading.dtype == torch.bfloat16
-    assert half.values.dtype == half.cumulative_strengths.dtype == torch.float32

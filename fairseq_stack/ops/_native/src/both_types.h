@@ -19,6 +19,7 @@
 #include "superposition_steps.h"
 #include "superposition.h"
 #include "superposition_state.h"
+#include "stratification_step.h"
 #undef REAL
 #undef INTEGER
 #undef NAME
@@ -41,6 +42,7 @@
 #include "superposition_steps.h"
 #include "superposition.h"
 #include "superposition_state.h"
+#include "stratification_step.h"
 #undef REAL
 #undef INTEGER
 #undef NAME

@@ -52,6 +52,7 @@ struct instruction_set {
     kernel *sup_forward[2], *sup_backward[2];
     void (*sup_sizes[2])(int n, int m, size_t sizes[2]);
     kernel *sup_step_forward[2], *sup_step_backward[2];
+    kernel *strat_step_forward[2], *strat_step_backward[2];
 };
 
 #define INSTRUCTION_SET(name, suffix)                                \
@@ -72,6 +73,8 @@ struct instruction_set {
         {sup_sizes_float_##suffix, sup_sizes_double_##suffix},       \
         {sup_step_forward_float_##suffix, sup_step_forward_double_##suffix},   \
         {sup_step_backward_float_##suffix, sup_step_backward_double_##suffix}, \
+        {strat_step_forward_float_##suffix, strat_step_forward_double_##suffix},   \
+        {strat_step_backward_float_##suffix, strat_step_backward_double_##suffix}, \
     }
 
 #define VECTOR_BYTES 16
@@ -268,33 +271,26 @@ void fss_nd_window_backward(const struct nd_window_call *call, const struct reso
     run(backward[call->is_double], backward[1], call, call->sequences, resources);
 }
 
-/* ---------------------------------------------------------------- superposition stack */
+/* ---------------------------------------------------------------- superposition and stratification stacks */
 
 /* Bytes of the scratch memory of one worker, forward and backward. */
 void fss_sup_sizes(int instruction_set, int is_double, int n, int m, size_t sizes[2]) {
     INSTRUCTION_SETS[instruction_set].sup_sizes[is_double](n, m, sizes);
 }
 
-void fss_sup_forward(const struct sup_call *call, const struct resources *resources) {
-    kernel *forward = INSTRUCTION_SETS[resources->instruction_set].sup_forward[call->is_double];
-    run(forward, NULL, call, call->sequences, resources);
-}
+#define CALL(name, type)                                                                                      \
+    void fss_##name(const struct type##_call *call, const struct resources *resources) {                      \
+        run(INSTRUCTION_SETS[resources->instruction_set].name[call->is_double], NULL, call, call->sequences, \
+            resources);                                                                                       \
+    }
+CALL(sup_forward, sup)
+CALL(sup_backward, sup)
 
-void fss_sup_backward(const struct sup_call *call, const struct resources *resources) {
-    kernel *backward = INSTRUCTION_SETS[resources->instruction_set].sup_backward[call->is_double];
-    run(backward, NULL, call, call->sequences, resources);
-}
-
-/* One worker needs the memory of a vector. */
-void fss_sup_step_forward(const struct sup_step_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set].sup_step_forward[call->is_double], NULL, call, call->sequences,
-        resources);
-}
-
-void fss_sup_step_backward(const struct sup_step_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set].sup_step_backward[call->is_double], NULL, call, call->sequences,
-        resources);
-}
+/* A step of the superposition stack needs the memory of a vector for each worker, and one of stratification none. */
+CALL(sup_step_forward, sup_step)
+CALL(sup_step_backward, sup_step)
+CALL(strat_step_forward, strat_step)
+CALL(strat_step_backward, strat_step)
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 9; }
+int fss_interface(void) { return 11; }

@@ -1,0 +1,17 @@
+"""The backends of the steps of the stratification stack."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairseq_stack.ops.stratification import state
+from tests.helpers import INSTRUCTION_SETS, use_instruction_set
+
+
+@pytest.fixture(params=["pytorch", *INSTRUCTION_SETS])
+def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps in PyTorch, and by the kernels of each instruction set."""
+    if request.param == "pytorch":
+        monkeypatch.setattr(state, "library", lambda: None)
+    else:
+        use_instruction_set(request.param, monkeypatch)

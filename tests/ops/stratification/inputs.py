@@ -1,0 +1,40 @@
+"""Inputs for the tests of the stratification stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import StratificationStackState
+
+ARGUMENTS = ("pop", "push", "values")
+
+
+def random_inputs(
+    batch_size: int, length: int, size: int, *, dtype: torch.dtype = torch.float64
+) -> tuple[Tensor, Tensor, Tensor]:
+    pop = torch.rand(batch_size, length, dtype=dtype).requires_grad_()
+    push = torch.rand(batch_size, length, dtype=dtype).requires_grad_()
+    values = torch.randn(batch_size, length, size, dtype=dtype).requires_grad_()
+    return pop, push, values
+
+
+def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
+    return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
+
+
+def step_through(inputs: Iterable[Tensor], state: StratificationStackState) -> Tensor:
+    pop, push, values = inputs
+    readings = []
+    for t in range(values.size(1)):
+        reading, state = state.step(pop[:, t], push[:, t], values[:, t])
+        readings.append(reading)
+    return torch.stack(readings, dim=1)
+
+
+def initial_state(values: Tensor) -> StratificationStackState:
+    return StratificationStackState.initial(
+        batch_size=values.size(0), size=values.size(2), dtype=values.dtype, device=values.device
+    )
