@@ -32,7 +32,7 @@ KERNELS_EXTENSION = Extension(
         *("-std=c11", "-O3", "-g0", "-pthread"),
         *("-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"),
     ],
-    extra_link_args=["-pthread"],
+    extra_link_args=["-pthread", "-lm"],
     optional=True,
 )
 

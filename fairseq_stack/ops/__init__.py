@@ -11,12 +11,22 @@ from fairseq_stack.ops._arguments import computation_dtype
 from fairseq_stack.ops._backends import Backend, Op, automatic_backend
 from fairseq_stack.ops._native import buffers
 from fairseq_stack.ops.nondeterministic import NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops.recurrent import (
+    ControlledAutomaton,
+    ControlledStack,
+    ControlledSuperposition,
+    is_compiled,
+    stack_lstm,
+)
 from fairseq_stack.ops.stratification import StratificationStackState, stratification_stack
 from fairseq_stack.ops.superposition import SuperpositionStackState, superposition_stack
 
 __all__ = [
     "OPS",
     "Backend",
+    "ControlledAutomaton",
+    "ControlledStack",
+    "ControlledSuperposition",
     "NondeterministicStackState",
     "Op",
     "StratificationStackState",
@@ -24,8 +34,10 @@ __all__ = [
     "automatic_backend",
     "automatic_backends",
     "computation_dtype",
+    "is_compiled",
     "nondeterministic_stack",
     "release_buffers",
+    "stack_lstm",
     "stratification_stack",
     "superposition_stack",
 ]

@@ -19,6 +19,11 @@
 #include "superposition_steps.h"
 #include "superposition.h"
 #include "superposition_state.h"
+#include "recurrent_products.h"
+#include "recurrent_superposition.h"
+#include "recurrent_automaton.h"
+#include "recurrent_stacks.h"
+#include "recurrent.h"
 #undef REAL
 #undef INTEGER
 #undef NAME
@@ -41,6 +46,11 @@
 #include "superposition_steps.h"
 #include "superposition.h"
 #include "superposition_state.h"
+#include "recurrent_products.h"
+#include "recurrent_superposition.h"
+#include "recurrent_automaton.h"
+#include "recurrent_stacks.h"
+#include "recurrent.h"
 #undef REAL
 #undef INTEGER
 #undef NAME

@@ -52,6 +52,8 @@ struct instruction_set {
     kernel *sup_forward[2], *sup_backward[2];
     void (*sup_sizes[2])(int n, int m, size_t sizes[2]);
     kernel *sup_step_forward[2], *sup_step_backward[2];
+    kernel *rnn_forward[2], *rnn_backward[2];
+    void (*rnn_sizes[2])(const struct rnn_call *call, size_t sizes[3]);
 };
 
 #define INSTRUCTION_SET(name, suffix)                                \
@@ -72,6 +74,9 @@ struct instruction_set {
         {sup_sizes_float_##suffix, sup_sizes_double_##suffix},       \
         {sup_step_forward_float_##suffix, sup_step_forward_double_##suffix},   \
         {sup_step_backward_float_##suffix, sup_step_backward_double_##suffix}, \
+        {rnn_forward_float_##suffix, rnn_forward_double_##suffix},   \
+        {rnn_backward_float_##suffix, rnn_backward_double_##suffix}, \
+        {rnn_sizes_float_##suffix, rnn_sizes_double_##suffix},       \
     }
 
 #define VECTOR_BYTES 16
@@ -296,5 +301,29 @@ void fss_sup_step_backward(const struct sup_step_call *call, const struct resour
         resources);
 }
 
+/* ---------------------------------------------------------------- LSTM with stacks */
+
+/* Bytes of the record of one sequence, and of the scratch memory of one worker, forward and backward. Of the call, only
+ * the sizes are used. */
+void fss_rnn_sizes(const struct rnn_call *call, int instruction_set, size_t sizes[3]) {
+    size_t narrow[3];
+    INSTRUCTION_SETS[instruction_set].rnn_sizes[1](call, sizes);
+    INSTRUCTION_SETS[instruction_set].rnn_sizes[call->is_double](call, narrow);
+    for (int i = 0; i < 3; i++)
+        if (narrow[i] > sizes[i]) sizes[i] = narrow[i];
+}
+
+static int64_t rnn_blocks(const struct rnn_call *call) { return (call->sequences + call->together - 1) / call->together; }
+
+void fss_rnn_forward(const struct rnn_call *call, const struct resources *resources) {
+    kernel *const *forward = INSTRUCTION_SETS[resources->instruction_set].rnn_forward;
+    run(forward[call->is_double], forward[1], call, rnn_blocks(call), resources);
+}
+
+void fss_rnn_backward(const struct rnn_call *call, const struct resources *resources) {
+    kernel *const *backward = INSTRUCTION_SETS[resources->instruction_set].rnn_backward;
+    run(backward[call->is_double], backward[1], call, rnn_blocks(call), resources);
+}
+
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 9; }
+int fss_interface(void) { return 10; }
