@@ -14,6 +14,8 @@ from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import StackAttention
 from fairseq_stack.ops import ControlledStack, is_compiled, stack_lstm
 
+_LARGE = 2**20  # weights that leave the caches between two steps: PyTorch's products for the whole batch are faster
+
 
 @dataclass(frozen=True, eq=False)
 class StackLSTMState:
@@ -93,8 +95,8 @@ class StackLSTM(nn.Module):
         """Map x_1..x_n to h_1..h_n.
 
         From the initial state, and without the state after the last step, all steps are one compiled operation. It
-        needs the CPU, the compiled kernels, float32 or float64, and stacks that it knows. Otherwise, and where
-        autocast or ``torch.func`` changes the computation, the steps are taken one by one.
+        needs the CPU, the compiled kernels, float32 or float64, stacks that it knows, and less than 512 hidden units.
+        Otherwise, and where autocast or ``torch.func`` changes the computation, the steps are taken one by one.
 
         Args:
             inputs: (B, n, d); or (B, n), integers from 0 to d - 1 that stand for one-hot vectors, and -1 for the vector
@@ -145,8 +147,9 @@ class StackLSTM(nn.Module):
         return columns * inputs.ge(0).unsqueeze(-1).to(columns.dtype) + self.gates.bias
 
     def _is_compiled(self, gates: Tensor, weights: _Weights) -> bool:
-        driving = weights.driving or ()
-        return is_compiled(gates, weights.recurrent, *driving) and None not in self._controlled()
+        if weights.recurrent.numel() >= _LARGE or None in self._controlled():
+            return False
+        return is_compiled(gates, weights.recurrent, *(weights.driving or ()))
 
     def _controlled(self) -> list[ControlledStack | None]:
         return [stack.controlled() for stack in self._stacks()]

@@ -121,6 +121,9 @@ class TestStepsOneByOne:
         lstm = build("sup")
         self.assert_stepped(lstm, random_inputs(), steps, state=lstm.initial_state(3))
 
+    def test_with_weights_that_do_not_fit_the_caches(self, steps: list[int]) -> None:
+        self.assert_stepped(StackLSTM(INPUT, 512), random_inputs(2, 3).float(), steps)
+
     def test_in_half_precision(self, steps: list[int]) -> None:
         self.assert_stepped(build("sup").bfloat16(), random_inputs().bfloat16(), steps)
 

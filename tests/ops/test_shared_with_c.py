@@ -37,6 +37,10 @@ def test_lowest_logarithm() -> None:
     assert float(only_match(r"^#define LOWEST_LOG \((-\d+)\)$")[1]) == _columns.LOWEST_LOG
 
 
+def test_sequences_that_advance_together() -> None:
+    assert int(only_match(r"^#define MOST_TOGETHER (\d+)$")[1]) == recurrent._TOGETHER
+
+
 def test_version_of_the_interface() -> None:
     assert int(only_match(r"^int fss_interface\(void\) \{ return (\d+); \}$")[1]) == _native.INTERFACE
 

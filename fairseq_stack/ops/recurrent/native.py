@@ -15,7 +15,7 @@ from .stacks import ControlledStack, ControlledSuperposition
 
 _UNLIMITED = 2**31 - 1  # a window or depth that no sequence exceeds
 _PUSHES = ("sigmoid", "exponential", "identity", "hidden", "ones")  # as the kernels number them
-_TOGETHER = 4  # MOST_TOGETHER of the kernels
+_TOGETHER = 16  # MOST_TOGETHER of the kernels
 
 
 def stack_lstm_native(

@@ -23,6 +23,7 @@
 #include "recurrent_superposition.h"
 #include "recurrent_automaton.h"
 #include "recurrent_stacks.h"
+#include "recurrent_sequence.h"
 #include "recurrent.h"
 #undef REAL
 #undef INTEGER
@@ -50,6 +51,7 @@
 #include "recurrent_superposition.h"
 #include "recurrent_automaton.h"
 #include "recurrent_stacks.h"
+#include "recurrent_sequence.h"
 #include "recurrent.h"
 #undef REAL
 #undef INTEGER
