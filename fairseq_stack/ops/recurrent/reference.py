@@ -56,7 +56,7 @@ def _start(stack: ControlledStack, bottom: Tensor, batch_size: int) -> _Running:
 
 
 class _Superposition:
-    """Eqs. 5-8."""
+    """The step of ``superposition/reference.py``."""
 
     def __init__(self, stack: ControlledSuperposition, elements: Tensor) -> None:
         self.stack, self.elements = stack, elements
