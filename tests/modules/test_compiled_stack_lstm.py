@@ -54,14 +54,14 @@ def make(name: str) -> StackLSTM:
     return StackLSTM(INPUT, HIDDEN, OPTIONS[name]).double() if name in OPTIONS else build(name)
 
 
-def gradients(lstm: StackLSTM, inputs: Tensor, **options: Any) -> tuple[Tensor, dict[str, Tensor]]:
+def gradients(lstm: StackLSTM, inputs: Tensor, **options: Any) -> tuple[Tensor, dict[str, Tensor | None]]:
     """The outputs, and the gradients of the inputs and of all parameters."""
     inputs = inputs.detach().requires_grad_()
     lstm.zero_grad()
     outputs = lstm(inputs, **options)[0]
     (outputs * torch.linspace(-1, 2, outputs.numel(), dtype=outputs.dtype).view_as(outputs)).sum().backward()
     found = {name: parameter.grad for name, parameter in lstm.named_parameters()}
-    return outputs, {"inputs": inputs.grad, **found}  # type: ignore[dict-item]
+    return outputs, {"inputs": inputs.grad, **found}
 
 
 @EACH
@@ -74,10 +74,12 @@ def test_values_and_gradients_are_those_of_the_steps(name: str, batch_size: int,
     assert len(steps) == length
     assert_normwise_close(found, expected, 1e-10)
     for key, expected_gradient in expected_gradients.items():
+        found_gradient = found_gradients[key]
+        assert found_gradient is not None
         if expected_gradient is None:  # of a stack that no later step reads
-            assert length == 1 and not found_gradients[key].any()
+            assert length == 1 and not found_gradient.any()
         else:
-            assert_normwise_close(found_gradients[key], expected_gradient, 1e-10, key)
+            assert_normwise_close(found_gradient, expected_gradient, 1e-10, key)
 
 
 @pytest.mark.parametrize("training", [True, False])

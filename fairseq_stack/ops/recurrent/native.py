@@ -47,7 +47,7 @@ def _stack_lstm(
     stacks: Sequence[int],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The hidden states (B, n, H), and for the backward pass [r_{t-1}; h_{t-1}], (B, n, R + H), the record of each
-    sequence, (B, bytes) of uint8, and which sequences took float64, (B,).
+    sequence, (B, bytes) of uint8, and for which sequences float32 was not precise enough, (B,).
     """
     batch_size, length, _ = gates.shape
     outputs = gates.new_empty(batch_size, length, gates.shape[2] // 4)
@@ -56,11 +56,12 @@ def _stack_lstm(
     if outputs.numel() == 0:
         return outputs, remembered, gates.new_empty(batch_size, 0, dtype=torch.uint8), wide
     layout = torch.tensor(stacks, dtype=torch.int64)
-    call = _call(gates, layout)
+    num_weights = recurrent.numel() + driving.numel()
+    call = _call(gates, layout, num_weights)
     size = batch_size * call.workspace_bytes
     record = torch.empty(size, dtype=torch.uint8) if size < SMALL else buffers.take(size)
     _run(
-        "forward", call, recurrent.numel() + driving.numel(),
+        "forward", call, num_weights,
         gates=gates, recurrent=recurrent.t(), driving=driving.t(), bias=bias, reading=reading, bottoms=bottoms,
         kept=kept, remembered=remembered, outputs=outputs, workspace=record, wide=wide,
     )  # fmt: skip
@@ -102,9 +103,10 @@ def _stack_lstm_backward(
     if grad.numel() == 0:
         return gradients
     layout = torch.tensor(stacks, dtype=torch.int64)
+    num_weights = recurrent.numel() + driving.numel()
     names = ("gate_gradients", "projection_gradients", "reading_gradients", "bottom_gradients")
     _run(
-        "backward", _call(gradients[0], layout), recurrent.numel() + driving.numel(),
+        "backward", _call(gradients[0], layout, num_weights), num_weights,
         cotangents=grad, recurrent=recurrent, driving=driving, kept=kept, workspace=record, wide=wide,
         **dict(zip(names, gradients, strict=True)),
     )  # fmt: skip
@@ -192,17 +194,30 @@ class _Call(ctypes.Structure):
     )
 
 
-def _call(gates: Tensor, layout: Tensor) -> _Call:
+def _call(gates: Tensor, layout: Tensor, num_weights: int) -> _Call:
     """A call for gates (B, n, 4 H) and stacks as :func:`_numbers` lays them out, which must outlive it."""
     batch_size, length, size = gates.shape
-    num_fields = len(_Stack._fields_)
-    is_automaton, num_stacks = layout[::num_fields], len(layout) // num_fields
-    # The columns of one automaton fill the caches. Otherwise the weights do, which several sequences then share.
-    together = 1 if is_automaton.any() else max(1, min(_TOGETHER, -(-batch_size // torch.get_num_threads())))
+    num_stacks = len(layout) // len(_Stack._fields_)
+    together = _together(batch_size, length, layout.view(num_stacks, len(_Stack._fields_)), num_weights)
     call = _Call(gates.dtype == torch.float64, batch_size, together, length, size // 4, num_stacks)
     call.stacks = layout.data_ptr()
     call.workspace_bytes, *_ = _sizes(call)
     return call
+
+
+def _together(batch_size: int, length: int, stacks: Tensor, num_weights: int) -> int:
+    """How many sequences advance together.
+
+    The caches have to hold the weights, which the sequences share, and the columns of nondeterministic stacks, which
+    each sequence has for itself: these may take as much as the weights.
+    """
+    columns = 0
+    for is_automaton, _, _, window, num_states, num_symbols, *_ in stacks.tolist():
+        if is_automaton:
+            remembered, tops = min(length, window), num_states * num_symbols
+            columns += remembered**2 * tops * (tops + num_states) // 2
+    fitting = _TOGETHER if columns == 0 else 1 + num_weights // columns
+    return max(1, min(_TOGETHER, fitting, -(-batch_size // torch.get_num_threads())))
 
 
 def _sizes(call: _Call) -> tuple[int, int, int]:

@@ -90,15 +90,17 @@ def _nothing() -> list[Tensor]:
 
 
 class TestFloat64WhereFloat32IsNotEnough:
-    """As in the op of whole sequences, for each sequence on its own."""
+    """As in the op of whole sequences, for each sequence on its own, although several advance together."""
 
     STACKS = (ControlledAutomaton(2, 2, 2),)
 
+    FAR = (1, 2, 4)
+
     def arguments(self, far: float) -> list[Tensor]:
-        """In the second sequence, whose hidden state is not almost 0, log weights are far apart."""
-        gates, recurrent, driving, bias, *others = random_arguments(self.STACKS, 2, 5)
+        """In some sequences, whose hidden states are not almost 0, log weights are far apart."""
+        gates, recurrent, driving, bias, *others = random_arguments(self.STACKS, 6, 3)
         with torch.no_grad():
-            gates[0] -= 20
+            gates[[i for i in range(6) if i not in self.FAR]] -= 20
             driving[: self.STACKS[0].num_actions] *= far
         return [x.detach().float().requires_grad_() for x in (gates, recurrent, driving, bias, *others)]
 
@@ -112,7 +114,7 @@ class TestFloat64WhereFloat32IsNotEnough:
     @pytest.mark.usefixtures("instruction_set")
     def test_it_is_taken_and_agrees(self) -> None:
         arguments = self.arguments(100.0)
-        assert self.wide(arguments) == [False, True]
+        assert self.wide(arguments) == [i in self.FAR for i in range(6)]
         wide = [x.detach().double().requires_grad_() for x in arguments]
         found, expected = outputs_of(self.STACKS, arguments), outputs_of(self.STACKS, wide, backend="reference")
         assert_normwise_close(found, expected, 1e-6)
@@ -120,9 +122,14 @@ class TestFloat64WhereFloat32IsNotEnough:
         for name, actual, wanted in zip(NAMES, of_found, of_expected, strict=True):
             assert_normwise_close(actual, wanted, 1e-4, name)
 
+    @pytest.mark.usefixtures("compiled")
+    def test_several_advance_together(self) -> None:
+        stacks = torch.tensor([native._numbers(stack) for stack in self.STACKS])
+        assert native._together(6, 3, stacks, sum(x.numel() for x in self.arguments(1.0)[1:3])) > 3
+
     @pytest.mark.usefixtures("instruction_set")
     def test_ordinary_weights_do_not_need_it(self) -> None:
-        assert self.wide(self.arguments(1.0)) == [False, False]
+        assert not any(self.wide(self.arguments(1.0)))
 
     @pytest.mark.usefixtures("instruction_set")
     def test_forbidden_pushes_of_the_first_step_need_it(self) -> None:

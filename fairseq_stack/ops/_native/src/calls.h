@@ -92,7 +92,7 @@ struct rnn_call {
     const void *bottoms;   /* v_0 of all automata */
     void *remembered;      /* [r_{t-1}; h_{t-1}], (sequences, length, K) */
     void *outputs;         /* h_t, (sequences, length, H) */
-    uint8_t *wide;         /* as above */
+    uint8_t *wide;         /* of each sequence: whether float is not precise enough; 0 before the forward pass */
     void *workspace;
     int64_t workspace_bytes;
     /* backward: */

@@ -81,17 +81,26 @@ INLINE int rnn_step_stacks(const struct rnn_call *call, const struct rnn_shape *
     return 1;
 }
 
-/* In float, declines blocks with a sequence for which that is not precise enough. */
+/* The stacks' step t of all sequences; those for which float is not precise enough are marked, and leave the block. */
+#define rnn_step_block NAME(rnn_step_block)
+INLINE void rnn_step_block(const struct rnn_call *call, const struct rnn_shape *shape, struct rnn_block *block, size_t t) {
+    rnn_project(shape, block, t);
+    for (int i = block->count - 1; i >= 0; i--) {
+        if (rnn_step_stacks(call, shape, &block->sequences[i], t)) continue;
+        call->wide[block->sequences[i].number] = 1;
+        block->sequences[i] = block->sequences[--block->count];
+    }
+}
+
+/* In float, leaves sequences for which that is not precise enough to the kernel of double. `wide` is 0 before. */
 static int NAME(rnn_forward)(const void *given, int64_t number, char *memory) {
     const struct rnn_call *call = given;
     const struct rnn_shape shape = rnn_shape_of(call);
-    const struct rnn_block block = rnn_begin_block(call, number, 0, memory);
+    struct rnn_block block = rnn_begin_block(call, number, 0, memory);
     const size_t H = shape.H, K = shape.K, n = shape.n;
-    for (int i = 0; i < block.count; i++) {
-        call->wide[block.sequences[i].number] = 1;
-        rnn_begin(call, &shape, &block.sequences[i]);
-    }
-    for (size_t t = 1; t <= n; t++) {
+    const int all = block.count;
+    for (int i = 0; i < block.count; i++) rnn_begin(call, &shape, &block.sequences[i]);
+    for (size_t t = 1; t <= n && block.count > 0; t++) {
         rnn_gates(call, &shape, &block, t);
         for (int i = 0; i < block.count; i++) {
             const struct rnn_sequence *s = &block.sequences[i];
@@ -99,19 +108,15 @@ static int NAME(rnn_forward)(const void *given, int64_t number, char *memory) {
             rnn_cell(H, s->gates + (t - 1) * 4 * H, kept, s->cells + (t - 1) * H, s->cells + t * H,
                      s->bounded + (t - 1) * H, s->remembered + t * K + shape.R);
         }
-        if (t == n || call->num_stacks == 0) continue;
-        rnn_project(&shape, &block, t);
-        for (int i = 0; i < block.count; i++)
-            if (!rnn_step_stacks(call, &shape, &block.sequences[i], t)) return 0;
+        if (t < n && call->num_stacks > 0) rnn_step_block(call, &shape, &block, t);
     }
     for (int i = 0; i < block.count; i++) {
         const struct rnn_sequence *s = &block.sequences[i];
         rnn_put(call, call->remembered, s->number * n * K, n * K, s->remembered);
         for (size_t t = 1; t <= n; t++)
             rnn_put(call, call->outputs, (s->number * n + t - 1) * H, H, s->remembered + t * K + shape.R);
-        call->wide[s->number] = sizeof(real) == 8;
     }
-    return 1;
+    return block.count == all;
 }
 
 /* ---------------------------------------------------------------- backward */
@@ -202,9 +207,17 @@ static void rnn_end_back(const struct rnn_call *call, const struct rnn_shape *sh
     }
 }
 
+/* Whether this kernel of float has left sequences of a block to the kernel of double. */
+#define rnn_has_wide NAME(rnn_has_wide)
+INLINE int rnn_has_wide(const struct rnn_call *call, int64_t number) {
+    int wide = 0;
+    for (int64_t i = number * call->together; i < (number + 1) * call->together && i < call->sequences; i++)
+        wide |= call->wide[i];
+    return wide && sizeof(real) == 4;
+}
+
 static int NAME(rnn_backward)(const void *given, int64_t number, char *memory) {
     const struct rnn_call *call = given;
-    if (call->wide[number * call->together] && sizeof(real) == 4) return 0;
     const struct rnn_shape shape = rnn_shape_of(call);
     const struct rnn_block block = rnn_begin_block(call, number, 1, memory);
     const size_t H = shape.H, n = shape.n;
@@ -220,7 +233,7 @@ static int NAME(rnn_backward)(const void *given, int64_t number, char *memory) {
         rnn_step_back(call, &shape, &block, t);
     }
     for (int i = 0; i < block.count; i++) rnn_end_back(call, &shape, &block.sequences[i]);
-    return 1;
+    return !rnn_has_wide(call, number);
 }
 
 /* Bytes of the record of a sequence, and of the working memory of both passes. */

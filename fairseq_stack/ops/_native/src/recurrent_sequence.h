@@ -128,7 +128,7 @@ static struct rnn_weights rnn_get_weights(const struct rnn_call *call, char *mem
     return w;
 }
 
-/* The sequences of a block, and the weights. */
+/* The sequences of a block that this kernel computes, and the weights. */
 #define rnn_block NAME(rnn_block)
 struct rnn_block {
     int count;
@@ -136,17 +136,18 @@ struct rnn_block {
     struct rnn_sequence sequences[MOST_TOGETHER];
 };
 
+/* In a call of float, the kernel of double computes those for which float is not precise enough. */
 #define rnn_begin_block NAME(rnn_begin_block)
 static struct rnn_block rnn_begin_block(const struct rnn_call *call, int64_t number, int is_backward, char *memory) {
     const int64_t first = number * call->together, rest = call->sequences - first;
-    struct rnn_block block = {.count = (int)(rest < call->together ? rest : call->together)};
-    block.weights = rnn_get_weights(call, memory);
+    struct rnn_block block = {.weights = rnn_get_weights(call, memory)};
     memory += block.weights.bytes;
-    for (int i = 0; i < block.count; i++) {
-        char *record = (char *)call->workspace + (first + i) * call->workspace_bytes;
-        block.sequences[i] = rnn_lay_out(call, is_backward, record, memory);
-        block.sequences[i].number = first + i;
-        memory += block.sequences[i].scratch_bytes;
+    for (int64_t i = first; i < first + (rest < call->together ? rest : call->together); i++) {
+        if (!call->is_double && call->wide[i] != (sizeof(real) == 8)) continue;
+        struct rnn_sequence *s = &block.sequences[block.count++];
+        *s = rnn_lay_out(call, is_backward, (char *)call->workspace + i * call->workspace_bytes, memory);
+        s->number = i;
+        memory += s->scratch_bytes;
     }
     return block;
 }
