@@ -1,5 +1,5 @@
-/* An LSTM with stacks: both passes over a few sequences that advance together (Section 7.1 of docs/algorithm.md). What a
- * pass computes of a sequence does not depend on the others.
+/* An LSTM with stacks: both passes over some sequences that advance together (Section 7.1 of docs/algorithm.md). What
+ * a pass computes of a sequence does not depend on the others.
  */
 
 /* ---------------------------------------------------------------- forward */
