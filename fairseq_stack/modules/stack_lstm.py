@@ -12,7 +12,7 @@ from torch.nn.functional import embedding, linear
 
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import StackAttention
-from fairseq_stack.ops import ControlledStack, is_compiled, stack_lstm
+from fairseq_stack.ops import ControlledStack, stack_lstm, stack_lstm_is_compiled
 
 _LARGE = 2**20  # weights that leave the caches between two steps: PyTorch's products for the whole batch are faster
 
@@ -149,7 +149,7 @@ class StackLSTM(nn.Module):
     def _is_compiled(self, gates: Tensor, weights: _Weights) -> bool:
         if weights.recurrent.numel() >= _LARGE or None in self._controlled():
             return False
-        return is_compiled(gates, weights.recurrent, *(weights.driving or ()))
+        return stack_lstm_is_compiled(gates, weights.recurrent, *(weights.driving or ()))
 
     def _controlled(self) -> list[ControlledStack | None]:
         return [stack.controlled() for stack in self._stacks()]

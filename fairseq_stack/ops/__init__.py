@@ -15,8 +15,8 @@ from fairseq_stack.ops.recurrent import (
     ControlledAutomaton,
     ControlledStack,
     ControlledSuperposition,
-    is_compiled,
     stack_lstm,
+    stack_lstm_is_compiled,
 )
 from fairseq_stack.ops.stratification import StratificationStackState, stratification_stack
 from fairseq_stack.ops.superposition import SuperpositionStackState, superposition_stack
@@ -34,10 +34,10 @@ __all__ = [
     "automatic_backend",
     "automatic_backends",
     "computation_dtype",
-    "is_compiled",
     "nondeterministic_stack",
     "release_buffers",
     "stack_lstm",
+    "stack_lstm_is_compiled",
     "stratification_stack",
     "superposition_stack",
 ]

@@ -14,7 +14,7 @@ from .native import stack_lstm_native
 from .reference import stack_lstm_reference
 from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
 
-__all__ = ["ControlledAutomaton", "ControlledStack", "ControlledSuperposition", "is_compiled", "stack_lstm"]
+__all__ = ["ControlledAutomaton", "ControlledStack", "ControlledSuperposition", "stack_lstm", "stack_lstm_is_compiled"]
 
 BACKENDS = by_name(
     Backend("native", stack_lstm_native, native_obstacle),
@@ -83,7 +83,7 @@ def stack_lstm(
     return outputs
 
 
-def is_compiled(*arguments: Tensor) -> bool:
+def stack_lstm_is_compiled(*arguments: Tensor) -> bool:
     """Whether ``stack_lstm`` takes these tensors, and computes with them on the compiled kernels.
 
     Under autocast, ``torch.func`` and forward-mode derivatives, an LSTM needs the steps one by one.
