@@ -53,8 +53,8 @@ def stack_lstm(
         reading: r_0, (R,).
         bottoms: v_0 of all nondeterministic stacks, concatenated, (M,).
         kept: (B, n, H), factors of tanh(g_t); no gradient flows into them.
-        backend: ``"auto"``, ``"native"`` (compiled, on the CPU; a second derivative raises RuntimeError) or
-            ``"reference"`` (the equations, for autograd to differentiate).
+        backend: ``"auto"``, ``"native"`` (compiled, on the CPU; a second derivative raises RuntimeError, and
+            ``torch.func`` cannot transform it) or ``"reference"`` (the equations, for autograd to differentiate).
 
     Returns:
         h_1..h_n, (B, n, H), in the dtype of the arguments, float32 or float64. In float32, ``"native"`` computes
