@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from setuptools import Extension, find_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -26,19 +29,33 @@ def read_version() -> str:
 KERNELS = Path("fairseq_stack/ops/_native")
 KERNELS_EXTENSION = Extension(
     "fairseq_stack.ops._native._kernels",
-    sources=[str(KERNELS / "src" / "kernels.c")],
+    sources=[str(path.relative_to(ROOT)) for path in sorted((ROOT / KERNELS / "src").glob("*.c"))],
     depends=[str(path.relative_to(ROOT)) for path in sorted((ROOT / KERNELS / "src").glob("*.h"))],
     extra_compile_args=[
         *("-std=c11", "-O3", "-g0", "-pthread"),
         *("-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"),
     ],
-    extra_link_args=["-pthread"],
+    extra_link_args=["-pthread", "-lm"],
     optional=True,
 )
 
 
 class BuildKernels(build_ext):
-    """Names the library without the ABI of a Python version, since it is not an extension module and fits them all."""
+    """Compiles the instruction sets at the same time.
+
+    It names the library without the ABI of a Python version, since it is not an extension module and fits them all.
+    """
+
+    def build_extension(self, ext: Extension) -> None:
+        compile_in_turn = self.compiler.compile
+
+        def compile_at_once(sources: list[str], **options: Any) -> list[str]:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                compiled = list(pool.map(lambda source: compile_in_turn([source], **options), sources))
+            return [path for paths in compiled for path in paths]
+
+        self.compiler.compile = compile_at_once
+        super().build_extension(ext)
 
     def get_ext_filename(self, fullname: str) -> str:
         return str(Path(*fullname.split(".")).with_suffix(".so"))

@@ -15,7 +15,7 @@ say "Compiling the kernels with sanitizers (a minute)"
 # the address sanitizer covers.
 "$compiler" -std=c11 -O0 -g -pthread -shared -fPIC -Wno-psabi -Wall -Wextra \
     -fsanitize=address,undefined -fno-sanitize=object-size,null -fno-sanitize-recover=all \
-    fairseq_stack/ops/_native/src/kernels.c -o "$folder/kernels.so"
+    fairseq_stack/ops/_native/src/*.c -o "$folder/kernels.so" -lm
 
 # Python itself is not instrumented: the runtime has to be there before it starts, with C++'s beside it for the
 # exceptions of torch, and leaks are not looked for, since most would be Python's.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation, at_least_float32
-from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops import ControlledAutomaton, NondeterministicStackState, nondeterministic_stack
 
 BottomVector = Literal["learned", "zero", "one"]
 
@@ -166,6 +166,18 @@ class NondeterministicStackAttention(AutomatonStackAttention):
         self.bottom_vector = bottom_vector
         if bottom_vector == "learned":
             self.bottom_logits = nn.Parameter(torch.empty(size).uniform_(-0.1, 0.1))
+
+    def controlled(self) -> ControlledAutomaton | None:
+        if type(self) is not NondeterministicStackAttention:
+            return None
+        return ControlledAutomaton(
+            self.num_states,
+            self.num_symbols,
+            self.value_size,
+            "sigmoid" if self.value_activation == "sigmoid" else "exponential",
+            self.window,
+            self.normalize_transitions,
+        )
 
     def released_activation(self, values: Tensor) -> Tensor:
         return values.exp()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
-from fairseq_stack.ops import computation_dtype
+from fairseq_stack.ops import ControlledStack, computation_dtype
 
 ValueActivation = Literal["sigmoid", "tanh", "released"]
 
@@ -102,6 +102,13 @@ class StackAttention(nn.Module, ABC):
     def initial_reading(self, batch_size: int) -> Tensor:
         """The reading r_0 of the stack before the first step, (B, d_r): 0 unless something lies on it."""
         return self.actions.weight.new_zeros(batch_size, self.reading_size)
+
+    def controlled(self) -> ControlledStack | None:
+        """The stack as :func:`fairseq_stack.ops.stack_lstm` computes it, driven by the projections; None if it cannot.
+
+        A subclass may compute something else, so it does not inherit the answer.
+        """
+        return None
 
     @abstractmethod
     def released_activation(self, values: Tensor) -> Tensor:

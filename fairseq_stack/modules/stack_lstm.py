@@ -10,7 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
+from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import StackAttention
+from fairseq_stack.ops import ControlledStack, stack_lstm, stack_lstm_is_compiled
+
+_LARGE = 2**20  # weights that leave the caches between two steps: PyTorch's products for the whole batch are faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,26 +89,35 @@ class StackLSTM(nn.Module):
         for parameter in self.gates.parameters():
             nn.init.uniform_(parameter, -(hidden_size**-0.5), hidden_size**-0.5)
 
-    def forward(self, inputs: Tensor, state: StackLSTMState | None = None) -> tuple[Tensor, StackLSTMState]:
+    def forward(
+        self, inputs: Tensor, state: StackLSTMState | None = None, *, return_state: bool = True
+    ) -> tuple[Tensor, StackLSTMState | None]:
         """Map x_1..x_n to h_1..h_n.
+
+        From the initial state, and without the state after the last step, all steps are one compiled operation. It
+        needs the CPU, the compiled kernels, float32 or float64, stacks that it knows, and less than 512 hidden units.
+        Otherwise, and where autocast or ``torch.func`` changes the computation, the steps are taken one by one.
 
         Args:
             inputs: (B, n, d); or (B, n), integers from 0 to d - 1 that stand for one-hot vectors, and -1 for the vector
                 of zeros.
             state: where to start (default: the initial state).
+            return_state: whether the state after the last step is wanted.
 
         Returns:
-            The outputs h_1..h_n, (B, n, hidden_size), and the state after the last step.
+            The outputs h_1..h_n, (B, n, hidden_size), and the state after the last step, or None if it is not wanted.
         """
+        gates, weights = self._input_gates(inputs), self._weights()
+        if state is None and not return_state and self._is_compiled(gates, weights):
+            return self._all_steps(gates, weights), None
         if state is None:
             state = self.initial_state(inputs.size(0))
-        gates = self._input_gates(inputs)
-        weights = self._weights()
         outputs = []
         for gates_t in gates.unbind(1):
             state = self._advance(gates_t, weights, state)
             outputs.append(state.hidden)
-        return torch.stack(outputs, dim=1) if outputs else gates[..., : self.hidden_size], state
+        hidden = torch.stack(outputs, dim=1) if outputs else gates[..., : self.hidden_size]
+        return hidden, state if return_state else None
 
     def step(self, inputs: Tensor, state: StackLSTMState) -> tuple[Tensor, StackLSTMState]:
         """One step of :meth:`forward`: x_t, (B, d) or (B,), and the state before t to h_t and the state after t."""
@@ -132,6 +145,42 @@ class StackLSTM(nn.Module):
             return linear(inputs, weight, self.gates.bias)
         columns = embedding(inputs.clamp_min(0), weight.t())
         return columns * inputs.ge(0).unsqueeze(-1).to(columns.dtype) + self.gates.bias
+
+    def _is_compiled(self, gates: Tensor, weights: _Weights) -> bool:
+        if weights.recurrent.numel() >= _LARGE or None in self._controlled():
+            return False
+        return stack_lstm_is_compiled(gates, weights.recurrent, *(weights.driving or ()))
+
+    def _controlled(self) -> list[ControlledStack | None]:
+        return [stack.controlled() for stack in self._stacks()]
+
+    def _all_steps(self, gates: Tensor, weights: _Weights) -> Tensor:
+        """h_1..h_n, in one operation."""
+        bias, driving = weights.driving or (gates.new_empty(0), gates.new_empty(self.hidden_size, 0))
+        nothing, stacks = gates.new_empty(0), self._stacks()
+        automata = [stack for stack in stacks if isinstance(stack, AutomatonStackAttention)]
+        return stack_lstm(
+            gates,
+            weights.recurrent.t(),
+            [controlled for controlled in self._controlled() if controlled is not None],
+            driving.t(),
+            bias,
+            torch.cat([nothing, *(stack.initial_reading(1)[0] for stack in stacks)]),
+            torch.cat([nothing, *(stack.bottom() for stack in automata)]),
+            kept=self._kept(gates),
+        )
+
+    def _kept(self, gates: Tensor) -> Tensor | None:
+        """What the candidates tanh(g_t) of a whole sequence are multiplied by, (B, n, hidden_size)."""
+        if self.recurrent_dropout == 0:
+            return None
+        batch_size, length, _ = gates.shape
+        if not self.training:
+            return gates.new_full((batch_size, length, self.hidden_size), 1 - self.recurrent_dropout)
+        kept = gates.new_empty(length, batch_size, self.hidden_size)
+        for kept_t in kept:  # one by one, so that the random numbers are those of single steps
+            kept_t.bernoulli_(1 - self.recurrent_dropout)
+        return kept.transpose(0, 1)
 
     def _update(self, candidate: Tensor) -> Tensor:
         """tanh(g_t), with recurrent dropout."""

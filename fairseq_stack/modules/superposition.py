@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation
-from fairseq_stack.ops import SuperpositionStackState, computation_dtype, superposition_stack
+from fairseq_stack.ops import (
+    ControlledSuperposition,
+    SuperpositionStackState,
+    computation_dtype,
+    superposition_stack,
+)
 
 
 class SuperpositionStackAttention(StackAttention):
@@ -50,6 +57,14 @@ class SuperpositionStackAttention(StackAttention):
 
     def released_activation(self, values: Tensor) -> Tensor:
         return values
+
+    def controlled(self) -> ControlledSuperposition | None:
+        if type(self) is not SuperpositionStackAttention:
+            return None
+        if self.push_inputs:
+            return ControlledSuperposition(self.value_size, "hidden", self.depth_limit)
+        pushes: Literal["sigmoid", "identity"] = "sigmoid" if self.value_activation == "sigmoid" else "identity"
+        return ControlledSuperposition(self.value_size, pushes, self.depth_limit)
 
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
         if self.depth_limit is None:

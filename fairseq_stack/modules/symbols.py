@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import at_least_float32
-from fairseq_stack.ops import NondeterministicStackState
+from fairseq_stack.ops import ControlledAutomaton, NondeterministicStackState
 
 
 class SymbolStackAttention(AutomatonStackAttention):
@@ -64,6 +64,20 @@ class SymbolStackAttention(AutomatonStackAttention):
         self.states_in_reading = states_in_reading
         self.reads_weights = read_log_weights
         self.original_bottom = original_bottom
+
+    def controlled(self) -> ControlledAutomaton | None:
+        if type(self) is not SymbolStackAttention or self.reads_weights:
+            return None
+        return ControlledAutomaton(
+            self.num_states,
+            self.num_symbols,
+            1,
+            "ones",
+            self.window,
+            self.normalize_transitions,
+            self.original_bottom,
+            self.states_in_reading,
+        )
 
     def activated(self, values: Tensor) -> Tensor:
         return values.new_ones(*values.shape[:-1], 1)

@@ -11,12 +11,22 @@ from fairseq_stack.ops._arguments import computation_dtype
 from fairseq_stack.ops._backends import Backend, Op, automatic_backend
 from fairseq_stack.ops._native import buffers
 from fairseq_stack.ops.nondeterministic import NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops.recurrent import (
+    ControlledAutomaton,
+    ControlledStack,
+    ControlledSuperposition,
+    stack_lstm,
+    stack_lstm_is_compiled,
+)
 from fairseq_stack.ops.stratification import StratificationStackState, stratification_stack
 from fairseq_stack.ops.superposition import SuperpositionStackState, superposition_stack
 
 __all__ = [
     "OPS",
     "Backend",
+    "ControlledAutomaton",
+    "ControlledStack",
+    "ControlledSuperposition",
     "NondeterministicStackState",
     "Op",
     "StratificationStackState",
@@ -26,6 +36,8 @@ __all__ = [
     "computation_dtype",
     "nondeterministic_stack",
     "release_buffers",
+    "stack_lstm",
+    "stack_lstm_is_compiled",
     "stratification_stack",
     "superposition_stack",
 ]

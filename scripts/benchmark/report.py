@@ -110,20 +110,22 @@ def recurrent_row(case: Recurrent, threads: int, times: Mapping[str, Times], err
     Args:
         case: the LSTM.
         threads: the number of threads.
-        times: of training it (``own``), of training the loop over ``nn.LSTMCell`` (``cells``), and of ten steps of
-            decoding (``decoding``).
+        times: of training it (``own``), of training it step by step (``steps``), of training the loop over
+            ``nn.LSTMCell`` (``cells``), and of ten steps of decoding (``decoding``).
         error: of its outputs.
     """
     forward, backward = times["own"]
-    cells = sum(times["cells"])
+    steps, cells = sum(times["steps"]), sum(times["cells"])
     return {
         **case._asdict(),
         "threads": threads,
         "forward_ms": 1e3 * forward,
         "backward_ms": 1e3 * backward,
         "total_ms": 1e3 * (forward + backward),
+        "steps_ms": 1e3 * steps,
         "cells_ms": 1e3 * cells,
         "times_cells": (forward + backward) / cells,
+        "steps_times_cells": steps / cells,
         "steps_per_second": 10 / sum(times["decoding"]),
         "error": error,
     }
@@ -155,8 +157,10 @@ def recurrent_table(rows: Sequence[Row]) -> str:
         ("forward ms", _number("forward_ms")),
         ("backward ms", _number("backward_ms")),
         ("sum ms", _number("total_ms")),
+        ("by steps ms", _number("steps_ms")),
         ("nn.LSTMCell ms", _number("cells_ms")),
         ("x nn.LSTMCell", _number("times_cells")),
+        ("by steps x nn.LSTMCell", _number("steps_times_cells")),
         ("decoding steps / s", _number("steps_per_second")),
         ("error", lambda row: f"{row['error']:.0e}"),
     ]

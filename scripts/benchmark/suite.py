@@ -16,7 +16,14 @@ from .decoding import check_decoding, decoding, last_steps
 from .machine import describe_machine
 from .memory import MemoryMeter, cuda_megabytes
 from .peak import Peak, measure_peak
-from .recurrent import Recurrent, check_recurrent, decoding_of, training_of, training_of_cells
+from .recurrent import (
+    Recurrent,
+    check_recurrent,
+    decoding_of,
+    training_by_steps,
+    training_of,
+    training_of_cells,
+)
 from .report import Row, decoding_row, recurrent_row, stack_row, sweep_row, training_row, windowed_row
 from .stacks import Case
 from .timing import Key, Timer, Times, forward_and_backward, least_times
@@ -213,7 +220,12 @@ class Suite:
             torch.set_num_threads(threads)
             for case, error in zip(cases, errors, strict=True):
                 say(f"the LSTM with {case.stacks}: training, threads: {threads}")
-                measured = {"own": training_of, "cells": training_of_cells, "decoding": decoding_of}
+                measured = {
+                    "own": training_of,
+                    "steps": training_by_steps,
+                    "cells": training_of_cells,
+                    "decoding": decoding_of,
+                }
                 times = self._least_times({name: run(case, self._timer) for name, run in measured.items()})
                 rows.append(recurrent_row(case, threads, times, error))
         return rows

@@ -84,6 +84,7 @@ class KindContract:
         lstm = StackLSTM(SIZE, SIZE, [self.build_stack(), self.build_stack()]).double()
         inputs = torch.randn(3, 6, SIZE, dtype=torch.float64)
         outputs, _ = lstm(inputs)
+        assert_normwise_close(lstm(inputs, return_state=False)[0], outputs, 1e-12)
         state = lstm.initial_state(3)
         for step in range(6):
             output, state = lstm.step(inputs[:, step], state)

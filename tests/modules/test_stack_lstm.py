@@ -1,57 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from fairseq_stack.modules import (
-    NondeterministicStackAttention,
-    StackAttention,
-    StackLSTM,
-    StackLSTMState,
-    StratificationStackAttention,
-    SuperpositionStackAttention,
-    SymbolStackAttention,
-)
+from fairseq_stack.modules import StackLSTMState
 from tests.helpers import assert_normwise_close
+from tests.modules.lstms import HIDDEN, INPUT, STACKS, build, random_inputs
 
-INPUT, HIDDEN = 3, 5
-CONTROLLER: dict[str, Any] = {"output": False, "bias": True}
-
-
-def sup(size: int, **options: Any) -> StackAttention:
-    return SuperpositionStackAttention(HIDDEN, size, **options, **CONTROLLER)
-
-
-STACKS: dict[str, Callable[[], list[StackAttention]]] = {
-    "none": list,
-    "sup": lambda: [sup(4)],
-    "hidden": lambda: [sup(HIDDEN, push_inputs=True)],
-    "strat": lambda: [StratificationStackAttention(HIDDEN, 2, "tanh", **CONTROLLER)],
-    "nd": lambda: [NondeterministicStackAttention(HIDDEN, 2, 2, 3, **CONTROLLER)],
-    "ns": lambda: [SymbolStackAttention(HIDDEN, 2, 3, **CONTROLLER)],
-    "original-bottom": lambda: [SymbolStackAttention(HIDDEN, 2, 2, original_bottom=True, **CONTROLLER)],
-    "log-weights": lambda: [SymbolStackAttention(HIDDEN, 2, 2, read_log_weights=True, **CONTROLLER)],
-    "limited": lambda: [
-        NondeterministicStackAttention(HIDDEN, 2, 2, 3, window=2, **CONTROLLER),
-        SymbolStackAttention(HIDDEN, 2, 2, original_bottom=True, window=3, **CONTROLLER),
-        SymbolStackAttention(HIDDEN, 2, 2, read_log_weights=True, original_bottom=True, window=3, **CONTROLLER),
-    ],
-    "three": lambda: [sup(2), NondeterministicStackAttention(HIDDEN, 1, 2, 2, **CONTROLLER), sup(3)],
-}
 EACH = pytest.mark.parametrize("name", STACKS)
-
-
-def build(name: str, recurrent_dropout: float = 0.0) -> StackLSTM:
-    return StackLSTM(INPUT, HIDDEN, STACKS[name](), recurrent_dropout).double()
-
-
-def random_inputs(batch_size: int = 3, length: int = 6) -> Tensor:
-    return torch.randn(batch_size, length, INPUT, dtype=torch.float64)
 
 
 def test_without_stacks_it_is_pytorchs_lstm() -> None:

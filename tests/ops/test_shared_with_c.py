@@ -9,6 +9,7 @@ import pytest
 
 from fairseq_stack.ops import _native
 from fairseq_stack.ops.nondeterministic import _columns, _native_step, native, window
+from fairseq_stack.ops.recurrent import native as recurrent
 from fairseq_stack.ops.stratification import _native_step as stratification_step
 from fairseq_stack.ops.superposition import _native_step as superposition_step
 from fairseq_stack.ops.superposition import native as superposition
@@ -37,6 +38,10 @@ def test_lowest_logarithm() -> None:
     assert float(only_match(r"^#define LOWEST_LOG \((-\d+)\)$")[1]) == _columns.LOWEST_LOG
 
 
+def test_sequences_that_advance_together() -> None:
+    assert int(only_match(r"^#define MOST_TOGETHER (\d+)$")[1]) == recurrent._TOGETHER
+
+
 def test_version_of_the_interface() -> None:
     assert int(only_match(r"^int fss_interface\(void\) \{ return (\d+); \}$")[1]) == _native.INTERFACE
 
@@ -47,6 +52,8 @@ def test_version_of_the_interface() -> None:
         ("nd_call", native._Call),
         ("nd_step_call", _native_step.Call),
         ("nd_window_call", window.Call),
+        ("rnn_call", recurrent._Call),
+        ("rnn_stack", recurrent._Stack),
         ("sup_call", superposition._Call),
         ("sup_step_call", superposition_step.Call),
         ("strat_step_call", stratification_step.Call),
@@ -56,7 +63,8 @@ def test_version_of_the_interface() -> None:
 def test_fields_of_structs(name: str, structure: type[ctypes.Structure]) -> None:
     body = re.sub(r"(?s)/\*.*?\*/", "", only_match(rf"^struct {name} \{{\n((?:    .*\n)+)\}};$")[1])
     fields = []
-    for declaration in re.sub(r"\bconst\b|\s+(?=\*)", "", body).split(";")[:-1]:  # such as "void*push, *replace"
+    declarations = re.sub(r"\bconst\b|\bstruct\s|\s+(?=\*)", "", body).split(";")[:-1]
+    for declaration in declarations:  # such as "void*push, *replace"
         kind, names = re.split(r"(?=\*)|\s", declaration.strip(), maxsplit=1)
         for stars, name in re.findall(r"(\**)(\w+)", names):
             fields.append((name, CTYPES[stars or kind]))

@@ -9,10 +9,12 @@ import pytest
 
 from scripts.benchmark import command
 from scripts.benchmark.command import main
+from scripts.benchmark.recurrent import RECURRENT
 from scripts.benchmark.windowed import Windowed
 
 
-def test_stack_lstms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stack_lstms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(command, "RECURRENT", RECURRENT[:5])
     path = tmp_path / "figures.json"
     assert main(["--quick", "--only", "lstm", "--json", str(path)]) == 0
     assert "## Training stack LSTMs, beside a loop over nn.LSTMCell" in capsys.readouterr().out.splitlines()
@@ -20,6 +22,7 @@ def test_stack_lstms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [row["stacks"] for row in rows] == ["none", "sup-10", "strat-10", "ns-2-3", "nd-2-3-5"]
     for row in rows:
         assert row["times_cells"] == pytest.approx(row["total_ms"] / row["cells_ms"])
+        assert row["steps_times_cells"] == pytest.approx(row["steps_ms"] / row["cells_ms"])
         assert row["total_ms"] == pytest.approx(row["forward_ms"] + row["backward_ms"]) and row["error"] < 2e-5
 
 

@@ -112,9 +112,9 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
         if tokens[:, :1].eq(self.padding_idx).any():
             lefts = num_left(tokens.eq(self.padding_idx))
             tokens = rotate(tokens, lefts)
-        state = self.lstm.initial_state(len(tokens))
-        later, _ = self.lstm(self._embed(tokens[:, 1:]), state)
-        features = torch.cat([state.hidden.unsqueeze(1).to(later.dtype), later], dim=1)
+        later, _ = self.lstm(self._embed(tokens[:, 1:]), return_state=False)
+        first = later.new_zeros(len(later), 1, later.size(2))
+        features = torch.cat([first, later], dim=1)
         return features if lefts is None else rotate(features, -lefts)
 
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:

@@ -20,6 +20,12 @@
 #include "superposition.h"
 #include "superposition_state.h"
 #include "stratification_step.h"
+#include "recurrent_products.h"
+#include "recurrent_superposition.h"
+#include "recurrent_automaton.h"
+#include "recurrent_stacks.h"
+#include "recurrent_sequence.h"
+#include "recurrent.h"
 #undef REAL
 #undef INTEGER
 #undef NAME
@@ -43,6 +49,12 @@
 #include "superposition.h"
 #include "superposition_state.h"
 #include "stratification_step.h"
+#include "recurrent_products.h"
+#include "recurrent_superposition.h"
+#include "recurrent_automaton.h"
+#include "recurrent_stacks.h"
+#include "recurrent_sequence.h"
+#include "recurrent.h"
 #undef REAL
 #undef INTEGER
 #undef NAME

@@ -82,3 +82,39 @@ struct strat_step_call {
     void *derivatives;                              /* of the items that autograd follows, (followed, sequences, size) */
     void *strength_gradients, *pop_gradients, *push_gradients;
 };
+
+/* What a controller's stack pushes: a function of a projection of the hidden state, or else the hidden state itself, or a
+ * vector of ones. */
+enum { VALUES_SIGMOID, VALUES_EXPONENTIAL, VALUES_IDENTITY, VALUES_HIDDEN, VALUES_ONES };
+
+/* A stack that an LSTM drives. */
+struct rnn_stack {
+    int64_t is_automaton; /* or else superposition, which has no states and symbols */
+    int64_t value_size, values;
+    int64_t limit; /* the depth of superposition, D of the automaton, or a number that nothing exceeds */
+    int64_t num_states, num_symbols, is_normalized, has_original_bottom, reads_states;
+};
+
+/* One call of an LSTM with stacks; arrays as for the nondeterministic stack. With H hidden units, R components of all
+ * readings, K = R + H and P projections that drive the stacks: */
+struct rnn_call {
+    int64_t is_double, sequences, together; /* as many sequences advance together */
+    int64_t length, hidden_size, num_stacks;
+    const struct rnn_stack *stacks;
+    const void *gates;     /* the input's part, (sequences, length, 4 H) */
+    const void *kept;      /* factors of the candidates, (sequences, length, H), or NULL */
+    const void *recurrent; /* (K, 4 H); backward (4 H, K) */
+    const void *driving;   /* (H, P); backward (P, H) */
+    const void *bias;      /* (P) */
+    const void *reading;   /* r_0, (R) */
+    const void *bottoms;   /* v_0 of all automata */
+    void *remembered;      /* [r_{t-1}; h_{t-1}], (sequences, length, K) */
+    void *outputs;         /* h_t, (sequences, length, H) */
+    uint8_t *wide;         /* of each sequence: whether float is not precise enough; 0 before the forward pass */
+    void *workspace;
+    int64_t workspace_bytes;
+    /* backward: */
+    const void *cotangents; /* of the outputs */
+    void *gate_gradients, *projection_gradients;  /* the second (sequences, length, P) */
+    void *reading_gradients, *bottom_gradients; /* of each sequence */
+};

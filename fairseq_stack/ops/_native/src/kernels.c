@@ -1,27 +1,13 @@
 /* The stacks on CPUs: what Python calls, and the choice of the instruction set.
  *
- * Every kernel is compiled for each real type and each instruction set that the compiler can produce code for; which
- * one runs is decided on the machine. A call works through the sequences of a batch with threads of its own.
+ * Every kernel is compiled for each real type and each instruction set that the compiler can produce code for, each of which
+ * has a file of its own; which one runs is decided on the machine. A call works through the sequences of a batch with
+ * threads of its own.
  */
-#include <math.h>
+#include "kernels.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define INLINE static inline __attribute__((always_inline, unused))
-#define UNROLL _Pragma("GCC unroll 16")
-
-/* Keeps the compiler from loading a number again for each use. */
-#if defined(__x86_64__)
-#define IN_REGISTER(x) __asm__("" : "+v"(x))
-#else
-#define IN_REGISTER(x) (void)(x)
-#endif
-
-#include "calls.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -37,94 +23,13 @@ static unsigned int flush_denormals(void) { return 0; }
 static void restore_denormals(unsigned int before) { (void)before; }
 #endif
 
-/* Computes one sequence; returns 0 if it declines to do so, and another kernel has to. */
-typedef int kernel(const void *call, int64_t sequence, char *scratch);
-
-/* The kernels for one instruction set, by real type: 0 for float, 1 for double. */
-struct instruction_set {
-    const char *name;
-    int vector_bytes;
-    kernel *(*nd_forward[2])(int Q, int S), *(*nd_backward[2])(int Q, int S), *nd_step, *nd_step_backward;
-    void (*nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]);
-    kernel *nd_window_forward[2], *nd_window_backward[2];
-    void (*nd_window_sizes[2])(const struct nd_window_call *call, size_t sizes[3]);
-    void (*nd_sizes[2])(int n, int Q, int S, size_t sizes[3]);
-    kernel *sup_forward[2], *sup_backward[2];
-    void (*sup_sizes[2])(int n, int m, size_t sizes[2]);
-    kernel *sup_step_forward[2], *sup_step_backward[2];
-    kernel *strat_step_forward[2], *strat_step_backward[2];
-};
-
-#define INSTRUCTION_SET(name, suffix)                                \
-    {                                                                \
-        name,                                                        \
-        sizeof(vector_float_##suffix),                               \
-        {nd_forward_float_##suffix, nd_forward_double_##suffix},     \
-        {nd_backward_float_##suffix, nd_backward_double_##suffix},   \
-        nd_step_double_##suffix,                                     \
-        nd_step_backward_double_##suffix,                            \
-        nd_step_sizes_double_##suffix,                               \
-        {nd_window_forward_float_##suffix, nd_window_forward_double_##suffix},     \
-        {nd_window_backward_float_##suffix, nd_window_backward_double_##suffix},   \
-        {nd_window_sizes_float_##suffix, nd_window_sizes_double_##suffix},         \
-        {nd_sizes_float_##suffix, nd_sizes_double_##suffix},         \
-        {sup_forward_float_##suffix, sup_forward_double_##suffix},   \
-        {sup_backward_float_##suffix, sup_backward_double_##suffix}, \
-        {sup_sizes_float_##suffix, sup_sizes_double_##suffix},       \
-        {sup_step_forward_float_##suffix, sup_step_forward_double_##suffix},   \
-        {sup_step_backward_float_##suffix, sup_step_backward_double_##suffix}, \
-        {strat_step_forward_float_##suffix, strat_step_forward_double_##suffix},   \
-        {strat_step_backward_float_##suffix, strat_step_backward_double_##suffix}, \
-    }
-
-#define VECTOR_BYTES 16
-#define SUFFIX baseline
-#include "both_types.h"
-#undef VECTOR_BYTES
-#undef SUFFIX
-
+/* From the fastest on. */
+static const struct instruction_set *const INSTRUCTION_SETS[] = {
 #if defined(__x86_64__)
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
+    &fss_avx512,
+    &fss_avx2,
 #endif
-#define VECTOR_BYTES 32
-#define SUFFIX avx2
-#include "both_types.h"
-#undef VECTOR_BYTES
-#undef SUFFIX
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,fma")
-#endif
-#define VECTOR_BYTES 64
-#define SUFFIX avx512
-#include "both_types.h"
-#undef VECTOR_BYTES
-#undef SUFFIX
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
-
-static const struct instruction_set INSTRUCTION_SETS[] = {
-#if defined(__x86_64__)
-    INSTRUCTION_SET("avx512", avx512),
-    INSTRUCTION_SET("avx2", avx2),
-#endif
-    INSTRUCTION_SET("baseline", baseline),
+    &fss_baseline,
 };
 enum { NUM_INSTRUCTION_SETS = sizeof INSTRUCTION_SETS / sizeof *INSTRUCTION_SETS };
 
@@ -142,13 +47,13 @@ static int is_supported(const char *name) {
 }
 
 /* The name of instruction set number i, from the fastest on; NULL after the last. */
-const char *fss_instruction_set(int i) { return i < NUM_INSTRUCTION_SETS ? INSTRUCTION_SETS[i].name : NULL; }
+const char *fss_instruction_set(int i) { return i < NUM_INSTRUCTION_SETS ? INSTRUCTION_SETS[i]->name : NULL; }
 
 /* Whether this machine has instruction set number i. */
-int fss_is_supported(int i) { return is_supported(INSTRUCTION_SETS[i].name); }
+int fss_is_supported(int i) { return is_supported(INSTRUCTION_SETS[i]->name); }
 
 /* Bytes of one of its vectors. */
-int fss_vector_bytes(int i) { return INSTRUCTION_SETS[i].vector_bytes; }
+int fss_vector_bytes(int i) { return INSTRUCTION_SETS[i]->vector_bytes; }
 
 /* ---------------------------------------------------------------- threads */
 
@@ -217,7 +122,7 @@ static void run(kernel *first, kernel *second, const void *call, int64_t sequenc
 
 /* Bytes of the workspace of one sequence, and of the scratch memory of one worker, forward and backward. */
 void fss_nd_sizes(int instruction_set, int is_double, int n, int Q, int S, size_t sizes[3]) {
-    const struct instruction_set *set = &INSTRUCTION_SETS[instruction_set];
+    const struct instruction_set *set = INSTRUCTION_SETS[instruction_set];
     size_t narrow[3];
     set->nd_sizes[1](n, Q, S, sizes);
     set->nd_sizes[is_double](n, Q, S, narrow);
@@ -226,13 +131,13 @@ void fss_nd_sizes(int instruction_set, int is_double, int n, int Q, int S, size_
 }
 
 void fss_nd_forward(const struct nd_call *call, const struct resources *resources) {
-    kernel *(*const *forward)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set].nd_forward;
+    kernel *(*const *forward)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set]->nd_forward;
     const int Q = call->num_states, S = call->num_symbols;
     run(forward[call->is_double](Q, S), forward[1](Q, S), call, call->sequences, resources);
 }
 
 void fss_nd_backward(const struct nd_call *call, const struct resources *resources) {
-    kernel *(*const *backward)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set].nd_backward;
+    kernel *(*const *backward)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set]->nd_backward;
     const int Q = call->num_states, S = call->num_symbols;
     run(backward[call->is_double](Q, S), backward[1](Q, S), call, call->sequences, resources);
 }
@@ -240,34 +145,34 @@ void fss_nd_backward(const struct nd_call *call, const struct resources *resourc
 /* Bytes of the column of step t and of its adjoint, for one beam, and of the scratch memory of one worker, forward and
  * backward. Of the call, only the sizes are used. */
 void fss_nd_step_sizes(const struct nd_step_call *call, int instruction_set, size_t sizes[4]) {
-    INSTRUCTION_SETS[instruction_set].nd_step_sizes(call, sizes);
+    INSTRUCTION_SETS[instruction_set]->nd_step_sizes(call, sizes);
 }
 
 void fss_nd_step(const struct nd_step_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set].nd_step, NULL, call, call->beams, resources);
+    run(INSTRUCTION_SETS[resources->instruction_set]->nd_step, NULL, call, call->beams, resources);
 }
 
 void fss_nd_step_backward(const struct nd_step_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set].nd_step_backward, NULL, call, call->beams, resources);
+    run(INSTRUCTION_SETS[resources->instruction_set]->nd_step_backward, NULL, call, call->beams, resources);
 }
 
 /* Bytes of the columns of one sequence, and of the scratch memory of one worker, forward and backward. Of the call, only
  * the sizes are used. */
 void fss_nd_window_sizes(const struct nd_window_call *call, int instruction_set, size_t sizes[3]) {
     size_t narrow[3];
-    INSTRUCTION_SETS[instruction_set].nd_window_sizes[1](call, sizes);
-    INSTRUCTION_SETS[instruction_set].nd_window_sizes[call->is_double](call, narrow);
+    INSTRUCTION_SETS[instruction_set]->nd_window_sizes[1](call, sizes);
+    INSTRUCTION_SETS[instruction_set]->nd_window_sizes[call->is_double](call, narrow);
     for (int i = 0; i < 3; i++)
         if (narrow[i] > sizes[i]) sizes[i] = narrow[i];
 }
 
 void fss_nd_window_forward(const struct nd_window_call *call, const struct resources *resources) {
-    kernel *const *forward = INSTRUCTION_SETS[resources->instruction_set].nd_window_forward;
+    kernel *const *forward = INSTRUCTION_SETS[resources->instruction_set]->nd_window_forward;
     run(forward[call->is_double], forward[1], call, call->sequences, resources);
 }
 
 void fss_nd_window_backward(const struct nd_window_call *call, const struct resources *resources) {
-    kernel *const *backward = INSTRUCTION_SETS[resources->instruction_set].nd_window_backward;
+    kernel *const *backward = INSTRUCTION_SETS[resources->instruction_set]->nd_window_backward;
     run(backward[call->is_double], backward[1], call, call->sequences, resources);
 }
 
@@ -275,12 +180,12 @@ void fss_nd_window_backward(const struct nd_window_call *call, const struct reso
 
 /* Bytes of the scratch memory of one worker, forward and backward. */
 void fss_sup_sizes(int instruction_set, int is_double, int n, int m, size_t sizes[2]) {
-    INSTRUCTION_SETS[instruction_set].sup_sizes[is_double](n, m, sizes);
+    INSTRUCTION_SETS[instruction_set]->sup_sizes[is_double](n, m, sizes);
 }
 
 #define CALL(name, type)                                                                                      \
     void fss_##name(const struct type##_call *call, const struct resources *resources) {                      \
-        run(INSTRUCTION_SETS[resources->instruction_set].name[call->is_double], NULL, call, call->sequences, \
+        run(INSTRUCTION_SETS[resources->instruction_set]->name[call->is_double], NULL, call, call->sequences, \
             resources);                                                                                       \
     }
 CALL(sup_forward, sup)
@@ -292,5 +197,29 @@ CALL(sup_step_backward, sup_step)
 CALL(strat_step_forward, strat_step)
 CALL(strat_step_backward, strat_step)
 
+/* ---------------------------------------------------------------- LSTM with stacks */
+
+/* Bytes of the record of one sequence, and of the scratch memory of one worker, forward and backward. Of the call, only
+ * the sizes are used. */
+void fss_rnn_sizes(const struct rnn_call *call, int instruction_set, size_t sizes[3]) {
+    size_t narrow[3];
+    INSTRUCTION_SETS[instruction_set]->rnn_sizes[1](call, sizes);
+    INSTRUCTION_SETS[instruction_set]->rnn_sizes[call->is_double](call, narrow);
+    for (int i = 0; i < 3; i++)
+        if (narrow[i] > sizes[i]) sizes[i] = narrow[i];
+}
+
+static int64_t rnn_blocks(const struct rnn_call *call) { return (call->sequences + call->together - 1) / call->together; }
+
+void fss_rnn_forward(const struct rnn_call *call, const struct resources *resources) {
+    kernel *const *forward = INSTRUCTION_SETS[resources->instruction_set]->rnn_forward;
+    run(forward[call->is_double], forward[1], call, rnn_blocks(call), resources);
+}
+
+void fss_rnn_backward(const struct rnn_call *call, const struct resources *resources) {
+    kernel *const *backward = INSTRUCTION_SETS[resources->instruction_set]->rnn_backward;
+    run(backward[call->is_double], backward[1], call, rnn_blocks(call), resources);
+}
+
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 11; }
+int fss_interface(void) { return 12; }

@@ -78,9 +78,15 @@ INLINE vector keep_reached(vector x, vector weight) {
     return (vector)((ivector)x & (weight > 0) & (x <= most) & (x >= -most));
 }
 
-/* e^x for x <= 0; 0 where that is not a normal number, and NaN for NaN. */
-#define exponential NAME(exponential)
-INLINE vector exponential(vector x) {
+/* For x <= 0, e^x = scale * (1 + rest), where scale is a power of two; to be replaced by 0 where e^x is not normal. */
+#define exponential_parts NAME(exponential_parts)
+struct exponential_parts {
+    vector scale, rest;
+    ivector normal;
+};
+
+#define exponential_of NAME(exponential_of)
+INLINE struct exponential_parts exponential_of(vector x) {
     static const double inverse_factorials[] = {
         1, 1, 1. / 2, 1. / 6, 1. / 24, 1. / 120, 1. / 720, 1. / 5040, 1. / 40320, 1. / 362880, 1. / 3628800,
         1. / 39916800, 1. / 479001600, 1. / 6227020800};
@@ -92,9 +98,32 @@ INLINE vector exponential(vector x) {
     const vector round = splat(is_float ? (real)0x1.8p23 : (real)0x1.8p52); /* x + round - round is an integer */
     const vector shifted = x * log2_e + round, power = shifted - round, rest = x - power * ln2_high - power * ln2_low;
     vector sum = splat((real)inverse_factorials[degree]);
-    UNROLL for (int k = degree - 1; k >= 0; k--) sum = sum * rest + (real)inverse_factorials[k];
-    sum *= power_of_two((ivector)shifted - (ivector)round);
-    return (vector)((ivector)sum & ~(x < lowest));
+    UNROLL for (int k = degree - 1; k > 0; k--) sum = sum * rest + (real)inverse_factorials[k];
+    return (struct exponential_parts){power_of_two((ivector)shifted - (ivector)round), sum * rest, ~(x < lowest)};
+}
+
+/* e^x for x <= 0; 0 where that is not a normal number, and NaN for NaN. */
+#define exponential NAME(exponential)
+INLINE vector exponential(vector x) {
+    const struct exponential_parts e = exponential_of(x);
+    return (vector)((ivector)((e.rest + 1) * e.scale) & e.normal);
+}
+
+#define magnitude NAME(magnitude)
+INLINE vector magnitude(vector x) { return choose(x < 0, -x, x); }
+
+#define sigmoid NAME(sigmoid)
+INLINE vector sigmoid(vector x) {
+    const vector e = exponential(-magnitude(x)), positive = 1 / (1 + e);
+    return choose(x < 0, e * positive, positive);
+}
+
+/* By e^-2|x| - 1, which is as exact where x is close to 0. */
+#define hyperbolic_tangent NAME(hyperbolic_tangent)
+INLINE vector hyperbolic_tangent(vector x) {
+    const struct exponential_parts e = exponential_of(-2 * magnitude(x));
+    const vector less = e.scale * e.rest + (e.scale - 1), minus = choose(e.normal, less, splat(-1)) , t = -minus / (2 + minus);
+    return choose(x < 0, -t, t);
 }
 
 #define lane_sum NAME(lane_sum)

@@ -1,0 +1,69 @@
+/* What the kernels of all instruction sets share with their caller, kernels.c. */
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+
+/* Keeps the compiler from loading a number again for each use. */
+#if defined(__x86_64__)
+#define IN_REGISTER(x) __asm__("" : "+v"(x))
+#else
+#define IN_REGISTER(x) (void)(x)
+#endif
+
+#include "calls.h"
+
+/* Computes one sequence; returns 0 if it declines to do so, and another kernel has to. */
+typedef int kernel(const void *call, int64_t sequence, char *scratch);
+
+/* The kernels for one instruction set, by real type: 0 for float, 1 for double. */
+struct instruction_set {
+    const char *name;
+    int vector_bytes;
+    kernel *(*nd_forward[2])(int Q, int S), *(*nd_backward[2])(int Q, int S), *nd_step, *nd_step_backward;
+    void (*nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]);
+    kernel *nd_window_forward[2], *nd_window_backward[2];
+    void (*nd_window_sizes[2])(const struct nd_window_call *call, size_t sizes[3]);
+    void (*nd_sizes[2])(int n, int Q, int S, size_t sizes[3]);
+    kernel *sup_forward[2], *sup_backward[2];
+    void (*sup_sizes[2])(int n, int m, size_t sizes[2]);
+    kernel *sup_step_forward[2], *sup_step_backward[2];
+    kernel *strat_step_forward[2], *strat_step_backward[2];
+    kernel *rnn_forward[2], *rnn_backward[2];
+    void (*rnn_sizes[2])(const struct rnn_call *call, size_t sizes[3]);
+};
+
+/* Those that both_types.h has defined. */
+#define INSTRUCTION_SET(name, suffix)                                \
+    {                                                                \
+        name,                                                        \
+        sizeof(vector_float_##suffix),                               \
+        {nd_forward_float_##suffix, nd_forward_double_##suffix},     \
+        {nd_backward_float_##suffix, nd_backward_double_##suffix},   \
+        nd_step_double_##suffix,                                     \
+        nd_step_backward_double_##suffix,                            \
+        nd_step_sizes_double_##suffix,                               \
+        {nd_window_forward_float_##suffix, nd_window_forward_double_##suffix},     \
+        {nd_window_backward_float_##suffix, nd_window_backward_double_##suffix},   \
+        {nd_window_sizes_float_##suffix, nd_window_sizes_double_##suffix},         \
+        {nd_sizes_float_##suffix, nd_sizes_double_##suffix},         \
+        {sup_forward_float_##suffix, sup_forward_double_##suffix},   \
+        {sup_backward_float_##suffix, sup_backward_double_##suffix}, \
+        {sup_sizes_float_##suffix, sup_sizes_double_##suffix},       \
+        {sup_step_forward_float_##suffix, sup_step_forward_double_##suffix},   \
+        {sup_step_backward_float_##suffix, sup_step_backward_double_##suffix}, \
+        {strat_step_forward_float_##suffix, strat_step_forward_double_##suffix},   \
+        {strat_step_backward_float_##suffix, strat_step_backward_double_##suffix}, \
+        {rnn_forward_float_##suffix, rnn_forward_double_##suffix},   \
+        {rnn_backward_float_##suffix, rnn_backward_double_##suffix}, \
+        {rnn_sizes_float_##suffix, rnn_sizes_double_##suffix},       \
+    }
+
+extern const struct instruction_set fss_baseline;
+#if defined(__x86_64__)
+extern const struct instruction_set fss_avx2, fss_avx512;
+#endif

@@ -1,0 +1,94 @@
+"""An LSTM that controls stacks, over all steps of a sequence at once (DuSell & Chiang 2020, 2022, 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from .._arguments import Sizes
+from .._backends import Backend, by_name, choose_backend, native_obstacle
+from .._transforms import is_transformed
+from .native import stack_lstm_native
+from .reference import stack_lstm_reference
+from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
+
+__all__ = ["ControlledAutomaton", "ControlledStack", "ControlledSuperposition", "stack_lstm", "stack_lstm_is_compiled"]
+
+BACKENDS = by_name(
+    Backend("native", stack_lstm_native, native_obstacle),
+    Backend("reference", stack_lstm_reference),
+)
+
+
+def stack_lstm(
+    gates: Tensor,
+    recurrent: Tensor,
+    stacks: Sequence[ControlledStack],
+    driving: Tensor,
+    bias: Tensor,
+    reading: Tensor,
+    bottoms: Tensor,
+    *,
+    kept: Tensor | None = None,
+    backend: str = "auto",
+) -> Tensor:
+    """The hidden states of an LSTM that drives stacks with them and reads the stacks at the next step.
+
+    With the readings r_t of all stacks, concatenated, h_0 = c_0 = 0, and what x_t and the bias contribute to the gates,
+
+        i_t, f_t, g_t, o_t = gates_t + recurrent [r_{t-1}; h_{t-1}]
+        c_t = sigmoid(f_t) * c_{t-1} + sigmoid(i_t) * tanh(g_t) * kept_t
+        h_t = sigmoid(o_t) * tanh(c_t)
+
+    and each stack takes a step, driven by its own rows of driving h_t + bias, to its own part of r_t.
+
+    Args:
+        gates: (B, n, 4 H).
+        recurrent: (4 H, R + H) for readings of R components in all.
+        stacks: the stacks; none make a plain LSTM.
+        driving: (P, H) for P projections in all, in the order of the stacks.
+        bias: (P,).
+        reading: r_0, (R,).
+        bottoms: v_0 of all nondeterministic stacks, concatenated, (M,).
+        kept: (B, n, H), factors of tanh(g_t); no gradient flows into them.
+        backend: ``"auto"``, ``"native"`` (compiled, on the CPU; a second derivative raises RuntimeError, and
+            ``torch.func`` cannot transform it) or ``"reference"`` (the equations, for autograd to differentiate).
+
+    Returns:
+        h_1..h_n, (B, n, H), in the dtype of the arguments, float32 or float64. In float32, ``"native"`` computes
+        sequences in float64 for which a nondeterministic stack needs it.
+
+    Raises:
+        ValueError: an argument's shape, dtype, layout or device is wrong, or there is no such backend.
+    """
+    sizes = Sizes()
+    sizes.check("gates", gates, "B n G")
+    if gates.dtype not in (torch.float32, torch.float64) or gates.shape[2] % 4:
+        raise ValueError(f"gates: expected (B, n, 4 H) of float32 or float64, got {tuple(gates.shape)} {gates.dtype}")
+    size, read = gates.shape[2] // 4, sum(stack.reading_size for stack in stacks)
+    projected = sum(stack.num_projected for stack in stacks)
+    sizes.check("recurrent", recurrent, f"G {read + size}")
+    sizes.check("driving", driving, f"{projected} {size}")
+    sizes.check("bias", bias, f"{projected}")
+    sizes.check("reading", reading, f"{read}")
+    sizes.check("bottoms", bottoms, f"{sum(stack.bottom_size for stack in stacks)}")
+    if kept is not None:
+        sizes.check("kept", kept, f"B n {size}")
+    compute = choose_backend("stack_lstm", backend, BACKENDS, gates.device)
+    outputs: Tensor
+    with torch.autocast(gates.device.type, enabled=False):
+        outputs = compute(gates, recurrent, driving, bias, reading, bottoms, kept, stacks)
+    return outputs
+
+
+def stack_lstm_is_compiled(*arguments: Tensor) -> bool:
+    """Whether ``stack_lstm`` takes these tensors, and computes with them on the compiled kernels.
+
+    Under autocast, ``torch.func`` and forward-mode derivatives, an LSTM needs the steps one by one.
+    """
+    device, dtype = arguments[0].device, arguments[0].dtype
+    fits = dtype in (torch.float32, torch.float64) and all(x.dtype == dtype for x in arguments)
+    plain = not torch.is_autocast_enabled(device.type) and not is_transformed(*arguments)
+    return fits and plain and native_obstacle(device) is None

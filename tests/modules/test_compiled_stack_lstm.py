@@ -1,0 +1,150 @@
+"""All steps of an LSTM with stacks as one compiled operation, beside its steps one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.modules import (
+    NondeterministicStackAttention,
+    StackAttention,
+    StackLSTM,
+    SuperpositionStackAttention,
+    SymbolStackAttention,
+)
+from fairseq_stack.ops._native import library
+from tests.helpers import assert_normwise_close, use_instruction_set
+from tests.modules.lstms import CONTROLLER, HIDDEN, INPUT, STACKS, build, random_inputs
+
+OPTIONS: dict[str, list[StackAttention]] = {
+    "released": [
+        SuperpositionStackAttention(HIDDEN, 3, "released", depth_limit=2, **CONTROLLER),
+        NondeterministicStackAttention(HIDDEN, 2, 2, 2, "released", bottom_vector="one", **CONTROLLER),
+    ],
+    "normalized": [NondeterministicStackAttention(HIDDEN, 3, 2, 1, normalize_transitions=True, **CONTROLLER)],
+    "2020": [
+        SymbolStackAttention(
+            HIDDEN, 2, 2, states_in_reading=False, original_bottom=True, normalize_transitions=True, **CONTROLLER
+        )
+    ],
+}
+EACH = pytest.mark.parametrize("name", [name for name in (*STACKS, *OPTIONS) if name != "strat"])
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The steps that are taken one by one, in a test that the compiled kernels run in."""
+    use_instruction_set("baseline", monkeypatch)
+    taken: list[int] = []
+    advance = StackLSTM._advance
+
+    def count(lstm: StackLSTM, *arguments: Any) -> Any:
+        taken.append(1)
+        return advance(lstm, *arguments)
+
+    monkeypatch.setattr(StackLSTM, "_advance", count)
+    yield taken
+
+
+def make(name: str) -> StackLSTM:
+    return StackLSTM(INPUT, HIDDEN, OPTIONS[name]).double() if name in OPTIONS else build(name)
+
+
+def gradients(lstm: StackLSTM, inputs: Tensor, **options: Any) -> tuple[Tensor, dict[str, Tensor | None]]:
+    """The outputs, and the gradients of the inputs and of all parameters."""
+    inputs = inputs.detach().requires_grad_()
+    lstm.zero_grad()
+    outputs = lstm(inputs, **options)[0]
+    (outputs * torch.linspace(-1, 2, outputs.numel(), dtype=outputs.dtype).view_as(outputs)).sum().backward()
+    found = {name: parameter.grad for name, parameter in lstm.named_parameters()}
+    return outputs, {"inputs": inputs.grad, **found}
+
+
+@EACH
+@pytest.mark.parametrize(("batch_size", "length"), [(3, 6), (1, 1), (2, 2)])
+def test_values_and_gradients_are_those_of_the_steps(name: str, batch_size: int, length: int, steps: list[int]) -> None:
+    lstm, inputs = make(name), random_inputs(batch_size, length)
+    found, found_gradients = gradients(lstm, inputs, return_state=False)
+    assert not steps
+    expected, expected_gradients = gradients(lstm, inputs)
+    assert len(steps) == length
+    assert_normwise_close(found, expected, 1e-10)
+    for key, expected_gradient in expected_gradients.items():
+        found_gradient = found_gradients[key]
+        assert found_gradient is not None
+        if expected_gradient is None:  # of a stack that no later step reads
+            assert length == 1 and not found_gradient.any()
+        else:
+            assert_normwise_close(found_gradient, expected_gradient, 1e-10, key)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_recurrent_dropout_draws_the_numbers_that_the_steps_draw(training: bool, steps: list[int]) -> None:
+    lstm, inputs = build("sup", recurrent_dropout=0.4).train(training), random_inputs()
+    torch.manual_seed(5)
+    found, _ = lstm(inputs, return_state=False)
+    drawn = torch.rand(1)
+    assert not steps
+    torch.manual_seed(5)
+    assert_normwise_close(found, lstm(inputs)[0], 1e-12)
+    assert torch.equal(drawn, torch.rand(1))
+
+
+def test_no_steps_at_all(steps: list[int]) -> None:
+    outputs, state = build("nd")(random_inputs(length=0), return_state=False)
+    assert outputs.shape == (3, 0, HIDDEN)
+    assert state is None and not steps
+
+
+class TestStepsOneByOne:
+    """Where the compiled operation cannot run, the steps are taken as ever."""
+
+    def assert_stepped(self, lstm: StackLSTM, inputs: Tensor, steps: list[int], **options: Any) -> None:
+        outputs, state = lstm(inputs, return_state=False, **options)
+        assert len(steps) == inputs.size(1)
+        assert state is None
+        assert torch.equal(outputs, lstm(inputs, **options)[0])
+
+    def test_with_a_stack_that_is_not_compiled(self, steps: list[int]) -> None:
+        self.assert_stepped(build("strat"), random_inputs(), steps)
+
+    def test_with_a_subclass_which_may_be_another_stack(self, steps: list[int]) -> None:
+        class Other(SuperpositionStackAttention):
+            def activated(self, values: Tensor) -> Tensor:
+                return values.tanh()
+
+        self.assert_stepped(StackLSTM(INPUT, HIDDEN, [Other(HIDDEN, 3, **CONTROLLER)]).double(), random_inputs(), steps)
+
+    def test_from_a_state(self, steps: list[int]) -> None:
+        lstm = build("sup")
+        self.assert_stepped(lstm, random_inputs(), steps, state=lstm.initial_state(3))
+
+    def test_with_weights_that_do_not_fit_the_caches(self, steps: list[int]) -> None:
+        self.assert_stepped(StackLSTM(INPUT, 512), random_inputs(2, 3).float(), steps)
+
+    def test_in_half_precision(self, steps: list[int]) -> None:
+        self.assert_stepped(build("sup").bfloat16(), random_inputs().bfloat16(), steps)
+
+    def test_under_autocast(self, steps: list[int]) -> None:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            self.assert_stepped(build("sup").float(), random_inputs().float(), steps)
+
+    def test_without_kernels(self, steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+        lstm, inputs = build("sup"), random_inputs()
+        expected, _ = lstm(inputs, return_state=False)
+        monkeypatch.setattr("fairseq_stack.ops._backends.library", lambda: None)
+        assert library() is not None and not steps
+        self.assert_stepped(lstm, inputs, steps)
+        assert_normwise_close(lstm(inputs)[0], expected, 1e-12)
+
+    def test_under_torch_func(self, steps: list[int]) -> None:
+        lstm, inputs = build("sup"), random_inputs()
+        with torch.no_grad():
+            expected, _ = lstm(inputs, return_state=False)
+        found = torch.func.vmap(lambda x: lstm(x[None], return_state=False)[0][0])(inputs)
+        assert len(steps) == inputs.size(1)
+        assert_normwise_close(found, expected, 1e-12)
