@@ -105,6 +105,7 @@ INLINE const real *rnn_get(const struct rnn_call *call, const void *array, size_
 
 #define rnn_put NAME(rnn_put)
 INLINE void rnn_put(const struct rnn_call *call, void *array, size_t first, size_t count, const real *from) {
+    if (count == 0) return; /* an array of no elements may be NULL */
     if (rnn_is_own(call)) memcpy((real *)array + first, from, count * sizeof(real));
     else
         for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
