@@ -32,7 +32,8 @@ OPTIONS: dict[str, list[StackAttention]] = {
         )
     ],
 }
-EACH = pytest.mark.parametrize("name", [name for name in (*STACKS, *OPTIONS) if name != "strat"])
+STEPPED = ("strat", "log-weights", "limited-log-weights")
+EACH = pytest.mark.parametrize("name", [name for name in (*STACKS, *OPTIONS) if name not in STEPPED])
 
 
 @pytest.fixture
@@ -109,8 +110,9 @@ class TestStepsOneByOne:
         assert state is None
         assert torch.equal(outputs, lstm(inputs, **options)[0])
 
-    def test_with_a_stack_that_is_not_compiled(self, steps: list[int]) -> None:
-        self.assert_stepped(build("strat"), random_inputs(), steps)
+    @pytest.mark.parametrize("name", STEPPED)
+    def test_with_a_stack_that_is_not_compiled(self, name: str, steps: list[int]) -> None:
+        self.assert_stepped(build(name), random_inputs(), steps)
 
     def test_with_a_subclass_which_may_be_another_stack(self, steps: list[int]) -> None:
         class Other(SuperpositionStackAttention):
