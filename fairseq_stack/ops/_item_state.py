@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import ClassVar, Self
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ._arguments import Sizes, check_read_strength, computation_dtype
-from ._item_steps import Advance, Items, take_step
+from ._item_steps import Items, take_step
 from ._native import library
 from ._states import check_fits_state, check_index
 from ._transforms import is_transformed
@@ -18,7 +19,7 @@ from ._undefined import finite, mark, marks_of
 
 
 @dataclass(frozen=True, eq=False)
-class ItemState:
+class ItemState(ABC):
     """The stacks or queues of a batch after t steps. Immutable; autograd and ``torch.func`` transform its steps.
 
     For autograd a step is one function, unless ``torch.func`` transforms it: n steps take O(n^2 + n m) memory.
@@ -35,8 +36,14 @@ class ItemState:
     items: Items
     marks: Tensor | None = None
 
-    _advance: ClassVar[Advance]
     _native: ClassVar[ModuleType | None] = None  # the step by the compiled kernels, which read the strength 1
+
+    @staticmethod
+    @abstractmethod
+    def _advance(
+        strengths: Tensor, pop: Tensor, push: Tensor, vectors: Tensor, read_strength: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """A step in plain PyTorch, as ``_item_steps.Advance``."""
 
     @classmethod
     def initial(
@@ -142,7 +149,7 @@ class ItemState:
     def _plain(self, pop: Tensor, push: Tensor, value: Tensor, amount: Tensor | None) -> tuple[Tensor, Self]:
         """The reading, and the state after the step, with all items in one tensor."""
         vectors = torch.cat([self.values, value.unsqueeze(1)], 1)
-        reading, strengths = type(self)._advance(self.cumulative_strengths, pop, push, vectors, amount)
+        reading, strengths = self._advance(self.cumulative_strengths, pop, push, vectors, amount)
         return reading, replace(self, cumulative_strengths=strengths, items=Items(vectors))
 
     def _followed(
@@ -151,6 +158,6 @@ class ItemState:
         """The reading, the state after the step, and whether the kernels found all arguments finite."""
         strengths, items = self.cumulative_strengths, self.items
         reading, strengths, items, is_finite = take_step(
-            type(self)._advance, native, strengths, items, pop, push, value, amount
+            self._advance, native, strengths, items, pop, push, value, amount
         )
         return reading, replace(self, cumulative_strengths=strengths, items=items), is_finite

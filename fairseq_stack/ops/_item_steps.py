@@ -132,6 +132,7 @@ class _Step(torch.autograd.Function):
         else:
             arguments = strengths, pop, push, ctx.items.vectors(), read_strength
             *found, of_vectors, of_read_strength = _differentiate(ctx.advance, arguments, of_outputs)
+            assert of_vectors is not None
             derivatives = derivatives + of_vectors[:, -ctx.followed :].transpose(0, 1)
         of_history = derivatives[:-1] if ctx.followed > 1 else None
         return None, of_history, *found, derivatives[-1].clone(), of_read_strength, None, None, None

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from .._arguments import Sizes, computation_dtype
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend
@@ -57,8 +58,8 @@ def input_buffer(pop: Tensor, items: Tensor, *, backend: str = "auto") -> Tensor
     sizes.check("items", items, "B n m")
     compute = choose_backend("input_buffer", backend, INPUT_BACKENDS, items.device)
     dtype = computation_dtype(items.dtype)
-    arguments = torch.cat([torch.zeros_like(pop[:, :1]), pop[:, 1:]], 1).to(dtype), items.to(dtype)
     with torch.autocast(items.device.type, enabled=False):
+        arguments = pad(pop[:, 1:], (1 if pop.size(1) else 0, 0)).to(dtype), items.to(dtype)
         return (compute(*map(finite, arguments)) + marks_of_input(*arguments)).to(items.dtype)
 
 

@@ -61,9 +61,9 @@ def test_golden_output_buffer(path: Path, backend: str) -> None:
     golden = np.load(path)
     inputs = {key: torch.tensor(golden[key]).requires_grad_() for key in ("push", "y")}
     length = golden["outputs"].shape[1]
-    outputs = output_buffer(*inputs.values(), length, backend=backend)
+    outputs = output_buffer(inputs["push"], inputs["y"], length, backend=backend)
     assert_normwise_close(outputs, golden["outputs"], 1e-9)
-    read_first = output_buffer(*inputs.values(), length, reading="read-first", backend=backend)
+    read_first = output_buffer(inputs["push"], inputs["y"], length, reading="read-first", backend=backend)
     assert_normwise_close(read_first, golden["outputs_read_first"], 1e-9)
     check_golden_gradients(golden, outputs, inputs)
 
@@ -81,9 +81,9 @@ def test_input_buffer_equals_reference(length: int, count: int, scale: float) ->
 @pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize(("steps", "length"), [(0, 3), (1, 1), (7, 0), (7, 4), (30, 21)])
 def test_output_buffer_equals_reference(steps: int, length: int, scale: float, reading: str) -> None:
-    inputs = random_input(steps, steps, scale=scale)
+    push, values = inputs = random_input(steps, steps, scale=scale)
     found, expected = (
-        output_buffer(*inputs, length, reading=reading, backend=backend) for backend in ("auto", "reference")
+        output_buffer(push, values, length, reading=reading, backend=backend) for backend in ("auto", "reference")
     )
     assert found.shape == (2, length, 3)
     assert_same(found, expected, inputs)
@@ -119,7 +119,7 @@ def test_gradcheck(backend: str) -> None:
     assert torch.autograd.gradgradcheck(lambda *x: input_buffer(*x, backend=backend), inputs)
     for reading in READINGS:
         written = random_input(5, 5)
-        assert torch.autograd.gradcheck(lambda *x: output_buffer(*x, 3, reading=reading, backend=backend), written)  # noqa: B023
+        assert torch.autograd.gradcheck(lambda x, y: output_buffer(x, y, 3, reading=reading, backend=backend), written)  # noqa: B023
 
 
 def test_float32_accuracy() -> None:
