@@ -10,7 +10,7 @@ from fairseq_stack.ops import buffers, nondeterministic, queues, stratification,
 from fairseq_stack.ops._arguments import computation_dtype
 from fairseq_stack.ops._backends import Backend, Op, automatic_backend
 from fairseq_stack.ops._native import buffers as kept_memory
-from fairseq_stack.ops.buffers import input_buffer, output_buffer
+from fairseq_stack.ops.buffers import InputBufferState, input_buffer, output_buffer
 from fairseq_stack.ops.nondeterministic import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.queues import QueueState, queue
 from fairseq_stack.ops.recurrent import (
@@ -29,6 +29,7 @@ __all__ = [
     "ControlledAutomaton",
     "ControlledStack",
     "ControlledSuperposition",
+    "InputBufferState",
     "NondeterministicStackState",
     "Op",
     "QueueState",

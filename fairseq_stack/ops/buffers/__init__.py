@@ -14,8 +14,9 @@ from .._undefined import finite
 from ._marks import marks_of_input, marks_of_output
 from .pytorch import input_buffer_pytorch, output_buffer_pytorch
 from .reference import input_buffer_reference, output_buffer_reference
+from .state import InputBufferState
 
-__all__ = ["FIRST_READS", "input_buffer", "output_buffer"]
+__all__ = ["FIRST_READS", "InputBufferState", "input_buffer", "output_buffer"]
 
 INPUT_BACKENDS = by_name(
     Backend("pytorch", input_buffer_pytorch),
