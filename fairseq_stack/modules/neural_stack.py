@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -130,14 +130,15 @@ class NeuralStack(nn.Module):
 
     def initial_state(self, batch_size: int) -> NeuralStackState:
         """The state before the first step."""
-        weight, memory, hidden = self.out.weight, MEMORIES[self.memory], ()
+        weight, memory = self.out.weight, MEMORIES[self.memory]
+        hidden: tuple[Tensor, ...] = ()
         if self.cell is not None:
-            zero = weight.new_zeros(batch_size, self.cell.hidden_size)
-            hidden = (zero, zero) if self.controller == "lstm" else (zero,)
-        empty = memory and memory.initial(
-            batch_size=batch_size, size=self.vector_size, dtype=weight.dtype, device=weight.device
-        )
-        return NeuralStackState(weight.new_zeros(batch_size, self.vector_size), hidden, empty)
+            hidden = (weight.new_zeros(batch_size, self.cell.hidden_size),) * (2 if self.controller == "lstm" else 1)
+        reading = weight.new_zeros(batch_size, self.vector_size)
+        if memory is None:
+            return NeuralStackState(reading, hidden, None)
+        empty = memory.initial(batch_size=batch_size, size=self.vector_size, dtype=weight.dtype, device=weight.device)
+        return NeuralStackState(reading, hidden, empty)
 
     def step(self, x: Tensor, state: NeuralStackState) -> tuple[Step, NeuralStackState]:
         """One step.
@@ -237,4 +238,5 @@ class BufferedNeuralStack(NeuralStack):
 
 
 def _stack(steps: list[Step]) -> Step:
-    return Step(*(None if same[0] is None else torch.stack(same, 1) for same in zip(*steps, strict=True)))
+    together: Any = [None if same[0] is None else torch.stack(same, 1) for same in zip(*steps, strict=True)]
+    return Step(*together)

@@ -237,7 +237,7 @@ def steps(stack: str, *inputs: Tensor) -> Tensor:
         *inputs, bottom = inputs  # type: ignore[assignment]
         state = NondeterministicStackState.initial(bottom, batch_size=B, num_states=Q, num_symbols=S)
     else:
-        kinds = {
+        kinds: dict[str, Any] = {
             "superposition": SuperpositionStackState, "stratification": StratificationStackState, "queue": QueueState,
         }  # fmt: skip
         state = kinds[stack].initial(batch_size=B, size=inputs[-1].shape[2], dtype=torch.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -199,9 +199,11 @@ def test_garbage_stays_out_of_outputs_that_do_not_depend_on_it(backend: str, gar
         check_garbage(read, spoilt, expected, wrong, backend)
 
 
-def check_garbage(compute: object, spoilt: dict[str, Tensor], expected: Tensor, wrong: Tensor, backend: str) -> None:
+def check_garbage(
+    compute: Callable[..., Tensor], spoilt: dict[str, Tensor], expected: Tensor, wrong: Tensor, backend: str
+) -> None:
     leaves = {name: x.requires_grad_() for name, x in spoilt.items()}
-    found = compute(**leaves, backend=backend)  # type: ignore[operator]
+    found = compute(**leaves, backend=backend)
     assert found[wrong].isnan().all()
     assert torch.equal(found[~wrong], expected[~wrong])
     for gradient in torch.autograd.grad(found[~wrong].sum(), [*leaves.values()]):
