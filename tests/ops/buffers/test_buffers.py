@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fairseq_stack.ops import QueueState, input_buffer, output_buffer
+from fairseq_stack.ops import InputBufferState, QueueState, input_buffer, output_buffer
 from tests.helpers import assert_normwise_close, each_golden_file
 
 BACKENDS = ("reference", "pytorch")
@@ -120,6 +120,42 @@ def test_gradcheck(backend: str) -> None:
     for reading in READINGS:
         written = random_input(5, 5)
         assert torch.autograd.gradcheck(lambda x, y: output_buffer(x, y, 3, reading=reading, backend=backend), written)  # noqa: B023
+
+
+def step_through(pop: Tensor, items: Tensor, rows: Tensor) -> Tensor:
+    """The inputs of the steps of a buffer whose rows are reordered after the fourth."""
+    state, inputs = InputBufferState.initial(items), []
+    for t in range(pop.size(1)):
+        x, state = state.step(pop[:, t] if t else torch.zeros_like(pop[:, t]))
+        state, pop = (state.reorder(rows), pop[rows]) if t == 3 else (state, pop)
+        inputs.append(x)
+    return torch.stack(inputs, 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_steps_of_an_input_buffer(dtype: torch.dtype) -> None:
+    pop, items = random_input(12, 5, dtype=dtype)
+    keep, swap = torch.tensor([0, 1]), torch.tensor([1, 0])
+    if dtype == torch.float64:
+        assert_same(step_through(pop, items, keep), input_buffer(pop, items), (pop, items))
+    expected = input_buffer(pop, items)
+    assert_normwise_close(step_through(pop, items, keep), expected, 1e-6)
+    assert_normwise_close(step_through(pop, items, swap)[:, 4:], expected[swap, 4:], 1e-6)
+    pop, items = pop.detach().clone(), items.detach().clone()
+    pop[0, 8], items[1, 4, 2] = torch.nan, torch.nan
+    stepped, whole = step_through(pop, items, keep), input_buffer(pop, items)
+    assert torch.equal(stepped.isnan(), whole.isnan())
+    assert stepped[0, 8:].isnan().all()
+
+
+def test_wrong_steps_of_an_input_buffer() -> None:
+    state = InputBufferState.initial(torch.rand(2, 5, 3))
+    with pytest.raises(ValueError, match=r"^pop: expected shape \(2\), got \(3,\)$"):
+        state.step(torch.rand(3))
+    with pytest.raises(ValueError, match=r"^pop: expected dtype torch.float32 or a narrower dtype like the state, "):
+        state.step(torch.rand(2).double())
+    with pytest.raises(ValueError, match=r"^index: expected row numbers from 0 to 1, got \[2\]$"):
+        state.reorder(torch.tensor([2]))
 
 
 def test_float32_accuracy() -> None:
