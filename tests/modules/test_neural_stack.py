@@ -64,6 +64,19 @@ def test_golden_buffered_neural_stack(path: Path) -> None:
     check(golden, model, x, outputs, steps)
 
 
+@each_golden_file("neural_stacks/trained_*.npz")
+def test_golden_trained_networks(path: Path) -> None:
+    """The logits for test strings, and the symbols that are predicted."""
+    golden = np.load(path)
+    x = torch.eye(len(golden["alphabet"]), dtype=torch.float64)[torch.tensor(golden["inputs"], dtype=torch.long)]
+    model, steps = network({**golden, "x": x}, path), int(golden["steps"])
+    with torch.no_grad():
+        outputs = model(x, steps=steps)[0] if isinstance(model, BufferedNeuralStack) else model(x, steps=steps).output
+    assert_normwise_close(outputs[:3], golden["outputs"], 1e-9)
+    scored = torch.tensor(golden["targets"]) != -100
+    assert torch.equal(outputs.argmax(2)[scored], torch.tensor(golden["predictions"])[scored].long())
+
+
 @pytest.mark.parametrize(
     ("size", "vector", "linear", "buffered", "lstm"),
     [
