@@ -69,7 +69,7 @@ def test_golden_trained_networks(path: Path) -> None:
     """The logits for test strings, and the symbols that are predicted."""
     golden = np.load(path)
     x = torch.eye(len(golden["alphabet"]), dtype=torch.float64)[torch.tensor(golden["inputs"], dtype=torch.long)]
-    model, steps = network({**golden, "x": x}, path), int(golden["steps"])
+    model, steps = network({**golden, "x": x.numpy()}, path), int(golden["steps"])
     with torch.no_grad():
         outputs = model(x, steps=steps)[0] if isinstance(model, BufferedNeuralStack) else model(x, steps=steps).output
     assert_normwise_close(outputs[:3], golden["outputs"], 1e-9)
