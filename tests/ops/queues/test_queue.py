@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -36,6 +36,7 @@ def test_golden_values_and_gradients(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", WAYS)
+@settings(max_examples=40)
 @given(run=st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=12))
 def test_whole_strengths_are_a_real_queue(how: str, run: list[tuple[int, bool]]) -> None:
     strengths = torch.tensor(run, dtype=torch.float32)[None]
@@ -97,6 +98,7 @@ def test_float32_accuracy(length: int) -> None:
 
 @pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@settings(max_examples=40)
 @given(data=st.data())
 def test_extreme_strengths_are_finite(how: str, dtype: torch.dtype, data: st.DataObject) -> None:
     largest = torch.finfo(dtype).max
@@ -116,6 +118,7 @@ def test_extreme_strengths_are_finite(how: str, dtype: torch.dtype, data: st.Dat
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_properties(backend: str, data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 12))
