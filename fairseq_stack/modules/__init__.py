@@ -1,5 +1,6 @@
 """Sublayers: torch modules built on the stacks of :mod:`fairseq_stack.ops`, independent of fairseq."""
 
+from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention, NondeterministicStackAttention
 from fairseq_stack.modules.positions import InterleavedSinusoidalPositions
 from fairseq_stack.modules.stack_attention import StackAttention
@@ -10,7 +11,9 @@ from fairseq_stack.modules.symbols import SymbolStackAttention
 
 __all__ = [
     "AutomatonStackAttention",
+    "BufferedNeuralStack",
     "InterleavedSinusoidalPositions",
+    "NeuralStack",
     "NondeterministicStackAttention",
     "StackAttention",
     "StackLSTM",

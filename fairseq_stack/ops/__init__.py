@@ -1,4 +1,4 @@
-"""Differentiable stacks as pure tensor functions, and their states for one step at a time.
+"""Differentiable stacks and queues as pure tensor functions, and their states for one step at a time.
 
 Each stack has its own folder: ``reference.py`` is the executable specification in the papers' notation, the
 other backends are fast, ``state.py`` decodes incrementally.
@@ -6,11 +6,13 @@ other backends are fast, ``state.py`` decodes incrementally.
 
 import torch
 
-from fairseq_stack.ops import nondeterministic, stratification, superposition
+from fairseq_stack.ops import buffers, nondeterministic, queues, stratification, superposition
 from fairseq_stack.ops._arguments import computation_dtype
 from fairseq_stack.ops._backends import Backend, Op, automatic_backend
-from fairseq_stack.ops._native import buffers
+from fairseq_stack.ops._native import buffers as kept_memory
+from fairseq_stack.ops.buffers import InputBufferState, input_buffer, output_buffer
 from fairseq_stack.ops.nondeterministic import NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops.queues import QueueState, queue
 from fairseq_stack.ops.recurrent import (
     ControlledAutomaton,
     ControlledStack,
@@ -27,14 +29,19 @@ __all__ = [
     "ControlledAutomaton",
     "ControlledStack",
     "ControlledSuperposition",
+    "InputBufferState",
     "NondeterministicStackState",
     "Op",
+    "QueueState",
     "StratificationStackState",
     "SuperpositionStackState",
     "automatic_backend",
     "automatic_backends",
     "computation_dtype",
+    "input_buffer",
     "nondeterministic_stack",
+    "output_buffer",
+    "queue",
     "release_buffers",
     "stack_lstm",
     "stack_lstm_is_compiled",
@@ -43,8 +50,8 @@ __all__ = [
 ]
 
 
-OPS = (superposition.OP, nondeterministic.OP, stratification.OP)
-"""All stacks."""
+OPS = (superposition.OP, nondeterministic.OP, stratification.OP, queues.OP, buffers.INPUT, buffers.OUTPUT)
+"""All stacks, queues and buffers."""
 
 
 def automatic_backends(device: torch.device) -> dict[str, str]:
@@ -54,4 +61,4 @@ def automatic_backends(device: torch.device) -> dict[str, str]:
 
 def release_buffers() -> None:
     """Return the memory that the compiled kernels keep between calls to the system."""
-    buffers.release()
+    kept_memory.release()

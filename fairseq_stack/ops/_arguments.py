@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -64,6 +66,19 @@ class Sizes:
         axes = shape.split()
         known = [f"{axis} = {self._sizes[axis]}" for axis in dict.fromkeys(axes) if axis in self._sizes]
         return f"({', '.join(axes)})" + (f" with {', '.join(known)}" if known else "")
+
+
+def check_read_strength(sizes: Sizes, read_strength: float | Tensor, shape: str) -> None:
+    """Check how much of the strengths a stack or a queue is to read: a number, or a tensor of this shape.
+
+    Raises:
+        ValueError: if a tensor does not fit the arguments that were checked before, or a number is below 0 or not
+            finite.
+    """
+    if isinstance(read_strength, Tensor):
+        sizes.check("read_strength", read_strength, shape)
+    elif not (isinstance(read_strength, int | float) and 0 <= read_strength < math.inf):
+        raise ValueError(f"read_strength: expected a tensor or a finite number from 0 on, got {read_strength!r}")
 
 
 def computation_dtype(dtype: torch.dtype) -> torch.dtype:

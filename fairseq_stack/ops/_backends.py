@@ -50,7 +50,7 @@ class Op:
     name: str
     compute: Callable[..., Any]
     backends: Mapping[str, Backend]
-    example: Callable[[RandomTensor, int], tuple[Tensor, ...]]
+    example: Callable[[RandomTensor, int], tuple[Any, ...]]
 
 
 def by_name(*backends: Backend) -> dict[str, Backend]:

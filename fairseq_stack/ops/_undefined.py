@@ -25,13 +25,14 @@ def marks_of(values: Tensor, *others: Tensor) -> Tensor:
         values: (B, n, m), or (B, m) for one step.
         others: (B, n, ...), or (B, ...); a number that is not finite here marks all components of its step.
     """
-    marks = _mark(values)
+    marks = mark(values)
     for x in others:
-        marks = marks + _mark(x).unsqueeze(-1).flatten(values.dim() - 1).sum(-1, keepdim=True)
+        marks = marks + mark(x).unsqueeze(-1).flatten(values.dim() - 1).sum(-1, keepdim=True)
     return marks
 
 
-def _mark(x: Tensor) -> Tensor:
+def mark(x: Tensor) -> Tensor:
+    """A mark for each number: NaN where it is not finite."""
     x = x.detach()
     return x - x
 
@@ -46,12 +47,16 @@ def causal(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     Args:
         compute: the readings (B, n, m) of a stack, given arguments (B, n, ...), of which the last are the values
-            (B, n, m).
+            (B, n, m). Keywords are numbers, or tensors (B, n) of which the readings of a step depend on that step's.
     """
 
     @functools.wraps(compute)
-    def compute_causally(*arguments: Tensor) -> Tensor:
+    def compute_causally(*arguments: Tensor, **of_readings: float | Tensor) -> Tensor:
         marks = from_then_on(marks_of(arguments[-1], *arguments[:-1]))
-        return compute(*map(finite, arguments)) + marks
+        tensors = {name: x for name, x in of_readings.items() if isinstance(x, Tensor)}
+        for x in tensors.values():
+            marks = marks + mark(x).unsqueeze(2)
+        of_readings |= {name: finite(x) for name, x in tensors.items()}
+        return compute(*map(finite, arguments), **of_readings) + marks
 
     return compute_causally

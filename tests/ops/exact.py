@@ -6,6 +6,7 @@ Python's ``/`` of two integers is the double that is nearest to their quotient.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -100,17 +101,29 @@ def superposition(actions: Integers, values: Integers, whole: int) -> Integers:
 
 def stratification(pop: Integers, push: Integers, values: Integers, whole: int) -> Integers:
     """Section 2.1 of Hao et al. (2018) for strengths (n,) in units of which one is ``whole``, and values (n, m)."""
+    return _read_items(pop, push, values, whole, lambda t: reversed(range(t)))
+
+
+def queue(pop: Integers, push: Integers, values: Integers, whole: int) -> Integers:
+    """Section 2.3 of Hao et al. (2018), for the same arguments."""
+    return _read_items(pop, push, values, whole, range)
+
+
+def _read_items(
+    pop: Integers, push: Integers, values: Integers, whole: int, order: Callable[[int], Iterable[int]]
+) -> Integers:
+    """The readings of items that are popped and read in an order, given how many there are."""
     readings = np.zeros(values.shape, dtype=object)
     strengths: list[int] = []
     for t in range(len(values)):
         left = pop[t]
-        for i in reversed(range(t)):
+        for i in order(t):
             taken = min(strengths[i], left)
             strengths[i] -= taken
             left -= taken
         strengths.append(push[t])
         left = whole
-        for i in reversed(range(t + 1)):
+        for i in order(t + 1):
             taken = min(strengths[i], left)
             readings[t] += taken * values[i]
             left -= taken

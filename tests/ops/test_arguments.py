@@ -11,9 +11,11 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import (
+    QueueState,
     StratificationStackState,
     SuperpositionStackState,
     _backends,
+    queue,
     stratification_stack,
     superposition_stack,
 )
@@ -26,23 +28,28 @@ Arguments = dict[str, Any]
 ARGUMENTS: dict[str, dict[str, tuple[int, ...]]] = {
     "superposition_stack": {"actions": (2, 5, 3), "values": (2, 5, 4)},
     "stratification_stack": {"pop": (2, 5), "push": (2, 5), "values": (2, 5, 4)},
+    "queue": {"pop": (2, 5), "push": (2, 5), "values": (2, 5, 4)},
     "SuperpositionStackState": {"actions": (2, 3), "value": (2, 4)},
     "StratificationStackState": {"pop": (2,), "push": (2,), "value": (2, 4)},
+    "QueueState": {"pop": (2,), "push": (2,), "value": (2, 4)},
 }
 CALLS: dict[str, Callable[[Arguments], Any]] = {
     "superposition_stack": lambda arguments: superposition_stack(**arguments),
     "stratification_stack": lambda arguments: stratification_stack(**arguments),
+    "queue": lambda arguments: queue(**arguments),
     "SuperpositionStackState": lambda arguments: SuperpositionStackState.initial(batch_size=2, size=4).step(
         **arguments
     ),
     "StratificationStackState": lambda arguments: StratificationStackState.initial(batch_size=2, size=4).step(
         **arguments
     ),
+    "QueueState": lambda arguments: QueueState.initial(batch_size=2, size=4).step(**arguments),
 }
 EACH_ARGUMENT = [(op, name) for op, shapes in ARGUMENTS.items() for name in shapes]
 STATES = [
     SuperpositionStackState.initial(batch_size=3, size=4),
     StratificationStackState.initial(batch_size=3, size=4),
+    QueueState.initial(batch_size=3, size=4),
 ]
 
 
@@ -99,7 +106,7 @@ def test_tensors_that_are_not_dense(op: str, name: str) -> None:
         CALLS[op](arguments)
 
 
-@pytest.mark.parametrize("op", ["superposition_stack", "stratification_stack"])
+@pytest.mark.parametrize("op", ["superposition_stack", "stratification_stack", "queue"])
 def test_tensors_without_data(op: str) -> None:
     arguments = {name: tensor.to("meta") for name, tensor in good_arguments(op).items()}
     with pytest.raises(ValueError, match=rf"^{op}: expected tensors with data, got device meta$"):
@@ -143,13 +150,13 @@ def test_not_a_tensor(op: str, name: str) -> None:
         CALLS[op](arguments)
 
 
-@pytest.mark.parametrize("op", ["superposition_stack", "stratification_stack"])
+@pytest.mark.parametrize("op", ["superposition_stack", "stratification_stack", "queue"])
 def test_unknown_backend(op: str) -> None:
     with pytest.raises(ValueError, match=rf"^{op}: backend must be one of 'auto', .*, got 'pytorsh'$"):
         CALLS[op](good_arguments(op) | {"backend": "pytorsh"})
 
 
-@pytest.mark.parametrize("op", ["SuperpositionStackState", "StratificationStackState"])
+@pytest.mark.parametrize("op", ["SuperpositionStackState", "StratificationStackState", "QueueState"])
 def test_steps_in_another_precision_than_the_state(op: str) -> None:
     arguments = {name: tensor.double() for name, tensor in good_arguments(op).items()}
     with pytest.raises(
@@ -159,7 +166,7 @@ def test_steps_in_another_precision_than_the_state(op: str) -> None:
         CALLS[op](arguments)
 
 
-@pytest.mark.parametrize("op", ["SuperpositionStackState", "StratificationStackState"])
+@pytest.mark.parametrize("op", ["SuperpositionStackState", "StratificationStackState", "QueueState"])
 def test_steps_on_another_device_than_the_state(op: str) -> None:
     arguments = {name: tensor.to("meta") for name, tensor in good_arguments(op).items()}
     with pytest.raises(ValueError, match=r"^\w+: expected device cpu like the state, got meta$"):

@@ -12,9 +12,11 @@ from torch import Tensor
 
 from fairseq_stack.ops import (
     NondeterministicStackState,
+    QueueState,
     StratificationStackState,
     SuperpositionStackState,
     nondeterministic_stack,
+    queue,
     stratification_stack,
     superposition_stack,
 )
@@ -68,6 +70,10 @@ def step_stratification(pop: Tensor, push: Tensor, values: Tensor) -> Outputs:
     return _step(state, pop, push, values)
 
 
+def step_queue(pop: Tensor, push: Tensor, values: Tensor) -> Outputs:
+    return _step(QueueState.initial(batch_size=BATCH_SIZE, size=SIZE, dtype=values.dtype), pop, push, values)
+
+
 def step_nondeterministic(push: Tensor, replace: Tensor, pop: Tensor, values: Tensor, bottom: Tensor) -> Outputs:
     state = NondeterministicStackState.initial(bottom, batch_size=BATCH_SIZE, num_states=2, num_symbols=3)
     return _step(state, push, replace, pop, values)
@@ -106,6 +112,9 @@ def case(stack: str, backend: str, monkeypatch: pytest.MonkeyPatch, dtype: torch
         return Case(compute, superposition_inputs(length, dtype))
     if stack == "strat":
         compute = step_stratification if backend == "step" else _op(stratification_stack, backend)
+        return Case(compute, stratification_inputs(length, dtype))
+    if stack == "queue":
+        compute = step_queue if backend == "step" else _op(queue, backend)
         return Case(compute, stratification_inputs(length, dtype))
     if backend == "step":
         return Case(step_nondeterministic, nondeterministic_inputs(length, dtype, masked=stack == "nd-masked"))
@@ -165,7 +174,7 @@ def check_causality(case: Case, name: str, garbage: float, first: int | None = N
 
 SUPERPOSITION = [("sup", backend) for backend in ("reference", "pytorch", "step", *NATIVE)]
 SUPERPOSITION += [("long-sup", backend) for backend in NATIVE]
-STRATIFICATION = [("strat", backend) for backend in ("reference", "pytorch", "step")]
+STRATIFICATION = [(stack, backend) for stack in ("strat", "queue") for backend in ("reference", "pytorch", "step")]
 NONDETERMINISTIC = [
     (stack, backend)
     for stack in ("nd", "nd-masked")
@@ -185,7 +194,7 @@ def test_superposition_stack(
 @pytest.mark.parametrize("garbage", NOT_FINITE)
 @pytest.mark.parametrize("name", ["pop", "push", "values"])
 @pytest.mark.parametrize(("stack", "backend"), STRATIFICATION)
-def test_stratification_stack(
+def test_stratification_stack_and_queue(
     stack: str, backend: str, name: str, garbage: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_causality(case(stack, backend, monkeypatch), name, garbage)

@@ -13,9 +13,13 @@ from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp,
 
 from fairseq_stack.ops import (
     NondeterministicStackState,
+    QueueState,
     StratificationStackState,
     SuperpositionStackState,
+    input_buffer,
     nondeterministic_stack,
+    output_buffer,
+    queue,
     stratification_stack,
     superposition_stack,
 )
@@ -30,7 +34,9 @@ def inputs_of(stack: str, length: int, size: int = 9) -> tuple[Tensor, ...]:
     values = torch.randn(B, length, size, dtype=torch.float64)
     if stack == "superposition":
         return torch.randn(B, length, 3, dtype=torch.float64).softmax(2), values
-    if stack == "stratification":
+    if stack.endswith("buffer"):
+        return torch.rand(B, length, dtype=torch.float64), values
+    if stack in ("stratification", "queue"):
         return (*torch.rand(2, B, length, dtype=torch.float64).unbind(), values)
     logits = (torch.randn(B, length, Q, S, *to, dtype=torch.float64) for to in ((Q, S), (Q, S), (Q,)))
     return *logits, values, torch.randn(size, dtype=torch.float64)
@@ -40,16 +46,22 @@ def nondeterministic_weights(*inputs: Tensor, backend: str) -> Tensor:
     return nondeterministic_stack(*inputs, backend=backend, return_weights=True)[1]
 
 
+def half_of_output_buffer(push: Tensor, values: Tensor, backend: str) -> Tensor:
+    return output_buffer(push, values, push.size(1) // 2, reading="read-first", backend=backend)
+
+
 OPS: dict[str, Callable[..., Tensor]] = {
     "superposition": superposition_stack,
     "stratification": stratification_stack,
+    "queue": queue,
+    "input-buffer": input_buffer,
+    "output-buffer": half_of_output_buffer,
     "nondeterministic": nondeterministic_stack,
     "nondeterministic-weights": nondeterministic_weights,
 }
-FAST = [
-    (op, backend) for op in OPS for backend in ("pytorch", "native") if (op, backend) != ("stratification", "native")
-]
-HAND_WRITTEN = [(op, backend) for op, backend in FAST if op != "stratification"]
+CLOSED = ("stratification", "queue", "input-buffer", "output-buffer")  # forms that autograd differentiates
+FAST = [(op, backend) for op in OPS for backend in ("pytorch", "native") if op not in CLOSED or backend == "pytorch"]
+HAND_WRITTEN = [(op, backend) for op, backend in FAST if op not in CLOSED]
 CASES = [(*pair, *size) for pair in FAST for size in ((0, 9), (4, 9), (4, 2))]  # op, backend, n, m
 CASES += [(op, backend, 2, 3) for op in OPS for backend in ("reference", "auto")]
 
@@ -183,10 +195,10 @@ def test_second_derivatives_are_refused(case: Case) -> None:
         gradient.sum().backward()
 
 
-@each([("stratification", "pytorch")])
-def test_forward_mode_and_second_derivatives_of_the_stratification_stack(case: Case) -> None:
+@each([(op, "pytorch") for op in CLOSED])
+def test_forward_mode_and_second_derivatives_of_closed_forms(case: Case) -> None:
     def reference(*inputs: Tensor) -> Tensor:
-        return stratification_stack(*inputs, backend="reference")
+        return OPS[case.op](*inputs, backend="reference")
 
     tangents = [torch.randn_like(x) for x in case.inputs]
     assert_same(jvp(case.stack, case.inputs, tuple(tangents)), jvp(reference, case.inputs, tuple(tangents)))
@@ -225,8 +237,10 @@ def steps(stack: str, *inputs: Tensor) -> Tensor:
         *inputs, bottom = inputs  # type: ignore[assignment]
         state = NondeterministicStackState.initial(bottom, batch_size=B, num_states=Q, num_symbols=S)
     else:
-        kind = SuperpositionStackState if stack == "superposition" else StratificationStackState
-        state = kind.initial(batch_size=B, size=inputs[-1].shape[2], dtype=torch.float64)
+        kinds: dict[str, Any] = {
+            "superposition": SuperpositionStackState, "stratification": StratificationStackState, "queue": QueueState,
+        }  # fmt: skip
+        state = kinds[stack].initial(batch_size=B, size=inputs[-1].shape[2], dtype=torch.float64)
     readings = []
     for t in range(inputs[0].shape[1]):
         reading, state = state.step(*(x[:, t] for x in inputs))
@@ -235,7 +249,7 @@ def steps(stack: str, *inputs: Tensor) -> Tensor:
     return torch.stack(readings, 1)
 
 
-@pytest.mark.parametrize("stack", ["superposition", "stratification", "nondeterministic"])
+@pytest.mark.parametrize("stack", ["superposition", "stratification", "queue", "nondeterministic"])
 def test_steps_of_states(stack: str) -> None:
     """Also forward-mode and second derivatives, which the states have."""
     case = Case(stack, "reference", length=3, size=2)

@@ -136,27 +136,27 @@ class _WrongGradient(torch.autograd.Function):
         return 1.001 * gradient
 
 
-Compute = Callable[[Tensor, Tensor, Tensor], Tensor]
+Compute = Callable[..., Tensor]
 
 
-def right(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
-    return stratification.stratification_stack_pytorch(pop, push, values)
+def right(pop: Tensor, push: Tensor, values: Tensor, **options: float) -> Tensor:
+    return stratification.stratification_stack_pytorch(pop, push, values, **options)
 
 
-def wrong_readings(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
-    return right(pop, push, values) + 1e-3
+def wrong_readings(pop: Tensor, push: Tensor, values: Tensor, **options: float) -> Tensor:
+    return right(pop, push, values, **options) + 1e-3
 
 
-def wrong_gradient(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
-    return right(pop, _WrongGradient.apply(push), values)
+def wrong_gradient(pop: Tensor, push: Tensor, values: Tensor, **options: float) -> Tensor:
+    return right(pop, _WrongGradient.apply(push), values, **options)
 
 
-def wrong_at_length_twelve(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
-    return right(pop, push, values) + (1e-3 if pop.shape[1] == 12 else 0)
+def wrong_at_length_twelve(pop: Tensor, push: Tensor, values: Tensor, **options: float) -> Tensor:
+    return right(pop, push, values, **options) + (1e-3 if pop.shape[1] == 12 else 0)
 
 
-def nan_gradient(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
-    return right(pop, push, values) + (0 * pop).sqrt().sum()
+def nan_gradient(pop: Tensor, push: Tensor, values: Tensor, **options: float) -> Tensor:
+    return right(pop, push, values, **options) + (0 * pop).sqrt().sum()
 
 
 @pytest.mark.parametrize(

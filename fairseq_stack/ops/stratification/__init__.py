@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype
-from .._backends import Backend, Op, RandomTensor, by_name, choose_backend
+from .._backends import Backend, Op, RandomTensor, by_name
+from .._strengths import read_items
 from .pytorch import stratification_stack_pytorch
 from .reference import stratification_stack_reference
 from .state import StratificationStackState
@@ -19,7 +18,9 @@ BACKENDS = by_name(
 )
 
 
-def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: str = "auto") -> Tensor:
+def stratification_stack(
+    pop: Tensor, push: Tensor, values: Tensor, *, read_strength: float | Tensor = 1.0, backend: str = "auto"
+) -> Tensor:
     """Read the top of a stratification stack after each of n steps (Section 2.1 of Hao et al., 2018).
 
     Each step pops, then pushes, then reads. Popping takes the strength u_t away from the top downwards,
@@ -27,9 +28,10 @@ def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: 
 
         s_t[i] = ReLU(s_{t-1}[i] - u_t[i]),    u_t[t-1] = u_t,    u_t[i] = ReLU(u_t[i+1] - s_{t-1}[i+1]).
 
-    Pushing puts v_t on top with the strength s_t[t] = d_t. Reading takes the top items up to the strength 1:
+    Pushing puts v_t on top with the strength s_t[t] = d_t. Reading takes the top items up to the
+    strength c_t, which is 1 in the paper:
 
-        r_t = sum_i min(s_t[i], rho_t[i]) v_i,    rho_t[t] = 1,    rho_t[i] = ReLU(rho_t[i+1] - s_t[i+1]).
+        r_t = sum_i min(s_t[i], rho_t[i]) v_i,    rho_t[t] = c_t,    rho_t[i] = ReLU(rho_t[i+1] - s_t[i+1]).
 
     Strengths are usually in [0, 1]; the equations make sense if they are not negative. Readings are
     continuous in the strengths but have kinks, where a strength is used up exactly. There gradients are not
@@ -40,26 +42,21 @@ def stratification_stack(pop: Tensor, push: Tensor, values: Tensor, *, backend: 
         pop: (B, n), the strengths u_t >= 0.
         push: (B, n), the strengths d_t >= 0.
         values: (B, n, m), the pushed vectors v_t.
+        read_strength: the strengths c_t >= 0, a number or (B, n).
         backend: ``"auto"``, ``"pytorch"`` (closed form without a loop; its weights have an absolute error of
             about 1e-16 times the sum of all strengths) or ``"reference"`` (the equations).
 
     Returns:
         The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
         autocast says. If u_t or d_t is not finite, the readings are NaN from step t on. If a component of v_t is not
-        finite, that component of the readings is NaN from step t on. Earlier readings, and gradients through them, are
-        the same as with any other numbers in its place.
+        finite, that component of the readings is NaN from step t on. If c_t is not finite, reading t is NaN. Earlier
+        readings, and gradients through them, are the same as with any other numbers in its place.
 
     Raises:
-        ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.
+        ValueError: if an argument's shape, dtype, layout or device is wrong, the read strength is a number below 0 or
+            not finite, or there is no such backend.
     """
-    sizes = Sizes()
-    sizes.check("pop", pop, "B n")
-    sizes.check("push", push, "B n")
-    sizes.check("values", values, "B n m")
-    compute = choose_backend("stratification_stack", backend, BACKENDS, values.device)
-    dtype = computation_dtype(values.dtype)
-    with torch.autocast(values.device.type, enabled=False):
-        return compute(pop.to(dtype), push.to(dtype), values.to(dtype)).to(values.dtype)
+    return read_items("stratification_stack", BACKENDS, pop, push, values, read_strength, backend)
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:

@@ -8,7 +8,7 @@ and unrolled, with U_t = u_1 + ... + u_t and P_t = d_1 + ... + d_t, to
 
     H_t[i] = P_t - U_t + max_{i <= j <= t} (U_j - P_{j-1}).
 
-The item i is read with the weight min(1, H_t[i]) - min(1, H_t[i+1]).
+The item i is read with the weight min(c_t, H_t[i]) - min(c_t, H_t[i+1]), where c_t is the read strength, usually 1.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .._strengths import exact_strengths, is_future, limit_of
 from .._undefined import causal
 
 
 @causal
-def stratification_stack_pytorch(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+def stratification_stack_pytorch(
+    pop: Tensor, push: Tensor, values: Tensor, *, read_strength: float | Tensor = 1.0
+) -> Tensor:
     """As ``stratification_stack_reference``, except for gradients where they are not unique."""
     if values.size(1) == 0:
         return values.clone()  # of the same empty shape (B, 0, m)
-    return torch.bmm(_weights(pop, push).to(values.dtype), values)
+    return torch.bmm(_weights(pop, push, read_strength).to(values.dtype), values)
 
 
-def _weights(pop: Tensor, push: Tensor) -> Tensor:
+def _weights(pop: Tensor, push: Tensor, read_strength: float | Tensor) -> Tensor:
     """(B, n, n): [:, t, i] is the weight of item i in reading t, in float64."""
-    length = pop.size(1)
-    # The closed form subtracts sums over the whole sequence, which needs more digits than float32 has.
-    largest = torch.finfo(torch.float64).max / (4 * max(length, 1))
-    pop, push = pop.double().clamp(max=largest), push.double().clamp(max=largest)
+    future = is_future(pop.size(1), pop.device)
+    pop, push = exact_strengths(pop, push)
     popped, pushed = pop.cumsum(1), push.cumsum(1)
-    future = torch.ones(length, length, dtype=torch.bool, device=pop.device).triu(1)  # i > t
     deficits = (popped - pushed + push).unsqueeze(2).masked_fill(future, -torch.inf)  # [:, j, i]
     strengths = (pushed - popped).unsqueeze(2) + deficits.cummax(1).values
-    readable = strengths.clamp(max=1).masked_fill(future, 0)
+    readable = strengths.clamp(max=limit_of(read_strength)).masked_fill(future, 0)
     return readable - pad(readable[..., 1:], (0, 1))

@@ -9,13 +9,16 @@ from .._undefined import causal
 
 
 @causal
-def stratification_stack_reference(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+def stratification_stack_reference(
+    pop: Tensor, push: Tensor, values: Tensor, *, read_strength: float | Tensor = 1.0
+) -> Tensor:
     """Section 2.1 of Hao et al. (2018), whose equations have no numbers, differentiated by autograd.
 
     Args:
         pop: (B, n), the strengths u_t.
         push: (B, n), the strengths d_t.
         values: (B, n, m), the pushed vectors v_t = V_t[t].
+        read_strength: how much of the strengths to read, rho_t[t]: a number, 1 in the paper, or (B, n).
 
     Returns:
         (B, n, m), the readings r_t.
@@ -23,11 +26,12 @@ def stratification_stack_reference(pop: Tensor, push: Tensor, values: Tensor) ->
     length = values.size(1)
     if length == 0:
         return (pop + push).unsqueeze(2) * values  # empty, (B, 0, m)
+    amounts = torch.ones_like(pop) * read_strength
     strengths: list[Tensor] = []  # s_t[1], ..., s_t[t]
     readings = []
     for t in range(length):
         strengths = [*_pop(strengths, pop[:, t]), push[:, t]]  # s_t[t] = d_t
-        readings.append(_read(strengths, values))
+        readings.append(_read(strengths, values, amounts[:, t]))
     return torch.stack(readings, dim=1)
 
 
@@ -40,10 +44,9 @@ def _pop(strengths: list[Tensor], left_over: Tensor) -> list[Tensor]:
     return popped[::-1]
 
 
-def _read(strengths: list[Tensor], values: Tensor) -> Tensor:
+def _read(strengths: list[Tensor], values: Tensor, left_over: Tensor) -> Tensor:
     """r_t = sum_i min(s_t[i], rho_t[i]) V_t[i], where rho_t[i] is left over from the items above i."""
     reading = torch.zeros_like(values[:, 0])
-    left_over = torch.ones_like(strengths[0])
     for i in reversed(range(len(strengths))):
         reading = reading + torch.minimum(strengths[i], left_over).unsqueeze(1) * values[:, i]
         left_over = torch.relu(left_over - strengths[i])

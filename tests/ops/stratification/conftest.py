@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairseq_stack.ops.stratification import state
+from fairseq_stack.ops import _item_state
 from tests.helpers import INSTRUCTION_SETS, use_instruction_set
 
 
@@ -12,6 +12,6 @@ from tests.helpers import INSTRUCTION_SETS, use_instruction_set
 def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps in PyTorch, and by the kernels of each instruction set."""
     if request.param == "pytorch":
-        monkeypatch.setattr(state, "library", lambda: None)
+        monkeypatch.setattr(_item_state, "library", lambda: None)
     else:
         use_instruction_set(request.param, monkeypatch)

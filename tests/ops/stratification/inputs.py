@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import StratificationStackState
+from fairseq_stack.ops._item_state import ItemState
 
 ARGUMENTS = ("pop", "push", "values")
 
@@ -25,11 +26,13 @@ def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> 
     return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
 
 
-def step_through(inputs: Iterable[Tensor], state: StratificationStackState) -> Tensor:
+def step_through(inputs: Iterable[Tensor], state: ItemState, read_strength: float | Tensor = 1.0) -> Tensor:
+    """The readings of the steps of a stack or a queue."""
     pop, push, values = inputs
     readings = []
     for t in range(values.size(1)):
-        reading, state = state.step(pop[:, t], push[:, t], values[:, t])
+        amount = read_strength[:, t] if isinstance(read_strength, Tensor) else read_strength
+        reading, state = state.step(pop[:, t], push[:, t], values[:, t], read_strength=amount)
         readings.append(reading)
     return torch.stack(readings, dim=1)
 

@@ -19,11 +19,11 @@ from tests.ops.stratification.inputs import ARGUMENTS, gradients, initial_state,
 BACKENDS = ["reference", "pytorch"]
 
 
-def compute(inputs: Sequence[Tensor], how: str) -> Tensor:
+def compute(inputs: Sequence[Tensor], how: str, *, read_strength: float | Tensor = 1.0) -> Tensor:
     pop, push, values = inputs
     if how == "state":
-        return step_through(inputs, initial_state(values))
-    return stratification_stack(pop, push, values, backend=how)
+        return step_through(inputs, initial_state(values), read_strength)
+    return stratification_stack(pop, push, values, read_strength=read_strength, backend=how)
 
 
 @pytest.mark.parametrize("how", [*BACKENDS, "state"])
@@ -33,6 +33,8 @@ def test_golden_values_and_gradients(path: Path, how: str) -> None:
     inputs = [torch.tensor(golden[key]).requires_grad_() for key in ARGUMENTS]
     readings = compute(inputs, how)
     assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
+    if "readings_strength_2" in golden:
+        assert_normwise_close(compute(inputs, how, read_strength=2), golden["readings_strength_2"], 1e-9)
     has_ties = "cotangent" not in golden  # Strengths that are used up exactly: the gradient is not unique.
     cotangent = torch.ones_like(readings) if has_ties else torch.tensor(golden["cotangent"])
     for key, gradient in zip(ARGUMENTS, gradients(readings, inputs, cotangent), strict=True):
@@ -80,6 +82,18 @@ def test_pytorch_equals_reference(length: int, scale: float) -> None:
         strict=True,
     ):
         assert_normwise_close(actual, wanted, 1e-12, name)
+
+
+@pytest.mark.parametrize("how", ["pytorch", "state"])
+def test_read_strength_of_each_step(how: str) -> None:
+    inputs = random_inputs(3, 9, 4)
+    read_strength = (3 * torch.rand(3, 9, dtype=torch.float64)).requires_grad_()
+    leaves, cotangent = (*inputs, read_strength), torch.randn_like(inputs[2])
+    readings, expected = (compute(inputs, way, read_strength=read_strength) for way in (how, "reference"))
+    assert_normwise_close(readings, expected, 1e-12)
+    found, wanted = (gradients(x, leaves, cotangent) for x in (readings, expected))
+    for name, actual, right in zip((*ARGUMENTS, "read_strength"), found, wanted, strict=True):
+        assert_normwise_close(actual, right, 1e-12, name)
 
 
 @pytest.mark.parametrize("how", [*BACKENDS, "state"])

@@ -1,0 +1,53 @@
+"""What ops share that pop, push and read strengths.
+
+The closed forms subtract sums over whole sequences, which needs more digits than float32 has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from ._arguments import Sizes, check_read_strength, computation_dtype
+from ._backends import Backend, choose_backend
+
+
+def read_items(
+    op: str,
+    backends: Mapping[str, Backend],
+    pop: Tensor,
+    push: Tensor,
+    values: Tensor,
+    read_strength: float | Tensor,
+    backend: str,
+) -> Tensor:
+    """Check the arguments of a stack or a queue, and compute its readings (B, n, m) by a backend."""
+    sizes = Sizes()
+    sizes.check("pop", pop, "B n")
+    sizes.check("push", push, "B n")
+    sizes.check("values", values, "B n m")
+    check_read_strength(sizes, read_strength, "B n")
+    compute = choose_backend(op, backend, backends, values.device)
+    dtype = computation_dtype(values.dtype)
+    amount = read_strength.to(dtype) if isinstance(read_strength, Tensor) else read_strength
+    with torch.autocast(values.device.type, enabled=False):
+        readings: Tensor = compute(pop.to(dtype), push.to(dtype), values.to(dtype), read_strength=amount)
+    return readings.to(values.dtype)
+
+
+def exact_strengths(*strengths: Tensor) -> list[Tensor]:
+    """Strengths (B, n) in float64, so small that sums of them are finite."""
+    largest = torch.finfo(torch.float64).max / (4 * max(strengths[0].size(1), 1))
+    return [x.double().clamp(max=largest) for x in strengths]
+
+
+def is_future(length: int, device: torch.device) -> Tensor:
+    """(n, n): whether item i comes after step t, at [t, i]."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
+
+
+def limit_of(read_strength: float | Tensor) -> float | Tensor:
+    """What ``clamp`` has to limit strengths (B, n, items) to: the number, or (B, n, 1)."""
+    return read_strength.double().unsqueeze(2) if isinstance(read_strength, Tensor) else read_strength

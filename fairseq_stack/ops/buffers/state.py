@@ -1,0 +1,78 @@
+"""The input buffer one step at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from .._arguments import Sizes, computation_dtype
+from .._states import check_fits_state, check_index
+from .._undefined import finite
+from ._marks import marks_of_input
+from .pytorch import input_buffer_pytorch
+
+
+@dataclass(frozen=True, eq=False)
+class InputBufferState:
+    """The input buffers of a batch. Immutable.
+
+    Attributes:
+        items: (B, n, m), of which the first is at the front; at least float32.
+        popped: (B,), the strength that has been popped, in float64.
+    """
+
+    items: Tensor
+    popped: Tensor
+
+    @classmethod
+    def initial(cls, items: Tensor) -> InputBufferState:
+        """The state before the first step.
+
+        Args:
+            items: (B, n, m).
+
+        Raises:
+            ValueError: if ``items`` is not such a tensor.
+        """
+        Sizes().check("items", items, "B n m")
+        return cls(items.to(computation_dtype(items.dtype)), items.new_zeros(items.size(0), dtype=torch.float64))
+
+    def step(self, pop: Tensor) -> tuple[Tensor, InputBufferState]:
+        """Pop from the front, then read it (Section 2.3 of Hao et al., 2018).
+
+        Args:
+            pop: (B,), the strength i_{t-1}. Pop 0 to read the first item.
+
+        Returns:
+            The input x_t (B, m) in the dtype of the pops, and the state after the step.
+
+        Raises:
+            ValueError: if the shape, dtype or device of ``pop`` does not fit the state.
+        """
+        Sizes().check("pop", pop, f"{self.items.size(0)}")
+        check_fits_state("pop", pop, self.items)
+        popped = self.popped + pop.double()
+        position = popped.unsqueeze(1)
+        with torch.autocast(pop.device.type, enabled=False):
+            x = input_buffer_pytorch(finite(position), finite(self.items)) + marks_of_input(
+                position.to(self.items.dtype), self.items
+            )
+        return x.squeeze(1).to(pop.dtype), replace(self, popped=popped)
+
+    def reorder(self, index: Tensor) -> InputBufferState:
+        """The state whose batch row i is this state's row ``index[i]``.
+
+        Args:
+            index: (B',), a LongTensor; rows may be left out, repeated and permuted.
+
+        Raises:
+            ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
+        """
+        check_index(index, self.items, len(self.items))
+        return InputBufferState(self.items.index_select(0, index), self.popped.index_select(0, index))
+
+    def detach(self) -> InputBufferState:
+        """The same buffers, through which no gradients flow to the steps before."""
+        return InputBufferState(self.items.detach(), self.popped.detach())

@@ -1,0 +1,65 @@
+"""The queue of Grefenstette et al. (2015), of which Hao et al. (2018), Section 2.3, build their buffers."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from .._backends import Backend, Op, RandomTensor, by_name
+from .._strengths import read_items
+from .pytorch import queue_pytorch
+from .reference import queue_reference
+from .state import QueueState
+
+__all__ = ["QueueState", "queue"]
+
+BACKENDS = by_name(
+    Backend("pytorch", queue_pytorch),
+    Backend("reference", queue_reference),
+)
+
+
+def queue(
+    pop: Tensor, push: Tensor, values: Tensor, *, read_strength: float | Tensor = 1.0, backend: str = "auto"
+) -> Tensor:
+    """Read the front of a queue after each of n steps (Section 2.3 of Hao et al., 2018).
+
+    Each step pops, then pushes, then reads. Popping takes the strength u_t away from the front to the back, until it is
+    used up or the queue is empty:
+
+        s_t[i] = ReLU(s_{t-1}[i] - u_t[i]),    u_t[1] = u_t,    u_t[i] = ReLU(u_t[i-1] - s_{t-1}[i-1]).
+
+    Pushing puts v_t at the back with the strength s_t[t] = d_t. Reading takes the front items up to the strength c_t,
+    which is 1 in the paper:
+
+        r_t = sum_i min(s_t[i], rho_t[i]) v_i,    rho_t[1] = c_t,    rho_t[i] = ReLU(rho_t[i-1] - s_t[i-1]).
+
+    Strengths are usually in [0, 1]; the equations make sense if they are not negative. Readings are continuous in the
+    strengths but have kinks, where a strength is used up exactly. There gradients are not unique, and the backends may
+    return different ones. All backends support ``torch.func``, with forward-mode and second derivatives, too.
+
+    Args:
+        pop: (B, n), the strengths u_t >= 0.
+        push: (B, n), the strengths d_t >= 0.
+        values: (B, n, m), the pushed vectors v_t.
+        read_strength: the strengths c_t >= 0, a number or (B, n).
+        backend: ``"auto"``, ``"pytorch"`` (closed form without a loop; its weights have an absolute error of about
+            1e-16 times the sum of all strengths) or ``"reference"`` (the equations).
+
+    Returns:
+        The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever autocast says.
+        If u_t or d_t is not finite, the readings are NaN from step t on. If a component of v_t is not finite, that
+        component of the readings is NaN from step t on. If c_t is not finite, reading t is NaN. Earlier readings, and
+        gradients through them, are the same as with any other numbers in its place.
+
+    Raises:
+        ValueError: if an argument's shape, dtype, layout or device is wrong, the read strength is a number below 0 or
+            not finite, or there is no such backend.
+    """
+    return read_items("queue", BACKENDS, pop, push, values, read_strength, backend)
+
+
+def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:
+    return random(2, length), random(2, length), random(2, length, 5)
+
+
+OP = Op("queue", queue, BACKENDS, _example)
