@@ -8,7 +8,7 @@ import re
 import pytest
 
 from fairseq_stack.ops import _native
-from fairseq_stack.ops.nondeterministic import _columns, _native_step, native, window
+from fairseq_stack.ops.nondeterministic import _log_weights, _native_step, native, window
 from fairseq_stack.ops.recurrent import native as recurrent
 from fairseq_stack.ops.stratification import _native_step as stratification_step
 from fairseq_stack.ops.superposition import _native_step as superposition_step
@@ -31,11 +31,11 @@ def test_exponent_of_blocks_of_zeros() -> None:
 
 def test_range_in_which_float64_is_exact() -> None:
     pattern = r"^#define WIDEST_RANGE \(sizeof\(real\) == 4 \? \d+ : (\d+)\)$"
-    assert float(only_match(pattern)[1]) == _columns.EXACT_RANGE
+    assert float(only_match(pattern)[1]) == _log_weights.EXACT_RANGE
 
 
 def test_lowest_logarithm() -> None:
-    assert float(only_match(r"^#define LOWEST_LOG \((-\d+)\)$")[1]) == _columns.LOWEST_LOG
+    assert float(only_match(r"^#define LOWEST_LOG \((-\d+)\)$")[1]) == _log_weights.LOWEST_LOG
 
 
 def test_sequences_that_advance_together() -> None:

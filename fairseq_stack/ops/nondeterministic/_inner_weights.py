@@ -16,7 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._columns import DEAD, EXACT_RANGE, exponents_of, normalise, power_of_two, times
+from ._columns import DEAD, exponents_of, normalise, power_of_two, times
+from ._log_weights import EXACT_RANGE
 from ._tiles import Tiles, as_matrices, columns, pushes_in_tiles, pushes_in_transitions
 
 # Large tiles are tried if the log weights of each step differ by less than this.

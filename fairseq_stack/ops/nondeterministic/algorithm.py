@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._columns import join_transitions, relative_to_largest
+from ._log_weights import join_transitions, relative_to_largest
 
 Span = tuple[int, int]
 

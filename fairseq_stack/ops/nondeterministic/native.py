@@ -17,7 +17,7 @@ from .._arguments import computation_dtype
 from .._native import buffers, required_library
 from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
-from ._columns import warn_of_range
+from ._log_weights import warn_of_range
 
 
 def nondeterministic_stack_native(

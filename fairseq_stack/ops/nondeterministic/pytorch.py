@@ -18,9 +18,9 @@ from torch import Tensor
 
 from .._transforms import BackwardPass, DifferentiableOnce
 from .._undefined import finite, from_then_on, marks_of
-from ._columns import EXACT_RANGE, LOWEST_LOG, defined, join_transitions, lift, relative_to_largest, warn_of_range
 from ._gradient import gradient_of_log_weights
 from ._inner_weights import PLAIN_RANGE, InnerWeights, Tops
+from ._log_weights import EXACT_RANGE, LOWEST_LOG, defined, join_transitions, lift, relative_to_largest, warn_of_range
 from ._tiles import Tiles, in_tiles
 
 # The inner weights of a tile usually fit together if T times the range of the log weights is below this.

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .._undefined import finite, from_then_on, marks_of
-from ._columns import defined, join_transitions
+from ._log_weights import defined, join_transitions
 
 Span = tuple[int, int]
 

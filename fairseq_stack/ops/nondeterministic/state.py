@@ -11,7 +11,7 @@ from .._arguments import Sizes, computation_dtype
 from .._native import library
 from .._states import check_fits_state, check_index
 from .._transforms import is_transformed
-from ._columns import join_transitions, largest_of
+from ._log_weights import join_transitions, largest_of
 from ._native_columns import NativeColumns
 from ._panel_columns import PanelColumns
 from ._tracked_columns import TrackedColumns

@@ -17,7 +17,7 @@ from .._arguments import computation_dtype
 from .._native import buffers, required_library
 from .._operators import Function, differentiable_once
 from .._transforms import is_transformed
-from ._columns import join_transitions, warn_of_range
+from ._log_weights import join_transitions, warn_of_range
 from ._panel_columns import PanelColumns
 from ._tracked_columns import TrackedColumns
 

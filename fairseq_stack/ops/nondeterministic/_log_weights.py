@@ -1,0 +1,62 @@
+"""The log weights of the transitions of a step, for all backends and states: (..., C, 2 C + Q) for C configurations."""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch import Tensor
+
+EXACT_RANGE = 230.0  # Within this range of the log weights of one step, all results are exact.
+LOWEST_LOG = -690.0  # its exp is still a normal number in float64
+
+
+def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
+    """Log weights (..., Q, S, Q, S), the same, and (..., Q, S, Q) as one (..., C, 2 C + Q) in float64."""
+    push, replace = (x.flatten(-4, -3).flatten(-2) for x in (push, replace))
+    return torch.cat([push, replace, pop.flatten(-3, -2)], -1).double()
+
+
+def relative_to_largest(logits: Tensor) -> Tensor:
+    """Log weights (..., C, 2 C + Q) less the largest of the step, unless all are -inf."""
+    return logits - largest_of(logits)[..., None, None]
+
+
+def largest_of(logits: Tensor) -> Tensor:
+    """The largest of the log weights (..., C, 2 C + Q) of each step, (...); 0 if all are -inf, NaN if one is inf."""
+    largest = logits.detach().amax((-2, -1))
+    largest = torch.where(largest == -torch.inf, 0, largest)
+    return torch.where(largest == torch.inf, torch.nan, largest)
+
+
+def defined(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Log weights (..., C, 2 C + Q) in which the largest of the step replaces those that are NaN or inf.
+
+    Returns:
+        The log weights, and a mark for each step (...): NaN if one was replaced, and 0 if not.
+    """
+    undefined = ~(logits.detach() < torch.inf)
+    largest = torch.where(undefined, -torch.inf, logits.detach()).amax((-2, -1), keepdim=True)
+    ordinary = torch.where(undefined, torch.where(largest == -torch.inf, 0, largest), logits)
+    return ordinary, torch.where(undefined.flatten(-2).any(-1), torch.nan, 0.0).to(logits.dtype)
+
+
+def lift(logits: Tensor) -> Tensor:
+    """Raise log weights (..., C, 2 C + Q), relative to the largest, to where their exp is not 0.
+
+    All transitions from one configuration are raised together, so that its largest push or replacement is a
+    normal number: runs can continue from every configuration from which they could before.
+    """
+    constants = logits.detach()
+    largest = constants[..., : 2 * logits.shape[-2]].amax(-1, keepdim=True)
+    missing = torch.where(largest == -torch.inf, 0, LOWEST_LOG - largest).clamp_min(0)
+    return logits + (missing - (constants + missing).clamp_min(0))
+
+
+def warn_of_range() -> None:
+    """Warn of log weights that are farther apart than EXACT_RANGE."""
+    warnings.warn(
+        f"nondeterministic_stack: log weights of one step are more than {EXACT_RANGE:g} apart, so readings may be "
+        "wrong; to forbid a transition, use -inf",
+        stacklevel=2,
+    )
