@@ -64,11 +64,11 @@ class Carrying:
 
 
 def as_plain(state: Any) -> Any:
-    """A state of nested dataclasses as dictionaries, lists and tensors on the CPU, for a checkpoint."""
+    """A state of dataclasses and named tuples as dictionaries, lists and tensors on the CPU, for a checkpoint."""
     if isinstance(state, Tensor):
         return state.detach().cpu().clone()  # a clone has no more memory than it needs
-    if dataclasses.is_dataclass(state):
-        return {field.name: as_plain(getattr(state, field.name)) for field in dataclasses.fields(state)}
+    if (fields := _fields(state)) is not None:
+        return {name: as_plain(item) for name, item in fields.items()}
     if isinstance(state, tuple):
         return [as_plain(item) for item in state]
     return state
@@ -88,11 +88,11 @@ def from_plain(plain: Any, like: Any) -> Any:
         if not isinstance(plain, Tensor) or plain.dim() != like.dim():
             _refuse(plain, like)
         return plain.to(like.device)
-    if dataclasses.is_dataclass(like) and not isinstance(like, type):
-        fields = {field.name: getattr(like, field.name) for field in dataclasses.fields(like)}
+    if (fields := _fields(like)) is not None:
         if not isinstance(plain, dict) or plain.keys() != fields.keys():
             _refuse(plain, like)
-        return dataclasses.replace(like, **{name: from_plain(plain[name], item) for name, item in fields.items()})
+        restored = {name: from_plain(plain[name], item) for name, item in fields.items()}
+        return like._replace(**restored) if isinstance(like, tuple) else dataclasses.replace(like, **restored)
     if isinstance(like, tuple):
         if not isinstance(plain, list) or bool(plain) != bool(like):
             _refuse(plain, like)
@@ -101,6 +101,17 @@ def from_plain(plain: Any, like: Any) -> Any:
     if type(plain) is not type(like) or (isinstance(like, str) and plain != like):
         _refuse(plain, like)
     return plain
+
+
+def _fields(state: Any) -> dict[str, Any] | None:
+    """What a dataclass or a named tuple holds, without private fields; None of anything else."""
+    if isinstance(state, tuple) and hasattr(state, "_asdict"):
+        fields: dict[str, Any] = state._asdict()
+        return fields
+    if not dataclasses.is_dataclass(state) or isinstance(state, type):
+        return None
+    names = [field.name for field in dataclasses.fields(state)]
+    return {name: getattr(state, name) for name in names if not name.startswith("_")}
 
 
 def _refuse(plain: Any, like: Any) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from fairseq_stack.modules import (
     SuperpositionStackAttention,
 )
 from fairseq_stack.ops import NondeterministicStackState
+from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
 from fairseq_stack.tasks._carried import CarriedStates, Carrying, as_plain, from_plain
 from fairseq_stack.tasks._streams import EOS_WORD, Segments, TextStream
 from fairseq_stack_preprocess.trees import mikolov
@@ -131,11 +133,18 @@ def state_after(model: StackLSTM, inputs: Tensor) -> StackLSTMState:
     return model(inputs, model.initial_state(len(inputs)))[1].detach()
 
 
-def test_states_are_saved_and_restored() -> None:
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "pytorch"])
+def test_states_are_saved_and_restored(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not compiled:
+        monkeypatch.setattr(nondeterministic_state, "library", lambda: None)
     model, inputs = model_of("sup", "strat", "nd"), torch.randn(2, 7, 3, dtype=torch.float64)
     state = state_after(model, inputs)
     plain = as_plain(state)
     assert all(tensor.untyped_storage().nbytes() == tensor.nbytes for tensor in tensors_of(plain))
+    saved = io.BytesIO()
+    torch.save(plain, saved)
+    saved.seek(0)
+    plain = torch.load(saved, weights_only=True)
     restored = from_plain(plain, like=state_after(model, inputs[:, :1]))
     expected, found = (model(inputs, start)[0] for start in (state, restored))
     assert torch.equal(found, expected)
