@@ -33,9 +33,13 @@ def stacks_of(args: Namespace) -> tuple[Layer, ...]:
 def settle(args: Namespace) -> None:
     """Fill in the options whose defaults depend on others, and check all options of a new model.
 
+    Options of stacks that an older checkpoint lacks get the values with which it was trained.
+
     Raises:
         UserError: an option is wrong, or options cannot be combined.
     """
+    for name, default in _NOT_SET.items():
+        setattr(args, name, getattr(args, name, default))
     args.states_in_reading = not args.no_states_in_reading  # as kinds know it
     for name in ("decoder_hidden_size", "decoder_embed_dim", "stack_depth_limit"):
         if getattr(args, name) is not None and getattr(args, name) < 1:
