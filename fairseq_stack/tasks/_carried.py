@@ -92,7 +92,7 @@ def from_plain(plain: Any, like: Any) -> Any:
         if not isinstance(plain, dict) or plain.keys() != fields.keys():
             _refuse(plain, like)
         restored = {name: from_plain(plain[name], item) for name, item in fields.items()}
-        return like._replace(**restored) if isinstance(like, tuple) else dataclasses.replace(like, **restored)
+        return dataclasses.replace(like, **restored) if dataclasses.is_dataclass(like) else type(like)(**restored)
     if isinstance(like, tuple):
         if not isinstance(plain, list) or bool(plain) != bool(like):
             _refuse(plain, like)
