@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any, NoReturn
 
 from torch import Tensor
@@ -92,7 +93,8 @@ def from_plain(plain: Any, like: Any) -> Any:
         if not isinstance(plain, dict) or plain.keys() != fields.keys():
             _refuse(plain, like)
         restored = {name: from_plain(plain[name], item) for name, item in fields.items()}
-        return dataclasses.replace(like, **restored) if dataclasses.is_dataclass(like) else type(like)(**restored)
+        make = type(like) if isinstance(like, tuple) else partial(dataclasses.replace, like)
+        return make(**restored)
     if isinstance(like, tuple):
         if not isinstance(plain, list) or bool(plain) != bool(like):
             _refuse(plain, like)
