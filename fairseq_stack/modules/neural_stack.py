@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +25,7 @@ PUSHED = ("vector", "input")
 
 
 class Step(NamedTuple):
-    """What a network computes in a step, or in all steps, with an axis of steps T after that of the batch.
+    """What a network computes in a step, or in all T steps; then each tensor is (B, T, ...).
 
     Attributes:
         pop: (B,), the strength u_t.
@@ -67,12 +67,8 @@ class NeuralStackState(NamedTuple):
         return NeuralStackState(self.reading[index], tuple(x[index] for x in self.hidden), memory)
 
 
-class NeuralStack(nn.Module):
-    """A controller with a stack or a queue (Section 2.2 of Hao et al., 2018).
-
-    In each step, the controller computes z_t = A [x_t; r_{t-1}] + b, or z_t = A h_t + b where a recurrent cell
-    computes h_t from [x_t; r_{t-1}] and h_{t-1}. Its rows are the strengths u_t and d_t, the vector v_t, and the output
-    y_t, all through a sigmoid except y_t. The memory pops u_t, pushes v_t with the strength d_t, and is read: r_t.
+class Controller(nn.Module):
+    """A controller and the stack or queue that it drives, one step at a time.
 
     Args:
         input_size: k, the size of x_t.
@@ -84,10 +80,10 @@ class NeuralStack(nn.Module):
         output_size: of y_t (default: the input's size).
 
     Raises:
-        ValueError: if there is no such controller, memory or pushed vector, or a pushed input has another size.
+        ValueError: if the controller, the memory or what is pushed is unknown, or a pushed input has another size.
     """
 
-    num_strengths = 2
+    num_strengths: ClassVar[int]
 
     def __init__(
         self,
@@ -113,7 +109,7 @@ class NeuralStack(nn.Module):
         self.controller, self.memory, self.pushed = controller, memory, pushed
         cell, size = CELLS[controller], input_size + vector_size
         self.cell = None if cell is None else cell(size, hidden_size)
-        self._sizes = [1] * self.num_strengths + [vector_size] * (pushed == "vector") + [self.output_size]
+        self._sizes = [*[1] * self.num_strengths, vector_size if pushed == "vector" else 0, self.output_size]
         self.out = nn.Linear(size if cell is None else hidden_size, sum(self._sizes))
         self.reset_parameters()
 
@@ -148,9 +144,7 @@ class NeuralStack(nn.Module):
             state: after step t - 1.
         """
         features, hidden = self._control(torch.cat([x, state.reading], 1), state.hidden)
-        *strengths, z, output = self.out(features).split(
-            self._sizes if self.pushed == "vector" else [*self._sizes[:-1], 0, self.output_size], 1
-        )
+        *strengths, z, output = self.out(features).split(self._sizes, 1)
         pop, push, *buffers = (torch.sigmoid(u).squeeze(1) for u in strengths)
         values = torch.sigmoid(z) if self.pushed == "vector" else x.to(z.dtype)
         reading, memory = state.reading, state.memory
@@ -167,6 +161,25 @@ class NeuralStack(nn.Module):
         found = self.cell(x, hidden if self.controller == "lstm" else hidden[0])
         hidden = found if self.controller == "lstm" else (found,)
         return hidden[0], hidden
+
+    def _check(self, x: Tensor, steps: int | None) -> int:
+        if x.dim() != 3 or x.size(2) != self.input_size or x.size(1) == 0:
+            raise ValueError(f"x: expected shape (B, n, {self.input_size}) with n > 0, got {tuple(x.shape)}")
+        if steps is not None and steps < x.size(1):
+            raise ValueError(f"steps: expected at least {x.size(1)}, one for each input, got {steps}")
+        return x.size(1) if steps is None else steps
+
+
+class NeuralStack(Controller):
+    """A controller with a stack or a queue (Section 2.2 of Hao et al., 2018).
+
+    In each step, the controller computes z_t = A [x_t; r_{t-1}] + b, or z_t = A h_t + b where a recurrent cell
+    computes h_t from [x_t; r_{t-1}] and h_{t-1}. Its rows are the strengths u_t and d_t, the vector v_t, and the output
+    y_t, all through a sigmoid except y_t. The memory pops u_t, pushes v_t with the strength d_t, and is read: r_t.
+    The arguments are those of :class:`Controller`.
+    """
+
+    num_strengths = 2
 
     def forward(self, x: Tensor, *, steps: int | None = None) -> Step:
         """All steps.
@@ -188,24 +201,17 @@ class NeuralStack(nn.Module):
             computed.append(step)
         return _stack(computed)
 
-    def _check(self, x: Tensor, steps: int | None) -> int:
-        if x.dim() != 3 or x.size(2) != self.input_size or x.size(1) == 0:
-            raise ValueError(f"x: expected shape (B, n, {self.input_size}) with n > 0, got {tuple(x.shape)}")
-        if steps is not None and steps < x.size(1):
-            raise ValueError(f"steps: expected at least {x.size(1)}, one for each input, got {steps}")
-        return x.size(1) if steps is None else steps
 
-
-class BufferedNeuralStack(NeuralStack):
+class BufferedNeuralStack(Controller):
     """A neural stack that reads its input from a queue, and writes its output to one (Section 2.3).
 
     The controller has two more strengths, after u_t and d_t: i_t, which is popped from the input buffer before the next
-    step, and o_t, with which y_t is written to the output buffer. The arguments are those of :class:`NeuralStack`.
+    step, and o_t, with which y_t is written to the output buffer. The arguments are those of :class:`Controller`.
     """
 
     num_strengths = 4
 
-    def forward(  # type: ignore[override]
+    def forward(
         self, x: Tensor, *, steps: int | None = None, length: int | None = None, reading: str = "dequeue-first"
     ) -> tuple[Tensor, Step]:
         """All steps.

@@ -74,7 +74,7 @@ class ItemState(ABC):
     def step(
         self, pop: Tensor, push: Tensor, value: Tensor, *, read_strength: float | Tensor = 1.0
     ) -> tuple[Tensor, Self]:
-        """Pop, push and read once (Section 2.1 of Hao et al., 2018).
+        """Pop, push and read once (Sections 2.1 and 2.3 of Hao et al., 2018).
 
         Args:
             pop: (B,), the strengths u_t.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -118,8 +119,8 @@ def test_gradcheck(backend: str) -> None:
     assert torch.autograd.gradcheck(lambda *x: input_buffer(*x, backend=backend), inputs)
     assert torch.autograd.gradgradcheck(lambda *x: input_buffer(*x, backend=backend), inputs)
     for reading in READINGS:
-        written = random_input(5, 5)
-        assert torch.autograd.gradcheck(lambda x, y: output_buffer(x, y, 3, reading=reading, backend=backend), written)  # noqa: B023
+        write = partial(output_buffer, length=3, reading=reading, backend=backend)
+        assert torch.autograd.gradcheck(write, random_input(5, 5))
 
 
 def step_through(pop: Tensor, items: Tensor, rows: Tensor) -> Tensor:

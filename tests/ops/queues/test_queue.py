@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,25 +15,13 @@ from torch import Tensor
 from fairseq_stack.ops import queue
 from tests.helpers import assert_normwise_close, each_golden_file
 from tests.ops.queues.inputs import BACKENDS, WAYS, compute, random_read_strength
-from tests.ops.stratification.inputs import ARGUMENTS, gradients, random_inputs
+from tests.ops.stratification.inputs import ARGUMENTS, assert_golden, gradients, random_inputs
 
 
 @pytest.mark.parametrize("how", WAYS)
 @each_golden_file("neural_stacks/queue_*.npz")
 def test_golden_values_and_gradients(path: Path, how: str) -> None:
-    golden = np.load(path)
-    inputs = [torch.tensor(golden[key]).requires_grad_() for key in ARGUMENTS]
-    readings = compute(inputs, how)
-    assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
-    if "readings_strength_2" in golden:
-        assert_normwise_close(compute(inputs, how, read_strength=2), golden["readings_strength_2"], 1e-9)
-    has_ties = "cotangent" not in golden  # Strengths that are used up exactly: the gradient is not unique.
-    cotangent = torch.ones_like(readings) if has_ties else torch.tensor(golden["cotangent"])
-    for key, gradient in zip(ARGUMENTS, gradients(readings, inputs, cotangent), strict=True):
-        if has_ties:
-            assert gradient.isfinite().all(), key
-        else:
-            assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
+    assert_golden(np.load(path), partial(compute, how=how))
 
 
 @pytest.mark.parametrize("how", WAYS)
