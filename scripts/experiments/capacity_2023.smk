@@ -43,11 +43,6 @@ for language in LANGUAGES:
                 )
 
 
-def shown():
-    """All runs; the best of each model by validation."""
-    return GROUPS
-
-
 rule results:
     input:
         tables_and_figures(RESULTS),

@@ -41,6 +41,11 @@ def add(group, language, folder, arguments):
     ]
 
 
+def shown():
+    """The runs in the tables and figures, by name and language: all of them, unless an experiment chooses."""
+    return GROUPS
+
+
 def papers_training(rate, seed):
     """The papers' training: batches of ten strings of one length; the learning rate is multiplied by 0.9 after 5 epochs
     without improvement, and training stops after 10.
@@ -48,7 +53,7 @@ def papers_training(rate, seed):
     return [
         *("--seed", seed, "--batches-of-neighbours", "--batch-size", 10, "--sentence-avg"),
         *("--optimizer", "adam", "--lr", rate, "--clip-norm", 5, "--lr-scheduler", "validation_plateau"),
-        *("--lr-shrink", 0.9, "--lr-patience", 5, "--patience", 10),
+        *("--lr-shrink", 0.9, "--lr-patience", 5, "--patience", 10, "--exact-best-checkpoint-metric"),
     ]
 
 

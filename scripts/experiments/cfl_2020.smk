@@ -7,7 +7,7 @@ Settings (--config NAME=VALUE ...): languages (default: the paper's five; severa
 seeds (1..5), epochs (at most; 200), limit (strings in a set, for a quick look), samples (drawn from each model; 1000)
 and threads (of a training run, 1).
 
-As in the paper, the model's probability of the end of a string does not count. The paper shows, for each kind of model and
+As in the paper, the scores do not count the end of a string; unlike there, the models are trained to predict it. The paper shows, for each kind of model and
 each language, the rate and the size with the lowest average on the validation set, and averages over its five restarts.
 """
 

@@ -7,8 +7,8 @@ Settings (--config NAME=VALUE ...): languages (default: the paper's five; severa
 most; 60, or 200 for protocol=paper), rate (a learning rate, or draw), limit (strings in a set, for a quick look),
 samples (drawn from each model; 1000) and threads (of a training run, 1). The best run by validation is shown.
 
-protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe trains in a
-fraction of the time: no dropout, fairseq's initialisation, batches of 50 strings, warm-up and linear decay of the rate.
+protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no dropout,
+fairseq's initialisation, batches of 50 strings (a fifth of the updates in an epoch), warm-up and linear decay of the rate.
 """
 
 PROTOCOL = config.get("protocol", "recipe")
@@ -50,7 +50,7 @@ def model(language, kind):
 
 
 def recipe(kind, rate, seed):
-    """Training that finds good models fast: docs/results.md."""
+    """Training with fewer updates than the paper's."""
     batch, warm_up = 50, 200
     updates = EPOCHS * -(-STRINGS // batch)
     dropout = ["--dropout", 0, "--attention-dropout", 0, "--activation-dropout", 0] if kind.startswith("tf") else []
@@ -68,11 +68,6 @@ for language in LANGUAGES:
             training = papers_training(rate, seed) if PAPER else recipe(kind, rate, seed)
             folder = f"{corpus(language, seed)}/{FOLDER}/{kind}"
             add(MODELS[kind][0], language, folder, [*model(language, kind), *training])
-
-
-def shown():
-    """All runs; the best of each model by validation."""
-    return GROUPS
 
 
 rule results:

@@ -1,7 +1,7 @@
 """The scores, tables and figures of the experiments on formal languages.
 
-A workflow sets RESULTS, the folder of the tables and figures; EVALUATION, options of fairseq-stack evaluate-cfl;
-RESTARTS, options of fairseq-stack plot that say what stands for several restarts; and shown(), the runs in the tables.
+A workflow sets RESULTS, the folder of the tables and figures; EVALUATION, options of fairseq-stack evaluate-cfl; and
+RESTARTS, options of fairseq-stack plot that say what stands for several restarts.
 """
 
 
