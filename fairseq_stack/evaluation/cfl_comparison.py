@@ -82,7 +82,9 @@ def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False)
     for labelled in results:
         language = labelled.result.language
         if labelled.model not in groups.get(language, {}):
-            raise UserError(f"{labelled.file}: there is no result of {labelled.model} on {language} {split} beside it")
+            raise UserError(
+                f"{labelled.file}: expected the result of {labelled.model} on {language} {split}, which is missing"
+            )
     for models in groups.values():
         _require_comparable([labelled for restarts in models.values() for labelled in restarts], by_length)
     numbers = [len(restarts) for models in groups.values() for restarts in models.values()]

@@ -41,7 +41,7 @@ class NextSymbol:
 
     @property
     def accuracy(self) -> float | None:
-        """The share of correct positions; None if there is no position."""
+        """The share of correct positions; None if no position counts."""
         return self.correct / self.positions if self.positions else None
 
 

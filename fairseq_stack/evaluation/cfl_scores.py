@@ -35,7 +35,7 @@ class Intervals:
         Args:
             sums: (N,).
             counts: (N,).
-            stream: a number that distinguishes the random numbers of this estimate from those of others.
+            stream: a number for this estimate alone, since each estimate has random numbers of its own.
         """
         generator = np.random.default_rng((self.seed, stream))
         parts = []

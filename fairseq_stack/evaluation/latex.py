@@ -1,4 +1,4 @@
-"""Tables in LaTeX, for the package booktabs; the functions are those of :mod:`.markdown`."""
+"""Tables in LaTeX for the package booktabs. :mod:`.markdown` has the same functions."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def predictions(
     Args:
         hub: a language model, or an ensemble, whose probabilities are averaged.
         strings: strings of symbols.
-        batch_size: the greatest number of strings at a time; None if there is no limit.
+        batch_size: the greatest number of strings at a time, or None for any number.
         max_tokens: the greatest number of symbols at a time, with ends and padding (a single string may have more).
 
     Raises:

@@ -89,7 +89,7 @@ def test_two_splits() -> None:
 
 def test_a_model_that_would_be_missing() -> None:
     results = [labelled("Tf", cfl_result()), labelled("Tf", cfl_result(language="ww", split="valid"))]
-    with pytest.raises(UserError, match=r"^Tf-valid-1\.json: there is no result of Tf on ww test beside it$"):
+    with pytest.raises(UserError, match=r"^Tf-valid-1\.json: expected the result of Tf on ww test, which is missing$"):
         compare(results, mean=False)
 
 

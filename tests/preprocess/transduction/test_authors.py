@@ -26,7 +26,7 @@ SHA256 = {
 
 
 @pytest.fixture(scope="module")
-def test_sets() -> dict[str, list[Pair]]:
+def drawn_sets() -> dict[str, list[Pair]]:
     return {task: draw() for task, draw in TEST_SETS.items()}
 
 
@@ -38,15 +38,15 @@ def line_of_file(task: str, pair: Pair) -> str:
 
 
 @pytest.mark.parametrize("task", TEST_SETS)
-def test_bytes_of_the_file(task: str, test_sets: dict[str, list[Pair]]) -> None:
-    text = "".join(line_of_file(task, pair) for pair in test_sets[task])
+def test_bytes_of_the_file(task: str, drawn_sets: dict[str, list[Pair]]) -> None:
+    text = "".join(line_of_file(task, pair) for pair in drawn_sets[task])
     assert hashlib.sha256(text.encode()).hexdigest() == SHA256[task]
 
 
 @each_golden_file("neural_stacks/test_sets.npz")
-def test_golden_strings_in_their_order(path: Path, test_sets: dict[str, list[Pair]]) -> None:
+def test_golden_strings_in_their_order(path: Path, drawn_sets: dict[str, list[Pair]]) -> None:
     with np.load(path) as golden:
-        for task, pairs in test_sets.items():
+        for task, pairs in drawn_sets.items():
             alphabet = [str(symbol) for symbol in golden[f"{task}_alphabet"]]
             assert sources(Options(task))["test"].alphabet.symbols == tuple(alphabet)
             rows = [tuple(alphabet[code] for code in row[row != 255]) for row in golden[f"{task}_inputs"]]
@@ -56,6 +56,6 @@ def test_golden_strings_in_their_order(path: Path, test_sets: dict[str, list[Pai
                 assert pair.input == row + ("2",) * blanks
 
 
-def test_longest_input_covers_the_set(test_sets: dict[str, list[Pair]]) -> None:
-    for task, pairs in test_sets.items():
+def test_longest_input_covers_the_set(drawn_sets: dict[str, list[Pair]]) -> None:
+    for task, pairs in drawn_sets.items():
         assert max(len(pair.input) for pair in pairs) <= sources(Options(task))["test"].longest
