@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.modules.neural_stack import CELLS, MEMORIES, BufferedNeuralStack, NeuralStack, Step
+from fairseq_stack.modules.neural_stack import CELLS, MEMORIES, BufferedNeuralStack, Controller, NeuralStack, Step
 from tests.helpers import assert_normwise_close, each_golden_file
 
 STEPS = {
@@ -19,12 +20,14 @@ STEPS = {
 }  # fmt: skip
 
 
-def network(golden: Mapping[str, np.ndarray], path: Path) -> NeuralStack:
+Network = TypeVar("Network", NeuralStack, BufferedNeuralStack)
+
+
+def network(kind: type[Network], golden: Mapping[str, np.ndarray], path: Path) -> Network:
     """The network of a golden file, with its parameters."""
     parameters = {key.removeprefix("param_"): torch.tensor(golden[key]) for key in golden if key.startswith("param_")}
     (rows, features), size = parameters["out.weight"].shape, golden["x"].shape[2]
     controller = next((name for name in ("rnn", "lstm", "gru") if name in path.stem), "linear")
-    kind = BufferedNeuralStack if "buffered" in path.stem else NeuralStack
     memory = "none" if "no_stack" in path.stem else "stack"
     found = kind(
         size, rows - kind.num_strengths - size, controller=controller, hidden_size=features, memory=memory
@@ -33,7 +36,7 @@ def network(golden: Mapping[str, np.ndarray], path: Path) -> NeuralStack:
     return found
 
 
-def check(golden: Mapping[str, np.ndarray], model: NeuralStack, x: Tensor, outputs: Tensor, steps: Step) -> None:
+def check(golden: Mapping[str, np.ndarray], model: Controller, x: Tensor, outputs: Tensor, steps: Step) -> None:
     assert_normwise_close(outputs, golden["outputs"], 1e-9, "outputs")
     for key, name in STEPS.items():
         if key in golden:
@@ -49,7 +52,7 @@ def check(golden: Mapping[str, np.ndarray], model: NeuralStack, x: Tensor, outpu
 @each_golden_file("neural_stacks/vanilla_*.npz")
 def test_golden_neural_stack(path: Path) -> None:
     golden = np.load(path)
-    model, x = network(golden, path), torch.tensor(golden["x"]).requires_grad_()
+    model, x = network(NeuralStack, golden, path), torch.tensor(golden["x"]).requires_grad_()
     steps = model(x, steps=golden["outputs"].shape[1])
     check(golden, model, x, steps.output, steps)
 
@@ -57,7 +60,7 @@ def test_golden_neural_stack(path: Path) -> None:
 @each_golden_file("neural_stacks/buffered_*.npz")
 def test_golden_buffered_neural_stack(path: Path) -> None:
     golden = np.load(path)
-    model, x = network(golden, path), torch.tensor(golden["x"]).requires_grad_()
+    model, x = network(BufferedNeuralStack, golden, path), torch.tensor(golden["x"]).requires_grad_()
     count = golden["pop"].shape[1]
     assert_normwise_close(model(x, steps=count, reading="read-first")[0], golden["outputs_read_first"], 1e-9)
     outputs, steps = model(x, steps=count)
@@ -69,9 +72,12 @@ def test_golden_trained_networks(path: Path) -> None:
     """The logits for test strings, and the symbols that are predicted."""
     golden = np.load(path)
     x = torch.eye(len(golden["alphabet"]), dtype=torch.float64)[torch.tensor(golden["inputs"], dtype=torch.long)]
-    model, steps = network({**golden, "x": x.numpy()}, path), int(golden["steps"])
+    golden, steps = {**golden, "x": x.numpy()}, int(golden["steps"])
     with torch.no_grad():
-        outputs = model(x, steps=steps)[0] if isinstance(model, BufferedNeuralStack) else model(x, steps=steps).output
+        if "buffered" in path.stem:
+            outputs, _ = network(BufferedNeuralStack, golden, path)(x, steps=steps)
+        else:
+            outputs = network(NeuralStack, golden, path)(x, steps=steps).output
     assert_normwise_close(outputs[:3], golden["outputs"], 1e-9)
     scored = torch.tensor(golden["targets"]) != -100
     assert torch.equal(outputs.argmax(2)[scored], torch.tensor(golden["predictions"])[scored].long())
@@ -88,7 +94,7 @@ def test_golden_trained_networks(path: Path) -> None:
     ],
 )
 def test_counts_of_parameters(size: int, vector: int, linear: int, buffered: int | None, lstm: int) -> None:
-    def count(model: NeuralStack) -> int:
+    def count(model: Controller) -> int:
         return sum(x.numel() for x in model.parameters())
 
     assert count(NeuralStack(size, vector)) == count(NeuralStack(size, vector, memory="none")) == linear
