@@ -56,7 +56,7 @@ def recipe(kind, rate, seed):
     dropout = ["--dropout", 0, "--attention-dropout", 0, "--activation-dropout", 0] if kind.startswith("tf") else []
     return [
         *("--seed", seed, "--stack-init", "fairseq", *dropout, "--batch-size", batch, "--sentence-avg"),
-        *("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", rate, "--clip-norm", 5),
+        *("--optimizer", "adam", "--adam-betas", "(0.9, 0.999)", "--lr", rate, "--clip-norm", 5),
         *("--lr-scheduler", "polynomial_decay", "--warmup-updates", warm_up, "--total-num-update", updates),
     ]
 
