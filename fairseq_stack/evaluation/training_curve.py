@@ -17,6 +17,7 @@ from fairseq_stack_preprocess.cfl.string_sets import LOWER_BOUND_NAME
 from .training_log import entries, read_training_log
 
 _DATA = re.compile(r"""'data': (?:'([^']*)'|"([^"]*)")""")
+_WITHOUT_EOS = "'without_eos': True"
 _RATE = {"train_lr": "train_num_updates", "lr": "num_updates"}
 
 
@@ -73,28 +74,30 @@ def read_training_curve(path: Path, metric: str | None = None) -> TrainingCurve:
 
 
 def read_valid_bound(log: Path) -> float:
-    """The least possible cross-entropy on the validation data of a run, in nats a token, ends of strings counted.
+    """The least possible cross-entropy on the validation data of a run, in nats a token.
 
-    It is in the corpus that the log names. If the log names it relative to a folder, the corpus is sought from the
-    current folder and from each folder above the log.
+    The ends of strings are counted unless the run is trained with ``--without-eos``. The bound is in the corpus that
+    the log names. If the log names it relative to a folder, the corpus is sought from the current folder and from each
+    folder above the log.
 
     Raises:
         UserError: the corpus is not there, or has no lower bound.
     """
-    found = _DATA.search(read_text(log))
+    text = read_text(log)
+    found = _DATA.search(text)
     if found is None:
         raise UserError(f"{log} does not name its data; did fairseq-train write it?")
     data = Path(found[1] or found[2])
     places = [folder / data.parent / LOWER_BOUND_NAME for folder in (Path(), *log.absolute().parents)]
     for path in places:
         if path.is_file():
-            return _valid_bound(path)
+            return _valid_bound(path, eos=_WITHOUT_EOS not in text)
     raise UserError(f"{log}: the data that it names, {data}, has no {LOWER_BOUND_NAME} beside it")
 
 
-def _valid_bound(path: Path) -> float:
+def _valid_bound(path: Path, *, eos: bool) -> float:
     try:
-        return float(json.loads(read_text(path))["valid"]["nats_per_token_with_eos"])
+        return float(json.loads(read_text(path))["valid"][f"nats_per_token_{'with' if eos else 'without'}_eos"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path} has no lower bound of the validation data; did fairseq-stack write it?") from error
 

@@ -1,14 +1,15 @@
-"""Language modeling with the choice of the paper's beam search, and of the papers' batches."""
+"""Language modeling with the choice of the paper's beam search, and of the papers' batches and losses."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from fairseq.data import Dictionary, SortDataset
+from fairseq.data import BaseWrapperDataset, Dictionary, SortDataset
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
 from torch import Tensor, nn
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.models.vocabulary import check_symbols
 from fairseq_stack.search import BEAM_SEARCH_CHOICES, BEAM_SEARCH_HELP
 
@@ -17,7 +18,7 @@ from ._generation import BeamSearchChoice
 
 @dataclass
 class StackLanguageModelingConfig(LanguageModelingConfig):
-    """Options of fairseq's language modeling task, the kind of beam search, and the kind of batches."""
+    """Options of fairseq's language modeling task, the kind of beam search, the kind of batches, and what is scored."""
 
     beam_search: BEAM_SEARCH_CHOICES = field(default="fairseq", metadata={"help": BEAM_SEARCH_HELP})
     batches_of_neighbours: bool = field(
@@ -27,6 +28,33 @@ class StackLanguageModelingConfig(LanguageModelingConfig):
             "shuffle the order of batches; without this, sentences of similar lengths are batched anew in each epoch"
         },
     )
+    without_eos: bool = field(
+        default=False,
+        metadata={"help": "leave the ends of sentences out of the loss; needs --sample-break-mode eos"},
+    )
+
+
+class WithoutEos(BaseWrapperDataset):
+    """Sentences whose ends are not scored: in ``target``, they are padding.
+
+    Args:
+        dataset: samples of one sentence each, whose batches have ``target``, (B, n), and ``ntokens``.
+        eos: the index of the end of a sentence.
+        pad: the index of padding.
+    """
+
+    def __init__(self, dataset: Any, *, eos: int, pad: int) -> None:
+        super().__init__(dataset)
+        self.eos, self.pad = eos, pad
+
+    def collater(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+        """As the data set's, but ``ntokens`` counts what is scored."""
+        batch: dict[str, Any] = super().collater(samples)
+        if batch:
+            target = batch["target"]
+            batch["target"] = target = target.masked_fill(target == self.eos, self.pad)
+            batch["ntokens"] = int((target != self.pad).sum())
+        return batch
 
 
 @register_task("stack_language_modeling", dataclass=StackLanguageModelingConfig)
@@ -45,14 +73,21 @@ class StackLanguageModelingTask(BeamSearchChoice, LanguageModelingTask):
         targets: list[str] | None = None,
     ) -> None:
         super().__init__(args, dictionary, output_dictionary, targets)
+        if args.without_eos and args.sample_break_mode != "eos":
+            raise UserError(
+                f"--without-eos needs --sample-break-mode eos, one sentence in a sample; got {args.sample_break_mode}"
+            )
         self.beam_search = str(args.beam_search)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
-        """As in fairseq, in the order of the data if ``--batches-of-neighbours`` says so."""
+        """As in fairseq, with ``--batches-of-neighbours`` in the order of the data, and ``--without-eos``."""
         super().load_dataset(split, epoch, combine, **kwargs)
+        dataset = self.datasets[split]
+        if self.args.without_eos:
+            dataset = WithoutEos(dataset, eos=self.dictionary.eos(), pad=self.dictionary.pad())
         if self.args.batches_of_neighbours:
-            dataset = self.datasets[split]
-            self.datasets[split] = SortDataset(dataset, np.arange(len(dataset)))
+            dataset = SortDataset(dataset, np.arange(len(dataset)))
+        self.datasets[split] = dataset
 
     def inference_step(
         self,

@@ -7,8 +7,8 @@ Settings (--config NAME=VALUE ...): languages (default: the paper's five; severa
 seeds (1..5), epochs (at most; 200), limit (strings in a set, for a quick look), samples (drawn from each model; 1000)
 and threads (of a training run, 1).
 
-As in the paper, the scores do not count the end of a string; unlike there, the models are trained to predict it. The paper shows, for each kind of model and
-each language, the rate and the size with the lowest average on the validation set, and averages over its five restarts.
+As in the paper, neither the loss nor the scores count the end of a string. The paper shows, for each kind of model and each
+language, the rate and the size with the lowest average on the validation set, and averages over its five restarts.
 """
 
 import json
@@ -47,7 +47,10 @@ for language in LANGUAGES:
                         (kind, f"{stack} {rate}"),
                         language,
                         f"{corpus(language, seed)}/{FOLDER}/{kind}-{stack}-rate-{rate}",
-                        ["--arch", f"stack_lstm_lm_{kind}_2020", "--stack", stack, *papers_training(rate, seed)],
+                        [
+                            *("--arch", f"stack_lstm_lm_{kind}_2020", "--stack", stack, "--without-eos"),
+                            *papers_training(rate, seed),
+                        ],
                     )
 
 

@@ -138,6 +138,10 @@ def test_without_ends_and_samples(
     assert all(row.tokens == row.strings * row.length for row in result.by_length)
     assert "samples" not in capsys.readouterr().out
     assert "|eos:no|bootstrap:20|confidence:0.95|seed:0|" in result.signature
+    scoring = ["--task", "stack_language_modeling", "--without-eos", "--sample-break-mode", "eos", "--batch-size", 3]
+    output = run("eval-lm", corpus / "data-bin", "--path", checkpoint, "--gen-subset", "valid", *scoring, "--cpu")
+    (perplexity,) = [line.partition("Perplexity: ")[2] for line in output.log if "Perplexity: " in line]
+    assert math.exp(result.overall.cross_entropy) == pytest.approx(float(perplexity), abs=0.0051)
 
 
 @pytest.fixture

@@ -92,7 +92,10 @@ def test_by_epoch_and_above_a_bound(tmp_path: Path) -> None:
     assert moved.least_loss == 2 * math.log(2) - 0.25
 
 
-def write_bound(corpus: Path, text: str = '{"valid": {"nats_per_token_with_eos": 0.5}}') -> None:
+BOUND = '{"valid": {"nats_per_token_with_eos": 0.5, "nats_per_token_without_eos": 0.75}}'
+
+
+def write_bound(corpus: Path, text: str = BOUND) -> None:
     corpus.mkdir(parents=True)
     (corpus / "lower_bound.json").write_text(text, encoding="utf-8")
 
@@ -112,6 +115,13 @@ def test_the_folder_of_a_relative_path_is_above_the_log(tmp_path: Path) -> None:
     run = tmp_path / "dyck" / "seed-1" / "tf"
     run.mkdir(parents=True)
     assert read_valid_bound(write(run, "'data': 'dyck/corpus/data-bin'\n")) == 0.5
+
+
+@pytest.mark.parametrize(("option", "bound"), [("True", 0.75), ("False", 0.5)])
+def test_the_bound_counts_the_ends_of_strings_as_training_does(tmp_path: Path, option: str, bound: float) -> None:
+    write_bound(tmp_path / "corpus")
+    log = write(tmp_path, f"{{'data': '{tmp_path}/corpus/data-bin', 'without_eos': {option}}}\n")
+    assert read_valid_bound(log) == bound
 
 
 def test_a_run_without_a_bound(tmp_path: Path) -> None:

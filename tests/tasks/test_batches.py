@@ -1,4 +1,4 @@
-"""The batches of a formal language: strings of one length, and the same ones in each epoch if that is asked for."""
+"""The batches of a formal language: their strings, the same ones in each epoch on demand, and what is scored."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fairseq.data.iterators import EpochBatchIterator
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.tasks import StackLanguageModelingConfig, StackLanguageModelingTask
 from fairseq_stack_preprocess.cfl.corpus import Options, prepare
 
@@ -35,14 +36,16 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "corpus"
 
 
+def load(data: Path, **options: Any) -> StackLanguageModelingTask:
+    options = {"sample_break_mode": "eos", "dataset_impl": None, "use_plasma_view": False, **options}
+    task = StackLanguageModelingTask.setup_task(StackLanguageModelingConfig(data=str(data / "data-bin"), **options))
+    task.load_dataset("train")
+    return task
+
+
 def epochs(data: Path, size: int, **options: Any) -> list[Batches]:
     """The batches of three epochs, each the numbers of its strings, as fairseq-train makes them."""
-    task = StackLanguageModelingTask.setup_task(
-        StackLanguageModelingConfig(
-            data=str(data / "data-bin"), sample_break_mode="eos", dataset_impl=None, use_plasma_view=False, **options
-        )
-    )
-    task.load_dataset("train")
+    task = load(data, **options)
     return [_batches(task, size, epoch) for epoch in (1, 2, 3)]
 
 
@@ -76,3 +79,23 @@ def test_fairseqs_batches(data: Path) -> None:
     assert {number for batch in first for number in batch} == set(range(48))
     assert any(len(lengths) > 1 for lengths in lengths_in(data, first))
     assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}
+
+
+@pytest.mark.parametrize("neighbours", [False, True])
+def test_without_ends(data: Path, neighbours: bool) -> None:
+    """Only the last target of each string is not scored, and the input stays as it is."""
+    options = {"batches_of_neighbours": neighbours}
+    dataset = load(data, without_eos=True, **options).dataset("train")
+    whole = load(data, **options).dataset("train")
+    found, expected = (of.collater([of[number] for number in range(9)]) for of in (dataset, whole))
+    pad, eos = 1, 2
+    assert found["net_input"]["src_tokens"].equal(expected["net_input"]["src_tokens"])
+    assert found["target"].equal(expected["target"].masked_fill(expected["target"] == eos, pad))
+    assert (expected["target"] == eos).sum() == 9
+    assert found["ntokens"] == expected["ntokens"] - 9
+    assert dataset.collater([]) == whole.collater([])
+
+
+def test_without_ends_of_blocks(data: Path) -> None:
+    with pytest.raises(UserError, match="needs --sample-break-mode eos, one sentence in a sample; got none"):
+        load(data, without_eos=True, sample_break_mode="none")
