@@ -16,6 +16,7 @@ from fairseq_stack.compat import (
     flags,
     generation,
     interactive,
+    logs,
     messages,
     noise,
     numerics,
@@ -36,6 +37,7 @@ def apply() -> None:
     versions.require_supported_fairseq()
     messages.end_commands_with_a_message()
     noise.silence_harmless_warnings()
+    logs.write_each_line_once()
     versions.restore_numpy_compat()
     versions.allow_checkpoint_globals()
     numerics.smooth_over_possible_symbols()
