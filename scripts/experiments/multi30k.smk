@@ -3,9 +3,12 @@
 snakemake --snakefile scripts/experiments/multi30k.smk --profile scripts/experiments/profiles/local --directory OUT \
     --config data=DATA
 
+Where there are several kinds of models, paired-seed-N.txt compares the others with the first, by sacrebleu's paired
+bootstrap over the sentences of the test set.
+
 DATA, an absolute path, holds {train,val,test_2016_flickr}.{de,en}, plain or .gz, from
 https://github.com/multi30k/dataset (data/task1/raw). Further settings: kinds (default: tf,sup,nd), epochs (10), seeds (1;
-several as 1,2,3: the table shows the best by validation), pieces (of BPE, 8000) and threads (of a training, 1).
+several as 1,2,3: the table shows the best by validation, the mean and the deviation), pieces (of BPE, 8000) and threads (of a training, 1).
 """
 
 DEFAULT_SEEDS = 1
@@ -48,6 +51,7 @@ SCORING = []
 rule table:
     input:
         [f"{run}/scores.json" for runs in RUNS.values() for run in runs],
+        [f"{CORPUS}/epochs-{EPOCHS}/paired-seed-{seed}.txt" for seed in SEEDS if len(KINDS) > 1],
     output:
         f"{CORPUS}/epochs-{EPOCHS}/table.md",
     message:
@@ -57,6 +61,19 @@ rule table:
     localrule: True
     shell:
         "{TABLE} translation {output} {params.runs}"
+
+
+rule compare:
+    input:
+        lambda wildcards: [f"{CORPUS}/epochs-{EPOCHS}/{kind}-seed-{wildcards.seed}/hypotheses" for kind in KINDS],
+    output:
+        f"{CORPUS}/epochs-{EPOCHS}/paired-seed-{{seed}}.txt",
+    message:
+        "paired bootstrap of the models with seed {wildcards.seed}"
+    params:
+        references=f"{CORPUS}/corpus/text/test.{TARGET}",
+    shell:
+        "sacrebleu {params.references:q} -i {input:q} -m bleu chrf --width 2 --paired-bs > {output:q}"
 
 
 include: "common.smk"

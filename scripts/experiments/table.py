@@ -1,5 +1,7 @@
 """The table of an experiment: for each kind of model, the run with the best validation, and its scores on test data.
 
+If there are several runs of a kind, a second table has the mean of their scores and the standard deviation.
+
 python scripts/experiments/table.py translation|language-modeling|stream|cost OUT KIND=RUN[,RUN...] ...
 
 A RUN is a folder with train.log and, for translation, scores.json (of sacrebleu); for language modelling,
@@ -14,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,26 +78,53 @@ READERS: dict[str, Callable[[Path], tuple[Score, ...]]] = {
 }
 
 
-def best_run(folders: Sequence[Path], read_scores: Callable[[Path], tuple[Score, ...]]) -> Run:
-    """The run with the least validation loss; only its scores are read."""
-    logs = {folder: read_training_log(folder / "train.log") for folder in folders}
-    folder = min(folders, key=lambda run: logs[run].best.loss)
-    return Run(folder, logs[folder], read_scores(folder))
+def read_runs(folders: Sequence[Path], read_scores: Callable[[Path], tuple[Score, ...]]) -> list[Run]:
+    """The runs of a kind; the one with the least validation loss is the first."""
+    runs = [Run(folder, read_training_log(folder / "train.log"), read_scores(folder)) for folder in folders]
+    return sorted(runs, key=lambda run: run.training.best.loss)
 
 
-def as_markdown(runs: dict[str, Run], restarts: int) -> str:
-    """The table and the signatures of its scores."""
-    scores = next(iter(runs.values())).scores
-    perplexity = [] if scores[0].name == "valid ppl" else ["valid ppl"]
-    columns = ["model", "parameters", "updates", "training", *perplexity, *(score.name for score in scores)]
+def as_markdown(runs: Mapping[str, Sequence[Run]]) -> str:
+    """The tables and the signatures of their scores; the first run of a kind is its best."""
+    scores = next(iter(runs.values()))[0].scores
+    parts = [table_of_best(runs)]
+    number = max(map(len, runs.values()))
+    if number > 1:
+        parts.append(f"The best of {number} runs, by the loss on the validation data. Mean and standard deviation:")
+        parts.append(table_of_means(runs))
+    parts.append("\n".join(f"`{score.name}|{score.signature}`" for score in scores))
+    return "\n\n".join(parts) + "\n"
+
+
+def table_of_best(runs: Mapping[str, Sequence[Run]]) -> str:
+    """The scores of the best run of each kind, and what it cost."""
     rows = []
-    for kind, run in runs.items():
-        cells = [kind, f"{run.training.parameters:,}", f"{run.training.updates:,}", f"{run.training.seconds} s"]
-        cells += [f"{math.exp(run.training.best.loss):.2f}" for _ in perplexity]
-        rows.append([*cells, *(f"{score.value:.2f}" for score in run.scores)])
-    chosen = "" if restarts == 1 else f"\n\nThe best of {restarts} runs, by the loss on the validation data."
-    signatures = "\n".join(f"`{score.name}|{score.signature}`" for score in scores)
-    return f"{table(columns, rows)}{chosen}\n\n{signatures}\n"
+    for kind, (best, *_) in runs.items():
+        training = best.training
+        cells = [kind, f"{training.parameters:,}", f"{training.updates:,}", f"{training.seconds} s"]
+        rows.append([*cells, *(f"{figure:.2f}" for figure in figures(best).values())])
+    return table(["model", "parameters", "updates", "training", *figures(best)], rows)
+
+
+def table_of_means(runs: Mapping[str, Sequence[Run]]) -> str:
+    """The mean and the standard deviation of each score."""
+    rows = []
+    for kind, restarts in runs.items():
+        columns = [figures(run) for run in restarts]
+        rows.append([kind, *(mean_and_deviation([column[name] for column in columns]) for name in columns[0])])
+    return table(["model", *columns[0]], rows)
+
+
+def figures(run: Run) -> dict[str, float]:
+    """The scores of a run; the perplexity of the validation data is among them."""
+    scores = {score.name: score.value for score in run.scores}
+    return scores if "valid ppl" in scores else {"valid ppl": math.exp(run.training.best.loss), **scores}
+
+
+def mean_and_deviation(values: Sequence[float]) -> str:
+    """The mean, and the standard deviation of the population that the values are a sample of."""
+    deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.2f}{deviation}"
 
 
 def cost_table(runs: Mapping[str, Sequence[Path]]) -> str:
@@ -119,8 +149,7 @@ def main(task: str, output: str, *kinds: str) -> None:
     if task == "cost":
         text = cost_table(runs)
     else:
-        best = {kind: best_run(folders, READERS[task]) for kind, folders in runs.items()}
-        text = as_markdown(best, restarts=max(map(len, runs.values())))
+        text = as_markdown({kind: read_runs(folders, READERS[task]) for kind, folders in runs.items()})
     with written_whole(Path(output)) as file:
         file.write(text.encode())
     print(text, end="")

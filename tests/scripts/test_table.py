@@ -1,0 +1,47 @@
+"""The tables of experiments with several runs."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from fairseq_stack.evaluation.scores import Score
+from fairseq_stack.evaluation.training_log import TrainingLog, Validation
+
+FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "experiments"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module("table")
+
+
+def test_the_best_run_the_mean_and_the_deviation(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses = {"tf-1": (0.5, 20.0), "tf-2": (0.25, 23.0), "sup-1": (0.0, 30.0)}
+
+    def log(path: Path) -> TrainingLog:
+        return TrainingLog(1234, 56, 1, (Validation(7, losses[path.parent.name][0]),))
+
+    def scores(folder: Path) -> tuple[Score, ...]:
+        return (Score("BLEU", losses[folder.name][1], "", "test", "how:so"),)
+
+    monkeypatch.setattr(script, "read_training_log", log)
+    monkeypatch.setitem(script.READERS, "translation", scores)
+    script.main("translation", str(tmp_path / "table.md"), "tf=tf-1,tf-2", "sup=sup-1")
+    tables = (tmp_path / "table.md").read_text(encoding="utf-8").split("\n\n")
+    cells = [[[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines()] for text in tables[::2]]
+    assert cells[0][0] == ["model", "parameters", "updates", "training", "valid ppl", "BLEU"]
+    assert cells[0][2:] == [
+        ["tf", "1,234", "7", "56 s", "1.28", "23.00"],
+        ["sup", "1,234", "7", "56 s", "1.00", "30.00"],
+    ]
+    assert tables[1] == "The best of 2 runs, by the loss on the validation data. Mean and standard deviation:"
+    assert cells[1][0] == ["model", "valid ppl", "BLEU"]
+    assert cells[1][2:] == [["tf", "1.47 ± 0.26", "21.50 ± 2.12"], ["sup", "1.00", "30.00"]]
+    assert tables[3] == "`BLEU|data:test|how:so`\n"
