@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from fairseq_stack.errors import UserError
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 
 from .cfl_result import CFLResult, Estimate
 
@@ -112,6 +113,42 @@ def difference_by_length(restarts: Restarts) -> dict[int, Estimate]:
     """The cross-entropy difference for each length, ascending; see :func:`combined`."""
     rows = zip(*(labelled.result.by_length for labelled in restarts), strict=True)
     return {scores[0].length: combined([score.difference for score in scores]) for scores in rows}
+
+
+def difference_by_alphabet(comparison: Comparison) -> dict[str, dict[str, dict[int, Estimate]]]:
+    """The cross-entropy difference by language, model and size of the alphabet, ascending; see :func:`combined`.
+
+    The names of the languages are without this size.
+
+    Raises:
+        UserError: a language has no parameter that is a number of symbols.
+    """
+    found: dict[str, dict[str, dict[int, Estimate]]] = {}
+    for language, models in comparison.groups.items():
+        name, size = _alphabet(language)
+        for model, restarts in models.items():
+            estimate = combined([labelled.result.overall.difference for labelled in restarts])
+            found.setdefault(name, {}).setdefault(model, {})[size] = estimate
+    return {
+        name: {model: dict(sorted(estimates.items())) for model, estimates in models.items()}
+        for name, models in found.items()
+    }
+
+
+_SIZES = ("symbol_types", "bracket_types")
+
+
+def _alphabet(language: str) -> tuple[str, int]:
+    """The name of a language without the size of its alphabet, and this size, which may be the default."""
+    name, *parameters = language.split(", ")
+    defaults = LANGUAGES[name].defaults if name in LANGUAGES else {}
+    for key in _SIZES:
+        if key in defaults:
+            words = key.replace("_", " ")
+            sizes = [text.removeprefix(words) for text in parameters if text.startswith(words)]
+            rest = [text for text in parameters if not text.startswith(words)]
+            return ", ".join([name, *rest]), int(float(sizes[0] if sizes else defaults[key]))
+    raise UserError(f"{language} has no number of symbols that could be varied")
 
 
 def _grouped(results: Sequence[Labelled], split: str) -> Groups:

@@ -46,7 +46,20 @@ for language in LANGUAGES:
 rule results:
     input:
         tables_and_figures(RESULTS),
+        f"{RESULTS}/alphabets.png",
     localrule: True
+
+
+rule figure_by_alphabet:
+    input:
+        f"{RESULTS}/test.arguments",
+    output:
+        f"{RESULTS}/alphabets.{{format,png|pdf}}",
+    message:
+        "the figure {output}"
+    localrule: True
+    shell:
+        "xargs --arg-file {input:q} fairseq-stack plot alphabets {RESTARTS} --output {output:q}"
 
 
 include: "cfl_results.smk"

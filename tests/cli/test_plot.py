@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fairseq_stack.plots.style import STYLES
-from tests.evaluation.cfl_results import TF, TF_VALID, write_results
+from tests.evaluation.cfl_results import TF, TF_VALID, cfl_result, write_results
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
@@ -175,6 +175,29 @@ def test_the_mean_by_length_on_a_logarithmic_scale(tmp_path: Path, plot: Callabl
     assert axes.get_yscale() == "log"
     deviation = math.sqrt(2) * 0.125  # of 0.25 and 0.5
     assert edges(axes.collections[0])[40] == (round(0.375 - deviation, 9), round(0.375 + deviation, 9))
+
+
+def test_alphabets(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:
+    """Two languages; the default size has no number in the name, and other parameters stay in it."""
+    for name, difference, language in (
+        ("a", 0.5, "marked-reversal"),
+        ("b", 0.25, "marked-reversal, symbol types 40"),
+        ("c", 0.125, "dyck, bracket types 8, mean bracket splits 2"),
+        ("d", 1.0, "marked-reversal, symbol types 8"),
+    ):
+        cfl_result(difference, language=language, checkpoint=name).write(tmp_path / f"{name}.json")
+    assert plot("alphabets Tf=a.json Tf=b.json Tf+Nd=b.json Tf=c.json Tf=d.json -o a.png") == "a.png\n"
+    reversal, dyck = drawn[0].axes
+    bound = ("", {0: 0.0, 1: 0.0})
+    assert lines_of(reversal) == [("Tf", {2: 0.5, 8: 1.0, 40: 0.25}), ("Tf+Nd", {40: 0.25}), bound]
+    assert lines_of(dyck) == [("Tf", {8: 0.125}), bound]
+    assert [axes.get_title() for axes in drawn[0].axes] == ["marked-reversal", "dyck, mean bracket splits 2"]
+    assert edges(reversal.collections[0]) == {2: (0.25, 1.0), 8: (0.5, 2.0), 40: (0.125, 0.5)}
+
+
+def test_a_language_without_a_size(tmp_path: Path, refusal: Callable[[str], str]) -> None:
+    cfl_result(language="my.grammar").write(tmp_path / "a.json")
+    assert refusal("alphabets Tf=a.json -o a.png") == "my.grammar has no number of symbols that could be varied"
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "png", "svg"])

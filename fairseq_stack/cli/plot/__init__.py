@@ -7,9 +7,9 @@ of that name, and the function that ``run`` names. :mod:`._common` has what they
 from __future__ import annotations
 
 from ..arguments import Subparsers
-from . import lengths, table, training
+from . import alphabets, lengths, table, training
 
-PLOTS = (lengths, table, training)
+PLOTS = (alphabets, lengths, table, training)
 
 DESCRIPTION = """\
 Draw training runs and results of fairseq-stack evaluate-cfl, or tabulate them. Only

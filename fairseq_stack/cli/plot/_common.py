@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.plots.style import FORMATS, require_format, require_matplotlib
+from fairseq_stack.plots.panels import draw_legend, literal
+from fairseq_stack.plots.style import FORMATS, figure, grid, require_format, require_matplotlib, styles_of
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.cfl_comparison import Comparison
+
+Values = TypeVar("Values")
 
 DIFFERENCE = "cross-entropy difference\n(nats a token)"
 
@@ -78,3 +82,28 @@ def check_figure(path: Path) -> None:
     """Raise UserError if the figure cannot be drawn: before results are read, which may take long."""
     require_matplotlib()
     require_format(path)
+
+
+def draw_panels(
+    panels: Mapping[str, Mapping[str, Values]],
+    path: Path,
+    xlabel: str,
+    draw_panel: Callable[[Any, Mapping[str, Values], Mapping[str, Mapping[str, str]]], None],
+) -> None:
+    """Draw the cross-entropy differences of models, with a panel for each language.
+
+    Args:
+        panels: what is drawn, by language and model.
+        path: the figure to write.
+        xlabel: what the difference depends on.
+        draw_panel: draws what is in one panel, by model, on ``axes``, with these styles of the models.
+    """
+    rows, columns = grid(len(panels))
+    looks = styles_of(model for models in panels.values() for model in models)
+    with figure(path, rows, columns, (max(3.6 * columns, 4.5), 3 * rows), path.suffix[1:]) as drawn:
+        for axes, (language, models) in zip(drawn.flat, panels.items(), strict=False):
+            draw_panel(axes, models, looks)
+            axes.set(title=literal(language), xlabel=xlabel)
+        for axes in drawn[:, 0]:
+            axes.set_ylabel(DIFFERENCE)
+        draw_legend(drawn, len(panels))

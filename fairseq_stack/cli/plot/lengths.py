@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairseq_stack.plots.panels import (
-    draw_bound,
-    draw_intervals,
-    draw_legend,
-    literal,
-    scale_logarithmically,
-    shade,
-)
-from fairseq_stack.plots.style import figure, grid, styles_of
+from fairseq_stack.plots.panels import draw_bound, draw_intervals, scale_logarithmically, shade
 
 from ..arguments import Subparsers
-from ._common import DIFFERENCE, RESTARTS, add_figure, add_log, add_results, check_figure, read_comparison
+from ._common import RESTARTS, add_figure, add_log, add_results, check_figure, draw_panels, read_comparison
 
 if TYPE_CHECKING:
-    from fairseq_stack.evaluation.cfl_comparison import Comparison, Restarts
+    from fairseq_stack.evaluation.cfl_comparison import Restarts
 
 DESCRIPTION = f"""\
 Draw the cross-entropy difference by length of string, with a panel for each language
@@ -52,28 +45,14 @@ def run(args: argparse.Namespace) -> int:
     """Draw the figure and print its path."""
     check_figure(args.output)
     comparison = read_comparison(args, by_length=True)
-    draw(comparison, args.output, log=args.log)
+    draw_panels(comparison.groups, args.output, "length", partial(draw_panel, log=args.log))
     if comparison.note:
         print(comparison.note)
     print(args.output)
     return 0
 
 
-def draw(comparison: Comparison, path: Path, *, log: bool) -> None:
-    """Draw a panel for each language."""
-    number = len(comparison.groups)
-    rows, columns = grid(number)
-    looks = styles_of(model for models in comparison.groups.values() for model in models)
-    with figure(path, rows, columns, (max(3.6 * columns, 4.5), 3 * rows), path.suffix[1:]) as panels:
-        for axes, (language, models) in zip(panels.flat, comparison.groups.items(), strict=False):
-            draw_panel(axes, models, looks, log=log)
-            axes.set(title=literal(language), xlabel="length")
-        for axes in panels[:, 0]:
-            axes.set_ylabel(DIFFERENCE)
-        draw_legend(panels, number)
-
-
-def draw_panel(axes: Any, models: dict[str, Restarts], looks: dict[str, dict[str, str]], *, log: bool) -> None:
+def draw_panel(axes: Any, models: Mapping[str, Restarts], looks: Mapping[str, Mapping[str, str]], *, log: bool) -> None:
     """The models on one language."""
     from fairseq_stack.evaluation.cfl_comparison import difference_by_length
 
