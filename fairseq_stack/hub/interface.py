@@ -14,6 +14,7 @@ from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, Monoli
 from fairseq.hub_utils import GeneratorHubInterface
 from fairseq.sequence_scorer import SequenceScorer
 from fairseq.tasks.language_modeling import LanguageModelingTask
+from fairseq.tokenizer import tokenize_line
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
@@ -50,10 +51,17 @@ class Hub(GeneratorHubInterface):
         """The tokens of a sentence of the target language and ``</s>``."""
         return self._encode(sentence, self.tgt_dict, side=1)
 
+    def cut(self, sentence: str) -> list[str]:
+        """The tokens of a sentence of the source language (of the language, for a language model), as text."""
+        return tokenize_line(self._cut(sentence, side=0))
+
     def _encode(self, sentence: str, dictionary: Dictionary, side: int) -> Tensor:
-        tokenize = self._tokenize[side]
-        text = self.apply_bpe(self.tokenize(sentence)) if tokenize is None else tokenize(sentence)
+        text = self._cut(sentence, side)
         return dictionary.encode_line(text, append_eos=True, add_if_not_exist=False).long()
+
+    def _cut(self, sentence: str, side: int) -> str:
+        tokenize = self._tokenize[side]
+        return self.apply_bpe(self.tokenize(sentence)) if tokenize is None else tokenize(sentence)
 
     def remove_bpe(self, sentence: str) -> str:
         """Pieces made into text."""

@@ -79,11 +79,11 @@ def predictions(
                 f"string {number} has {length - 1:,} symbols and an end; the model accepts {hub.max_positions:,} tokens"
                 ": train it with a greater --tokens-per-sample"
             )
-    for batch in _batches(list(map(len, tokens)), batch_size, max_tokens):
+    for batch in batches_of_lengths(list(map(len, tokens)), batch_size, max_tokens):
         targets = torch.nn.utils.rnn.pad_sequence(
             [tokens[i] for i in batch], batch_first=True, padding_value=hub.tgt_dict.pad()
         ).to(hub.device)
-        log_probs = _log_probabilities(hub, targets)
+        log_probs = log_probabilities(hub, targets)
         own = log_probs.gather(2, targets.unsqueeze(2)).squeeze(2).double().cpu().numpy()
         is_best = log_probs.argmax(2).eq(targets).cpu().numpy()
         for row, number in enumerate(batch):
@@ -106,8 +106,14 @@ def _encoded(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tenso
     return torch.tensor([*(dictionary.index(symbol) for symbol in string), dictionary.eos()])
 
 
-def _batches(lengths: Sequence[int], batch_size: int | None, max_tokens: int | None) -> Iterator[list[int]]:
-    """The positions of strings of similar lengths."""
+def batches_of_lengths(lengths: Sequence[int], batch_size: int | None, max_tokens: int | None) -> Iterator[list[int]]:
+    """Yield the positions of strings of similar lengths, shortest first.
+
+    Args:
+        lengths: of the strings, in tokens.
+        batch_size: the greatest number of strings in a batch, or None for any number.
+        max_tokens: the greatest number of tokens in a batch, with padding (a single string may have more), or None.
+    """
     batch: list[int] = []
     for number in sorted(range(len(lengths)), key=lambda number: lengths[number]):
         too_many = batch_size is not None and len(batch) == batch_size
@@ -120,8 +126,8 @@ def _batches(lengths: Sequence[int], batch_size: int | None, max_tokens: int | N
         yield batch
 
 
-def _log_probabilities(hub: LanguageModelHub, targets: Tensor) -> Tensor:
-    """The log-probabilities (B, n, V) of the symbols at the places of ``targets`` (B, n)."""
+def log_probabilities(hub: LanguageModelHub, targets: Tensor) -> Tensor:
+    """The log-probabilities (B, n, V) of the symbols at the places of ``targets`` (B, n), padded at the end."""
     padding = targets.eq(hub.tgt_dict.pad())
     inputs = targets.roll(1, 1).masked_fill(padding, hub.tgt_dict.pad())
     inputs[:, 0] = hub.tgt_dict.eos()  # fairseq's beginning of a string

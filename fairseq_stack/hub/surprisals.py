@@ -1,0 +1,172 @@
+"""The surprisal of each word of a text under a language model."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import Hub, LanguageModelHub
+from fairseq_stack.hub.strings import batches_of_lengths, log_probabilities, require_strings
+from fairseq_stack.models.vocabulary import check_symbols
+from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
+
+SENTENCES_AT_ONCE = 1000
+"""How many sentences are read before they are sorted by length and scored."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word in a sentence.
+
+    Attributes:
+        text: the word, or ``</s>`` for the end of the sentence.
+        num_tokens: number of tokens that it is cut into.
+        surprisal: -log p(word | the words before it), in nats.
+        is_unknown: whether one of its tokens is ``<unk>`` to the model.
+    """
+
+    text: str
+    num_tokens: int
+    surprisal: float
+    is_unknown: bool
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """A sentence of n tokens.
+
+    Attributes:
+        words: the words, and the end.
+        starts: the place of the first token of each of them, ascending, and n + 1.
+        tokens: (n + 1,), with the end.
+    """
+
+    words: tuple[str, ...]
+    starts: tuple[int, ...]
+    tokens: Tensor
+
+
+def surprisals(
+    hub: Hub,
+    sentences: Iterable[str],
+    *,
+    correct_word_ends: bool = False,
+    batch_size: int | None = None,
+    max_tokens: int | None = 2000,
+) -> Iterator[list[Word]]:
+    """Yield the words of each sentence and its end, in order.
+
+    The first word is predicted from the beginning of the sentence. A word of several pieces has the sum of their
+    surprisals. Without correction, the surprisals of a sentence add up to -log p of ``fairseq-eval-lm
+    --sample-break-mode eos``.
+
+    The pieces of a word do not say that the word ends with them: the first piece of the next word does, or the end of
+    the sentence. Corrected surprisals count the end of a word with the word (Pimentel & Meister, 2024; Oh & Schuler,
+    2024). With B, the pieces that begin a word and the end of a sentence,
+
+        p(w | c) = p(pieces of w | c) * sum of p(s | c, pieces of w) over s in B / sum of p(s | c) over s in B.
+
+    Args:
+        hub: a language model, or an ensemble, whose probabilities are averaged.
+        sentences: raw text if the data of the model are in pieces, else tokens separated by blanks.
+        correct_word_ends: count the end of a word of pieces with the word.
+        batch_size: the greatest number of sentences at a time, or None for any number.
+        max_tokens: the greatest number of tokens at a time, with padding (a single sentence may have more), or None.
+
+    Raises:
+        UserError: the model is not a language model; a sentence is longer than it accepts, or has a word that it cannot
+            predict; or its pieces do not make words.
+    """
+    model = require_strings(hub)
+    begins = _beginnings(model) if correct_word_ends else None
+    numbered = enumerate(sentences, start=1)
+    while chunk := [_cut(model, number, text) for number, text in itertools.islice(numbered, SENTENCES_AT_ONCE)]:
+        found: dict[int, list[Word]] = {}
+        lengths = [len(sentence.tokens) for sentence in chunk]
+        for batch in batches_of_lengths(lengths, batch_size, max_tokens):
+            found |= zip(batch, _score(model, [chunk[place] for place in batch], begins), strict=True)
+        yield from (found[place] for place in range(len(chunk)))
+
+
+def _beginnings(hub: LanguageModelHub) -> Tensor:
+    """The indices of the tokens that begin a word, and of the end of a sentence."""
+    dictionary = hub.tgt_dict
+    begins = [index for index in range(len(dictionary)) if dictionary[index].startswith(WORD_MARK)]
+    if not begins:
+        raise UserError(
+            f"no token of the model's dictionary begins with {WORD_MARK}, the mark of SentencePiece: its tokens are "
+            "words, whose surprisals need no correction"
+        )
+    return torch.tensor([*begins, dictionary.eos()], device=hub.device)
+
+
+def _cut(hub: LanguageModelHub, number: int, text: str) -> _Sentence:
+    """A sentence cut into tokens, and these put together to words."""
+    pieces = hub.cut(text)
+    dictionary = hub.tgt_dict
+    tokens = torch.tensor([*(dictionary.index(piece) for piece in pieces), dictionary.eos()])
+    if len(tokens) > hub.max_positions:
+        raise UserError(
+            f"sentence {number} has {len(tokens):,} tokens with its end; the model accepts {hub.max_positions:,}"
+        )
+    unknown = [piece for piece, token in zip(pieces, tokens.tolist(), strict=False) if token == dictionary.unk()]
+    if unknown and not _predicts_unknown(hub):
+        raise UserError(
+            f"sentence {number}: the dictionary of the model lacks {unknown[0]!r}, and the model was trained without "
+            "<unk> (--compact-vocab-unk)"
+        )
+    words, starts = pieces, list(range(len(pieces)))
+    if any(piece.startswith(WORD_MARK) for piece in pieces):
+        words = text.split()
+        starts = [place for place, piece in enumerate(pieces) if piece.startswith(WORD_MARK)]
+        if len(words) != len(starts):
+            raise UserError(
+                f"sentence {number} has {len(words)} words, but its pieces make {len(starts)}: {' '.join(pieces)}"
+            )
+    return _Sentence((*words, dictionary[dictionary.eos()]), (*starts, len(pieces), len(pieces) + 1), tokens)
+
+
+def _predicts_unknown(hub: LanguageModelHub) -> bool:
+    """Whether <unk> is a symbol of all models."""
+    try:
+        for model in hub.models:
+            check_symbols(model.decoder, torch.tensor([[hub.tgt_dict.eos(), hub.tgt_dict.unk()]]))
+    except ValueError:
+        return False
+    return True
+
+
+@torch.no_grad()
+def _score(hub: LanguageModelHub, sentences: Sequence[_Sentence], begins: Tensor | None) -> Iterator[list[Word]]:
+    targets = torch.nn.utils.rnn.pad_sequence(
+        [sentence.tokens for sentence in sentences], batch_first=True, padding_value=hub.tgt_dict.pad()
+    ).to(hub.device)
+    log_probs = log_probabilities(hub, targets)
+    own = log_probs.gather(2, targets.unsqueeze(2)).squeeze(2).double().cpu().numpy()
+    ends = None if begins is None else log_probs[:, :, begins].double().logsumexp(2).cpu().numpy()
+    for row, sentence in enumerate(sentences):
+        yield _words(hub, sentence, own[row], None if ends is None else ends[row])
+
+
+def _words(
+    hub: LanguageModelHub, sentence: _Sentence, own: NDArray[np.float64], ends: NDArray[np.float64] | None
+) -> list[Word]:
+    """The words of a sentence from the log-probabilities of its tokens, and that a word has ended before each."""
+    found = []
+    for word, (start, stop) in zip(sentence.words, itertools.pairwise(sentence.starts), strict=True):
+        surprisal = -float(own[start:stop].sum())
+        if ends is not None:
+            after = ends[stop] if stop < len(sentence.tokens) else 0.0  # the end of a sentence is followed by nothing
+            surprisal += float(ends[start] - after)
+        if not np.isfinite(surprisal):
+            raise UserError(f"the model's probability of {word!r} is 0 or not a number")
+        is_unknown = bool((sentence.tokens[start:stop] == hub.tgt_dict.unk()).any())
+        found.append(Word(word, stop - start, surprisal, is_unknown))
+    return found

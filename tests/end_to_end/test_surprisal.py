@@ -1,0 +1,163 @@
+"""Surprisals of words, for all families of language models, against fairseq's scores and against enumeration."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairseq_stack import cli
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import LanguageModelHub, load
+from fairseq_stack.hub.surprisals import Word, surprisals
+from tests.end_to_end.conftest import Corpora
+from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, run
+
+MODELS = {
+    "transformer": [*BARE_LANGUAGE_MODEL, "--stack-layers", "nd-2-2-3,sdpa,sup-4"],
+    "lstm": [*BARE_RECURRENT, "--stack", "sup-3+nd-2-2-3", "--compact-vocab"],
+    "fairseq": ["--task", "language_modeling", "--arch", "transformer_lm", *BARE_LANGUAGE_MODEL[4:]],
+}
+SENTENCES = ["a b c", "d", "", "c c a b d a", "a"]
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def checkpoint(request: pytest.FixtureRequest, corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    run("train", corpora.language_modeling, *MODELS[request.param], *TRAINING, "--save-dir", folder)
+    return folder / "checkpoint_last.pt"
+
+
+def hub_of(checkpoint: Path) -> LanguageModelHub:
+    hub = load(checkpoint)
+    assert isinstance(hub, LanguageModelHub)
+    return hub
+
+
+def test_they_are_the_scores_of_the_model(checkpoint: Path) -> None:
+    hub = hub_of(checkpoint)
+    found = list(surprisals(hub, SENTENCES, max_tokens=12))
+    assert [[word.text for word in words] for words in found] == [[*text.split(), "</s>"] for text in SENTENCES]
+    for text, words in zip(SENTENCES, found, strict=True):
+        expected = [-float(score) for score in hub.score(text)["positional_scores"]]
+        assert [word.surprisal for word in words] == pytest.approx(expected, abs=2e-6)
+        assert all(word.num_tokens == 1 and not word.is_unknown for word in words)
+
+
+def rows_of(text: str) -> list[list[str]]:
+    return [line.split("\t") for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("checkpoint", ["transformer"], indirect=True)
+def test_the_table(
+    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "text").write_text("a b\n\nzebra d\n")
+    assert cli.main(["surprisal", str(checkpoint), str(tmp_path / "text")]) == 0
+    bits = rows_of(capsys.readouterr().out)
+    assert bits[0] == ["sentence", "word_id", "word", "n_tokens", "surprisal_bits", "is_unk"]
+    assert [row[:4] + row[5:] for row in bits[1:]] == [
+        ["1", "1", "a", "1", "0"],
+        ["1", "2", "b", "1", "0"],
+        ["3", "1", "zebra", "1", "1"],
+        ["3", "2", "d", "1", "0"],
+    ]
+    monkeypatch.setattr("sys.stdin", io.StringIO("a b\n\nzebra d"))
+    assert cli.main(["surprisal", str(checkpoint.parent / "checkpoint_last.pt"), "--unit", "nats", "--end"]) == 0
+    nats = rows_of(capsys.readouterr().out)
+    assert nats[0][4] == "surprisal_nats"
+    assert [row[2] for row in nats[1:]] == ["a", "b", "</s>", "</s>", "zebra", "d", "</s>"]
+    same = [float(row[4]) / math.log(2) for row in nats[1:] if row[2] != "</s>"]
+    assert same == pytest.approx([float(row[4]) for row in bits[1:]], abs=2e-6)
+
+
+@pytest.fixture(scope="module")
+def of_pieces(tmp_path_factory: pytest.TempPathFactory) -> LanguageModelHub:
+    """A model of words of a and b, each of which is a piece; ▁ marks the first one of a word."""
+    folder = tmp_path_factory.mktemp("pieces")
+    strings = itertools.islice(itertools.product(("▁a", "▁b"), ("▁a", "a", "b"), ("▁b", "a", "b"), ("a", "▁b")), 30)
+    (folder / "text").write_text("".join(f"{' '.join(string)}\n" for string in strings))
+    texts = [option for split in ("train", "valid") for option in (f"--{split}pref", folder / "text")]
+    run("preprocess", "--only-source", *texts, "--destdir", folder / "data")
+    options = [*MODELS["transformer"], "--compact-vocab", *TRAINING]
+    run("train", folder / "data", *options, "--save-dir", folder)
+    return hub_of(folder / "checkpoint_last.pt")
+
+
+def cut(text: str) -> list[str]:
+    return [f"▁{letter}" if first else letter for word in text.split() for first, letter in starred(word)]
+
+
+def starred(word: str) -> list[tuple[bool, str]]:
+    return [(place == 0, letter) for place, letter in enumerate(word)]
+
+
+def test_words_of_pieces(of_pieces: LanguageModelHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_pieces, "cut", cut)
+    (words,) = surprisals(of_pieces, ["ab a bab"])
+    assert [(word.text, word.num_tokens) for word in words] == [("ab", 2), ("a", 1), ("bab", 3), ("</s>", 1)]
+    scores = of_pieces.score("▁a b ▁a ▁b a b")["positional_scores"].tolist()
+    expected = [-sum(scores[:2]), -scores[2], -sum(scores[3:6]), -scores[6]]
+    assert [word.surprisal for word in words] == pytest.approx(expected, abs=2e-6)
+
+
+def test_corrected_surprisals_are_a_distribution(of_pieces: LanguageModelHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over all words up to a length, the end, and the words that are longer."""
+    monkeypatch.setattr(of_pieces, "cut", cut)
+    of_pieces.double()
+    longest, context = 3, "ab a"
+    words = ["".join(word) for n in range(1, longest + 1) for word in itertools.product("ab", repeat=n)]
+    texts = [f"{context} {word}" for word in words]
+    plain, corrected = (
+        [found[2] for found in surprisals(of_pieces, texts, correct_word_ends=correct)] for correct in (False, True)
+    )
+    ends = [words_of(of_pieces, context, correct)[2] for correct in (False, True)]
+    begins = probability(ends[0]) / probability(ends[1])  # that a word begins after the context, or nothing does
+    longer = sum(
+        probability(one) / begins - probability(other)
+        for one, other in zip(plain, corrected, strict=True)
+        if one.num_tokens == longest
+    )
+    assert 0.01 < longer < 1
+    assert 0.5 < begins < 0.999
+    assert sum(map(probability, corrected)) + probability(ends[1]) + longer == pytest.approx(1, abs=1e-9)
+    beginning = words_of(of_pieces, "", True)[0].surprisal - words_of(of_pieces, "", False)[0].surprisal
+    total, of_pieces_alone = (
+        sum(word.surprisal for word in words_of(of_pieces, texts[-1], correct)) for correct in (True, False)
+    )
+    assert total == pytest.approx(of_pieces_alone + beginning, abs=1e-9)
+
+
+def words_of(hub: LanguageModelHub, text: str, correct: bool) -> list[Word]:
+    (words,) = surprisals(hub, [text], correct_word_ends=correct)
+    return words
+
+
+def probability(word: Word) -> float:
+    return math.exp(-word.surprisal)
+
+
+def test_mistakes(
+    of_pieces: LanguageModelHub, language_model: Path, translation_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = hub_of(language_model)
+
+    def refusal(hub: Any, *texts: str, **options: Any) -> str:
+        with pytest.raises(UserError) as caught:
+            list(surprisals(hub, texts, **options))
+        return str(caught.value)
+
+    assert refusal(of_pieces, "▁a b") == "sentence 1 has 2 words, but its pieces make 1: ▁a b"
+    assert refusal(of_pieces, "▁b", "zebra") == (
+        "sentence 2: the dictionary of the model lacks 'zebra', and the model was trained without <unk> "
+        "(--compact-vocab-unk)"
+    )
+    assert "sentence 2 has 61 tokens with its end; the model accepts 50" in refusal(plain, "a", " ".join("a" * 60))
+    assert "whose surprisals need no correction" in refusal(plain, "a", correct_word_ends=True)
+    assert "translation model" in refusal(load(translation_model), "a")
+    assert cli.main(["surprisal", str(language_model), "--max-tokens", "0"]) == 2
+    assert "--max-tokens" in capsys.readouterr().err
