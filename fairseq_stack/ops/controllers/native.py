@@ -124,16 +124,11 @@ def _backward(ctx: Any, of_computed: Tensor, of_remembered: Tensor, _: Any) -> t
     of_inputs, of_gates, of_rows = _neural_stack_backward(
         of_computed, of_remembered, x, weight, recurrent, record, ctx.setup
     )
-    before, gates, rows = remembered[:, :-1].flatten(0, 1), of_gates.flatten(0, 1), of_rows.flatten(0, 1)
-    hidden = remembered[:, 1:, -weight.shape[1] :].flatten(0, 1)
-    return (
-        of_inputs,
-        rows.t() @ (hidden if len(recurrent) else before),
-        rows.sum(0),
-        gates.t() @ before,
-        gates.sum(0),
-        None,
-    )
+    before, rows = remembered[:, :-1].flatten(0, 1), of_rows.flatten(0, 1)
+    if len(recurrent) == 0:
+        return of_inputs, rows.t() @ before, rows.sum(0), None, None, None
+    hidden, gates = remembered[:, 1:, -weight.shape[1] :].flatten(0, 1), of_gates.flatten(0, 1)
+    return of_inputs, rows.t() @ hidden, rows.sum(0), gates.t() @ before, gates.sum(0), None
 
 
 def _refuse(ctx: Any, *grads: Tensor) -> None:
