@@ -8,7 +8,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from fairseq_stack.ops import InputBufferState, QueueState, StratificationStackState, output_buffer
+from fairseq_stack.ops import (
+    ControllerSetup,
+    InputBufferState,
+    QueueState,
+    StratificationStackState,
+    neural_stack,
+    neural_stack_is_compiled,
+    output_buffer,
+)
 
 CELLS: dict[str, type[nn.RNNCell] | type[nn.LSTMCell] | type[nn.GRUCell] | None] = {
     "linear": None,
@@ -22,6 +30,7 @@ MEMORIES: dict[str, type[StratificationStackState] | type[QueueState] | None] = 
     "none": None,
 }
 PUSHED = ("vector", "input")
+_LARGE = 2**16  # weights, which each sequence reads in each step: PyTorch's products for the whole batch are faster
 
 
 class Step(NamedTuple):
@@ -68,7 +77,11 @@ class NeuralStackState(NamedTuple):
 
 
 class Controller(nn.Module):
-    """A controller and the stack or queue that it drives, one step at a time.
+    """A controller and the stack or queue that it drives.
+
+    All steps of a sequence are one compiled operation. It needs the CPU, the compiled kernels, float32 or float64, and
+    less than 2^16 weights, and has no second derivative. Otherwise, and where autocast or ``torch.func`` changes the
+    computation, the steps are taken one by one. ``each_step`` always takes them one by one.
 
     Args:
         input_size: k, the size of x_t.
@@ -162,6 +175,26 @@ class Controller(nn.Module):
         hidden = found if self.controller == "lstm" else (found,)
         return hidden[0], hidden
 
+    def _all_steps(self, x: Tensor, steps: int) -> Step | None:
+        """All steps in one operation, or None if it cannot compute them."""
+        cell: list[Tensor] = []
+        if self.cell is not None:
+            cell = [self.cell.weight_ih, self.cell.weight_hh, self.cell.bias_ih, self.cell.bias_hh]
+        weights = [self.out.weight, self.out.bias, *cell]
+        fits = type(self).step is Controller.step and sum(weight.numel() for weight in weights) < _LARGE
+        if not fits or not neural_stack_is_compiled(x, *weights):
+            return None
+        setup = ControllerSetup(
+            self.controller, self.memory, self.vector_size, self.pushed == "input", self.num_strengths == 4
+        )
+        computed, remembered = neural_stack(x, self.out.weight, self.out.bias, cell, setup, steps)
+        *strengths, values, output = computed.split(self._sizes, 2)
+        pop, push, *buffers = (u.squeeze(2) for u in strengths)
+        inputs, reading = remembered[:, :-1, : self.input_size], remembered[:, 1:, self.input_size :]
+        values = values if self.pushed == "vector" else inputs
+        input_pop, output_push = buffers or (None, None)
+        return Step(pop, push, values, reading[:, :, : self.vector_size], inputs, output, input_pop, output_push)
+
     def _check(self, x: Tensor, steps: int | None) -> int:
         if x.dim() != 3 or x.size(2) != self.input_size or x.size(1) == 0:
             raise ValueError(f"x: expected shape (B, n, {self.input_size}) with n > 0, got {tuple(x.shape)}")
@@ -195,6 +228,10 @@ class NeuralStack(Controller):
             ValueError: if the shape of ``x`` is wrong, or there are fewer steps than inputs.
         """
         steps = self._check(x, steps)
+        return self._all_steps(x, steps) or self.each_step(x, steps)
+
+    def each_step(self, x: Tensor, steps: int) -> Step:
+        """T steps, one by one; arguments as for :meth:`forward`."""
         state, computed = self.initial_state(len(x)), []
         for x_t in pad(x, (0, 0, 0, steps - x.size(1))).unbind(1):
             step, state = self.step(x_t, state)
@@ -229,6 +266,13 @@ class BufferedNeuralStack(Controller):
             ValueError: if the shape of ``x`` is wrong, there are fewer steps than inputs, or there is no such reading.
         """
         steps = self._check(x, steps)
+        every = self._all_steps(x, steps) or self.each_step(x, steps)
+        assert every.output_push is not None
+        length = x.size(1) if length is None else length
+        return output_buffer(every.output_push, every.output, length, reading=reading), every
+
+    def each_step(self, x: Tensor, steps: int) -> Step:
+        """T steps, one by one; arguments as for :meth:`forward`."""
         state, buffer, computed = self.initial_state(len(x)), InputBufferState.initial(x), []
         pop = x.new_zeros(len(x))
         for _ in range(steps):
@@ -237,10 +281,7 @@ class BufferedNeuralStack(Controller):
             assert step.input_pop is not None
             pop = step.input_pop
             computed.append(step)
-        every = _stack(computed)
-        assert every.output_push is not None
-        length = x.size(1) if length is None else length
-        return output_buffer(every.output_push, every.output, length, reading=reading), every
+        return _stack(computed)
 
 
 def _stack(steps: list[Step]) -> Step:

@@ -11,6 +11,7 @@ from fairseq_stack.ops._arguments import computation_dtype
 from fairseq_stack.ops._backends import Backend, Op, automatic_backend
 from fairseq_stack.ops._native import buffers as kept_memory
 from fairseq_stack.ops.buffers import InputBufferState, input_buffer, output_buffer
+from fairseq_stack.ops.controllers import ControllerSetup, neural_stack, neural_stack_is_compiled
 from fairseq_stack.ops.nondeterministic import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.queues import QueueState, queue
 from fairseq_stack.ops.recurrent import (
@@ -29,6 +30,7 @@ __all__ = [
     "ControlledAutomaton",
     "ControlledStack",
     "ControlledSuperposition",
+    "ControllerSetup",
     "InputBufferState",
     "NondeterministicStackState",
     "Op",
@@ -39,6 +41,8 @@ __all__ = [
     "automatic_backends",
     "computation_dtype",
     "input_buffer",
+    "neural_stack",
+    "neural_stack_is_compiled",
     "nondeterministic_stack",
     "output_buffer",
     "queue",

@@ -19,10 +19,12 @@ from fairseq_stack.files import written_whole
 
 from .agreement import Disagreement
 from .memory import MemoryMeter
+from .networks import NETWORKS
 from .recurrent import RECURRENT
 from .report import (
     decoding_table,
     machine_lines,
+    network_table,
     peak_lines,
     recurrent_table,
     stack_table,
@@ -41,10 +43,11 @@ DESCRIPTION = """\
 Measure every backend of the stacks (forward and backward pass, peak extra memory,
 GFLOP/s and their share of the machine's peak), decoding with a beam, and training
 steps of the papers' models, all in one run. A backend that disagrees with the
-reference ends the run with exit code 1. Three parts run only if they are named:
+reference ends the run with exit code 1. Four parts run only if they are named:
 "sweep" compares the backend that models use with the best one, for sizes from tiny to
-long; "lstm" trains stack LSTMs beside a loop over nn.LSTMCell; "window" has the
-nondeterministic stack with limited memory."""
+long; "lstm" trains stack LSTMs beside a loop over nn.LSTMCell; "neural" trains neural
+stacks at once and step by step; "window" has the nondeterministic stack with limited
+memory."""
 
 EPILOG = """\
 examples:
@@ -53,8 +56,8 @@ examples:
   FAIRSEQ_STACK_NATIVE=0 python scripts/benchmark.py --only steps"""
 
 PARTS = (*STACKS, "decoding", "steps")
-SWEEP, LSTM, WINDOW = "sweep", "lstm", "window"
-NAMED = (SWEEP, LSTM, WINDOW)
+SWEEP, LSTM, NEURAL, WINDOW = "sweep", "lstm", "neural", "window"
+NAMED = (SWEEP, LSTM, NEURAL, WINDOW)
 
 DTYPES = {dtype_name(dtype): dtype for dtype in (torch.float32, torch.float64)}
 
@@ -114,8 +117,8 @@ def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -
         parser.error(f"--device: {args.device} cannot be used: {str(error).splitlines()[0]}")
     if torch.device(args.device).type not in ("cpu", "cuda"):
         parser.error(f"--device: expected cpu or cuda, got {args.device}")
-    if args.device != "cpu" and {LSTM, WINDOW} & {*args.only}:
-        parser.error(f"--only: {LSTM} and {WINDOW} are measured on the CPU only")
+    if args.device != "cpu" and {LSTM, NEURAL, WINDOW} & {*args.only}:
+        parser.error(f"--only: {LSTM}, {NEURAL} and {WINDOW} are measured on the CPU only")
     if args.cpu_time and (args.device != "cpu" or args.threads != [1]):
         parser.error("--cpu-time: measures one thread on the CPU only")
     if args.json is not None and not args.json.absolute().parent.is_dir():
@@ -187,6 +190,10 @@ def run(args: argparse.Namespace) -> Results:
             cases = [case._replace(batch_size=2, length=5) for case in RECURRENT] if args.quick else RECURRENT
             results.recurrent = suite.measure_recurrent(cases)
             show("Training stack LSTMs, beside a loop over nn.LSTMCell", recurrent_table(results.recurrent))
+        if NEURAL in args.only:
+            short = [case._replace(batch_size=2, length=5) for case in NETWORKS] if args.quick else NETWORKS
+            results.networks = suite.measure_networks(short)
+            show("Training neural stacks, at once and step by step", network_table(results.networks))
         if WINDOW in args.only:
             results.windowed = suite.measure_windowed(WINDOWED[:2] if args.quick else WINDOWED)
             title = "The nondeterministic stack with limited memory: B = 1, Q = 2, S = 3, m = 5, float32"

@@ -7,147 +7,17 @@ from typing import Any
 
 from fairseq_stack.evaluation.markdown import table
 
-from .peak import OPERATIONS, Peak
-from .recurrent import Recurrent
-from .stacks import STACKS, Case
-from .timing import Times
-from .variants import Variant, dtype_name
-from .windowed import Windowed
+from .peak import Peak
+from .rows import Row
+from .stacks import STACKS
 
-Row = dict[str, Any]
 Column = tuple[str, Callable[[Row], str]]
 
 ABSENT = "-"
 
 
-def stack_row(
-    case: Case, variant: Variant, threads: int, times: Times, megabytes: float, error: float, peak: float
-) -> Row:
-    """The figures of one way to compute a stack; ``peak`` is in GFLOP/s, of all cores in use or of the GPU."""
-    forward, backward = times
-    # The backward pass takes twice the multiply-adds of the forward pass: a product has two factors to differentiate.
-    gflops = 3 * OPERATIONS * case.multiply_adds() / (forward + backward) / 1e9
-    return {
-        "stack": case.stack.name,
-        "sizes": case.by_axis(),
-        "backend": variant.name,
-        "dtype": dtype_name(variant.dtype),
-        "threads": threads,
-        "forward_ms": 1e3 * forward,
-        "backward_ms": 1e3 * backward,
-        "total_ms": 1e3 * (forward + backward),
-        "extra_megabytes": megabytes,
-        "gflops": gflops,
-        "share_of_peak": gflops / peak,
-        "error": error,
-    }
-
-
-def sweep_row(case: Case, chosen: str, threads: int, times: Mapping[str, Times]) -> Row:
-    """The time of ``backend="auto"`` compared with the best backend for a case.
-
-    Args:
-        case: the case.
-        chosen: the backend that "auto" stands for.
-        threads: the number of threads.
-        times: of forward and backward pass, of ``chosen`` and of other backends.
-    """
-    totals = {name: sum(passes) for name, passes in times.items()}
-    best = min(totals, key=lambda name: totals[name])
-    return {
-        "stack": case.stack.name,
-        "sizes": case.by_axis(),
-        "chosen": chosen,
-        "best": best,
-        "threads": threads,
-        "forward_ms": 1e3 * times[chosen][0],
-        "total_ms": 1e3 * totals[chosen],
-        "best_ms": 1e3 * totals[best],
-        "times_best_forward": times[chosen][0] / min(forward for forward, _ in times.values()),
-        "times_best": totals[chosen] / totals[best],
-        "times_chosen": {name: total / totals[chosen] for name, total in totals.items() if name != chosen},
-    }
-
-
-def decoding_row(case: Case, dtype: str, threads: int, times: Times, last_steps: int, error: float) -> Row:
-    """The figures of decoding."""
-    total, last = times
-    return {
-        "stack": case.stack.name,
-        "sizes": case.by_axis(),
-        "dtype": dtype,
-        "threads": threads,
-        "steps_per_second": case.length / total,
-        "step_ms": 1e3 * total / case.length,
-        "last_step_ms": 1e3 * last / last_steps,
-        "error": error,
-    }
-
-
-def training_row(
-    preset: str, sizes: Sequence[int], threads: int, parameters: int, times: Times, tokens: int, baseline: float
-) -> Row:
-    """The figures of training steps; ``baseline`` is the time of a step of tf."""
-    forward, backward, update, total = times
-    return {
-        "preset": preset,
-        "sentences": sizes[0],
-        "length": sizes[1],
-        "threads": threads,
-        "parameters": parameters,
-        "forward_ms": 1e3 * forward,
-        "backward_ms": 1e3 * backward,
-        "update_ms": 1e3 * update,
-        "step_ms": 1e3 * total,
-        "tokens_per_second": tokens / total,
-        "times_tf": total / baseline,
-    }
-
-
-def recurrent_row(case: Recurrent, threads: int, times: Mapping[str, Times], error: float) -> Row:
-    """The figures of an LSTM with stacks.
-
-    Args:
-        case: the LSTM.
-        threads: the number of threads.
-        times: of training it (``own``), of training it step by step (``steps``), of training the loop over
-            ``nn.LSTMCell`` (``cells``), and of ten steps of decoding (``decoding``).
-        error: of its outputs.
-    """
-    forward, backward = times["own"]
-    steps, cells = sum(times["steps"]), sum(times["cells"])
-    return {
-        **case._asdict(),
-        "threads": threads,
-        "forward_ms": 1e3 * forward,
-        "backward_ms": 1e3 * backward,
-        "total_ms": 1e3 * (forward + backward),
-        "steps_ms": 1e3 * steps,
-        "cells_ms": 1e3 * cells,
-        "times_cells": (forward + backward) / cells,
-        "steps_times_cells": steps / cells,
-        "steps_per_second": 10 / sum(times["decoding"]),
-        "error": error,
-    }
-
-
-def windowed_row(case: Windowed, times: Times, unlimited: Times, megabytes: float, error: float) -> Row:
-    """The figures of a sequence; ``unlimited`` are the times of the first one, with unlimited memory."""
-    forward, backward = times
-    return {
-        "length": case.length,
-        "window": case.window,
-        "forward_ms": 1e3 * forward,
-        "backward_ms": 1e3 * backward,
-        "total_ms": 1e3 * (forward + backward),
-        "times_unlimited": (forward + backward) / sum(unlimited),
-        "extra_megabytes": megabytes,
-        "error": error,
-    }
-
-
 def recurrent_table(rows: Sequence[Row]) -> str:
-    """Rows of :func:`recurrent_row`."""
+    """Rows of :func:`.rows.recurrent_row`."""
     columns = [
         ("stack", _text("stacks")),
         ("hidden", _text("hidden_size")),
@@ -167,8 +37,27 @@ def recurrent_table(rows: Sequence[Row]) -> str:
     return _table(columns, rows)
 
 
+def network_table(rows: Sequence[Row]) -> str:
+    """Rows of :func:`.rows.network_row`."""
+    columns = [
+        ("network", lambda row: "buffered" if row["is_buffered"] else "plain"),
+        ("controller", _text("controller")),
+        ("memory", _text("memory")),
+        ("B", _text("batch_size")),
+        ("T", _text("length")),
+        ("threads", _text("threads")),
+        ("forward ms", _number("forward_ms")),
+        ("backward ms", _number("backward_ms")),
+        ("sum ms", _number("total_ms")),
+        ("by steps ms", _number("steps_ms")),
+        ("by steps / at once", _number("steps_times_own")),
+        ("error", lambda row: f"{row['error']:.0e}"),
+    ]
+    return _table(columns, rows)
+
+
 def windowed_table(rows: Sequence[Row]) -> str:
-    """Rows of :func:`windowed_row`."""
+    """Rows of :func:`.rows.windowed_row`."""
     columns = [
         ("n", _text("length")),
         ("D", lambda row: ABSENT if row["window"] is None else str(row["window"])),
@@ -183,7 +72,7 @@ def windowed_table(rows: Sequence[Row]) -> str:
 
 
 def stack_table(rows: Sequence[Row]) -> str:
-    """Rows of :func:`stack_row` of one stack."""
+    """Rows of :func:`.rows.stack_row` of one stack."""
     columns = [
         _sizes(rows[0]["stack"]),
         ("backend", _text("backend")),
@@ -201,7 +90,7 @@ def stack_table(rows: Sequence[Row]) -> str:
 
 
 def sweep_table(rows: Sequence[Row]) -> str:
-    """Rows of :func:`sweep_row` of one stack."""
+    """Rows of :func:`.rows.sweep_row` of one stack."""
     columns = [
         _sizes(rows[0]["stack"]),
         ("auto is", _text("chosen")),
@@ -220,7 +109,7 @@ def _others(ratios: Mapping[str, float]) -> str:
 
 
 def decoding_table(rows: Sequence[Row]) -> str:
-    """Rows of :func:`decoding_row` of one stack."""
+    """Rows of :func:`.rows.decoding_row` of one stack."""
     columns = [
         _sizes(rows[0]["stack"]),
         ("dtype", _text("dtype")),
@@ -233,7 +122,7 @@ def decoding_table(rows: Sequence[Row]) -> str:
 
 
 def training_table(rows: Sequence[Row]) -> str:
-    """Rows of :func:`training_row`."""
+    """Rows of :func:`.rows.training_row`."""
     columns = [
         ("preset", _text("preset")),
         ("sentences x tokens", lambda row: f"{row['sentences']} x {row['length']}"),

@@ -11,10 +11,12 @@ import torch
 
 from fairseq_stack.ops._backends import automatic_backend
 
+from . import networks
 from .agreement import check
 from .decoding import check_decoding, decoding, last_steps
 from .machine import describe_machine
 from .memory import MemoryMeter, cuda_megabytes
+from .networks import Network, check_network
 from .peak import Peak, measure_peak
 from .recurrent import (
     Recurrent,
@@ -24,7 +26,7 @@ from .recurrent import (
     training_of,
     training_of_cells,
 )
-from .report import Row, decoding_row, recurrent_row, stack_row, sweep_row, training_row, windowed_row
+from .rows import Row, decoding_row, network_row, recurrent_row, stack_row, sweep_row, training_row, windowed_row
 from .stacks import Case
 from .timing import Key, Timer, Times, forward_and_backward, least_times
 from .training import Workload, stacks_of, trainings
@@ -60,12 +62,13 @@ class Results:
     Attributes:
         machine: what it depends on.
         peak: by dtype.
-        stacks: rows of :func:`.report.stack_row`.
-        sweep: rows of :func:`.report.sweep_row`.
-        decoding: rows of :func:`.report.decoding_row`.
-        training: rows of :func:`.report.training_row`.
-        recurrent: rows of :func:`.report.recurrent_row`.
-        windowed: rows of :func:`.report.windowed_row`.
+        stacks: rows of :func:`.rows.stack_row`.
+        sweep: rows of :func:`.rows.sweep_row`.
+        decoding: rows of :func:`.rows.decoding_row`.
+        training: rows of :func:`.rows.training_row`.
+        recurrent: rows of :func:`.rows.recurrent_row`.
+        networks: rows of :func:`.rows.network_row`.
+        windowed: rows of :func:`.rows.windowed_row`.
     """
 
     machine: dict[str, Any]
@@ -75,6 +78,7 @@ class Results:
     decoding: list[Row] = field(default_factory=list)
     training: list[Row] = field(default_factory=list)
     recurrent: list[Row] = field(default_factory=list)
+    networks: list[Row] = field(default_factory=list)
     windowed: list[Row] = field(default_factory=list)
 
 
@@ -228,6 +232,19 @@ class Suite:
                 }
                 times = self._least_times({name: run(case, self._timer) for name, run in measured.items()})
                 rows.append(recurrent_row(case, threads, times, error))
+        return rows
+
+    def measure_networks(self, cases: Sequence[Network]) -> list[Row]:
+        """Check neural stacks, and then measure their training beside the same step by step."""
+        errors = [check_network(case) for case in cases]
+        rows = []
+        for threads in self._settings.threads:
+            torch.set_num_threads(threads)
+            for case, error in zip(cases, errors, strict=True):
+                say(f"the neural stack with {case.controller} and {case.memory}: training, threads: {threads}")
+                runs = {"own": networks.training_of, "steps": networks.training_by_steps}
+                times = self._least_times({name: run(case, self._timer) for name, run in runs.items()})
+                rows.append(network_row(case, threads, times, error))
         return rows
 
     def measure_windowed(self, cases: Sequence[Windowed]) -> list[Row]:

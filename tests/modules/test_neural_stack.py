@@ -11,16 +11,25 @@ import pytest
 import torch
 from torch import Tensor
 
+from fairseq_stack.modules import neural_stack
 from fairseq_stack.modules.neural_stack import CELLS, MEMORIES, BufferedNeuralStack, Controller, NeuralStack, Step
-from tests.helpers import assert_normwise_close, each_golden_file
+from tests.helpers import assert_normwise_close, each_golden_file, use_instruction_set
 
 STEPS = {
     "pop": "pop", "push": "push", "values": "values", "reads": "reading", "controller_inputs": "input",
     "controller_outputs": "output", "input_pop": "input_pop", "output_push": "output_push",
 }  # fmt: skip
 
-
 Network = TypeVar("Network", NeuralStack, BufferedNeuralStack)
+
+
+@pytest.fixture(params=["compiled", "steps"])
+def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All steps as one compiled operation, and one by one."""
+    if request.param == "steps":
+        monkeypatch.setattr(neural_stack, "neural_stack_is_compiled", lambda *_: False)
+    else:
+        use_instruction_set("baseline", monkeypatch)
 
 
 def network(kind: type[Network], golden: Mapping[str, np.ndarray], path: Path) -> Network:
@@ -50,6 +59,7 @@ def check(golden: Mapping[str, np.ndarray], model: Controller, x: Tensor, output
 
 
 @each_golden_file("neural_stacks/vanilla_*.npz")
+@pytest.mark.usefixtures("loop")
 def test_golden_neural_stack(path: Path) -> None:
     golden = np.load(path)
     model, x = network(NeuralStack, golden, path), torch.tensor(golden["x"]).requires_grad_()
@@ -58,6 +68,7 @@ def test_golden_neural_stack(path: Path) -> None:
 
 
 @each_golden_file("neural_stacks/buffered_*.npz")
+@pytest.mark.usefixtures("loop")
 def test_golden_buffered_neural_stack(path: Path) -> None:
     golden = np.load(path)
     model, x = network(BufferedNeuralStack, golden, path), torch.tensor(golden["x"]).requires_grad_()
@@ -68,6 +79,7 @@ def test_golden_buffered_neural_stack(path: Path) -> None:
 
 
 @each_golden_file("neural_stacks/trained_*.npz")
+@pytest.mark.usefixtures("loop")
 def test_golden_trained_networks(path: Path) -> None:
     """The logits for test strings, and the symbols that are predicted."""
     golden = np.load(path)

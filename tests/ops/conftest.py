@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from tests.helpers import INSTRUCTION_SETS, use_instruction_set
+
 
 @pytest.fixture(autouse=True)
 def poisoned_memory() -> Iterator[None]:
@@ -16,3 +18,17 @@ def poisoned_memory() -> Iterator[None]:
     assert torch.empty(3).isnan().all()
     yield
     torch.use_deterministic_algorithms(False)
+
+
+@pytest.fixture(params=INSTRUCTION_SETS)
+def instruction_set(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each of them, for the compiled backend."""
+    name: str = request.param
+    use_instruction_set(name, monkeypatch)
+    return name
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skips the test where the compiled backend cannot run."""
+    use_instruction_set("baseline", monkeypatch)

@@ -18,16 +18,9 @@ from fairseq_stack.ops import (
     superposition_stack,
 )
 from fairseq_stack.ops._native import Library
-from tests.helpers import INSTRUCTION_SETS, use_instruction_set
 from tests.ops.margins import Guard, run_between_margins
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-
-
-@pytest.fixture(params=INSTRUCTION_SETS)
-def instruction_set(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    use_instruction_set(request.param, monkeypatch)
-    return str(request.param)
 
 
 def between_margins(patch: pytest.MonkeyPatch, mistake: Callable[[Any], None] | None = None) -> list[str]:

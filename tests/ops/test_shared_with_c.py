@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Iterable
 
 import pytest
 
 from fairseq_stack.ops import _native
+from fairseq_stack.ops.controllers import native as controllers
+from fairseq_stack.ops.controllers.setup import GATES, MEMORIES
 from fairseq_stack.ops.nondeterministic import _log_weights, _native_step, native, window
 from fairseq_stack.ops.recurrent import native as recurrent
 from fairseq_stack.ops.stratification import _native_step as stratification_step
@@ -46,9 +49,16 @@ def test_version_of_the_interface() -> None:
     assert int(only_match(r"^int fss_interface\(void\) \{ return (\d+); \}$")[1]) == _native.INTERFACE
 
 
+@pytest.mark.parametrize(("prefix", "names"), [("CONTROLLER", GATES), ("MEMORY", MEMORIES)])
+def test_numbers_of_controllers_and_memories(prefix: str, names: Iterable[str]) -> None:
+    numbered = only_match(rf"^enum \{{ ({prefix}_.*) \}};$")[1]
+    assert numbered == ", ".join(f"{prefix}_{name.upper()}" for name in names)
+
+
 @pytest.mark.parametrize(
     ("name", "structure"),
     [
+        ("ctrl_call", controllers._Call),
         ("nd_call", native._Call),
         ("nd_step_call", _native_step.Call),
         ("nd_window_call", window.Call),

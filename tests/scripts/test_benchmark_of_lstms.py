@@ -1,4 +1,4 @@
-"""The parts of scripts/benchmark.py that measure stack LSTMs and limited memory."""
+"""The parts of scripts/benchmark.py that measure stack LSTMs, neural stacks and limited memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from scripts.benchmark import command
 from scripts.benchmark.command import main
+from scripts.benchmark.networks import NETWORKS
 from scripts.benchmark.recurrent import RECURRENT
 from scripts.benchmark.windowed import Windowed
 
@@ -23,6 +24,18 @@ def test_stack_lstms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     for row in rows:
         assert row["times_cells"] == pytest.approx(row["total_ms"] / row["cells_ms"])
         assert row["steps_times_cells"] == pytest.approx(row["steps_ms"] / row["cells_ms"])
+        assert row["total_ms"] == pytest.approx(row["forward_ms"] + row["backward_ms"]) and row["error"] < 2e-5
+
+
+def test_neural_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(command, "NETWORKS", NETWORKS[:4])
+    path = tmp_path / "figures.json"
+    assert main(["--quick", "--only", "neural", "--json", str(path)]) == 0
+    assert "## Training neural stacks, at once and step by step" in capsys.readouterr().out.splitlines()
+    rows = json.loads(path.read_text())["networks"]
+    assert [row["controller"] for row in rows] == ["linear", "linear", "rnn", "gru"]
+    for row in rows:
+        assert row["steps_times_own"] == pytest.approx(row["steps_ms"] / row["total_ms"])
         assert row["total_ms"] == pytest.approx(row["forward_ms"] + row["backward_ms"]) and row["error"] < 2e-5
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .._arguments import Sizes
 from .._backends import Backend, by_name, choose_backend, native_obstacle
-from .._transforms import is_transformed
+from .._loops import loop_is_compiled
 from .native import stack_lstm_native
 from .reference import stack_lstm_reference
 from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
@@ -88,7 +88,4 @@ def stack_lstm_is_compiled(*arguments: Tensor) -> bool:
 
     Under autocast, ``torch.func`` and forward-mode derivatives, an LSTM needs the steps one by one.
     """
-    device, dtype = arguments[0].device, arguments[0].dtype
-    fits = dtype in (torch.float32, torch.float64) and all(x.dtype == dtype for x in arguments)
-    plain = not torch.is_autocast_enabled(device.type) and not is_transformed(*arguments)
-    return fits and plain and native_obstacle(device) is None
+    return loop_is_compiled(*arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers import use_backend, use_instruction_set
+from tests.helpers import use_backend
 from tests.ops.superposition.inputs import FAST
 
 
@@ -17,9 +17,3 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture(params=FAST)
 def fast_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return use_backend(request.param, monkeypatch)
-
-
-@pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skips the test where the compiled backend cannot run."""
-    use_instruction_set("baseline", monkeypatch)

@@ -55,6 +55,10 @@
 #include "recurrent_stacks.h"
 #include "recurrent_sequence.h"
 #include "recurrent.h"
+#include "controller_memory.h"
+#include "controller_cells.h"
+#include "controller_sequence.h"
+#include "controller.h"
 #undef REAL
 #undef INTEGER
 #undef NAME

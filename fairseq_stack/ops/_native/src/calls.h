@@ -118,3 +118,27 @@ struct rnn_call {
     void *gate_gradients, *projection_gradients;  /* the second (sequences, length, P) */
     void *reading_gradients, *bottom_gradients; /* of each sequence */
 };
+
+/* The controllers of neural stacks, and what they drive. */
+enum { CONTROLLER_LINEAR, CONTROLLER_RNN, CONTROLLER_LSTM, CONTROLLER_GRU };
+enum { MEMORY_STACK, MEMORY_QUEUE, MEMORY_NONE };
+
+/* One call of a neural stack; arrays as for the nondeterministic stack. With inputs of size k, vectors of size m, h hidden
+ * units, K = k + m + h, P gates, R rows, and C features of the linear layer: */
+struct ctrl_call {
+    int64_t is_double, sequences;
+    int64_t length, steps, input_size, vector_size, hidden_size, rows;
+    int64_t controller, memory, pushes_input, is_buffered;
+    const void *inputs;         /* (sequences, length, k) */
+    const void *recurrent;      /* (K, P); backward (P, K) */
+    const void *recurrent_bias; /* (P) */
+    const void *weights;        /* (C, R); backward (R, C) */
+    const void *bias;           /* (R) */
+    void *computed;             /* the rows, (sequences, steps, R) */
+    void *remembered;           /* [x_{t+1}; r_t; h_t] from t = 0 on, (sequences, steps + 1, K) */
+    void *workspace;
+    int64_t workspace_bytes;
+    /* backward: */
+    const void *computed_gradients, *remembered_gradients;
+    void *input_gradients, *gate_gradients, *row_gradients; /* (.., k) of the inputs, (.., P) and (.., R) of the steps */
+};

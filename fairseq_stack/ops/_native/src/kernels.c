@@ -221,5 +221,20 @@ void fss_rnn_backward(const struct rnn_call *call, const struct resources *resou
     run(backward[call->is_double], backward[1], call, rnn_blocks(call), resources);
 }
 
+/* ---------------------------------------------------------------- controllers of neural stacks */
+
+/* As for the LSTM with stacks. */
+void fss_ctrl_sizes(const struct ctrl_call *call, int instruction_set, size_t sizes[3]) {
+    INSTRUCTION_SETS[instruction_set]->ctrl_sizes(call, sizes);
+}
+
+void fss_ctrl_forward(const struct ctrl_call *call, const struct resources *resources) {
+    run(INSTRUCTION_SETS[resources->instruction_set]->ctrl_forward, NULL, call, call->sequences, resources);
+}
+
+void fss_ctrl_backward(const struct ctrl_call *call, const struct resources *resources) {
+    run(INSTRUCTION_SETS[resources->instruction_set]->ctrl_backward, NULL, call, call->sequences, resources);
+}
+
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 12; }
+int fss_interface(void) { return 13; }

@@ -35,6 +35,8 @@ struct instruction_set {
     kernel *strat_step_forward[2], *strat_step_backward[2];
     kernel *rnn_forward[2], *rnn_backward[2];
     void (*rnn_sizes[2])(const struct rnn_call *call, size_t sizes[3]);
+    kernel *ctrl_forward, *ctrl_backward;
+    void (*ctrl_sizes)(const struct ctrl_call *call, size_t sizes[3]);
 };
 
 /* Those that both_types.h has defined. */
@@ -61,6 +63,9 @@ struct instruction_set {
         {rnn_forward_float_##suffix, rnn_forward_double_##suffix},   \
         {rnn_backward_float_##suffix, rnn_backward_double_##suffix}, \
         {rnn_sizes_float_##suffix, rnn_sizes_double_##suffix},       \
+        ctrl_forward_double_##suffix,                                \
+        ctrl_backward_double_##suffix,                               \
+        ctrl_sizes_double_##suffix,                                  \
     }
 
 extern const struct instruction_set fss_baseline;

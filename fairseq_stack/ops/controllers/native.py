@@ -1,0 +1,189 @@
+"""A neural stack by the compiled kernels, on the CPU: all steps in one call, ``_native/src/controller.h``."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from .._native import SMALL, buffers, required_library
+from .._transforms import refuse_second_derivative
+from .setup import GATES, MEMORIES, ControllerSetup
+
+
+def neural_stack_native(
+    x: Tensor, weight: Tensor, bias: Tensor, cell: Sequence[Tensor], setup: ControllerSetup, steps: int
+) -> tuple[Tensor, Tensor]:
+    """The rows, and [x_{t+1}; r_t; h_t]; arguments and results as for ``neural_stack``."""
+    recurrent, recurrent_bias = _joined(x, cell, setup)
+    numbers = (
+        steps, setup.vector_size, [*GATES].index(setup.controller), MEMORIES.index(setup.memory),
+        int(setup.pushes_input), int(setup.is_buffered),
+    )  # fmt: skip
+    computed, remembered, _ = _neural_stack(x, weight, bias, recurrent, recurrent_bias, numbers)
+    return computed, remembered
+
+
+def _joined(x: Tensor, cell: Sequence[Tensor], setup: ControllerSetup) -> tuple[Tensor, Tensor]:
+    """The weights (P, k + m + h) and the biases (P,) of a cell for [x_t; r_{t-1}; h_{t-1}].
+
+    The candidate of a GRU is in two parts, since the reset gate multiplies only what h_{t-1} contributes.
+    """
+    if not cell:
+        return x.new_empty(0, x.shape[2] + setup.vector_size), x.new_empty(0)
+    of_input, of_hidden, input_bias, hidden_bias = cell
+    if setup.controller == "gru":
+        size = of_hidden.shape[1]
+        of_input, input_bias = pad(of_input, (0, 0, 0, size)), pad(input_bias, (0, size))
+        of_hidden = torch.cat([of_hidden[: 2 * size], pad(of_hidden[2 * size :], (0, 0, size, 0))])
+        hidden_bias = torch.cat([hidden_bias[: 2 * size], pad(hidden_bias[2 * size :], (size, 0))])
+    return torch.cat([of_input, of_hidden], 1), input_bias + hidden_bias
+
+
+@torch.library.custom_op("fairseq_stack::neural_stack", mutates_args=(), device_types="cpu")
+def _neural_stack(
+    x: Tensor, weight: Tensor, bias: Tensor, recurrent: Tensor, recurrent_bias: Tensor, setup: Sequence[int]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The rows (B, T, R), [x_{t+1}; r_t; h_t], (B, T + 1, K), and the record of each sequence, (B, bytes) of uint8."""
+    call = _call(x, weight, recurrent, setup)
+    computed = x.new_empty(call.sequences, call.steps, call.rows)
+    remembered = x.new_empty(call.sequences, call.steps + 1, recurrent.shape[1])
+    if call.sequences == 0:
+        return computed, remembered, x.new_empty(0, 0, dtype=torch.uint8)
+    size = call.sequences * call.workspace_bytes
+    record = torch.empty(size, dtype=torch.uint8) if size < SMALL else buffers.take(size)
+    _run(
+        "forward", call,
+        inputs=x, recurrent=recurrent.t(), recurrent_bias=recurrent_bias, weights=weight.t(), bias=bias,
+        computed=computed, remembered=remembered, workspace=record,
+    )  # fmt: skip
+    return computed, remembered, record.view(call.sequences, call.workspace_bytes)
+
+
+@_neural_stack.register_fake
+def _(
+    x: Tensor, weight: Tensor, bias: Tensor, recurrent: Tensor, recurrent_bias: Tensor, setup: Sequence[int]
+) -> tuple[Tensor, Tensor, Tensor]:
+    batch_size, steps = x.shape[0], setup[0]
+    return (
+        x.new_empty(batch_size, steps, weight.shape[0]),
+        x.new_empty(batch_size, steps + 1, recurrent.shape[1]),
+        x.new_empty(batch_size, torch.library.get_ctx().new_dynamic_size(), dtype=torch.uint8),
+    )
+
+
+@torch.library.custom_op("fairseq_stack::neural_stack_backward", mutates_args=(), device_types="cpu")
+def _neural_stack_backward(
+    of_computed: Tensor,
+    of_remembered: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    recurrent: Tensor,
+    record: Tensor,
+    setup: Sequence[int],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of the inputs, of the gates (B, T, P), and of the rows before their activations (B, T, R)."""
+    call = _call(x, weight, recurrent, setup)
+    of_inputs, of_rows = torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(of_computed.shape)
+    of_gates = x.new_empty(call.sequences, call.steps, recurrent.shape[0])
+    if call.sequences > 0:
+        _run(
+            "backward", call,
+            inputs=x, recurrent=recurrent, weights=weight, workspace=record,
+            computed_gradients=of_computed, remembered_gradients=of_remembered,
+            input_gradients=of_inputs, gate_gradients=of_gates, row_gradients=of_rows,
+        )  # fmt: skip
+    return of_inputs, of_gates, of_rows
+
+
+@_neural_stack_backward.register_fake
+def _(
+    of_computed: Tensor, of_remembered: Tensor, x: Tensor, weight: Tensor, recurrent: Tensor, *_: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    batch_size, steps, rows = of_computed.shape
+    return (
+        x.new_empty(x.shape),
+        x.new_empty(batch_size, steps, recurrent.shape[0]),
+        x.new_empty(batch_size, steps, rows),
+    )
+
+
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    x, weight, _, recurrent, _, ctx.setup = inputs
+    _, remembered, record = output
+    ctx.save_for_backward(x, weight, recurrent, remembered, record)
+
+
+def _backward(ctx: Any, of_computed: Tensor, of_remembered: Tensor, _: Any) -> tuple[Tensor | None, ...]:
+    """The weights get their gradients from all steps at once."""
+    x, weight, recurrent, remembered, record = ctx.saved_tensors
+    of_inputs, of_gates, of_rows = _neural_stack_backward(
+        of_computed, of_remembered, x, weight, recurrent, record, ctx.setup
+    )
+    before, rows = remembered[:, :-1].flatten(0, 1), of_rows.flatten(0, 1)
+    if len(recurrent) == 0:
+        return of_inputs, rows.t() @ before, rows.sum(0), None, None, None
+    hidden, gates = remembered[:, 1:, -weight.shape[1] :].flatten(0, 1), of_gates.flatten(0, 1)
+    return of_inputs, rows.t() @ hidden, rows.sum(0), gates.t() @ before, gates.sum(0), None
+
+
+def _refuse(ctx: Any, *grads: Tensor) -> None:
+    refuse_second_derivative("neural_stack")
+
+
+_neural_stack.register_autograd(_backward, setup_context=_setup_context)
+_neural_stack_backward.register_autograd(_refuse)
+
+
+class _Call(ctypes.Structure):
+    """struct ctrl_call."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("is_double", "sequences")),
+        *((name, ctypes.c_int64) for name in ("length", "steps", "input_size", "vector_size", "hidden_size", "rows")),
+        *((name, ctypes.c_int64) for name in ("controller", "memory", "pushes_input", "is_buffered")),
+        *((name, ctypes.c_void_p) for name in ("inputs", "recurrent", "recurrent_bias", "weights", "bias")),
+        *((name, ctypes.c_void_p) for name in ("computed", "remembered", "workspace")),
+        ("workspace_bytes", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("computed_gradients", "remembered_gradients")),
+        *((name, ctypes.c_void_p) for name in ("input_gradients", "gate_gradients", "row_gradients")),
+    )
+
+
+def _call(x: Tensor, weight: Tensor, recurrent: Tensor, setup: Sequence[int]) -> _Call:
+    """A call for inputs (B, n, k), and weights of rows (R, C) and of gates (P, K)."""
+    batch_size, length, input_size = x.shape
+    steps, vector_size, *options = setup
+    hidden_size = recurrent.shape[1] - input_size - vector_size
+    sizes = length, steps, input_size, vector_size, hidden_size, weight.shape[0]
+    call = _Call(x.dtype == torch.float64, batch_size, *sizes, *options)
+    call.workspace_bytes, *_ = _sizes(call)
+    return call
+
+
+def _sizes(call: _Call) -> tuple[int, int, int]:
+    """In bytes: of the record of a sequence, and of the working memory of both passes."""
+    library = required_library()
+    sizes = (ctypes.c_size_t * 3)()
+    library.functions.fss_ctrl_sizes(ctypes.byref(call), library.number, sizes)
+    record, forward, backward = sizes
+    return record, forward, backward
+
+
+def _run(direction: str, call: _Call, **arrays: Tensor) -> None:
+    """Run a kernel; arrays are for fields of the call."""
+    contiguous = {name: array.resolve_neg().contiguous() for name, array in arrays.items()}
+    for name, array in contiguous.items():
+        setattr(call, name, array.data_ptr())
+    weights = contiguous["recurrent"].numel() + contiguous["weights"].numel()
+    required_library().run(
+        f"fss_ctrl_{direction}",
+        call,
+        parts=call.sequences,
+        work=call.sequences * call.steps * (weights + call.steps * call.vector_size),
+        scratch_bytes=_sizes(call)[1 if direction == "forward" else 2],
+    )
