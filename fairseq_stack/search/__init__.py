@@ -7,11 +7,13 @@ from .options import (
     LENGTH_NORMALIZED,
     build_length_normalized_generator,
 )
+from .one_pass import OnePassGenerator
 
 __all__ = [
     "BEAM_SEARCH_CHOICES",
     "BEAM_SEARCH_HELP",
     "LENGTH_NORMALIZED",
     "LengthNormalizedBeamSearchGenerator",
+    "OnePassGenerator",
     "build_length_normalized_generator",
 ]
