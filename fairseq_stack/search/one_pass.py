@@ -60,9 +60,11 @@ class OnePassGenerator:
 
     def best_words(self, models: Sequence[Any], sample: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """The most probable word at each position, (B, n), and its log-probability; of words that tie, the first."""
+        for model in models:
+            model.eval()
         together = torch.stack(
             [
-                model.eval().get_normalized_probs(model(**sample["net_input"]), log_probs=True, sample=sample)
+                model.get_normalized_probs(model(**sample["net_input"]), log_probs=True, sample=sample)
                 for model in models
             ]
         )

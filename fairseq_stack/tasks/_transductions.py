@@ -23,12 +23,14 @@ class TaskFile:
 
     Attributes:
         path: the file.
+        name: the name of the task.
         blank: the word that pads inputs.
         scored: the words of targets that count.
         longest: for each split, the number of symbols of the longest input that could be in it.
     """
 
     path: Path | None = None
+    name: str | None = None
     blank: str | None = None
     scored: Sequence[str] | None = None
     longest: Mapping[str, int] = field(default_factory=dict)
@@ -49,7 +51,8 @@ def read_task_file(data: Path) -> TaskFile:
     try:
         content = json.loads(read_text(paths[0]))
         longest = {str(split): int(length) for split, length in content["longest"].items()}
-        return TaskFile(paths[0], str(content["blank"]), [str(word) for word in content["scored"]], longest)
+        scored = [str(word) for word in content["scored"]]
+        return TaskFile(paths[0], str(content["task"]), str(content["blank"]), scored, longest)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{paths[0]} is not a task.json of fairseq-stack prepare transduction: {type(error).__name__}: {error}"
@@ -174,7 +177,7 @@ class Transductions(FairseqDataset):
         if len(too_long):
             raise UserError(
                 f"{self.name}, string {too_long[0] + 1}: expected at most {self.pad_to} symbols, the length to which "
-                f"inputs are padded, got {self.sizes[too_long[0]]}; correct \"longest\" in task.json"
+                f'inputs are padded, got {self.sizes[too_long[0]]}; correct "longest" in task.json'
             )
 
 

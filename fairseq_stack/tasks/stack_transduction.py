@@ -54,7 +54,7 @@ class StackTransductionConfig(FairseqDataclass):
         default=None,
         metadata={"help": "word that pads inputs (default: the blank of task.json, or else # if it is a word)"},
     )
-    dataset_impl: Optional[DATASET_IMPLEMENTATIONS] = II("dataset.dataset_impl")  # type: ignore[valid-type]
+    dataset_impl: Optional[DATASET_IMPLEMENTATIONS] = II("dataset.dataset_impl")  # type: ignore[valid-type]  # noqa: RUF009
     train_subset: str = II("dataset.train_subset")
 
 
@@ -73,6 +73,7 @@ class StackTransductionTask(FairseqTask):
         super().__init__(cfg)
         self.dictionary = dictionary
         self.task_file = read_task_file(Path(utils.split_paths(cfg.data)[0]))
+        self.task_name = self.task_file.name or Path(cfg.data).name
         self.blank = self._find_blank()
         self.score_words = self._find_score_words()
         self.pads_to_longest = False
@@ -88,13 +89,15 @@ class StackTransductionTask(FairseqTask):
         if cfg.source_lang is None or cfg.target_lang is None:
             cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(folder)
         if cfg.source_lang is None or cfg.target_lang is None:
-            raise UserError(f"{folder} has no pair of languages; expected data-bin of fairseq-stack prepare transduction")
+            raise UserError(
+                f"{folder} has no pair of languages; expected data-bin of fairseq-stack prepare transduction"
+            )
         paths = [Path(folder, f"dict.{language}.txt") for language in (cfg.source_lang, cfg.target_lang)]
         source, target = (cls.load_dictionary(str(path)) for path in paths)
         if source.symbols != target.symbols:
             raise UserError(
-                f"{paths[0]} and {paths[1]} differ: expected the same words in the same order; give --joined-dictionary "
-                "to fairseq-preprocess"
+                f"{paths[0]} and {paths[1]} differ: expected the same words in the same order; give fairseq-preprocess "
+                "the option --joined-dictionary"
             )
         return cls(cfg, source)
 
