@@ -73,7 +73,7 @@ class StackTransductionTask(FairseqTask):
         super().__init__(cfg)
         self.dictionary = dictionary
         self.task_file = read_task_file(Path(utils.split_paths(cfg.data)[0]))
-        self.task_name = self.task_file.name or Path(cfg.data).name
+        self.task_name = self.task_file.name or Path(str(cfg.data)).name
         self.blank = self._find_blank()
         self.score_words = self._find_score_words()
         self.pads_to_longest = False
@@ -125,10 +125,10 @@ class StackTransductionTask(FairseqTask):
                 raise FileNotFoundError(f"Dataset not found: {split} ({path})")
             sides.append([side[number] for number in range(len(side))])
         name = os.path.join(folder, split)
-        if len(sides[0]) != len(sides[1]):
-            raise UserError(f"{name} has {len(sides[0])} inputs and {len(sides[1])} targets; expected as many")
         longest = self.task_file.longest.get(split)
-        self.datasets[split] = self._transductions(*sides, name, longest, shuffle=split == self.cfg.train_subset)
+        inputs, targets = sides
+        is_training = split == self.cfg.train_subset
+        self.datasets[split] = self._transductions(inputs, targets, name, longest, shuffle=is_training)
 
     def build_dataset_for_inference(
         self, src_tokens: Sequence[Tensor], src_lengths: Sequence[int], **kwargs: Any

@@ -24,12 +24,14 @@ class OneHotEncoder(FairseqEncoder):
     """An encoder that reads one-hot vectors of the k words of a dictionary; its special symbols are vectors of zeros.
 
     Args:
+        cfg: the options of the model, settled.
         dictionary: the dictionary of inputs and outputs.
         network: the network, of input size and output size k.
     """
 
-    def __init__(self, dictionary: Dictionary, network: Controller) -> None:
+    def __init__(self, cfg: Any, dictionary: Dictionary, network: Controller) -> None:
         super().__init__(dictionary)
+        self.cfg = cfg
         self.network = network
         count = num_words(dictionary)
         one_hot = torch.zeros(len(dictionary), count)
@@ -87,20 +89,9 @@ class NeuralStackEncoder(OneHotEncoder):
 
 
 class BufferedNeuralStackEncoder(OneHotEncoder):
-    """A buffered neural stack, which decides itself when it reads a symbol and when it writes one.
-
-    Args:
-        dictionary: the dictionary of inputs and outputs.
-        network: the network, of input size and output size k.
-        time_steps: ``"n"`` or ``"2n"`` for an input of n tokens, or a number.
-        reading: of the output buffer, ``"dequeue-first"`` or ``"read-first"``.
-    """
+    """A buffered neural stack, which decides itself when it reads a symbol and when it writes one."""
 
     network: BufferedNeuralStack
-
-    def __init__(self, dictionary: Dictionary, network: BufferedNeuralStack, time_steps: str, reading: str) -> None:
-        super().__init__(dictionary, network)
-        self.time_steps, self.reading = time_steps, reading
 
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **kwargs: Any) -> Output:
         """The logits of the words at each position, ``encoder_out`` (B, n, k), for tokens (B, n).
@@ -108,9 +99,8 @@ class BufferedNeuralStackEncoder(OneHotEncoder):
         Raises:
             UserError: the input is longer than the number of steps.
         """
-        outputs, _ = self.network(
-            self.inputs(src_tokens), steps=self.num_steps(src_tokens.size(1)), reading=self.reading
-        )
+        steps, reading = self.num_steps(src_tokens.size(1)), str(self.cfg.output_reading)
+        outputs, _ = self.network(self.inputs(src_tokens), steps=steps, reading=reading)
         return {"encoder_out": outputs}
 
     def num_steps(self, length: int) -> int:
@@ -120,7 +110,8 @@ class BufferedNeuralStackEncoder(OneHotEncoder):
             UserError: the input is longer.
         """
         factors = {"n": 1, "2n": 2}
-        steps = factors[self.time_steps] * length if self.time_steps in factors else int(self.time_steps)
+        given = self.cfg.time_steps
+        steps = factors[given] * length if given in factors else int(given)
         if steps < length:
             raise UserError(
                 f"--time-steps {steps}: expected at least {length}, the length of the padded input, or n or 2n"

@@ -14,9 +14,8 @@ from torch import Tensor
 from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.incremental import IncrementalState
 from fairseq_stack.models.neural_stack.config import BufferedNeuralStackConfig, NeuralStackConfig
-from fairseq_stack.models.neural_stack.encoder import BufferedNeuralStackEncoder, NeuralStackEncoder
+from fairseq_stack.models.neural_stack.encoder import BufferedNeuralStackEncoder, NeuralStackEncoder, Output
 from fairseq_stack.models.neural_stack.presets import BUFFERED_PRESETS, PRESETS
 from fairseq_stack.models.options import Settings, fill_in, flag, plain_namespace
 from fairseq_stack.models.pretrained import Pretrained
@@ -57,6 +56,11 @@ class Transducer(CheckedLoading, Pretrained, FairseqEncoderModel):
         """The encoder, from settled options."""
         raise NotImplementedError
 
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **kwargs: Any) -> Output:
+        """The logits at each position: see the encoder."""
+        output: Output = self.encoder(src_tokens, src_lengths, **kwargs)
+        return output
+
 
 @register_model(MODEL, dataclass=NeuralStackConfig)
 class NeuralStackModel(Transducer):
@@ -66,13 +70,7 @@ class NeuralStackModel(Transducer):
 
     @classmethod
     def build_encoder(cls, options: Namespace, task: FairseqTask) -> NeuralStackEncoder:
-        return NeuralStackEncoder(task.target_dictionary, _network(NeuralStack, options, task))
-
-    def forward(
-        self, src_tokens: Tensor, src_lengths: Tensor | None = None, incremental_state: IncrementalState | None = None
-    ) -> dict[str, Tensor]:
-        """The logits, one token at a time with ``incremental_state``: :meth:`NeuralStackEncoder.forward`."""
-        return self.encoder(src_tokens, src_lengths, incremental_state=incremental_state)
+        return NeuralStackEncoder(options, task.target_dictionary, _network(NeuralStack, options, task))
 
 
 @register_model(BUFFERED_MODEL, dataclass=BufferedNeuralStackConfig)
@@ -86,9 +84,7 @@ class BufferedNeuralStackModel(Transducer):
         if options.time_steps not in ("n", "2n") and not options.time_steps.isdecimal():
             raise UserError(f"--time-steps: expected n, 2n or a number, got {options.time_steps}")
         network = _network(BufferedNeuralStack, options, task)
-        return BufferedNeuralStackEncoder(
-            task.target_dictionary, network, options.time_steps, str(options.output_reading)
-        )
+        return BufferedNeuralStackEncoder(options, task.target_dictionary, network)
 
 
 def settle(options: Namespace, count: int) -> None:
