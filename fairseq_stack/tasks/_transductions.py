@@ -167,7 +167,8 @@ class Transductions(FairseqDataset):
     def _check_lengths(self, targets: Sequence[Tensor]) -> None:
         if len(targets) != len(self.inputs):
             raise UserError(
-                f"{self.name}: expected as many targets as inputs, got {len(self.inputs)} inputs and {len(targets)} targets"
+                f"{self.name}: expected as many targets as inputs, got {len(self.inputs)} inputs and {len(targets)} "
+                "targets"
             )
         for number, (source, target) in enumerate(zip(self.inputs, targets, strict=True), start=1):
             if len(source) != len(target):
