@@ -30,7 +30,7 @@ ALLOWED = {
     "search": ("search", "errors"),
     "optim": ("optim", "compat"),
     "criterions": ("criterions", "compat"),
-    "tasks": ("models", "search", "tasks", "compat", "errors"),
+    "tasks": ("models", "search", "tasks", "compat", "errors", "files", "fairseq_stack_preprocess"),
     "evaluation": ("evaluation", "errors", "files", "__version__", "fairseq_stack_preprocess"),
     "inspection": ("modules", "hub", "inspection", "errors"),
     "plots": ("plots", "errors", "files"),

@@ -17,12 +17,36 @@ from fairseq_stack_preprocess.errors import PrepareError
 
 from .. import __version__
 from ..errors import UserError
-from . import average, doctor, evaluate_cfl, inspect, plot, prepare, report, show, surprisal, user_dir
+from . import (
+    average,
+    doctor,
+    evaluate_cfl,
+    evaluate_transduction,
+    inspect,
+    plot,
+    prepare,
+    report,
+    show,
+    surprisal,
+    user_dir,
+)
 from .arguments import USER_ERROR, Parser, in_one_line
 
 PROGRAM = "fairseq-stack"
 
-SUBCOMMANDS = (average, doctor, evaluate_cfl, inspect, plot, prepare, report, show, surprisal, user_dir)
+SUBCOMMANDS = (
+    average,
+    doctor,
+    evaluate_cfl,
+    evaluate_transduction,
+    inspect,
+    plot,
+    prepare,
+    report,
+    show,
+    surprisal,
+    user_dir,
+)
 
 INTERRUPTED = 130
 

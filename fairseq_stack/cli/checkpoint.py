@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fairseq_stack.evaluation.results import Model
     from fairseq_stack.hub.interface import Hub
 
 
@@ -35,3 +36,12 @@ def load_checkpoint(checkpoint: Path, data: Path | None) -> Hub:
     from fairseq_stack.hub.interface import load
 
     return load(checkpoint, data)
+
+
+def model_of(hub: Hub, checkpoint: Path) -> Model:
+    """The model of a checkpoint, as results name it."""
+    from fairseq_stack.evaluation.results import Model
+
+    options = hub.cfg.model
+    parameters = sum(parameter.numel() for parameter in hub.models.parameters())
+    return Model(str(checkpoint), str(getattr(options, "arch", None) or options._name), parameters)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack_preprocess.cfl.languages import flag_of
@@ -15,11 +13,12 @@ from fairseq_stack_preprocess.errors import require_at_least, require_at_most
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import Subparsers
-from .checkpoint import add_checkpoint, load_checkpoint
+from .checkpoint import add_checkpoint, load_checkpoint, model_of
+from .intervals import GREATEST, add_intervals, check_intervals
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.cfl_corpus import CFLCorpus, CFLStrings
-    from fairseq_stack.evaluation.cfl_result import CFLResult, Model, Samples, StringScores
+    from fairseq_stack.evaluation.cfl_result import CFLResult, Samples, StringScores
     from fairseq_stack.evaluation.cfl_scores import StringLosses
     from fairseq_stack.hub.interface import LanguageModelHub
     from fairseq_stack.hub.strings import Sample
@@ -35,9 +34,6 @@ from the model that are in the language."""
 EXAMPLE = """\
 example:
   fairseq-stack evaluate-cfl checkpoints/dyck --data data/dyck --json dyck.json"""
-
-GREATEST = 1_000_000
-"""The greatest number of samples and of resampled sets, and the greatest seed."""
 
 MARGIN = 1.2
 """How much longer than the longest string of the corpus a sample may be."""
@@ -56,16 +52,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--without-eos", action="store_true", help="do not count the ends of strings, as in the paper of 2020"
     )
-    parser.add_argument(
-        "--bootstrap",
-        type=int,
-        metavar="N",
-        default=1000,
-        help="resampled sets of strings behind each interval (default: 1000)",
-    )
-    parser.add_argument(
-        "--confidence", type=float, metavar="P", default=0.95, help="probability of each interval (default: 0.95)"
-    )
+    add_intervals(parser, seed_of="samples and bootstrap intervals")
     parser.add_argument(
         "--samples", type=int, metavar="N", default=100, help="strings to draw from the model (default: 100)"
     )
@@ -76,15 +63,11 @@ def add_parser(subparsers: Subparsers) -> None:
         help=f"most symbols of a sample (default: {MARGIN:g} times the longest string of the corpus)",
     )
     parser.add_argument("--show-samples", type=int, metavar="N", default=0, help="samples to print (default: 0)")
-    parser.add_argument(
-        "--seed", type=int, metavar="N", default=0, help="seed of samples and bootstrap intervals (default: 0)"
-    )
     parser.add_argument("--batch-size", type=int, metavar="N", help="most strings at a time (default: no limit)")
     parser.add_argument(
         "--max-tokens", type=int, metavar="N", default=8000, help="most symbols at a time (default: 8000)"
     )
     parser.add_argument("--cpu", action="store_true", help="use the CPU even if there is a GPU")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="also write the result to FILE")
     parser.set_defaults(run=run)
 
 
@@ -108,15 +91,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Raise an error for options that are out of range, before anything is read."""
-    least = {"bootstrap": 1, "samples": 0, "sample_length": 1, "show_samples": 0, "seed": 0}
+    least = {"samples": 0, "sample_length": 1, "show_samples": 0}
     for name, value in {**least, "batch_size": 1, "max_tokens": 1}.items():
         require_at_least(flag_of(name), getattr(args, name), value)
-    for name in ("bootstrap", "samples", "seed"):
-        require_at_most(flag_of(name), getattr(args, name), GREATEST)
-    if not 0 < args.confidence < 1:
-        raise UserError(f"--confidence must be greater than 0 and less than 1, got {args.confidence:g}")
-    if args.json is not None and not args.json.absolute().parent.is_dir():
-        raise UserError(f"cannot write {args.json}: {args.json.parent} is not a folder")
+    require_at_most("--samples", args.samples, GREATEST)
+    check_intervals(args)
 
 
 def _load(args: argparse.Namespace, corpus: CFLCorpus) -> LanguageModelHub:
@@ -164,7 +143,8 @@ def _result(
     args: argparse.Namespace,
 ) -> CFLResult:
     from fairseq_stack.evaluation.cfl_result import CFLResult
-    from fairseq_stack.evaluation.cfl_scores import Intervals, overall_scores, scores_by_length
+    from fairseq_stack.evaluation.cfl_scores import overall_scores, scores_by_length
+    from fairseq_stack.evaluation.intervals import Intervals
 
     intervals = Intervals(args.bootstrap, args.confidence, args.seed)
     drawn = {"samples": args.samples, "sample_length": sample_length} if samples else {}
@@ -186,7 +166,7 @@ def _result(
         train_lengths=corpus.train_lengths,
         bootstrap=args.bootstrap,
         confidence=args.confidence,
-        model=_model(hub, args.checkpoint),
+        model=model_of(hub, args.checkpoint),
         overall=overall_scores(losses, intervals),
         by_length=scores_by_length(losses, intervals),
         samples=_counted(samples, corpus, sample_length) if samples else None,
@@ -199,14 +179,6 @@ def _counted(samples: Sequence[Sample], corpus: CFLCorpus, sample_length: int) -
     finished = [sample.symbols for sample in samples if sample.is_finished]
     in_language = sum(corpus.language.contain(finished))
     return Samples(len(samples), in_language, len(samples) - len(finished), sample_length)
-
-
-def _model(hub: LanguageModelHub, checkpoint: Path) -> Model:
-    from fairseq_stack.evaluation.cfl_result import Model
-
-    options = hub.cfg.model
-    parameters = sum(parameter.numel() for parameter in hub.models.parameters())
-    return Model(str(checkpoint), str(getattr(options, "arch", None) or options._name), parameters)
 
 
 def _lines(result: CFLResult) -> list[str]:

@@ -18,11 +18,11 @@ from .checkpoint import add_checkpoint, load_checkpoint
 DESCRIPTION = """\
 Print the surprisal of each word under a language model, -log p(word | the words of
 the sentence before it), as a table with tabs between its columns: the numbers of
-sentence and word, the word, the number of its tokens, its surprisal, and whether the
-model does not know it. Each line is a sentence: raw text if fairseq-stack prepare cut
-the model's data into pieces, and tokens separated by blanks otherwise. The first word
-is predicted from the beginning of the sentence. The surprisal of a word of several
-pieces is the sum of theirs."""
+sentence and word, the word, the number of its tokens, its surprisal, and whether
+the model does not know it. Each line is a sentence: raw text if fairseq-stack
+prepare cut the model's data into pieces, and tokens separated by blanks otherwise.
+The first word is predicted from the beginning of the sentence. The surprisal of a
+word of several pieces is the sum of theirs."""
 
 EXAMPLE = """\
 example:

@@ -8,5 +8,11 @@ from fairseq_stack.criterions.torch_cross_entropy import (  # noqa: E402
     TorchCrossEntropyCriterion,
     TorchCrossEntropyCriterionConfig,
 )
+from fairseq_stack.criterions.transduction import TransductionCriterion, TransductionCriterionConfig  # noqa: E402
 
-__all__ = ["TorchCrossEntropyCriterion", "TorchCrossEntropyCriterionConfig"]
+__all__ = [
+    "TorchCrossEntropyCriterion",
+    "TorchCrossEntropyCriterionConfig",
+    "TransductionCriterion",
+    "TransductionCriterionConfig",
+]

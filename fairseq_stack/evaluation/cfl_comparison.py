@@ -10,7 +10,8 @@ from typing import TypeAlias
 from fairseq_stack.errors import UserError
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 
-from .cfl_result import CFLResult, Estimate
+from .cfl_result import CFLResult
+from .results import Estimate
 
 VALID = "valid"
 """The split by which the best of several restarts is chosen."""

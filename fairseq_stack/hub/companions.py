@@ -1,7 +1,7 @@
 """The companions of a checkpoint: the files in its folder without which the model cannot be used elsewhere.
 
-They are the dictionaries of the data, the SentencePiece models that cut its text, and the manifest of the corpus, if
-``fairseq-stack prepare`` made it.
+They are the dictionaries of the data, the SentencePiece models that cut its text, and the corpus' manifest and
+``task.json``, if ``fairseq-stack prepare`` made it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fairseq_stack.files import written_whole
 
 DICTIONARIES = "dict*.txt"
 MANIFEST = "corpus-manifest.json"
+TASK = "task.json"
 PIECE_MODELS = ("sentencepiece.*.model", "spm.model")
 OWN_PIECE_MODEL = "sentencepiece.bpe.model"
 """The model that the user named with ``--sentencepiece-model``, as fairseq's ``from_pretrained`` looks for it."""
@@ -89,12 +90,14 @@ def companions_of_data(folder: Path) -> dict[str, Path]:
     if (corpus / MANIFEST_NAME).is_file():
         companions |= {path.name: path for pattern in PIECE_MODELS for path in corpus.glob(pattern)}
         companions[MANIFEST] = corpus / MANIFEST_NAME
+        if (corpus / TASK).is_file():
+            companions[TASK] = corpus / TASK
     return companions
 
 
 def companions_beside(checkpoint: Path) -> dict[str, Path]:
     """The companions in the folder of a checkpoint."""
-    patterns = (DICTIONARIES, *PIECE_MODELS, MANIFEST)
+    patterns = (DICTIONARIES, *PIECE_MODELS, MANIFEST, TASK)
     return {path.name: path for pattern in patterns for path in checkpoint.parent.glob(pattern)}
 
 

@@ -142,6 +142,10 @@ class TranslationHub(Hub):
         return self._score(dataset, np.maximum(lengths_of(sources), lengths_of(targets)))
 
 
+class TransductionHub(Hub):
+    """A model that transduces strings: :meth:`translate`, as in fairseq's hub interface, gives whole outputs."""
+
+
 class LanguageModelHub(Hub):
     """A language model: :meth:`sample`, which continues sentences, as in fairseq's hub interface, and :meth:`score`."""
 
@@ -229,8 +233,13 @@ def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: An
     except Exception as error:  # torch and fairseq raise exceptions of every kind
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{paths[0]} cannot be loaded with the data of {folder}: {reason}") from error
-    kind = LanguageModelHub if isinstance(task, LanguageModelingTask) else TranslationHub
-    return kind(cfg, task, models, companions_of_data(folder) | companions_beside(paths[0]))
+    return _kind_of(task)(cfg, task, models, companions_of_data(folder) | companions_beside(paths[0]))
+
+
+def _kind_of(task: Any) -> type[Hub]:
+    if isinstance(task, LanguageModelingTask):
+        return LanguageModelHub
+    return TransductionHub if getattr(task, "transduces", False) else TranslationHub
 
 
 def _checkpoint_at(path: Path) -> Path:

@@ -14,7 +14,6 @@ from torch import Tensor
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
 from fairseq_stack.hub.strings import batches_of_lengths, log_probabilities, require_strings
-from fairseq_stack.models.vocabulary import check_symbols
 from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
 
 SENTENCES_AT_ONCE = 1000
@@ -86,8 +85,11 @@ def surprisals(
     """
     model = require_strings(hub)
     begins = _beginnings(model) if correct_word_ends else None
+    knows_unk = _predicts_unknown(model)
     numbered = enumerate(sentences, start=1)
-    while chunk := [_cut(model, number, text) for number, text in itertools.islice(numbered, SENTENCES_AT_ONCE)]:
+    while chunk := [
+        _cut(model, number, text, knows_unk) for number, text in itertools.islice(numbered, SENTENCES_AT_ONCE)
+    ]:
         found: dict[int, list[Word]] = {}
         lengths = [len(sentence.tokens) for sentence in chunk]
         for batch in batches_of_lengths(lengths, batch_size, max_tokens):
@@ -107,8 +109,8 @@ def _beginnings(hub: LanguageModelHub) -> Tensor:
     return torch.tensor([*begins, dictionary.eos()], device=hub.device)
 
 
-def _cut(hub: LanguageModelHub, number: int, text: str) -> _Sentence:
-    """A sentence cut into tokens, and these put together to words."""
+def _cut(hub: LanguageModelHub, number: int, text: str, knows_unk: bool) -> _Sentence:
+    """A sentence cut into tokens, and these put together to words; ``knows_unk``: whether <unk> has a probability."""
     pieces = hub.cut(text)
     dictionary = hub.tgt_dict
     tokens = torch.tensor([*(dictionary.index(piece) for piece in pieces), dictionary.eos()])
@@ -117,7 +119,7 @@ def _cut(hub: LanguageModelHub, number: int, text: str) -> _Sentence:
             f"sentence {number} has {len(tokens):,} tokens with its end; the model accepts {hub.max_positions:,}"
         )
     unknown = [piece for piece, token in zip(pieces, tokens.tolist(), strict=False) if token == dictionary.unk()]
-    if unknown and not _predicts_unknown(hub):
+    if unknown and not knows_unk:
         raise UserError(
             f"sentence {number}: the dictionary of the model lacks {unknown[0]!r}, and the model was trained without "
             "<unk> (--compact-vocab-unk)"
@@ -133,14 +135,11 @@ def _cut(hub: LanguageModelHub, number: int, text: str) -> _Sentence:
     return _Sentence((*words, dictionary[dictionary.eos()]), (*starts, len(pieces), len(pieces) + 1), tokens)
 
 
+@torch.no_grad()
 def _predicts_unknown(hub: LanguageModelHub) -> bool:
-    """Whether <unk> is a symbol of all models."""
-    try:
-        for model in hub.models:
-            check_symbols(model.decoder, torch.tensor([[hub.tgt_dict.eos(), hub.tgt_dict.unk()]]))
-    except ValueError:
-        return False
-    return True
+    """Whether <unk> has a probability."""
+    log_probs = log_probabilities(hub, torch.tensor([[hub.tgt_dict.eos()]], device=hub.device))
+    return bool(log_probs[0, 0, hub.tgt_dict.unk()].isfinite())
 
 
 @torch.no_grad()

@@ -214,5 +214,10 @@ def fingerprint(dictionary: Dictionary) -> int:
     return int.from_bytes(digest[:6], "big")
 
 
+def num_words(dictionary: Dictionary) -> int:
+    """How many words a dictionary has, which its special symbols precede; made-up words, which follow, do not count."""
+    return sum(not _is_made_up(symbol) for symbol in dictionary.symbols[dictionary.nspecial :])
+
+
 def _is_made_up(symbol: str) -> bool:
     return re.fullmatch(r"madeupword\d{4}", symbol) is not None

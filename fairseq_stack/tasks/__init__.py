@@ -5,12 +5,15 @@ from fairseq_stack import compat
 compat.apply()
 
 from .stack_language_modeling import StackLanguageModelingConfig, StackLanguageModelingTask  # noqa: E402
+from .stack_transduction import StackTransductionConfig, StackTransductionTask  # noqa: E402
 from .stack_translation import StackTranslationConfig, StackTranslationTask  # noqa: E402
 from .truncated_bptt import StackTruncatedBPTTConfig, StackTruncatedBPTTTask  # noqa: E402
 
 __all__ = [
     "StackLanguageModelingConfig",
     "StackLanguageModelingTask",
+    "StackTransductionConfig",
+    "StackTransductionTask",
     "StackTranslationConfig",
     "StackTranslationTask",
     "StackTruncatedBPTTConfig",

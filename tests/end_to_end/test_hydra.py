@@ -17,19 +17,31 @@ from omegaconf import OmegaConf
 from torch import nn
 
 from fairseq_stack.models.lstm.presets import PRESETS as LSTM_PRESETS
+from fairseq_stack.models.neural_stack.presets import BUFFERED_PRESETS
+from fairseq_stack.models.neural_stack.presets import PRESETS as NEURAL_STACK_PRESETS
 from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
+from fairseq_stack.tasks import StackTransductionConfig, StackTransductionTask
 from tests.commands.running import Server
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.running import GENERATION, USER_DIR, run
-from tests.models.building import build_language_model, build_translation_model, count_parameters, make_dictionary
+from tests.models.building import (
+    build_language_model,
+    build_transduction_model,
+    build_translation_model,
+    count_parameters,
+    make_dictionary,
+)
 
 CONFIGS = Path(USER_DIR) / "configs"
 MODELS = {
     **dict.fromkeys(TRANSLATION_PRESETS, "stack_transformer"),
     **dict.fromkeys(LANGUAGE_MODEL_PRESETS, "stack_transformer_lm"),
     **dict.fromkeys(LSTM_PRESETS, "stack_lstm_lm"),
+    **dict.fromkeys(NEURAL_STACK_PRESETS, "neural_stack"),
+    **dict.fromkeys(BUFFERED_PRESETS, "neural_stack_buffered"),
 }
-PRESETS = {**TRANSLATION_PRESETS, **LANGUAGE_MODEL_PRESETS, **LSTM_PRESETS}
+TRANSDUCTION_PRESETS = {**NEURAL_STACK_PRESETS, **BUFFERED_PRESETS}
+PRESETS = {**TRANSLATION_PRESETS, **LANGUAGE_MODEL_PRESETS, **LSTM_PRESETS, **TRANSDUCTION_PRESETS}
 DICTIONARY = make_dictionary(9)
 TRAINING = [
     *("optimizer=adam", "optimization.lr=[0.01]", "optimization.max_epoch=2", "dataset.batch_size=10"),
@@ -65,6 +77,8 @@ class TestConfigurations:
 
 
 def build_by_arch(preset: str) -> nn.Module:
+    if preset in TRANSDUCTION_PRESETS:
+        return build_transduction_model(preset, DICTIONARY)
     build = build_translation_model if preset in TRANSLATION_PRESETS else build_language_model
     return build(preset, DICTIONARY)
 
@@ -73,6 +87,8 @@ def build_by_configuration(preset: str) -> nn.Module:
     cfg = OmegaConf.load(CONFIGS / "model" / f"{preset}.yaml")
     if preset in TRANSLATION_PRESETS:
         return build_model(cfg, TranslationTask(TranslationConfig(), DICTIONARY, DICTIONARY))
+    if preset in TRANSDUCTION_PRESETS:
+        return build_model(cfg, StackTransductionTask(StackTransductionConfig(data="data"), DICTIONARY))
     whole = {"common": CommonConfig(), "dataset": DatasetConfig(), "task": LanguageModelingConfig(), "model": cfg}
     cfg = OmegaConf.create(whole)
     return build_model(cfg.model, LanguageModelingTask(cfg.task, DICTIONARY))
@@ -80,7 +96,7 @@ def build_by_configuration(preset: str) -> nn.Module:
 
 def options_of(model: nn.Module) -> dict[str, Any]:
     """The options that a model was built with."""
-    return flatten(model.decoder.cfg)
+    return flatten((model.decoder if hasattr(model, "decoder") else model.encoder).cfg)
 
 
 def flatten(options: Any, prefix: str = "") -> dict[str, Any]:

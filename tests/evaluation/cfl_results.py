@@ -7,13 +7,12 @@ from pathlib import Path
 
 from fairseq_stack.evaluation.cfl_result import (
     CFLResult,
-    Estimate,
     LengthScores,
-    Model,
     NextSymbol,
     Samples,
     StringScores,
 )
+from fairseq_stack.evaluation.results import Estimate, Model
 
 BY_LENGTH = {40: 0.25, 42: 0.5, 44: 1.0}
 ACCURACY = NextSymbol(8, 6)

@@ -8,7 +8,8 @@ import pytest
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.cfl_comparison import Comparison, Labelled, combined, compare, difference_by_length
-from fairseq_stack.evaluation.cfl_result import CFLResult, Estimate
+from fairseq_stack.evaluation.cfl_result import CFLResult
+from fairseq_stack.evaluation.results import Estimate
 from tests.evaluation.cfl_results import cfl_result, estimate
 
 

@@ -13,14 +13,13 @@ import pytest
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.cfl_result import (
     CFLResult,
-    Estimate,
     LengthScores,
-    Model,
     NextSymbol,
     Samples,
     StringScores,
     read_cfl_result,
 )
+from fairseq_stack.evaluation.results import Estimate, Model
 
 OVERALL = StringScores(3, 33, 1.5, 1.25, Estimate(0.25, 0.125, 0.5), NextSymbol(4, 3))
 RESULT = CFLResult(

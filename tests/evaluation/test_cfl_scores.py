@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from fairseq_stack.evaluation.cfl_scores import (
-    Intervals,
     StringLosses,
     overall_scores,
     scores_by_length,
     string_losses,
 )
+from fairseq_stack.evaluation.intervals import Intervals
 from fairseq_stack_preprocess.cfl.corpus import generate
 from fairseq_stack_preprocess.cfl.options import Options
 from fairseq_stack_preprocess.cfl.string_sets import StringSet, lower_bound
@@ -109,7 +109,7 @@ def test_intervals_depend_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_set_that_is_larger_than_the_memory_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairseq_stack.evaluation.cfl_scores.INDICES_AT_ONCE", 7)
+    monkeypatch.setattr("fairseq_stack.evaluation.intervals.INDICES_AT_ONCE", 7)
     estimate = Intervals(200, 0.9, seed=3).of_rate(np.full(30, 2.0), np.full(30, 4), stream=0)
     assert (estimate.value, estimate.low, estimate.high) == (0.5, 0.5, 0.5)
 

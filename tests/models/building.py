@@ -24,6 +24,7 @@ from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
 from fairseq_stack.models.transformer.presets import TRANSLATION_PRESETS
 from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 from fairseq_stack.modules import StackAttention, StackLSTM
+from fairseq_stack.tasks import StackTransductionTask
 
 
 def make_dictionary(num_symbols: int, multiple_of: int = 1) -> Dictionary:
@@ -53,6 +54,12 @@ def build_translation_model(
     cfg = _configure("translation", arch, flags)
     task = TranslationTask(cfg.task, dictionary, target_dictionary or dictionary)
     return task.build_model(cfg.model)
+
+
+def build_transduction_model(arch: str, dictionary: Dictionary, *flags: str) -> Any:
+    """The model of transductions that ``fairseq-train --arch ARCH FLAGS`` would build."""
+    cfg = _configure("stack_transduction", arch, flags)
+    return StackTransductionTask(cfg.task, dictionary).build_model(cfg.model)
 
 
 def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> Any:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 DESCRIPTION = f"""\
 Draw the cross-entropy difference on languages with alphabets of several sizes
 (--symbol-types or --bracket-types of fairseq-stack prepare cfl), as in DuSell and
-Chiang (2023), with a panel for each language. The band around a line is its bootstrap
-interval, or with --mean one standard deviation.
+Chiang (2023), with a panel for each language. The band around a line is its
+bootstrap interval, or with --mean one standard deviation.
 
 {RESTARTS}"""
 

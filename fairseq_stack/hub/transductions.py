@@ -1,0 +1,72 @@
+"""What a model of transductions writes for the strings of a corpus."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from fairseq import utils
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import Hub, TransductionHub
+
+
+@dataclass(frozen=True)
+class Transduced:
+    """How much of one string a model has right.
+
+    Attributes:
+        length: the number of symbols.
+        scored: the number of those that are scored.
+        correct: the number of scored symbols that the model writes.
+    """
+
+    length: int
+    scored: int
+    correct: int
+
+
+def require_transductions(hub: Hub) -> TransductionHub:
+    """The hub, if its model transduces strings.
+
+    Raises:
+        UserError: it does not.
+    """
+    if not isinstance(hub, TransductionHub):
+        raise UserError("the checkpoint holds no model of transductions; train one with --task stack_transduction")
+    return hub
+
+
+def load_split(hub: TransductionHub, split: str) -> str:
+    """Load the strings of a split of the model's data, and return the sha256 of strings and targets.
+
+    Raises:
+        UserError: the data have no such split, or do not fit the model (:class:`tasks.Transductions`).
+    """
+    try:
+        hub.task.load_dataset(split)
+    except FileNotFoundError as error:
+        raise UserError(f"{hub.task.cfg.data} has no split {split}, or is not {'data-bin'} of a corpus") from error
+    dataset = hub.task.dataset(split)
+    words = hub.tgt_dict.symbols
+    text = repr([[words[word] for word in string] for string in (*dataset.inputs, *dataset.targets)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@torch.no_grad()
+def transduce(hub: TransductionHub, split: str, *, batch_size: int) -> Iterator[Transduced]:
+    """Yield how much of each string of a loaded split the model has right, in their order."""
+    generator = hub.task.build_generator(list(hub.models), hub.cfg.generation)
+    batches = hub.task.get_batch_iterator(
+        hub.task.dataset(split), max_sentences=batch_size, disable_iterator_cache=True
+    )
+    for batch in batches.next_epoch_itr(shuffle=False):
+        batch = utils.apply_to_sample(lambda tensor: tensor.to(hub.device), batch)
+        words, _ = generator.best_words(hub.models, batch)
+        scored = batch["target"].ne(hub.tgt_dict.pad())
+        correct = words.eq(batch["target"]) & scored
+        columns = (batch["net_input"]["src_lengths"], scored.sum(1), correct.sum(1))
+        for length, num_scored, num_correct in zip(*(column.tolist() for column in columns), strict=True):
+            yield Transduced(length, num_scored, num_correct)

@@ -1,0 +1,136 @@
+"""``neural_stack`` and ``neural_stack_buffered``: transduction of strings into strings of the same length."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar, Self, TypeVar
+
+from fairseq.models import FairseqEncoderModel, register_model, register_model_architecture
+from fairseq.tasks import FairseqTask
+from torch import Tensor
+
+from fairseq_stack.compat.building import is_from_checkpoint
+from fairseq_stack.errors import UserError
+from fairseq_stack.models.checkpoints import CheckedLoading
+from fairseq_stack.models.neural_stack.config import BufferedNeuralStackConfig, NeuralStackConfig
+from fairseq_stack.models.neural_stack.encoder import BufferedNeuralStackEncoder, NeuralStackEncoder, Output
+from fairseq_stack.models.neural_stack.presets import BUFFERED_PRESETS, PRESETS
+from fairseq_stack.models.options import Settings, fill_in, flag, plain_namespace
+from fairseq_stack.models.pretrained import Pretrained
+from fairseq_stack.models.sizes import Recurrent, require_memory
+from fairseq_stack.models.vocabulary import num_words
+from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
+
+MODEL, BUFFERED_MODEL = "neural_stack", "neural_stack_buffered"
+VECTOR_SIZE = 2
+Network = TypeVar("Network", NeuralStack, BufferedNeuralStack)
+
+
+class Transducer(CheckedLoading, Pretrained, FairseqEncoderModel):
+    """A network that maps each string to a string of the same length, in one pass.
+
+    Attributes:
+        reads_whole_input: whether what an input is padded with, and how long it then is, changes the output.
+    """
+
+    reads_whole_input: ClassVar[bool]
+
+    @classmethod
+    def build_model(cls, args: Any, task: FairseqTask) -> Self:
+        """Build the model that the options describe.
+
+        Raises:
+            UserError: for options that are out of range or cannot be combined, sizes beyond the memory of this
+                machine, or a task that does not transduce strings.
+        """
+        if not getattr(task, "transduces", False):
+            raise UserError(f"{args._name}: expected --task stack_transduction, got {type(task).__name__}")
+        options = plain_namespace(args)
+        settle(options, num_words(task.target_dictionary))
+        return cls(cls.build_encoder(options, task))
+
+    @classmethod
+    def build_encoder(cls, options: Namespace, task: FairseqTask) -> Any:
+        """The encoder, from settled options."""
+        raise NotImplementedError
+
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **kwargs: Any) -> Output:
+        """The logits at each position: see the encoder."""
+        output: Output = self.encoder(src_tokens, src_lengths, **kwargs)
+        return output
+
+
+@register_model(MODEL, dataclass=NeuralStackConfig)
+class NeuralStackModel(Transducer):
+    """A controller with a stack or a queue, which takes a step for each symbol."""
+
+    reads_whole_input = False
+
+    @classmethod
+    def build_encoder(cls, options: Namespace, task: FairseqTask) -> NeuralStackEncoder:
+        return NeuralStackEncoder(options, task.target_dictionary, _network(NeuralStack, options, task))
+
+
+@register_model(BUFFERED_MODEL, dataclass=BufferedNeuralStackConfig)
+class BufferedNeuralStackModel(Transducer):
+    """A controller with a stack or a queue between an input buffer and an output buffer."""
+
+    reads_whole_input = True
+
+    @classmethod
+    def build_encoder(cls, options: Namespace, task: FairseqTask) -> BufferedNeuralStackEncoder:
+        if options.time_steps not in ("n", "2n") and not options.time_steps.isdecimal():
+            raise UserError(f"--time-steps: expected n, 2n or a number, got {options.time_steps}")
+        network = _network(BufferedNeuralStack, options, task)
+        return BufferedNeuralStackEncoder(options, task.target_dictionary, network)
+
+
+def settle(options: Namespace, count: int) -> None:
+    """Fill in the size of the vectors, and check sizes, for a task with ``count`` words.
+
+    Raises:
+        UserError: a size is out of range, or inputs are pushed as vectors of another size.
+    """
+    if options.vector_size is None:
+        options.vector_size = count if options.pushed == "input" else VECTOR_SIZE
+    for name in ("vector_size", "hidden_size"):
+        if getattr(options, name) < 1:
+            raise UserError(f"{flag(name)}: expected at least 1, got {getattr(options, name)}")
+    if options.pushed == "input" and options.vector_size != count:
+        raise UserError(
+            f"--pushed input: expected --vector-size {count}, the number of symbols, got {options.vector_size}; leave "
+            "--vector-size out"
+        )
+
+
+def _network(kind: type[Network], options: Namespace, task: FairseqTask) -> Network:
+    size, vector, hidden = num_words(task.target_dictionary), options.vector_size, options.hidden_size
+    if not is_from_checkpoint():
+        is_linear = options.controller == "linear"
+        rows = kind.num_strengths + vector + size
+        part = (
+            Recurrent("--vector-size", (), 0, 0, rows * (size + vector))
+            if is_linear
+            else Recurrent("--hidden-size", (), size + vector, hidden, rows * hidden)
+        )
+        require_memory([part])
+    return kind(
+        size,
+        vector,
+        controller=str(options.controller),
+        hidden_size=hidden,
+        memory=str(options.memory),
+        pushed=str(options.pushed),
+    )
+
+
+def _preset(settings: Settings, args: Namespace) -> None:
+    fill_in(args, settings)
+
+
+_ARCHITECTURES: Mapping[str, Mapping[str, Settings]] = {MODEL: PRESETS, BUFFERED_MODEL: BUFFERED_PRESETS}
+for _model, _presets in _ARCHITECTURES.items():
+    for _name, _settings in _presets.items():
+        register_model_architecture(_model, _name)(partial(_preset, _settings))

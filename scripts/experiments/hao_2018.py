@@ -1,0 +1,111 @@
+"""Table 1 of Hao et al. (2018), beside the paper's figures and the figures of an independent implementation.
+
+python scripts/experiments/hao_2018.py TABLE.md TABLE.tex TABLE.json ROW=RUN[,RUN...] ...
+
+A ROW is one of hao_2018.json, and a RUN a folder with valid.json and test.json of fairseq-stack evaluate-transduction.
+The tables have the minimum, the median and the maximum of the accuracy over the runs, in percent; the JSON has the
+accuracy of each run, too.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq_stack.evaluation import latex, markdown
+from fairseq_stack.evaluation.transduction import TransductionResult, read_transduction_result
+from fairseq_stack.files import written_whole
+
+SPLITS = {"valid": "development", "test": "test"}
+SOURCES = {"ours": "ours", "paper": "paper", "reference": "reference"}
+COLUMNS = ("task", "network", *(f"{name}, {source}" for name in SPLITS.values() for source in SOURCES.values()))
+NOTES = (
+    "Accuracy in %: minimum/median/maximum of {trials} trials, after the last epoch.",
+    "Paper: Table 1 of Hao et al. (2018). Reference: ten trials of an independent implementation of the released code.",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: what it is, with the figures of others, and the results of its trials for each split."""
+
+    name: str
+    about: dict[str, Any]
+    results: dict[str, list[TransductionResult]]
+
+    @property
+    def network(self) -> str:
+        """The network in words."""
+        buffers = "buffered, " if self.about["buffered"] else ""
+        return f"{buffers}{self.about['controller']}{'' if self.about['memory'] == 'stack' else ', no stack'}"
+
+    def accuracies(self, split: str) -> list[float]:
+        """The accuracy of each trial, in percent."""
+        return [100 * result.overall.accuracy.value for result in self.results[split]]
+
+    def figures(self, split: str, source: str) -> list[float]:
+        """Minimum, median and maximum."""
+        if source != "ours":
+            found: list[float] = self.about[source][split]
+            return found
+        values = self.accuracies(split)
+        return [min(values), statistics.median(values), max(values)]
+
+    def cells(self) -> list[str]:
+        """The cells of the table."""
+        return [
+            self.about["task"].replace("_", " "),
+            self.network,
+            *("/".join(f"{x:.1f}" for x in self.figures(split, source)) for split in SPLITS for source in SOURCES),
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """All figures, for ``json.dump``."""
+        found: dict[str, Any] = {name: self.about[name] for name in ("task", "buffered", "controller", "memory")}
+        for split in SPLITS:
+            signatures = list(dict.fromkeys(result.signature for result in self.results[split]))
+            figures = {source: self.figures(split, source) for source in SOURCES}
+            found[split] = {**figures, "trials": self.accuracies(split), "signatures": signatures}
+        return found
+
+
+def read_row(name: str, folders: Sequence[Path]) -> Row:
+    """A row, from the results of its trials."""
+    with open(Path(__file__).with_suffix(".json"), encoding="utf-8") as file:
+        about = json.load(file)[name]
+    return Row(
+        name, about, {split: [read_transduction_result(x / f"{split}.json") for x in folders] for split in SPLITS}
+    )
+
+
+def as_text(rows: Sequence[Row], style: Any) -> str:
+    """The table in Markdown or LaTeX, with the signature of the test set of each task."""
+    cells = [[style.escaped(cell) for cell in row.cells()] for row in rows]
+    trials = sorted({len(row.results["test"]) for row in rows})
+    notes = [style.remark(note.format(trials=" or ".join(map(str, trials)))) for note in NOTES]
+    signatures = dict.fromkeys(result.signature for row in rows for result in row.results["test"])
+    lines = [style.table([style.escaped(name) for name in COLUMNS], cells), *notes, *map(style.signature, signatures)]
+    return style.BETWEEN.join(lines) + "\n"
+
+
+def main(markdown_file: str, latex_file: str, json_file: str, *arguments: str) -> None:
+    """Write the tables, and print the one in Markdown."""
+    rows = []
+    for argument in arguments:
+        name, _, folders = argument.partition("=")
+        rows.append(read_row(name, [Path(folder) for folder in folders.split(",")]))
+    text = as_text(rows, markdown)
+    content = json.dumps({row.name: row.as_json() for row in rows}, indent=2)
+    for path, written in ((markdown_file, text), (latex_file, as_text(rows, latex)), (json_file, f"{content}\n")):
+        with written_whole(Path(path)) as file:
+            file.write(written.encode())
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,219 @@
+"""fairseq's commands train, resume, validate and use models of transductions; fairseq-stack evaluates them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_stack import cli
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.transduction import TransductionResult, read_transduction_result
+from fairseq_stack.hub.interface import load
+from fairseq_stack.hub.transductions import load_split, require_transductions, transduce
+from fairseq_stack.models import BufferedNeuralStackModel, NeuralStackModel
+from fairseq_stack.models.checkpoints import FINGERPRINT
+from tests.end_to_end.running import run
+from tests.helpers import each_golden_file
+
+TASK = ["--task", "stack_transduction"]
+TRAINING = [
+    *(*TASK, "--criterion", "transduction", "--optimizer", "torch_adam", "--weight-decay", 0.01, "--lr", 0.01),
+    *("--batch-size", 10, "--max-epoch", 2, "--best-checkpoint-metric", "accuracy"),
+    *("--maximize-best-checkpoint-metric", "--no-epoch-checkpoints", "--no-progress-bar", "--num-workers", 0, "--cpu"),
+]
+MODELS: dict[str, list[Any]] = {
+    "linear": ["--arch", "neural_stack_linear_2018"],
+    "lstm-none": ["--arch", "neural_stack_lstm_none_2018", "--reduction", "sum"],
+    "queue": ["--arch", "neural_stack", "--controller", "gru", "--memory", "queue", "--pushed", "input"],
+    "buffered": ["--arch", "neural_stack_buffered_linear_2018", "--output-reading", "read-first"],
+}
+GENERATION = ["--batch-size", 7, "--num-workers", 0, "--no-progress-bar", "--cpu"]
+
+
+def prepare(folder: Path, task: str, *options: Any) -> Path:
+    assert cli.main(["prepare", "transduction", str(folder), "--task", task, *map(str, options)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepare(tmp_path_factory.mktemp("transductions") / "reversal", "reversal", "--limit", 30)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def checkpoint(request: pytest.FixtureRequest, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    run("train", corpus / "data-bin", *MODELS[request.param], *TRAINING, "--save-dir", folder)
+    return folder / "checkpoint_last.pt"
+
+
+with_two_models = pytest.mark.parametrize("checkpoint", ["linear", "buffered"], indirect=True)
+
+
+def evaluate(*arguments: Any, code: int = 0) -> None:
+    assert cli.main(["evaluate-transduction", *map(str, arguments)]) == code
+
+
+def result_of(path: Path, *arguments: Any) -> TransductionResult:
+    evaluate(*arguments, "--bootstrap", 20, "--cpu", "--json", path)
+    return read_transduction_result(path)
+
+
+def accuracies(log: list[str]) -> list[float]:
+    return [float(found) for found in re.findall(r"subset \| .*accuracy (\S+)", "\n".join(log))]
+
+
+def test_validation_evaluation_and_generation_agree(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
+    result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus, "--split", "valid")
+    validated = run("validate", corpus / "data-bin", *TASK, "--path", checkpoint, "--batch-size", 4, "--cpu")
+    assert accuracies([*validated.log, validated.printed]) == pytest.approx(
+        [100 * result.overall.accuracy.value], abs=0.0006
+    )
+
+    generated = run("generate", corpus / "data-bin", *TASK, "--path", checkpoint, "--gen-subset", "valid", *GENERATION)
+    lines: dict[str, dict[int, list[str]]] = {"S": {}, "T": {}, "H": {}}
+    for line in generated.printed.splitlines():
+        found = re.fullmatch(r"([STH])-(\d+)\t(?:\S+\t)?(\S+(?: \S+)*)", line)
+        if found is not None:
+            lines[found[1]][int(found[2])] = found[3].split()
+    correct = scored = whole = 0
+    for side, name in (("S", "input"), ("T", "target")):
+        text = (corpus / "text" / f"valid.{name}").read_text().splitlines()
+        assert lines[side] == {number: line.split() for number, line in enumerate(text)}
+    for number, target in lines["T"].items():
+        assert len(lines["H"][number]) == len(target)
+        rights = [ours == theirs for ours, theirs in zip(lines["H"][number], target, strict=True) if theirs != "2"]
+        correct, scored, whole = correct + sum(rights), scored + len(rights), whole + all(rights)
+    assert (result.overall.correct, result.overall.scored) == (correct, scored)
+    assert result.overall.whole_strings.value == pytest.approx(whole / 30)
+
+
+def test_resuming(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
+    """Training in two parts, the first of which ends within an epoch, is training without interruption."""
+    name = next(name for name in MODELS if checkpoint.parent.name.startswith(name))
+    for updates in ([], ["--max-update", 4], []):
+        run("train", corpus / "data-bin", *MODELS[name], *TRAINING, *updates, "--save-dir", tmp_path / "parts")
+    parts, whole = (
+        torch.load(path, weights_only=True)["model"] for path in (tmp_path / "parts" / checkpoint.name, checkpoint)
+    )
+    assert parts.keys() == whole.keys() and f"encoder.{FINGERPRINT}" in whole
+    assert all(torch.equal(parts[key], whole[key]) for key in whole)
+
+
+@pytest.mark.parametrize("checkpoint", ["linear"], indirect=True)
+def test_patience_counts_accuracy(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
+    """With a rate of 0 the accuracy stays: a tie is no improvement."""
+    still = ["--max-epoch", 9, "--patience", 2, "--lr", 0, "--save-dir", tmp_path]
+    trained = run("train", corpus / "data-bin", *MODELS["linear"], *TRAINING, *still)
+    found = accuracies(trained.log)
+    assert len(found) == 3 and len(set(found)) == 1
+    assert any("early stop since valid performance hasn't improved" in line for line in trained.log)
+
+
+@with_two_models
+def test_python_and_interactive(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
+    """The folder of the checkpoint is all that is needed: it has the dictionaries and task.json."""
+    kind = BufferedNeuralStackModel if "buffered" in str(checkpoint) else NeuralStackModel
+    hub = kind.from_pretrained(checkpoint)
+    sentences = ["0 1 1 2 2 2", "1", "0 0 2 2"]
+    outputs = hub.translate(sentences)
+    assert [len(output.split()) for output in outputs] == [6, 1, 4]
+    assert outputs == [hub.translate(sentence) for sentence in sentences]
+    found = run("interactive", checkpoint.parent, *TASK, "--path", checkpoint, "--cpu", "--source-lang", "input",
+                "--target-lang", "target", stdin="\n".join(sentences))  # fmt: skip
+    assert [found.hypotheses()[number] for number in range(3)] == outputs
+    with pytest.raises(UserError, match="string 1: the input has a symbol that the dictionary lacks"):
+        hub.translate("0 x")
+
+
+@pytest.mark.parametrize("checkpoint", ["linear"], indirect=True)
+def test_an_ensemble_averages_probabilities(corpus: Path, checkpoint: Path) -> None:
+    one, both = (load(name, corpus / "data-bin") for name in (checkpoint, f"{checkpoint}:{checkpoint}"))
+    tokens = one.encode("0 1 2 2")
+    alone, averaged = (hub.generate(tokens)[0]["positional_scores"] for hub in (one, both))
+    assert torch.allclose(averaged, alone, atol=1e-6)
+
+
+@pytest.mark.parametrize("checkpoint", ["linear"], indirect=True)
+def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == f"reversal, test: {checkpoint} (neural_stack_linear_2018, 42 parameters)"
+    assert printed[-1] == result.signature
+    assert re.fullmatch(
+        r"task:reversal\|split:test\|strings:30\|sha:[0-9a-f]{8}\|score:0,1\|bootstrap:20\|confidence:0.95\|seed:0"
+        r"\|version:\S+", result.signature
+    )  # fmt: skip
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed if line.startswith("|")]
+    assert [row[0] for row in rows[2:]] == [*(str(row.length) for row in result.by_length), "all"]
+    overall = result.overall
+    assert rows[-1][:5] == [
+        "all", "30", f"{overall.scored}", f"{overall.correct}", f"{100 * overall.accuracy.value:.2f} %"
+    ]  # fmt: skip
+    assert overall.accuracy.low <= overall.correct / overall.scored <= overall.accuracy.high
+    for name in ("strings", "scored", "correct"):
+        assert sum(getattr(row, name) for row in result.by_length) == getattr(overall, name)
+    assert all(row.scored == row.strings * row.length // 2 for row in result.by_length)  # w #^n: half are scored
+    again = result_of(tmp_path / "result.json", checkpoint, "--data", corpus / "data-bin", "--batch-size", 3)
+    assert again == result
+
+
+@pytest.mark.parametrize("checkpoint", ["linear"], indirect=True)
+def test_mistakes(
+    corpus: Path, checkpoint: Path, language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = prepare(tmp_path / "other", "parenthesis", "--limit", 2)
+    unscored = prepare(tmp_path / "unscored", "xor", "--limit", 2)
+    content = json.loads((unscored / "task.json").read_text())
+    (unscored / "task.json").write_text(json.dumps({**content, "scored": ["2"]}))
+    given = (checkpoint, "--data", corpus)
+    for arguments, message in (
+        ((*given, "--split", "dev"), "has no split dev"),
+        ((*given, "--batch-size", 0), "--batch-size must be at least 1"),
+        ((*given, "--bootstrap", 0), "--bootstrap must be at least 1"),
+        ((*given, "--confidence", 1), "--confidence must be greater than 0 and less than 1"),
+        ((*given, "--json", tmp_path / "no/f.json"), "no is not a folder"),
+        ((checkpoint, "--data", other), "cannot be loaded with the data of"),
+        ((checkpoint, "--data", unscored), "test: no target has one of the scored words 2"),
+        ((checkpoint, "--data", tmp_path), "has no dictionary"),
+        ((language_model, "--data", language_model.parent), "the checkpoint holds no model of transductions"),
+    ):
+        capsys.readouterr()
+        evaluate(*arguments, code=2)
+        assert message in capsys.readouterr().err.splitlines()[-1]
+    generate = [corpus / "data-bin", *TASK, "--path", checkpoint, *GENERATION]
+    for option in (["--score-reference"], ["--prefix-size", 2]):
+        with pytest.raises(UserError, match=f"^{option[0]}: --task stack_transduction writes all symbols at once"):
+            run("generate", *generate, *option)
+
+
+@each_golden_file("neural_stacks/trained_*.npz")
+def test_golden_accuracy_on_the_authors_test_set(path: Path, tmp_path: Path) -> None:
+    """Trained parameters in a checkpoint, and the authors' 1,000 strings as prepare writes them."""
+    golden = np.load(path)
+    found = re.fullmatch(r"trained_(.+?)(_buffered)?_(linear|lstm)", path.stem)
+    assert found is not None
+    task, buffered, controller = found.groups()
+    corpus = prepare(tmp_path / "corpus", task, "--train-size", 1, "--valid-size", 1)
+    arch = f"neural_stack{buffered or ''}_{controller}{'_xor' if 'xor' in task else ''}_2018"
+    run("train", corpus / "data-bin", "--arch", arch, *TRAINING, "--max-update", 1, "--save-dir", tmp_path)
+    checkpoint = tmp_path / "checkpoint_last.pt"
+    state = torch.load(checkpoint, weights_only=False)
+    state["model"] |= {
+        f"encoder.network.{name.removeprefix('param_')}": torch.tensor(golden[name])
+        for name in golden
+        if name.startswith("param_")
+    }
+    torch.save(state, checkpoint)
+    hub = require_transductions(load(checkpoint, corpus / "data-bin"))
+    load_split(hub, "test")
+    hub.models.double()
+    strings = list(transduce(hub, "test", batch_size=100))
+    assert sum(string.scored for string in strings) == golden["scored_of_1000"]
+    assert sum(string.correct for string in strings) == golden["correct_of_1000"]

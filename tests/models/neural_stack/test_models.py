@@ -1,0 +1,136 @@
+"""The models neural_stack and neural_stack_buffered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.models.incremental import IncrementalState
+from fairseq_stack.models.neural_stack.presets import BUFFERED_PRESETS, PRESETS
+from tests.helpers import assert_normwise_close
+from tests.models.building import (
+    build_language_model,
+    build_transduction_model,
+    count_parameters,
+    make_dictionary,
+)
+
+DICTIONARY = make_dictionary(5)
+FIRST = DICTIONARY.nspecial
+# Symbols of the alphabet; linear, buffered linear, LSTM. The networks without a stack are as large as those with one.
+COUNTS = {
+    "reversal": (3, "", 42, 54, 757),
+    "xor": (3, "_xor", 110, 130, 961),
+    "parenthesis": (5, "", 72, None, 859),
+    "formula": (7, "", 110, None, 961),
+    "agreement": (10, "", 182, None, 1114),
+}
+OTHERS = ("--controller=gru --memory=queue", "--controller=rnn --pushed=input", "--memory=queue --vector-size=4")
+
+
+def random_tokens(*shape: int) -> torch.Tensor:
+    return torch.randint(FIRST, len(DICTIONARY), shape)
+
+
+def logits(model: Any, tokens: torch.Tensor, **options: Any) -> torch.Tensor:
+    found: torch.Tensor = model(tokens, **options)["encoder_out"]
+    return found
+
+
+@pytest.mark.parametrize("task", COUNTS)
+@pytest.mark.parametrize("multiple_of", [1, 8], ids=["padding-factor-1", "padding-factor-8"])
+def test_counts_of_the_paper(task: str, multiple_of: int) -> None:
+    size, ending, linear, buffered, lstm = COUNTS[task]
+    expected = {f"neural_stack_linear{ending}_2018": linear, f"neural_stack_lstm{ending}_2018": lstm}
+    if not ending:
+        expected |= {"neural_stack_linear_none_2018": linear, "neural_stack_lstm_none_2018": lstm}
+    if buffered is not None:
+        expected[f"neural_stack_buffered_linear{ending}_2018"] = buffered
+    for preset, count in expected.items():
+        assert count_parameters(build_transduction_model(preset, make_dictionary(size, multiple_of))) == count
+
+
+@pytest.mark.parametrize("flags", [f"--arch={preset}" for preset in PRESETS] + list(OTHERS))
+def test_incremental_equals_parallel(flags: str) -> None:
+    """Also where rows are reordered, repeated and dropped in between."""
+    arch = flags.removeprefix("--arch=") if "arch" in flags else "neural_stack"
+    model = build_transduction_model(arch, DICTIONARY, *([] if "arch" in flags else flags.split())).double()
+    state: IncrementalState = {}
+    tokens, rows = random_tokens(3, 7), torch.tensor([2, 0, 0, 1])
+    for length in range(1, 8):
+        if length == 5:
+            model.encoder.reorder_incremental_state(state, rows)
+            tokens = tokens[rows]
+        step = logits(model, tokens[:, :length], incremental_state=state)
+        assert_normwise_close(step, logits(model, tokens[:, :length])[:, -1:], 1e-12)
+    with pytest.raises(ValueError, match="expected 8 previous output tokens, got 9"):
+        logits(model, random_tokens(4, 9), incremental_state=state)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_what_follows_changes_nothing(preset: str) -> None:
+    model, tokens = build_transduction_model(preset, DICTIONARY).double(), random_tokens(2, 6)
+    assert_normwise_close(logits(model, tokens)[:, :4], logits(model, tokens[:, :4]), 1e-12)
+
+
+def test_special_symbols_are_vectors_of_zeros() -> None:
+    model = build_transduction_model("neural_stack", make_dictionary(3, multiple_of=8))
+    assert torch.equal(model.encoder.inputs(torch.arange(8)), torch.eye(4)[[3, 3, 3, 3, 0, 1, 2, 3]][:, :3])
+
+
+@pytest.mark.parametrize(("given", "steps"), [("n", 6), ("2n", 12), ("9", 9)])
+@pytest.mark.parametrize("reading", ["dequeue-first", "read-first"])
+def test_steps_and_reading_of_a_buffered_network(given: str, steps: int, reading: str) -> None:
+    flags = (f"--time-steps={given}", f"--output-reading={reading}")
+    model, tokens = build_transduction_model("neural_stack_buffered", DICTIONARY, *flags).double(), random_tokens(2, 6)
+    inputs = torch.eye(5, dtype=torch.float64)[tokens - FIRST]
+    expected, _ = model.encoder.network(inputs, steps=steps, reading=reading)
+    assert_normwise_close(logits(model, tokens), expected, 1e-12)
+    assert_normwise_close(logits(model, tokens[1:]), expected[1:], 1e-12)
+
+
+def test_presets_differ_from_each_other() -> None:
+    settings = [tuple(settings.items()) for settings in [*PRESETS.values(), *BUFFERED_PRESETS.values()]]
+    assert len(set(settings)) == 8
+
+
+@pytest.mark.parametrize(
+    ("arch", "flags", "message"),
+    [
+        ("neural_stack", "--vector-size=0", "--vector-size: expected at least 1, got 0"),
+        ("neural_stack", "--hidden-size=0", "--hidden-size: expected at least 1, got 0"),
+        ("neural_stack", "--pushed=input --vector-size=2", "--pushed input: expected --vector-size 5, .*, got 2"),
+        ("neural_stack", "--vector-size=99999999999", "--vector-size and the sizes of the model: .* parameters"),
+        ("neural_stack", "--controller=lstm --hidden-size=9999999", "--hidden-size and the sizes .* parameters"),
+        ("neural_stack_buffered", "--time-steps=3n", "--time-steps: expected n, 2n or a number, got 3n"),
+    ],
+)
+def test_wrong_options(arch: str, flags: str, message: str) -> None:
+    with pytest.raises(UserError, match=f"^{message}"):
+        build_transduction_model(arch, DICTIONARY, *flags.split())
+
+
+def test_an_input_that_is_longer_than_the_steps() -> None:
+    model = build_transduction_model("neural_stack_buffered", DICTIONARY, "--time-steps=5")
+    with pytest.raises(UserError, match=r"^--time-steps 5: expected at least 6, the length of the padded input"):
+        model(random_tokens(1, 6))
+
+
+def test_another_task() -> None:
+    with pytest.raises(UserError, match=r"^neural_stack: expected --task stack_transduction, got LanguageModelingTask"):
+        build_language_model("neural_stack", DICTIONARY)
+
+
+def test_a_checkpoint_of_another_alphabet() -> None:
+    other = Dictionary()
+    for word in "abcde":
+        other.add_symbol(word)
+    state = build_transduction_model("neural_stack", other).state_dict()
+    with pytest.raises(
+        UserError, match="the checkpoint's vocabulary differs from the data's: it has different symbols"
+    ):
+        build_transduction_model("neural_stack", DICTIONARY).load_state_dict(state)
