@@ -76,6 +76,8 @@ PLOTS = ["matplotlib>=3.7"]
 # From 9.10 on, Snakemake starts more jobs than it has cores (its issue 3913).
 EXPERIMENTS = ["snakemake>=9.1,<9.10", "snakemake-executor-plugin-slurm>=2,<3"]
 
+PENN = ["nltk>=3.8"]
+
 setup(
     name="fairseq_stack",
     version=read_version(),
@@ -114,13 +116,14 @@ setup(
     extras_require={
         "plots": PLOTS,
         "experiments": EXPERIMENTS,
+        "penn": PENN,
         "dev": [
             *PLOTS,
             *EXPERIMENTS,
+            *PENN,
             "PyYAML>=6.0",
             "hypothesis>=6.80",
             "mypy>=1.10",
-            "nltk>=3.8",
             "pangolinn>=0.0.1",
             "pytest>=8.0",
             "pytest-xdist>=3.5",

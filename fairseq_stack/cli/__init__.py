@@ -20,7 +20,9 @@ from ..errors import UserError
 from . import (
     average,
     doctor,
+    evaluate_blimp,
     evaluate_cfl,
+    evaluate_syntaxgym,
     evaluate_transduction,
     inspect,
     plot,
@@ -37,7 +39,9 @@ PROGRAM = "fairseq-stack"
 SUBCOMMANDS = (
     average,
     doctor,
+    evaluate_blimp,
     evaluate_cfl,
+    evaluate_syntaxgym,
     evaluate_transduction,
     inspect,
     plot,

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.errors import require_at_least
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint
+from .sentences import add_scoring, check_scoring
 
 DESCRIPTION = """\
 Print the surprisal of each word under a language model, -log p(word | the words of
@@ -45,18 +45,13 @@ def add_parser(subparsers: Subparsers) -> None:
         action="store_true",
         help="count the end of a word of pieces with the word, not with the next one (Pimentel and Meister, 2024)",
     )
-    parser.add_argument("--batch-size", type=int, metavar="N", help="most sentences at a time (default: no limit)")
-    parser.add_argument(
-        "--max-tokens", type=int, metavar="N", default=2000, help="most tokens at a time (default: 2000)"
-    )
-    parser.add_argument("--cpu", action="store_true", help="use the CPU even if there is a GPU")
+    add_scoring(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the table."""
-    for name in ("batch_size", "max_tokens"):
-        require_at_least(f"--{name.replace('_', '-')}", getattr(args, name), 1)
+    check_scoring(args)
     sentences = None if args.file is None else read_lines(args.file)
     hub = load_checkpoint(args.checkpoint, args.data)
     import torch

@@ -1,0 +1,142 @@
+"""``fairseq-stack evaluate-blimp CHECKPOINT --blimp DIR``: a language model on minimal pairs."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairseq_stack.evaluation.markdown import table
+from fairseq_stack.evaluation.scores import own_method
+from fairseq_stack_preprocess.errors import require_at_least
+from fairseq_stack_preprocess.text.progress import progress
+
+from .arguments import Subparsers
+from .checkpoint import add_checkpoint, load_checkpoint, model_of
+from .intervals import add_intervals, check_intervals
+from .sentences import add_scoring, add_text, check_scoring, text_changer
+
+if TYPE_CHECKING:
+    from fairseq_stack.evaluation.blimp import Accuracy, BLiMPResult, Pair, Scored
+    from fairseq_stack.hub.interface import Hub
+
+DESCRIPTION = """\
+Score a language model on BLiMP (Warstadt et al., 2020): how often it finds the
+acceptable sentence of a pair more probable than the other one, for each phenomenon
+and field, and the mean over all paradigms, with bootstrap intervals over pairs.
+Say with the options of the text what the text of the model looks like."""
+
+EXAMPLE = """\
+example:
+  fairseq-stack evaluate-blimp checkpoints/ptb --blimp blimp/data --penn \\
+      --lowercase --without-punctuation --json blimp.json"""
+
+DIGITS_OF_SHA = 8
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Declare the subcommand."""
+    parser = subparsers.add_parser(
+        "evaluate-blimp", help="score a language model on minimal pairs", description=DESCRIPTION, epilog=EXAMPLE
+    )
+    add_checkpoint(parser)
+    parser.add_argument(
+        "--blimp", metavar="DIR", type=Path, required=True, help="the folder with BLiMP's paradigms, *.jsonl"
+    )
+    parser.add_argument(
+        "--pairs", type=int, metavar="N", default=100, help="pairs of each paradigm, 0 for all (default: 100)"
+    )
+    add_text(parser)
+    add_scoring(parser)
+    add_intervals(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the table, and write the result."""
+    require_at_least("--pairs", args.pairs, 0)
+    check_scoring(args)
+    check_intervals(args)
+    result = evaluate(args)
+    print("\n".join([*_lines(result), "", result.signature]))
+    if args.json is not None:
+        result.write(args.json)
+    return 0
+
+
+def evaluate(args: argparse.Namespace) -> BLiMPResult:
+    """The result that the arguments ask for.
+
+    Raises:
+        UserError: the pairs cannot be read, or the model cannot score them.
+    """
+    from fairseq_stack.evaluation.blimp import BLiMPResult, accuracies, read_pairs
+    from fairseq_stack.evaluation.intervals import Intervals
+
+    pairs = read_pairs(args.blimp, args.pairs or None)
+    change, text = text_changer(args)
+    hub = load_checkpoint(args.checkpoint, args.data)
+    intervals = Intervals(args.bootstrap, args.confidence, args.seed)
+    overall, fields, phenomena, paradigms = accuracies(_score(hub, pairs, change, args), intervals)
+    sha = hashlib.sha256(repr([(pair.good, pair.bad) for pair in pairs]).encode()).hexdigest()
+    return BLiMPResult(
+        signature=own_method(
+            pairs=len(pairs),
+            sha=sha[:DIGITS_OF_SHA],
+            text=text,
+            bootstrap=args.bootstrap,
+            confidence=args.confidence,
+            seed=args.seed,
+        ),
+        model=model_of(hub, args.checkpoint),
+        bootstrap=args.bootstrap,
+        confidence=args.confidence,
+        overall=overall,
+        fields=fields,
+        phenomena=phenomena,
+        paradigms=paradigms,
+    )
+
+
+def _score(hub: Hub, pairs: Sequence[Pair], change: Callable[[str], str], args: argparse.Namespace) -> list[Scored]:
+    import torch
+
+    from fairseq_stack.evaluation.blimp import Scored
+    from fairseq_stack.hub.surprisals import surprisals
+
+    hub = hub.to("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
+    texts = [change(sentence) for pair in pairs for sentence in (pair.good, pair.bad)]
+    found = surprisals(hub, texts, batch_size=args.batch_size, max_tokens=args.max_tokens)
+    words = list(progress(found, label="BLiMP", total=len(texts), unit="sentence"))
+    scores = [-math.fsum(word.surprisal for word in sentence) for sentence in words]
+    unknown = [any(word.is_unknown for word in sentence) for sentence in words]
+    return [
+        Scored(pair, scores[place], scores[place + 1], unknown[place] or unknown[place + 1])
+        for place, pair in zip(range(0, len(texts), 2), pairs, strict=True)
+    ]
+
+
+def _lines(result: BLiMPResult) -> list[str]:
+    """The result as a user reads it."""
+    model = result.model
+    parts = (result.fields, result.phenomena, (result.overall,))
+    columns = ("", "pairs", "with unknown words", "accuracy", "interval")
+    return [
+        f"BLiMP: {model.checkpoint} ({model.arch}, {model.parameters:,} parameters)",
+        "",
+        table(columns, [_row(accuracy) for part in parts for accuracy in part]),
+    ]
+
+
+def _row(accuracy: Accuracy) -> list[str]:
+    estimate = accuracy.accuracy
+    return [
+        accuracy.name,
+        f"{accuracy.pairs:,}",
+        f"{100 * accuracy.unknown:.1f} %",
+        f"{100 * estimate.value:.1f} %",
+        f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}",
+    ]

@@ -1,0 +1,161 @@
+"""``fairseq-stack evaluate-syntaxgym CHECKPOINT --suites DIR``: a language model on SyntaxGym's test suites."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.markdown import table
+from fairseq_stack.evaluation.scores import own_method
+from fairseq_stack_preprocess.text.progress import progress
+
+from .arguments import Subparsers
+from .checkpoint import add_checkpoint, load_checkpoint, model_of
+from .sentences import add_scoring, add_text, check_scoring, text_changer
+
+if TYPE_CHECKING:
+    from fairseq_stack.evaluation.syntaxgym.result import SuiteScore, SyntaxGymResult
+    from fairseq_stack.evaluation.syntaxgym.suites import Suite
+    from fairseq_stack.hub.interface import Hub
+    from fairseq_stack.hub.surprisals import Word
+
+DESCRIPTION = """\
+Score a language model on the test suites of SyntaxGym (Hu et al., 2020): the share
+of the items of a suite for which its first prediction of surprisals holds, the
+mean of the suites of each category, and the mean of all. The JSON also has all
+further predictions and the mean surprisal of each region. Say with the options of
+the text what the text of the model looks like."""
+
+EXAMPLE = """\
+example:
+  fairseq-stack evaluate-syntaxgym checkpoints/ptb --suites test_suites/json \\
+      --lowercase --without-punctuation --json syntaxgym.json"""
+
+DIGITS_OF_SHA = 8
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Declare the subcommand."""
+    parser = subparsers.add_parser(
+        "evaluate-syntaxgym",
+        help="score a language model on SyntaxGym's test suites",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+    )
+    add_checkpoint(parser)
+    parser.add_argument(
+        "--suites", metavar="DIR", type=Path, required=True, help="the folder with the test suites, *.json"
+    )
+    add_text(parser)
+    add_scoring(parser)
+    parser.add_argument("--json", metavar="FILE", type=Path, help="also write the result to FILE")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the tables, and write the result."""
+    check_scoring(args)
+    if args.json is not None and not args.json.absolute().parent.is_dir():
+        raise UserError(f"cannot write {args.json}: {args.json.parent} is not a folder")
+    result = evaluate(args)
+    print("\n".join([*_lines(result), "", result.signature]))
+    if args.json is not None:
+        result.write(args.json)
+    return 0
+
+
+def evaluate(args: argparse.Namespace) -> SyntaxGymResult:
+    """The result that the arguments ask for.
+
+    Raises:
+        UserError: the suites cannot be read, or the model cannot score them.
+    """
+    from fairseq_stack.evaluation.syntaxgym.result import SyntaxGymResult, score_categories, total
+    from fairseq_stack.evaluation.syntaxgym.suites import read_suites
+
+    suites = read_suites(args.suites)
+    change, text = text_changer(args)
+    hub = load_checkpoint(args.checkpoint, args.data)
+    scores = tuple(_score(hub, suites, change, args))
+    sha = hashlib.sha256(repr([(suite.name, suite.formulas, suite.items) for suite in suites]).encode()).hexdigest()
+    return SyntaxGymResult(
+        signature=own_method(suites=len(suites), sha=sha[:DIGITS_OF_SHA], text=text),
+        model=model_of(hub, args.checkpoint),
+        accuracy=total(scores),
+        categories=score_categories(scores),
+        suites=scores,
+    )
+
+
+def _score(
+    hub: Hub, suites: Sequence[Suite], change: Callable[[str], str], args: argparse.Namespace
+) -> Iterator[SuiteScore]:
+    import torch
+
+    from fairseq_stack.evaluation.syntaxgym.result import score_suite, sentences_of
+    from fairseq_stack.hub.surprisals import surprisals
+
+    hub = hub.to("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
+    sentences = [
+        [(number, change(part)) for number, part in parts]
+        for suite in suites
+        for item in suite.items
+        for parts in sentences_of(item).values()
+    ]
+    found = surprisals(
+        hub,
+        (" ".join(part for _, part in parts) for parts in sentences),
+        batch_size=args.batch_size,
+        max_tokens=args.max_tokens,
+    )
+    words = zip(sentences, progress(found, label="SyntaxGym", total=len(sentences), unit="sentence"), strict=True)
+    for suite in suites:
+        items, unknown = [], []
+        for item in suite.items:
+            of_item: dict[str, dict[int, float]] = {}
+            for condition, regions in item.regions.items():
+                parts, sentence = next(words)
+                of_item[condition] = dict.fromkeys(regions, 0.0) | _of_regions(parts, sentence)
+                unknown.append(any(word.is_unknown for word in sentence))
+            items.append(of_item)
+        yield score_suite(suite, items, sum(unknown) / len(unknown))
+
+
+def _of_regions(parts: Sequence[tuple[int, str]], words: Sequence[Word]) -> dict[int, float]:
+    """The surprisal of each region, in bits, from the words of a sentence."""
+    found = {}
+    start = 0
+    for number, part in parts:
+        stop = start + len(part.split())
+        found[number] = math.fsum(word.surprisal for word in words[start:stop]) / math.log(2)
+        start = stop
+    return found
+
+
+def _lines(result: SyntaxGymResult) -> list[str]:
+    """The result as a user reads it."""
+    model = result.model
+    suites = [
+        [score.name, score.category or "", f"{score.items}", f"{100 * score.unknown:.1f} %", _percent(score.accuracy)]
+        for score in sorted(result.suites, key=lambda score: (score.category is None, score.category or "", score.name))
+    ]
+    categories = [[score.name, f"{score.suites}", _percent(score.accuracy)] for score in result.categories]
+    if result.accuracy is not None:
+        number = sum(score.suites for score in result.categories)
+        categories.append(["all suites", f"{number}", _percent(result.accuracy)])
+    return [
+        f"SyntaxGym: {model.checkpoint} ({model.arch}, {model.parameters:,} parameters)",
+        "",
+        table(("suite", "category", "items", "sentences with unknown words", "accuracy"), suites),
+        "",
+        table(("category", "suites", "accuracy"), categories),
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

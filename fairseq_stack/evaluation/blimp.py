@@ -1,0 +1,175 @@
+"""BLiMP (Warstadt et al., 2020): minimal pairs, and the result of ``fairseq-stack evaluate-blimp``."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_lines
+
+from .intervals import Intervals
+from .results import Estimate, Model, read_result, write_result
+
+KIND = "evaluate-blimp"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A minimal pair.
+
+    Attributes:
+        paradigm: the name of its file, without the suffix.
+        field: of linguistics, such as ``morphology``.
+        phenomenon: such as ``anaphor_agreement``.
+        good: the acceptable sentence.
+        bad: the other one.
+    """
+
+    paradigm: str
+    field: str
+    phenomenon: str
+    good: str
+    bad: str
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a model says about a pair.
+
+    Attributes:
+        pair: the pair.
+        good: log p of the acceptable sentence, its end included.
+        bad: the same for the other one.
+        unknown: whether a word of the two is unknown to the model.
+    """
+
+    pair: Pair
+    good: float
+    bad: float
+    unknown: bool
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How often a model finds the acceptable sentence more probable.
+
+    Attributes:
+        name: of the paradigm, the phenomenon or the field; ``all`` for all pairs.
+        pairs: number of pairs.
+        unknown: share of the pairs with a word that the model does not know.
+        accuracy: the mean over paradigms, with its bootstrap interval over pairs; a tie is wrong.
+    """
+
+    name: str
+    pairs: int
+    unknown: float
+    accuracy: Estimate
+
+
+@dataclass(frozen=True)
+class BLiMPResult:
+    """A model on BLiMP.
+
+    Attributes:
+        signature: pairs, options and version, in the form of sacrebleu's signatures.
+        model: the model.
+        bootstrap: number of resampled sets behind each interval.
+        confidence: the probability of each interval, such as 0.95.
+        overall: on all paradigms.
+        fields: for each field.
+        phenomena: for each phenomenon.
+        paradigms: for each paradigm.
+    """
+
+    signature: str
+    model: Model
+    bootstrap: int
+    confidence: float
+    overall: Accuracy
+    fields: tuple[Accuracy, ...]
+    phenomena: tuple[Accuracy, ...]
+    paradigms: tuple[Accuracy, ...]
+
+    def write(self, path: Path) -> None:
+        """Write the result as JSON.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        write_result(path, KIND, self)
+
+
+def read_blimp_result(path: Path) -> BLiMPResult:
+    """Read what :meth:`BLiMPResult.write` wrote.
+
+    Raises:
+        UserError: see :func:`read_result`.
+    """
+    return read_result(path, KIND, BLiMPResult)
+
+
+def read_pairs(folder: Path, limit: int | None) -> list[Pair]:
+    """Read the pairs of all ``PARADIGM.jsonl`` of a folder, in the order of their names.
+
+    Args:
+        folder: the folder ``data`` of BLiMP.
+        limit: how many pairs to read of each paradigm, from its beginning; None for all.
+
+    Raises:
+        UserError: the folder has no such file, or a line is not a pair.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder; expected the one with BLiMP's paradigms, *.jsonl")
+    pairs = [pair for path in sorted(folder.glob("*.jsonl")) for pair in _read_paradigm(path, limit)]
+    if not pairs:
+        raise UserError(f"{folder} has no pairs of BLiMP, *.jsonl")
+    return pairs
+
+
+def _read_paradigm(path: Path, limit: int | None) -> Iterable[Pair]:
+    lines = [line for line in read_lines(path) if line.strip()]
+    for number, line in enumerate(lines[:limit], start=1):
+        try:
+            content: Any = json.loads(line)
+            good, bad = content["sentence_good"], content["sentence_bad"]
+            pair = Pair(
+                path.stem, content["field"].replace("/", "_"), content["linguistics_term"], good.strip(), bad.strip()
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise UserError(f"{path}, line {number} is not a pair of BLiMP: {error!r}") from error
+        yield pair
+
+
+def accuracies(
+    pairs: Sequence[Scored], intervals: Intervals
+) -> tuple[Accuracy, tuple[Accuracy, ...], tuple[Accuracy, ...], tuple[Accuracy, ...]]:
+    """The accuracy on all pairs, and for each field, phenomenon and paradigm."""
+    overall = _accuracy("all", pairs, intervals, stream=0)
+    parts = []
+    stream = 1
+    for attribute in ("field", "phenomenon", "paradigm"):
+        names = sorted({getattr(scored.pair, attribute) for scored in pairs})
+        found = []
+        for name in names:
+            chosen = [scored for scored in pairs if getattr(scored.pair, attribute) == name]
+            found.append(_accuracy(name, chosen, intervals, stream))
+            stream += 1
+        parts.append(tuple(found))
+    fields, phenomena, paradigms = parts
+    return overall, fields, phenomena, paradigms
+
+
+def _accuracy(name: str, pairs: Sequence[Scored], intervals: Intervals, stream: int) -> Accuracy:
+    sizes = Counter(scored.pair.paradigm for scored in pairs)
+    # Each paradigm has the same weight, whatever its size.
+    weights = np.array([len(pairs) / (len(sizes) * sizes[scored.pair.paradigm]) for scored in pairs])
+    right = np.array([scored.good > scored.bad for scored in pairs])
+    accuracy = intervals.of_rate(weights * right, np.ones(len(pairs), dtype=np.int64), stream)
+    return Accuracy(name, len(pairs), float(np.mean([scored.unknown for scored in pairs])), accuracy)

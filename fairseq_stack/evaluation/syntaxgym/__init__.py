@@ -1,0 +1,1 @@
+"""The test suites of SyntaxGym (Hu et al., 2020): what they predict of surprisals, and how often it holds."""

@@ -1,0 +1,157 @@
+"""The result of ``fairseq-stack evaluate-syntaxgym``."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..results import Model, read_result, write_result
+from .formulas import Surprisals
+from .suites import CATEGORIES, Item, Suite
+
+KIND = "evaluate-syntaxgym"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A formula, and the share of the items of which it is true."""
+
+    formula: str
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Region:
+    """The mean surprisal of a region over the items, in bits."""
+
+    condition: str
+    number: int
+    name: str
+    surprisal: float
+
+
+@dataclass(frozen=True)
+class SuiteScore:
+    """A model on a suite.
+
+    Attributes:
+        name: of the suite.
+        category: its category, or None.
+        items: number of its items.
+        unknown: share of its sentences with a word that the model does not know.
+        accuracy: the share of items of which the first prediction is true.
+        predictions: all predictions of the suite.
+        regions: mean surprisals, by condition and number.
+    """
+
+    name: str
+    category: str | None
+    items: int
+    unknown: float
+    accuracy: float
+    predictions: tuple[Prediction, ...]
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True)
+class CategoryScore:
+    """The mean accuracy of the suites of a category."""
+
+    name: str
+    suites: int
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class SyntaxGymResult:
+    """A model on test suites.
+
+    Attributes:
+        signature: suites, options and version, in the form of sacrebleu's signatures.
+        model: the model.
+        accuracy: the mean over the suites that have a category; None if there are none.
+        categories: for each category of which there is a suite.
+        suites: for each suite.
+    """
+
+    signature: str
+    model: Model
+    accuracy: float | None
+    categories: tuple[CategoryScore, ...]
+    suites: tuple[SuiteScore, ...]
+
+    def write(self, path: Path) -> None:
+        """Write the result as JSON.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        write_result(path, KIND, self)
+
+
+def read_syntaxgym_result(path: Path) -> SyntaxGymResult:
+    """Read what :meth:`SyntaxGymResult.write` wrote.
+
+    Raises:
+        UserError: see :func:`read_result`.
+    """
+    return read_result(path, KIND, SyntaxGymResult)
+
+
+def score_suite(suite: Suite, surprisals: Sequence[Surprisals], unknown: float) -> SuiteScore:
+    """The score of a suite.
+
+    Args:
+        suite: the suite.
+        surprisals: for each item, in bits.
+        unknown: share of the sentences with an unknown word.
+    """
+    predictions = tuple(
+        Prediction(formula.text, statistics.fmean(formula.holds(item) for item in surprisals))
+        for formula in suite.formulas
+    )
+    regions = _mean_surprisals(suite, surprisals)
+    accuracy = predictions[0].accuracy
+    return SuiteScore(suite.name, suite.category, len(suite.items), unknown, accuracy, predictions, regions)
+
+
+def _mean_surprisals(suite: Suite, surprisals: Iterable[Surprisals]) -> tuple[Region, ...]:
+    values: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for item in surprisals:
+        for condition, regions in item.items():
+            for number, surprisal in regions.items():
+                values[condition, number].append(surprisal)
+    return tuple(
+        Region(condition, number, suite.region_names.get(number, ""), statistics.fmean(found))
+        for (condition, number), found in values.items()
+    )
+
+
+def score_categories(suites: Sequence[SuiteScore]) -> tuple[CategoryScore, ...]:
+    """The mean over the suites of each category."""
+    found = []
+    for name in CATEGORIES:
+        accuracies = [suite.accuracy for suite in suites if suite.category == name]
+        if accuracies:
+            found.append(CategoryScore(name, len(accuracies), statistics.fmean(accuracies)))
+    return tuple(found)
+
+
+def total(suites: Sequence[SuiteScore]) -> float | None:
+    """The mean over all suites that have a category."""
+    accuracies = [suite.accuracy for suite in suites if suite.category is not None]
+    return statistics.fmean(accuracies) if accuracies else None
+
+
+def sentences_of(item: Item) -> dict[str, list[tuple[int, str]]]:
+    """For each condition the regions that are not empty, and the full stop, which is region 0 if no region has it."""
+    sentences = {}
+    for condition, regions in item.regions.items():
+        parts = [(number, text.strip()) for number, text in sorted(regions.items()) if text.strip()]
+        if not parts or not parts[-1][1].endswith("."):
+            parts.append((0, "."))
+        sentences[condition] = parts
+    return sentences

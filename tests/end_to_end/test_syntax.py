@@ -1,0 +1,105 @@
+"""evaluate-blimp and evaluate-syntaxgym, on a model of strings of letters, against the scores of the hub."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack import cli
+from fairseq_stack.evaluation.blimp import read_blimp_result
+from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
+from fairseq_stack.hub.interface import LanguageModelHub, load
+
+PAIRS = [("A b.", "B b."), ("c c", "c zebra"), ("d, a?", "d a b")]
+
+
+@pytest.fixture
+def hub(language_model: Path) -> LanguageModelHub:
+    found = load(language_model)
+    assert isinstance(found, LanguageModelHub)
+    return found
+
+
+def log_probability(hub: LanguageModelHub, text: str) -> float:
+    return float(hub.score(text)["positional_scores"].double().sum())
+
+
+def test_blimp(language_model: Path, hub: LanguageModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, pairs in (("first", PAIRS[:1]), ("second", PAIRS[1:])):
+        lines = [
+            {"sentence_good": good, "sentence_bad": bad, "field": "syntax", "linguistics_term": f"of {name}"}
+            for good, bad in pairs
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    options = ["--blimp", str(tmp_path), "--penn", "--lowercase", "--without-punctuation", "--bootstrap", "20"]
+    assert cli.main(["evaluate-blimp", str(language_model), *options, "--json", str(tmp_path / "out")]) == 0
+    result = read_blimp_result(tmp_path / "out")
+    seen = [("a b", "b b"), ("c c", "c zebra"), ("d a", "d a b")]
+    right = [log_probability(hub, good) > log_probability(hub, bad) for good, bad in seen]
+    assert result.overall.accuracy.value == pytest.approx((right[0] + (right[1] + right[2]) / 2) / 2)
+    assert [(found.name, found.pairs, found.unknown) for found in result.paradigms] == [
+        ("first", 1, 0.0), ("second", 2, 0.5),
+    ]  # fmt: skip
+    printed = capsys.readouterr().out
+    assert printed.endswith(f"\n{result.signature}\n")
+    assert "|text:penn+lowercase+without-punctuation|" in result.signature
+    assert "| of second |" in printed and "| all       |" in printed
+    assert cli.main(["evaluate-blimp", str(language_model), "--blimp", str(tmp_path), "--pairs", "1"]) == 0
+    assert "|text:as-is|" in capsys.readouterr().out
+
+
+def test_syntaxgym(
+    language_model: Path, hub: LanguageModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conditions = {"x": ["A", "b c", ""], "y": ["A zebra", "", "b c"]}
+    suite = {
+        "meta": {"name": "cleft"},
+        "region_meta": {"1": "first", "2": "second", "3": "third"},
+        "predictions": [{"formula": "(2;%x%) > (3;%y%)"}, {"formula": "(3;%x%) = (2;%y%)"}],
+        "items": [
+            {
+                "item_number": 1,
+                "conditions": [
+                    {
+                        "condition_name": name,
+                        "regions": [{"region_number": n, "content": text} for n, text in enumerate(texts, start=1)],
+                    }
+                    for name, texts in conditions.items()
+                ],
+            }
+        ],
+    }
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    (folder / "cleft.json").write_text(json.dumps(suite))
+    options = ["--suites", str(folder), "--lowercase", "--json", str(tmp_path / "out")]
+    assert cli.main(["evaluate-syntaxgym", str(language_model), *options]) == 0
+    result = read_syntaxgym_result(tmp_path / "out")
+    (found,) = result.suites
+    scores = {name: hub.score(text)["positional_scores"] for name, text in (("x", "a b c ."), ("y", "a zebra b c ."))}
+    bits = {name: [-float(score) / math.log(2) for score in values] for name, values in scores.items()}
+    expected = {
+        ("x", 1): bits["x"][0], ("x", 2): sum(bits["x"][1:3]), ("x", 3): 0.0, ("x", 0): bits["x"][3],
+        ("y", 1): sum(bits["y"][:2]), ("y", 2): 0.0, ("y", 3): sum(bits["y"][2:4]), ("y", 0): bits["y"][4],
+    }  # fmt: skip
+    measured = {(region.condition, region.number): region.surprisal for region in found.regions}
+    assert measured == pytest.approx(expected, abs=1e-5)
+    assert found.accuracy == (expected["x", 2] > expected["y", 3])
+    assert [prediction.accuracy for prediction in found.predictions] == [found.accuracy, 1.0]
+    assert (found.unknown, result.accuracy) == (1.0, found.accuracy)  # the full stop is unknown
+    assert capsys.readouterr().out.endswith(f"\n{result.signature}\n")
+
+
+def test_mistakes(language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, message in (
+        (["evaluate-blimp", "--blimp", str(tmp_path)], "has no pairs of BLiMP"),
+        (["evaluate-blimp", "--blimp", str(tmp_path), "--pairs", "-1"], "--pairs"),
+        (["evaluate-blimp", "--blimp", str(tmp_path), "--json", str(tmp_path / "a" / "b")], "is not a folder"),
+        (["evaluate-syntaxgym", "--suites", str(tmp_path)], "has no test suites"),
+        (["evaluate-syntaxgym", "--suites", str(tmp_path), "--json", str(tmp_path / "a" / "b")], "is not a folder"),
+    ):
+        assert cli.main([words[0], str(language_model), *words[1:]]) == 2
+        assert message in capsys.readouterr().err

@@ -1,0 +1,154 @@
+"""SyntaxGym's suites: formulas, files and scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.syntaxgym.formulas import parse
+from fairseq_stack.evaluation.syntaxgym.result import (
+    SuiteScore,
+    score_categories,
+    score_suite,
+    sentences_of,
+    total,
+)
+from fairseq_stack.evaluation.syntaxgym.suites import CATEGORIES, Item, Suite, read_suite, read_suites
+from tests.helpers import each_golden_file
+
+VALUES = {"a": {1: 1.0, 2: 2.0, 10: 4.0}, "b-c": {1: 3.0, 2: 2.0}}
+
+
+@pytest.mark.parametrize(
+    ("formula", "holds"),
+    [
+        ("(1;%a%) < (2;%a%)", True),
+        ("(2;%a%)<(1;%a%)", False),
+        ("(2;%a%) = (2;%b-c%)", True),
+        ("[(1;%a%) + (1;%b-c%)] = (10;%a%)", True),
+        ("(1;%a%) - (2;%a%) - (1;%b-c%) < 0", True),
+        ("(10;%a%) - [(2;%a%) - (1;%a%)] > 2.5", True),
+        ("(1;%a%) > 2 | (1;%a%) < 2 & (2;%a%) < 2", False),
+        ("[(1;%a%) < 2 | (1;%a%) > 2] & ((2;%a%) > 1)", True),
+        ("[ [(1;%a%)<(2;%a%)] ] & (10;%a%)>0", True),
+    ],
+)
+def test_formulas(formula: str, holds: bool) -> None:
+    assert parse(formula).holds(VALUES) is holds
+
+
+def test_regions_of_a_formula() -> None:
+    assert parse(" ( 1 ; %a% ) + (10;%a%) > (2;%b-c%)").regions == {(1, "a"), (10, "a"), (2, "b-c")}
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("(1;%a%) < ", "character 10: expected a region, a number or an opening bracket"),
+        ("(1;%a%) < (2;%a%", "character 13: expected a region, a number, an operator or a bracket"),
+        ("[(1;%a%) < 2", "character 13: expected ']'"),
+        ("(1;%a%) < 2) ", "character 12: expected an operator or the end"),
+        ("(1;%a%) < 2 > 1", "character 13: expected an operator or the end"),
+        ("(1;%a%) & (2;%a%) < 2", "character 9: expected comparisons on both sides"),
+        ("[(1;%a%) < 2] + 1 > 0", "character 15: expected numbers on both sides"),
+        ("(1;%a%) * 2 > 1", "character 9: expected a region, a number, an operator or a bracket"),
+        ("(1;%a%) + 2", "is a number; expected a comparison"),
+        ("", "character 1: expected a region"),
+        ("__import__('os')", "character 1: expected a region"),
+    ],
+)
+def test_not_a_formula(formula: str, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        parse(formula)
+    assert message in str(caught.value)
+
+
+@each_golden_file("pushdown/syntaxgym_formulas.json")
+def test_golden_formulas(path: Path) -> None:
+    """All cases, and the scores of suites, categories and all, as outside code computes them."""
+    golden = json.loads(path.read_text())
+    scores = []
+    for suite in golden["suites"]:
+        formula = parse(suite["formula"])
+        items = [
+            {name: dict(enumerate(values, start=1)) for name, values in case["surprisals"].items()}
+            for case in suite["cases"]
+        ]
+        for item, case in zip(items, suite["cases"], strict=True):
+            assert formula.holds(item) is case["result"], suite["suite"]
+        category = next(name for name, suites in CATEGORIES.items() if suite["suite"] in suites)
+        assert category == suite["category"]
+        read = Suite(suite["suite"], category, {}, (formula,), tuple(Item(n, {}) for n in range(len(items))))
+        scores.append(score_suite(read, items, 0.0))
+    assert {score.name: score.accuracy for score in scores} == golden["suite_accuracy"]
+    categories = {score.name: score.accuracy for score in score_categories(scores)}
+    assert categories == pytest.approx(golden["category_accuracy"], abs=1e-12)
+    assert total(scores) == pytest.approx(golden["mean_over_suites"], abs=1e-12)
+    assert sum(map(len, CATEGORIES.values())) == 33
+
+
+def suite_file(path: Path, **changes: Any) -> Path:
+    regions = [{"region_number": 1, "content": "The"}, {"region_number": 2, "content": " cat "}]
+    conditions = [{"condition_name": name, "regions": regions} for name in ("a", "b")]
+    content = {
+        "meta": {"name": "cleft"},
+        "region_meta": {"1": "det", "2": "noun"},
+        "predictions": [{"type": "formula", "formula": "(2;%a%) < (2;%b%)"}, {"formula": "(1;%a%) = (1;%b%)"}],
+        "items": [{"item_number": 7, "conditions": conditions}],
+    }
+    path.write_text(json.dumps(content | changes))
+    return path
+
+
+def test_a_suite(tmp_path: Path) -> None:
+    suite = read_suite(suite_file(tmp_path / "cleft.json"))
+    assert (suite.name, suite.category, suite.region_names) == (
+        "cleft",
+        "long-distance dependencies",
+        {1: "det", 2: "noun"},
+    )
+    assert suite.items == (Item(7, {"a": {1: "The", 2: " cat "}, "b": {1: "The", 2: " cat "}}),)
+    score = score_suite(suite, [{"a": {1: 1.0, 2: 2.0}, "b": {1: 1.0, 2: 3.0}}], 0.25)
+    assert (score.accuracy, [prediction.accuracy for prediction in score.predictions]) == (1, [1, 1])
+    assert [(region.condition, region.number, region.name, region.surprisal) for region in score.regions] == [
+        ("a", 1, "det", 1.0), ("a", 2, "noun", 2.0), ("b", 1, "det", 1.0), ("b", 2, "noun", 3.0),
+    ]  # fmt: skip
+
+
+def test_sentences_end_with_one_full_stop() -> None:
+    item = Item(1, {"a": {2: " slept", 1: "The cat", 3: ""}, "b": {1: "It", 2: "slept ."}})
+    assert sentences_of(item) == {
+        "a": [(1, "The cat"), (2, "slept"), (0, ".")],
+        "b": [(1, "It"), (2, "slept .")],
+    }
+
+
+def test_mistakes_in_suites(tmp_path: Path) -> None:
+    def refusal(**changes: Any) -> str:
+        with pytest.raises(UserError) as caught:
+            read_suites(suite_file(tmp_path / "x.json", **changes).parent)
+        return str(caught.value).removeprefix(f"{tmp_path / 'x.json'}")
+
+    formula = [{"formula": "(3;%a%) < (2;%b%)"}]
+    assert refusal(predictions=formula) == ", item 7: region 3 of the condition a, of a formula, is missing"
+    formula = [{"formula": "(2;%c%) < (2;%b%)"}]
+    assert refusal(predictions=formula) == ", item 7: region 2 of the condition c, of a formula, is missing"
+    assert refusal(predictions=[{"formula": "(2;%c%) <"}]).startswith(": '(2;%c%) <', character 10: expected")
+    assert refusal(items=[{"item_number": 1}]) == " is not a test suite of SyntaxGym: KeyError('conditions')"
+    (tmp_path / "x.json").write_text("{")
+    with pytest.raises(UserError, match="is not a test suite of SyntaxGym"):
+        read_suites(tmp_path)
+    (tmp_path / "x.json").unlink()
+    with pytest.raises(UserError, match=r"has no test suites, \*\.json"):
+        read_suites(tmp_path)
+    with pytest.raises(UserError, match="is not a folder"):
+        read_suites(tmp_path / "x.json")
+
+
+def test_suites_without_a_category_do_not_count() -> None:
+    score = SuiteScore("mine", None, 1, 0.0, 1.0, (), ())
+    assert (score_categories([score]), total([score])) == ((), None)

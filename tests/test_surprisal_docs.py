@@ -1,0 +1,46 @@
+"""The commands and snippets of docs/surprisal.md: what needs no download runs as it stands, on less data."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from fairseq_stack import cli
+from tests.commands.running import Server
+from tests.documents import Document, run_block
+
+DOCUMENT = Document("docs/surprisal.md")
+TINY = (
+    (
+        re.compile(r"--train-size \d+ --valid-size \d+ --test-size \d+"),
+        "--train-size 200 --valid-size 10 --test-size 10",
+    ),
+    (re.compile(r"--max-epoch \d+"), "--max-epoch 1"),
+)
+
+
+def test_from_the_text_to_the_plot(tmp_path: Path, server: Server) -> None:
+    printed = [run_block(block, tmp_path, server, TINY) for block in DOCUMENT.blocks("bash")[:2]]
+    first, *rows = (line.split("\t") for line in printed[1].splitlines() if "\t" in line)
+    assert first == ["sentence", "word_id", "word", "n_tokens", "surprisal_bits", "is_unk"]
+    assert [row[2] for row in rows] == ["the", "women", "that"]
+    assert len((tmp_path / "surprisals.tsv").read_text().splitlines()) == 1 + 2 * 10
+    ending = server.run_program("\n".join(DOCUMENT.blocks("python")), tmp_path)
+    assert ending.code == 0, ending.errors
+    assert len(re.findall(r"^\d+\.\d{3} nats \S+$", ending.printed, re.MULTILINE)) == 11
+    assert (tmp_path / "surprisals.png").stat().st_size > 5000
+
+
+def test_the_commands_that_need_downloads_are_parsed() -> None:
+    blocks = DOCUMENT.blocks("bash")[2:]
+    names = []
+    for block in blocks:
+        program, *words = shlex.split(block)
+        assert program == "fairseq-stack"
+        names.append(cli.build_parser().parse_args(words).run.__module__.rpartition(".")[2])
+    assert names == ["evaluate_blimp", "evaluate_syntaxgym"]
+
+
+def test_the_links_lead_somewhere() -> None:
+    assert DOCUMENT.broken_links() == []
