@@ -84,7 +84,7 @@ def result(call: Call, backend: str, leaves: dict[str, Tensor]) -> list[Tensor]:
 def expected(call: Call, leaves: dict[str, Tensor]) -> list[Tensor]:
     """What ``result`` has to be, by the reference."""
     arguments = {name: LAYOUTS[call.layouts[name]](x) for name, x in leaves.items()}
-    stack = functools.partial(OPS[name_of(call)], backend="reference", **_options(call))
+    stack: Callable[..., Any] = functools.partial(OPS[name_of(call)], backend="reference", **_options(call))
     if "start" in arguments:  # which only states take
         stack = functools.partial(nondeterministic_stack_reference, return_weights=False, **_options(call))
     if not call.steps:
@@ -124,8 +124,12 @@ def _initial(call: Call, bottom: Tensor | None, start: Tensor | None) -> Any:
         return ops.NondeterministicStackState.initial(
             bottom, batch_size=batch_size, num_states=num_states, num_symbols=num_symbols, start=start, **_options(call)
         )
-    kinds = {"superposition": ops.SuperpositionStackState, "stratification": ops.StratificationStackState}
-    return kinds.get(call.stack, ops.QueueState).initial(batch_size=batch_size, size=size, dtype=call.dtype)
+    kinds: dict[str, Any] = {
+        "superposition": ops.SuperpositionStackState,
+        "stratification": ops.StratificationStackState,
+        "queue": ops.QueueState,
+    }
+    return kinds[call.stack].initial(batch_size=batch_size, size=size, dtype=call.dtype)
 
 
 def _of_step(arguments: Arguments) -> Arguments:
