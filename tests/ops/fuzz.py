@@ -31,6 +31,30 @@ from tests.ops.fuzz_calls import LAYOUTS, MODES, TOLERANCES, Arguments, Call, ma
 SECONDS = 300  # more than any call takes
 
 
+def neural_stack(
+    x: Tensor, weight: Tensor, bias: Tensor, setup: ops.ControllerSetup, steps: int, backend: str, **cell: Tensor
+) -> Tensor:
+    """``ops.neural_stack`` with a cell of named weights, and all that it returns in one tensor."""
+    outputs = ops.neural_stack(x, weight, bias, [*cell.values()], setup, steps, backend=backend)
+    return torch.cat([y.flatten(1) for y in outputs], 1)
+
+
+OPS: dict[str, Callable[..., Tensor]] = {
+    "superposition_stack": ops.superposition_stack,
+    "stratification_stack": ops.stratification_stack,
+    "nondeterministic_stack": ops.nondeterministic_stack,
+    "queue": ops.queue,
+    "input_buffer": ops.input_buffer,
+    "output_buffer": ops.output_buffer,
+    "neural_stack": neural_stack,
+}
+
+
+def name_of(call: Call) -> str:
+    """The op's."""
+    return call.stack if call.stack in OPS else f"{call.stack}_stack"
+
+
 class Wrong(AssertionError):
     """A call that ended with neither the right result nor a clear error."""
 
@@ -41,7 +65,7 @@ def result(call: Call, backend: str, leaves: dict[str, Tensor]) -> list[Tensor]:
     if backend != "steps":
         arguments = call.spoil(arguments) | _options(call)
         with MODES[call.mode]():
-            return [getattr(ops, f"{call.stack}_stack")(**arguments, backend=backend)]
+            return [OPS[name_of(call)](**arguments, backend=backend)]
     state = _initial(call, arguments.pop("bottom", None), arguments.pop("start", None))
     draw = random.Random(call.seed)
     readings, batch_size = [], len(leaves["values"])
@@ -60,7 +84,7 @@ def result(call: Call, backend: str, leaves: dict[str, Tensor]) -> list[Tensor]:
 def expected(call: Call, leaves: dict[str, Tensor]) -> list[Tensor]:
     """What ``result`` has to be, by the reference."""
     arguments = {name: LAYOUTS[call.layouts[name]](x) for name, x in leaves.items()}
-    stack = functools.partial(getattr(ops, f"{call.stack}_stack"), backend="reference", **_options(call))
+    stack: Callable[..., Any] = functools.partial(OPS[name_of(call)], backend="reference", **_options(call))
     if "start" in arguments:  # which only states take
         stack = functools.partial(nondeterministic_stack_reference, return_weights=False, **_options(call))
     if not call.steps:
@@ -84,7 +108,7 @@ def _history(name: str, x: Tensor, rows: list[list[int]]) -> Tensor:
 
 
 def _options(call: Call) -> dict[str, Any]:
-    return {} if call.window is None else {"window": call.window}
+    return call.options if call.window is None else {"window": call.window}
 
 
 def _join(step: Arguments) -> Arguments:
@@ -94,14 +118,18 @@ def _join(step: Arguments) -> Arguments:
 
 
 def _initial(call: Call, bottom: Tensor | None, start: Tensor | None) -> Any:
-    batch_size, _, size = call.leaves["values"].shape
+    batch_size, _, size = call.vectors.shape
     if bottom is not None:
         num_states, num_symbols = call.leaves["push"].shape[2:4]
         return ops.NondeterministicStackState.initial(
             bottom, batch_size=batch_size, num_states=num_states, num_symbols=num_symbols, start=start, **_options(call)
         )
-    kind = ops.SuperpositionStackState if call.stack == "superposition" else ops.StratificationStackState
-    return kind.initial(batch_size=batch_size, size=size, dtype=call.dtype)
+    kinds: dict[str, Any] = {
+        "superposition": ops.SuperpositionStackState,
+        "stratification": ops.StratificationStackState,
+        "queue": ops.QueueState,
+    }
+    return kinds[call.stack].initial(batch_size=batch_size, size=size, dtype=call.dtype)
 
 
 def _of_step(arguments: Arguments) -> Arguments:
@@ -115,7 +143,7 @@ def check(call: Call) -> str:
         Wrong: if it ended with neither the right result nor a clear error.
     """
     backend = "steps" if call.steps else call.backend
-    never_called = call.steps and call.leaves["values"].shape[1] == 0
+    never_called = call.steps and call.vectors.shape[1] == 0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -123,7 +151,7 @@ def check(call: Call) -> str:
     except ValueError as error:
         message = str(error)
         named = re.match(r"(\w+): (expected|backend) ", message)
-        names = {*call.leaves, "value", "transitions", f"{call.stack}_stack"}
+        names = {*call.leaves, "value", "transitions", name_of(call)}
         if not call.fault or named is None or named.group(1) not in names or "\n" in message:
             raise Wrong(f"ValueError: {message}") from error
         return "error"
@@ -145,7 +173,7 @@ def _compare(call: Call, readings: list[Tensor]) -> None:
         raise Wrong(f"readings of {readings[0].dtype}")
     numbers = torch.Generator().manual_seed(call.seed)
     cotangents = [torch.randn(x.shape, generator=numbers, dtype=torch.float64) for x in exact]
-    largest = max((float(x.detach().abs().amax()) for x in (*cotangents, wide["values"]) if x.numel()), default=1.0)
+    largest = max((float(x.detach().abs().amax()) for x in (*cotangents, call.vectors) if x.numel()), default=1.0)
     rounding = 64 * torch.finfo(call.dtype).eps * largest**2
     triples = [(*same, "readings") for same in zip(readings, exact, own, strict=True)]
     if gradients and exact:

@@ -11,6 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_stack.ops import ControllerSetup, buffers
+from fairseq_stack.ops.controllers.setup import GATES, MEMORIES
+
 TOLERANCES = {torch.float64: 1e-9, torch.float32: 2e-5, torch.float16: 2e-3, torch.bfloat16: 2e-2}
 LENGTHS = (0, 1, 2, 3, 5, 7, 16, 17, 63), (4, 8, 16, 16, 12, 8, 1, 1, 1)  # and their weights
 SHAPES = {
@@ -19,7 +22,18 @@ SHAPES = {
     "nondeterministic": {
         "push": "B n Q S Q S", "replace": "B n Q S Q S", "pop": "B n Q S Q", "values": "B n m", "bottom": "m",
     },
+    "queue": {"pop": "B n", "push": "B n", "values": "B n m"},
+    "input_buffer": {"pop": "B T", "items": "B n m"},
+    "output_buffer": {"push": "B n", "values": "B n m"},
+    "neural": {
+        "x": "B n k", "weight": "R h", "bias": "R",
+        "weight_ih": "P F", "weight_hh": "P h", "bias_ih": "P", "bias_hh": "P",
+    },
 }  # fmt: skip
+WEIGHTS = 2, 2, 4, 2, 1, 1, 2  # of their calls
+STEPPED = ("superposition", "stratification", "nondeterministic", "queue")
+PUSHED_BY_STRENGTH = ("stratification", "queue")
+VECTORS = ("values", "items", "x")
 Arguments = dict[str, Any]
 
 
@@ -29,7 +43,7 @@ class Call:
 
     Attributes:
         seed: what it was made from.
-        stack: a key of ``SHAPES``.
+        stack: a key of ``SHAPES``: a stack, a queue, a buffer or a neural stack.
         steps: whether the state is stepped, and reordered in between.
         backend: of the op.
         leaves: the inputs as contiguous tensors, of which some require gradients.
@@ -39,6 +53,7 @@ class Call:
         smooth: whether gradients are unique.
         window: D for limited memory, or None.
         joined: whether each step gets all log weights in one tensor.
+        options: further arguments of the op.
     """
 
     seed: int
@@ -53,6 +68,7 @@ class Call:
     spoil: Callable[[Arguments], Arguments] = lambda arguments: arguments
     window: int | None = None
     joined: bool = False
+    options: Arguments = dataclasses.field(default_factory=dict)
 
     def __str__(self) -> str:
         tensors = ", ".join(
@@ -61,11 +77,17 @@ class Call:
         )
         what = ("joined " * self.joined + "steps") if self.steps else self.backend
         what += f" with a window of {self.window}" * (self.window is not None)
+        what += f" with {self.options}" * bool(self.options)
         return f"{self.stack} {what}, {self.dtype}, {self.mode}: {tensors}" + f"; {self.fault}" * bool(self.fault)
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.leaves["values"].dtype
+        return self.vectors.dtype
+
+    @property
+    def vectors(self) -> Tensor:
+        """What is read."""
+        return next(x for name, x in self.leaves.items() if name in VECTORS)
 
 
 def _negated(x: Tensor) -> Tensor:
@@ -105,13 +127,13 @@ MODES: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
 def make(seed: int) -> Call:
     """The call of a seed."""
     draw, numbers = random.Random(seed), torch.Generator().manual_seed(seed)
-    stack = draw.choice([*SHAPES])
-    steps = draw.random() < 0.3
+    stack = draw.choices([*SHAPES], WEIGHTS)[0]
+    steps = draw.random() < 0.3 and stack in STEPPED
     length = draw.choices(*LENGTHS)[0]
-    if stack == "nondeterministic" or steps:
+    if stack in ("nondeterministic", "neural") or steps:
         length = min(length, draw.choices((5, 7, 17), (30, 6, 1))[0])
     sizes = {"B": draw.choice((0, 1, 1, 2, 3)), "n": length, "m": draw.choice((0, 1, 2, 3, 16, 17)), "3": 3}
-    sizes |= {"Q": draw.choice((1, 2, 2, 3)), "S": draw.choice((1, 2, 3))}
+    sizes |= {"Q": draw.choice((1, 2, 2, 3)), "S": draw.choice((1, 2, 3)), "T": draw.choices(*LENGTHS)[0]}
     if stack == "nondeterministic" and length > 7:
         sizes |= {"Q": 1, "S": 2}
     shapes = dict(SHAPES[stack])
@@ -119,16 +141,22 @@ def make(seed: int) -> Call:
         shapes["bottom"] = "B m"
     if "bottom" in shapes and steps and draw.random() < 0.4:
         shapes["start"] = "B Q S"
-    dtype = draw.choices([*TOLERANCES], (6, 4, 1, 1))[0]
+    options: Arguments = {}
+    if stack == "output_buffer":
+        options = {"length": draw.choice((0, 1, 3, length + 2)), "reading": draw.choice([*buffers.FIRST_READS])}
+    if stack == "neural":
+        options = _network(shapes, sizes, draw)
+    dtype = draw.choices([*TOLERANCES], (6, 4, 0, 0) if stack == "neural" else (6, 4, 1, 1))[0]
     leaves = {name: torch.randn([sizes[axis] for axis in shape.split()], generator=numbers, dtype=torch.float64)
               for name, shape in shapes.items()}  # fmt: skip
     smooth = _fill(stack, leaves, draw, numbers)
     leaves = {name: x.to(dtype).requires_grad_(draw.random() < 0.6) for name, x in leaves.items()}
-    backends = ["auto", "pytorch", "reference"] + ["native"] * (stack != "stratification")
+    backends = ["auto", "reference"] + ["pytorch"] * (stack != "neural")
+    backends += ["native"] * (stack in ("superposition", "nondeterministic", "neural"))
     layouts = {name: draw.choice([*LAYOUTS]) if draw.random() < 0.3 else "contiguous" for name in leaves}
     mode = draw.choices([*MODES], (6, 1, 1, 1))[0]
-    call = Call(seed, stack, steps, draw.choice(backends), leaves, layouts, mode, smooth=smooth)
-    if stack == "stratification" and dtype in (torch.float16, torch.bfloat16):
+    call = Call(seed, stack, steps, draw.choice(backends), leaves, layouts, mode, smooth=smooth, options=options)
+    if stack not in ("superposition", "nondeterministic") and dtype in (torch.float16, torch.bfloat16):
         call.smooth = False  # strengths are used up exactly by chance
     if "bottom" in shapes:
         call.window = draw.choice((None, None, 1, 2, 3, length, length + 1)) or None
@@ -140,6 +168,26 @@ def make(seed: int) -> Call:
     return call
 
 
+def _network(shapes: dict[str, str], sizes: dict[str, int], draw: random.Random) -> Arguments:
+    """Sizes and options of a neural stack; a linear controller has no cell."""
+    controller, size, hidden_size = draw.choice([*GATES]), draw.choice((1, 2, 3)), draw.choice((1, 4, 9))
+    pushes_input = draw.random() < 0.3
+    setup = ControllerSetup(
+        controller,
+        draw.choice(MEMORIES),
+        size if pushes_input else draw.choice((0, 1, 2, 5)),
+        pushes_input=pushes_input,
+        is_buffered=draw.random() < 0.5,
+    )
+    sizes |= {"k": size, "n": max(sizes["n"], 1), "h": hidden_size, "F": size + setup.vector_size}
+    sizes |= {"R": setup.num_sigmoids + draw.choice((0, 1, 3)), "P": GATES[controller] * hidden_size}
+    if controller == "linear":
+        for name in [name for name in shapes if name not in ("x", "weight", "bias")]:
+            del shapes[name]
+        shapes["weight"] = "R F"
+    return {"setup": setup, "steps": sizes["n"] + draw.choice((0, 0, 1, 3))}
+
+
 def _fill(stack: str, leaves: dict[str, Tensor], draw: random.Random, numbers: torch.Generator) -> bool:
     """Give the inputs values that the stack may get; whether gradients are unique."""
     if stack == "nondeterministic":
@@ -148,7 +196,9 @@ def _fill(stack: str, leaves: dict[str, Tensor], draw: random.Random, numbers: t
             start = leaves["start"].mul_(draw.choice((0.1, 1, 50)))
             start.masked_fill_(torch.rand(start.shape, generator=numbers) < draw.choice((0.0, 0.5, 1.0)), -torch.inf)
         return True
-    kind = draw.choice(("usual", "usual", "exact", "huge" if stack == "stratification" else "usual"))
+    if stack == "neural":
+        return True
+    kind = draw.choice(("usual", "usual", "exact", "huge" if stack in PUSHED_BY_STRENGTH else "usual"))
     if stack == "superposition":
         actions = leaves["actions"]
         if kind == "exact":  # a stack that does one thing at each step
@@ -157,7 +207,7 @@ def _fill(stack: str, leaves: dict[str, Tensor], draw: random.Random, numbers: t
         else:
             actions.copy_(actions.mul(draw.choice((0.1, 1, 10))).softmax(-1))
         return True
-    for name in ("pop", "push"):
+    for name in [name for name in ("pop", "push") if name in leaves]:
         leaves[name].copy_(torch.rand(leaves[name].shape, generator=numbers, dtype=torch.float64))
         if kind != "usual":
             leaves[name].mul_(3).round_().clamp_(max=1 if kind == "exact" else 3).mul_(1 if kind == "exact" else 2e4)

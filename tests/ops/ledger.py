@@ -20,8 +20,11 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import (
+    ControllerSetup,
     NondeterministicStackState,
+    neural_stack,
     nondeterministic_stack,
+    queue,
     stratification_stack,
     superposition_stack,
 )
@@ -91,10 +94,6 @@ def superposition_reference(*inputs: Tensor) -> Tensor:
     return superposition_stack(*inputs, backend="reference")
 
 
-def stratification_reference(*inputs: Tensor) -> Tensor:
-    return stratification_stack(*inputs, backend="reference")
-
-
 def nondeterministic_case(
     length: int, num_states: int, num_symbols: int, size: int, std: float, window: int | None = None
 ) -> Case:
@@ -127,11 +126,32 @@ def superposition_case(length: int, size: int, std: float) -> Case:
     return Case(superposition_stack, superposition_reference, ("actions", "values"), inputs, backends)
 
 
-def stratification_case(length: int, size: int) -> Case:
+def items_case(stack: Stack, length: int, size: int) -> Case:
+    """A stack or a queue of items with strengths."""
+
     def inputs() -> list[Tensor]:
         return [torch.rand(3, length), torch.rand(3, length), torch.rand(3, length, size)]
 
-    return Case(stratification_stack, stratification_reference, ("pop", "push", "values"), inputs, ("pytorch",))
+    return Case(stack, functools.partial(stack, backend="reference"), ("pop", "push", "values"), inputs, ("pytorch",))
+
+
+def network_case(controller: str, memory: str, gates: int, length: int, *, is_buffered: bool = False) -> Case:
+    """A neural stack of the sizes of Hao et al. (2018): k = 3, m = 2, h = 10."""
+    setup = ControllerSetup(controller, memory, 2, is_buffered=is_buffered)
+    rows = setup.num_sigmoids + 3
+    shapes: list[tuple[int, ...]] = [(rows, 10 if gates else 5), (rows,)]
+    if gates:
+        shapes += [(10 * gates, 5), (10 * gates, 10), (10 * gates,), (10 * gates,)]
+
+    def inputs() -> list[Tensor]:
+        return [torch.rand(3, length, 3), *(torch.randn(shape).mul(0.5) for shape in shapes)]
+
+    def read(x: Tensor, weight: Tensor, bias: Tensor, *cell: Tensor, backend: str) -> Tensor:
+        return torch.cat([y.flatten(1) for y in neural_stack(x, weight, bias, cell, setup, length, backend=backend)], 1)
+
+    names = "x", "weight", "bias", *("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: len(shapes) - 2]
+    backends = tuple(f"native-{name}" for name in INSTRUCTION_SETS)
+    return Case(read, functools.partial(read, backend="reference"), names, inputs, backends)
 
 
 # The sizes are those of the papers' models; the reference takes long for long sequences.
@@ -141,9 +161,13 @@ CASES = {
     **{f"nd-2-3-5 n=12 std={std}": nondeterministic_case(12, 2, 3, 5, std) for std in (1, 3, 10)},
     **{f"sup-32 n=80 std={std}": superposition_case(80, 32, std) for std in (1, 3, 10)},
     **{f"sup-511 n=40 std={std}": superposition_case(40, 511, std) for std in (1, 3, 10)},
-    "strat-32 n=32": stratification_case(32, 32),
+    "strat-32 n=32": items_case(stratification_stack, 32, 32),
     **{f"nd-2-3-5@6 n=12 std={std}": nondeterministic_case(12, 2, 3, 5, std, window=6) for std in (1, 3, 10)},
     **{f"nd-2-3-5 steps n=12 std={std}": steps_case(12, 2, 3, 5, std) for std in (1, 10)},
+    "queue-32 n=32": items_case(queue, 32, 32),
+    "linear stack n=12": network_case("linear", "stack", 0, 12),
+    "lstm queue n=12": network_case("lstm", "queue", 4, 12),
+    "gru stack buffered n=12": network_case("gru", "stack", 3, 12, is_buffered=True),
 }
 
 

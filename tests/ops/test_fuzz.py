@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import Backend, nondeterministic, stratification, superposition
+from fairseq_stack.ops import Backend, nondeterministic, queues, stratification, superposition
 from tests.conftest import REPOSITORY
 from tests.ops import fuzz
 
-CALLS = 150
+CALLS = 400
 HOSTILE_CALLS = 10_000
 
 
@@ -67,7 +67,9 @@ def unclear(stack: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 @pytest.mark.parametrize("fault", [slightly_wrong, wrong_gradient, nan, unclear])
-@pytest.mark.parametrize("stack", [superposition, stratification, nondeterministic], ids=lambda stack: stack.__name__)
+@pytest.mark.parametrize(
+    "stack", [superposition, stratification, nondeterministic, queues], ids=lambda stack: stack.__name__
+)
 def test_a_broken_backend_is_found(
     stack: object, fault: Callable[..., Callable[..., Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +78,7 @@ def test_a_broken_backend_is_found(
     monkeypatch.setitem(backends, "pytorch", Backend("pytorch", fault(backends["pytorch"].compute)))
     for seed in range(CALLS):
         call = fuzz.make(seed)
-        if f"{call.stack}_stack" in vars(stack) and call.backend == "pytorch" and not call.steps and not call.fault:
+        if fuzz.name_of(call) in vars(stack) and call.backend == "pytorch" and not call.steps and not call.fault:
             _, failures = fuzz.run([seed])
             if failures:
                 break

@@ -119,16 +119,26 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]
 
 
 def _backward(ctx: Any, of_computed: Tensor, of_remembered: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-    """The weights get their gradients from all steps at once."""
     x, weight, recurrent, remembered, record = ctx.saved_tensors
     of_inputs, of_gates, of_rows = _neural_stack_backward(
         of_computed, of_remembered, x, weight, recurrent, record, ctx.setup
     )
-    before, rows = remembered[:, :-1].flatten(0, 1), of_rows.flatten(0, 1)
+    before, hidden = remembered[:, :-1], remembered[:, 1:, -weight.shape[1] :]
     if len(recurrent) == 0:
-        return of_inputs, rows.t() @ before, rows.sum(0), None, None, None
-    hidden, gates = remembered[:, 1:, -weight.shape[1] :].flatten(0, 1), of_gates.flatten(0, 1)
-    return of_inputs, rows.t() @ hidden, rows.sum(0), gates.t() @ before, gates.sum(0), None
+        return of_inputs, *_of_layer(of_rows, before), None, None, None
+    return of_inputs, *_of_layer(of_rows, hidden), *_of_layer(of_gates, before), None
+
+
+def _of_layer(gradients: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of weights and biases, (P, K) and (P,), from all steps of all sequences at once.
+
+    Args:
+        gradients: of what the layer computes, (B, T, P).
+        features: what it gets, (B, T, K).
+    """
+    steps = gradients.flatten(0, 1).double()
+    products = steps.t() @ features.flatten(0, 1).double()
+    return products.to(gradients.dtype), steps.sum(0).to(gradients.dtype)
 
 
 def _refuse(ctx: Any, *grads: Tensor) -> None:
