@@ -23,11 +23,12 @@ TINY = (
 def test_the_commands_and_snippets_run(tmp_path: Path, server: Server) -> None:
     """One test, since they build on each other."""
     printed = [run_block(block, tmp_path, server, TINY) for block in DOCUMENT.blocks("bash")]
-    data, _, outputs, evaluation, _, table, row = printed
+    data, _, outputs, evaluation, _, _, table, row = printed
     assert "data/reversal/data-bin" in data
     assert len(re.findall(r"^H-\d+\t\S+\t[012]( [012])*$", outputs, re.MULTILINE)) == 10 + 1
     assert "task:reversal|split:test|strings:10|" in evaluation
     assert json.loads((tmp_path / "reversal.json").read_text())["kind"] == "evaluate-transduction"
+    assert (tmp_path / "reversal.png").exists()
     assert (tmp_path / "checkpoints" / "own" / "checkpoint_best.pt").exists()
     assert "out/hao-2018" not in table and len(re.findall(r"^Job \d+: \S+: training and", table, re.MULTILINE)) == 18
     assert len(re.findall(r"^Job \d+: \S+: training and", row, re.MULTILINE)) == 1
