@@ -23,6 +23,7 @@ from fairseq_stack.compat import (
     resuming,
     saving,
     scoring,
+    seeding,
     validation,
     versions,
 )
@@ -42,6 +43,7 @@ def apply() -> None:
     versions.allow_checkpoint_globals()
     numerics.smooth_over_possible_symbols()
     numerics.keep_double_precision()
+    seeding.seed_only_what_training_uses()
     building.note_what_a_model_is_built_for()
     data.keep_last_batches()
     data.refuse_empty_data()

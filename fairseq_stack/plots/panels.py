@@ -118,11 +118,13 @@ def draw_bars(axes: Any, bars: Mapping[str, Mapping[int, float]]) -> None:
     axes.set_xticks(sorted({group for heights in bars.values() for group in heights}))
 
 
-def draw_weights(axes: Any, weights: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str]) -> None:
-    """Weights between 0 and 1 as colours, (rows, columns), with a scale beside them."""
+def draw_weights(
+    axes: Any, weights: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], label: str = "weight"
+) -> None:
+    """Weights between 0 and 1 as colours, (rows, columns), with a scale beside them that has the label."""
     image = axes.imshow(weights, cmap="viridis", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
     size = 8 if len(rows) <= 22 else 6
     axes.set_xticks(range(len(columns)), columns, fontsize=size, rotation=90)
     axes.set_yticks(range(len(rows)), rows, fontsize=size)
     axes.tick_params(length=0)
-    axes.figure.colorbar(image, ax=axes, label="weight")
+    axes.figure.colorbar(image, ax=axes, label=label)

@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary, FairseqDataset
 from torch import Tensor
+from torch.nn.functional import pad
+from torch.nn.utils.rnn import pad_sequence
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
@@ -147,9 +149,9 @@ class Transductions(FairseqDataset):
             "target": None,
         }
         if self.targets is not None:
-            pad = self.dictionary.pad()
-            whole = _padded([sample["target"] for sample in samples], length, pad)
-            batch |= {"whole_target": whole, "target": whole.masked_fill(~self.scored[whole], pad)}
+            hidden = self.dictionary.pad()
+            whole = _padded([sample["target"] for sample in samples], length, hidden)
+            batch |= {"whole_target": whole, "target": whole.masked_fill(~self.scored[whole], hidden)}
         return batch
 
     def _words(self, string: Tensor, side: str, number: int) -> Tensor:
@@ -193,7 +195,5 @@ def words_of(dictionary: Dictionary) -> list[str]:
 
 
 def _padded(strings: Sequence[Tensor], length: int, padding: int) -> Tensor:
-    batch = torch.full((len(strings), length), padding)
-    for row, words in zip(batch, strings, strict=True):
-        row[: len(words)] = words
-    return batch
+    batch = pad_sequence(list(strings), batch_first=True, padding_value=padding)
+    return pad(batch, (0, length - batch.size(1)), value=padding)

@@ -3,8 +3,8 @@
 python scripts/experiments/forks.py LOG=COMMAND ...
 
 COMMAND is a command line without redirections; what it prints is written to the file LOG. Importing fairseq takes
-longer than training a small model: here it is imported once. A command that fails does not stop the others, but the exit code
-is then 1.
+longer than training a small model: here it is imported once. A command that fails does not stop the others, but the
+exit code is then 1.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 IMPORTED_LATE = ("torch._dynamo", "fairseq.tasks", "fairseq_stack.tasks", "sacrebleu")
-"""Modules that the commands import when they need them."""
+"""Modules that training and scoring import when they need them."""
 
 
 def mains(names: set[str]) -> dict[str, Callable[[], Any]]:
     """What the console scripts of these names call, with all that they import."""
     found = {name: entry_points(group="console_scripts")[name].load() for name in sorted(names)}
-    if names != {"fairseq-stack"}:
+    if "fairseq-train" in names:
         for module in IMPORTED_LATE:
             importlib.import_module(module)
     gc.collect()

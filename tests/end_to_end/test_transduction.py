@@ -193,6 +193,44 @@ def test_mistakes(
             run("generate", *generate, *option)
 
 
+@with_two_models
+def test_inspect(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hub = load(checkpoint)
+    arguments = ["inspect", str(checkpoint), "--text", "0 1 1 2 2 2", "--output"]
+    assert cli.main([*arguments, str(tmp_path / "run.json")]) == 0
+    found = json.loads((tmp_path / "run.json").read_text())
+    is_buffered, output = "buffered" in str(checkpoint), hub.translate("0 1 1 2 2 2").split()
+    length = 48 if is_buffered else 6  # padded to the greatest length
+    assert found["inputs"] == ["0", "1", "1", *["2"] * (length - 3)]
+    assert found["outputs"][:6] == output and len(found["outputs"]) == length
+    network = hub.models[0].encoder.network
+    state, total = network.initial_state(1), 0.0
+    for step in range(length):
+        if is_buffered:
+            assert found["buffers"]["input_positions"][step] == pytest.approx(total, abs=1e-5)
+            total += found["buffers"]["input_pops"][step]
+        else:
+            x = hub.models[0].encoder.inputs(torch.tensor([4 + int(found["inputs"][step])]))
+            computed, state = network.step(x, state)
+            assert (found["pops"][step], found["pushes"][step]) == pytest.approx(
+                (computed.pop.item(), computed.push.item()), abs=1e-5
+            )
+            assert found["readings"][step] == pytest.approx(computed.reading[0].tolist(), abs=1e-5)
+    assert (found["buffers"] is not None) == is_buffered
+    assert not is_buffered or found["buffers"]["output_positions"][-1] == pytest.approx(
+        sum(found["buffers"]["output_pushes"]), abs=1e-4
+    )
+    pytest.importorskip("matplotlib")
+    assert cli.main([*arguments, str(tmp_path / "run.png")]) == 0
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+    for wrong, message in (
+        (["--translation", "0"], "--translation: a neural stack writes"),
+        (["--text", "x"], "lacks"),
+    ):
+        assert cli.main([*arguments, str(tmp_path / "no.png"), *wrong]) == 2
+        assert message in capsys.readouterr().err.splitlines()[-1]
+
+
 @each_golden_file("neural_stacks/trained_*.npz")
 def test_golden_accuracy_on_the_authors_test_set(path: Path, tmp_path: Path) -> None:
     """Trained parameters in a checkpoint, and the authors' 1,000 strings as prepare writes them."""
