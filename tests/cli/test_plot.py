@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from fairseq_stack.evaluation.results import Estimate, Model
+from fairseq_stack.evaluation.transduction import Accuracy, LengthAccuracy, TransductionResult
 from fairseq_stack.plots.style import STYLES
 from tests.evaluation.cfl_results import TF, TF_VALID, cfl_result, write_results
 
@@ -198,6 +200,39 @@ def test_alphabets(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -
 def test_a_language_without_a_size(tmp_path: Path, refusal: Callable[[str], str]) -> None:
     cfl_result(language="my.grammar").write(tmp_path / "a.json")
     assert refusal("alphabets Tf=a.json -o a.png") == "my.grammar has no number of symbols that could be varied"
+
+
+def transduction(by_length: dict[int, float], task: str = "reversal", split: str = "test") -> TransductionResult:
+    """A made-up result."""
+    scores = {n: Accuracy(1, 1, 1, Estimate(value, value, value), Estimate(1, 1, 1)) for n, value in by_length.items()}
+    lengths = tuple(LengthAccuracy(**vars(accuracy), length=n) for n, accuracy in scores.items())
+    model = Model("checkpoint", "arch", 42)
+    return TransductionResult("signature", task, split, ("0",), 10, 0.95, model, next(iter(scores.values())), lengths)
+
+
+def test_accuracy_by_length(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:
+    """The median of the trials, and the least and the greatest accuracy; a length that only some have."""
+    for name, by_length in (("a", {4: 0.5, 2: 1.0}), ("b", {2: 0.5, 4: 0.25}), ("c", {2: 0.25}), ("d", {2: 0.75})):
+        transduction(by_length, "xor" if name == "d" else "reversal").write(tmp_path / f"{name}.json")
+    assert plot("accuracy read=a.json read=b.json read=c.json read=d.json dequeue=b.json -o a.png") == "a.png\n"
+    reversal, xor = drawn[0].axes
+    assert lines_of(reversal) == [("read", {2: 50, 4: 37.5}), ("dequeue", {2: 50, 4: 25})]
+    assert edges(reversal.collections[0]) == {2: (25, 100), 4: (25, 50)}
+    assert lines_of(xor) == [("read", {2: 75})]
+    assert (reversal.get_ylabel(), reversal.get_xlabel(), reversal.get_title()) == (
+        "accuracy (%)",
+        "length",
+        "reversal",
+    )
+
+
+def test_accuracies_that_cannot_be_compared(tmp_path: Path, refusal: Callable[[str], str]) -> None:
+    transduction({2: 1.0}).write(tmp_path / "a.json")
+    transduction({2: 1.0}, split="valid").write(tmp_path / "b.json")
+    assert refusal("accuracy a.json -o a.png") == "a.json: expected NAME=RESULT"
+    assert refusal("accuracy x=a.json x=b.json -o a.png") == (
+        "a.json is on the split test, and b.json on valid; give results on one of them"
+    )
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "png", "svg"])

@@ -7,14 +7,14 @@ of that name, and the function that ``run`` names. :mod:`._common` has what they
 from __future__ import annotations
 
 from ..arguments import Subparsers
-from . import alphabets, lengths, table, training
+from . import accuracy, alphabets, lengths, table, training
 
-PLOTS = (alphabets, lengths, table, training)
+PLOTS = (accuracy, alphabets, lengths, table, training)
 
 DESCRIPTION = """\
-Draw training runs and results of fairseq-stack evaluate-cfl, or tabulate them. Only
-the files of results are read; no model is loaded. The same files give the same
-figure, to the byte."""
+Draw training runs and results of fairseq-stack evaluate-cfl and evaluate-
+transduction, or tabulate them. Only the files of results are read; no model is
+loaded. The same files give the same figure, to the byte."""
 
 EXAMPLE = """\
 example:

@@ -87,16 +87,19 @@ def check_figure(path: Path) -> None:
 def draw_panels(
     panels: Mapping[str, Mapping[str, Values]],
     path: Path,
-    xlabel: str,
     draw_panel: Callable[[Any, Mapping[str, Values], Mapping[str, Mapping[str, str]]], None],
+    *,
+    xlabel: str,
+    ylabel: str,
 ) -> None:
-    """Draw the cross-entropy differences of models, with a panel for each language.
+    """Draw models, with a panel for each language or task.
 
     Args:
         panels: what is drawn, by language and model.
         path: the figure to write.
-        xlabel: what the difference depends on.
         draw_panel: draws what is in one panel, by model, on ``axes``, with these styles of the models.
+        xlabel: what is below the panels.
+        ylabel: what is beside the panels.
     """
     rows, columns = grid(len(panels))
     looks = styles_of(model for models in panels.values() for model in models)
@@ -105,5 +108,5 @@ def draw_panels(
             draw_panel(axes, models, looks)
             axes.set(title=literal(language), xlabel=xlabel)
         for axes in drawn[:, 0]:
-            axes.set_ylabel(DIFFERENCE)
+            axes.set_ylabel(ylabel)
         draw_legend(drawn, len(panels))

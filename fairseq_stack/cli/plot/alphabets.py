@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairseq_stack.plots.panels import draw_bound, draw_intervals, scale_logarithmically
 
 from ..arguments import Subparsers
-from ._common import RESTARTS, add_figure, add_log, add_results, check_figure, draw_panels, read_comparison
+from ._common import DIFFERENCE, RESTARTS, add_figure, add_log, add_results, check_figure, draw_panels, read_comparison
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.cfl_result import Estimate
@@ -50,7 +50,13 @@ def run(args: argparse.Namespace) -> int:
     check_figure(args.output)
     comparison = read_comparison(args)
     differences = difference_by_alphabet(comparison)
-    draw_panels(differences, args.output, "symbols, or kinds of brackets", partial(draw_panel, log=args.log))
+    draw_panels(
+        differences,
+        args.output,
+        partial(draw_panel, log=args.log),
+        xlabel="symbols, or kinds of brackets",
+        ylabel=DIFFERENCE,
+    )
     if comparison.note:
         print(comparison.note)
     print(args.output)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairseq_stack.plots.panels import draw_bound, draw_intervals, scale_logarithmically, shade
 
 from ..arguments import Subparsers
-from ._common import RESTARTS, add_figure, add_log, add_results, check_figure, draw_panels, read_comparison
+from ._common import DIFFERENCE, RESTARTS, add_figure, add_log, add_results, check_figure, draw_panels, read_comparison
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.cfl_comparison import Restarts
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     """Draw the figure and print its path."""
     check_figure(args.output)
     comparison = read_comparison(args, by_length=True)
-    draw_panels(comparison.groups, args.output, "length", partial(draw_panel, log=args.log))
+    draw_panels(comparison.groups, args.output, partial(draw_panel, log=args.log), xlabel="length", ylabel=DIFFERENCE)
     if comparison.note:
         print(comparison.note)
     print(args.output)
