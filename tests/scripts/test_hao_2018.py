@@ -90,7 +90,7 @@ def test_a_command_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     wrong = f"wrong.out=fairseq-stack show {tmp_path}/nowhere"
     command = [
         sys.executable,
-        SCRIPTS / "forks.py",
+        str(SCRIPTS / "forks.py"),
         "right.out=fairseq-stack user-dir",
         wrong,
         "a/more.out=fairseq-stack user-dir",
