@@ -86,17 +86,11 @@ def test_the_figures_of_the_paper_and_the_reference() -> None:
                 assert all(0 <= figure <= 100 for figure in row[source][split])
 
 
-def test_an_unknown_row(tmp_path: Path, server: Server) -> None:
-    done = experiment(server, "hao_2018", tmp_path, rows="xor")
-    assert done.returncode == 1
-    assert "rows=xor: expected some of reversal-linear" in done.stderr
-
-
 def test_a_command_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     wrong = f"wrong.out=fairseq-stack show {tmp_path}/nowhere"
     command = [
         sys.executable,
-        SCRIPTS / "forks.py",
+        str(SCRIPTS / "forks.py"),
         "right.out=fairseq-stack user-dir",
         wrong,
         "a/more.out=fairseq-stack user-dir",
