@@ -10,90 +10,21 @@ Each trial draws its own training and validation data, and the test set is the a
 without a better accuracy on the validation data. As in the paper, the parameters after the last epoch are scored.
 """
 
-import json
-import re
-
-with open(Path(workflow.basedir) / "hao_2018.json", encoding="utf-8") as file:
-    TABLE_1 = json.load(file)
-OWN_SETTINGS = {"rows", "trials", "epochs", "limit", "options", "threads"}
-DEFAULT_SEEDS = 1
+OWN_SETTINGS, DEFAULT_TRIALS = {"rows", "options"}, 10
 
 
-include: "settings.smk"
+include: "hao.smk"
 
 
 ROWS = chosen("rows", ",".join(TABLE_1))
-TRIALS = range(1, int(setting("trials", 10)) + 1)
-EPOCHS = int(setting("epochs", 100))
-LIMIT = setting("limit", None)
 OPTIONS = shlex.split(str(setting("options", "")))
-TASKS = list(dict.fromkeys(TABLE_1[row]["task"] for row in ROWS))
-SMALL = "" if LIMIT is None else f"-limit-{LIMIT}"
-SLUG = re.sub(r"[^\w.]+", "-", " ".join(OPTIONS)).strip("-")
-FOLDER = f"hao-2018/epochs-{EPOCHS}{SMALL}{f'-{SLUG}' if SLUG else ''}"
-SPLITS = ("valid", "test")
-FORKS = shlex.join(["python", str(Path(workflow.basedir) / "forks.py")])
+FOLDER = folder_of(OPTIONS)
 SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "hao_2018.py")])
-CORPORA, TRAINING, GENERATION, TARGET, SCORING = {}, {}, [], None, []
-
-
-include: "common.smk"
-
-
-def corpus(task, trial):
-    """The folder of the data of a trial."""
-    return f"hao-2018/data{SMALL}/{task}/seed-{trial}"
 
 
 def run(row, trial):
     """The folder of a trial."""
     return f"{FOLDER}/{row}/trial-{trial}"
-
-
-def preparing(task, trial):
-    """The commands that write the data of a trial, each with its log."""
-    folder = corpus(task, trial)
-    limit = [] if LIMIT is None else ["--limit", LIMIT]
-    preparation = ["fairseq-stack", "prepare", "transduction", folder, "--task", task, "--seed", trial, *limit]
-    yield f"{folder}.prepare.out", [*preparation, "--no-binarise", "--force"]
-    text = f"{folder}/text"
-    languages = ["--source-lang", "input", "--target-lang", "target", "--joined-dictionary"]
-    sets = [f"--trainpref={text}/train", f"--validpref={text}/valid", f"--testpref={text}/test"]
-    dictionary = ["--srcdict", f"{text}/vocabulary.txt", "--padding-factor", 1]
-    command = ["fairseq-preprocess", *languages, *dictionary, *sets, "--destdir", f"{folder}/data-bin"]
-    yield f"{folder}.binarise.out", command
-
-
-def architecture(row):
-    """The preset of a row."""
-    found = TABLE_1[row]
-    words = ["neural_stack", *(["buffered"] if found["buffered"] else []), found["controller"]]
-    words += [] if found["memory"] == "stack" else [found["memory"]]
-    return "_".join([*words, *(["xor"] if "xor" in found["task"] else []), "2018"])
-
-
-def training(row, trial):
-    """The commands that train and score a trial, each with its log."""
-    folder, data = run(row, trial), corpus(TABLE_1[row]["task"], trial)
-    on_grammar = TABLE_1[row]["task"] in ("parenthesis", "formula", "agreement")
-    train = [
-        *("fairseq-train", f"{data}/data-bin", "--user-dir", USER_DIR, "--task", "stack_transduction"),
-        *("--arch", architecture(row), "--seed", trial, "--criterion", "transduction"),
-        *("--reduction", "sum" if on_grammar else "position_mean_sum", "--optimizer", "torch_adam"),
-        *("--weight-decay", 0.01, "--lr", 0.01, "--lr-scheduler", "fixed", "--clip-norm", 0, "--batch-size", 10),
-        *("--max-epoch", EPOCHS, "--patience", 5, "--best-checkpoint-metric", "accuracy"),
-        *("--maximize-best-checkpoint-metric", "--no-epoch-checkpoints", "--save-interval", EPOCHS, "--cpu"),
-        *("--save-dir", folder, "--log-file", f"{folder}/train.log", *LOGGING, *OPTIONS),
-    ]
-    yield f"{folder}/train.out", train
-    for split in SPLITS:
-        scoring = ["fairseq-stack", "evaluate-transduction", f"{folder}/checkpoint_last.pt", "--data", data, "--cpu"]
-        yield f"{folder}/{split}.out", [*scoring, "--split", split, "--json", f"{folder}/{split}.json"]
-
-
-def in_forks(commands_of, name):
-    """The arguments of forks.py for all trials."""
-    return shlex.join(f"{log}={commands(*words)}" for trial in TRIALS for log, words in commands_of(name, trial))
 
 
 rule results:
@@ -117,21 +48,6 @@ rule summarise:
         "{SUMMARY} {output:q} {params.runs}"
 
 
-for task in TASKS:
-
-    rule:
-        name:
-            f"prepare_{task}"
-        output:
-            [touch(f"{corpus(task, trial)}/prepared") for trial in TRIALS],
-        message:
-            f"{task}: preparing the data of all trials"
-        params:
-            commands=in_forks(preparing, task),
-        shell:
-            "{FORKS} {params.commands}"
-
-
 for row in ROWS:
 
     rule:
@@ -144,7 +60,7 @@ for row in ROWS:
         message:
             f"{row}: training and scoring all trials"
         params:
-            commands=in_forks(training, row),
+            commands=in_forks(job for trial in TRIALS for job in training(row, trial, run(row, trial), OPTIONS)),
         threads: THREADS
         shell:
             "{FORKS} {params.commands}"
