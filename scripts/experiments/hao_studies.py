@@ -1,0 +1,47 @@
+"""The table of the studies of buffered networks.
+
+python scripts/experiments/hao_studies.py TABLE.md "TASK: NAME=RUN[,RUN...]" ...
+
+A RUN is a folder with valid.json and test.json of fairseq-stack evaluate-transduction. The table has the minimum, the
+median and the maximum of the accuracy over the runs, and how many runs have all scored symbols of the test set right.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from pathlib import Path
+
+from fairseq_stack.evaluation.markdown import table
+from fairseq_stack.evaluation.transduction import read_transduction_result
+from fairseq_stack.files import written_whole
+
+
+def row(argument: str) -> tuple[list[str], str]:
+    """The cells of a row, and the signature of its test set."""
+    name, _, folders = argument.rpartition("=")
+    results = {
+        split: [read_transduction_result(Path(folder) / f"{split}.json") for folder in folders.split(",")]
+        for split in ("valid", "test")
+    }
+    cells = [name]
+    for of_split in results.values():
+        values = [100 * result.overall.accuracy.value for result in of_split]
+        cells.append("/".join(f"{x:.1f}" for x in (min(values), statistics.median(values), max(values))))
+    perfect = sum(result.overall.correct == result.overall.scored for result in results["test"])
+    return [*cells, f"{perfect} of {len(results['test'])}"], results["test"][0].signature
+
+
+def main(output: str, *arguments: str) -> None:
+    """Write and print the table."""
+    rows, signatures = zip(*map(row, arguments), strict=True)
+    columns = ("network", "development", "test", "all right")
+    lines = [table(columns, rows), *(f"`{signature}`" for signature in dict.fromkeys(signatures))]
+    text = "\n\n".join(lines) + "\n"
+    with written_whole(Path(output)) as file:
+        file.write(text.encode())
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
