@@ -81,6 +81,7 @@ def training(row, trial):
         *("--arch", architecture(row), "--seed", trial, "--criterion", "transduction"),
         *("--reduction", "sum" if on_grammar else "position_mean_sum", "--optimizer", "torch_adam"),
         *("--weight-decay", 0.01, "--lr", 0.01, "--lr-scheduler", "fixed", "--clip-norm", 0, "--batch-size", 10),
+        *("--batch-size-valid", 100),
         *("--max-epoch", EPOCHS, "--patience", 5, "--best-checkpoint-metric", "accuracy"),
         *("--maximize-best-checkpoint-metric", "--no-epoch-checkpoints", "--save-interval", EPOCHS, "--cpu"),
         *("--save-dir", folder, "--log-file", f"{folder}/train.log", *LOGGING, *OPTIONS),
