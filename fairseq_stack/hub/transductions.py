@@ -43,12 +43,12 @@ def load_split(hub: TransductionHub, split: str) -> str:
     """Load the strings of a split of the model's data, and return the sha256 of strings and targets.
 
     Raises:
-        UserError: the data have no such split, or do not fit the model (:class:`tasks.Transductions`).
+        UserError: the data have no such split, or a pair of strings is wrong.
     """
     try:
         hub.task.load_dataset(split)
     except FileNotFoundError as error:
-        raise UserError(f"{hub.task.cfg.data} has no split {split}, or is not {'data-bin'} of a corpus") from error
+        raise UserError(f"{hub.task.cfg.data} has no split {split}; expected a folder with binarised data") from error
     dataset = hub.task.dataset(split)
     words = hub.tgt_dict.symbols
     text = repr([[words[word] for word in string] for string in (*dataset.inputs, *dataset.targets)])
@@ -57,7 +57,7 @@ def load_split(hub: TransductionHub, split: str) -> str:
 
 @torch.no_grad()
 def transduce(hub: TransductionHub, split: str, *, batch_size: int) -> Iterator[Transduced]:
-    """Yield how much of each string of a loaded split the model has right, in their order."""
+    """Yield how much of each string of a loaded split the model has right, in any order."""
     generator = hub.task.build_generator(list(hub.models), hub.cfg.generation)
     batches = hub.task.get_batch_iterator(
         hub.task.dataset(split), max_sentences=batch_size, disable_iterator_cache=True

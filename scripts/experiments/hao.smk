@@ -72,7 +72,7 @@ def training(row, trial, folder, options):
         *("--weight-decay", 0.01, "--lr", 0.01, "--lr-scheduler", "fixed", "--clip-norm", 0, "--batch-size", 10),
         *("--max-epoch", EPOCHS, "--patience", 5, "--best-checkpoint-metric", "accuracy"),
         *("--maximize-best-checkpoint-metric", "--no-epoch-checkpoints", "--save-interval", EPOCHS, "--cpu"),
-        *("--save-dir", folder, "--log-file", f"{folder}/train.log", *LOGGING, *options),
+        *("--batch-size-valid", 100, "--save-dir", folder, "--log-file", f"{folder}/train.log", *LOGGING, *options),
     ]
     yield f"{folder}/train.out", train
     for split in SPLITS:
