@@ -2,7 +2,8 @@
 
 snakemake --snakefile scripts/experiments/hao_studies.smk --profile scripts/experiments/profiles/local --directory OUT
 
-Settings (--config NAME=VALUE ...): trials (of each network; 20), epochs (at most; 100), limit (strings in a set, for a
+Settings (--config NAME=VALUE ...): tasks (reversal,xor), networks (plain,dequeue-first-n,read-first-n,dequeue-first-2n,
+read-first-2n; several with commas between them), trials (of each network; 20), epochs (at most; 100), limit (strings in a set, for a
 quick look) and threads (of a training run, 1). Trials that hao_2018.smk has trained in OUT are not trained again.
 
 The linear networks of Table 1 for reversal and XOR, plain and buffered; buffered ones read the output buffer in the order of
@@ -10,29 +11,31 @@ the released code (dequeue first) or of the paper (read first), and take n or 2n
 Each is scored on the authors' test set and on strings of up to 100 symbols, by length.
 """
 
-OWN_SETTINGS, DEFAULT_TRIALS = set(), 20
+OWN_SETTINGS, DEFAULT_TRIALS = {"tasks", "networks"}, 20
 
 
 include: "hao.smk"
 
 
-# Names in the table, rows of Table 1, and further options. The options that a preset has already are left out, so that
-# folders are those of Table 1.
-NETWORKS = {
-    ("reversal", "plain"): ("reversal-linear", []),
-    ("reversal", "dequeue first, n steps"): ("reversal-buffered-linear", []),
-    ("reversal", "read first, n steps"): ("reversal-buffered-linear", ["--output-reading", "read-first"]),
-    ("reversal", "dequeue first, 2n steps"): ("reversal-buffered-linear", ["--time-steps", "2n"]),
-    ("reversal", "read first, 2n steps"): (
-        "reversal-buffered-linear",
-        ["--output-reading", "read-first", "--time-steps", "2n"],
-    ),
-    ("xor", "plain"): ("xor-linear", []),
-    ("xor", "dequeue first, n steps"): ("xor-buffered-linear", ["--time-steps", "n"]),
-    ("xor", "read first, n steps"): ("xor-buffered-linear", ["--output-reading", "read-first", "--time-steps", "n"]),
-    ("xor", "dequeue first, 2n steps"): ("xor-buffered-linear", []),
-    ("xor", "read first, 2n steps"): ("xor-buffered-linear", ["--output-reading", "read-first"]),
+READ_FIRST = ["--output-reading", "read-first"]
+ROWS = {  # of Table 1, with further options; options that the preset has are left out, so that folders are those of Table 1
+    "reversal": {
+        "plain": ("reversal-linear", []),
+        "dequeue-first-n": ("reversal-buffered-linear", []),
+        "read-first-n": ("reversal-buffered-linear", READ_FIRST),
+        "dequeue-first-2n": ("reversal-buffered-linear", ["--time-steps", "2n"]),
+        "read-first-2n": ("reversal-buffered-linear", [*READ_FIRST, "--time-steps", "2n"]),
+    },
+    "xor": {
+        "plain": ("xor-linear", []),
+        "dequeue-first-n": ("xor-buffered-linear", ["--time-steps", "n"]),
+        "read-first-n": ("xor-buffered-linear", [*READ_FIRST, "--time-steps", "n"]),
+        "dequeue-first-2n": ("xor-buffered-linear", []),
+        "read-first-2n": ("xor-buffered-linear", READ_FIRST),
+    },
 }
+TASKS = chosen("tasks", ",".join(ROWS))
+NETWORKS = [(task, name) for task in TASKS for name in chosen("networks", ",".join(ROWS["xor"]))]
 LONGER = {  # options of fairseq-stack prepare transduction: a test set of longer strings
     "reversal": ["--test-max-length", 50, "--test-mean-length", 25, "--test-std-length", 15],
     "xor": ["--test-min-length", 1, "--test-max-length", 100],
@@ -48,13 +51,13 @@ def longer(task):
 
 def runs(task, name):
     """The folders of the trials of a network."""
-    row, options = NETWORKS[task, name]
+    row, options = ROWS[task][name]
     return [f"{folder_of(options)}/{row}/trial-{trial}" for trial in TRIALS]
 
 
 def study(task, name):
     """The commands that train and score the trials of a network."""
-    row, options = NETWORKS[task, name]
+    row, options = ROWS[task][name]
     for trial, folder in zip(TRIALS, runs(task, name)):
         yield from training(row, trial, folder, options)
         yield scoring(folder, longer(task), "test", name="longer")
@@ -101,7 +104,7 @@ rule draw:
         "fairseq-stack plot accuracy {params.results} --output {output:q}"
 
 
-for task, options in LONGER.items():
+for task in TASKS:
 
     rule:
         name:
@@ -111,7 +114,7 @@ for task, options in LONGER.items():
         message:
             f"{task}: preparing longer strings"
         params:
-            commands=in_forks(preparing(longer(task), "--task", task, "--test-set", "drawn", *options)),
+            commands=in_forks(preparing(longer(task), "--task", task, "--test-set", "drawn", *LONGER[task])),
         shell:
             "{FORKS} {params.commands}"
 
@@ -120,7 +123,7 @@ for task, name in NETWORKS:
 
     rule:
         name:
-            re.sub(r"\W+", "_", f"study_{task}_{name}")
+            f"study_{task}_{name.replace('-', '_')}"
         input:
             [f"{corpus(task, trial)}/prepared" for trial in TRIALS],
             f"{longer(task)}/prepared",

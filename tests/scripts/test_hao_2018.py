@@ -1,4 +1,4 @@
-"""The workflow of Table 1 of Hao et al. (2018), on tiny data, and the script that runs commands in forks."""
+"""The workflows of Table 1 of Hao et al. (2018) and of the studies, on tiny data, and commands in forks."""
 
 from __future__ import annotations
 
@@ -84,6 +84,42 @@ def test_the_figures_of_the_paper_and_the_reference() -> None:
             for split in ("valid", "test"):
                 assert row[source][split] == sorted(row[source][split])
                 assert all(0 <= figure <= 100 for figure in row[source][split])
+
+
+def test_studies(tmp_path: Path, server: Server) -> None:
+    """A network is trained, scored on the test set and on longer strings, tabulated and drawn."""
+    settings = {"tasks": "xor", "networks": "read-first-n", "trials": 2, "limit": 10}
+    done = experiment(server, "hao_studies", tmp_path, **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = tmp_path / "hao-studies" / "epochs-1-limit-10-trials-2"
+    trials = [
+        tmp_path / f"hao-2018/epochs-1-limit-10-output-reading-read-first-time-steps-n/xor-buffered-linear/trial-{n}"
+        for n in (1, 2)
+    ]
+    values = [json.loads((trial / "test.json").read_text())["overall"]["accuracy"]["value"] for trial in trials]
+    shown = "/".join(f"{100 * x:.1f}" for x in (min(values), statistics.median(values), max(values)))
+    table = (folder / "table.md").read_text()
+    assert re.search(rf"^\| xor: read-first-n \| +[\d./]+ \| {shown} \| +\d of 2 \|$", table, re.MULTILINE), table
+    longer = json.loads((trials[0] / "longer.json").read_text())
+    assert max(scores["length"] for scores in longer["by_length"]) > 24
+    assert (folder / "lengths.png").stat().st_size > 5000
+
+
+def test_the_studies_are_planned(tmp_path: Path, server: Server) -> None:
+    """Ten networks and 20 trials; what Table 1 has trained has the same folders."""
+    plan = experiment(server, "hao_studies", tmp_path, "--dry-run", "--printshellcmds", epochs=7)
+    assert plan.returncode == 0, plan.stderr
+    text = plan.stdout + plan.stderr
+    commands = [
+        shlex.split(word.partition("=")[2])
+        for line in re.findall(r"forks\.py (.*)$", text, re.MULTILINE)
+        for word in shlex.split(line)
+    ]
+    trainings = {tuple(words) for words in commands if words[0] == "fairseq-train"}
+    assert len(trainings) == 200
+    assert sum("hao-2018/epochs-7/reversal-buffered-linear/trial-20" in words for words in trainings) == 1
+    for words in sorted(trainings)[:3]:
+        parse_train(list(words[2:]))
 
 
 def test_a_command_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
