@@ -39,7 +39,7 @@ def test_the_commands_that_need_downloads_are_parsed() -> None:
         program, *words = shlex.split(block)
         assert program == "fairseq-stack"
         names.append(cli.build_parser().parse_args(words).run.__module__.rpartition(".")[2])
-    assert names == ["evaluate_blimp", "evaluate_syntaxgym"]
+    assert names == ["evaluate_blimp", "evaluate_syntaxgym", "syntax"]
 
 
 def test_the_links_lead_somewhere() -> None:

@@ -82,7 +82,8 @@ def evaluate(args: argparse.Namespace) -> SyntaxGymResult:
     change, text = text_changer(args)
     hub = load_checkpoint(args.checkpoint, args.data)
     scores = tuple(_score(hub, suites, change, args))
-    sha = hashlib.sha256(repr([(suite.name, suite.formulas, suite.items) for suite in suites]).encode()).hexdigest()
+    content = [(suite.name, [formula.text for formula in suite.formulas], suite.items) for suite in suites]
+    sha = hashlib.sha256(repr(content).encode()).hexdigest()
     return SyntaxGymResult(
         signature=own_method(suites=len(suites), sha=sha[:DIGITS_OF_SHA], text=text),
         model=model_of(hub, args.checkpoint),

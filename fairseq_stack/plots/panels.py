@@ -64,6 +64,28 @@ def draw_intervals(
     axes.plot(list(points), values, label=literal(label), markevery=_every(points), **look)
 
 
+def draw_rows(
+    axes: Any, points: Mapping[str, Mapping[str, tuple[float, float, float]]], looks: Mapping[str, Mapping[str, str]]
+) -> None:
+    """A row for each name: for each label a point x and the line through it, from its least to its greatest x.
+
+    Args:
+        axes: of the panel.
+        points: by label, and by name of the row, which are the same for all labels, from top to bottom.
+        looks: the style of each label.
+    """
+    rows = list(next(iter(points.values())))
+    step = GROUP_WIDTH / len(points)
+    for number, (label, found) in enumerate(points.items()):
+        places = [row + (number - (len(points) - 1) / 2) * step for row in range(len(rows))]
+        values, lows, highs = zip(*(found[row] for row in rows), strict=True)
+        color = looks[label]["color"]
+        axes.hlines(places, lows, highs, color=color, linewidth=1)
+        axes.plot(values, places, label=literal(label), linestyle="", color=color, marker=looks[label]["marker"])
+    axes.set_yticks(range(len(rows)), [literal(row) for row in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+
+
 def shade(axes: Any, low: float, high: float, label: str) -> None:
     """A grey background for x from ``low`` to ``high``."""
     axes.axvspan(low, high, color="0.92", linewidth=0, zorder=0, label=label)

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from fairseq_stack.evaluation.blimp import Accuracy as blimp_accuracy
+from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.results import Estimate, Model
+from fairseq_stack.evaluation.syntaxgym.result import CategoryScore, SyntaxGymResult
 from fairseq_stack.evaluation.transduction import Accuracy, LengthAccuracy, TransductionResult
 from fairseq_stack.plots.style import STYLES
 from tests.evaluation.cfl_results import TF, TF_VALID, cfl_result, write_results
@@ -233,6 +236,47 @@ def test_accuracies_that_cannot_be_compared(tmp_path: Path, refusal: Callable[[s
     assert refusal("accuracy x=a.json x=b.json -o a.png") == (
         "a.json is on the split test, and b.json on valid; give results on one of them"
     )
+
+
+def blimp(value: float, sha: str = "1") -> BLiMPResult:
+    """A made-up result; the interval reaches from half to twice the accuracy."""
+
+    def row(name: str, value: float) -> blimp_accuracy:
+        return blimp_accuracy(name, 10, 0.0, Estimate(value, value / 2, value * 2))
+
+    rows = (row("x_y", value), row("z", value / 2))
+    return BLiMPResult(
+        f"pairs:2|sha:{sha}|text:a", Model("checkpoint", "arch", 42), 10, 0.95, row("all", value), (), rows, ()
+    )
+
+
+def test_syntax(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:
+    """A row for each phenomenon; restarts have their mean, least and greatest accuracy; one run its interval."""
+    for name, value in (("a", 0.5), ("b", 0.25)):
+        blimp(value).write(tmp_path / f"{name}.json")
+    categories = (CategoryScore("licensing", 2, 0.75),)
+    SyntaxGymResult("suites:1|sha:2", Model("c", "arch", 42), 0.5, categories, ()).write(tmp_path / "c.json")
+    assert plot("syntax Tf=a.json Tf=b.json Tf+Nd=b.json Tf=c.json -o a.png") == "a.png\n"
+    pairs, suites = drawn[0].axes
+    assert [text.get_text() for text in pairs.get_yticklabels()] == ["x y", "z", "all"]
+    assert [(label, [round(x, 9) for x in points]) for label, points in lines_of(pairs)] == [
+        ("Tf", [37.5, 18.75]), ("Tf+Nd", [25, 12.5]), ("", [50]),
+    ]  # fmt: skip
+    ranges = [[[x for x, _ in line] for line in lines.get_segments()] for lines in pairs.collections]
+    assert ranges == [[[25, 50], [12.5, 25], [25, 50]], [[12.5, 50], [6.25, 25], [12.5, 50]]]
+    assert [text.get_text() for text in suites.get_yticklabels()] == ["licensing", "all"]
+    assert (pairs.get_title(), suites.get_title(), legend_of(drawn[0])) == ("BLiMP", "SyntaxGym", ["Tf", "Tf+Nd"])
+
+
+def test_accuracies_on_different_sentences(tmp_path: Path, refusal: Callable[[str], str]) -> None:
+    blimp(0.5).write(tmp_path / "a.json")
+    blimp(0.5, sha="2").write(tmp_path / "b.json")
+    assert refusal("syntax x=a.json y=b.json -o a.png") == (
+        "a.json and b.json cannot be compared: they are on different sentences of BLiMP"
+    )
+    assert refusal("syntax a.json -o a.png") == "a.json: expected NAME=RESULT"
+    (tmp_path / "c.json").write_text("[]")
+    assert refusal("syntax x=c.json -o a.png") == "c.json is not a result of fairseq-stack evaluate-blimp"
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "png", "svg"])

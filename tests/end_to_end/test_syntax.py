@@ -91,6 +91,7 @@ def test_syntaxgym(
     assert [prediction.accuracy for prediction in found.predictions] == [found.accuracy, 1.0]
     assert (found.unknown, result.accuracy) == (1.0, found.accuracy)  # the full stop is unknown
     assert capsys.readouterr().out.endswith(f"\n{result.signature}\n")
+    assert result.signature.startswith("suites:1|sha:a097f55e|text:lowercase|version:fairseq_stack-")
 
 
 def test_mistakes(language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

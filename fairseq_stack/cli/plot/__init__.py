@@ -7,9 +7,9 @@ of that name, and the function that ``run`` names. :mod:`._common` has what they
 from __future__ import annotations
 
 from ..arguments import Subparsers
-from . import accuracy, alphabets, lengths, table, training
+from . import accuracy, alphabets, lengths, syntax, table, training
 
-PLOTS = (accuracy, alphabets, lengths, table, training)
+PLOTS = (accuracy, alphabets, lengths, syntax, table, training)
 
 DESCRIPTION = """\
 Draw training runs and results of fairseq-stack evaluate-cfl and evaluate-

@@ -1,0 +1,133 @@
+"""``fairseq-stack plot syntax NAME=RESULT...``: accuracies on BLiMP and SyntaxGym by phenomenon."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_text
+from fairseq_stack.plots.panels import draw_legend, draw_rows
+from fairseq_stack.plots.style import figure, styles_of
+
+from ..arguments import Subparsers
+from ._common import add_figure, check_figure, named
+
+DESCRIPTION = """\
+Draw the accuracy for each phenomenon of BLiMP and each category of SyntaxGym's
+suites, with a row for each. A RESULT is a file that fairseq-stack evaluate-blimp
+or evaluate-syntaxgym wrote. Several results of one NAME are restarts: the point is
+their mean, and the line through it reaches from the least to the greatest
+accuracy. A single result of BLiMP has its bootstrap interval. The dashed line is
+chance."""
+
+EXAMPLE = """\
+example:
+  fairseq-stack plot syntax Tf=tf-blimp.json Tf+Nd=nd-blimp.json \\
+      Tf=tf-suites.json Tf+Nd=nd-suites.json --output syntax.png"""
+
+BLIMP, SYNTAXGYM = "BLiMP", "SyntaxGym"
+OVERALL = "all"
+
+Interval: TypeAlias = tuple[float, float, float]
+Accuracies: TypeAlias = dict[str, Interval]
+"""For each row the accuracy, the least and the greatest one, in percent."""
+
+
+def add_parser(plots: Subparsers) -> None:
+    """Declare the subcommand."""
+    parser = plots.add_parser(
+        "syntax", help="accuracies on BLiMP and SyntaxGym by phenomenon", description=DESCRIPTION, epilog=EXAMPLE
+    )
+    parser.add_argument("results", metavar="NAME=RESULT", nargs="+", help="a result, and the name of the model")
+    add_figure(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw the figure and print its path."""
+    check_figure(args.output)
+    draw(read_accuracies(args.results), args.output)
+    print(args.output)
+    return 0
+
+
+def read_accuracies(arguments: Sequence[str]) -> dict[str, dict[str, Accuracies]]:
+    """The accuracies by collection of sentences and model.
+
+    Raises:
+        UserError: a result has no name, cannot be read, or is of another command; or results that stand side by side
+            are on different sentences.
+    """
+    restarts: dict[str, dict[str, list[Accuracies]]] = {}
+    signatures: dict[str, tuple[Path, str]] = {}
+    for argument in arguments:
+        name, path = named(argument)
+        if name is None:
+            raise UserError(f"{argument}: expected NAME=RESULT")
+        collection, sha, found = _read(path)
+        first, other = signatures.setdefault(collection, (path, sha))
+        if sha != other:
+            raise UserError(f"{first} and {path} cannot be compared: they are on different sentences of {collection}")
+        restarts.setdefault(collection, {}).setdefault(name, []).append(found)
+    return {
+        collection: {name: _combined(runs) for name, runs in models.items()} for collection, models in restarts.items()
+    }
+
+
+def _read(path: Path) -> tuple[str, str, Accuracies]:
+    """The collection, the part of the signature that says which sentences, and the accuracies."""
+    from fairseq_stack.evaluation import blimp
+    from fairseq_stack.evaluation.syntaxgym import result as syntaxgym
+
+    if _kind(path) == syntaxgym.KIND:
+        suites = syntaxgym.read_syntaxgym_result(path)
+        rows = {category.name: 100 * category.accuracy for category in suites.categories}
+        if suites.accuracy is not None:
+            rows[OVERALL] = 100 * suites.accuracy
+        return SYNTAXGYM, _sentences(suites.signature), {name: (value, value, value) for name, value in rows.items()}
+    pairs = blimp.read_blimp_result(path)
+    found = {}
+    for row in (*pairs.phenomena, pairs.overall):
+        accuracy = row.accuracy
+        found[row.name.replace("_", " ")] = (100 * accuracy.value, 100 * accuracy.low, 100 * accuracy.high)
+    return BLIMP, _sentences(pairs.signature), found
+
+
+def _kind(path: Path) -> str | None:
+    try:
+        content = json.loads(read_text(path))
+    except (ValueError, RecursionError, OSError):
+        return None  # the reader of results says what is wrong
+    return content.get("kind") if isinstance(content, dict) else None
+
+
+def _sentences(signature: str) -> str:
+    """What a signature says about the sentences."""
+    return "|".join(part for part in signature.split("|") if part.partition(":")[0] in ("pairs", "suites", "sha"))
+
+
+def _combined(runs: Sequence[Accuracies]) -> Accuracies:
+    """The accuracies of one run as they are; of several the mean, the least and the greatest."""
+    if len(runs) == 1:
+        return runs[0]
+    values = {row: [run[row][0] for run in runs] for row in runs[0]}
+    return {row: (statistics.fmean(found), min(found), max(found)) for row, found in values.items()}
+
+
+def draw(collections: Mapping[str, Mapping[str, Accuracies]], path: Path) -> None:
+    """Draw a panel for each collection of sentences."""
+    looks = styles_of(name for models in collections.values() for name in models)
+    number = len(collections)
+    longest = max(len(next(iter(models.values()))) for models in collections.values())
+    with figure(path, 1, number, (4.8 * number, 1.2 + 0.32 * longest), path.suffix[1:]) as panels:
+        for axes, (collection, models) in zip(panels.flat, collections.items(), strict=True):
+            draw_rows(axes, models, looks)
+            if collection == BLIMP:
+                axes.axvline(50, color="0.3", linestyle="--", zorder=0)
+            axes.set(title=collection, xlabel="accuracy (%)", xlim=(0, 100))
+        draw_legend(panels, number)
