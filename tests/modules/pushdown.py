@@ -1,0 +1,81 @@
+"""What tests of Pushdown Layers share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fairseq_stack.modules import AttachmentHead, attachment_head
+from fairseq_stack.ops import StackTapeState
+from tests.helpers import assert_normwise_close
+
+
+def golden_parameters(golden: np.lib.npyio.NpzFile, prefix: str) -> dict[str, Tensor]:
+    """The arrays of a golden file whose names have a prefix, which is removed."""
+    return {name.removeprefix(prefix): torch.tensor(golden[name]) for name in golden if name.startswith(prefix)}
+
+
+def check_gradients(model: nn.Module, expected: Mapping[str, Tensor], tolerance: float) -> None:
+    """The gradients of all parameters, against those of the same names."""
+    parameters = dict(model.named_parameters())
+    assert parameters.keys() == expected.keys()
+    for name, parameter in parameters.items():
+        found = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        assert_normwise_close(found, expected[name], tolerance, name)
+
+
+def random_attachments(batch_size: int, length: int) -> Tensor:
+    """Parses of ROOT and length - 1 words, (B, T), each attachment drawn from all that are legal."""
+    state, attachments = StackTapeState.initial(batch_size=batch_size), [torch.zeros(batch_size, dtype=torch.long)]
+    for _ in range(1, length):
+        attachments.append(torch.multinomial(state.legal().double(), 1).squeeze(1))
+        state = state.step(attachments[-1])
+    return torch.stack(attachments, 1)
+
+
+_NAMES = {
+    "mlp": "query",
+    "q_next_word_mlp": "query",
+    "k_next_word_mlp": "own_key",
+    "key_and_stack_mlp": "key",
+    "key_and_stack_info_composer": "key",
+    "data_to_qk": "projection",
+    "beta": "depths",
+    "depth_embed": "depths",
+    "W": "bilinear.weight",
+    "pos_to_pq_stack": "distances.projection",
+}
+
+
+def renamed(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The parameters of a head, or their gradients, under the names of the module's parameters."""
+    arrays = dict(arrays)
+    if "data_to_q_prime.weight" in arrays:
+        halves = [arrays.pop(f"data_to_{half}_prime.weight") for half in "qk"]
+        arrays["projection.weight"] = torch.cat(halves)
+    found = {}
+    for name, array in arrays.items():
+        first, *rest = name.split(".")
+        if len(rest) == 2 and rest[0] == "1":
+            rest[0] = "3"  # Behind the ReLU and the dropout.
+        found[".".join([_NAMES.get(first, first), *rest])] = array
+    return found
+
+
+def golden_head(arrays: Mapping[str, Tensor]) -> AttachmentHead:
+    """The head that a golden file has the parameters of."""
+    parameters = renamed(arrays)
+    if "bilinear.weight" in parameters:
+        head = attachment_head(len(parameters["bilinear.weight"]), None, "equations")
+    else:
+        released = "projection.bias" not in parameters
+        doubled, model_size = parameters["projection.weight"].shape
+        depths, depth_size = parameters["depths.weight"].shape
+        head = attachment_head(
+            model_size, depths, "released" if released else "figures", size=doubled // 2, depth_size=depth_size
+        )
+    head.double().load_state_dict(parameters)
+    return head
