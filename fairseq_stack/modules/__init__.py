@@ -10,8 +10,14 @@ from fairseq_stack.modules.attachment import (
 from fairseq_stack.modules.distances import DistanceScores
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention, NondeterministicStackAttention
+from fairseq_stack.modules.parsing import Parses, Sample, parse, sample
 from fairseq_stack.modules.positions import InterleavedSinusoidalPositions
 from fairseq_stack.modules.pushdown_attention import KeysAndValues, PushdownAttention
+from fairseq_stack.modules.pushdown_transformer import (
+    PushdownState,
+    PushdownTransformer,
+    PushdownTransformerLayer,
+)
 from fairseq_stack.modules.stack_attention import StackAttention
 from fairseq_stack.modules.stack_lstm import StackLSTM, StackLSTMState
 from fairseq_stack.modules.stratification import StratificationStackAttention
@@ -29,7 +35,12 @@ __all__ = [
     "KeysAndValues",
     "NeuralStack",
     "NondeterministicStackAttention",
+    "Parses",
     "PushdownAttention",
+    "PushdownState",
+    "PushdownTransformer",
+    "PushdownTransformerLayer",
+    "Sample",
     "StackAttention",
     "StackLSTM",
     "StackLSTMState",
@@ -38,4 +49,6 @@ __all__ = [
     "SymbolStackAttention",
     "attachment_head",
     "attachment_log_probabilities",
+    "parse",
+    "sample",
 ]

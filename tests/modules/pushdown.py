@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.modules import AttachmentHead, attachment_head
+from fairseq_stack.modules import AttachmentHead, PushdownAttention, PushdownTransformer, attachment_head
 from fairseq_stack.ops import StackTapeState
+from tests.conftest import REPOSITORY
 from tests.helpers import assert_normwise_close
 
 
@@ -79,3 +80,43 @@ def golden_head(arrays: Mapping[str, Tensor]) -> AttachmentHead:
         )
     head.double().load_state_dict(parameters)
     return head
+
+
+TINY_MODEL = REPOSITORY / "tests" / "golden" / "pushdown" / "tiny_model.npz"
+_NAMES_IN_LAYERS = {
+    "ln1": "attention_norm",
+    "ln2": "feedforward_norm",
+    "c_attn": "attention.projection",
+    "beta": "attention.depths",
+    "c_proj": "attention.output",
+}
+
+
+def tiny_model() -> PushdownTransformer:
+    """The golden model: 2 layers, 2 heads; ROOT is 0 and the end of the sentence 1."""
+    arrays = golden_parameters(np.load(TINY_MODEL), "")
+    num_symbols, size = arrays["embedding"].shape
+    head = golden_head({name.removeprefix("head."): x for name, x in arrays.items() if name.startswith("head.")})
+    depths = len(arrays["layers.0.beta.weight"])
+    model = PushdownTransformer(
+        num_symbols,
+        [PushdownAttention(size, 2, depths) for _ in range(2)],
+        head,
+        root=0,
+        end=1,
+        feedforward_size=len(arrays["layers.0.ff.0.weight"]),
+        max_positions=len(arrays["positions"]),
+    ).double()
+    parameters = {f"head.{name}": x for name, x in head.state_dict().items()}
+    for name, array in arrays.items():
+        if name.startswith("layers."):
+            _, layer, kind, *rest = name.split(".")
+            if kind == "ff":
+                kind, rest[0] = "feedforward", {"0": "0", "1": "2"}[rest[0]]
+            parameters[".".join(["layers", layer, _NAMES_IN_LAYERS.get(kind, kind), *rest])] = array
+        elif name in ("embedding", "positions"):
+            parameters[f"{name}.weight"] = array
+        elif name.startswith("ln."):
+            parameters[f"norm.{name.removeprefix('ln.')}"] = array
+    model.load_state_dict(parameters)
+    return model.eval()
