@@ -63,7 +63,7 @@ class BilinearAttachmentHead(AttachmentHead):
 
     def __init__(self, model_size: int, *, dropout: float = 0.0) -> None:
         super().__init__(model_size)
-        self.query = _mlp(2 * model_size, model_size, model_size, dropout)
+        self.query = _MLP(2 * model_size, model_size, model_size, dropout)
         self.bilinear = nn.Linear(model_size, model_size, bias=False)
         _initialize(self)
 
@@ -113,17 +113,17 @@ class KeyedAttachmentHead(AttachmentHead):
         self.released = released
         depth_size = depth_size or model_size
         self.projection = nn.Linear(model_size, 2 * self.size, bias=not released)
-        self.query = _mlp(self.size + model_size, self.size, self.size, dropout)
-        self.own_key = _mlp(self.size + model_size, self.size, self.size, dropout)
+        self.query = _MLP(self.size + model_size, self.size, self.size, dropout)
+        self.own_key = _MLP(self.size + model_size, self.size, self.size, dropout)
         self.depths = None if num_depths is None else nn.Embedding(num_depths, depth_size)
         inner = self.size + depth_size
-        self.key = None if num_depths is None else _mlp(inner, inner, self.size, dropout)
+        self.key = None if num_depths is None else _MLP(inner, inner, self.size, dropout)
         self.distances = DistanceScores(model_size, 1, self.size) if released else None
         _initialize(self)
 
     def keys(self, hidden: Tensor) -> Tensor:
         keys = linear(hidden, *self._half(1))
-        return keys if self.key is None else linear(keys, self.key[0].weight[:, : self.size])
+        return keys if self.key is None else linear(keys, self.key.first.weight[:, : self.size])
 
     def scores(self, hidden: Tensor, next_words: Tensor, keys: Tensor, tape: Tensor) -> Tensor:
         projected = linear(hidden, *self._half(0))
@@ -138,9 +138,9 @@ class KeyedAttachmentHead(AttachmentHead):
         """(B, m, n). The second layer of MLP_s is applied to the query instead of all keys."""
         if self.key is None or self.depths is None:
             return torch.matmul(queries, keys.transpose(1, 2))
-        first, _, dropout, second = self.key
+        first, second = self.key.first, self.key.second
         depths = linear(self.depths.weight, first.weight[:, self.size :], first.bias)
-        inner_queries = dropout(torch.matmul(queries, second.weight))
+        inner_queries = self.key.dropout(torch.matmul(queries, second.weight))
         of_bias = torch.matmul(queries, second.bias).unsqueeze(2)
         return composed_scores(inner_queries, keys, depths.to(keys.dtype), tape) + of_bias
 
@@ -194,8 +194,17 @@ def _with_own(scores: Tensor, own: Tensor) -> Tensor:
     return together.masked_fill(is_later(queries, keys + 1, scores.device), -math.inf)
 
 
-def _mlp(inputs: int, hidden: int, outputs: int, dropout: float) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, outputs))
+class _MLP(nn.Module):
+    """A linear layer, ReLU, dropout, and a linear layer."""
+
+    def __init__(self, inputs: int, hidden: int, outputs: int, dropout: float) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(inputs, hidden), nn.Linear(hidden, outputs)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.second(self.dropout(torch.relu(self.first(inputs))))
+        return outputs
 
 
 def _initialize(head: nn.Module) -> None:

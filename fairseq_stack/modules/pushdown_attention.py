@@ -132,7 +132,7 @@ class PushdownAttention(nn.Module):
             scores += depth_scores(queries, self._depth_keys(self.depths), tape)
         if self.distances is not None:
             scores += self.distances(queries, keys.size(2))
-        return scores.masked_fill_(is_later(*scores.shape[2:], scores.device), -math.inf)
+        return scores.masked_fill_(is_later(scores.size(2), scores.size(3), scores.device), -math.inf)
 
     def _depth_keys(self, depths: nn.Embedding) -> Tensor:
         """What depths add to keys: (D, s), which the heads share, or W_k applied to embeddings, (H, D, s)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -175,7 +175,7 @@ class PushdownTransformer(nn.Module):
         """The state after ROOT."""
         device = self.embedding.weight.device
         tape = StackTapeState.initial(batch_size=batch_size, device=device)
-        layers = tuple(layer.attention.initial_state(batch_size) for layer in self.layers)
+        layers = tuple(layer.attention.initial_state(batch_size) for layer in self._layers())
         root = torch.full((batch_size,), self.root, device=device)
         hidden, layers = self._read(root, tape, layers)
         return PushdownState(tape, layers, self.head.keys(hidden.unsqueeze(1)), hidden)
@@ -218,6 +218,9 @@ class PushdownTransformer(nn.Module):
         log_probs = attachment_log_probabilities(scores, legal if legal_only else None)
         return log_probs.masked_fill(~legal, -math.inf)
 
+    def _layers(self) -> list[PushdownTransformerLayer]:
+        return cast(list[PushdownTransformerLayer], list(self.layers))
+
     def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         embedded = self.embedding(tokens) * self.scale
         if self.positions is not None:
@@ -234,7 +237,7 @@ class PushdownTransformer(nn.Module):
         position = torch.tensor([tape.depths.size(1) - 1], device=tokens.device)
         hidden = self._embed(tokens.unsqueeze(1), position).squeeze(1)
         after = []
-        for layer, before in zip(self.layers, states, strict=True):
+        for layer, before in zip(self._layers(), states, strict=True):
             hidden, state = layer.step(hidden, before, tape.depths)
             after.append(state)
         return self.norm(hidden), tuple(after)

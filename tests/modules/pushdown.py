@@ -60,8 +60,8 @@ def renamed(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     found = {}
     for name, array in arrays.items():
         first, *rest = name.split(".")
-        if len(rest) == 2 and rest[0] == "1":
-            rest[0] = "3"  # Behind the ReLU and the dropout.
+        if len(rest) == 2:
+            rest[0] = "first" if rest[0] == "0" else "second"
         found[".".join([_NAMES.get(first, first), *rest])] = array
     return found
 

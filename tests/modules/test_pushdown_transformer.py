@@ -49,7 +49,7 @@ def build(
 
 
 def layers(name: str) -> list[Attention]:
-    return {
+    kinds: dict[str, list[Attention]] = {
         "equations": [PushdownAttention(12, 3, 3, "equations")],
         "figures": [PushdownAttention(12, 3, 3, "figures"), PushdownAttention(12, 2, 2, "figures")],
         "released": [PushdownAttention(12, 3, 3, "released")],
@@ -60,15 +60,18 @@ def layers(name: str) -> list[Attention]:
             NondeterministicStackAttention(12, 2, 2, 3),
             PushdownAttention(12, 3, None, "released"),
         ],
-    }[name]
+    }
+    return kinds[name]
 
 
 @pytest.mark.parametrize("norm_first", [True, False])
 @pytest.mark.parametrize("name", [*PARAMETRIZATIONS, "base", "mixed"])
 def test_steps_equal_the_sequence(name: str, norm_first: bool) -> None:
     """With any kinds of layers: log-probabilities of words and of attachments, and reordered in between."""
-    parametrization = "released" if name in ("released", "mixed") else "equations" if name == "equations" else "figures"
-    model = build(layers(name), parametrization, norm_first=norm_first, output_bias=True, scale_embeddings=True)
+    heads: dict[str, Parametrization] = {"released": "released", "mixed": "released", "equations": "equations"}
+    model = build(
+        layers(name), heads.get(name, "figures"), norm_first=norm_first, output_bias=True, scale_embeddings=True
+    )
     attachments, words = random_attachments(2, 8), torch.randint(1, 9, (2, 8))
     words[:, 0] = model.root
     tape, legal = stack_tape(attachments)[:, :7, :7], legal_attachments(attachments)[:, :7, :8]

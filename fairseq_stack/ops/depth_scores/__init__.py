@@ -62,8 +62,8 @@ def composed_scores(queries: Tensor, keys: Tensor, depths: Tensor, tape: Tensor)
     compute = composed_scores_reference if queries.size(1) == 1 else composed_scores_pytorch
     dtype = computation_dtype(queries.dtype)
     with torch.autocast(queries.device.type, enabled=False):
-        scores = compute(*(x.to(dtype) for x in (queries, keys, depths)), tape.clamp(max=len(depths) - 1))
-        return scores.to(queries.dtype)
+        clamped = tape.clamp(max=len(depths) - 1)
+        return compute(queries.to(dtype), keys.to(dtype), depths.to(dtype), clamped).to(queries.dtype)
 
 
 def _check_tape(tape: Tensor, shape: tuple[int, ...]) -> None:

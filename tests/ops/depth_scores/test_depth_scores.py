@@ -40,11 +40,11 @@ def test_depth_scores(batch: int, m: int, n: int, depths: int, shared: bool) -> 
 
 @pytest.mark.parametrize(("batch", "m", "n", "depths"), SIZES)
 def test_composed_scores(batch: int, m: int, n: int, depths: int) -> None:
-    inputs = leaves((batch, m, 5), (batch, n, 5), (depths, 5))
+    inputs = queries, keys, table = leaves((batch, m, 5), (batch, n, 5), (depths, 5))
     tape = torch.randint(depths, (batch, m, n))
-    expected = composed_scores_reference(*inputs, tape)
-    assert_same(composed_scores(*inputs, tape), expected, inputs)
-    assert_same(composed_scores_pytorch(*inputs, tape), expected, inputs)
+    expected = composed_scores_reference(queries, keys, table, tape)
+    for compute in (composed_scores, composed_scores_pytorch):
+        assert_same(compute(queries, keys, table, tape), expected, inputs)
 
 
 def test_depths_beyond_the_table() -> None:
@@ -59,12 +59,12 @@ def test_depths_beyond_the_table() -> None:
 
 def test_half_precision() -> None:
     """Composed scores are computed in float32 even under autocast."""
-    inputs = [x.detach().bfloat16() for x in leaves((2, 4, 5), (2, 4, 5), (3, 5))]
+    queries, keys, table = (x.detach().bfloat16() for x in leaves((2, 4, 5), (2, 4, 5), (3, 5)))
     tape = torch.randint(3, (2, 4, 4))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = composed_scores(*inputs, tape)
+        found = composed_scores(queries, keys, table, tape)
     assert found.dtype == torch.bfloat16
-    expected = composed_scores_reference(*(x.float() for x in inputs), tape)
+    expected = composed_scores_reference(queries.float(), keys.float(), table.float(), tape)
     assert_normwise_close(found, expected, 2**-8)
 
 
