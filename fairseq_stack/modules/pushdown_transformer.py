@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
 from fairseq_stack.modules.attachment import AttachmentHead, attachment_log_probabilities
 from fairseq_stack.modules.pushdown_attention import PushdownAttention
@@ -54,19 +53,22 @@ class PushdownTransformerLayer(nn.Module):
 
     Args:
         attention: with the tape (:class:`PushdownAttention`) or without (:class:`StackAttention`).
-        feedforward_size: the size of the hidden layer, which has ReLU.
+        feedforward_size: the size of the hidden layer.
+        activation: of the hidden layer.
         norm_first: whether layers are normalised before attention and the network, and not after.
         dropout: of the outputs of attention and the network.
     """
 
-    def __init__(self, attention: Attention, feedforward_size: int, *, norm_first: bool, dropout: float) -> None:
+    def __init__(
+        self, attention: Attention, feedforward_size: int, *, activation: nn.Module, norm_first: bool, dropout: float
+    ) -> None:
         super().__init__()
         size = attention.model_size
         self.attention = attention
         self.norm_first = norm_first
         self.attention_norm, self.feedforward_norm = nn.LayerNorm(size), nn.LayerNorm(size)
         inner, outer = nn.Linear(size, feedforward_size), nn.Linear(feedforward_size, size)
-        self.feedforward = nn.Sequential(inner, nn.ReLU(), outer)
+        self.feedforward = nn.Sequential(inner, activation, outer)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, inputs: Tensor, tape: Tensor) -> Tensor:
@@ -102,55 +104,61 @@ class PushdownTransformer(nn.Module):
         p(x, y) = prod_k p(x_k | x_{<k}, W_{k-1}) p(r_k | x_{<=k}, W_{k-1}).
 
     Token t is read with the row W_t of the tape. Its final state predicts word t + 1, and when that is known, what it
-    attaches to. ROOT is token 0. Output embeddings are those of the input.
+    attaches to. ROOT is token 0.
 
     Args:
-        num_symbols: the size of the vocabulary, ROOT and the end of the sentence included.
+        embedding: maps symbols (...) to vectors (..., d).
+        output: maps final states (..., d) to the logits of symbols (..., V).
         attentions: the attention of each layer, the first layer first; each with the tape or without.
         head: the attachment head.
         root: the symbol that is ROOT.
         end: the symbol that is the end of a sentence; it may be the same.
-        feedforward_size: the size of the hidden layers of the layers.
+        feedforward_size: the size of the hidden layers of the feed-forward networks.
+        activation: of these hidden layers.
         max_positions: how many learned positions there are, so many tokens can be read. None: there are no positions,
             as attention with distances needs none.
         norm_first: whether layers are normalised first, and then the final states, too.
         scale_embeddings: whether input embeddings are multiplied by the root of their size. The head's are not.
-        output_bias: whether words have biases.
         dropout: of the input, and of the outputs of attention and feed-forward networks.
     """
 
     def __init__(
         self,
-        num_symbols: int,
+        embedding: nn.Module,
+        output: nn.Module,
         attentions: Sequence[Attention],
         head: AttachmentHead,
         *,
         root: int,
         end: int,
         feedforward_size: int,
+        activation: nn.Module | None = None,
         max_positions: int | None = None,
         norm_first: bool = True,
         scale_embeddings: bool = False,
-        output_bias: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         size = head.model_size
         self.root, self.end = root, end
-        self.embedding = nn.Embedding(num_symbols, size)
+        self.embedding, self.output = embedding, output
         self.positions = None if max_positions is None else nn.Embedding(max_positions, size)
+        if self.positions is not None:
+            nn.init.normal_(self.positions.weight, std=1 / math.sqrt(size))
         self.scale = math.sqrt(size) if scale_embeddings else 1.0
         self.layers = nn.ModuleList(
-            PushdownTransformerLayer(attention, feedforward_size, norm_first=norm_first, dropout=dropout)
+            PushdownTransformerLayer(
+                attention,
+                feedforward_size,
+                activation=activation or nn.ReLU(),
+                norm_first=norm_first,
+                dropout=dropout,
+            )
             for attention in attentions
         )
         self.norm = nn.LayerNorm(size) if norm_first else nn.Identity()
         self.head = head
-        self.output_bias = nn.Parameter(torch.zeros(num_symbols)) if output_bias else None
         self.dropout = nn.Dropout(dropout)
-        for table in (self.embedding, self.positions):
-            if table is not None:
-                nn.init.normal_(table.weight, std=1 / math.sqrt(size))
 
     def forward(self, tokens: Tensor, tape: Tensor) -> Tensor:
         """The final states (B, n, d) of the tokens 0, ..., n - 1, (B, n), with their rows of the tape, (B, n, n).
@@ -165,7 +173,7 @@ class PushdownTransformer(nn.Module):
 
     def word_log_probabilities(self, hidden: Tensor) -> Tensor:
         """log p(x_{t+1} | x_{<=t}, W_t) for all symbols, (..., V), from final states (..., d)."""
-        return at_least_float32(linear(hidden, self.embedding.weight, self.output_bias)).log_softmax(-1)
+        return at_least_float32(self.output(hidden)).log_softmax(-1)
 
     def attachment_scores(self, hidden: Tensor, next_words: Tensor, tape: Tensor) -> Tensor:
         """The scores (B, n, n + 1) of what the tokens 1, ..., n, (B, n), attach to; see :class:`AttachmentHead`."""
@@ -173,7 +181,7 @@ class PushdownTransformer(nn.Module):
 
     def initial_state(self, batch_size: int) -> PushdownState:
         """The state after ROOT."""
-        device = self.embedding.weight.device
+        device = next(self.parameters()).device
         tape = StackTapeState.initial(batch_size=batch_size, device=device)
         layers = tuple(layer.attention.initial_state(batch_size) for layer in self._layers())
         root = torch.full((batch_size,), self.root, device=device)

@@ -92,14 +92,23 @@ _NAMES_IN_LAYERS = {
 }
 
 
+def tied(num_symbols: int, size: int, bias: bool = False) -> tuple[nn.Embedding, nn.Linear]:
+    """Embeddings, and an output layer of the same table."""
+    embedding, output = nn.Embedding(num_symbols, size), nn.Linear(size, num_symbols, bias=bias)
+    output.weight = embedding.weight
+    return embedding, output
+
+
 def tiny_model() -> PushdownTransformer:
     """The golden model: 2 layers, 2 heads; ROOT is 0 and the end of the sentence 1."""
     arrays = golden_parameters(np.load(TINY_MODEL), "")
     num_symbols, size = arrays["embedding"].shape
+    embedding, output = tied(num_symbols, size)
     head = golden_head({name.removeprefix("head."): x for name, x in arrays.items() if name.startswith("head.")})
     depths = len(arrays["layers.0.beta.weight"])
     model = PushdownTransformer(
-        num_symbols,
+        embedding,
+        output,
         [PushdownAttention(size, 2, depths) for _ in range(2)],
         head,
         root=0,
@@ -116,6 +125,8 @@ def tiny_model() -> PushdownTransformer:
             parameters[".".join(["layers", layer, _NAMES_IN_LAYERS.get(kind, kind), *rest])] = array
         elif name in ("embedding", "positions"):
             parameters[f"{name}.weight"] = array
+            if name == "embedding":
+                parameters["output.weight"] = array
         elif name.startswith("ln."):
             parameters[f"norm.{name.removeprefix('ln.')}"] = array
     model.load_state_dict(parameters)

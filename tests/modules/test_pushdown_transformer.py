@@ -21,7 +21,7 @@ from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS, Parametri
 from fairseq_stack.modules.pushdown_transformer import Attention
 from fairseq_stack.ops import legal_attachments, stack_tape
 from tests.helpers import assert_normwise_close, each_golden_file
-from tests.modules.pushdown import random_attachments, tiny_model
+from tests.modules.pushdown import random_attachments, tied, tiny_model
 
 
 @each_golden_file("pushdown/tiny_model_forward.npz")
@@ -41,7 +41,10 @@ def build(
     attentions: Sequence[Attention], parametrization: Parametrization = "figures", **options: bool
 ) -> PushdownTransformer:
     head = attachment_head(12, 3, parametrization)
-    model = PushdownTransformer(9, attentions, head, root=0, end=0, feedforward_size=8, **options, max_positions=20)
+    embedding, output = tied(9, 12, bias=True)
+    model = PushdownTransformer(
+        embedding, output, attentions, head, root=0, end=0, feedforward_size=8, max_positions=20, **options
+    )
     for parameter in model.parameters():
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=0.5)
@@ -69,9 +72,7 @@ def layers(name: str) -> list[Attention]:
 def test_steps_equal_the_sequence(name: str, norm_first: bool) -> None:
     """With any kinds of layers: log-probabilities of words and of attachments, and reordered in between."""
     heads: dict[str, Parametrization] = {"released": "released", "mixed": "released", "equations": "equations"}
-    model = build(
-        layers(name), heads.get(name, "figures"), norm_first=norm_first, output_bias=True, scale_embeddings=True
-    )
+    model = build(layers(name), heads.get(name, "figures"), norm_first=norm_first, scale_embeddings=True)
     attachments, words = random_attachments(2, 8), torch.randint(1, 9, (2, 8))
     words[:, 0] = model.root
     tape, legal = stack_tape(attachments)[:, :7, :7], legal_attachments(attachments)[:, :7, :8]
@@ -125,7 +126,7 @@ def test_more_tokens_than_positions() -> None:
 
 
 def test_all_parameters_are_trained() -> None:
-    model = build(layers("mixed"), "released", output_bias=True)
+    model = build(layers("mixed"), "released")
     attachments, words = random_attachments(3, 8), torch.randint(1, 9, (3, 8))
     tape = stack_tape(attachments)[:, :7, :7]
     hidden = model(words[:, :7], tape)
