@@ -4,9 +4,18 @@ from fairseq_stack import compat
 
 compat.apply()
 
+from fairseq_stack.criterions.pushdown_cross_entropy import (  # noqa: E402
+    PushdownCrossEntropyCriterion,
+    PushdownCrossEntropyCriterionConfig,
+)
 from fairseq_stack.criterions.torch_cross_entropy import (  # noqa: E402
     TorchCrossEntropyCriterion,
     TorchCrossEntropyCriterionConfig,
 )
 
-__all__ = ["TorchCrossEntropyCriterion", "TorchCrossEntropyCriterionConfig"]
+__all__ = [
+    "PushdownCrossEntropyCriterion",
+    "PushdownCrossEntropyCriterionConfig",
+    "TorchCrossEntropyCriterion",
+    "TorchCrossEntropyCriterionConfig",
+]
