@@ -28,7 +28,7 @@ class PushdownLanguageModelingConfig(StackLanguageModelingConfig):
             "beside the folder of the data)"
         },
     )
-    sample_break_mode: Optional[SAMPLE_BREAK_MODE_CHOICES] = field(  # type: ignore[valid-type]
+    sample_break_mode: Optional[SAMPLE_BREAK_MODE_CHOICES] = field(
         default="eos", metadata={"help": "eos, one sentence in a sample; a parse has no other sample"}
     )
 

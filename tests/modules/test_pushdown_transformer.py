@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from fairseq_stack.modules import (
     NondeterministicStackAttention,
@@ -16,6 +18,7 @@ from fairseq_stack.modules import (
     PushdownTransformer,
     SuperpositionStackAttention,
     attachment_head,
+    attachment_log_probabilities,
 )
 from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS, Parametrization
 from fairseq_stack.modules.pushdown_transformer import Attention
@@ -38,7 +41,7 @@ def test_golden_forward(path: Path) -> None:
 
 
 def build(
-    attentions: Sequence[Attention], parametrization: Parametrization = "figures", **options: bool
+    attentions: Sequence[Attention], parametrization: Parametrization = "figures", **options: Any
 ) -> PushdownTransformer:
     head = attachment_head(12, 3, parametrization)
     embedding, output = tied(9, 12, bias=True)
@@ -136,3 +139,29 @@ def test_all_parameters_are_trained() -> None:
     loss.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), name
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
+def test_low_precision(parametrization: Parametrization, dtype: torch.dtype) -> None:
+    """Under autocast, and with parameters of low precision: nearly as in float32, and gradients are finite."""
+    model = build([PushdownAttention(12, 3, 3, parametrization)], parametrization).float()
+    for parameter in model.parameters():
+        parameter.data *= 0.5
+    attachments, words = random_attachments(2, 8), torch.randint(1, 9, (2, 8))
+    tape = stack_tape(attachments)[:, :7, :7]
+
+    def log_probabilities(model: PushdownTransformer) -> tuple[Tensor, Tensor]:
+        hidden = model(words[:, :7], tape)
+        scores = model.attachment_scores(hidden, words[:, 1:], tape)
+        return model.word_log_probabilities(hidden), attachment_log_probabilities(scores).clamp(min=-99)
+
+    expected = log_probabilities(model)
+    with torch.autocast("cpu", dtype=dtype):
+        mixed = log_probabilities(model)
+    (mixed[0].sum() + mixed[1].sum()).backward()
+    assert all(x.grad is not None and x.grad.isfinite().all() for x in model.parameters())
+    for found in (mixed, log_probabilities(model.to(dtype))):
+        for actual, wanted in zip(found, expected, strict=True):
+            assert actual.dtype == torch.float32
+            assert_normwise_close(actual, wanted, 0.05)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
-from torch import nn
 
 from fairseq_stack.models.pushdown.presets import PRESETS
 from fairseq_stack.models.vocabulary import CompactOutput
-from fairseq_stack.modules import BilinearAttachmentHead, PushdownAttention, SuperpositionStackAttention, sample
+from fairseq_stack.modules import (
+    BilinearAttachmentHead,
+    PushdownAttention,
+    PushdownTransformer,
+    SuperpositionStackAttention,
+    sample,
+)
 from fairseq_stack.ops import StackTapeState, stack_tape
 from tests.helpers import assert_normwise_close
 from tests.models.building import build_pushdown_model, count_parameters, make_dictionary
@@ -17,7 +24,7 @@ DICTIONARY = make_dictionary(9)
 SMALL = ["--decoder-embed-dim=12", "--decoder-ffn-embed-dim=16", "--decoder-attention-heads=3"]
 
 
-def small_model(*flags: str) -> nn.Module:
+def small_model(*flags: str) -> Any:
     model = build_pushdown_model("pushdown_transformer_lm", DICTIONARY, *SMALL, *flags).double().eval()
     for parameter in model.parameters():
         parameter.data.add_(torch.randn_like(parameter), alpha=0.5)
@@ -62,13 +69,14 @@ def test_own_decisions(name: str, compact: tuple[str, ...]) -> None:
 
 def test_compact_vocabulary() -> None:
     model = small_model("--compact-vocab")
-    output = model.decoder.network.output
+    network: PushdownTransformer = model.decoder.network
+    output = network.output
     assert isinstance(output, CompactOutput)
     assert output.weight is model.decoder.embed_tokens.weight
     logits, _ = model(sentences())
     impossible = [DICTIONARY.bos(), DICTIONARY.pad(), DICTIONARY.unk()]
     assert (logits[..., impossible] == -torch.inf).all()
-    drawn = sample(model.decoder.network, 20, max_words=5)
+    drawn = sample(network, 20, max_words=5)
     assert all(4 <= word < 4 + 9 for string in drawn for word in string.words)
 
 
