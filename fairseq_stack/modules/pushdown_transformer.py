@@ -74,8 +74,8 @@ class PushdownTransformerLayer(nn.Module):
     def forward(self, inputs: Tensor, tape: Tensor) -> Tensor:
         """The outputs (B, n, d) of the inputs (B, n, d) with the tape (B, n, n)."""
         normed = self._before(self.attention_norm, inputs)
-        has_tape = isinstance(self.attention, PushdownAttention)
-        return self._rest(inputs, self.attention(normed, tape) if has_tape else self.attention(normed))
+        arguments = (normed, tape) if isinstance(self.attention, PushdownAttention) else (normed,)
+        return self._rest(inputs, self.attention(*arguments))
 
     def step(self, inputs: Tensor, state: Any, row: Tensor) -> tuple[Tensor, Any]:
         """The output (B, d) of the next token and the state after it, with the row of the tape (B, t + 1)."""
@@ -166,7 +166,7 @@ class PushdownTransformer(nn.Module):
         Raises:
             ValueError: there are more tokens than positions.
         """
-        hidden = self._embed(tokens, torch.arange(tokens.size(1), device=tokens.device))
+        hidden = self._embed(tokens, first=0)
         for layer in self.layers:
             hidden = layer(hidden, tape)
         return self.norm(hidden)
@@ -229,21 +229,19 @@ class PushdownTransformer(nn.Module):
     def _layers(self) -> list[PushdownTransformerLayer]:
         return cast(list[PushdownTransformerLayer], list(self.layers))
 
-    def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+    def _embed(self, tokens: Tensor, *, first: int) -> Tensor:
+        """The input (B, n, d) of tokens (B, n), of which the first one has this position."""
         embedded = self.embedding(tokens) * self.scale
         if self.positions is not None:
-            if positions.numel() and int(positions[-1]) >= self.positions.num_embeddings:
-                raise ValueError(
-                    f"tokens: expected at most {self.positions.num_embeddings}, ROOT included, as the model has "
-                    f"positions, got {int(positions[-1]) + 1}"
-                )
-            embedded = embedded + self.positions(positions)
+            end, most = first + tokens.size(1), self.positions.num_embeddings
+            if end > most:
+                raise ValueError(f"tokens: expected at most {most}, the number of positions, got {end}")
+            embedded = embedded + self.positions(torch.arange(first, end, device=tokens.device))
         return self.dropout(embedded)
 
     def _read(self, tokens: Tensor, tape: StackTapeState, states: Sequence[Any]) -> tuple[Tensor, tuple[Any, ...]]:
         """The final state (B, d) of tokens (B,) that the tape has already, and the states of the layers."""
-        position = torch.tensor([tape.depths.size(1) - 1], device=tokens.device)
-        hidden = self._embed(tokens.unsqueeze(1), position).squeeze(1)
+        hidden = self._embed(tokens.unsqueeze(1), first=tape.depths.size(1) - 1).squeeze(1)
         after = []
         for layer, before in zip(self._layers(), states, strict=True):
             hidden, state = layer.step(hidden, before, tape.depths)
