@@ -4,6 +4,7 @@ from fairseq_stack.kinds.kind import Kind, Layer, Size
 from fairseq_stack.kinds.layer_list import grammar, grammar_of_stacks, parse_layer_list, parse_stacks, spellings
 from fairseq_stack.kinds.register import (
     NONDETERMINISTIC,
+    PUSHDOWN,
     SDPA,
     STRATIFICATION,
     SUPERPOSITION,
@@ -14,6 +15,7 @@ from fairseq_stack.kinds.register import (
 
 __all__ = [
     "NONDETERMINISTIC",
+    "PUSHDOWN",
     "SDPA",
     "STRATIFICATION",
     "SUPERPOSITION",

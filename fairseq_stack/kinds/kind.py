@@ -39,11 +39,13 @@ class Kind:
         cost: the leading term of the time for a sequence of n symbols, in n and the letters of the sizes.
         build: makes the sublayer from d_model, the sizes and ``options``. It takes the keywords ``output`` and ``bias``
             of :class:`~fairseq_stack.modules.StackAttention`, too, with which it makes the stack of a recurrent
-            controller, and if ``limited_memory``, the keyword ``window``. None for fairseq's own attention.
+            controller, and if ``limited_memory``, the keyword ``window``. None for attention without a differentiable
+            stack, which models build themselves.
         options: which options of a model ``build`` takes: its keyword, and the option's name in the configuration.
         controller_options: the same, for the stack of a recurrent controller.
         controller_settings: what ``build`` takes for every stack of a recurrent controller.
         limited_memory: whether its stack can have limited memory of D steps: layer lists then take ``@D`` at the end.
+        needs_tape: whether it reads the stack tape of a parse, which only syntactic language models have.
         op: the stack that it uses, or None.
         models: the names of the models that may contain it, or None for all.
         examples: sizes for tests and measurements.
@@ -59,6 +61,7 @@ class Kind:
     controller_options: Mapping[str, str] = field(default_factory=dict)
     controller_settings: Mapping[str, Any] = field(default_factory=dict)
     limited_memory: bool = False
+    needs_tape: bool = False
     op: Op | None = None
     models: tuple[str, ...] | None = None
     examples: tuple[tuple[int, ...], ...] = ((),)
@@ -95,7 +98,7 @@ class Layer:
         """Its sublayer, with the options of a model's configuration ``cfg``.
 
         Raises:
-            ValueError: it is fairseq's own attention.
+            ValueError: it is not stack attention.
         """
         return self._build(model_size, cfg, self.kind.options)
 

@@ -31,6 +31,15 @@ SDPA = Kind(
     num_weights=lambda model_size: 4 * model_size**2,
     cost="n^2 d",
 )
+PUSHDOWN = Kind(
+    name="pushdown",
+    title="scaled dot-product attention with a stack tape",
+    sizes=(),
+    num_weights=lambda model_size: 4 * model_size**2,
+    cost="n^2 d",
+    needs_tape=True,
+    models=("pushdown_transformer_lm",),
+)
 SUPERPOSITION = Kind(
     name="sup",
     title="superposition stack attention",
@@ -119,5 +128,5 @@ def kinds() -> tuple[Kind, ...]:
     return tuple(_KINDS.values())
 
 
-for _kind in (SDPA, SUPERPOSITION, NONDETERMINISTIC, SYMBOLS, STRATIFICATION):
+for _kind in (SDPA, PUSHDOWN, SUPERPOSITION, NONDETERMINISTIC, SYMBOLS, STRATIFICATION):
     register(_kind)

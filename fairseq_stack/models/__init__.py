@@ -8,11 +8,13 @@ save_companions_with_checkpoints()
 
 from fairseq_stack.models.lstm import StackLSTMLanguageModel  # noqa: E402  (needs the shims above)
 from fairseq_stack.models.neural_stack import BufferedNeuralStackModel, NeuralStackModel  # noqa: E402
+from fairseq_stack.models.pushdown import PushdownLanguageModel  # noqa: E402
 from fairseq_stack.models.transformer import StackTransformer, StackTransformerLanguageModel  # noqa: E402
 
 __all__ = [
     "BufferedNeuralStackModel",
     "NeuralStackModel",
+    "PushdownLanguageModel",
     "StackLSTMLanguageModel",
     "StackTransformer",
     "StackTransformerLanguageModel",

@@ -47,6 +47,9 @@ _MEANING = (
     "no_cross_attention",
     "cross_self_attention",
     "activation_fn",
+    "pushdown_parametrization",
+    "pushdown_depths",
+    "no_depths_in_head",
     # layer norm
     "encoder_normalize_before",
     "decoder_normalize_before",

@@ -1,7 +1,7 @@
 """Differentiable stacks and queues as pure tensor functions, and their states for one step at a time.
 
 Each stack has its own folder: ``reference.py`` is the executable specification in the papers' notation, the
-other backends are fast, ``state.py`` decodes incrementally.
+other backends are fast, ``state.py`` decodes incrementally. The stack tape is not differentiable: it is a parse.
 """
 
 import torch
@@ -21,6 +21,15 @@ from fairseq_stack.ops.recurrent import (
     stack_lstm,
     stack_lstm_is_compiled,
 )
+from fairseq_stack.ops.stack_tape import (
+    StackTapeState,
+    attachments_of_depths,
+    attachments_of_nodes,
+    attachments_of_tape,
+    legal_attachments,
+    stack_tape,
+    tree_nodes,
+)
 from fairseq_stack.ops.stratification import StratificationStackState, stratification_stack
 from fairseq_stack.ops.superposition import SuperpositionStackState, superposition_stack
 
@@ -35,12 +44,17 @@ __all__ = [
     "NondeterministicStackState",
     "Op",
     "QueueState",
+    "StackTapeState",
     "StratificationStackState",
     "SuperpositionStackState",
+    "attachments_of_depths",
+    "attachments_of_nodes",
+    "attachments_of_tape",
     "automatic_backend",
     "automatic_backends",
     "computation_dtype",
     "input_buffer",
+    "legal_attachments",
     "neural_stack",
     "neural_stack_is_compiled",
     "nondeterministic_stack",
@@ -49,8 +63,10 @@ __all__ = [
     "release_buffers",
     "stack_lstm",
     "stack_lstm_is_compiled",
+    "stack_tape",
     "stratification_stack",
     "superposition_stack",
+    "tree_nodes",
 ]
 
 

@@ -19,13 +19,21 @@ from torch import nn
 from fairseq_stack.models.lstm.presets import PRESETS as LSTM_PRESETS
 from fairseq_stack.models.neural_stack.presets import BUFFERED_PRESETS
 from fairseq_stack.models.neural_stack.presets import PRESETS as NEURAL_STACK_PRESETS
+from fairseq_stack.models.pushdown.presets import PRESETS as PUSHDOWN_PRESETS
 from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
-from fairseq_stack.tasks import StackTransductionConfig, StackTransductionTask
+from fairseq_stack.tasks import (
+    PushdownLanguageModelingConfig,
+    PushdownLanguageModelingTask,
+    StackTransductionConfig,
+    StackTransductionTask,
+)
 from tests.commands.running import Server
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.running import GENERATION, USER_DIR, run
+from tests.helpers import hostile
 from tests.models.building import (
     build_language_model,
+    build_pushdown_model,
     build_transduction_model,
     build_translation_model,
     count_parameters,
@@ -39,9 +47,17 @@ MODELS = {
     **dict.fromkeys(LSTM_PRESETS, "stack_lstm_lm"),
     **dict.fromkeys(NEURAL_STACK_PRESETS, "neural_stack"),
     **dict.fromkeys(BUFFERED_PRESETS, "neural_stack_buffered"),
+    **dict.fromkeys(PUSHDOWN_PRESETS, "pushdown_transformer_lm"),
 }
 TRANSDUCTION_PRESETS = {**NEURAL_STACK_PRESETS, **BUFFERED_PRESETS}
-PRESETS = {**TRANSLATION_PRESETS, **LANGUAGE_MODEL_PRESETS, **LSTM_PRESETS, **TRANSDUCTION_PRESETS}
+PRESETS = {
+    **TRANSLATION_PRESETS,
+    **LANGUAGE_MODEL_PRESETS,
+    **LSTM_PRESETS,
+    **TRANSDUCTION_PRESETS,
+    **PUSHDOWN_PRESETS,
+}
+LARGE = [name for name in PUSHDOWN_PRESETS if "dyck" not in name]
 DICTIONARY = make_dictionary(9)
 TRAINING = [
     *("optimizer=adam", "optimization.lr=[0.01]", "optimization.max_epoch=2", "dataset.batch_size=10"),
@@ -67,7 +83,7 @@ class TestConfigurations:
         actual = OmegaConf.load(CONFIGS / "model" / f"{preset}.yaml")
         assert OmegaConf.to_container(actual) == expected, f"it should be:\n{OmegaConf.to_yaml(expected)}"
 
-    @pytest.mark.parametrize("preset", PRESETS)
+    @pytest.mark.parametrize("preset", [hostile(name) if name in LARGE else name for name in PRESETS])
     def test_gives_the_model_of_the_preset(self, preset: str) -> None:
         expected, actual = build_by_arch(preset), build_by_configuration(preset)
         assert count_parameters(actual) == count_parameters(expected)
@@ -79,6 +95,8 @@ class TestConfigurations:
 def build_by_arch(preset: str) -> nn.Module:
     if preset in TRANSDUCTION_PRESETS:
         return build_transduction_model(preset, DICTIONARY)
+    if preset in PUSHDOWN_PRESETS:
+        return build_pushdown_model(preset, DICTIONARY)
     build = build_translation_model if preset in TRANSLATION_PRESETS else build_language_model
     return build(preset, DICTIONARY)
 
@@ -89,9 +107,11 @@ def build_by_configuration(preset: str) -> nn.Module:
         return build_model(cfg, TranslationTask(TranslationConfig(), DICTIONARY, DICTIONARY))
     if preset in TRANSDUCTION_PRESETS:
         return build_model(cfg, StackTransductionTask(StackTransductionConfig(data="data"), DICTIONARY))
-    whole = {"common": CommonConfig(), "dataset": DatasetConfig(), "task": LanguageModelingConfig(), "model": cfg}
-    cfg = OmegaConf.create(whole)
-    return build_model(cfg.model, LanguageModelingTask(cfg.task, DICTIONARY))
+    has_tapes = preset in PUSHDOWN_PRESETS
+    task = PushdownLanguageModelingConfig() if has_tapes else LanguageModelingConfig()
+    cfg = OmegaConf.create({"common": CommonConfig(), "dataset": DatasetConfig(), "task": task, "model": cfg})
+    task_class = PushdownLanguageModelingTask if has_tapes else LanguageModelingTask
+    return build_model(cfg.model, task_class(cfg.task, DICTIONARY))
 
 
 def options_of(model: nn.Module) -> dict[str, Any]:

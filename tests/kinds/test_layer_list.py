@@ -105,14 +105,23 @@ def test_reads_stacks_side_by_side() -> None:
     assert parse_stacks("nd-3-3-5@35+sup-3") == (Layer(NONDETERMINISTIC, (3, 3, 5), window=35), superposition)
 
 
-@given(st.lists(layers().filter(lambda layer: layer.kind is not SDPA), min_size=1, max_size=8))
+@given(st.lists(layers().filter(lambda layer: layer.kind.build is not None), min_size=1, max_size=8))
 def test_reads_what_stacks_are_called(listed: list[Layer]) -> None:
     assert parse_stacks("+".join(map(str, listed))) == tuple(listed)
 
 
 @pytest.mark.parametrize(
     ("text", "position"),
-    [("", 1), ("sdpa", 1), ("sup-3+", 7), ("sup-3, sup-3", 1), ("sup-3+none", 7), ("sup-3+ nd-3", 8), ("0xsup-3", 1)],
+    [
+        ("", 1),
+        ("sdpa", 1),
+        ("pushdown", 1),
+        ("sup-3+", 7),
+        ("sup-3, sup-3", 1),
+        ("sup-3+none", 7),
+        ("sup-3+ nd-3", 8),
+        ("0xsup-3", 1),
+    ],
 )
 def test_errors_of_stacks_name_the_position_and_the_grammar(text: str, position: int) -> None:
     with pytest.raises(

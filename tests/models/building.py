@@ -24,7 +24,7 @@ from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
 from fairseq_stack.models.transformer.presets import TRANSLATION_PRESETS
 from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 from fairseq_stack.modules import StackAttention, StackLSTM
-from fairseq_stack.tasks import StackTransductionTask
+from fairseq_stack.tasks import PushdownLanguageModelingTask, StackTransductionTask
 
 
 def make_dictionary(num_symbols: int, multiple_of: int = 1) -> Dictionary:
@@ -44,6 +44,13 @@ def build_language_model(arch: str, dictionary: Dictionary, *flags: str) -> Any:
     """The language model that ``fairseq-train --arch ARCH FLAGS`` would build."""
     cfg = _configure("language_modeling", arch, flags)
     task = LanguageModelingTask(cfg.task, dictionary, dictionary)
+    return task.build_model(cfg.model)
+
+
+def build_pushdown_model(arch: str, dictionary: Dictionary, *flags: str) -> Any:
+    """The syntactic language model that ``fairseq-train --arch ARCH FLAGS`` would build."""
+    cfg = _configure("pushdown_language_modeling", arch, flags)
+    task = PushdownLanguageModelingTask(cfg.task, dictionary, dictionary)
     return task.build_model(cfg.model)
 
 

@@ -1,0 +1,102 @@
+"""``--criterion pushdown_cross_entropy``: the loss of words and of what they attach to.
+
+fairseq reads the types of options at run time: annotations must not be postponed.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq import utils
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.logging import metrics
+from omegaconf import II
+from torch import Tensor
+from torch.nn.functional import nll_loss
+
+from fairseq_stack.modules import attachment_log_probabilities
+
+SOFTMAXES = ChoiceEnum(["legal", "all"])
+
+
+@dataclass
+class PushdownCrossEntropyCriterionConfig(FairseqDataclass):
+    """The options of the loss."""
+
+    attachment_weight: float = field(default=1.0, metadata={"help": "weight of the loss of attachments"})
+    attachment_softmax: SOFTMAXES = field(  # type: ignore[valid-type]
+        default="legal",
+        metadata={
+            "help": "what probabilities of attachments sum to 1 over: legal ones, or all words up to the next, as in "
+            "the code of Murty et al. 2023"
+        },
+    )
+    sentence_avg: bool = II("optimization.sentence_avg")
+
+
+@register_criterion("pushdown_cross_entropy", dataclass=PushdownCrossEntropyCriterionConfig)
+class PushdownCrossEntropyCriterion(FairseqCriterion):
+    """-log p(x_k | x_{<k}, W_{k-1}) and, times a weight, -log p(r_k | x_{<=k}, W_{k-1}), summed over words and ends.
+
+    They are averaged when gradients are: over words, or with ``--sentence-avg`` over sentences. The log has the sum as
+    ``loss``, and its parts for a word as ``nll_loss`` and ``attach_loss``, all to base 2; ``ppl`` is of the words. In
+    ``attach_accuracy`` are words whose most probable attachment is right; ends of sentences, which have one, are not.
+    """
+
+    def __init__(self, task: Any, attachment_weight: float, attachment_softmax: str, sentence_avg: bool) -> None:
+        super().__init__(task)
+        self.attachment_weight = attachment_weight
+        self.legal_only = str(attachment_softmax) == "legal"
+        self.sentence_avg = sentence_avg
+        self.eos = task.target_dictionary.eos()
+
+    def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:
+        """The loss, by what it is divided, and what is logged."""
+        output = model(**sample["net_input"])
+        target = sample["target"]
+        words = self._of_words(model, output, target)
+        legal = sample["legal_attachments"] if self.legal_only else None
+        log_probs = attachment_log_probabilities(output[1]["attachment_scores"], legal)
+        is_scored = target != self.padding_idx
+        attached = -log_probs.gather(2, sample["attachments"].unsqueeze(2)).squeeze(2)
+        attached = attached.masked_fill(~is_scored, 0)
+        loss = words + self.attachment_weight * attached
+        is_word = is_scored & (target != self.eos)
+        is_right = (log_probs.argmax(2) == sample["attachments"]) & is_word
+        sample_size = len(target) if self.sentence_avg else sample["ntokens"]
+        logged = {
+            "loss": loss.sum().data,
+            "nll_loss": words.sum().data,
+            "attach_loss": attached.sum().data,
+            "right": is_right.sum().data,
+            "words": is_word.sum().data,
+            "ntokens": sample["ntokens"],
+            "nsentences": len(target),
+            "sample_size": sample_size,
+        }
+        return loss.sum() if reduce else loss, sample_size, logged
+
+    def _of_words(self, model: Any, output: Any, target: Tensor) -> Tensor:
+        """-log p of each word, (B, n), 0 for padding."""
+        log_probs = model.get_normalized_probs(output, log_probs=True)
+        losses = nll_loss(log_probs.flatten(0, 1), target.flatten(), ignore_index=self.padding_idx, reduction="none")
+        return losses.view_as(target)
+
+    @staticmethod
+    def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
+        """Log the losses of all workers together."""
+        totals = {name: sum(log.get(name, 0) for log in logging_outputs) for name in logging_outputs[0]}
+        size, tokens, words = totals["sample_size"], totals["ntokens"], totals["words"]
+        metrics.log_scalar("loss", totals["loss"] / size / math.log(2), size, round=3)
+        for name in ("nll_loss", "attach_loss"):
+            metrics.log_scalar(name, totals[name] / tokens / math.log(2), tokens, round=3)
+        metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["nll_loss"].avg))
+        if words:
+            metrics.log_scalar("attach_accuracy", torch.as_tensor(totals["right"] / words), words, round=4)
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        """Whether the logging outputs of workers may be added up before :meth:`reduce_metrics`."""
+        return True

@@ -1,0 +1,75 @@
+"""The options of the syntactic language model.
+
+fairseq reads these types at run time: annotations must not be postponed, and optional ones be spelled ``Optional``.
+"""
+
+# ruff: noqa: UP045
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from fairseq.dataclass import ChoiceEnum
+from omegaconf import II
+
+from fairseq_stack.kinds import spellings
+from fairseq_stack.models.config import VocabularyOptions
+
+PARAMETRIZATIONS = ChoiceEnum(["equations", "figures", "released"])
+ACTIVATIONS = ChoiceEnum(["relu", "gelu"])
+VALUE_ACTIVATIONS = ChoiceEnum(["sigmoid", "released"])
+
+
+@dataclass
+class PushdownLanguageModelConfig(VocabularyOptions):
+    """The options of a Transformer that predicts words and attachments; the presets set them as in the paper."""
+
+    stack_layers: str = field(
+        default="6xpushdown",
+        metadata={"help": f"attention of each layer ({spellings()}), e.g. 6xsdpa,6xpushdown; it sets the depth too"},
+    )
+    decoder_embed_dim: int = field(default=128, metadata={"help": "size of embeddings and layers"})
+    decoder_ffn_embed_dim: int = field(default=512, metadata={"help": "size of the hidden layers of layers"})
+    decoder_attention_heads: int = field(default=8, metadata={"help": "heads of sdpa and pushdown layers"})
+    decoder_normalize_before: bool = field(
+        default=False, metadata={"help": "normalize layers before attention and the feed-forward network, not after"}
+    )
+    decoder_learned_pos: bool = field(
+        default=False, metadata={"help": "add learned positions to embeddings (default: distances alone, or none)"}
+    )
+    activation_fn: ACTIVATIONS = field(  # type: ignore[valid-type]
+        default="relu", metadata={"help": "activation of the hidden layers of layers"}
+    )
+    no_scale_embedding: bool = field(
+        default=False, metadata={"help": "do not multiply input embeddings by the root of their size"}
+    )
+    dropout: float = field(
+        default=0.1, metadata={"help": "dropout probability of embeddings, of sublayers and in the attachment head"}
+    )
+    attention_dropout: float = field(default=0.1, metadata={"help": "dropout probability of weights of attention"})
+    pushdown_parametrization: PARAMETRIZATIONS = field(  # type: ignore[valid-type]
+        default="released",
+        metadata={
+            "help": "how depths enter attention and the attachment head: by Eqs. 6 and 5 of Murty et al. 2023 "
+            "('equations'), as in Figs. 7 and 8 ('figures'), or as in the authors' code, which adds distances"
+        },
+    )
+    pushdown_depths: int = field(
+        default=50,
+        metadata={
+            "help": "size of the tables of depths; greater depths become the last, so with 2 a layer sees only whether "
+            "a word has been reduced"
+        },
+    )
+    no_depths_in_head: bool = field(default=False, metadata={"help": "the attachment head sees no depths"})
+    attachment_size: Optional[int] = field(
+        default=None, metadata={"help": "size of the attachment head (default: 2 --decoder-embed-dim)"}
+    )
+    attachment_depth_size: Optional[int] = field(
+        default=None,
+        metadata={"help": "size of the attachment head's embeddings of depths (default: --decoder-embed-dim)"},
+    )
+    stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
+        default="sigmoid", metadata={"help": "how layers of stack attention make pushed vectors"}
+    )
+    tokens_per_sample: int = II("task.tokens_per_sample")
+    max_target_positions: Optional[int] = II("task.max_target_positions")

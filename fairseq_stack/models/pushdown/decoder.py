@@ -1,0 +1,111 @@
+"""fairseq's decoder of a language model, around a Pushdown Transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import FairseqIncrementalDecoder
+from torch import Tensor
+
+from fairseq_stack.models.checkpoints import FINGERPRINT
+from fairseq_stack.models.incremental import IncrementalState, count_step
+from fairseq_stack.models.vocabulary import fingerprint
+from fairseq_stack.modules import PushdownState, PushdownTransformer
+
+
+class PushdownDecoder(FairseqIncrementalDecoder):
+    """Reads sentences with the tapes of their parses, or decides itself what each word attaches to.
+
+    Its own decisions are greedy: each word attaches to what is most probable. ``</s>``, which is before a sentence and
+    ends it, is ROOT and the word that attaches to ROOT.
+
+    Args:
+        cfg: the options of the model, settled.
+        dictionary: the dictionary.
+        network: the Pushdown Transformer.
+    """
+
+    def __init__(self, cfg: Any, dictionary: Dictionary, network: PushdownTransformer) -> None:
+        super().__init__(dictionary)
+        self.cfg = cfg
+        self.padding_idx = dictionary.pad()
+        self.network = network
+        self.embed_tokens = network.embedding
+        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: None = None,
+        incremental_state: IncrementalState | None = None,
+        tape: Tensor | None = None,
+        next_words: Tensor | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """The logits of the next symbols, (B, n, V).
+
+        Args:
+            prev_output_tokens: (B, n), with padding on the right.
+            encoder_out: always None, because the model has no encoder.
+            incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
+            tape: the tapes of the parses (B, n, n). None: of the model's own decisions.
+            next_words: with a tape, the words (B, n) whose attachments are to be scored.
+            kwargs: what else fairseq gives, such as the lengths.
+
+        Returns:
+            The logits, and a dictionary that, if ``next_words`` are given, has the scores of their attachments,
+            (B, n, n + 1), under ``"attachment_scores"``.
+
+        Raises:
+            ValueError: decoding incrementally, a step was left out.
+        """
+        extra: dict[str, Any] = {"attn": None}  # fairseq's generator looks for it
+        if incremental_state is not None:
+            hidden = self._step(prev_output_tokens, incremental_state).unsqueeze(1)
+        elif tape is None:
+            hidden = self._read_with_own_decisions(prev_output_tokens)
+        else:
+            hidden = self.network(prev_output_tokens, tape)
+            if next_words is not None:
+                extra["attachment_scores"] = self.network.attachment_scores(hidden, next_words, tape)
+        return self.output_layer(hidden), extra
+
+    def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
+        """The logits for final states."""
+        logits: Tensor = self.network.output(features)
+        return logits
+
+    def max_positions(self) -> int:
+        """The longest sequence that is accepted."""
+        max_positions: int = self.cfg.max_target_positions
+        return max_positions
+
+    def reorder_incremental_state(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
+        """Keep the states of the hypotheses that ``new_order`` lists."""
+        saved = self.get_incremental_state(incremental_state, "pushdown")
+        if saved is not None:
+            self.set_incremental_state(incremental_state, "pushdown", {"state": saved["state"].reorder(new_order)})
+
+    def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
+        count_step(self, incremental_state, tokens.size(1))
+        saved = self.get_incremental_state(incremental_state, "pushdown")
+        if saved is None:
+            state = self.network.initial_state(len(tokens))
+        else:
+            state = self._decide(saved["state"], tokens[:, -1])
+        self.set_incremental_state(incremental_state, "pushdown", {"state": state})
+        return state.hidden
+
+    def _read_with_own_decisions(self, tokens: Tensor) -> Tensor:
+        state = self.network.initial_state(len(tokens))
+        hidden = [state.hidden]
+        for words in tokens[:, 1:].unbind(1):
+            state = self._decide(state, words)
+            hidden.append(state.hidden)
+        return torch.stack(hidden, 1)
+
+    def _decide(self, state: PushdownState, words: Tensor) -> PushdownState:
+        """The state after the next words, (B,), each attached to what is most probable."""
+        return self.network.step(state, words, self.network.next_attachments(state, words).argmax(1))

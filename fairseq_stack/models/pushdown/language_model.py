@@ -1,0 +1,150 @@
+"""``pushdown_transformer_lm``: the syntactic language model of Murty et al. (2023)."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from functools import partial
+from typing import Any
+
+from fairseq.data import Dictionary
+from fairseq.models import FairseqLanguageModel, register_model, register_model_architecture
+from fairseq.tasks import FairseqTask
+from torch import Tensor, nn
+
+from fairseq_stack.compat.building import is_from_checkpoint
+from fairseq_stack.errors import UserError
+from fairseq_stack.kinds import Layer
+from fairseq_stack.models.checkpoints import CheckedLoading
+from fairseq_stack.models.options import Settings, check_compact_vocabulary, check_kinds, fill_in, flag, plain_namespace
+from fairseq_stack.models.pretrained import Pretrained
+from fairseq_stack.models.pushdown.config import PushdownLanguageModelConfig
+from fairseq_stack.models.pushdown.decoder import PushdownDecoder
+from fairseq_stack.models.pushdown.presets import PRESETS
+from fairseq_stack.models.sizes import Side, require_memory
+from fairseq_stack.models.transformer.options import parse_option
+from fairseq_stack.models.vocabulary import (
+    CompactOutput,
+    CompactVocabulary,
+    check_symbols,
+    compact_embedding,
+    new_table,
+)
+from fairseq_stack.modules import PushdownAttention, PushdownTransformer, attachment_head
+from fairseq_stack.modules.pushdown_transformer import Attention
+
+MODEL = "pushdown_transformer_lm"
+_ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
+
+
+@register_model(MODEL, dataclass=PushdownLanguageModelConfig)
+class PushdownLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
+    """A causal Transformer that predicts words and what they attach to; input and output share embeddings."""
+
+    @classmethod
+    def build_model(cls, args: Any, task: FairseqTask) -> PushdownLanguageModel:
+        """Build the model that the options describe.
+
+        Raises:
+            UserError: for a wrong layer list, sizes that are wrong or beyond the memory of this machine, or a task
+                whose batches have no tapes.
+        """
+        options = plain_namespace(args)
+        if not is_from_checkpoint() and not getattr(task, "has_tapes", False):
+            raise UserError(
+                f"{MODEL} learns from parses: expected --task pushdown_language_modeling, got {type(task).__name__}"
+            )
+        layers = parse_option("--stack-layers", options.stack_layers)
+        _check(options, layers)
+        dictionary = task.target_dictionary
+        if not is_from_checkpoint():
+            size, hidden = options.decoder_embed_dim, options.decoder_ffn_embed_dim
+            require_memory([Side("--stack-layers", layers, size, hidden, len(dictionary))])
+        if options.max_target_positions is None:
+            options.max_target_positions = options.tokens_per_sample
+        return cls(PushdownDecoder(options, dictionary, _network(options, dictionary, layers)))
+
+    def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
+        """As :meth:`PushdownDecoder.forward`; symbols that a compact vocabulary excludes raise UserError."""
+        check_symbols(self.decoder, src_tokens)
+        return super().forward(src_tokens, **kwargs)
+
+
+def _check(args: Namespace, layers: tuple[Layer, ...]) -> None:
+    check_kinds("--stack-layers", layers, MODEL)
+    check_compact_vocabulary(args)
+    for name in ("decoder_embed_dim", "decoder_ffn_embed_dim", "decoder_attention_heads", "pushdown_depths",
+                 "attachment_size", "attachment_depth_size"):  # fmt: skip
+        if getattr(args, name) is not None and getattr(args, name) < 1:
+            raise UserError(f"{flag(name)}: expected at least 1, got {getattr(args, name)}")
+    size, heads = args.decoder_embed_dim, args.decoder_attention_heads
+    if size % heads:
+        raise UserError(f"--decoder-embed-dim: expected a multiple of --decoder-attention-heads {heads}, got {size}")
+    for name in ("dropout", "attention_dropout"):
+        if not 0 <= getattr(args, name) < 1:
+            raise UserError(f"{flag(name)}: expected a probability below 1, got {getattr(args, name)}")
+    if args.pushdown_parametrization == "equations":
+        for name in ("attachment_size", "attachment_depth_size"):
+            if getattr(args, name) is not None:
+                raise UserError(f"{flag(name)} and --pushdown-parametrization equations cannot be combined")
+
+
+def _network(args: Namespace, dictionary: Dictionary, layers: tuple[Layer, ...]) -> PushdownTransformer:
+    embedding, output = _tables(args, dictionary)
+    head = attachment_head(
+        args.decoder_embed_dim,
+        None if args.no_depths_in_head else args.pushdown_depths,
+        args.pushdown_parametrization,
+        size=args.attachment_size,
+        depth_size=args.attachment_depth_size,
+        dropout=args.dropout,
+    )
+    return PushdownTransformer(
+        embedding,
+        output,
+        [_attention(args, layer) for layer in layers],
+        head,
+        root=dictionary.eos(),
+        end=dictionary.eos(),
+        feedforward_size=args.decoder_ffn_embed_dim,
+        activation=_ACTIVATIONS[str(args.activation_fn)](),
+        max_positions=args.max_target_positions if args.decoder_learned_pos else None,
+        norm_first=args.decoder_normalize_before,
+        scale_embeddings=not args.no_scale_embedding,
+        dropout=args.dropout,
+    )
+
+
+def _attention(args: Namespace, layer: Layer) -> Attention:
+    if layer.kind.build is not None:
+        return layer.build(args.decoder_embed_dim, args)
+    return PushdownAttention(
+        args.decoder_embed_dim,
+        args.decoder_attention_heads,
+        args.pushdown_depths if layer.kind.needs_tape else None,
+        args.pushdown_parametrization,
+        dropout=args.attention_dropout,
+    )
+
+
+def _tables(args: Namespace, dictionary: Dictionary) -> tuple[nn.Module, nn.Module]:
+    """The embeddings, and the output layer with the same table."""
+    size = args.decoder_embed_dim
+    if args.compact_vocab:
+        vocabulary = CompactVocabulary(dictionary, args.compact_vocab_unk, shared=True)
+        embedding = compact_embedding(vocabulary, size).at_beginning()
+        return embedding, CompactOutput(vocabulary, embedding.weight, args.output_bias)
+    table = nn.Embedding(len(dictionary), size, dictionary.pad())
+    table.weight.data = new_table(len(dictionary), size, padding_row=dictionary.pad()).data
+    output = nn.Linear(size, len(dictionary), bias=args.output_bias)
+    output.weight = table.weight
+    if args.output_bias:
+        nn.init.zeros_(output.bias)
+    return table, output
+
+
+def _preset(settings: Settings, args: Namespace) -> None:
+    fill_in(args, settings)
+
+
+for _name, _settings in PRESETS.items():
+    register_model_architecture(MODEL, _name)(partial(_preset, _settings))

@@ -1,0 +1,55 @@
+"""Scores of attention that depend on the distance of two tokens."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from fairseq_stack.modules.positions import sinusoids
+
+
+class DistanceScores(nn.Module):
+    """``q_i . W p_{j-i}`` for sinusoids p with sines and cosines interleaved, as in the released Pushdown Layers.
+
+    Args:
+        model_size: the size of p.
+        num_heads: H.
+        query_size: the size s of the queries of a head.
+    """
+
+    def __init__(self, model_size: int, num_heads: int, query_size: int) -> None:
+        super().__init__()
+        self.model_size = model_size
+        self.num_heads = num_heads
+        self.projection = nn.Linear(model_size, num_heads * query_size, bias=False)
+        self._table = torch.empty(0)
+
+    def forward(self, queries: Tensor, num_keys: int) -> Tensor:
+        """The scores (B, H, m, n) of queries (B, H, m, s), those of the last m of n = ``num_keys`` tokens.
+
+        The scores of keys that come after a query mean nothing.
+        """
+        by_distance = self.projection(self._sinusoids(num_keys)).view(num_keys, self.num_heads, -1)
+        return _from_distances(torch.einsum("bhms,nhs->bhmn", queries, by_distance))
+
+    def _sinusoids(self, length: int) -> Tensor:
+        """p_{-(n-1)}, ..., p_0 (n, model_size), which are kept for later calls."""
+        like = self.projection.weight
+        table = self._table
+        if table.dtype != like.dtype or table.device != like.device or len(table) < length:
+            table = sinusoids(max(length, 2 * len(table)), self.model_size).flip(0)
+            table[:, ::2] *= -1
+            self._table = table = table.to(like)
+        return table[len(table) - length :]
+
+
+def _from_distances(scores: Tensor) -> Tensor:
+    """The scores of all keys (B, H, m, n) from those of the distances n - 1, ..., 0.
+
+    Query i is token n - m + i, so the score of key j is in column j + m - 1 - i. Rows that are one element longer than
+    they are read make that shift.
+    """
+    batch_size, heads, queries, keys = scores.shape
+    shifted = pad(scores, (1, 0)).view(batch_size, heads, keys + 1, queries)[:, :, 1:]
+    return shifted.reshape(batch_size, heads, queries, keys)

@@ -1,0 +1,189 @@
+"""The stack tape of Murty et al. (2023): attachments, the tapes that they write, and the trees that they build.
+
+Token 0 is ROOT, r_0 = 0; words are the tokens from 1 on. Word k attaches to r_k: to itself, or to the last token of a
+constituent on the stack, which is then joined with everything above it and with k. Only the end of the sentence
+attaches to ROOT, and only to it, which joins everything. Pads after the end attach to themselves.
+
+A tree is the tensor of its nodes, (B, T, T): [:, b, a] is whether there is a node from token a to token b. Every prefix
+of attachments builds an incremental parse, which is several trees side by side. Attachments, tape and nodes are three
+forms of the same parse, and a single row of the tape is a fourth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from .pytorch import (
+    attachments_of_nodes_pytorch,
+    legal_pytorch,
+    nodes_of_tape,
+    nodes_pytorch,
+    stack_tape_pytorch,
+)
+from .state import StackTapeState, illegal_attachment
+
+__all__ = [
+    "StackTapeState",
+    "attachments_of_depths",
+    "attachments_of_nodes",
+    "attachments_of_tape",
+    "legal_attachments",
+    "stack_tape",
+    "tree_nodes",
+]
+
+
+def stack_tape(attachments: Tensor, *, max_depth: int | None = None) -> Tensor:
+    """The tapes W_0, ..., W_{T-1} (Algorithm 1 of Murty et al., 2023), all at once.
+
+    W_t[j] is the number of reductions that token j has taken part in after token t, the number of nodes above it:
+
+        W_t[j] = |{nodes from a to b: a <= j <= b <= t}|.
+
+    Args:
+        attachments: r_0, ..., r_{T-1}, a LongTensor (B, T).
+        max_depth: greater depths become this depth. With 1, the tape says only whether a token has been reduced.
+
+    Returns:
+        The tapes, a LongTensor (B, T, T), of which row t is W_t; zero above the diagonal.
+
+    Raises:
+        ValueError: ``attachments`` is not such a tensor, an attachment is illegal, or ``max_depth`` is below 1.
+    """
+    if max_depth is not None and max_depth < 1:
+        raise ValueError(f"max_depth: expected at least 1, got {max_depth}")
+    _check_attachments(attachments)
+    tape = stack_tape_pytorch(attachments)
+    return tape if max_depth is None else tape.clamp(max=max_depth)
+
+
+def legal_attachments(attachments: Tensor, ends: Tensor | None = None) -> Tensor:
+    """What the next word may attach to after each token: the ends of constituents on the stack, and the word itself.
+
+    Args:
+        attachments: r_0, ..., r_{T-1}, a LongTensor (B, T).
+        ends: (B, T), whether the end of the sentence follows token t. It may attach to ROOT only.
+
+    Returns:
+        (B, T, T + 1), whether token t + 1 may attach to j, at [:, t, j].
+
+    Raises:
+        ValueError: ``attachments`` is not such a tensor, an attachment is illegal, or ``ends`` has another shape.
+    """
+    _check_attachments(attachments)
+    legal = legal_pytorch(attachments)
+    if ends is None:
+        return legal
+    if ends.shape != attachments.shape or ends.dtype != torch.bool:
+        raise ValueError(
+            f"ends: expected a BoolTensor of shape {tuple(attachments.shape)} like attachments, got shape "
+            f"{tuple(ends.shape)} of {ends.dtype}"
+        )
+    to_root = torch.arange(legal.size(2), device=legal.device) == 0
+    return torch.where(ends.unsqueeze(2), to_root, legal)
+
+
+def tree_nodes(attachments: Tensor) -> Tensor:
+    """The nodes of the trees that attachments r_0, ..., r_{T-1}, (B, T), build: (B, T, T), see this module.
+
+    Raises:
+        ValueError: ``attachments`` is not a LongTensor (B, T), or an attachment is illegal.
+    """
+    _check_attachments(attachments)
+    return nodes_pytorch(attachments)
+
+
+def attachments_of_nodes(nodes: Tensor) -> Tensor:
+    """The attachments (B, T) that build these nodes (B, T, T); the inverse of :func:`tree_nodes`.
+
+    Raises:
+        ValueError: ``nodes`` is not a BoolTensor of such a shape, or no attachments build them.
+    """
+    _check_square("nodes", nodes, torch.bool)
+    attachments = attachments_of_nodes_pytorch(nodes)
+    _check_inverse("nodes", nodes, attachments, nodes_pytorch)
+    return attachments
+
+
+def attachments_of_tape(tape: Tensor) -> Tensor:
+    """The attachments (B, T) that write a tape (B, T, T) of depths; the inverse of :func:`stack_tape`.
+
+    Raises:
+        ValueError: ``tape`` is not a LongTensor of such a shape, or no attachments write it.
+    """
+    _check_square("tape", tape, torch.long)
+    attachments = attachments_of_nodes_pytorch(nodes_of_tape(tape))
+    _check_inverse("tape", tape, attachments, stack_tape_pytorch)
+    return attachments
+
+
+def attachments_of_depths(depths: Sequence[int]) -> list[int]:
+    """The attachments r_0, ..., r_t that make W_t this row of the tape: one row determines all rows before it.
+
+    The row has the depths of the leaves of binary trees that stand side by side. So two neighbours of the same
+    depth d > 0, of which none can be divided, are the children of a node of depth d - 1.
+
+    Args:
+        depths: W_t[0], ..., W_t[t].
+
+    Raises:
+        ValueError: they are not the depths of the leaves of binary trees.
+    """
+    attachments = []
+    stack: list[tuple[int, int]] = []
+    for k, depth in enumerate(depths):
+        attached, last = k, (depth, k)
+        while stack and stack[-1][0] == last[0] > 0:
+            attached = stack.pop()[1]
+            last = last[0] - 1, k
+        stack.append(last)
+        attachments.append(attached)
+    if any(depth != 0 for depth, _ in stack):
+        raise ValueError(f"depths: expected the depths of the leaves of binary trees, got {list(depths)}")
+    return attachments
+
+
+def _check_attachments(attachments: Tensor) -> None:
+    if attachments.dim() != 2 or attachments.dtype != torch.long:
+        raise ValueError(
+            f"attachments: expected a LongTensor of shape (B, T), got shape {tuple(attachments.shape)} of "
+            f"{attachments.dtype}"
+        )
+    tokens = torch.arange(attachments.size(1), device=attachments.device)
+    is_token = (attachments >= 0) & (attachments <= tokens)
+    # Only the first error counts, which is found whatever stands in its place and in that of later ones.
+    possible = torch.where(is_token, attachments, tokens)
+    allowed = _allowed(possible, tokens)
+    wrong = ~(is_token & allowed.gather(2, possible.unsqueeze(2)).squeeze(2))
+    if bool(wrong.any()):
+        row, token = wrong.nonzero()[0].tolist()
+        expected = allowed[row, token].nonzero().squeeze(1)
+        raise illegal_attachment(row, token, int(attachments[row, token]), expected)
+
+
+def _allowed(attachments: Tensor, tokens: Tensor) -> Tensor:
+    """Whether token k may attach to j, (B, T, T), at [:, k, j]; to ROOT as the end of the sentence, once."""
+    allowed = pad(legal_pytorch(attachments), (0, 0, 1, 0))[:, :-1, :-1]
+    allowed[:, :, :1] = True
+    is_end = (attachments == 0) & (tokens > 0)
+    is_behind_end = is_end.cumsum(1) > is_end.long()
+    return torch.where(is_behind_end.unsqueeze(2), tokens == tokens.unsqueeze(1), allowed)
+
+
+def _check_square(name: str, tensor: Tensor, dtype: torch.dtype) -> None:
+    if tensor.dim() != 3 or tensor.size(1) != tensor.size(2) or tensor.dtype != dtype:
+        raise ValueError(
+            f"{name}: expected {dtype} of shape (B, T, T), got shape {tuple(tensor.shape)} of {tensor.dtype}"
+        )
+
+
+def _check_inverse(name: str, found: Tensor, attachments: Tensor, form: Callable[[Tensor], Tensor]) -> None:
+    """Check that attachments that were read from one form of parses build that form."""
+    _check_attachments(attachments)
+    wrong = (form(attachments) != found).any(2).any(1)
+    if bool(wrong.any()):
+        raise ValueError(f"{name}: no attachments build row {int(wrong.nonzero()[0])} of the batch")

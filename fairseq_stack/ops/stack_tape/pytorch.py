@@ -1,0 +1,73 @@
+"""Stack tapes and trees of all attachments of a batch, without a loop over tokens.
+
+Three facts make that possible. The constituent that ends at k begins where the constituent begins that k attaches to,
+f_k = f_{r_k}, so all f are found by following pointers. A constituent that begins at s stays on the stack until a later
+token k reaches to the left of it, f_k < s. And the nodes that end at k begin where those constituents begin that were
+on the stack before, from f_k on.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+
+def stack_tape_pytorch(attachments: Tensor) -> Tensor:
+    """As ``stack_tape_reference``, with zeros above the diagonal: (B, T, T) of attachments (B, T)."""
+    return tape_of_nodes(nodes_pytorch(attachments))
+
+
+def tape_of_nodes(nodes: Tensor) -> Tensor:
+    """W_t[j], (B, T, T): the number of nodes with first token <= j <= last token <= t."""
+    return nodes.cumsum(2).tril_().cumsum(1)
+
+
+def nodes_of_tape(tape: Tensor) -> Tensor:
+    """The inverse of :func:`tape_of_nodes` for tapes: what begins at j is what covers j and not j - 1."""
+    gained = tape.diff(dim=1, prepend=torch.zeros_like(tape[:, :1]))
+    return gained.diff(dim=2, prepend=torch.zeros_like(tape[:, :, :1])) > 0
+
+
+def nodes_pytorch(attachments: Tensor) -> Tensor:
+    """Whether there is a node from token a to token b, (B, T, T), at [:, b, a]."""
+    tokens = torch.arange(attachments.size(1), device=attachments.device)
+    first = _first_tokens(attachments)
+    on_stack_before = pad(_starts(first), (0, 0, 1, 0))[:, :-1]
+    return on_stack_before & (first.unsqueeze(2) <= tokens) & (attachments < tokens).unsqueeze(2)
+
+
+def attachments_of_nodes_pytorch(nodes: Tensor) -> Tensor:
+    """r_k, (B, T): the token before the second largest node that ends at k, or before k itself."""
+    tokens = torch.arange(nodes.size(1), device=nodes.device)
+    starts = torch.where(nodes, tokens, tokens.unsqueeze(1))  # k is a node that begins at k
+    two = pad(starts, (0, 2), value=nodes.size(1)).sort(2).values[:, :, :2]
+    largest, second = two.unbind(2)
+    return torch.where(largest < tokens, second - 1, tokens)
+
+
+def legal_pytorch(attachments: Tensor) -> Tensor:
+    """Whether word t + 1 may attach to j, (B, T, T + 1), at [:, t, j]: to ends of constituents and to itself."""
+    starts = _starts(_first_tokens(attachments))
+    legal = pad(starts, (0, 2))[:, :, 1:]  # A constituent ends before the next begins.
+    legal.diagonal(0, 1, 2).fill_(True)
+    legal.diagonal(1, 1, 2).fill_(True)
+    legal[:, :, 0] = False
+    return legal
+
+
+def _first_tokens(attachments: Tensor) -> Tensor:
+    """f_k, (B, T): the first token of the constituent that ends at k when k has been attached."""
+    first = attachments
+    for _ in range(attachments.size(1).bit_length()):
+        first = first.gather(1, first)
+    return first
+
+
+def _starts(first: Tensor) -> Tensor:
+    """Whether a constituent that begins at s is on the stack after token t, (B, T, T), at [:, t, s]."""
+    tokens = torch.arange(first.size(1), device=first.device)
+    has_begun = tokens <= tokens.unsqueeze(1)
+    swallowed = (first.unsqueeze(2) < tokens) & has_begun
+    is_gone = swallowed.cumsum(1, dtype=torch.int32) > 0
+    return has_begun & ~is_gone

@@ -1,0 +1,77 @@
+"""Language modeling with the parses of sentences, for models that read a stack tape."""
+
+# ruff: noqa: UP045
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from fairseq import utils
+from fairseq.data import Dictionary
+from fairseq.tasks import register_task
+from fairseq.tasks.language_modeling import SAMPLE_BREAK_MODE_CHOICES
+
+from fairseq_stack.errors import UserError
+
+from ._attachments import WithAttachments, read_attachments
+from .stack_language_modeling import StackLanguageModelingConfig, StackLanguageModelingTask
+
+
+@dataclass
+class PushdownLanguageModelingConfig(StackLanguageModelingConfig):
+    """Options of the task ``stack_language_modeling``, and where the attachments are."""
+
+    attachments: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "folder with the files SPLIT.attach that fairseq-stack prepare treebank writes (default: text/ "
+            "beside the folder of the data)"
+        },
+    )
+    sample_break_mode: Optional[SAMPLE_BREAK_MODE_CHOICES] = field(
+        default="eos", metadata={"help": "eos, one sentence in a sample; a parse has no other sample"}
+    )
+
+
+@register_task("pushdown_language_modeling", dataclass=PushdownLanguageModelingConfig)
+class PushdownLanguageModelingTask(StackLanguageModelingTask):
+    """Language modeling of sentences with their parses. Batches have the tapes; see :class:`WithAttachments`.
+
+    What has no parses, such as the input of ``fairseq-interactive``, is read with the model's own decisions.
+    """
+
+    has_tapes = True
+
+    def __init__(
+        self,
+        args: PushdownLanguageModelingConfig,
+        dictionary: Dictionary,
+        output_dictionary: Dictionary | None = None,
+        targets: list[str] | None = None,
+    ) -> None:
+        super().__init__(args, dictionary, output_dictionary, targets)
+        if args.sample_break_mode != "eos":
+            raise UserError(
+                "--task pushdown_language_modeling needs --sample-break-mode eos, one sentence in a sample; got "
+                f"{args.sample_break_mode}"
+            )
+        for option, is_wrong in (
+            ("--add-bos-token", args.add_bos_token),
+            (f"--shorten-method {args.shorten_method}", str(args.shorten_method) != "none"),
+            ("--self-target, --past-target", targets is not None and list(targets) != ["future"]),
+        ):
+            if is_wrong:
+                raise UserError(f"--task pushdown_language_modeling: sentences with parses cannot have {option}")
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+        """As in fairseq, with the attachments of the split.
+
+        Raises:
+            UserError: see :func:`read_attachments`.
+        """
+        super().load_dataset(split, epoch, combine, **kwargs)
+        paths = utils.split_paths(self.args.data)
+        data = Path(paths[(epoch - 1) % len(paths)])
+        folder = data.absolute().parent / "text" if self.args.attachments is None else Path(self.args.attachments)
+        dataset = self.datasets[split]
+        self.datasets[split] = WithAttachments(dataset, read_attachments(folder / f"{split}.attach", dataset.sizes))

@@ -1,0 +1,157 @@
+"""Beams of parses against all parses of the golden model, and random strings against their probabilities."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.modules import parse, sample
+from fairseq_stack.ops import stack_tape
+from tests.helpers import assert_normwise_close, each_golden_file
+from tests.modules.pushdown import tiny_model
+
+MODES = {"legal": True, "all": False}
+
+
+def golden_strings(path: Path) -> list[dict[str, Any]]:
+    strings: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["strings"]
+    assert len(strings) == 3
+    return strings
+
+
+def as_double(numbers: Iterable[float]) -> Tensor:
+    return torch.tensor(list(numbers), dtype=torch.float64)
+
+
+@each_golden_file("pushdown/tiny_model_parses.json")
+def test_golden_probabilities_of_all_parses(path: Path) -> None:
+    """Word by word and attachment by attachment, computed in parallel."""
+    model = tiny_model()
+    for string in golden_strings(path):
+        parses = string["parses"]
+        assert len(parses) == 132
+        attachments = torch.tensor([[0, *x["r"], 0] for x in parses])
+        tokens = torch.tensor([[model.root, *string["words"], model.end]]).expand(132, -1)
+        state = model.initial_state(132)
+        for k in range(1, tokens.size(1)):
+            words, attached = tokens[:, k], attachments[:, k]
+            log_words = model.next_words(state).gather(1, words.unsqueeze(1)).squeeze(1)
+            assert_normwise_close(log_words, as_double(x["word"][k - 1] for x in parses), 1e-9)
+            for mode, legal_only in MODES.items():
+                found = model.next_attachments(state, words, legal_only=legal_only)
+                expected = as_double(x[f"attach_{mode}"][k - 1] for x in parses)
+                log_attached = found.gather(1, attached.unsqueeze(1)).squeeze(1)
+                assert_normwise_close(log_attached, expected, 1e-9)
+            state = model.step(state, words, attached) if k < tokens.size(1) - 1 else state
+
+
+@pytest.mark.parametrize("mode", MODES)
+@each_golden_file("pushdown/tiny_model_parses.json")
+def test_golden_exact_marginals(path: Path, mode: str) -> None:
+    """A beam that holds all parses finds each with its probability, and the exact marginal and surprisals."""
+    model = tiny_model()
+    for string in golden_strings(path):
+        found = parse(model, torch.tensor(string["words"]), beam_size=300, legal_only=MODES[mode])
+        expected = {tuple(x["r"]): x[f"log_p_{mode}"] for x in string["parses"]}
+        assert [tuple(x) for x in found.attachments.tolist()] == sorted(expected, key=lambda r: -expected[r])
+        assert_normwise_close(found.log_probabilities, as_double(sorted(expected.values(), reverse=True)), 1e-9)
+        assert float(found.log_probability) == pytest.approx(string[f"log_p_{mode}"], rel=1e-9)
+        assert int(found.are_trees.sum()) == string["n_complete"] == 42
+        complete = {tuple(x["r"]) for x in string["parses"] if x["complete"]}
+        assert {tuple(x) for x in found.attachments[found.are_trees].tolist()} == complete
+        of_complete = found.log_probabilities[found.are_trees].logsumexp(0)
+        assert float(of_complete) == pytest.approx(string[f"log_p_{mode}_complete"], rel=1e-9)
+        if mode == "legal":
+            assert found.attachments[found.are_trees][0].tolist() == string["best_legal_complete"]
+            for surprisals in (found.surprisals, found.telescoping_surprisals):
+                assert_normwise_close(surprisals, as_double(string["exact_surprisal"]), 1e-9)
+
+
+@each_golden_file("pushdown/tiny_model_parses.json")
+def test_golden_beams(path: Path) -> None:
+    model = tiny_model()
+    for string in golden_strings(path):
+        sizes = Counter(beam["beam"] for beam in string["beams"])
+        assert sizes == {1: 2, 2: 2, 4: 2, 300: 2}
+        for beam in string["beams"]:
+            found = parse(model, torch.tensor(string["words"]), beam_size=beam["beam"], legal_only=MODES[beam["mode"]])
+            assert len(found.attachments) == min(beam["beam"], 132)
+            assert found.attachments[0].tolist() == beam["best"]
+            assert float(found.log_probabilities[0]) == pytest.approx(beam["best_log_p"], rel=1e-9)
+            assert float(found.log_probability) == pytest.approx(beam["log_p_marginal"], rel=1e-9)
+            for rank, hypothesis in enumerate(beam["hypotheses"]):
+                assert found.attachments[rank].tolist() == hypothesis["r"]
+                assert float(found.log_probabilities[rank]) == pytest.approx(hypothesis["log_p"], rel=1e-9)
+            for kind, surprisals in (
+                ("conditional", found.surprisals),
+                ("telescoping", found.telescoping_surprisals),
+            ):
+                expected = as_double(beam[f"surprisal_{kind}"])
+                assert_normwise_close(surprisals, expected, 1e-9, kind)
+
+
+def test_probabilities_of_strings_sum_to_one() -> None:
+    """Of all strings of up to 2 words, of all symbols but the end, and of the longer ones that begin with them."""
+    model = tiny_model()
+    symbols = [symbol for symbol in range(12) if symbol != model.end]
+    total = 0.0
+    strings: list[list[int]] = [[], *([a] for a in symbols), *([a, b] for a in symbols for b in symbols)]
+    for words in strings:
+        found = parse(model, torch.tensor(words, dtype=torch.long), beam_size=300)
+        total += math.exp(found.log_probability)
+        if len(words) == 2:
+            before_end = -float(found.surprisals[:-1].sum())
+            total += math.exp(before_end) * -math.expm1(-float(found.surprisals[-1]))
+    assert total == pytest.approx(1, abs=1e-13)
+
+
+def test_no_words() -> None:
+    model = tiny_model()
+    found = parse(model, torch.tensor([], dtype=torch.long), beam_size=3)
+    assert found.attachments.shape == (1, 0)
+    assert found.are_trees.tolist() == [True]
+    expected = model.next_words(model.initial_state(1))[0, model.end]
+    assert_normwise_close(found.log_probability, expected, 1e-14)
+
+
+def test_samples_have_their_probabilities() -> None:
+    """First words, and what second words attach to, are as often as their probabilities say."""
+    model, count = tiny_model(), 4000
+    drawn = sample(model, count, max_words=2, generator=torch.Generator().manual_seed(1))
+    assert all(len(x.words) == len(x.attachments) <= 2 for x in drawn)
+    assert all(x.is_complete or len(x.words) == 2 for x in drawn)
+    for x in drawn[:200]:
+        stack_tape(torch.tensor([[0, *x.attachments]]))
+    state = model.initial_state(1)
+    log_words = model.next_words(state)[0]
+    log_words[model.root] = -math.inf
+    expected = log_words.softmax(0) * count
+    first = Counter(x.words[0] if x.words else model.end for x in drawn)
+    found = torch.tensor([first[symbol] for symbol in range(12)])
+    is_possible = expected > 0
+    chi_squared = ((found - expected)[is_possible].square() / expected[is_possible]).sum()
+    assert found[model.root] == 0
+    assert chi_squared < 29.6  # With 10 degrees of freedom, exceeded with probability .001.
+    words = torch.tensor([x.words for x in drawn if len(x.words) == 2])
+    joined = torch.tensor([x.attachments == [1, 1] for x in drawn if len(x.words) == 2])
+    state = model.step(model.initial_state(len(words)), words[:, 0], torch.ones_like(words[:, 0]))
+    expected = model.next_attachments(state, words[:, 1])[:, 1].exp()
+    deviation = (expected * (1 - expected)).sum().sqrt()
+    assert 0 < joined.sum() < len(words)
+    assert (joined.sum() - expected.sum()).abs() < 3.5 * deviation
+
+
+def test_wrong_arguments() -> None:
+    model = tiny_model()
+    with pytest.raises(ValueError, match=r"^words: expected a LongTensor of shape \(n,\), got \(1, 2\) of"):
+        parse(model, torch.tensor([[2, 3]]), beam_size=1)
+    with pytest.raises(ValueError, match=r"^beam_size: expected at least 1, got 0$"):
+        parse(model, torch.tensor([2, 3]), beam_size=0)

@@ -1,0 +1,143 @@
+"""Pushdown attention: golden values, the naive form, one token at a time, and what the past and pads can change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.modules import PushdownAttention, pushdown_attention
+from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS, Parametrization
+from fairseq_stack.ops import stack_tape
+from fairseq_stack.ops.depth_scores.reference import depth_scores_reference
+from tests.helpers import assert_normwise_close, each_golden_file
+from tests.modules.pushdown import check_gradients, golden_parameters, random_attachments
+
+NAMES: dict[str, Parametrization] = {"eq6": "equations", "fig7": "figures", "released": "released"}
+
+
+def parameters_of(golden: np.lib.npyio.NpzFile, prefix: str) -> dict[str, Tensor]:
+    """The arrays of a parametrization, parameters or gradients, under the names of the module's parameters."""
+    arrays = golden_parameters(golden, prefix)
+    if "c_attn.weight" in arrays:
+        names = {"c_attn": "projection", "c_proj": "output", "beta": "depths"}
+        return {f"{names[name]}.{kind}": x for (name, kind), x in ((k.split("."), x) for k, x in arrays.items())}
+    if "query.weight" in arrays:
+        projection = torch.cat([arrays[f"{name}.weight"] for name in ("query", "key", "value")])
+        return {
+            "projection.weight": projection,
+            "output.weight": arrays["output.weight"],
+            "depths.weight": arrays["depth.weight"],
+        }
+    keys_and_values = arrays["data_to_kv.weight"]
+    of_heads = keys_and_values.view(int(golden["heads"]), 2, -1, keys_and_values.size(1))
+    return {
+        "projection.weight": torch.cat([arrays["data_to_q.weight"], *of_heads.transpose(0, 1).flatten(1, 2)]),
+        "output.weight": arrays["multi_head_merge.weight"],
+        "depths.weight": arrays["depth_embed.weight"],
+        "distances.projection.weight": arrays["pos_to_pq.weight"],
+    }
+
+
+@each_golden_file("pushdown/attention_*.npz")
+def test_golden_pushdown_attention(path: Path) -> None:
+    golden = np.load(path)
+    parameters = parameters_of(golden, "param:")
+    model = PushdownAttention(
+        golden["x"].shape[2], int(golden["heads"]), len(parameters["depths.weight"]), NAMES[path.stem.split("_")[1]]
+    ).double()
+    model.load_state_dict(parameters)
+    x, tape = torch.tensor(golden["x"]).requires_grad_(), torch.tensor(golden["tape"])
+    assert_normwise_close(model.weights(x, tape), golden["weights"], 1e-9)
+    y = model(x, tape)
+    assert_normwise_close(y, golden["y"], 1e-9)
+    (y * torch.tensor(golden["cotangent"])).sum().backward()
+    check_gradients(model, parameters_of(golden, "grad:"), 1e-9)
+    assert x.grad is not None
+    assert_normwise_close(x.grad, golden["grad_x"], 1e-9)
+
+
+def model_and_inputs(
+    parametrization: Parametrization, depths: int | None = 3
+) -> tuple[PushdownAttention, Tensor, Tensor]:
+    model = PushdownAttention(12, 3, depths, parametrization).double()
+    if model.depths is not None:
+        torch.nn.init.normal_(model.depths.weight)
+    return model, torch.randn(2, 7, 12, dtype=torch.float64), stack_tape(random_attachments(2, 7))
+
+
+@pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
+def test_lean_form_equals_naive_form(parametrization: Parametrization, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x, tape = model_and_inputs(parametrization)
+    x.requires_grad_()
+    cotangent = torch.randn(2, 7, 12, dtype=torch.float64)
+    lean = model(x, tape)
+    lean_gradients = torch.autograd.grad((lean * cotangent).sum(), [x, *model.parameters()])
+
+    def naive_scores(queries: Tensor, table: Tensor, tape: Tensor) -> Tensor:
+        return depth_scores_reference(queries, table.expand(3, -1, -1), tape.clamp(max=2))
+
+    monkeypatch.setattr(pushdown_attention, "depth_scores", naive_scores)
+    naive = model(x, tape)
+    assert_normwise_close(lean, naive, 1e-12)
+    naive_gradients = torch.autograd.grad((naive * cotangent).sum(), [x, *model.parameters()])
+    for found, expected in zip(lean_gradients, naive_gradients, strict=True):
+        assert_normwise_close(found, expected, 1e-12)
+
+
+@pytest.mark.parametrize("depths", [3, None])
+@pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
+def test_steps_equal_the_sequence(parametrization: Parametrization, depths: int | None) -> None:
+    model, x, tape = model_and_inputs(parametrization, depths)
+    outputs = model(x, tape)
+    state, rows = model.initial_state(2), torch.tensor([1, 0, 1])
+    for t in range(4):
+        output, state = model.step(x[:, t], state, tape[:, t, : t + 1])
+        assert_normwise_close(output, outputs[:, t], 1e-12)
+    state = state.reorder(rows)
+    for t in range(4, 7):
+        output, state = model.step(x[rows, t], state, tape[rows, t, : t + 1])
+        assert_normwise_close(output, outputs[rows, t], 1e-12)
+
+
+@pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
+def test_the_past(parametrization: Parametrization) -> None:
+    """Later words and later rows of the tape, pads among them, change nothing; a row of the tape changes its output."""
+    model, x, tape = model_and_inputs(parametrization)
+    outputs = model(x, tape)
+    other_x, other_tape = x.clone(), tape.clone()
+    other_x[:, 4:] = torch.randn(2, 3, 12)
+    other_tape[:, 4:] = 0
+    assert_normwise_close(model(other_x, other_tape)[:, :4], outputs[:, :4], 1e-14)
+    changed = tape.clone()
+    changed[:, 3, 1] = (changed[:, 3, 1].clamp(max=2) + 1) % 3
+    is_same = (model(x, changed) == outputs).all(2).all(0)
+    assert is_same.tolist() == [True, True, True, False, True, True, True]
+
+
+def test_without_depths_it_is_attention() -> None:
+    model, x, tape = model_and_inputs("figures", None)
+    torch_attention = torch.nn.MultiheadAttention(12, 3, batch_first=True).double()
+    torch_attention.load_state_dict(
+        {
+            "in_proj_weight": model.projection.weight,
+            "in_proj_bias": model.projection.bias,
+            "out_proj.weight": model.output.weight,
+            "out_proj.bias": model.output.bias,
+        }
+    )
+    mask = torch.ones(7, 7, dtype=torch.bool).triu(1)
+    expected, _ = torch_attention(x, x, x, attn_mask=mask, need_weights=False)
+    assert_normwise_close(model(x, tape), expected, 1e-12)
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match=r"^num_heads: expected a divisor of the size 12, got 5$"):
+        PushdownAttention(12, 5, 3)
+    with pytest.raises(ValueError, match=r"^num_depths: expected at least 1, or None, got 0$"):
+        PushdownAttention(12, 3, 0)
+    with pytest.raises(ValueError, match=r"^parametrization: expected one of \('equations', .*, got 'eq6'$"):
+        PushdownAttention(12, 3, 3, "eq6")  # type: ignore[arg-type]

@@ -1,0 +1,223 @@
+"""Attachments, tapes and trees: against golden ones and Algorithm 1, one token at a time, and back again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from torch import Tensor
+from torch.nn.functional import pad
+
+from fairseq_stack.ops.stack_tape import (
+    StackTapeState,
+    attachments_of_depths,
+    attachments_of_nodes,
+    attachments_of_tape,
+    legal_attachments,
+    stack_tape,
+    tree_nodes,
+)
+from fairseq_stack.ops.stack_tape.reference import stack_tape_reference
+from fairseq_stack_preprocess.trees.brackets import clean, read_trees, tagged_words
+from fairseq_stack_preprocess.trees.spans import attachments as attachments_of_spans
+from fairseq_stack_preprocess.trees.spans import binary_spans
+from tests.helpers import hostile
+from tests.ops.stack_tape.parses import batches, golden_parses
+from tests.preprocess.trees.treebanks import nltk_sample
+
+DOG = [0, 1, 1, 3, 2, 0]  # ((The dog) (is happy)), and the end
+
+
+def padded(rows: Sequence[Sequence[int]]) -> Tensor:
+    return torch.tensor([[*row, *[0] * (len(rows) - len(row))] for row in rows])
+
+
+def nodes_of_spans(spans: Sequence[tuple[int, int]], tokens: int) -> Tensor:
+    nodes = torch.zeros(tokens, tokens, dtype=torch.bool)
+    for first, last in spans:
+        nodes[last, first] = True
+    return nodes
+
+
+def test_example_of_the_paper() -> None:
+    tape = stack_tape(torch.tensor([DOG]))[0].tolist()
+    rows = [tape[t][1 : t + 1] for t in range(1, 5)]
+    assert rows == [[0], [1, 1], [1, 1, 0], [2, 2, 2, 2]]
+    assert tape[5] == [1, 4, 4, 4, 4, 2]
+    expected = nodes_of_spans([(1, 2), (3, 4), (1, 4), (1, 5), (0, 5)], 6)
+    assert torch.equal(tree_nodes(torch.tensor([DOG]))[0], expected)
+
+
+def check_all_forms(attachments: Sequence[int]) -> None:
+    """A parse in all its forms, and one token at a time, against Algorithm 1."""
+    rows = stack_tape_reference(attachments)
+    batch = torch.tensor([attachments])
+    tape, nodes = stack_tape(batch), tree_nodes(batch)
+    assert torch.equal(tape[0], padded(rows))
+    assert torch.equal(attachments_of_tape(tape), batch)
+    assert torch.equal(attachments_of_nodes(nodes), batch)
+    assert attachments_of_depths(rows[-1]) == attachments
+    for limit in (1, 3):
+        assert torch.equal(stack_tape(batch, max_depth=limit), tape.clamp(max=limit))
+    check_steps(batch, tape)
+
+
+def check_steps(attachments: Tensor, tape: Tensor) -> None:
+    state, legal = StackTapeState.initial(batch_size=len(attachments)), legal_attachments(attachments)
+    for t in range(attachments.size(1)):
+        state = state.step(attachments[:, t]) if t else state
+        assert torch.equal(state.depths, tape[:, t, : t + 1])
+        assert torch.equal(pad(state.legal(), (0, legal.size(2) - t - 2)), legal[:, t])
+
+
+@pytest.mark.parametrize(("name", "number"), [("trees_dickens", 104), ("trees_nltk_sample", 46), ("dyck", 48)])
+def test_golden_parses(name: str, number: int, reference_data: Path) -> None:
+    examples = golden_parses(reference_data, name)
+    assert len(examples) == number
+    for example in examples:
+        attachments, depths = example["attachments"], example["depth_tapes" if name == "dyck" else "tapes"]
+        assert stack_tape_reference(attachments) == depths
+        check_all_forms(attachments)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("test.txt.gz", 293), hostile("valid.txt.gz", 346), hostile("train.txt.gz", 6904), hostile("nltk", 3914)],
+)
+def test_every_tree_of_a_treebank(name: str, number: int, reference_data: Path, tmp_path: Path) -> None:
+    """From the tree to attachments, to the tape, and from the tape back to attachments and to the tree."""
+    folder = reference_data / "data" / "transformer_grammars_example"
+    paths = nltk_sample(reference_data, tmp_path) if name == "nltk" else [folder / name]
+    trees = [clean(tree) for path in paths for _, tree in read_trees(path)]
+    assert len(trees) == number
+    for tree in trees:
+        assert tree is not None
+        tokens, spans = len(list(tagged_words(tree))), binary_spans(tree)
+        attached = [0, *attachments_of_spans(spans, tokens)]
+        tape = stack_tape(torch.tensor([attached]))
+        assert attachments_of_tape(tape)[0].tolist() == attached
+        assert attachments_of_depths(tape[0, -1].tolist()) == attached
+        assert torch.equal(tree_nodes(attachments_of_tape(tape))[0], nodes_of_spans(spans, tokens + 1))
+
+
+@settings(max_examples=50)
+@given(rows=batches())
+def test_batches_of_parses(rows: list[list[int]]) -> None:
+    for row in rows:
+        check_all_forms(row)
+    attachments = torch.tensor(rows)
+    tape = stack_tape(attachments)
+    assert torch.equal(tape, torch.cat([stack_tape(row.unsqueeze(0)) for row in attachments]))
+    assert torch.equal(attachments_of_tape(tape), attachments)
+    check_steps(attachments, tape)
+
+
+@given(rows=batches(6))
+def test_legal_attachments(rows: list[list[int]]) -> None:
+    """A next word may attach to j if Algorithm 1 can do it; only the end may attach to ROOT."""
+    attachments = torch.tensor(rows)
+    legal = legal_attachments(attachments)
+    for row, found in zip(rows, legal.tolist(), strict=True):
+        for t in range(len(row)):
+            expected = [j > 0 and is_possible([*row[: t + 1], j]) for j in range(t + 2)]
+            assert found[t] == expected + [False] * (len(row) - t - 1)
+    ends = torch.zeros_like(attachments, dtype=torch.bool)
+    ends[:, -1] = True
+    expected_of_ends = legal.clone()
+    expected_of_ends[:, -1] = torch.arange(legal.size(2)) == 0
+    assert torch.equal(legal_attachments(attachments, ends), expected_of_ends)
+
+
+def is_possible(attachments: Sequence[int]) -> bool:
+    try:
+        stack_tape_reference(attachments)
+    except ValueError:
+        return False
+    return True
+
+
+def test_number_of_parses() -> None:
+    """The numbers of Catalan."""
+    states, counts = StackTapeState.initial(batch_size=1), []
+    for _ in range(7):
+        rows, attached = states.legal().nonzero().unbind(1)
+        states = states.reorder(rows).step(attached)
+        counts.append(len(attached))
+    assert counts == [1, 2, 5, 14, 42, 132, 429]
+    assert int((states.legal().sum(1) == 2).sum()) == 132  # those that are one tree, to which a next word may attach
+
+
+def test_no_tokens() -> None:
+    none = torch.zeros(2, 0, dtype=torch.long)
+    assert stack_tape(none).shape == tree_nodes(none).shape == (2, 0, 0)
+    assert legal_attachments(none).shape == (2, 0, 1)
+    assert torch.equal(attachments_of_tape(stack_tape(none)), none)
+    assert torch.equal(attachments_of_nodes(tree_nodes(none)), none)
+    assert attachments_of_depths([]) == []
+
+
+@pytest.mark.parametrize(
+    ("attachments", "problem"),
+    [
+        ([1], "token 0 of row 1 attaches to 1; expected 0"),
+        ([0, 2], "token 1 of row 1 attaches to 2; expected 0 or 1"),
+        ([0, -1], "token 1 of row 1 attaches to -1; expected 0 or 1"),
+        ([0, 1, 1, 1], "token 3 of row 1 attaches to 1; expected 0 or 2 or 3"),
+        ([0, 1, 2, 9, 0, 0], "token 3 of row 1 attaches to 9; expected 0 or 1 or 2 or 3"),
+        ([0, 1, 0, 2], "token 3 of row 1 attaches to 2; expected 3"),
+        ([0, 1, 0, 0], "token 3 of row 1 attaches to 0; expected 3"),
+    ],
+    ids=["root", "ahead", "negative", "inside", "first-of-several", "after-the-end", "two-ends"],
+)
+def test_illegal_attachments(attachments: list[int], problem: str) -> None:
+    batch = torch.stack([torch.arange(len(attachments)), torch.tensor(attachments)])
+    for function in (stack_tape, tree_nodes, legal_attachments):
+        with pytest.raises(ValueError, match=f"^attachments: {problem}$"):
+            function(batch)
+
+
+@pytest.mark.parametrize("attached", [-1, 1, 4])
+def test_illegal_steps(attached: int) -> None:
+    state = StackTapeState.initial(batch_size=2).step(torch.tensor([1, 1])).step(torch.tensor([2, 1]))
+    with pytest.raises(
+        ValueError, match=rf"^attachments: token 3 of row 1 attaches to {attached}; expected 0 or 2 or 3$"
+    ):
+        state.step(torch.tensor([3, attached]))
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (lambda: stack_tape(torch.zeros(2, 3)), r"attachments: expected a LongTensor of shape \(B, T\), got .*float32"),
+        (lambda: stack_tape(torch.tensor([[0]]), max_depth=0), "max_depth: expected at least 1, got 0"),
+        (
+            lambda: legal_attachments(torch.tensor([[0, 1]]), torch.tensor([[True]])),
+            r"ends: expected a BoolTensor of shape \(1, 2\) like attachments, got shape \(1, 1\) of torch.bool",
+        ),
+        (lambda: attachments_of_tape(torch.zeros(1, 2, 3).long()), r"tape: expected torch.int64 of .*\(1, 2, 3\)"),
+        (lambda: attachments_of_nodes(torch.zeros(1, 2, 2)), "nodes: expected torch.bool of .*float32"),
+        (lambda: attachments_of_depths([0, 1, 2]), r"depths: expected the depths of .*, got \[0, 1, 2\]"),
+        (lambda: StackTapeState.initial(batch_size=2).step(torch.zeros(2)), r"attachments: expected .*\(2,\), got"),
+        (lambda: StackTapeState.initial(batch_size=2).reorder(torch.tensor([2])), "index: expected row numbers from 0"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments(call: Callable[[], object], problem: str) -> None:
+    with pytest.raises(ValueError, match=f"^{problem}"):
+        call()
+
+
+def test_tapes_that_no_attachments_write() -> None:
+    tape = stack_tape(torch.tensor([DOG, DOG]))
+    tape[1, 4, 4] += 1
+    with pytest.raises(ValueError, match=r"^tape: no attachments build row 1 of the batch$"):
+        attachments_of_tape(tape)
+    with pytest.raises(ValueError, match=r"^tape: no attachments build row 0 of the batch$"):
+        attachments_of_tape(stack_tape(torch.tensor([DOG]), max_depth=1))
+    nodes = tree_nodes(torch.tensor([DOG]))
+    nodes[0, 4, 1] = False
+    nodes[0, 4, 2] = True
+    with pytest.raises(ValueError, match=r"^nodes: no attachments build row 0"):
+        attachments_of_nodes(nodes)
