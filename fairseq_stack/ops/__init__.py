@@ -11,7 +11,11 @@ from fairseq_stack.ops._arguments import computation_dtype
 from fairseq_stack.ops._backends import Backend, Op, automatic_backend
 from fairseq_stack.ops._native import buffers as kept_memory
 from fairseq_stack.ops.buffers import InputBufferState, input_buffer, output_buffer
-from fairseq_stack.ops.nondeterministic import NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops.nondeterministic import (
+    NondeterministicStackState,
+    nondeterministic_stack,
+    transition_posterior,
+)
 from fairseq_stack.ops.queues import QueueState, queue
 from fairseq_stack.ops.recurrent import (
     ControlledAutomaton,
@@ -47,6 +51,7 @@ __all__ = [
     "stack_lstm_is_compiled",
     "stratification_stack",
     "superposition_stack",
+    "transition_posterior",
 ]
 
 
