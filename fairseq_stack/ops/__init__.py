@@ -13,6 +13,8 @@ from fairseq_stack.ops._native import buffers as kept_memory
 from fairseq_stack.ops.buffers import InputBufferState, input_buffer, output_buffer
 from fairseq_stack.ops.nondeterministic import (
     NondeterministicStackState,
+    Run,
+    best_runs,
     nondeterministic_stack,
     transition_posterior,
 )
@@ -37,10 +39,12 @@ __all__ = [
     "NondeterministicStackState",
     "Op",
     "QueueState",
+    "Run",
     "StratificationStackState",
     "SuperpositionStackState",
     "automatic_backend",
     "automatic_backends",
+    "best_runs",
     "computation_dtype",
     "input_buffer",
     "nondeterministic_stack",

@@ -10,14 +10,26 @@ from torch import Tensor
 
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle
 from ._log_partition import log_partition
+from .best_runs import best_runs
 from .native import nondeterministic_stack_native
 from .posterior import Transitions, check_transitions, transition_posterior
 from .pytorch import nondeterministic_stack_pytorch
 from .reference import nondeterministic_stack_reference
+from .runs import Configuration, Item, Run, Step
 from .state import NondeterministicStackState
 from .window import windowed, windowed_readings_native, windowed_readings_pytorch
 
-__all__ = ["NondeterministicStackState", "Transitions", "nondeterministic_stack", "transition_posterior"]
+__all__ = [
+    "Configuration",
+    "Item",
+    "NondeterministicStackState",
+    "Run",
+    "Step",
+    "Transitions",
+    "best_runs",
+    "nondeterministic_stack",
+    "transition_posterior",
+]
 
 BACKENDS = by_name(
     Backend("native", nondeterministic_stack_native, native_obstacle),
