@@ -41,7 +41,7 @@ class BestParts:
 
 
 def best_parts(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> BestParts:
-    """The best parts of the runs of log weights (B, n, Q, S, ...), from log weights ``start`` (B, Q, S)."""
+    """(n)-(p), for log weights (B, n, Q, S, ...) and ``start`` (B, Q, S)."""
     push, replace, pop, start = (x.detach().double().movedim(0, -1).contiguous() for x in (push, replace, pop, start))
     length, num_states, num_symbols = push.shape[:3]
     shape = length + 1, num_states, num_symbols, num_states, length + 1, push.shape[-1]

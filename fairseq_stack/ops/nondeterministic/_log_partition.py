@@ -24,7 +24,10 @@ Kind = type[NativeColumns] | type[PanelColumns]
 def log_partition(
     push: Tensor, replace: Tensor, pop: Tensor, *, backend: str = "auto", window: int | None = None
 ) -> Tensor:
-    """log Z_t, (B, n), as for ``nondeterministic_stack``; the window, if any, is at most n."""
+    """log Z_t, (B, n), as for ``nondeterministic_stack``: of the denominator of Eq. 29.
+
+    The window, if any, is at most n.
+    """
     compute = choose_backend("nondeterministic_stack", backend, BACKENDS, push.device)
     return compute(push, replace, pop, window=window).to(push.dtype)
 

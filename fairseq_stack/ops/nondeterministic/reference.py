@@ -51,7 +51,7 @@ def nondeterministic_stack_reference(
 
 
 def log_partition_reference(push: Tensor, replace: Tensor, pop: Tensor, *, window: int | None = None) -> Tensor:
-    """log Z_t, (B, n), in float64, as for ``nondeterministic_stack``."""
+    """log Z_t, (B, n), in float64, as for ``nondeterministic_stack``: of the denominator of Eq. 29."""
     batch_size, length, num_states, num_symbols = push.shape[:4]
     logits, marks = defined(join_transitions(push, replace, pop))
     transitions = _split_transitions(logits, num_states, num_symbols)
