@@ -20,7 +20,7 @@ Record = Callable[[str, StackAttention, Tensor], None]
 
 @contextmanager
 def watched_stacks(model: nn.Module, record: Record) -> Iterator[None]:
-    """Within the block, each call of the model calls ``record`` for every stack attention and every stack of an LSTM."""
+    """Within the block, a call of the model calls ``record`` for each stack attention and each stack of an LSTM."""
 
     def of_attention(name: str) -> Any:
         def hook(attention: StackAttention, inputs: tuple[Tensor, ...]) -> None:

@@ -16,6 +16,7 @@ from fairseq_stack.ops.nondeterministic import (
     Run,
     best_runs,
     nondeterministic_stack,
+    stack_contents,
     transition_posterior,
 )
 from fairseq_stack.ops.queues import QueueState, queue
@@ -51,6 +52,7 @@ __all__ = [
     "output_buffer",
     "queue",
     "release_buffers",
+    "stack_contents",
     "stack_lstm",
     "stack_lstm_is_compiled",
     "stratification_stack",

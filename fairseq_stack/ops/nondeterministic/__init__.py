@@ -11,6 +11,7 @@ from torch import Tensor
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle
 from ._log_partition import log_partition
 from .best_runs import best_runs
+from .contents import StackEdge, StackNode, stack_contents
 from .native import nondeterministic_stack_native
 from .posterior import Transitions, check_transitions, transition_posterior
 from .pytorch import nondeterministic_stack_pytorch
@@ -24,10 +25,13 @@ __all__ = [
     "Item",
     "NondeterministicStackState",
     "Run",
+    "StackEdge",
+    "StackNode",
     "Step",
     "Transitions",
     "best_runs",
     "nondeterministic_stack",
+    "stack_contents",
     "transition_posterior",
 ]
 
