@@ -16,7 +16,7 @@ from .native import nondeterministic_stack_native
 from .posterior import Transitions, check_transitions, transition_posterior
 from .pytorch import nondeterministic_stack_pytorch
 from .reference import nondeterministic_stack_reference
-from .runs import Configuration, Item, Run, Step
+from .runs import Configuration, Item, Operation, Run, Step
 from .state import NondeterministicStackState
 from .window import windowed, windowed_readings_native, windowed_readings_pytorch
 
@@ -24,6 +24,7 @@ __all__ = [
     "Configuration",
     "Item",
     "NondeterministicStackState",
+    "Operation",
     "Run",
     "StackEdge",
     "StackNode",
