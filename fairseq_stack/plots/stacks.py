@@ -68,14 +68,14 @@ def draw_growing_stack(
     for x, stack in enumerate(stacks):
         for y, (text, colour) in enumerate(stack):
             is_new = x > 0 and (y >= len(before) or before[y] != stack[y])
-            edge = {"edgecolor": "black", "linewidth": 1.8} if is_new else {"edgecolor": "0.45", "linewidth": 0.6}
+            edge = NEW if is_new else OLD
             face = STYLES[colour % len(STYLES)]["color"]
             hatch = HATCHES[colour % len(HATCHES)]
             axes.add_patch(Rectangle((x - 0.45, y), 0.9, 1, facecolor=_pale(face), hatch=hatch, **edge))
             if has_text:
-                axes.text(
-                    x, y + 0.5, literal(text), ha="center", va="center", fontsize=8 if len(text) < LONG_LABEL else 6
-                )
+                size = 8 if len(text) < LONG_LABEL else 6
+                background = {"facecolor": _pale(face), "edgecolor": "none", "pad": 0.8} if text else None
+                axes.text(x, y + 0.5, literal(text), ha="center", va="center", fontsize=size, bbox=background)
         before = stack
     for row, texts in enumerate(below, 1):
         for x, text in enumerate(texts):
@@ -88,21 +88,25 @@ def draw_growing_stack(
     axes.tick_params(length=0)
 
 
-def name_colours(axes: Any, names: Sequence[str]) -> None:
-    """A legend for the colours of cells."""
+def name_cells(axes: Any, names: Sequence[str]) -> None:
+    """A legend for the cells, whose colours have these names."""
     from matplotlib.patches import Patch
 
     handles = [
         Patch(
             facecolor=_pale(STYLES[number % len(STYLES)]["color"]),
             hatch=HATCHES[number % len(HATCHES)],
-            edgecolor="0.45",
             label=name,
+            **OLD,
         )
         for number, name in enumerate(names)
     ]
+    handles.append(Patch(facecolor="white", label="pushed or replaced", **NEW))
     axes.legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9)
 
+
+NEW = {"edgecolor": "black", "linewidth": 1.8}
+OLD = {"edgecolor": "0.45", "linewidth": 0.6}
 
 HATCHES = ("", "////", "....", "\\\\\\\\", "xx", "++", "oo")
 """They tell the colours apart in grey."""

@@ -11,7 +11,7 @@ from fairseq_stack.plots.panels import draw_weights
 from fairseq_stack.plots.stacks import (
     draw_growing_stack,
     draw_shares,
-    name_colours,
+    name_cells,
     width_for,
 )
 from fairseq_stack.plots.style import figure, require_matplotlib
@@ -105,8 +105,8 @@ def _panels_of_automaton(stack: InspectedAutomaton, least: float) -> list[_Panel
     panels = [_Panel(stack, by_operation, OPERATIONS, "probability", "operation", "operations, given the whole input")]
     names = [spelt(step) for step in shown]
     for transitions, title in (
-        (stack.posterior, "transitions, given the whole input (posterior)"),
-        (stack.given_top(), "transitions, given state and top (weights as the network sets them)"),
+        (stack.posterior, "transitions, given the whole input"),
+        (stack.given_top(), "transitions, given state and top"),
     ):
         rows = []
         for step in shown:
@@ -148,8 +148,8 @@ def _draw_run(axes: Any, stack: InspectedAutomaton, number: int) -> None:
     states = [f"q{run.start.state}", *(f"q{step.state}" for step in run.steps)]
     operations = ["", *(step.operation if step.operation != "replace" else "repl." for step in run.steps)]
     draw_growing_stack(axes, cells, [operations, states], stack.inputs)
-    name_colours(axes, [f"stack symbol {symbol}" for symbol in range(stack.size[1])])
+    name_cells(axes, [f"stack symbol {symbol}" for symbol in range(stack.size[1])])
     share = f"{100 * stack.shares()[number]:.2g} % of the weight of all runs"
     which = "the best run" if number == 0 else f"run {number + 1}"
     axes.set_title(f"{stack.layer}: {which} ({share})", loc="left")
-    axes.set(xlabel="stack after the input; below it the operation and the state", ylabel="height of the stack")
+    axes.set(xlabel="input; below the stack after it: operation and state", ylabel="height of the stack")
