@@ -16,6 +16,7 @@ from fairseq_stack.modules import (
     AutomatonStackAttention,
     StratificationStackAttention,
     SuperpositionStackAttention,
+    SymbolStackAttention,
 )
 from fairseq_stack.ops import (
     Run,
@@ -112,7 +113,8 @@ class InspectedAutomaton(InspectedStack):
 
     Attributes:
         log_weights: of all transitions, (n, Q, S, ...) each.
-        posterior: the probability of each transition, given all inputs.
+        posterior: the probability of each transition, given all inputs. It is NaN, like ``log_partition``, with limited
+            memory that forgets and the original bottom of 2020 and 2022.
         log_partition: log Z, the logarithm of the weight of all runs over all inputs.
         window: D for limited memory that forgets some of the inputs; otherwise None.
         runs: the best runs, the best one first; none with limited memory that forgets.
@@ -163,7 +165,7 @@ class InspectedAutomaton(InspectedStack):
         return {
             **super().as_json(),
             "log_weights": {name: _with_none(x.tolist()) for name, x in self.log_weights._asdict().items()},
-            "posterior": {name: x.tolist() for name, x in self.posterior._asdict().items()},
+            "posterior": {name: _with_none(x.tolist()) for name, x in self.posterior._asdict().items()},
             "log_partition": _with_none(self.log_partition),
             "runs": [_json_of_run(run) for run in self.runs],
         }
@@ -186,15 +188,19 @@ def inspect_stacks(
     Raises:
         UserError: the sentence is longer than the model accepts, or a language model is given a translation.
     """
-    found: list[InspectedStack] = []
-    for driven in read_sentence(hub, sentence, translation):
-        if isinstance(driven.stack, AutomatonStackAttention):
-            found.append(_automaton(driven, driven.stack, num_runs))
-        elif isinstance(driven.stack, SuperpositionStackAttention):
-            found.append(_superposition(driven, driven.stack))
-        elif isinstance(driven.stack, StratificationStackAttention):
-            found.append(_stratification(driven, driven.stack))
-    return found
+    found = [inspected(driven, num_runs) for driven in read_sentence(hub, sentence, translation)]
+    return [stack for stack in found if stack is not None]
+
+
+def inspected(driven: DrivenStack, num_runs: int = 1) -> InspectedStack | None:
+    """What a stack does; None if it is not of a kind of this project."""
+    if isinstance(driven.stack, AutomatonStackAttention):
+        return _automaton(driven, driven.stack, num_runs)
+    if isinstance(driven.stack, SuperpositionStackAttention):
+        return _superposition(driven, driven.stack)
+    if isinstance(driven.stack, StratificationStackAttention):
+        return _stratification(driven, driven.stack)
+    return None
 
 
 @torch.no_grad()
@@ -235,9 +241,12 @@ def _automaton(driven: DrivenStack, stack: AutomatonStackAttention, num_runs: in
     transitions = Transitions(*stack.transitions_of_sequence(stack.actions(inputs).double()))
     length = len(driven.inputs)
     window = stack.window if stack.window is not None and stack.window <= length else None
-    nothing = weights.new_zeros(1, length, 0), weights.new_zeros(0)
-    _, log_partition = nondeterministic_stack(*transitions, *nothing, return_log_partition=True, window=window)
+    no_vectors = weights.new_zeros(1, length, 1), weights.new_zeros(1)
+    _, log_partition = nondeterministic_stack(*transitions, *no_vectors, return_log_partition=True, window=window)
     posterior = transition_posterior(*transitions, window=window)
+    if window is not None and isinstance(stack, SymbolStackAttention) and stack.original_bottom:
+        # What the first step pushes replaces a bottom of step 0, which would be forgotten one step too early.
+        posterior, log_partition = Transitions(*(x * torch.nan for x in posterior)), log_partition * torch.nan
     runs = () if window is not None else tuple(best_runs(*transitions, count=num_runs)[0])
     return InspectedAutomaton(
         driven.layer,
