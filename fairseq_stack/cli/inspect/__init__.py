@@ -25,7 +25,7 @@ pieces, and tokens separated by blanks otherwise."""
 EXAMPLE = """\
 examples:
   fairseq-stack inspect checkpoints/mt --text "der Hund schläft ." --output w.png
-  fairseq-stack inspect checkpoints/lm --text "a b # b a" --show runs --output run.svg"""
+  fairseq-stack inspect checkpoints/lm --text "a b b a" --show runs --output r.svg"""
 
 SHOWN = ("weights", "operations", "runs")
 TEXTS = (".gv", ".tex", ".tsv")
@@ -84,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--output {args.output}: expected a name that ends with one of {', '.join(FORMATS)}")
     if args.runs < 1:
         raise UserError(f"--runs: expected at least 1, got {args.runs}")
+    if not 0 <= args.least <= 1:
+        raise UserError(f"--least: expected a number from 0 to 1, got {args.least}")
     hub = load_checkpoint(args.checkpoint, args.data)
     from fairseq_stack.inspection.stacks import inspect_stacks
 
