@@ -18,6 +18,13 @@ START = "start"
 MOST_CELLS_WITH_TEXT = 60
 """A picture with more columns has no text in its cells."""
 
+NEW: dict[str, Any] = {"edgecolor": "black", "linewidth": 1.8}
+OLD: dict[str, Any] = {"edgecolor": "0.45", "linewidth": 0.6}
+"""The edges of cells that a step pushed or replaced, and of the others."""
+
+HATCHES = ("", "////", "....", "\\\\\\\\", "xx", "++", "oo")
+"""They tell the colours apart in grey."""
+
 Cell = tuple[str, int]
 """What stands in an element of a stack, and the number of its colour."""
 
@@ -103,13 +110,6 @@ def name_cells(axes: Any, names: Sequence[str]) -> None:
     ]
     handles.append(Patch(facecolor="white", label="pushed or replaced", **NEW))
     axes.legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9)
-
-
-NEW = {"edgecolor": "black", "linewidth": 1.8}
-OLD = {"edgecolor": "0.45", "linewidth": 0.6}
-
-HATCHES = ("", "////", "....", "\\\\\\\\", "xx", "++", "oo")
-"""They tell the colours apart in grey."""
 
 
 def _pale(colour: str) -> tuple[float, float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,10 @@ from fairseq_stack.plots.stacks import (
 from fairseq_stack.plots.style import figure, require_matplotlib
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from fairseq_stack.inspection.stacks import InspectedAutomaton, InspectedStack
+    from fairseq_stack.ops.nondeterministic import Step, Transitions
 
 MOST_TRANSITIONS = 24
 """A picture shows at most so many transitions."""
@@ -54,37 +58,32 @@ def draw_operations(stacks: Sequence[InspectedStack], least: float, path: Path) 
             panels += _panels_of_automaton(stack, least)
     heights = [panel.height for panel in panels]
     size = width_for(max(len(stack.inputs) for stack in stacks)) + 1.5, sum(heights)
-    drawing = figure(path, len(panels), 1, size, path.suffix[1:], heights=heights)
-    with drawing as drawn:
+    with figure(path, len(panels), 1, size, path.suffix[1:], heights=heights) as drawn:
         for (axes,), panel in zip(drawn, panels, strict=True):
             draw_shares(axes, panel.shares, panel.rows, panel.stack.inputs, panel.unit)
             axes.set_title(f"{panel.stack.layer}: {panel.title}", loc="left")
             axes.set(ylabel=panel.ylabel, xlabel="input")
 
 
+@dataclass(frozen=True, eq=False)
 class _Panel:
     """A panel of shares of a stack.
 
-    Args:
+    Attributes:
         stack: whose inputs are the columns.
-        shares: (rows, columns).
+        shares: numbers from 0 to 1, (rows, columns).
         rows: the labels of the rows.
-        unit: what the shares are.
+        unit: what the numbers are.
         ylabel: what the rows are.
         title: what the panel shows.
     """
 
-    def __init__(
-        self,
-        stack: InspectedStack,
-        shares: Sequence[Sequence[float]],
-        rows: Sequence[str],
-        unit: str,
-        ylabel: str,
-        title: str,
-    ) -> None:
-        self.stack, self.shares, self.rows = stack, shares, rows
-        self.unit, self.ylabel, self.title = unit, ylabel, title
+    stack: InspectedStack
+    shares: Sequence[Sequence[float]]
+    rows: Sequence[str]
+    unit: str
+    ylabel: str
+    title: str
 
     @property
     def height(self) -> float:
@@ -97,29 +96,28 @@ def _panels_of_automaton(stack: InspectedAutomaton, least: float) -> list[_Panel
     from fairseq_stack.inspection.stacks import OPERATIONS
     from fairseq_stack.inspection.texts import spelt
 
-    best: dict[Any, float] = {}
+    best: dict[Step, float] = {}
     for x in stack.likely_transitions(least):
         best[x.step] = max(best.get(x.step, 0), x.probability)
-    shown = sorted(sorted(best, key=lambda step: -best[step])[:MOST_TRANSITIONS], key=_order)
-    by_operation = stack.operations().T.tolist()
-    panels = [_Panel(stack, by_operation, OPERATIONS, "probability", "operation", "operations, given the whole input")]
-    names = [spelt(step) for step in shown]
+    most_likely = sorted(best, key=lambda step: -best[step])[:MOST_TRANSITIONS]
+    shown = sorted(most_likely, key=lambda step: (OPERATIONS.index(step.operation), step))
+    of_operations, names = stack.operations().T.tolist(), [spelt(step) for step in shown]
+    panels = [_Panel(stack, of_operations, OPERATIONS, "probability", "operation", "operations, given the whole input")]
     for transitions, title in (
         (stack.posterior, "transitions, given the whole input"),
         (stack.given_top(), "transitions, given state and top"),
     ):
-        rows = []
-        for step in shown:
-            target = (step.state,) if step.symbol is None else (step.state, step.symbol)
-            by_operation = dict(zip(OPERATIONS, transitions, strict=True))
-            rows.append(by_operation[step.operation][(slice(None), *step.source, *target)].tolist())
-        if rows:
+        if shown:
+            rows = [_of_step(transitions, step).tolist() for step in shown]
             panels.append(_Panel(stack, rows, names, "probability", "transition", title))
     return panels
 
 
-def _order(step: Any) -> Any:
-    return ("push", "replace", "pop").index(step.operation), step
+def _of_step(transitions: Transitions, step: Step) -> Tensor:
+    """The numbers of a transition at each input, (n,)."""
+    target = (step.state,) if step.symbol is None else (step.state, step.symbol)
+    of_operation: Tensor = getattr(transitions, step.operation)
+    return of_operation[(slice(None), *step.source, *target)]
 
 
 def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> None:
