@@ -75,7 +75,7 @@ def _name(node: StackNode) -> str:
 def _label(node: StackNode, inputs: Sequence[str]) -> str:
     if node.step < 0:
         return "start"
-    when = "before all" if node.step == 0 else f"after {node.step}: {inputs[node.step - 1]}"
+    when = "before 1" if node.step == 0 else f"after {node.step}: {inputs[node.step - 1]}"
     return f"q{node.state}, {node.symbol}\\n{when}"
 
 
