@@ -13,6 +13,7 @@ DOCUMENT = Document("docs/inspection.md")
 # In tiny mode a command differs from the page's in these numbers only.
 TINY = (
     (re.compile(r"--train-size \d+ --valid-size \d+"), "--train-size 20 --valid-size 10"),
+    (re.compile(r"--test-per-length \d+"), "--test-per-length 1"),
     (re.compile(r"--max-epoch \d+"), "--max-epoch 1"),
 )
 IMAGES = {"runs.png": "inspect-runs.png", "operations.png": "inspect-operations.png", "sup.png": "inspect-sup.png"}

@@ -12,11 +12,13 @@ from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack, transition_posterior
 from fairseq_stack.ops.nondeterministic import Transitions
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_normwise_close, hostile
 from tests.ops.nondeterministic.inputs import random_inputs
 from tests.ops.nondeterministic.runs import enumerated_runs
 
-SIZES = [(1, 2, 3), (3, 2, 2), (4, 1, 3), (5, 2, 1), (6, 1, 2)]  # n, Q, S
+SIZES = [(1, 2, 3), (3, 2, 2), (4, 1, 3), (5, 2, 1), (6, 1, 2)]
+CASES = [(3, 2, 2, 0.3, None), (4, 1, 3, 0.0, 2), (6, 1, 2, 0.0, None)]
+CASES += [hostile(*size, *rest) for size in SIZES for rest in ((0.0, None), (0.3, None), (0.3, 2), (0.0, 1))]
 
 
 def log_partition(inputs: Sequence[Tensor], backend: str = "auto", window: int | None = None) -> Tensor:
@@ -40,8 +42,7 @@ def enumerated(transitions: Sequence[Tensor], window: int | None) -> tuple[list[
     return [math.log(total) if total else -math.inf for total in totals[1:]], found
 
 
-@pytest.mark.parametrize(("length", "num_states", "num_symbols"), SIZES)
-@pytest.mark.parametrize(("masked", "window"), [(0.0, None), (0.3, None), (0.0, 2)])
+@pytest.mark.parametrize(("length", "num_states", "num_symbols", "masked", "window"), CASES)
 def test_enumeration_of_all_runs(
     backend: str, length: int, num_states: int, num_symbols: int, masked: float, window: int | None
 ) -> None:
