@@ -117,7 +117,7 @@ class InspectedAutomaton(InspectedStack):
             memory that forgets and the original bottom of 2020 and 2022.
         log_partition: log Z, the logarithm of the weight of all runs over all inputs.
         window: D for limited memory that forgets some of the inputs; otherwise None.
-        runs: the best runs, the best one first; none with limited memory that forgets.
+        runs: the best runs, the best one first; none with limited memory that forgets, or if log Z is not finite.
     """
 
     log_weights: Transitions
@@ -247,7 +247,8 @@ def _automaton(driven: DrivenStack, stack: AutomatonStackAttention, num_runs: in
     if window is not None and isinstance(stack, SymbolStackAttention) and stack.original_bottom:
         # What the first step pushes replaces a bottom of step 0, which would be forgotten one step too early.
         posterior, log_partition = Transitions(*(x * torch.nan for x in posterior)), log_partition * torch.nan
-    runs = () if window is not None else tuple(best_runs(*transitions, count=num_runs)[0])
+    finds_runs = window is None and bool(log_partition[0, -1].isfinite())
+    runs = tuple(best_runs(*transitions, count=num_runs)[0]) if finds_runs else ()
     return InspectedAutomaton(
         driven.layer,
         driven.symbols,

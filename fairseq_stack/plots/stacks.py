@@ -46,7 +46,7 @@ def draw_shares(
 ) -> None:
     """Numbers from 0 to 1, (rows, columns), the darker the greater, with a scale beside them."""
     image = axes.imshow(shares, cmap="Greys", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
-    axes.set_yticks(range(len(rows)), rows, fontsize=9 if len(rows) <= 12 else 7)
+    axes.set_yticks(range(len(rows)), [literal(x) for x in rows], fontsize=9 if len(rows) <= 12 else 7)
     label_columns(axes, columns)
     axes.tick_params(length=0)
     axes.set_xticks([x - 0.5 for x in range(1, len(columns))], minor=True)

@@ -125,6 +125,13 @@ def test_original_bottom(window: int | None) -> None:
         assert found.operations().isnan().all()
 
 
+def test_undefined_weights() -> None:
+    stack = NondeterministicStackAttention(4, 2, 2, 3)
+    found = inspected(driven(stack, torch.full((4, stack.actions.out_features), torch.nan, dtype=torch.float64)))
+    assert isinstance(found, InspectedAutomaton)
+    assert found.runs == () and found.weights.isnan().all()
+
+
 def test_json() -> None:
     found = json.loads(json.dumps(automaton().as_json(), allow_nan=False))
     assert list(found) == ["layer", "inputs", "weights", "log_weights", "posterior", "log_partition", "runs"]

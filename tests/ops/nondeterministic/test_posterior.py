@@ -17,7 +17,7 @@ from tests.ops.nondeterministic.inputs import random_inputs
 from tests.ops.nondeterministic.runs import enumerated_runs
 
 SIZES = [(1, 2, 3), (3, 2, 2), (4, 1, 3), (5, 2, 1), (6, 1, 2)]
-CASES = [(3, 2, 2, 0.3, None), (4, 1, 3, 0.0, 2), (6, 1, 2, 0.0, None)]
+CASES: list[object] = [(3, 2, 2, 0.3, None), (4, 1, 3, 0.0, 2), (6, 1, 2, 0.0, None)]
 CASES += [hostile(*size, *rest) for size in SIZES for rest in ((0.0, None), (0.3, None), (0.3, 2), (0.0, 1))]
 
 
