@@ -52,7 +52,7 @@ def text_in_python(source: str, name: str) -> str | None:
         if not found:
             return None
         body, docstring = found[0].body, ast.get_docstring(found[0]) or ""
-    for node in body:
+    for node in reversed(body):  # of overloads, the implementation is the last
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         names = {target.id for target in targets if isinstance(target, ast.Name)}
         if last in {*names, getattr(node, "name", None)}:

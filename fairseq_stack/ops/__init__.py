@@ -12,7 +12,14 @@ from fairseq_stack.ops._backends import Backend, Op, automatic_backend
 from fairseq_stack.ops._native import buffers as kept_memory
 from fairseq_stack.ops.buffers import InputBufferState, input_buffer, output_buffer
 from fairseq_stack.ops.controllers import ControllerSetup, neural_stack, neural_stack_is_compiled
-from fairseq_stack.ops.nondeterministic import NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops.nondeterministic import (
+    NondeterministicStackState,
+    Run,
+    best_runs,
+    nondeterministic_stack,
+    stack_contents,
+    transition_posterior,
+)
 from fairseq_stack.ops.queues import QueueState, queue
 from fairseq_stack.ops.recurrent import (
     ControlledAutomaton,
@@ -44,6 +51,7 @@ __all__ = [
     "NondeterministicStackState",
     "Op",
     "QueueState",
+    "Run",
     "StackTapeState",
     "StratificationStackState",
     "SuperpositionStackState",
@@ -52,6 +60,7 @@ __all__ = [
     "attachments_of_tape",
     "automatic_backend",
     "automatic_backends",
+    "best_runs",
     "computation_dtype",
     "input_buffer",
     "legal_attachments",
@@ -61,11 +70,13 @@ __all__ = [
     "output_buffer",
     "queue",
     "release_buffers",
+    "stack_contents",
     "stack_lstm",
     "stack_lstm_is_compiled",
     "stack_tape",
     "stratification_stack",
     "superposition_stack",
+    "transition_posterior",
     "tree_nodes",
 ]
 

@@ -69,7 +69,7 @@ def nondeterministic_reference(
     window: int | None = None,
 ) -> Tensor:
     vectors = torch.cat([bottom.expand(len(values), -1)[:, None], values], 1)
-    return reference._readings(push, replace, pop, vectors, window, start)
+    return reference._readings(push, replace, pop, vectors, window, start)[0]
 
 
 def nondeterministic_steps(

@@ -8,15 +8,33 @@ from typing import Literal, overload
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle
+from ._log_partition import log_partition
+from .best_runs import best_runs
+from .contents import StackEdge, StackNode, stack_contents
 from .native import nondeterministic_stack_native
+from .posterior import Transitions, check_transitions, transition_posterior
 from .pytorch import nondeterministic_stack_pytorch
 from .reference import nondeterministic_stack_reference
+from .runs import Configuration, Item, Operation, Run, Step
 from .state import NondeterministicStackState
 from .window import windowed, windowed_readings_native, windowed_readings_pytorch
 
-__all__ = ["NondeterministicStackState", "nondeterministic_stack"]
+__all__ = [
+    "Configuration",
+    "Item",
+    "NondeterministicStackState",
+    "Operation",
+    "Run",
+    "StackEdge",
+    "StackNode",
+    "Step",
+    "Transitions",
+    "best_runs",
+    "nondeterministic_stack",
+    "stack_contents",
+    "transition_posterior",
+]
 
 BACKENDS = by_name(
     Backend("native", nondeterministic_stack_native, native_obstacle),
@@ -40,6 +58,7 @@ def nondeterministic_stack(
     *,
     backend: str = "auto",
     return_weights: Literal[False] = False,
+    return_log_partition: Literal[False] = False,
     window: int | None = None,
 ) -> Tensor: ...
 
@@ -54,8 +73,39 @@ def nondeterministic_stack(
     *,
     backend: str = "auto",
     return_weights: Literal[True],
+    return_log_partition: Literal[False] = False,
     window: int | None = None,
 ) -> tuple[Tensor, Tensor]: ...
+
+
+@overload
+def nondeterministic_stack(
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    values: Tensor,
+    bottom: Tensor,
+    *,
+    backend: str = "auto",
+    return_weights: Literal[False] = False,
+    return_log_partition: Literal[True],
+    window: int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+
+
+@overload
+def nondeterministic_stack(
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    values: Tensor,
+    bottom: Tensor,
+    *,
+    backend: str = "auto",
+    return_weights: Literal[True],
+    return_log_partition: Literal[True],
+    window: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor]: ...
 
 
 def nondeterministic_stack(
@@ -67,8 +117,9 @@ def nondeterministic_stack(
     *,
     backend: str = "auto",
     return_weights: bool = False,
+    return_log_partition: bool = False,
     window: int | None = None,
-) -> Tensor | tuple[Tensor, Tensor]:
+) -> Tensor | tuple[Tensor, ...]:
     """Read the top of a nondeterministic stack after each of n steps (DuSell and Chiang, 2024, Appendix B).
 
     A pushdown automaton with Q states and S stack symbols, each of which lies on the stack with a vector of
@@ -98,6 +149,7 @@ def nondeterministic_stack(
             (vectorised) or ``"reference"`` (the equations, for autograd to differentiate). Only the last has second
             and forward-mode derivatives; the others raise RuntimeError.
         return_weights: also return the weights W.
+        return_log_partition: also return log Z, at the cost of n steps of a ``NondeterministicStackState``.
         window: D for limited memory: after t steps, the stack remembers only what was pushed in step t - D + 1 or
             later, where v_0 counts as pushed in step 0 (gamma[i -> t] = 0 for t - i > D; DuSell and Chiang, 2022).
             Time and memory are then in proportion to n. From n + 1 on, nothing is forgotten.
@@ -108,8 +160,12 @@ def nondeterministic_stack(
         ``return_weights``, also W (B, n, n + 1, Q, S), which can be differentiated too: W[b, t - 1, i] is the share of
         v_i in r_t, so that the readings are einsum("btirs,bim->btrsm", W, V) with V = [bottom; values], and
         W[b, t - 1] sums to 1.
-        If a log weight of step t is NaN or inf, readings and W are NaN from step t on. If a component of v_t is not
-        finite, that component of the readings is NaN from step t on. Earlier readings and weights, and gradients
+        With ``return_log_partition``, last log Z (B, n), which can be differentiated too: log Z[b, t - 1] is the
+        logarithm of sum_{r, y} alpha[t][r, y], the weight of all runs of t steps, and -inf if there is none. The
+        derivative of log Z[b, t - 1] with respect to a log weight is the posterior probability of its transition,
+        given the first t steps: see ``transition_posterior``.
+        If a log weight of step t is NaN or inf, readings, W and log Z are NaN from step t on. If a component of v_t is
+        not finite, that component of the readings is NaN from step t on. Earlier readings and weights, and gradients
         through them, are the same as with any other numbers in its place.
 
     Raises:
@@ -117,20 +173,19 @@ def nondeterministic_stack(
             such backend.
         RuntimeError: in jvp, jacfwd, hessian or a second backward pass, unless the backend is ``"reference"``.
     """
-    sizes = Sizes()
-    sizes.check("push", push, "B n Q S Q S")
-    sizes.check("replace", replace, "B n Q S Q S")
-    sizes.check("pop", pop, "B n Q S Q")
+    sizes = check_transitions(push, replace, pop, window)
     sizes.check("values", values, "B n m")
     sizes.check("bottom", bottom, "m" if isinstance(bottom, Tensor) and bottom.dim() == 1 else "B m")
-    if window is not None and window < 1:
-        raise ValueError(f"window: expected at least 1, got {window}")
     forgets = window is not None and window <= push.shape[1]
     backends = WITH_LIMITED_MEMORY if forgets else BACKENDS
     compute = choose_backend("nondeterministic_stack", backend, backends, push.device)
     options = {"window": window} if forgets else {}
     with torch.autocast(push.device.type, enabled=False):
-        return compute(push, replace, pop, values, bottom, return_weights=return_weights, **options)
+        found = compute(push, replace, pop, values, bottom, return_weights=return_weights, **options)
+        if not return_log_partition:
+            return found
+        log_totals = log_partition(push, replace, pop, backend=backend, **options)
+    return (*found, log_totals) if return_weights else (found, log_totals)
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:

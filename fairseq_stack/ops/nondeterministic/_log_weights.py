@@ -53,6 +53,15 @@ def lift(logits: Tensor) -> Tensor:
     return logits + (missing - (constants + missing).clamp_min(0))
 
 
+def log_sum_exp(terms: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """log sum exp whose gradient is 0, not NaN, where every term is -inf."""
+    largest = terms.detach().amax(axes, keepdim=True).clamp_min(torch.finfo(terms.dtype).min)
+    total = torch.exp(terms - largest).sum(axes)
+    impossible = total == 0
+    log_total = torch.log(torch.where(impossible, 1, total)) + largest.reshape(total.shape)
+    return torch.where(impossible, -torch.inf, log_total)
+
+
 def warn_of_range() -> None:
     """Warn of log weights that are farther apart than EXACT_RANGE."""
     warnings.warn(

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .._undefined import finite, from_then_on, marks_of
-from ._log_weights import defined, join_transitions
+from ._log_weights import defined, join_transitions, log_sum_exp
 
 Span = tuple[int, int]
 
@@ -40,13 +40,23 @@ def nondeterministic_stack_reference(
     transitions = _split_transitions(logits, num_states, num_symbols)
     marks = from_then_on(marks)[:, :, None, None, None]
     marks_of_values = from_then_on(marks_of(vectors))[:, 1:, None, None]
-    readings = (_readings(*transitions, finite(vectors), window, start) + marks + marks_of_values).to(dtype)
+    found, _ = _readings(*transitions, finite(vectors), window, start)
+    readings = (found + marks + marks_of_values).to(dtype)
     if not return_weights:
         return readings
     # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
     units = torch.eye(length + 1, dtype=logits.dtype, device=logits.device).expand(batch_size, -1, -1)
-    weights = _readings(*transitions, units, window, start) + marks
-    return readings, weights.permute(0, 1, 4, 2, 3).to(dtype)
+    shares, _ = _readings(*transitions, units, window, start)
+    return readings, (shares + marks).permute(0, 1, 4, 2, 3).to(dtype)
+
+
+def log_partition_reference(push: Tensor, replace: Tensor, pop: Tensor, *, window: int | None = None) -> Tensor:
+    """log Z_t, (B, n), in float64, as for ``nondeterministic_stack``: of the denominator of Eq. 29."""
+    batch_size, length, num_states, num_symbols = push.shape[:4]
+    logits, marks = defined(join_transitions(push, replace, pop))
+    transitions = _split_transitions(logits, num_states, num_symbols)
+    _, log_totals = _readings(*transitions, logits.new_zeros(batch_size, length + 1, 1), window)
+    return log_totals + from_then_on(marks)
 
 
 def _split_transitions(logits: Tensor, num_states: int, num_symbols: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -64,8 +74,12 @@ def _readings(
     vectors: Tensor,
     window: int | None = None,
     start: Tensor | None = None,
-) -> Tensor:
-    """Eqs. 21-29 with ``vectors[:, i]`` = v_i, i = 0..n; with a window D, gamma[i -> t] = 0 for t - i > D."""
+) -> tuple[Tensor, Tensor]:
+    """Eqs. 21-29 with ``vectors[:, i]`` = v_i, i = 0..n; with a window D, gamma[i -> t] = 0 for t - i > D.
+
+    Returns:
+        The readings, (B, n, Q, S, m), and the logarithms of the denominators of Eq. 29, (B, n).
+    """
     batch_size, length, num_states, num_symbols = push.shape[:4]
     before = push.new_full((batch_size, num_states, num_symbols), -torch.inf)
     before[:, 0, 0] = 0
@@ -73,11 +87,11 @@ def _readings(
     log_gamma: dict[Span, Tensor] = {(-1, 0): before[:, :, :, None, None] + start[:, None, None]}  # Eq. 21
     mean: dict[Span, Tensor] = {(-1, 0): _on_top(vectors[:, 0], log_gamma[-1, 0])}  # Eq. 22
     log_alpha = {-1: before, 0: start}  # Eq. 23; alpha[0] by Eq. 27 with t = 0
-    readings = []
+    readings, log_totals = [], []
     for t in range(1, length + 1):
         # gamma'[k -> t][u, y -> r] at index [b, u, y, r]
         log_popped = {
-            k: _log_sum_exp(log_gamma[k, t - 1][..., None] + pop[:, t - 1, None, None], (3, 4))  # Eq. 25
+            k: log_sum_exp(log_gamma[k, t - 1][..., None] + pop[:, t - 1, None, None], (3, 4))  # Eq. 25
             for k in range(t - 1)
             if (k, t - 1) in log_gamma
         }
@@ -88,14 +102,15 @@ def _readings(
         mean[t - 1, t] = _on_top(vectors[:, t], push[:, t - 1])  # Eq. 26, push
         # alpha[i][q, x] gamma[i -> t][q, x -> r, y] at index [b, i - remembered[0], q, x, r, y]
         runs = torch.stack([log_alpha[i][..., None, None] + log_gamma[i, t] for i in remembered], 1)
-        log_alpha[t] = _log_sum_exp(runs, (1, 2, 3))  # Eq. 27
-        total = _log_sum_exp(log_alpha[t], (1, 2))  # Eq. 29, the denominator
+        log_alpha[t] = log_sum_exp(runs, (1, 2, 3))  # Eq. 27
+        total = log_sum_exp(log_alpha[t], (1, 2))  # Eq. 29, the denominator
+        log_totals.append(total)
         tops = torch.stack([mean[i, t] for i in remembered], 1)
         share = _share(runs, total[:, None, None, None, None, None])
         readings.append(torch.einsum("biqxry,biqxrym->brym", share, tops))  # Eqs. 28 and 29
     if not readings:
-        return torch.einsum("btqxry,btm->btrym", push, vectors[:, 1:])  # empty
-    return torch.stack(readings, 1)
+        return torch.einsum("btqxry,btm->btrym", push, vectors[:, 1:]), push.sum((2, 3, 4, 5))  # both are empty
+    return torch.stack(readings, 1), torch.stack(log_totals, 1)
 
 
 def _replace_or_pop(
@@ -114,7 +129,7 @@ def _replace_or_pop(
         k: log_gamma[i, k][:, :, :, :, None] + log_popped[k].transpose(2, 3)[:, None, None] for k in range(i + 1, t - 1)
     }
     terms = [replaced.flatten(3, 4), *popped.values()]
-    total = _log_sum_exp(torch.cat(terms, 3), (3,))  # Eq. 24, replace and pop
+    total = log_sum_exp(torch.cat(terms, 3), (3,))  # Eq. 24, replace and pop
     share = _share(replaced, total[:, :, :, None, None])
     average = torch.einsum("bqxuzry,bqxuzm->bqxrym", share, mean[i, t - 1])  # Eq. 26, replace
     for k, term in popped.items():
@@ -126,15 +141,6 @@ def _replace_or_pop(
 def _on_top(vector: Tensor, log_gamma: Tensor) -> Tensor:
     """The mean vector where every run has just pushed ``vector`` (B, m)."""
     return vector[:, None, None, None, None].expand(*log_gamma.shape, -1)
-
-
-def _log_sum_exp(terms: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """log sum exp whose gradient is 0, not NaN, where every term is -inf."""
-    largest = terms.detach().amax(axes, keepdim=True).clamp_min(torch.finfo(terms.dtype).min)
-    total = torch.exp(terms - largest).sum(axes)
-    impossible = total == 0
-    log_total = torch.log(torch.where(impossible, 1, total)) + largest.reshape(total.shape)
-    return torch.where(impossible, -torch.inf, log_total)
 
 
 def _share(term: Tensor, total: Tensor) -> Tensor:

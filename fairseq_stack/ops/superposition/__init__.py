@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal, overload
+
 import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle
+from .._units import units_like
 from .native import superposition_stack_native
 from .pytorch import superposition_stack_pytorch
 from .reference import superposition_stack_reference
@@ -21,7 +24,29 @@ BACKENDS = by_name(
 )
 
 
-def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto") -> Tensor:
+@overload
+def superposition_stack(
+    actions: Tensor,
+    values: Tensor,
+    *,
+    backend: str = "auto",
+    return_weights: Literal[False] = False,
+) -> Tensor: ...
+
+
+@overload
+def superposition_stack(
+    actions: Tensor,
+    values: Tensor,
+    *,
+    backend: str = "auto",
+    return_weights: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+
+
+def superposition_stack(
+    actions: Tensor, values: Tensor, *, backend: str = "auto", return_weights: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
     """Read the top of a superposition stack after each of n steps (Eqs. 5-8 of DuSell and Chiang, 2024).
 
     The stack starts with zero vectors all the way down (V_0 = [0]). With a_t = ``actions[:, t-1]``,
@@ -42,12 +67,16 @@ def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto
         backend: ``"auto"``, ``"native"`` (compiled, for the CPU), ``"pytorch"`` (vectorised; a second or
             forward-mode derivative of these two raises RuntimeError) or ``"reference"`` (the equations, for autograd to
             differentiate).
+        return_weights: also return the weights W.
 
     Returns:
         The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
-        autocast says. If an action of step t is not finite, the readings are NaN from step t on. If a component of v_t
-        is not finite, that component of the readings is NaN from step t on. Earlier readings, and gradients through
-        them, are the same as with any other numbers in its place.
+        autocast says. With ``return_weights``, also W (B, n, n), which can be differentiated too: W[b, t - 1, i - 1] is
+        the weight of v_i in r_t, so that the readings are W V. If the weights of each step sum to 1, W[b, t - 1] sums
+        to the share of the runs that do not leave the stack empty.
+        If an action of step t is not finite, the readings and W are NaN from step t on. If a component of v_t is not
+        finite, that component of the readings is NaN from step t on. Earlier readings and weights, and gradients
+        through them, are the same as with any other numbers in its place.
 
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.
@@ -59,7 +88,9 @@ def superposition_stack(actions: Tensor, values: Tensor, *, backend: str = "auto
     compute = choose_backend("superposition_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
     with torch.autocast(values.device.type, enabled=False):
-        return compute(actions.to(dtype), values.to(dtype)).to(values.dtype)
+        pushed = (values, units_like(values)) if return_weights else (values,)
+        found = [compute(actions.to(dtype), vectors.to(dtype)).to(values.dtype) for vectors in pushed]
+    return (found[0], found[1]) if return_weights else found[0]
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:

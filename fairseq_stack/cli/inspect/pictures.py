@@ -1,0 +1,153 @@
+"""The pictures of ``fairseq-stack inspect``: what is drawn of each kind of stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.plots.panels import draw_weights
+from fairseq_stack.plots.stacks import (
+    draw_growing_stack,
+    draw_shares,
+    name_cells,
+    width_for,
+)
+from fairseq_stack.plots.style import figure, require_matplotlib
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from fairseq_stack.inspection.stacks import InspectedAutomaton, InspectedStack
+    from fairseq_stack.ops.nondeterministic import Step, Transitions
+
+MOST_TRANSITIONS = 24
+"""A picture shows at most so many transitions."""
+
+
+def draw_all_weights(stacks: Sequence[InspectedStack], path: Path) -> None:
+    """A panel for each stack: rows are readings, columns are pushed vectors."""
+    require_matplotlib()
+    longest = max(len(stack.inputs) for stack in stacks)
+    side = min(4 + 0.15 * longest, 20)
+    size = ((side + 1) * len(stacks), side)
+    with figure(path, rows=1, columns=len(stacks), size=size, file_format=path.suffix[1:]) as panels:
+        for axes, stack in zip(panels[0], stacks, strict=True):
+            draw_weights(axes, stack.weights.tolist(), rows=stack.inputs, columns=stack.pushed)
+            axes.set(title=stack.layer, xlabel="vector pushed at", ylabel="reading after")
+
+
+def draw_operations(stacks: Sequence[InspectedStack], least: float, path: Path) -> None:
+    """What each stack does at each input."""
+    from fairseq_stack.inspection.stacks import InspectedAutomaton, InspectedStratification, InspectedSuperposition
+
+    require_matplotlib()
+    panels: list[_Panel] = []
+    for stack in stacks:
+        if isinstance(stack, InspectedSuperposition):
+            shares = stack.actions.T.tolist()
+            panels.append(_Panel(stack, shares, ("push", "no-op", "pop"), "probability", "operation", "operations"))
+        elif isinstance(stack, InspectedStratification):
+            shares = [stack.pop.tolist(), stack.push.tolist()]
+            panels.append(_Panel(stack, shares, ("pop", "push"), "strength", "operation", "operations"))
+            strengths = stack.strengths.T.tolist()
+            panels.append(_Panel(stack, strengths, stack.inputs, "strength", "item pushed at", "items on the stack"))
+        elif isinstance(stack, InspectedAutomaton):
+            panels += _panels_of_automaton(stack, least)
+    heights = [panel.height for panel in panels]
+    size = width_for(max(len(stack.inputs) for stack in stacks)) + 1.5, sum(heights)
+    with figure(path, len(panels), 1, size, path.suffix[1:], heights=heights) as drawn:
+        for (axes,), panel in zip(drawn, panels, strict=True):
+            draw_shares(axes, panel.shares, panel.rows, panel.stack.inputs, panel.unit)
+            axes.set_title(f"{panel.stack.layer}: {panel.title}", loc="left")
+            axes.set(ylabel=panel.ylabel, xlabel="input")
+
+
+@dataclass(frozen=True, eq=False)
+class _Panel:
+    """A panel of shares of a stack.
+
+    Attributes:
+        stack: whose inputs are the columns.
+        shares: numbers from 0 to 1, (rows, columns).
+        rows: the labels of the rows.
+        unit: what the numbers are.
+        ylabel: what the rows are.
+        title: what the panel shows.
+    """
+
+    stack: InspectedStack
+    shares: Sequence[Sequence[float]]
+    rows: Sequence[str]
+    unit: str
+    ylabel: str
+    title: str
+
+    @property
+    def height(self) -> float:
+        """In inches, with title and labels."""
+        turned = 0.09 * max(map(len, self.stack.inputs))
+        return min(1.3 + turned + 0.2 * max(len(self.rows), 3), 14)
+
+
+def _panels_of_automaton(stack: InspectedAutomaton, least: float) -> list[_Panel]:
+    from fairseq_stack.inspection.stacks import OPERATIONS
+    from fairseq_stack.inspection.texts import spelt
+
+    best: dict[Step, float] = {}
+    for x in stack.likely_transitions(least):
+        best[x.step] = max(best.get(x.step, 0), x.probability)
+    most_likely = sorted(best, key=lambda step: -best[step])[:MOST_TRANSITIONS]
+    shown = sorted(most_likely, key=lambda step: (OPERATIONS.index(step.operation), step))
+    of_operations, names = stack.operations().T.tolist(), [spelt(step) for step in shown]
+    panels = [_Panel(stack, of_operations, OPERATIONS, "probability", "operation", "operations, given the whole input")]
+    for transitions, title in (
+        (stack.posterior, "transitions, given the whole input"),
+        (stack.given_top(), "transitions, given state and top"),
+    ):
+        if shown:
+            rows = [_of_step(transitions, step).tolist() for step in shown]
+            panels.append(_Panel(stack, rows, names, "probability", "transition", title))
+    return panels
+
+
+def _of_step(transitions: Transitions, step: Step) -> Tensor:
+    """The numbers of a transition at each input, (n,)."""
+    target = (step.state,) if step.symbol is None else (step.state, step.symbol)
+    of_operation: Tensor = getattr(transitions, step.operation)
+    return of_operation[(slice(None), *step.source, *target)]
+
+
+def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> None:
+    """The best runs of each automaton, as stacks that grow and shrink."""
+    from fairseq_stack.inspection.stacks import InspectedAutomaton
+
+    require_matplotlib()
+    automata = [stack for stack in stacks if isinstance(stack, InspectedAutomaton)]
+    runs = [(stack, number) for stack in automata for number in range(len(stack.runs))]
+    if not runs:
+        raise UserError("--show runs: expected a nondeterministic stack that forgets nothing and has a run")
+    heights = []
+    for stack, number in runs:
+        highest = max(map(len, stack.runs[number].stacks()))
+        heights.append(min(1.9 + 0.24 * highest + 0.09 * max(map(len, stack.inputs)), 16))
+    size = width_for(max(len(stack.inputs) for stack, _ in runs)) + 2, sum(heights)
+    with figure(path, len(runs), 1, size, path.suffix[1:], heights=heights) as panels:
+        for (axes,), (stack, number) in zip(panels, runs, strict=True):
+            _draw_run(axes, stack, number)
+
+
+def _draw_run(axes: Any, stack: InspectedAutomaton, number: int) -> None:
+    run = stack.runs[number]
+    names = ("", *stack.inputs)
+    cells = [[(names[item.pushed], item.symbol) for item in content] for content in run.stacks()]
+    states = [f"q{run.start.state}", *(f"q{step.state}" for step in run.steps)]
+    operations = ["", *(step.operation if step.operation != "replace" else "repl." for step in run.steps)]
+    draw_growing_stack(axes, cells, [operations, states], stack.inputs)
+    name_cells(axes, [f"stack symbol {symbol}" for symbol in range(stack.size[1])])
+    share = f"{100 * stack.shares()[number]:.2g} % of the weight of all runs"
+    which = "the best run" if number == 0 else f"run {number + 1}"
+    axes.set_title(f"{stack.layer}: {which} ({share})", loc="left")
+    axes.set(xlabel="input; below the stack after it: operation and state", ylabel="height of the stack")

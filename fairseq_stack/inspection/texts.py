@@ -1,0 +1,85 @@
+"""What a nondeterministic stack does, as text: its likely transitions, and its contents as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairseq_stack.evaluation import latex
+from fairseq_stack.inspection.stacks import InspectedAutomaton
+from fairseq_stack.ops.nondeterministic import StackEdge, StackNode, Step
+
+
+def spelt(step: Step) -> str:
+    """A transition as in the paper, with its operation: ``push q0,1 -> q1,1 2`` pushes 2 onto 1."""
+    (q, x), r, y = step.source, step.state, step.symbol
+    after = "" if y is None else f",{x} {y}" if step.operation == "push" else f",{y}"
+    return f"{step.operation} q{q},{x} -> q{r}{after}"
+
+
+def spelt_in_latex(step: Step) -> str:
+    r"""A transition as in the paper: ``$q_0, 1 \to q_1, \varepsilon$`` pops."""
+    (q, x), r, y = step.source, step.state, step.symbol
+    after = r"\varepsilon" if y is None else rf"{x}\,{y}" if step.operation == "push" else str(y)
+    return rf"$q_{{{q}}}, {x} \to q_{{{r}}}, {after}$"
+
+
+def transitions_as_tsv(stack: InspectedAutomaton, least: float) -> str:
+    """The transitions with a posterior probability of at least ``least``, one a line, with the input at which they are
+    taken: its number, the input, the transition and its probability, separated by tabs.
+    """
+    lines = [
+        f"{x.number}\t{stack.inputs[x.number - 1]}\t{spelt(x.step)}\t{x.probability:.4f}\n"
+        for x in stack.likely_transitions(least)
+    ]
+    return "".join(["number\tinput\ttransition\tprobability\n", *lines])
+
+
+def transitions_as_latex(stack: InspectedAutomaton, least: float) -> str:
+    """The same as a LaTeX table, for the package ``booktabs``."""
+    rows, last = [], 0
+    for x in stack.likely_transitions(least):
+        shown = f"{x.number}: {latex.escaped(stack.inputs[x.number - 1])}" if x.number != last else ""
+        rows.append([shown, x.step.operation, spelt_in_latex(x.step), f"{x.probability:.2f}"])
+        last = x.number
+    return latex.table(["input", "operation", "transition", "probability"], rows) + "\n"
+
+
+def contents_as_graphviz(edges: Sequence[StackEdge], inputs: Sequence[str]) -> str:
+    """The possible contents of a stack as a graph for Graphviz's ``dot``.
+
+    A path from the left to a double circle spells a stack from the bottom to the top. An edge has the symbol on the
+    stack, the input at which it was pushed, and the share of the runs that leave it there; thicker edges have more.
+
+    Args:
+        edges: of :func:`fairseq_stack.ops.stack_contents`.
+        inputs: what was read until then.
+    """
+    nodes = sorted({node for edge in edges for node in (edge.source, edge.target)})
+    lines = ["digraph stack {", "  rankdir=LR;", '  node [shape=circle, fontname="Helvetica", fontsize=10];']
+    lines += ['  edge [fontname="Helvetica", fontsize=10];']
+    for node in nodes:
+        shape = ", shape=doublecircle" if node.step == len(inputs) else ""
+        lines.append(f"  {_name(node)} [label={_quoted(_label(node, inputs))}{shape}];")
+    for edge in edges:
+        pushed = "bottom" if edge.source.step < 0 else inputs[edge.source.step]
+        label = _quoted(f"{edge.target.symbol} ({pushed})\\n{edge.probability:.2f}")
+        width = 0.5 + 3 * edge.probability
+        lines.append(f"  {_name(edge.source)} -> {_name(edge.target)} [label={label}, penwidth={width:.2f}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _name(node: StackNode) -> str:
+    return f"n{node.step + 1}_{node.state}_{node.symbol}"
+
+
+def _label(node: StackNode, inputs: Sequence[str]) -> str:
+    if node.step < 0:
+        return "start"
+    when = "before 1" if node.step == 0 else f"after {node.step}: {inputs[node.step - 1]}"
+    return f"q{node.state}, {node.symbol}\\n{when}"
+
+
+def _quoted(text: str) -> str:
+    """A string of Graphviz, in which ``\\n`` is a new line."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\\\\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,112 @@
+"""The best runs of the automaton of a nondeterministic stack (Viterbi): Section 12 of ``docs/algorithm.md``."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._derivations import Derivations, Part
+from ._excursions import best_parts
+from .posterior import check_transitions
+from .runs import Run
+
+_SEQUENCES = 32
+"""So many sequences are computed at a time."""
+
+
+def best_runs(
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    *,
+    count: int = 1,
+    lengths: Sequence[int] | None = None,
+    start: Tensor | None = None,
+) -> list[list[Run]]:
+    """The runs of the greatest weight, all different, the best run first.
+
+    The weight of a run is the product of the weights of its transitions. The result is exact: no run is left out
+    because it looks unlikely after some of its steps. Runs of equal weight are in an arbitrary but fixed order, and of
+    several such runs any may be the last one that is returned. It takes O(Q^3 S n^3) time and O(Q^2 S n^2) memory for
+    each sequence.
+
+    The best runs of the steps i + 1..j of a sequence are the best runs of the log weights ``[:, i:j]``; ``start`` says
+    in which configurations they may begin.
+
+    Args:
+        push: log Delta_t[q, x -> r, xy] at index [b, t - 1, q, x, r, y], (B, n, Q, S, Q, S), as for
+            ``nondeterministic_stack``.
+        replace: log Delta_t[q, x -> r, y], (B, n, Q, S, Q, S).
+        pop: log Delta_t[q, x -> r, eps] at index [b, t - 1, q, x, r], (B, n, Q, S, Q).
+        count: how many runs to return for each sequence, if it has so many.
+        lengths: the number of steps of each sequence, for padded batches and for prefixes; None for n.
+        start: log weights of the state and the symbol that runs begin with, (B, Q, S); None for state 0 and symbol 0.
+            The first symbol cannot be popped.
+
+    Returns:
+        The runs of each sequence whose weight is not 0. There may be fewer than ``count``, or none.
+
+    Raises:
+        ValueError: if an argument's shape, dtype, layout or device is wrong, a log weight is NaN or inf, ``count`` is
+            less than 1, or the lengths are not B numbers between 0 and n.
+    """
+    sizes = check_transitions(push, replace, pop, None)
+    batch_size, length = sizes["B"], sizes["n"]
+    if start is None:
+        start = push.new_full((batch_size, sizes["Q"], sizes["S"]), -torch.inf)
+        start[:, 0, 0] = 0
+    sizes.check("start", start, "B Q S")
+    lengths = [length] * batch_size if lengths is None else list(lengths)
+    if len(lengths) != batch_size or not all(0 <= steps <= length for steps in lengths):
+        raise ValueError(f"lengths: expected {batch_size} numbers from 0 to {length}, got {lengths}")
+    if count < 1:
+        raise ValueError(f"count: expected at least 1, got {count}")
+    for name, x in (("push", push), ("replace", replace), ("pop", pop), ("start", start)):
+        if not (x < torch.inf).all():
+            raise ValueError(f"{name}: expected log weights that are numbers or -inf, got NaN or inf")
+    found = []
+    for begin in range(0, batch_size, _SEQUENCES):
+        some = slice(begin, begin + _SEQUENCES)
+        parts = best_parts(push[some], replace[some], pop[some], start[some])
+        for number, steps in enumerate(lengths[some]):
+            found.append(_best_first(Derivations(parts.of_sequence(number), count), steps))
+    return found
+
+
+def _best_first(derivations: Derivations, length: int) -> list[Run]:
+    """The best runs of a sequence.
+
+    A run that is partly known is the parts of it that are not, of each of which the best is assumed, and the steps that
+    are. Its weight is that of a run, so the queue yields complete runs in the order of their weights.
+    """
+    runs: list[Run] = []
+    # Lists are pairs of the first element and the rest. Of equal weights the latest comes first, and completes a run.
+    queue: list[tuple[float, int, Any, Any]] = [(0.0, 0, (Part("end", (length,)), None), None)]
+    numbers = itertools.count(-1, -1)
+    while queue and len(runs) < derivations.count:
+        loss, _, unknown, taken = heapq.heappop(queue)
+        if unknown is None:
+            runs.append(derivations.run(_elements(taken)))
+            continue
+        part, others = unknown
+        choices = derivations.choices(part)
+        for choice in reversed(choices):
+            after = others
+            for inner in choice.parts:
+                after = inner, after
+            known = taken if choice.taken is None else (choice.taken, taken)
+            heapq.heappush(queue, (loss + choices[0].weight - choice.weight, next(numbers), after, known))
+    return sorted(runs, key=lambda run: -run.log_weight)
+
+
+def _elements(chain: Any) -> list[Any]:
+    found = []
+    while chain is not None:
+        first, chain = chain
+        found.append(first)
+    return found

@@ -1,0 +1,74 @@
+"""How probable each transition is, given the weights of all steps: the derivative of log Z (Section 12)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .._arguments import Sizes
+from ._log_partition import log_partition
+
+
+class Transitions(NamedTuple):
+    """A number for each transition in each step."""
+
+    push: Tensor  # of q, x -> r, xy in step t at index [b, t - 1, q, x, r, y], (B, n, Q, S, Q, S)
+    replace: Tensor  # of q, x -> r, y, (B, n, Q, S, Q, S)
+    pop: Tensor  # of q, x -> r, eps at index [b, t - 1, q, x, r], (B, n, Q, S, Q)
+
+
+def check_transitions(push: Tensor, replace: Tensor, pop: Tensor, window: int | None) -> Sizes:
+    """The sizes of log weights.
+
+    Raises:
+        ValueError: if the shape, dtype, layout or device of a tensor is wrong, or the window is not positive.
+    """
+    sizes = Sizes()
+    sizes.check("push", push, "B n Q S Q S")
+    sizes.check("replace", replace, "B n Q S Q S")
+    sizes.check("pop", pop, "B n Q S Q")
+    if window is not None and window < 1:
+        raise ValueError(f"window: expected at least 1, got {window}")
+    return sizes
+
+
+def transition_posterior(
+    push: Tensor, replace: Tensor, pop: Tensor, *, backend: str = "auto", window: int | None = None
+) -> Transitions:
+    """The probability that a run takes a transition in a step, if runs of n steps are drawn by their weights.
+
+    It is the derivative of log Z_n, the logarithm of the weight of all runs of n steps, with respect to the log weight
+    of the transition:
+
+        p(step t takes q, x -> r, y) = d log Z_n / d log Delta_t[q, x -> r, y].
+
+    For the posterior given the first t steps alone, pass the log weights of these steps.
+
+    Args:
+        push: log weights as for ``nondeterministic_stack``, (B, n, Q, S, Q, S).
+        replace: (B, n, Q, S, Q, S).
+        pop: (B, n, Q, S, Q).
+        backend: as for ``nondeterministic_stack``.
+        window: as for ``nondeterministic_stack``.
+
+    Returns:
+        Probabilities, in the dtype of the arguments. All probabilities of a step sum to 1, or are 0 if there is no run
+        of n steps, or NaN if a log weight of a step is NaN or inf. Autograd does not follow them.
+
+    Raises:
+        ValueError: if an argument's shape, dtype, layout or device is wrong, the window is not positive, or there is no
+            such backend.
+    """
+    check_transitions(push, replace, pop, window)
+    length = push.shape[1]
+    if length == 0:
+        return Transitions(*(x.detach().clone() for x in (push, replace, pop)))
+    forgets = window is not None and window <= length
+    with torch.enable_grad(), torch.autocast(push.device.type, enabled=False):
+        leaves = [x.detach().requires_grad_() for x in (push, replace, pop)]
+        last = log_partition(*leaves, backend=backend, window=window if forgets else None)[:, -1]
+        gradients = torch.autograd.grad(last.sum(), leaves)
+    undefined = torch.where(last.isnan(), last, 0).detach()
+    return Transitions(*(x + undefined.reshape(-1, *[1] * (x.dim() - 1)) for x in gradients))

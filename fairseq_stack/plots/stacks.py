@@ -1,0 +1,117 @@
+"""What a stack does, drawn over the symbols that are read: one column for each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .panels import literal
+from .style import STYLES
+
+LONG_LABEL = 4
+"""Labels of more characters are turned, and left out in cells."""
+
+START = "start"
+"""The label of the column before the first symbol."""
+
+MOST_CELLS_WITH_TEXT = 60
+"""A picture with more columns has no text in its cells."""
+
+NEW: dict[str, Any] = {"edgecolor": "black", "linewidth": 1.8}
+OLD: dict[str, Any] = {"edgecolor": "0.45", "linewidth": 0.6}
+"""The edges of cells that a step pushed or replaced, and of the others."""
+
+HATCHES = ("", "////", "....", "\\\\\\\\", "xx", "++", "oo")
+"""They tell the colours apart in grey."""
+
+Cell = tuple[str, int]
+"""What stands in an element of a stack, and the number of its colour."""
+
+
+def width_for(columns: int) -> float:
+    """The width of a picture, in inches."""
+    return min(3.5 + 0.26 * columns, 22)
+
+
+def label_columns(axes: Any, symbols: Sequence[str]) -> None:
+    """Write the symbols below the columns."""
+    turned = any(len(symbol) > LONG_LABEL for symbol in symbols if symbol != START)
+    size = 9 if len(symbols) <= 40 else 6 if len(symbols) <= 80 else 4
+    axes.set_xticks(range(len(symbols)), [literal(x) for x in symbols], fontsize=size, rotation=90 if turned else 0)
+
+
+def draw_shares(
+    axes: Any, shares: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], label: str
+) -> None:
+    """Numbers from 0 to 1, (rows, columns), the darker the greater, with a scale beside them."""
+    image = axes.imshow(shares, cmap="Greys", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
+    axes.set_yticks(range(len(rows)), [literal(x) for x in rows], fontsize=9 if len(rows) <= 12 else 7)
+    label_columns(axes, columns)
+    axes.tick_params(length=0)
+    axes.set_xticks([x - 0.5 for x in range(1, len(columns))], minor=True)
+    axes.set_yticks([y - 0.5 for y in range(1, len(rows))], minor=True)
+    axes.grid(which="minor", color="0.85", linewidth=0.5)
+    axes.tick_params(which="minor", length=0)
+    axes.figure.colorbar(image, ax=axes, label=label, fraction=0.03, pad=0.01)
+
+
+def draw_growing_stack(
+    axes: Any, stacks: Sequence[Sequence[Cell]], below: Sequence[Sequence[str]], columns: Sequence[str]
+) -> None:
+    """The stack before the first column and after each, as a column of cells.
+
+    Args:
+        axes: where to draw.
+        stacks: the cells from the bottom to the top; one stack more than columns.
+        below: rows of texts to write below the columns, each as many as stacks.
+        columns: the symbols that are read; above the first stack none is.
+    """
+    from matplotlib.patches import Rectangle
+
+    has_text = len(stacks) <= MOST_CELLS_WITH_TEXT and all(len(x) <= LONG_LABEL for stack in stacks for x, _ in stack)
+    highest = max(map(len, stacks))
+    before: Sequence[Cell] = ()
+    for x, stack in enumerate(stacks):
+        for y, (text, colour) in enumerate(stack):
+            is_new = x > 0 and (y >= len(before) or before[y] != stack[y])
+            edge = NEW if is_new else OLD
+            face = STYLES[colour % len(STYLES)]["color"]
+            hatch = HATCHES[colour % len(HATCHES)]
+            axes.add_patch(Rectangle((x - 0.45, y), 0.9, 1, facecolor=_pale(face), hatch=hatch, **edge))
+            if has_text:
+                size = 8 if len(text) < LONG_LABEL else 6
+                background = {"facecolor": _pale(face), "edgecolor": "none", "pad": 0.8} if text else None
+                axes.text(x, y + 0.5, literal(text), ha="center", va="center", fontsize=size, bbox=background)
+        before = stack
+    for row, texts in enumerate(below, 1):
+        for x, text in enumerate(texts):
+            axes.text(x, -0.75 * row, text, ha="center", va="center", fontsize=7)
+    axes.set_xlim(-0.6, len(stacks) - 0.4)
+    axes.set_ylim(-0.75 * len(below) - 0.5, highest + 0.3)
+    label_columns(axes, [START, *columns])
+    step = max(1, math.ceil(highest / 10))
+    axes.set_yticks([y + 0.5 for y in range(0, highest, step)], [str(y + 1) for y in range(0, highest, step)])
+    axes.tick_params(length=0)
+
+
+def name_cells(axes: Any, names: Sequence[str]) -> None:
+    """A legend for the cells, whose colours have these names."""
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(
+            facecolor=_pale(STYLES[number % len(STYLES)]["color"]),
+            hatch=HATCHES[number % len(HATCHES)],
+            label=name,
+            **OLD,
+        )
+        for number, name in enumerate(names)
+    ]
+    handles.append(Patch(facecolor="white", label="pushed or replaced", **NEW))
+    axes.legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9)
+
+
+def _pale(colour: str) -> tuple[float, float, float]:
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return tuple(0.45 + 0.55 * x for x in (red, green, blue))  # type: ignore[return-value]

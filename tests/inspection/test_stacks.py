@@ -1,0 +1,173 @@
+"""What stacks do, in numbers and as text, for stacks whose operations are known."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from fairseq_stack.inspection.recording import DrivenStack
+from fairseq_stack.inspection.stacks import (
+    InspectedAutomaton,
+    InspectedStratification,
+    InspectedSuperposition,
+    inspected,
+)
+from fairseq_stack.inspection.texts import contents_as_graphviz, spelt, transitions_as_latex, transitions_as_tsv
+from fairseq_stack.modules import (
+    NondeterministicStackAttention,
+    StackAttention,
+    StratificationStackAttention,
+    SuperpositionStackAttention,
+    SymbolStackAttention,
+)
+from tests.helpers import assert_normwise_close
+
+SYMBOLS = ("a", "b_c", "#", '"d\\')
+PUSH, NOOP, POP = 0, 1, 2
+
+
+def driven(stack: StackAttention, actions: Tensor) -> DrivenStack:
+    """A stack that makes these actions (n, d_a), one after the other."""
+    length = len(actions)
+    stack.double()
+    stack.actions = nn.Linear(length, actions.shape[1], bias=False, dtype=torch.float64)
+    stack.actions.weight = nn.Parameter(actions.T.contiguous())
+    return DrivenStack("decoder.layers.1", SYMBOLS[:length], stack, torch.eye(length, dtype=torch.float64))
+
+
+def superposition(*operations: int, depth_limit: int | None = None) -> InspectedSuperposition:
+    actions = torch.full((len(operations), 3), -1e4, dtype=torch.float64)
+    actions[range(len(operations)), list(operations)] = 0
+    found = inspected(driven(SuperpositionStackAttention(4, 3, depth_limit=depth_limit), actions))
+    assert isinstance(found, InspectedSuperposition)
+    return found
+
+
+def automaton(*, window: int | None = None, num_runs: int = 1, std: float = 0.0) -> InspectedAutomaton:
+    """Push 1, push 1, replace by 0, pop, all in state 0 and with a weight of e^9; other weights are about 1."""
+    stack = NondeterministicStackAttention(4, 2, 2, 3, window=window)
+    actions = torch.randn(4, stack.actions.out_features, dtype=torch.float64) * std
+    push, replace, pop = stack.transitions(actions)
+    push[0, 0, 0, 0, 1] = push[1, 0, 1, 0, 1] = replace[2, 0, 1, 0, 0] = pop[3, 0, 0, 0] = 9
+    found = inspected(driven(stack, actions), num_runs)
+    assert isinstance(found, InspectedAutomaton)
+    return found
+
+
+def test_superposition() -> None:
+    found = superposition(PUSH, PUSH, NOOP, POP)
+    assert found.actions.tolist() == [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    assert found.weights.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0]]
+    assert found.pushed == SYMBOLS
+    assert found.as_json()["actions"]["pop"] == [0, 0, 0, 1]
+
+
+def test_superposition_of_limited_depth() -> None:
+    found = superposition(PUSH, PUSH, POP, depth_limit=1)
+    assert found.weights.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+
+
+def test_stratification() -> None:
+    pop, push = torch.tensor([0.5, 0.25, 0.75, 0.5]), torch.tensor([0.5, 0.75, 0.25, 0.5])
+    actions = torch.stack([pop, push], 1).double().logit()
+    found = inspected(driven(StratificationStackAttention(4, 3), actions))
+    assert isinstance(found, InspectedStratification)
+    assert_normwise_close(found.pop, pop, 1e-12)
+    assert_normwise_close(found.push, push, 1e-12)
+    strengths = [[0.5, 0, 0, 0], [0.25, 0.75, 0, 0], [0.25, 0, 0.25, 0], [0, 0, 0, 0.5]]
+    assert_normwise_close(found.strengths, torch.tensor(strengths), 1e-12)
+    assert_normwise_close(found.weights, torch.tensor(strengths), 1e-12)  # at most 1 in all
+    assert found.as_json()["strengths"] == found.strengths.tolist()
+
+
+def test_automaton() -> None:
+    found = automaton(num_runs=2)
+    best, second = found.runs
+    assert [spelt(step) for step in best.steps] == [
+        "push q0,0 -> q0,0 1",
+        "push q0,1 -> q0,1 1",
+        "replace q0,1 -> q0,0",
+        "pop q0,0 -> q0",
+    ]
+    assert best.log_weight == 36 > second.log_weight
+    assert found.size == (2, 2)
+    assert found.pushed == ("bottom", *SYMBOLS)
+    assert found.shares()[0] == pytest.approx(math.exp(36 - found.log_partition)) and found.shares()[0] > 0.98
+    assert found.operations().argmax(1).tolist() == [0, 0, 1, 2]
+    assert_normwise_close(found.operations().sum(1), torch.ones(4), 1e-12)
+    given_top = found.given_top()
+    assert_normwise_close(given_top.push[0, 0, 0, 0, 1], math.exp(9) / (math.exp(9) + 9), 1e-12)
+    assert given_top.pop[2, 1, 1].tolist() == pytest.approx([0.1, 0.1])
+    assert [x.number for x in found.likely_transitions(0.9)] == [1, 2, 3, 4]
+
+
+def test_limited_memory() -> None:
+    found = automaton(window=2, std=1.0)
+    assert found.window == 2 and found.runs == ()
+    assert_normwise_close(found.operations().sum(1), torch.ones(4), 1e-12)
+    assert automaton(window=9, std=1.0).runs != ()
+
+
+@pytest.mark.parametrize("window", [None, 2])
+def test_original_bottom(window: int | None) -> None:
+    """Its first step pushes, which is a replacement here; JSON has no number for a weight of 0."""
+    stack = SymbolStackAttention(4, 2, 2, original_bottom=True, window=window)
+    found = inspected(driven(stack, torch.zeros(4, stack.actions.out_features, dtype=torch.float64)))
+    assert isinstance(found, InspectedAutomaton)
+    json.dumps(found.as_json(), allow_nan=False)
+    if window is None:
+        assert_normwise_close(found.operations()[0], torch.tensor([0.0, 1.0, 0.0]), 1e-12)
+    else:
+        assert found.operations().isnan().all()
+
+
+def test_undefined_weights() -> None:
+    stack = NondeterministicStackAttention(4, 2, 2, 3)
+    found = inspected(driven(stack, torch.full((4, stack.actions.out_features), torch.nan, dtype=torch.float64)))
+    assert isinstance(found, InspectedAutomaton)
+    assert found.runs == () and found.weights.isnan().all()
+
+
+def test_json() -> None:
+    found = json.loads(json.dumps(automaton().as_json(), allow_nan=False))
+    assert list(found) == ["layer", "inputs", "weights", "log_weights", "posterior", "log_partition", "runs"]
+    (run,) = found["runs"]
+    assert run["steps"][0] == {"operation": "push", "source": [0, 0], "state": 0, "symbol": 1}
+    assert run["stacks"][2] == [[0, 0], [1, 1], [1, 2]]
+
+
+def test_transitions_as_text() -> None:
+    head, *lines = transitions_as_tsv(automaton(), 0.9).splitlines()
+    assert head.split("\t") == ["number", "input", "transition", "probability"]
+    assert [line.split("\t")[:3] for line in lines[:3]] == [
+        ["1", "a", "push q0,0 -> q0,0 1"],
+        ["2", "b_c", "push q0,1 -> q0,1 1"],
+        ["3", "#", "replace q0,1 -> q0,0"],
+    ]
+
+
+def test_transitions_in_latex() -> None:
+    text = transitions_as_latex(automaton(), 0.9)
+    assert r"2: b\_c " in text and r"3: \# " in text
+    assert r"$q_{0}, 1 \to q_{0}, 1\,1$" in text and r"$q_{0}, 0 \to q_{0}, \varepsilon$" in text
+    assert text.count(r"\\") == 5 and text.startswith(r"\begin{tabular}")
+
+
+def test_contents_as_a_graph() -> None:
+    """After three inputs two symbols lie on the bottom; quotes and backslashes of inputs are escaped."""
+    found = automaton()
+    text = contents_as_graphviz(found.contents(3, 0.5), found.inputs[:3])
+    edges = [line for line in text.splitlines() if "->" in line]
+    assert [line.split(" [")[0].strip() for line in edges] == [
+        "n0_0_0 -> n1_0_0",
+        "n1_0_0 -> n2_0_1",
+        "n2_0_1 -> n4_0_0",
+    ]
+    assert r'label="1 (a)\n1.00"' in edges[1]
+    assert text.count("doublecircle") == 1
+    quoted = contents_as_graphviz(found.contents(4, 0.5), found.inputs)
+    assert r"after 4: \"d\\" in quoted

@@ -1,0 +1,128 @@
+"""The weights of the pushed vectors in the readings of the superposition and the stratification stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import stratification_stack, superposition_stack
+from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_backend
+
+Inputs = tuple[Tensor, ...]
+SUPERPOSITION = ["reference", "pytorch", *(f"native-{name}" for name in INSTRUCTION_SETS)]
+CASES = [*product(["superposition"], SUPERPOSITION), *product(["stratification"], ["reference", "pytorch"])]
+
+
+def actions_of(stack: str, batch_size: int, length: int) -> Inputs:
+    if stack == "superposition":
+        return (torch.randn(batch_size, length, 3, dtype=torch.float64).softmax(2).requires_grad_(),)
+    return tuple(torch.rand(batch_size, length, dtype=torch.float64).requires_grad_() for _ in range(2))
+
+
+def enumerated_superposition(actions: Tensor) -> Tensor:
+    """W (n, n) of one sequence, by all sequences of push, no-op and pop (Eq. 13)."""
+    length = len(actions)
+    weights = torch.zeros(length, length, dtype=torch.float64)
+    for t in range(1, length + 1):
+        for run in product(range(3), repeat=t):
+            stack: list[int] = []
+            for step, action in enumerate(run):
+                stack = [*stack, step] if action == 0 else stack[:-1] if action == 2 else stack
+            if stack:
+                weights[t - 1, stack[-1]] += actions[range(t), list(run)].prod()
+    return weights
+
+
+def strengths_of_readings(pop: Tensor, push: Tensor) -> Tensor:
+    """W (n, n) of one sequence, by a list of strengths."""
+    weights = torch.zeros(len(pop), len(pop), dtype=torch.float64)
+    strengths: list[float] = []
+    for t, (popped, pushed) in enumerate(zip(pop.tolist(), push.tolist(), strict=True)):
+        for i in reversed(range(t)):
+            taken = min(strengths[i], popped)
+            strengths[i] -= taken
+            popped -= taken
+        strengths.append(pushed)
+        left = 1.0
+        for i in reversed(range(t + 1)):
+            weights[t, i] = min(strengths[i], left)
+            left -= weights[t, i].item()
+    return weights
+
+
+STACKS: dict[str, Callable[..., Any]] = {"superposition": superposition_stack, "stratification": stratification_stack}
+EXPECTED: dict[str, Callable[..., Tensor]] = {
+    "superposition": enumerated_superposition,
+    "stratification": strengths_of_readings,
+}
+
+
+@pytest.fixture(params=CASES, ids="-".join)
+def case(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    stack, backend = request.param
+    return stack, use_backend(backend, monkeypatch)
+
+
+@pytest.mark.parametrize("length", [1, 5])
+def test_they_are_what_the_stack_does(case: tuple[str, str], length: int) -> None:
+    stack, backend = case
+    actions = actions_of(stack, 2, length)
+    _, weights = STACKS[stack](*actions, torch.randn(2, length, 3).double(), backend=backend, return_weights=True)
+    expected = [EXPECTED[stack](*(x.detach() for x in sequence)) for sequence in zip(*actions, strict=True)]
+    assert_normwise_close(weights, torch.stack(expected), 1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 40])
+def test_they_are_what_readings_are_made_of(case: tuple[str, str], size: int) -> None:
+    stack, backend = case
+    actions, values = actions_of(stack, 3, 19), torch.randn(3, 19, size, dtype=torch.float64)
+    readings, weights = STACKS[stack](*actions, values, backend=backend, return_weights=True)
+    assert torch.equal(readings, STACKS[stack](*actions, values, backend=backend))
+    assert_normwise_close(weights @ values, readings, 1e-12)
+    cotangent = torch.randn_like(readings)
+    found = torch.autograd.grad(((weights @ values) * cotangent).sum(), actions, retain_graph=True)
+    for actual, expected in zip(found, torch.autograd.grad((readings * cotangent).sum(), actions), strict=True):
+        assert_normwise_close(actual, expected, 1e-9)
+
+
+def test_of_limited_reading() -> None:
+    pop, push = (x.detach() for x in actions_of("stratification", 2, 9))
+    for read_strength in (0.5, torch.rand(2, 9, dtype=torch.float64)):
+        found = [
+            stratification_stack(
+                pop, push, torch.ones(2, 9, 1).double(), read_strength=read_strength, backend=x, return_weights=True
+            )
+            for x in ("pytorch", "reference")
+        ]
+        assert_normwise_close(found[0][1], found[1][1], 1e-12)
+        assert (found[0][1].sum(2) <= torch.as_tensor(read_strength) + 1e-12).all()
+
+
+def test_values_that_are_not_finite(case: tuple[str, str]) -> None:
+    """Weights do not depend on the values, and are NaN from a step on whose actions are not finite."""
+    stack, backend = case
+    actions = [x.detach() for x in actions_of(stack, 2, 6)]
+    values = torch.randn(2, 6, 3, dtype=torch.float64)
+    _, expected = STACKS[stack](*actions, values, backend=backend, return_weights=True)
+    values[0, 2, 1] = torch.nan
+    assert torch.equal(STACKS[stack](*actions, values, backend=backend, return_weights=True)[1], expected)
+    actions[0][0, 3] = torch.inf
+    _, found = STACKS[stack](*actions, values, backend=backend, return_weights=True)
+    assert found[0, 3:].isnan().all()
+    assert torch.equal(found[0, :3], expected[0, :3]) and torch.equal(found[1], expected[1])
+
+
+def test_dtypes_and_empty_batches(case: tuple[str, str]) -> None:
+    stack, backend = case
+    for dtype, batch_size, length in ((torch.float32, 2, 7), (torch.bfloat16, 2, 7), (torch.float64, 0, 3)):
+        actions = [x.detach().to(dtype) for x in actions_of(stack, batch_size, length)]
+        values = torch.randn(batch_size, length, 4).to(dtype)
+        readings, weights = STACKS[stack](*actions, values, backend=backend, return_weights=True)
+        assert (readings.dtype, weights.dtype, weights.shape) == (dtype, dtype, (batch_size, length, length))
+    readings, weights = STACKS[stack](*(x[:, :0] for x in actions), values[:, :0], backend=backend, return_weights=True)
+    assert weights.shape == (0, 0, 0)

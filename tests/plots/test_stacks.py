@@ -1,0 +1,72 @@
+"""Pictures of stacks show the numbers that they are given, and nothing is cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairseq_stack.plots.stacks import Cell, draw_growing_stack, draw_shares, name_cells, width_for
+from fairseq_stack.plots.style import figure
+
+pytest.importorskip("matplotlib")
+STACKS: list[list[Cell]] = [[("", 0)], [("", 0), ("a", 1)], [("", 0), ("a", 2)], [("", 0)]]
+
+
+def texts_of(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.texts if text.get_text()]
+
+
+def assert_nothing_is_cut_off(axes: Any) -> None:
+    canvas = axes.figure.canvas
+    canvas.draw()
+    box = axes.get_tightbbox(canvas.get_renderer())
+    assert box.x0 >= 0 and box.y0 >= 0
+    assert box.x1 <= axes.figure.bbox.x1 and box.y1 <= axes.figure.bbox.y1
+
+
+@pytest.mark.parametrize("symbols", [["a"], ["a", "$x_1"], ["</s>", "Donaudampfschifffahrt"], ["w"] * 90], ids=len)
+def test_shares(tmp_path: Path, symbols: Sequence[str]) -> None:
+    shares = np.linspace(0, 1, 2 * len(symbols)).reshape(2, -1)
+    with figure(tmp_path / "a.png", 1, 1, (width_for(len(symbols)), 4)) as panels:
+        axes = panels[0, 0]
+        draw_shares(axes, shares.tolist(), ["push", "pop"], symbols, "probability")
+        axes.set(xlabel="input", ylabel="operation")
+        (image,) = axes.get_images()
+        assert np.array_equal(image.get_array(), shares)
+        assert image.get_clim() == (0, 1)
+        assert image.colorbar.ax.get_ylabel() == "probability"
+        assert [label.get_text() for label in axes.get_xticklabels()] == [x.replace("$", r"\$") for x in symbols]
+        assert_nothing_is_cut_off(axes)
+
+
+def test_a_stack_grows_and_shrinks(tmp_path: Path) -> None:
+    with figure(tmp_path / "a.png", 1, 1, (6, 3)) as panels:
+        axes = panels[0, 0]
+        draw_growing_stack(axes, STACKS, [["", "push", "repl.", "pop"]], ["a", "b", "c"])
+        name_cells(axes, ["zero", "one", "two"])
+        places = [(round(x.get_x() + 0.45), x.get_y()) for x in axes.patches]
+        assert places == [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (3, 0)]
+        assert [x.get_linewidth() > 1 for x in axes.patches] == [False, False, True, False, True, False]
+        assert len({(x.get_facecolor(), x.get_hatch()) for x in axes.patches}) == 3
+        assert texts_of(axes) == ["a", "a", "push", "repl.", "pop"]
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["start", "a", "b", "c"]
+        legend = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert legend == ["zero", "one", "two", "pushed or replaced"]
+        assert_nothing_is_cut_off(axes)
+
+
+@pytest.mark.parametrize(("text", "count"), [("long symbol", 1), ("a", 70)], ids=["long", "many"])
+def test_cells_without_room_have_no_text(tmp_path: Path, text: str, count: int) -> None:
+    with figure(tmp_path / "a.svg", 1, 1, (width_for(count), 3), "svg") as panels:
+        axes = panels[0, 0]
+        draw_growing_stack(axes, [[("", 0)], *[[("", 0), (text, 1)]] * count], [], [text] * count)
+        assert texts_of(axes) == []
+        assert_nothing_is_cut_off(axes)
+
+
+def test_pictures_are_not_too_wide() -> None:
+    assert width_for(1) < width_for(50) < width_for(500) == width_for(1000)

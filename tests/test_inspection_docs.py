@@ -1,0 +1,42 @@
+"""Every command and snippet of docs/inspection.md runs as it stands, on less data and for one epoch."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from tests.commands.running import Server
+from tests.documents import Document, run_block
+
+DOCUMENT = Document("docs/inspection.md")
+# In tiny mode a command differs from the page's in these numbers only.
+TINY = (
+    (re.compile(r"--train-size \d+ --valid-size \d+"), "--train-size 20 --valid-size 10"),
+    (re.compile(r"--test-per-length \d+"), "--test-per-length 1"),
+    (re.compile(r"--max-epoch \d+"), "--max-epoch 1"),
+)
+IMAGES = {"runs.png": "inspect-runs.png", "operations.png": "inspect-operations.png", "sup.png": "inspect-sup.png"}
+
+
+def test_the_commands_and_snippets_run(tmp_path: Path, server: Server) -> None:
+    """One test, since they build on each other."""
+    for block in DOCUMENT.blocks("bash"):
+        run_block(block, tmp_path, server, TINY)
+    assert {path.name for path in tmp_path.glob("*.png")} == IMAGES.keys()
+    (stack,) = json.loads((tmp_path / "numbers.json").read_text())
+    assert stack["inputs"] == ["0", "1", "1", "0", "#", "0", "1"]
+    assert (tmp_path / "transitions.tsv").exists() and (tmp_path / "contents.gv").exists()
+    ending = server.run_program("\n".join(DOCUMENT.blocks("python")), tmp_path)
+    assert ending.code == 0, ending.errors
+    assert len(re.findall(r"^\d+\.\d%( (push|replace|pop)){9}$", ending.printed, re.MULTILINE)) == 2
+
+
+def test_every_picture_is_made_by_a_command() -> None:
+    shown = re.findall(r"!\[[^]]+\]\(images/([^)]+)\)", DOCUMENT.text)
+    written = re.findall(r"--output (\S+\.png)", DOCUMENT.text)
+    assert shown == [IMAGES[name] for name in written]
+
+
+def test_the_links_lead_somewhere() -> None:
+    assert DOCUMENT.broken_links() == []
