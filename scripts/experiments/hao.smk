@@ -100,10 +100,11 @@ for task in sorted({row["task"] for row in TABLE_1.values()}):
         message:
             f"{task}: preparing the data of all trials"
         params:
+            binaries=[f"{corpus(task, trial)}/data-bin" for trial in TRIALS],
             commands=in_forks(
                 job
                 for trial in TRIALS
                 for job in preparing(corpus(task, trial), "--task", task, "--seed", trial)
             ),
         shell:
-            "{FORKS} {params.commands}"
+            "rm -rf {params.binaries:q}; {FORKS} {params.commands}"  # prepare --force only replaces what it wrote itself

@@ -114,9 +114,10 @@ for task in TASKS:
         message:
             f"{task}: preparing longer strings"
         params:
+            binary=f"{longer(task)}/data-bin",
             commands=in_forks(preparing(longer(task), "--task", task, "--test-set", "drawn", *LONGER[task])),
         shell:
-            "{FORKS} {params.commands}"
+            "rm -rf {params.binary:q}; {FORKS} {params.commands}"
 
 
 for task, name in NETWORKS:
