@@ -87,7 +87,7 @@ def test_the_figures_of_the_paper_and_the_reference() -> None:
 
 
 def test_studies(tmp_path: Path, server: Server) -> None:
-    """A network is trained, scored on the test set and on longer strings, tabulated and drawn; then with one more trial."""
+    """A network is trained, scored on both test sets, tabulated and drawn; then with one more trial."""
     settings = {"tasks": "xor", "networks": "read-first-n", "limit": 10}
     first = experiment(server, "hao_studies", tmp_path, trials=1, **settings)
     assert first.returncode == 0, first.stdout + first.stderr
