@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.results import Model
     from fairseq_stack.hub.interface import Hub
+
+AnyHub = TypeVar("AnyHub", bound="Hub")
 
 
 def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None) -> None:
@@ -24,6 +26,18 @@ def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None) -
     )
     dictionaries = "the folder with the dictionaries (default: the checkpoint's folder)"
     parser.add_argument("--data", metavar="DIR", type=Path, required=corpus is not None, help=corpus or dictionaries)
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--cpu``."""
+    parser.add_argument("--cpu", action="store_true", help="use the CPU even if there is a GPU")
+
+
+def on_device(hub: AnyHub, args: argparse.Namespace) -> AnyHub:
+    """The model on the GPU, if there is one and ``--cpu`` does not forbid it."""
+    import torch
+
+    return hub.to("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
 
 
 def load_checkpoint(checkpoint: Path, data: Path | None) -> Hub:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,8 +14,9 @@ from fairseq_stack_preprocess.errors import require_at_least
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import Subparsers
-from .checkpoint import add_checkpoint, load_checkpoint, model_of
+from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
 from .intervals import add_intervals, check_intervals
+from .results import report, sha_of, title
 from .sentences import add_scoring, add_text, check_scoring, text_changer
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ EXAMPLE = """\
 example:
   fairseq-stack evaluate-blimp checkpoints/ptb --blimp blimp/data --penn \\
       --lowercase --without-punctuation --json blimp.json"""
-
-DIGITS_OF_SHA = 8
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -61,9 +59,7 @@ def run(args: argparse.Namespace) -> int:
     check_scoring(args)
     check_intervals(args)
     result = evaluate(args)
-    print("\n".join([*_lines(result), "", result.signature]))
-    if args.json is not None:
-        result.write(args.json)
+    report(result, _lines(result), args)
     return 0
 
 
@@ -81,11 +77,10 @@ def evaluate(args: argparse.Namespace) -> BLiMPResult:
     hub = load_checkpoint(args.checkpoint, args.data)
     intervals = Intervals(args.bootstrap, args.confidence, args.seed)
     overall, fields, phenomena, paradigms = accuracies(_score(hub, pairs, change, args), intervals)
-    sha = hashlib.sha256(repr([(pair.good, pair.bad) for pair in pairs]).encode()).hexdigest()
     return BLiMPResult(
         signature=own_method(
             pairs=len(pairs),
-            sha=sha[:DIGITS_OF_SHA],
+            sha=sha_of([(pair.good, pair.bad) for pair in pairs]),
             text=text,
             bootstrap=args.bootstrap,
             confidence=args.confidence,
@@ -102,14 +97,11 @@ def evaluate(args: argparse.Namespace) -> BLiMPResult:
 
 
 def _score(hub: Hub, pairs: Sequence[Pair], change: Callable[[str], str], args: argparse.Namespace) -> list[Scored]:
-    import torch
-
     from fairseq_stack.evaluation.blimp import Scored
     from fairseq_stack.hub.surprisals import surprisals
 
-    hub = hub.to("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
     texts = [change(sentence) for pair in pairs for sentence in (pair.good, pair.bad)]
-    found = surprisals(hub, texts, batch_size=args.batch_size, max_tokens=args.max_tokens)
+    found = surprisals(on_device(hub, args), texts, batch_size=args.batch_size, max_tokens=args.max_tokens)
     words = list(progress(found, label="BLiMP", total=len(texts), unit="sentence"))
     scores = [-math.fsum(word.surprisal for word in sentence) for sentence in words]
     unknown = [any(word.is_unknown for word in sentence) for sentence in words]
@@ -121,11 +113,10 @@ def _score(hub: Hub, pairs: Sequence[Pair], change: Callable[[str], str], args: 
 
 def _lines(result: BLiMPResult) -> list[str]:
     """The result as a user reads it."""
-    model = result.model
     parts = (result.fields, result.phenomena, (result.overall,))
     columns = ("", "pairs", "with unknown words", "accuracy", "interval")
     return [
-        f"BLiMP: {model.checkpoint} ({model.arch}, {model.parameters:,} parameters)",
+        title("BLiMP", result.model),
         "",
         table(columns, [_row(accuracy) for part in parts for accuracy in part]),
     ]

@@ -13,8 +13,9 @@ from fairseq_stack_preprocess.errors import require_at_least, require_at_most
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import Subparsers
-from .checkpoint import add_checkpoint, load_checkpoint, model_of
+from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
 from .intervals import GREATEST, add_intervals, check_intervals
+from .results import report, title
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.cfl_corpus import CFLCorpus, CFLStrings
@@ -67,7 +68,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--max-tokens", type=int, metavar="N", default=8000, help="most symbols at a time (default: 8000)"
     )
-    parser.add_argument("--cpu", action="store_true", help="use the CPU even if there is a GPU")
+    add_device(parser)
     parser.set_defaults(run=run)
 
 
@@ -83,9 +84,7 @@ def run(args: argparse.Namespace) -> int:
     losses = _losses(hub, corpus, strings, args)
     samples = _draw(hub, sample_length, args)
     result = _result(hub, corpus, strings, losses, samples, sample_length, args)
-    print("\n".join([*_lines(result), *map(_shown, samples[: args.show_samples]), "", result.signature]))
-    if args.json is not None:
-        result.write(args.json)
+    report(result, [*_lines(result), *map(_shown, samples[: args.show_samples])], args)
     return 0
 
 
@@ -100,11 +99,9 @@ def _check(args: argparse.Namespace) -> None:
 
 def _load(args: argparse.Namespace, corpus: CFLCorpus) -> LanguageModelHub:
     hub = load_checkpoint(args.checkpoint, corpus.dictionaries)
-    import torch
-
     from fairseq_stack.hub.strings import require_strings
 
-    return require_strings(hub).to("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
+    return on_device(require_strings(hub), args)
 
 
 def _losses(hub: LanguageModelHub, corpus: CFLCorpus, strings: CFLStrings, args: argparse.Namespace) -> StringLosses:
@@ -183,11 +180,10 @@ def _counted(samples: Sequence[Sample], corpus: CFLCorpus, sample_length: int) -
 
 def _lines(result: CFLResult) -> list[str]:
     """The result as a user reads it."""
-    model = result.model
     rows = [_row(f"{scores.length}", scores) for scores in result.by_length]
     columns = ("length", "strings", "nats a token", "bound", "difference", "interval", "next symbol")
     lines = [
-        f"{result.language}, {result.split}: {model.checkpoint} ({model.arch}, {model.parameters:,} parameters)",
+        title(f"{result.language}, {result.split}", result.model),
         "",
         table(columns, [*rows, _row("all", result.overall)]),
         "",

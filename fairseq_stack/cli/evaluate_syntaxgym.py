@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import Subparsers
-from .checkpoint import add_checkpoint, load_checkpoint, model_of
+from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
+from .results import add_json, check_json, report, sha_of, title
 from .sentences import add_scoring, add_text, check_scoring, text_changer
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ example:
   fairseq-stack evaluate-syntaxgym checkpoints/ptb --suites test_suites/json \\
       --lowercase --without-punctuation --json syntaxgym.json"""
 
-DIGITS_OF_SHA = 8
-
 
 def add_parser(subparsers: Subparsers) -> None:
     """Declare the subcommand."""
@@ -53,19 +50,16 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add_text(parser)
     add_scoring(parser)
-    parser.add_argument("--json", metavar="FILE", type=Path, help="also write the result to FILE")
+    add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the tables, and write the result."""
     check_scoring(args)
-    if args.json is not None and not args.json.absolute().parent.is_dir():
-        raise UserError(f"cannot write {args.json}: {args.json.parent} is not a folder")
+    check_json(args)
     result = evaluate(args)
-    print("\n".join([*_lines(result), "", result.signature]))
-    if args.json is not None:
-        result.write(args.json)
+    report(result, _lines(result), args)
     return 0
 
 
@@ -83,9 +77,8 @@ def evaluate(args: argparse.Namespace) -> SyntaxGymResult:
     hub = load_checkpoint(args.checkpoint, args.data)
     scores = tuple(_score(hub, suites, change, args))
     content = [(suite.name, [formula.text for formula in suite.formulas], suite.items) for suite in suites]
-    sha = hashlib.sha256(repr(content).encode()).hexdigest()
     return SyntaxGymResult(
-        signature=own_method(suites=len(suites), sha=sha[:DIGITS_OF_SHA], text=text),
+        signature=own_method(suites=len(suites), sha=sha_of(content), text=text),
         model=model_of(hub, args.checkpoint),
         accuracy=total(scores),
         categories=score_categories(scores),
@@ -96,12 +89,9 @@ def evaluate(args: argparse.Namespace) -> SyntaxGymResult:
 def _score(
     hub: Hub, suites: Sequence[Suite], change: Callable[[str], str], args: argparse.Namespace
 ) -> Iterator[SuiteScore]:
-    import torch
-
     from fairseq_stack.evaluation.syntaxgym.result import score_suite, sentences_of
     from fairseq_stack.hub.surprisals import surprisals
 
-    hub = hub.to("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
     sentences = [
         [(number, change(part)) for number, part in parts]
         for suite in suites
@@ -109,18 +99,19 @@ def _score(
         for parts in sentences_of(item).values()
     ]
     found = surprisals(
-        hub,
+        on_device(hub, args),
         (" ".join(part for _, part in parts) for parts in sentences),
         batch_size=args.batch_size,
         max_tokens=args.max_tokens,
     )
-    words = zip(sentences, progress(found, label="SyntaxGym", total=len(sentences), unit="sentence"), strict=True)
+    words = list(progress(found, label="SyntaxGym", total=len(sentences), unit="sentence"))
+    pairs = zip(sentences, words, strict=True)
     for suite in suites:
         items, unknown = [], []
         for item in suite.items:
             of_item: dict[str, dict[int, float]] = {}
             for condition, regions in item.regions.items():
-                parts, sentence = next(words)
+                parts, sentence = next(pairs)
                 of_item[condition] = dict.fromkeys(regions, 0.0) | _of_regions(parts, sentence)
                 unknown.append(any(word.is_unknown for word in sentence))
             items.append(of_item)
@@ -140,7 +131,6 @@ def _of_regions(parts: Sequence[tuple[int, str]], words: Sequence[Word]) -> dict
 
 def _lines(result: SyntaxGymResult) -> list[str]:
     """The result as a user reads it."""
-    model = result.model
     suites = [
         [score.name, score.category or "", f"{score.items}", f"{100 * score.unknown:.1f} %", _percent(score.accuracy)]
         for score in sorted(result.suites, key=lambda score: (score.category is None, score.category or "", score.name))
@@ -150,7 +140,7 @@ def _lines(result: SyntaxGymResult) -> list[str]:
         number = sum(score.suites for score in result.categories)
         categories.append(["all suites", f"{number}", _percent(result.accuracy)])
     return [
-        f"SyntaxGym: {model.checkpoint} ({model.arch}, {model.parameters:,} parameters)",
+        title("SyntaxGym", result.model),
         "",
         table(("suite", "category", "items", "sentences with unknown words", "accuracy"), suites),
         "",

@@ -13,8 +13,9 @@ from fairseq_stack_preprocess.text.binarise import DATA_BIN
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import Subparsers
-from .checkpoint import add_checkpoint, load_checkpoint, model_of
+from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
 from .intervals import add_intervals, check_intervals
+from .results import report, sha_of, title
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.results import Estimate
@@ -31,8 +32,6 @@ example:
   fairseq-stack evaluate-transduction checkpoints/reversal/checkpoint_last.pt \\
       --data data/reversal --json reversal.json"""
 
-DIGITS_OF_SHA = 8
-
 
 def add_parser(subparsers: Subparsers) -> None:
     """Declare the subcommand."""
@@ -48,7 +47,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--batch-size", type=int, metavar="N", default=100, help="most strings at a time (default: 100)"
     )
     add_intervals(parser)
-    parser.add_argument("--cpu", action="store_true", help="use the CPU even if there is a GPU")
+    add_device(parser)
     parser.set_defaults(run=run)
 
 
@@ -57,9 +56,7 @@ def run(args: argparse.Namespace) -> int:
     require_at_least("--batch-size", args.batch_size, 1)
     check_intervals(args)
     result = evaluate(args)
-    print("\n".join([*_lines(result), "", result.signature]))
-    if args.json is not None:
-        result.write(args.json)
+    report(result, _lines(result), args)
     return 0
 
 
@@ -72,7 +69,6 @@ def evaluate(args: argparse.Namespace) -> TransductionResult:
     data = args.data / DATA_BIN if (args.data / DATA_BIN).is_dir() else args.data
     hub = load_checkpoint(args.checkpoint, data)
     import numpy as np
-    import torch
 
     from fairseq_stack.evaluation.intervals import Intervals
     from fairseq_stack.evaluation.transduction import (
@@ -83,10 +79,10 @@ def evaluate(args: argparse.Namespace) -> TransductionResult:
     )
     from fairseq_stack.hub.transductions import load_split, require_transductions, transduce
 
-    hub = require_transductions(hub).to("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
-    sha, total = load_split(hub, args.split), len(hub.task.dataset(args.split))
+    hub = on_device(require_transductions(hub), args)
+    content = load_split(hub, args.split)
     found = transduce(hub, args.split, batch_size=args.batch_size)
-    strings = list(progress(found, label=f"{args.split} strings", total=total, unit="string"))
+    strings = list(progress(found, label=f"{args.split} strings", total=len(content) // 2, unit="string"))
     lengths, scored, correct = (
         np.array([getattr(string, name) for string in strings]) for name in ("length", "scored", "correct")
     )
@@ -98,8 +94,8 @@ def evaluate(args: argparse.Namespace) -> TransductionResult:
         signature=own_method(
             task=hub.task.task_name,
             split=args.split,
-            strings=total,
-            sha=sha[:DIGITS_OF_SHA],
+            strings=len(strings),
+            sha=sha_of(content),
             score=",".join(hub.task.score_words),
             bootstrap=args.bootstrap,
             confidence=args.confidence,
@@ -118,11 +114,10 @@ def evaluate(args: argparse.Namespace) -> TransductionResult:
 
 def _lines(result: TransductionResult) -> list[str]:
     """The result as a user reads it."""
-    model = result.model
     rows = [_row(f"{accuracy.length}", accuracy) for accuracy in result.by_length]
     columns = ("length", "strings", "scored", "correct", "accuracy", "interval", "whole strings", "interval")
     return [
-        f"{result.task}, {result.split}: {model.checkpoint} ({model.arch}, {model.parameters:,} parameters)",
+        title(f"{result.task}, {result.split}", result.model),
         "",
         table(columns, [*rows, _row("all", result.overall)]),
     ]

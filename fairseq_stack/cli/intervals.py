@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from fairseq_stack.errors import UserError
 from fairseq_stack_preprocess.errors import require_at_least, require_at_most
+
+from .results import add_json, check_json
 
 GREATEST = 1_000_000
 """The greatest number of resampled sets (and of samples), and the greatest seed."""
@@ -25,7 +26,7 @@ def add_intervals(parser: argparse.ArgumentParser, seed_of: str = "bootstrap int
         "--confidence", type=float, metavar="P", default=0.95, help="probability of each interval (default: 0.95)"
     )
     parser.add_argument("--seed", type=int, metavar="N", default=0, help=f"seed of {seed_of} (default: 0)")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="also write the result to FILE")
+    add_json(parser)
 
 
 def check_intervals(args: argparse.Namespace) -> None:
@@ -35,5 +36,4 @@ def check_intervals(args: argparse.Namespace) -> None:
         require_at_most(flag, value, GREATEST)
     if not 0 < args.confidence < 1:
         raise UserError(f"--confidence must be greater than 0 and less than 1, got {args.confidence:g}")
-    if args.json is not None and not args.json.absolute().parent.is_dir():
-        raise UserError(f"cannot write {args.json}: {args.json.parent} is not a folder")
+    check_json(args)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from fairseq_stack.errors import UserError
 from fairseq_stack_preprocess.errors import require_at_least
 
+from .checkpoint import add_device
+
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
     """Declare the sizes of batches and ``--cpu``."""
@@ -16,7 +18,7 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-tokens", type=int, metavar="N", default=2000, help="most tokens at a time (default: 2000)"
     )
-    parser.add_argument("--cpu", action="store_true", help="use the CPU even if there is a GPU")
+    add_device(parser)
 
 
 def check_scoring(args: argparse.Namespace) -> None:

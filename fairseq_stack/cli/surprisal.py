@@ -12,7 +12,7 @@ from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import Subparsers
-from .checkpoint import add_checkpoint, load_checkpoint
+from .checkpoint import add_checkpoint, load_checkpoint, on_device
 from .sentences import add_scoring, check_scoring
 
 DESCRIPTION = """\
@@ -54,13 +54,10 @@ def run(args: argparse.Namespace) -> int:
     check_scoring(args)
     sentences = None if args.file is None else read_lines(args.file)
     hub = load_checkpoint(args.checkpoint, args.data)
-    import torch
-
     from fairseq_stack.hub.surprisals import surprisals
 
-    hub = hub.to("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
     found = surprisals(
-        hub,
+        on_device(hub, args),
         _standard_input() if sentences is None else sentences,
         correct_word_ends=args.correct_word_ends,
         batch_size=args.batch_size,
