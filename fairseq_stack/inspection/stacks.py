@@ -209,7 +209,7 @@ def _superposition(driven: DrivenStack, stack: SuperpositionStackAttention) -> I
     length = len(actions)
     units = torch.eye(length, dtype=actions.dtype, device=actions.device)
     if stack.depth_limit is None:
-        weights = superposition_stack(actions[None], units[None])[0]
+        _, (weights,) = superposition_stack(actions[None], units[None, :, :1], return_weights=True)
     else:
         state = SuperpositionStackState.initial(
             batch_size=1, size=length, dtype=units.dtype, device=units.device, depth_limit=stack.depth_limit

@@ -59,10 +59,10 @@ def contents_as_graphviz(edges: Sequence[StackEdge], inputs: Sequence[str]) -> s
     lines += ['  edge [fontname="Helvetica", fontsize=10];']
     for node in nodes:
         shape = ", shape=doublecircle" if node.step == len(inputs) else ""
-        lines.append(f"  {_name(node)} [label={_quoted(_label(node, inputs))}{shape}];")
+        lines.append(f"  {_name(node)} [label={_quoted(*_label(node, inputs))}{shape}];")
     for edge in edges:
         pushed = "bottom" if edge.source.step < 0 else inputs[edge.source.step]
-        label = _quoted(f"{edge.target.symbol} ({pushed})\\n{edge.probability:.2f}")
+        label = _quoted(f"{edge.target.symbol} ({pushed})", f"{edge.probability:.2f}")
         width = 0.5 + 3 * edge.probability
         lines.append(f"  {_name(edge.source)} -> {_name(edge.target)} [label={label}, penwidth={width:.2f}];")
     return "\n".join([*lines, "}"]) + "\n"
@@ -72,14 +72,14 @@ def _name(node: StackNode) -> str:
     return f"n{node.step + 1}_{node.state}_{node.symbol}"
 
 
-def _label(node: StackNode, inputs: Sequence[str]) -> str:
+def _label(node: StackNode, inputs: Sequence[str]) -> tuple[str, ...]:
     if node.step < 0:
-        return "start"
+        return ("start",)
     when = "before 1" if node.step == 0 else f"after {node.step}: {inputs[node.step - 1]}"
-    return f"q{node.state}, {node.symbol}\\n{when}"
+    return f"q{node.state}, {node.symbol}", when
 
 
-def _quoted(text: str) -> str:
-    """A string of Graphviz, in which ``\\n`` is a new line."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\\\\n", "\\n")
-    return f'"{escaped}"'
+def _quoted(*lines: str) -> str:
+    """Lines as a string of Graphviz."""
+    text = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return f'"{text}"'

@@ -12,6 +12,7 @@ from fairseq.data import BaseWrapperDataset
 from numpy.typing import NDArray
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_lines
 from fairseq_stack.ops import legal_attachments, stack_tape
 
 Attachments = NDArray[np.int32]
@@ -32,7 +33,7 @@ def read_attachments(path: Path, sizes: Sequence[int]) -> list[Attachments]:
             f"{path} is not a file: expected attachments as fairseq-stack prepare treebank writes them; name their "
             "folder with --attachments"
         )
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    lines = read_lines(path)
     if len(lines) != len(sizes):
         raise UserError(
             f"{path}: expected {len(sizes):,} lines, one for each sentence of the data, got {len(lines):,}; prepare "

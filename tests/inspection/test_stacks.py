@@ -171,3 +171,5 @@ def test_contents_as_a_graph() -> None:
     assert text.count("doublecircle") == 1
     quoted = contents_as_graphviz(found.contents(4, 0.5), found.inputs)
     assert r"after 4: \"d\\" in quoted
+    named = contents_as_graphviz(found.contents(4, 0.5), [*found.inputs[:3], r"\n"])
+    assert r"\nafter 4: \\n" in named

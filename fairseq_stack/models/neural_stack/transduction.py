@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from fairseq.models import FairseqEncoderModel, register_model, register_model_architecture
 from fairseq.tasks import FairseqTask
@@ -25,7 +25,6 @@ from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
 
 MODEL, BUFFERED_MODEL = "neural_stack", "neural_stack_buffered"
 VECTOR_SIZE = 2
-Network = TypeVar("Network", NeuralStack, BufferedNeuralStack)
 
 
 class Transducer(CheckedLoading, Pretrained, FairseqEncoderModel):
@@ -33,9 +32,13 @@ class Transducer(CheckedLoading, Pretrained, FairseqEncoderModel):
 
     Attributes:
         reads_whole_input: whether what an input is padded with, and how long it then is, changes the output.
+        network_class: the class of the network.
+        encoder_class: the class of fairseq's encoder around it.
     """
 
     reads_whole_input: ClassVar[bool]
+    network_class: ClassVar[type[NeuralStack] | type[BufferedNeuralStack]]
+    encoder_class: ClassVar[type[NeuralStackEncoder] | type[BufferedNeuralStackEncoder]]
 
     @classmethod
     def build_model(cls, args: Any, task: FairseqTask) -> Self:
@@ -49,12 +52,8 @@ class Transducer(CheckedLoading, Pretrained, FairseqEncoderModel):
             raise UserError(f"{args._name}: expected --task stack_transduction, got {type(task).__name__}")
         options = plain_namespace(args)
         settle(options, num_words(task.target_dictionary))
-        return cls(cls.build_encoder(options, task))
-
-    @classmethod
-    def build_encoder(cls, options: Namespace, task: FairseqTask) -> Any:
-        """The encoder, from settled options."""
-        raise NotImplementedError
+        network = _network(cls.network_class, options, task)
+        return cls(cls.encoder_class(options, task.target_dictionary, network))
 
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **kwargs: Any) -> Output:
         """The logits at each position: see the encoder."""
@@ -67,10 +66,7 @@ class NeuralStackModel(Transducer):
     """A controller with a stack or a queue, which takes a step for each symbol."""
 
     reads_whole_input = False
-
-    @classmethod
-    def build_encoder(cls, options: Namespace, task: FairseqTask) -> NeuralStackEncoder:
-        return NeuralStackEncoder(options, task.target_dictionary, _network(NeuralStack, options, task))
+    network_class, encoder_class = NeuralStack, NeuralStackEncoder
 
 
 @register_model(BUFFERED_MODEL, dataclass=BufferedNeuralStackConfig)
@@ -78,20 +74,14 @@ class BufferedNeuralStackModel(Transducer):
     """A controller with a stack or a queue between an input buffer and an output buffer."""
 
     reads_whole_input = True
-
-    @classmethod
-    def build_encoder(cls, options: Namespace, task: FairseqTask) -> BufferedNeuralStackEncoder:
-        if options.time_steps not in ("n", "2n") and not options.time_steps.isdecimal():
-            raise UserError(f"--time-steps: expected n, 2n or a number, got {options.time_steps}")
-        network = _network(BufferedNeuralStack, options, task)
-        return BufferedNeuralStackEncoder(options, task.target_dictionary, network)
+    network_class, encoder_class = BufferedNeuralStack, BufferedNeuralStackEncoder
 
 
 def settle(options: Namespace, count: int) -> None:
     """Fill in the size of the vectors, and check sizes, for a task with ``count`` words.
 
     Raises:
-        UserError: a size is out of range, or inputs are pushed as vectors of another size.
+        UserError: a size or a number of steps is out of range, or inputs are pushed as vectors of another size.
     """
     if options.vector_size is None:
         options.vector_size = count if options.pushed == "input" else VECTOR_SIZE
@@ -103,9 +93,14 @@ def settle(options: Namespace, count: int) -> None:
             f"--pushed input: expected --vector-size {count}, the number of symbols, got {options.vector_size}; leave "
             "--vector-size out"
         )
+    steps = getattr(options, "time_steps", "n")
+    if steps not in ("n", "2n") and not steps.isdecimal():
+        raise UserError(f"--time-steps: expected n, 2n or a number, got {steps}")
 
 
-def _network(kind: type[Network], options: Namespace, task: FairseqTask) -> Network:
+def _network(
+    kind: type[NeuralStack] | type[BufferedNeuralStack], options: Namespace, task: FairseqTask
+) -> NeuralStack | BufferedNeuralStack:
     size, vector, hidden = num_words(task.target_dictionary), options.vector_size, options.hidden_size
     if not is_from_checkpoint():
         is_linear = options.controller == "linear"

@@ -13,10 +13,11 @@ from omegaconf import II
 
 from fairseq_stack.kinds import spellings
 from fairseq_stack.models.config import VocabularyOptions
+from fairseq_stack.models.transformer.config import VALUE_ACTIVATIONS
+from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS
 
-PARAMETRIZATIONS = ChoiceEnum(["equations", "figures", "released"])
+PARAMETRIZATION_CHOICES = ChoiceEnum(list(PARAMETRIZATIONS))
 ACTIVATIONS = ChoiceEnum(["relu", "gelu"])
-VALUE_ACTIVATIONS = ChoiceEnum(["sigmoid", "released"])
 
 
 @dataclass
@@ -46,7 +47,7 @@ class PushdownLanguageModelConfig(VocabularyOptions):
         default=0.1, metadata={"help": "dropout probability of embeddings, of sublayers and in the attachment head"}
     )
     attention_dropout: float = field(default=0.1, metadata={"help": "dropout probability of weights of attention"})
-    pushdown_parametrization: PARAMETRIZATIONS = field(  # type: ignore[valid-type]
+    pushdown_parametrization: PARAMETRIZATION_CHOICES = field(  # type: ignore[valid-type]
         default="released",
         metadata={
             "help": "how depths enter attention and the attachment head: by Eqs. 6 and 5 of Murty et al. 2023 "
@@ -68,7 +69,7 @@ class PushdownLanguageModelConfig(VocabularyOptions):
         default=None,
         metadata={"help": "size of the attachment head's embeddings of depths (default: --decoder-embed-dim)"},
     )
-    stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
+    stack_value_activation: VALUE_ACTIVATIONS = field(
         default="sigmoid", metadata={"help": "how layers of stack attention make pushed vectors"}
     )
     tokens_per_sample: int = II("task.tokens_per_sample")
