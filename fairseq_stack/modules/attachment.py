@@ -159,10 +159,10 @@ def attachment_head(
     depth_size: int | None = None,
     dropout: float = 0.0,
 ) -> AttachmentHead:
-    """The head of a parametrization: that of Eq. 5, of Fig. 8, or of the authors' code; see the classes.
+    """The head of Eq. 5, of Fig. 8, or of the authors' code; see the classes.
 
     Raises:
-        ValueError: the table of depths is empty, there is no such parametrization, or Eq. 5 is given sizes.
+        ValueError: the table of depths is empty, the parametrization is unknown, or Eq. 5 is given sizes.
     """
     check_parametrization(parametrization, num_depths)
     if parametrization != "equations":

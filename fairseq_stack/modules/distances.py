@@ -26,7 +26,7 @@ class DistanceScores(nn.Module):
         self._table = torch.empty(0)
 
     def forward(self, queries: Tensor, num_keys: int) -> Tensor:
-        """The scores (B, H, m, n) of queries (B, H, m, s), those of the last m of n = ``num_keys`` tokens.
+        """The scores (B, H, m, n) of queries (B, H, m, s), which belong to the last m of n = ``num_keys`` tokens.
 
         The scores of keys that come after a query mean nothing.
         """
@@ -45,7 +45,7 @@ class DistanceScores(nn.Module):
 
 
 def _from_distances(scores: Tensor) -> Tensor:
-    """The scores of all keys (B, H, m, n) from those of the distances n - 1, ..., 0.
+    """The scores of all keys (B, H, m, n) from the scores of the distances n - 1, ..., 0.
 
     Query i is token n - m + i, so the score of key j is in column j + m - 1 - i. Rows that are one element longer than
     they are read make that shift.

@@ -209,7 +209,7 @@ class NeuralStack(Controller):
     In each step, the controller computes z_t = A [x_t; r_{t-1}] + b, or z_t = A h_t + b where a recurrent cell
     computes h_t from [x_t; r_{t-1}] and h_{t-1}. Its rows are the strengths u_t and d_t, the vector v_t, and the output
     y_t, all through a sigmoid except y_t. The memory pops u_t, pushes v_t with the strength d_t, and is read: r_t.
-    The arguments are those of :class:`Controller`.
+    The arguments are described in :class:`Controller`.
     """
 
     num_strengths = 2
@@ -243,7 +243,7 @@ class BufferedNeuralStack(Controller):
     """A neural stack that reads its input from a queue, and writes its output to one (Section 2.3).
 
     The controller has two more strengths, after u_t and d_t: i_t, which is popped from the input buffer before the next
-    step, and o_t, with which y_t is written to the output buffer. The arguments are those of :class:`Controller`.
+    step, and o_t, with which y_t is written to the output buffer. The arguments are described in :class:`Controller`.
     """
 
     num_strengths = 4

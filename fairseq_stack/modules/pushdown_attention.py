@@ -53,7 +53,7 @@ class PushdownAttention(nn.Module):
         dropout: of the weights of attention.
 
     Raises:
-        ValueError: H does not divide d, the table is empty, or there is no such parametrization.
+        ValueError: H does not divide d, the table is empty, or the parametrization is unknown.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ def check_parametrization(parametrization: str, num_depths: int | None) -> None:
     """Check the arguments that attention and the attachment head share.
 
     Raises:
-        ValueError: the table of depths is empty, or there is no such parametrization.
+        ValueError: the table of depths is empty, or the parametrization is unknown.
     """
     if parametrization not in PARAMETRIZATIONS:
         raise ValueError(f"parametrization: expected one of {PARAMETRIZATIONS}, got {parametrization!r}")
@@ -155,5 +155,5 @@ def check_parametrization(parametrization: str, num_depths: int | None) -> None:
 
 
 def is_later(queries: int, keys: int, device: torch.device) -> Tensor:
-    """Whether a key comes after a query, (m, n), where the queries are those of the last m of n tokens."""
+    """Whether a key comes after a query, (m, n), where the queries belong to the last m of n tokens."""
     return torch.ones(queries, keys, dtype=torch.bool, device=device).triu(keys - queries + 1)

@@ -216,7 +216,7 @@ class PushdownTransformer(nn.Module):
         Args:
             state: before the word.
             words: the next word of each batch row.
-            legal_only: whether the probabilities of legal attachments sum to 1, and not those of all tokens.
+            legal_only: whether the softmax is over legal attachments, and not over all tokens.
         """
         scores = self.head.scores(
             state.hidden.unsqueeze(1), self.embedding(words).unsqueeze(1), state.keys, state.tape.depths.unsqueeze(1)

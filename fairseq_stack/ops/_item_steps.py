@@ -27,7 +27,7 @@ class Items(NamedTuple):
 
     settled: Tensor  # (B, k, m), in which no gradients flow
     recent: tuple[Tensor, ...] = ()  # what is above them, each (B, m)
-    history: Tensor | None = None  # of those of them that autograd follows: the last
+    history: Tensor | None = None  # of the items that autograd follows, which are the last
 
     def vectors(self) -> Tensor:
         """All in one tensor, (B, t, m)."""
@@ -141,7 +141,7 @@ class _Step(torch.autograd.Function):
 def _differentiate(
     advance: Advance, inputs: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
 ) -> list[Tensor | None]:
-    """The gradients of the arguments of ``advance`` from those of its results, where None is 0; of None, None."""
+    """The gradients of the arguments of ``advance`` from its results' gradients, where None is 0; of None, None."""
     again = torch.is_grad_enabled()
     with torch.enable_grad():
         # Views, since some arguments may have been computed from others.

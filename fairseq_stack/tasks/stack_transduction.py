@@ -46,7 +46,7 @@ class StackTransductionConfig(FairseqDataclass):
     score_words: Optional[str] = field(
         default=None,
         metadata={
-            "help": "words of the targets that loss and accuracy count, separated by blanks (default: those of "
+            "help": "words of the targets that loss and accuracy count, separated by blanks (default: the words of "
             "task.json, or else all words except the blank)"
         },
     )
@@ -133,7 +133,7 @@ class StackTransductionTask(FairseqTask):
     def build_dataset_for_inference(
         self, src_tokens: Sequence[Tensor], src_lengths: Sequence[int], **kwargs: Any
     ) -> Transductions:
-        """Inputs without targets, such as those of ``fairseq-interactive``."""
+        """Inputs without targets, such as ``fairseq-interactive`` reads."""
         longest = max(self.task_file.longest.values(), default=None)
         return self._transductions(src_tokens, None, "input", longest)
 

@@ -214,19 +214,21 @@ def transduction(by_length: dict[int, float], task: str = "reversal", split: str
 
 
 def test_accuracy_by_length(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:
-    """The median of the trials, and the least and the greatest accuracy; a length that only some have."""
+    """A thin line for each trial, and the median of the lengths that all have."""
     for name, by_length in (("a", {4: 0.5, 2: 1.0}), ("b", {2: 0.5, 4: 0.25}), ("c", {2: 0.25}), ("d", {2: 0.75})):
         transduction(by_length, "xor" if name == "d" else "reversal").write(tmp_path / f"{name}.json")
     assert plot("accuracy read=a.json read=b.json read=c.json read=d.json dequeue=b.json -o a.png") == "a.png\n"
-    reversal, xor = drawn[0].axes
-    assert lines_of(reversal) == [("read", {2: 50, 4: 37.5}), ("dequeue", {2: 50, 4: 25})]
-    assert edges(reversal.collections[0]) == {2: (25, 100), 4: (25, 50)}
-    assert lines_of(xor) == [("read", {2: 75})]
-    assert (reversal.get_ylabel(), reversal.get_xlabel(), reversal.get_title()) == (
-        "accuracy (%)",
-        "length",
-        "reversal",
-    )
+    read, xor, dequeue = drawn[0].axes[:3]
+    a_trial: tuple[str, dict[float, float]] = ("a trial", {})
+    assert lines_of(read) == [
+        ("", {2: 100, 4: 50}), ("", {2: 50, 4: 25}), ("", {2: 25}), ("median of 3", {2: 50}), a_trial,
+    ]  # fmt: skip
+    assert lines_of(xor) == [("", {2: 75}), ("median of 1", {2: 75}), a_trial]
+    assert lines_of(dequeue)[:2] == [("", {2: 50, 4: 25}), ("median of 1", {2: 50, 4: 25})]
+    assert [axes.get_title() for axes in drawn[0].axes[:3]] == ["reversal: read", "xor: read", "reversal: dequeue"]
+    assert (read.get_ylabel(), read.get_xlabel()) == ("accuracy (%)", "length")
+    widths = [line.get_linewidth() for line in read.get_lines()]
+    assert widths[3] > widths[0] == widths[1]
 
 
 def test_accuracies_that_cannot_be_compared(tmp_path: Path, refusal: Callable[[str], str]) -> None:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.plots.panels import draw_intervals
+from fairseq_stack.plots.panels import draw_legend, draw_runs, literal
+from fairseq_stack.plots.style import figure, grid, style
 
 from ..arguments import Subparsers
-from ._common import add_figure, check_figure, draw_panels, named
+from ._common import add_figure, check_figure, named
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.transduction import TransductionResult
 
 DESCRIPTION = """\
-Draw the accuracy by length of string, with a panel for each task. A RESULT is a
-file that fairseq-stack evaluate-transduction wrote. Several results of one NAME on
-one task are trials: the line is their median, and the band around it reaches from
-the least to the greatest accuracy."""
+Draw the accuracy by length of string, with a panel for each task and network. A
+RESULT is a file that fairseq-stack evaluate-transduction wrote. Several results of
+one NAME on one task are trials: each is a thin line, and the thick line is their
+median."""
 
 EXAMPLE = """\
 example:
@@ -44,13 +45,12 @@ def add_parser(plots: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draw the figure and print its path."""
     check_figure(args.output)
-    panels = read_trials(args.results)
-    draw_panels(panels, args.output, draw_panel, xlabel="length", ylabel="accuracy (%)")
+    draw(read_trials(args.results), args.output)
     print(args.output)
     return 0
 
 
-def read_trials(arguments: Sequence[str]) -> dict[str, dict[str, Trials]]:
+def read_trials(arguments: Sequence[str]) -> dict[tuple[str, str], Trials]:
     """The trials by task and network.
 
     Raises:
@@ -58,7 +58,7 @@ def read_trials(arguments: Sequence[str]) -> dict[str, dict[str, Trials]]:
     """
     from fairseq_stack.evaluation.transduction import read_transduction_result
 
-    panels: dict[str, dict[str, Trials]] = {}
+    found: dict[tuple[str, str], Trials] = {}
     splits: dict[str, tuple[str, str]] = {}
     for argument in arguments:
         name, path = named(argument)
@@ -70,23 +70,35 @@ def read_trials(arguments: Sequence[str]) -> dict[str, dict[str, Trials]]:
             raise UserError(
                 f"{first} is on the split {split}, and {path} on {result.split}; give results on one of them"
             )
-        panels.setdefault(result.task, {}).setdefault(name, []).append(result)
-    return panels
+        found.setdefault((result.task, name), []).append(result)
+    return found
 
 
-def draw_panel(axes: Any, networks: Mapping[str, Trials], looks: Mapping[str, Mapping[str, str]]) -> None:
-    """The networks on one task."""
-    for name, trials in networks.items():
-        draw_intervals(axes, name, accuracy_by_length(trials), looks[name])
-    axes.set_ylim(0, 102)
+def draw(networks: Mapping[tuple[str, str], Trials], path: Path) -> None:
+    """Draw a panel for each network."""
+    number = len(networks)
+    rows, columns = grid(number)
+    with figure(path, rows, columns, (max(3.6 * columns, 4.5), 2.6 * rows), path.suffix[1:]) as panels:
+        for axes, ((task, name), trials) in zip(panels.flat, networks.items(), strict=False):
+            curves = [accuracy_by_length(trial) for trial in trials]
+            look = style(0)
+            draw_runs(axes, f"median of {len(curves)}", [*curves, median(curves)], len(curves), look)
+            axes.plot([], [], label="a trial", linewidth=0.7, alpha=0.6, color=look["color"])
+            axes.set(title=literal(f"{task}: {name}"), ylim=(0, 103), xlabel="length")
+        for axes in panels[:, 0]:
+            axes.set_ylabel("accuracy (%)")
+        draw_legend(panels, number)
 
 
-def accuracy_by_length(trials: Trials) -> dict[int, tuple[float, float, float]]:
-    """For each length, ascending, the median, the least and the greatest accuracy of the trials, in percent."""
-    accuracies: dict[int, list[float]] = defaultdict(list)
-    for trial in trials:
-        for scores in trial.by_length:
-            accuracies[scores.length].append(100 * scores.accuracy.value)
+def accuracy_by_length(result: TransductionResult) -> dict[float, float]:
+    """The accuracy for each length, ascending, in percent."""
+    return {float(scores.length): 100 * scores.accuracy.value for scores in result.by_length}
+
+
+def median(curves: Sequence[Mapping[float, float]]) -> dict[float, float]:
+    """The median for each length that all trials have."""
     return {
-        length: (statistics.median(values), min(values), max(values)) for length, values in sorted(accuracies.items())
+        length: statistics.median(curve[length] for curve in curves)
+        for length in curves[0]
+        if all(length in curve for curve in curves)
     }

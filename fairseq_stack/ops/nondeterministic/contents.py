@@ -56,7 +56,7 @@ def stack_contents(
         least: edges are left out if their probability is 0 or less than this.
 
     Returns:
-        The edges of each sequence, those of the bottom first. There is none if there is no run.
+        The edges of each sequence, the edges of the bottom first; no edges if there is no run.
 
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, or the window is not positive.

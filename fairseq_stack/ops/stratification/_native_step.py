@@ -48,7 +48,7 @@ def backward(
     Args:
         settled: as for ``forward``.
         recent: as for ``forward``.
-        derivatives: of the last items, (followed, B, m), to which those of this step are added.
+        derivatives: of the last items, (followed, B, m), to which the derivatives of this step are added.
         strengths: as for ``forward``, like ``pop`` and ``push``.
         pop: u_t.
         push: d_t.
