@@ -37,6 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for language in ("de", "en", "txt"):
             text = "".join(f"{sentence}\n" for sentence in SENTENCES * times)
             (folder / "text" / f"{split}.{language}").write_text(text, encoding="utf-8")
+        (folder / "text" / f"{split}.mrg").write_text("(S (NP (D the) (N dog)) (VP (V sleeps)))\n" * times)
     return folder
 
 
@@ -52,6 +53,8 @@ def test_the_commands_and_snippets_run(folder: Path, server: Server) -> None:
     assert sum(line.startswith("H-") for line in outputs[3].splitlines()) == len(SENTENCES)
     assert (folder / "checkpoints" / "mixed" / "checkpoint_best.pt").exists()
     assert (folder / "checkpoints" / "hydra" / "checkpoint_best.pt").exists()
+    (parser,) = [output for block, output in zip(commands(), outputs, strict=True) if "prepare treebank" in block]
+    assert re.search(r"Perplexity: \d+\.\d+", parser)
     assert (folder / "data" / "nested" / "manifest.json").exists()
     assert (folder / "data" / "reversal" / "manifest.json").exists()
     assert (folder / "weights.png").exists()

@@ -49,6 +49,7 @@ def apply() -> None:
     data.refuse_empty_data()
     data.make_batches_anew_in_each_epoch()
     data.end_workers_with_their_epoch()
+    data.end_readers_with_the_process()
     flags.refuse_flags_that_cannot_work()
     checkpoints.say_why_a_checkpoint_does_not_fit()
     checkpoints.say_why_a_checkpoint_cannot_be_read()

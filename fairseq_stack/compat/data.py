@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
+import queue
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -138,3 +142,35 @@ class _EndingWorkers:
         finally:
             if hasattr(iterator, "_shutdown_workers"):  # the loader has workers
                 iterator._shutdown_workers()
+
+
+def end_readers_with_the_process() -> None:
+    """Let the threads that read batches ahead end before Python does.
+
+    fairseq does not wait for them. A thread that frees a tensor while Python is ending aborts the process, which exits
+    with 134 and "terminate called without an active exception" although all its work is done. Unnecessary with a
+    fairseq that joins its threads, and with Python 3.14, where such threads are left to hang.
+    """
+    from fairseq.data.iterators import BackgroundConsumer
+
+    wrap_once(BackgroundConsumer, "start", _noting_readers)
+    atexit.register(_end_readers)
+
+
+_readers: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _noting_readers(start: Function) -> Function:
+    def start_noted(self: Any) -> None:
+        _readers.add(self)
+        start(self)
+
+    return start_noted
+
+
+def _end_readers() -> None:
+    for reader in list(_readers):
+        reader._max_len = 0  # the batch that is being read is the last
+        while reader.is_alive():
+            with contextlib.suppress(queue.Empty):
+                reader._queue.get(timeout=0.01)  # it may be waiting for room in its queue

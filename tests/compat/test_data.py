@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,36 @@ def test_workers_end_with_their_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     (iterator,) = iterators
     assert iterator._shutdown
     assert not any(worker.is_alive() for worker in iterator._workers)
+
+
+READING_AHEAD = """
+import sys
+import torch
+from fairseq.data.iterators import BufferedIterator
+from fairseq_stack import compat
+
+class Batches:
+    def __len__(self):
+        return 1000
+
+    def __iter__(self):
+        for _ in range(1000):
+            for _ in range(200):
+                torch.ones(1000)
+            yield torch.ones(10)
+
+compat.apply()
+batches = BufferedIterator(int(sys.argv[1]), Batches())
+next(batches)
+"""
+
+
+@pytest.mark.parametrize("size", [1, 2000])
+def test_process_ends_while_batches_are_read_ahead(size: int) -> None:
+    """Without the shim, a reader that frees tensors aborts the process (2,000); a waiting reader does not (1)."""
+    command = [sys.executable, "-c", READING_AHEAD, str(size)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 PARSERS = """
