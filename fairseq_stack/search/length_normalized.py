@@ -21,12 +21,12 @@ class LengthNormalizedBeamSearchGenerator:
     r"""Beam search that normalises by length *before* it selects the next beam.
 
     A beam holds at most :math:`k` hypotheses of a sentence. At step :math:`t = 1, 2, \ldots` each unfinished
-    hypothesis is extended by its :math:`k` most probable symbols; each finished one (it ends in EOS) stays as
-    it is. The :math:`k` best of them all by :math:`\log p(y) / |y|` are the next beam, where :math:`|y|` is
-    the number of tokens generated so far, EOS included: :math:`t` for those just extended, less for those
-    that finished earlier. So a finished hypothesis keeps its slot only as long as it is among the :math:`k`
+    hypothesis is extended by its :math:`k` most probable symbols; each finished hypothesis (it ends in EOS) stays as
+    it is. The next beam is the :math:`k` best of them all by :math:`\log p(y) / |y|`, where :math:`|y|` is
+    the number of tokens generated so far, EOS included: :math:`t` for a hypothesis that was just extended, less
+    for one that finished earlier. So a finished hypothesis keeps its slot only as long as it is among the :math:`k`
     best. fairseq's own search differs in all of this: it compares raw log-probabilities, moves finished
-    hypotheses off the beam, goes on until :math:`k` are finished, and normalises only to sort those.
+    hypotheses off the beam, continues until :math:`k` are finished, and normalises only when it sorts them.
 
     The search for a sentence ends, as in the authors' program,
 
@@ -34,12 +34,12 @@ class LengthNormalizedBeamSearchGenerator:
       (often fewer than :math:`k`; the unfinished ones are fragments and are left out);
     - or after :math:`L` steps, :math:`L` = ``max_len_a`` * source length + ``max_len_b`` (and fewer than
       the decoder has positions). The result is the whole beam, best first. Its top is unfinished then, and
-      stays first even if there are finished ones lower down. An unfinished hypothesis is closed with an EOS
+      stays first even if hypotheses below it are finished. An unfinished hypothesis is closed with an EOS
       that costs nothing: its positional score is 0, and ``score`` stays :math:`\log p(y) / L`. As in
       fairseq's own search, no hypothesis has more than :math:`L` tokens and an EOS.
 
     Results do not depend on the rest of the batch, so the source length is the sentence's own (with EOS,
-    without padding); fairseq takes the longest one in the batch. Symbols of probability zero are never
+    without padding); fairseq uses the longest sentence of the batch. Symbols of probability zero are never
     generated: where fewer than :math:`k` hypotheses of positive probability exist, the beam has fewer. Pad is
     never generated, and EOS not before ``min_len`` tokens (fairseq's default is 1; the paper has no minimum,
     which is 0). Prefix tokens count towards probability and length, as in fairseq.

@@ -3,8 +3,8 @@
 The library needs neither torch nor Python to be compiled, runs without the GIL, and chooses the instruction set at
 run time. Where it is missing, the stacks use their PyTorch implementations.
 
-A forked child does not have the OpenMP threads of its parent, and waits for ever if it asks for them, in PyTorch's own
-operations as well. So it computes with one thread; see :func:`_leave_threads_to_parent`.
+A forked child does not have the OpenMP threads of its parent. An operation that uses them never returns, and this
+includes PyTorch's own operations. So the child computes with one thread; see :func:`_leave_threads_to_parent`.
 
 Environment variables, read when the library is first asked for:
     FAIRSEQ_STACK_NATIVE: ``0`` to do without the library.
@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 
 LIBRARY = Path(__file__).with_name("_kernels.so")
 INTERFACE = 13  # fss_interface() of the library that this module can call
-WORTH_THREADS = 100_000  # multiply-adds: fewer are done before other threads have begun
-SMALL = 65_536  # bytes: the C library does not ask the system for so few
+WORTH_THREADS = 100_000  # multiply-adds: one thread finishes fewer before a second has started
+SMALL = 65_536  # bytes: the C library allocates fewer without a call of the system
 
 _ENABLED = "FAIRSEQ_STACK_NATIVE"
 _INSTRUCTION_SET = "FAIRSEQ_STACK_INSTRUCTION_SET"
@@ -41,13 +41,13 @@ _KERNELS = "FAIRSEQ_STACK_KERNELS"
 
 
 class Library:
-    """The loaded library, with one of its instruction sets.
+    """The loaded library, and the instruction set that it uses.
 
     Attributes:
         functions: the library, for ctypes.
         path: its file.
-        instruction_sets: the names of those that this machine has, the fastest first.
-        instruction_set: the name of the one that is used.
+        instruction_sets: the names of the instruction sets that this machine has, the fastest first.
+        instruction_set: the name of the instruction set that is used.
         shares_threads: whether it runs in PyTorch's threads; otherwise it starts its own.
     """
 
@@ -87,13 +87,13 @@ class Library:
         self.shares_threads = team is not None
 
     def run(self, function: str, call: ctypes.Structure, *, parts: int, work: int, scratch_bytes: int) -> None:
-        """Run a function of the library with as many threads as PyTorch uses, or with one where more are not worth it.
+        """Run a function of the library with as many threads as PyTorch uses, or with one for little work.
 
         Args:
             function: its name.
             call: what it takes.
-            parts: how many independent parts it has, each of which is done by one thread.
-            work: about how many multiply-adds all of them take.
+            parts: the number of independent parts; one thread computes a part.
+            work: the approximate number of multiply-adds of all parts.
             scratch_bytes: the scratch memory of one thread, a multiple of 64.
         """
         threads = torch.get_num_threads() if parts > 1 and work >= WORTH_THREADS else 1
@@ -117,8 +117,8 @@ class _Resources(ctypes.Structure):
 def torch_team() -> int | None:
     """The address of what runs a function in PyTorch's own threads, or None where these are not threads of OpenMP.
 
-    These threads go on using the processor for some milliseconds after each operation of PyTorch; others beside them
-    would have to wait. A forked child has none of them.
+    These threads keep the processor busy for some milliseconds after each operation of PyTorch, and further threads
+    would have to wait for them. A forked child has no such threads.
     """
     if _is_forked:
         return None
