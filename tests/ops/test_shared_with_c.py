@@ -28,10 +28,6 @@ def only_match(pattern: str) -> re.Match[str]:
     return found
 
 
-def test_exponent_of_blocks_of_zeros() -> None:
-    assert -(1 << int(only_match(r"^#define DEAD \(-\(1 << (\d+)\)\)$")[1])) == _native_step._DEAD
-
-
 def test_range_in_which_float64_is_exact() -> None:
     pattern = r"^#define WIDEST_RANGE \(sizeof\(real\) == 4 \? \d+ : (\d+)\)$"
     assert float(only_match(pattern)[1]) == _log_weights.EXACT_RANGE

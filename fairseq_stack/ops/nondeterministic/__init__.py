@@ -130,10 +130,9 @@ def nondeterministic_stack(
         r_t[r, y] = eta_t[r, y] / sum_{r', y'} alpha[t][r', y']    (Eq. 29)
 
     Runs start in state 0 with symbol 0 and v_0 on the stack, which are never popped. A log weight of -inf
-    forbids its transition; where no run is left, the reading is 0. Readings and gradients are finite for all
-    finite inputs, and exact if the log weights of each step are at most 230 apart. If they are farther apart (a
-    warning says so) or some are -inf, the fast backends may leave out runs that, at some step, are less
-    likely by a factor of e^700 than another one with the same stack below its top.
+    forbids its transition; where no run is left, the reading is 0. Readings and gradients are exact, up to
+    rounding, for all finite inputs. Sequences in which log weights of one step are more than 230 apart may take
+    much longer.
 
     All backends support ``torch.func``: grad, vjp, jacrev and vmap, in any nesting. Forward-mode and second
     derivatives need ``backend="reference"``.

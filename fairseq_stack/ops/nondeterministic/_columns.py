@@ -31,7 +31,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ._log_weights import defined, lift, relative_to_largest
+from ._log_weights import defined, relative_to_largest
+from ._precision import Spread, spread_of
 
 DEAD = -1e9
 _LARGEST_EXPONENT = 1000.0
@@ -61,6 +62,7 @@ class Top(NamedTuple):
     weights: Tensor  # W_t, (B, t + 1, C)
     alpha: Tensor  # alpha[t] without its exponent, (B, C)
     alpha_exponent: Tensor  # (B,)
+    is_lost: Tensor  # (B,), whether an element of alpha[t] is 0 only because it is so small beside the others
 
 
 class NewColumn(NamedTuple):
@@ -71,6 +73,7 @@ class NewColumn(NamedTuple):
     sums: Tensor  # the exponents of what was added up in it, (B, t + 1)
     popped: Tensor  # gamma'[k -> t][u,y -> r] at index [(b, y), r, (k, u)]
     popped_exponents: Tensor  # (B, t - 1)
+    deepest: Tensor  # (B,), the lowest exponent of a summand, relative to its sum's
 
 
 class Step(NamedTuple):
@@ -80,6 +83,7 @@ class Step(NamedTuple):
     column: NewColumn
     top: Top
     mark: Tensor  # (B,), NaN where a log weight is NaN or inf, otherwise 0
+    spread: Spread
 
 
 def power_of_two(exponents: Tensor) -> Tensor:
@@ -92,10 +96,13 @@ def times(x: Tensor, factors: Tensor) -> Tensor:
     return x * factors.reshape(factors.shape + (1,) * (x.dim() - 2))
 
 
-def first_alpha(start: Tensor) -> tuple[Tensor, Tensor]:
-    """alpha[0] from log weights (B, C) of the configurations that runs start in, and a mark, as in ``Step``."""
+def first_alpha(start: Tensor) -> tuple[Tensor, Tensor, Spread]:
+    """alpha[0] from log weights (B, C) of the configurations that runs start in; and a mark and their spread, as in
+    ``Step``.
+    """
     ordinary, mark = defined(start[:, None])
-    return torch.exp(relative_to_largest(ordinary))[:, 0], mark
+    relative = relative_to_largest(ordinary)
+    return torch.exp(relative)[:, 0], mark, spread_of(relative)
 
 
 def step(past: Past, logits: Tensor, window: int | None) -> Step:
@@ -107,7 +114,8 @@ def step(past: Past, logits: Tensor, window: int | None) -> Step:
         window: D, or None for unlimited memory.
     """
     logits, mark = defined(logits)
-    transitions = torch.exp(lift(relative_to_largest(logits)))
+    logits = relative_to_largest(logits)
+    transitions = torch.exp(logits)
     column = next_column(past, transitions)
     if window == 1:  # next_column needs a column before it, but nothing of it is remembered
         gamma, exponents = (
@@ -116,7 +124,7 @@ def step(past: Past, logits: Tensor, window: int | None) -> Step:
         )
         column = column._replace(gamma=gamma, exponents=exponents)
     top = read_top(column.gamma, past.alpha, column.exponents + past.alpha_exponents)
-    return Step(transitions, column, top, mark)
+    return Step(transitions, column, top, mark, spread_of(logits))
 
 
 def next_column(past: Past, transitions: Tensor) -> NewColumn:
@@ -138,6 +146,9 @@ def next_column(past: Past, transitions: Tensor) -> NewColumn:
     sums = past.exponents[:, :-1]
     for x in summands:
         sums = torch.maximum(sums, pad(x.amax(2), (0, steps - 1 - x.shape[1]), value=-torch.inf))
+    parts = [past.exponents[:, :-1, None], *summands]
+    depths = [torch.where(x > DEAD / 2, x - sums[:, : x.shape[1], None], 0).flatten(1) for x in parts]
+    deepest = pad(torch.cat(depths, 1), (0, 1)).amin(1)
     popped = _as_popped(popped)
     pops = popped.new_zeros(*popped.shape[:2], (steps - 1) * size)
     for own, matrix, _ in popped_blocks(popped, popped_exponents, past.blocks, sums):
@@ -147,7 +158,7 @@ def next_column(past: Past, transitions: Tensor) -> NewColumn:
     kept = times(replaced[:, :-1], power_of_two(past.exponents[:, :-1] - sums))
     gamma = torch.cat([kept + pops, replaced[:, -1:], pushed], 1)
     sums = torch.cat([sums, past.exponents[:, -1:], torch.zeros_like(past.exponents[:, -1:])], 1)
-    return NewColumn(*normalise(gamma, sums), sums, popped, popped_exponents)
+    return NewColumn(*normalise(gamma, sums), sums, popped, popped_exponents, deepest)
 
 
 def popped_blocks(
@@ -193,11 +204,13 @@ def read_top(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> Top:
     numerators = (alpha[..., None] * gamma).sum(2)
     # The exponent of the largest product that is not 0, so that not all of them can become 0 here.
     exponent = (exponents + exponents_of(numerators.detach().amax(2))).amax(1)
+    occurs = (numerators > 0).any(1)
     numerators = times(_cut_off(numerators), power_of_two(exponents - exponent[:, None]))
     new_alpha = numerators.sum(1)
+    is_lost = (occurs & (new_alpha == 0)).any(1)
     total = new_alpha.sum(1)
     total = torch.where(total == 0, 1, total)
-    return Top(numerators / total[:, None, None], new_alpha, exponent)
+    return Top(numerators / total[:, None, None], new_alpha, exponent, is_lost)
 
 
 def as_block(gamma: Tensor, num_states: int) -> Tensor:

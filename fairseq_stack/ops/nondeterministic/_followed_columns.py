@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -22,19 +22,48 @@ from ._columns import LARGEST, log_forward_weights
 from ._tracked_columns import TrackedColumns
 
 
+class Origin(NamedTuple):
+    """How columns that autograd follows were made: by a step, or by a choice of batch rows.
+
+    Attributes:
+        before: the columns before it.
+        step: the log weights and the value of the step, as ``advance`` takes them.
+        index: the batch rows.
+    """
+
+    before: FollowedColumns
+    step: tuple[Tensor | None, Tensor] | None = None
+    index: Tensor | None = None
+
+    def repeat(self, columns: TrackedColumns | None) -> TrackedColumns:
+        """Make the same of columns in logarithms; of None, the first column."""
+        if self.step is None:
+            assert columns is not None and self.index is not None
+            return columns.reorder(self.index)
+        logits, value = self.step
+        if columns is None:
+            return self.before.first_tracked(logits, value)
+        assert logits is not None
+        return columns.advance(logits, value)[1]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FollowedColumns(ABC):
     """What t steps leave, in tensors that have no gradient of their own.
 
     Attributes:
+        is_exact: whether float64 was precise enough for the last step.
         history: the history of the columns that autograd follows, which are the last ones, or None.
         ends: where the derivatives of each column, or of some neighbouring columns, end in the gradient of the history.
+        origin: how the columns were made, if they have a history.
         weighs: whether ``log_alpha`` is wanted.
         log_alpha: as :attr:`TrackedColumns.log_alpha`, or None.
     """
 
+    is_exact: bool = True
     history: Tensor | None = None
     ends: tuple[int, ...] = ()
+    origin: Origin | None = None
     weighs: bool = False
     log_alpha: Tensor | None = None
 
@@ -42,6 +71,11 @@ class FollowedColumns(ABC):
     @abstractmethod
     def batch_size(self) -> int:
         """B."""
+
+    @property
+    @abstractmethod
+    def has_begun(self) -> bool:
+        """Whether there is a column."""
 
     @abstractmethod
     def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Self]:
@@ -80,6 +114,10 @@ class FollowedColumns(ABC):
     def as_tracked(self) -> TrackedColumns:
         """The same as constant tensors."""
 
+    @abstractmethod
+    def first_tracked(self, start: Tensor | None, bottom: Tensor) -> TrackedColumns:
+        """The first column, as ``TrackedColumns.initial`` makes it."""
+
     def tracked(self) -> TrackedColumns:
         """The same as tensors, which ``torch.func`` can transform.
 
@@ -93,7 +131,20 @@ class FollowedColumns(ABC):
             )
         return self.as_tracked()
 
-    def advance(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Self]:
+    def in_logarithms(self) -> TrackedColumns:
+        """The same as tensors that autograd follows step by step, if it follows these columns."""
+        origins: list[Origin] = []
+        columns: FollowedColumns = self
+        while columns.origin is not None:
+            origins.append(columns.origin)
+            columns = columns.origin.before
+        tracked = columns.as_tracked() if columns.has_begun else None
+        for origin in reversed(origins):
+            tracked = origin.repeat(tracked)
+        assert tracked is not None
+        return tracked
+
+    def advance(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Self | TrackedColumns]:
         """(a)-(d) of ``docs/algorithm.md`` for one step.
 
         Args:
@@ -101,8 +152,17 @@ class FollowedColumns(ABC):
             value: v_t, (B, m).
 
         Returns:
-            The reading (B, C, m), and the next columns.
+            The reading (B, C, m), and the next columns, in logarithms if float64 is not precise enough.
         """
+        reading, after = self._advance(logits, value)
+        if after.is_exact:
+            return reading, after
+        if not self.has_begun:
+            return reading, self.first_tracked(logits, value)
+        assert logits is not None
+        return self.in_logarithms().advance(logits, value)
+
+    def _advance(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Self]:
         follows = self.history is not None or value.requires_grad or (logits is not None and logits.requires_grad)
         if not (follows and torch.is_grad_enabled()):
             reading, after = self.compute(logits, value)
@@ -110,7 +170,10 @@ class FollowedColumns(ABC):
                 after = dataclasses.replace(after, log_alpha=log_forward_weights(*after.newest_alpha()))
             return reading.to(value.dtype), after
         reading, after, log_alpha, history = _Step.apply(self, self.history, logits, value)
-        return reading, dataclasses.replace(after, history=history, ends=self.ends_of(after), log_alpha=log_alpha)
+        origin = Origin(self, step=(logits, value))
+        return reading, dataclasses.replace(
+            after, history=history, ends=self.ends_of(after), origin=origin, log_alpha=log_alpha
+        )
 
     def reorder(self, index: Tensor) -> Self:
         """The columns of these batch rows, (B',)."""
@@ -122,12 +185,13 @@ class FollowedColumns(ABC):
             log_alpha=log_alpha,
             history=_Reorder.apply(self.history, index, self.ends, self.batch_size),
             ends=_for_batch(self.ends, self.batch_size, len(index)),
+            origin=Origin(self, index=index),
         )
 
     def detach(self) -> Self:
         """The same columns as constants."""
         log_alpha = None if self.log_alpha is None else self.log_alpha.detach()
-        return dataclasses.replace(self, history=None, ends=(), log_alpha=log_alpha)
+        return dataclasses.replace(self, history=None, ends=(), origin=None, log_alpha=log_alpha)
 
 
 class _Step(torch.autograd.Function):

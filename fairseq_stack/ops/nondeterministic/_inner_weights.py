@@ -18,13 +18,13 @@ from torch import Tensor
 
 from ._columns import DEAD, exponents_of, normalise, power_of_two, times
 from ._log_weights import EXACT_RANGE
+from ._precision import LOWEST_POWER
 from ._tiles import Tiles, as_matrices, columns, pushes_in_tiles, pushes_in_transitions
 
 # Large tiles are tried if the log weights of each step differ by less than this.
 PLAIN_RANGE = EXACT_RANGE
 # They are exact if no product of an inner weight, another one or a transition, and the factor between exponents is
-# beyond these powers of two.
-_LOWEST_POWER = -1000.0
+# below the power of two LOWEST_POWER or above this one.
 _HIGHEST_POWER = 400.0
 
 
@@ -77,16 +77,21 @@ class InnerWeights:
 
     def fit_together(self) -> bool:
         """Whether the numbers were exact with one exponent for each tile."""
+        tiles = self.tiles
+        highest = [self.tops.alpha.amax().log2()]
+        highest += [(height - tiles.exponents[d]).amax() for d, height in enumerate(self.heights)]
+        highest += [(height - tiles.popped_exponents[d]).amax() for d, height in enumerate(self.popped_heights)]
+        return self.are_kept(PLAIN_RANGE) and bool(torch.stack(highest).amax() <= _HIGHEST_POWER)
+
+    def are_kept(self, difference: float) -> bool:
+        """Whether no product can have been lost because it is small, given how far the log weights of a step differ."""
         scratch = torch.empty_like(self.tiles.gamma[0]).flatten()  # Touching new memory each time would take longer.
         tiles, smallest = self.tiles, []
         for x in (*tiles.gamma, *tiles.popped, self.tops.alpha):
             smallest.append(torch.threshold(x, 0, 1, out=scratch[: x.numel()].view_as(x)).amin())
         lowest = torch.stack(smallest).amin().log2()
-        power = lowest + lowest.clamp_max(-PLAIN_RANGE / math.log(2)) + self.deepest
-        highest = [self.tops.alpha.amax().log2()]
-        highest += [(height - tiles.exponents[d]).amax() for d, height in enumerate(self.heights)]
-        highest += [(height - tiles.popped_exponents[d]).amax() for d, height in enumerate(self.popped_heights)]
-        return bool((power >= _LOWEST_POWER) & (torch.stack(highest).amax() <= _HIGHEST_POWER))
+        power = lowest + lowest.clamp_max(-difference / math.log(2)) + self.deepest
+        return bool(power >= LOWEST_POWER)
 
     def _add_diagonal(self, d: int, last: Tensor) -> Tensor:
         """Compute the tiles of diagonal d from ``last``, their column before the first, (.., C, C * T) at [yr, xq i].

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import torch
 from torch import Tensor
 
-EXACT_RANGE = 230.0  # Within this range of the log weights of one step, all results are exact.
+EXACT_RANGE = 230.0  # Within this range of the log weights of one step, float64 is precise enough.
 LOWEST_LOG = -690.0  # its exp is still a normal number in float64
 
 
@@ -41,18 +39,6 @@ def defined(logits: Tensor) -> tuple[Tensor, Tensor]:
     return ordinary, torch.where(undefined.flatten(-2).any(-1), torch.nan, 0.0).to(logits.dtype)
 
 
-def lift(logits: Tensor) -> Tensor:
-    """Raise log weights (..., C, 2 C + Q), relative to the largest, to where their exp is not 0.
-
-    All transitions from one configuration are raised together, so that its largest push or replacement is a
-    normal number: runs can continue from every configuration from which they could before.
-    """
-    constants = logits.detach()
-    largest = constants[..., : 2 * logits.shape[-2]].amax(-1, keepdim=True)
-    missing = torch.where(largest == -torch.inf, 0, LOWEST_LOG - largest).clamp_min(0)
-    return logits + (missing - (constants + missing).clamp_min(0))
-
-
 def log_sum_exp(terms: Tensor, axes: tuple[int, ...]) -> Tensor:
     """log sum exp whose gradient is 0, not NaN, where every term is -inf."""
     largest = terms.detach().amax(axes, keepdim=True).clamp_min(torch.finfo(terms.dtype).min)
@@ -60,12 +46,3 @@ def log_sum_exp(terms: Tensor, axes: tuple[int, ...]) -> Tensor:
     impossible = total == 0
     log_total = torch.log(torch.where(impossible, 1, total)) + largest.reshape(total.shape)
     return torch.where(impossible, -torch.inf, log_total)
-
-
-def warn_of_range() -> None:
-    """Warn of log weights that are farther apart than EXACT_RANGE."""
-    warnings.warn(
-        f"nondeterministic_stack: log weights of one step are more than {EXACT_RANGE:g} apart, so readings may be "
-        "wrong; to forbid a transition, use -inf",
-        stacklevel=2,
-    )

@@ -79,6 +79,10 @@ class NativeColumns(FollowedColumns):
         return len(self.ancestors)
 
     @property
+    def has_begun(self) -> bool:
+        return len(self.memory) > 0
+
+    @property
     def steps(self) -> int:
         """t."""
         return self.kept + len(self.memory) - 1
@@ -88,11 +92,12 @@ class NativeColumns(FollowedColumns):
         column = torch.empty(self.batch_size, sizes.column, dtype=torch.uint8)
         size = self.num_states * self.num_symbols
         reading = torch.empty(self.batch_size, size, self.value_size, dtype=torch.float64)
+        inexact = torch.zeros(self.batch_size, dtype=torch.bool)
         self._run(
             "fss_nd_step", column, sizes.forward,
-            logits=None if logits is None else plain(logits), values=plain(value), readings=reading,
+            logits=None if logits is None else plain(logits), values=plain(value), readings=reading, inexact=inexact,
         )  # fmt: skip
-        return reading, self._with(column)
+        return reading, self._with(column, is_exact=not inexact.any())
 
     def differentiate(
         self, after: NativeColumns, derivatives: Tensor, gradient: Tensor | None
@@ -130,14 +135,20 @@ class NativeColumns(FollowedColumns):
         constant = max(len(self.memory) - len(self.ends), 0)
         ancestors[:, constant:] = torch.arange(len(index), dtype=torch.int32)[:, None]
         memory = self.memory[:constant] + tuple(column[index] for column in self.memory[constant:])
-        return dataclasses.replace(self, memory=memory, ancestors=ancestors, history=None, ends=())
+        return dataclasses.replace(self, memory=memory, ancestors=ancestors, history=None, ends=(), origin=None)
 
     def as_tracked(self) -> TrackedColumns:
-        window = None if self.window == _UNLIMITED else self.window
         columns = [self._column(k) for k in range(self.kept, self.steps + 1)]
-        return TrackedColumns.of(columns, self.num_states, window)
+        return TrackedColumns.of(columns, self.num_states, self._window)
 
-    def _with(self, column: Tensor) -> NativeColumns:
+    def first_tracked(self, start: Tensor | None, bottom: Tensor) -> TrackedColumns:
+        return TrackedColumns.initial(bottom, self.num_states, self.num_symbols, self._window, start)
+
+    @property
+    def _window(self) -> int | None:
+        return None if self.window == _UNLIMITED else self.window
+
+    def _with(self, column: Tensor, is_exact: bool) -> NativeColumns:
         """With the next column, and without the columns that the step after it does not need."""
         surplus = max(len(self.memory) + 1 - self.window, 0)
         places = torch.arange(self.batch_size, dtype=torch.int32)[:, None]
@@ -146,8 +157,10 @@ class NativeColumns(FollowedColumns):
             memory=(*self.memory, column)[surplus:],
             kept=self.kept + surplus,
             ancestors=torch.cat([self.ancestors, places], 1)[:, surplus:],
+            is_exact=is_exact,
             history=None,
             ends=(),
+            origin=None,
         )
 
     @functools.cached_property

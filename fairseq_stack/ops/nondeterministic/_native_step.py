@@ -10,11 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._columns import DEAD
-from ._tracked_columns import Column
+from ._tracked_columns import Column, logarithms
 
 BYTES = 8  # of a number
-_DEAD = -(2**28)  # DEAD of the kernels
 
 
 class Sizes(NamedTuple):
@@ -42,7 +40,7 @@ class Call(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("beams", "step", "num_states", "num_symbols", "value_size")),
         *((name, ctypes.c_int64) for name in ("window", "kept")),
-        *((name, ctypes.c_void_p) for name in ("ancestors", "columns", "logits", "values", "readings")),
+        *((name, ctypes.c_void_p) for name in ("ancestors", "columns", "logits", "values", "readings", "inexact")),
         *((name, ctypes.c_void_p) for name in ("adjoints", "cotangents", "logit_gradients", "value_gradients")),
     )
 
@@ -116,10 +114,8 @@ def unpack(rows: Tensor, layout: Layout) -> Column:
     first = layout.first_row
     own = slice(first % lanes, layout.step - first // lanes * lanes + 1)
     return Column(
-        gamma=gamma[:, own],
-        exponents=torch.where(exponents <= _DEAD, DEAD, exponents)[:, own],
-        alpha=arrays["alpha"],
-        alpha_exponent=arrays["alpha_exponent"][:, 0].double(),
+        gamma=logarithms(gamma[:, own], exponents[:, own]),
+        alpha=logarithms(arrays["alpha"], arrays["alpha_exponent"][:, 0].double()),
         value=arrays["value"],
         marks=arrays["marks"],
     )

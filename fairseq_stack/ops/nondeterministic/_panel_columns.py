@@ -17,7 +17,8 @@ from ._column_gradient import Gradients, Owed, differentiate
 from ._columns import Past, Step, as_block, first_alpha, from_block, step
 from ._followed_columns import FollowedColumns
 from ._panels import Adjoint, Panel
-from ._tracked_columns import Column, TrackedColumns
+from ._precision import Precision
+from ._tracked_columns import Column, TrackedColumns, logarithms
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,7 @@ class PanelColumns(FollowedColumns):
         marks: (B, m), added to all further readings: NaN for the components in which a vector is not finite, and for
             all components if a log weight is NaN or inf; otherwise 0.
         latest: step t without gamma, which is in its panel; None where t = 0, or after ``select``.
+        precision: whether float64 has been precise enough so far; None before the first column.
         ends: where the derivatives of each panel that autograd follows end.
     """
 
@@ -43,6 +45,7 @@ class PanelColumns(FollowedColumns):
     count: int
     marks: Tensor
     latest: Step | None = None
+    precision: Precision | None = None
 
     @classmethod
     def initial(
@@ -66,6 +69,10 @@ class PanelColumns(FollowedColumns):
         return self.marks.shape[0]
 
     @property
+    def has_begun(self) -> bool:
+        return self.count > 0
+
+    @property
     def value_size(self) -> int:
         """m."""
         return self.marks.shape[1]
@@ -76,9 +83,9 @@ class PanelColumns(FollowedColumns):
         slot = self.count - panel.begin
         panel.values[:, slot] = value
         if self.count == 0:
-            marks = marks_of(value) + _write_start(panel, logits)
-            return value.new_empty(len(value), 0), self._with(panel, marks, None)
-        assert logits is not None
+            marks, precision = _write_start(panel, logits)
+            return value.new_empty(len(value), 0), self._with(panel, marks_of(value) + marks, None, precision)
+        assert logits is not None and self.precision is not None
         panel.logits[:, slot] = logits
         found = step(self._past(), logits.double(), self.window)
         reading = torch.bmm(found.top.weights.transpose(1, 2), finite(self._vectors(panel)))
@@ -87,7 +94,8 @@ class PanelColumns(FollowedColumns):
         panel.alpha[:, slot] = found.top.alpha
         panel.alpha_exponents[:, slot] = found.top.alpha_exponent
         latest = found._replace(column=found.column._replace(gamma=value.new_empty(0)))
-        after = self._with(panel, marks_of(value) + found.mark[:, None], latest)
+        precision = self.precision.after(found)
+        after = self._with(panel, marks_of(value) + found.mark[:, None], latest, precision)
         return reading + after.marks[:, None], after
 
     def ends_of(self, after: PanelColumns) -> tuple[int, ...]:
@@ -127,11 +135,23 @@ class PanelColumns(FollowedColumns):
 
     def select(self, index: Tensor) -> PanelColumns:
         panels = tuple(panel.select(index) for panel in self.panels)
-        return dataclasses.replace(self, panels=panels, marks=self.marks[index], latest=None, history=None, ends=())
+        return dataclasses.replace(
+            self,
+            panels=panels,
+            marks=self.marks[index],
+            latest=None,
+            precision=None if self.precision is None else self.precision.select(index),
+            history=None,
+            ends=(),
+            origin=None,
+        )
 
     def as_tracked(self) -> TrackedColumns:
         first = 0 if self._window is None else max(self.count - self._window, 0)
         return TrackedColumns.of([self._column(k) for k in range(first, self.count)], self.num_states, self.window)
+
+    def first_tracked(self, start: Tensor | None, bottom: Tensor) -> TrackedColumns:
+        return TrackedColumns.initial(bottom, self.num_states, self.num_symbols, self.window, start)
 
     @property
     def _window(self) -> int | None:
@@ -158,12 +178,21 @@ class PanelColumns(FollowedColumns):
         """The panels, and the panel of the next column, which is new or takes the place of the last."""
         return [*(x for x in self.panels if x.begin != panel.begin), panel]
 
-    def _with(self, panel: Panel, marks: Tensor, latest: Step | None) -> PanelColumns:
+    def _with(self, panel: Panel, marks: Tensor, latest: Step | None, precision: Precision) -> PanelColumns:
         """With the next column, and without panels that the step after it does not need."""
         count = self.count + 1
         kept = [x for x in self._and(panel) if self._window is None or x.end > count - self._window]
         return dataclasses.replace(
-            self, panels=tuple(kept), count=count, marks=self.marks + marks, latest=latest, history=None, ends=()
+            self,
+            panels=tuple(kept),
+            count=count,
+            marks=self.marks + marks,
+            latest=latest,
+            precision=precision,
+            is_exact=bool(precision.is_enough.all()),
+            history=None,
+            ends=(),
+            origin=None,
         )
 
     def _past(self) -> Past:
@@ -221,16 +250,17 @@ class PanelColumns(FollowedColumns):
         panel = next(x for x in self.panels if number < x.end)
         slot = number - panel.begin
         return Column(
-            from_block(panel.one(panel.blocks, number, panel.first_row)),
-            panel.exponents[:, panel.rows(panel.first_row, number + 1), slot],
-            panel.alpha[:, slot],
-            panel.alpha_exponents[:, slot],
+            logarithms(
+                from_block(panel.one(panel.blocks, number, panel.first_row)),
+                panel.exponents[:, panel.rows(panel.first_row, number + 1), slot],
+            ),
+            logarithms(panel.alpha[:, slot], panel.alpha_exponents[:, slot]),
             finite(panel.values[:, slot]),
             self.marks,
         )
 
 
-def _write_start(panel: Panel, start: Tensor | None) -> Tensor:
+def _write_start(panel: Panel, start: Tensor | None) -> tuple[Tensor, Precision]:
     """Write column 0 (Eqs. 21 and 23).
 
     Args:
@@ -238,25 +268,25 @@ def _write_start(panel: Panel, start: Tensor | None) -> Tensor:
         start: log weights of the configurations that runs start in, (B, C); None for state 0 and symbol 0.
 
     Returns:
-        Marks, (B, 1).
+        Marks, (B, 1), and whether float64 is precise enough.
     """
     logits = panel.logits[:, 0, :, 0]
     if start is None:
         logits.fill_(-torch.inf)[:, 0] = 0
     else:
         logits.copy_(start)
-    weights, mark = first_alpha(logits)
+    weights, mark, spread = first_alpha(logits)
     panel.alpha[:, 0] = weights
     block = panel.one(panel.blocks, 0, 0)[..., 0, 0]
     block.copy_(weights.unflatten(1, block.shape[:0:-1]).transpose(1, 2))
     panel.exponents[:, 0, 0] = 0
-    return mark[:, None]
+    return mark[:, None], Precision.of_start(weights, spread)
 
 
 def _differentiate_start(panel: Panel, gradient: Tensor) -> Tensor:
     """The gradient of the log weights of the start from that of alpha[0]."""
     logits = panel.logits[:, 0, :, 0].requires_grad_()
     with torch.enable_grad():
-        weights, _ = first_alpha(logits)
+        weights, *_ = first_alpha(logits)
     (of_logits,) = torch.autograd.grad(weights, logits, gradient)
     return of_logits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -70,11 +69,14 @@ def _contents(logits: Tensor, num_states: int, window: int | None, least: float)
     num_symbols = logits.shape[2] // num_states
     no_vector = logits.new_zeros(1, 1)
     columns = TrackedColumns.initial(no_vector, num_states, num_symbols, window, None)
-    gammas, forward = [_log_gamma(columns)], [torch.full_like(columns.log_alpha[0], -torch.inf), columns.log_alpha[0]]
+    gammas, forward = (
+        [columns.gamma[0, :, -1]],
+        [torch.full_like(columns.log_alpha[0], -torch.inf), columns.log_alpha[0]],
+    )
     forward[0][0] = 0
     for logits_t in logits.unbind(1):
         _, columns = columns.advance(logits_t, no_vector)
-        gammas.append(_log_gamma(columns))
+        gammas.append(columns.gamma[0, :, -1])
         forward.append(columns.log_alpha[0])
     log_total = forward[-1].logsumexp(0)
     if not log_total.isfinite():
@@ -92,9 +94,3 @@ def _contents(logits: Tensor, num_states: int, window: int | None, least: float)
                 source, target = (StackNode(k, *divmod(c, num_symbols)) for k, c in ((i, x), (j, y)))
                 edges.append(StackEdge(source, target, gamma[x, y].item(), shares[x, y].item()))
     return sorted(edges)
-
-
-def _log_gamma(columns: TrackedColumns) -> Tensor:
-    """The logarithms of the last column of gamma, (rows, C, C); its last row is i = t - 1."""
-    exponents = columns.exponents[0, :, -1, None, None]
-    return torch.where(columns.last[0] > 0, columns.last[0].log() + exponents * math.log(2), -torch.inf)

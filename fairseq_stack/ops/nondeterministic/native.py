@@ -2,7 +2,9 @@
 
 The kernels work with real numbers and an exponent for each block of inner weights. That makes float32 precise enough as
 long as the inner weights within a block are not too far apart, which the kernels check; the other sequences of a
-batch are computed in float64. The precision of a sequence depends only on its own log weights.
+batch are computed in float64. Where that is not enough either, which they check as well, each number gets an exponent
+of its own: any finite log weights are exact, but these are slow. How a sequence is computed depends only on its own
+log weights.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from .._arguments import computation_dtype
 from .._native import buffers, required_library
 from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
-from ._log_weights import warn_of_range
 
 
 def nondeterministic_stack_native(
@@ -33,7 +34,7 @@ def nondeterministic_stack_native(
     top = push.shape[2:4]
     dtype = computation_dtype(values.dtype)
     vectors = torch.cat([bottom.to(dtype).expand(len(values), -1)[:, None], values.to(dtype)], 1)
-    readings, weights, _, _ = _differentiable_stack(push.to(dtype), replace.to(dtype), pop.to(dtype), vectors)
+    readings, weights, *_ = _differentiable_stack(push.to(dtype), replace.to(dtype), pop.to(dtype), vectors)
     readings = readings.unflatten(2, top).to(values.dtype)
     if not return_weights:
         return readings
@@ -41,31 +42,32 @@ def nondeterministic_stack_native(
 
 
 @torch.library.custom_op("fairseq_stack::nondeterministic_stack", mutates_args=(), device_types="cpu")
-def _stack(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _stack(
+    push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The stack for log weights (B, n, Q, S, ...) and v_0..v_n (B, n + 1, m), by (a)-(e) of ``docs/algorithm.md``.
 
     Returns:
         r_t[(r, y)] at index [b, t - 1, (r, y)], (B, n, C, m); W_t[i][(r, y)] at [b, t - 1, (r, y), i + 1], (B, n, C,
-        n + 1); and for the backward pass the inner weights, of uint8, and which sequences took float64, (B,).
+        n + 1); and for the backward pass the inner weights, of uint8, and for which sequences float32 and float64 were
+        not precise enough, (B,) each.
     """
     batch_size, length, num_states, num_symbols = pop.shape[:4]
     weights = pop.new_empty(batch_size, length, num_states * num_symbols, length + 1)
     workspace = buffers.take(batch_size * _room(length, num_states, num_symbols))
-    wide, far = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.bool)
+    wide, inexact = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.uint8)
     _call(
-        "forward", pop.shape, weights=weights, workspace=workspace, wide=wide, far=far,
+        "forward", pop.shape, weights=weights, workspace=workspace, wide=wide, inexact=inexact,
         push=push.contiguous(), replace=replace.contiguous(), pop=pop.contiguous(),
     )  # fmt: skip
-    if far.any():
-        warn_of_range()
     with torch.autocast("cpu", enabled=False):
         readings = _product(weights.flatten(1, 2), finite(vectors)).unflatten(1, weights.shape[1:3])
     readings += from_then_on(marks_of(vectors))[:, 1:, None]
-    return readings, weights, workspace, wide
+    return readings, weights, workspace, wide, inexact
 
 
 @_stack.register_fake
-def _(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     batch_size, length, num_states, num_symbols = pop.shape[:4]
     size = num_states * num_symbols
     return (
@@ -73,6 +75,7 @@ def _(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tens
         pop.new_empty(batch_size, length, size, length + 1),
         pop.new_empty(batch_size * _room(length, num_states, num_symbols), dtype=torch.uint8),
         pop.new_empty(batch_size, dtype=torch.bool),
+        pop.new_empty(batch_size, dtype=torch.uint8),
     )
 
 
@@ -84,6 +87,7 @@ def _stack_backward(
     weights: Tensor,
     workspace: Tensor,
     wide: Tensor,
+    inexact: Tensor,
     num_states: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradients of push, replace, pop and the vectors, given what ``_stack`` got and returned: (g)-(m) of
@@ -106,7 +110,7 @@ def _stack_backward(
         cotangents += grad_weights
     push, replace, pop = _empty_gradients(weights, num_states)
     _call(
-        "backward", pop.shape, weights=weights, workspace=workspace, wide=wide, cotangents=cotangents,
+        "backward", pop.shape, weights=weights, workspace=workspace, wide=wide, inexact=inexact, cotangents=cotangents,
         push_gradients=push, replace_gradients=replace, pop_gradients=pop,
     )  # fmt: skip
     if used is not None:
@@ -122,7 +126,7 @@ def _undefined(vectors: Tensor, weights: Tensor) -> Tensor:
 
 @_stack_backward.register_fake
 def _(*inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    _, _, vectors, weights, _, _, num_states = inputs
+    _, _, vectors, weights, _, _, _, num_states = inputs
     return *_empty_gradients(weights, num_states), vectors.new_empty(vectors.shape)
 
 
@@ -179,7 +183,7 @@ class _Call(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("is_double", "sequences", "length", "num_states", "num_symbols")),
         *((name, ctypes.c_void_p) for name in ("push", "replace", "pop", "weights", "cotangents")),
         *((name, ctypes.c_void_p) for name in ("push_gradients", "replace_gradients", "pop_gradients")),
-        *((name, ctypes.c_void_p) for name in ("wide", "far", "workspace")),
+        *((name, ctypes.c_void_p) for name in ("wide", "inexact", "workspace")),
         ("workspace_bytes", ctypes.c_int64),
     )
 
@@ -207,3 +211,5 @@ def _call(direction: str, shape: torch.Size, *, weights: Tensor, **arrays: Tenso
         work=sequences * num_states**3 * num_symbols**2 * length**2 * (length + 6) // 6,
         scratch_bytes=sizes[2 if direction == "backward" else 1],
     )  # fmt: skip
+    if arrays["inexact"].max() > 1:
+        raise MemoryError(f"nondeterministic_stack: not enough memory for {length} steps with log weights far apart")

@@ -17,7 +17,8 @@ from .._arguments import computation_dtype
 from .._native import buffers, required_library
 from .._operators import Function, differentiable_once
 from .._transforms import is_transformed
-from ._log_weights import join_transitions, warn_of_range
+from ._exact import exact_gradients, exact_readings
+from ._log_weights import join_transitions
 from ._panel_columns import PanelColumns
 from ._tracked_columns import TrackedColumns
 
@@ -67,48 +68,62 @@ def windowed_readings_pytorch(logits: Tensor, vectors: Tensor, num_states: int, 
 
 def windowed_readings_native(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Tensor:
     """By the compiled kernels, on the CPU: ``_native/src/nondeterministic_window.h``."""
-    readings, _, _ = _differentiable_stack(logits, vectors, num_states, window)
+    readings, *_ = _differentiable_stack(logits, vectors, num_states, window)
     return readings
 
 
 @torch.library.custom_op("fairseq_stack::windowed_nondeterministic_stack", mutates_args=(), device_types="cpu")
-def _stack(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The readings, and for the backward pass the columns of all steps, (B, bytes) of uint8, and which sequences took
-    float64, (B,).
+def _stack(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The readings, and for the backward pass the columns of all steps, (B, bytes) of uint8, and for which sequences
+    float32 and float64 were not precise enough, (B,) each.
     """
     batch_size, length, size, _ = logits.shape
     readings = vectors.new_empty(batch_size, length, size, vectors.shape[2])
     call = _call(logits, vectors, num_states, window)
     columns = buffers.take(batch_size * call.workspace_bytes).view(batch_size, call.workspace_bytes)
-    wide, far = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.bool)
-    _run("forward", call, 1, logits=logits, values=vectors, readings=readings, workspace=columns, wide=wide, far=far)
-    if far.any():
-        warn_of_range()
-    return readings, columns, wide
+    wide, inexact = torch.zeros(2, batch_size, dtype=torch.bool)
+    _run(
+        "forward", call, 1, logits=logits, values=vectors, readings=readings, workspace=columns,
+        wide=wide, inexact=inexact,
+    )  # fmt: skip
+    if inexact.any():
+        readings[inexact] = exact_readings(logits[inexact], vectors[inexact], num_states, window).to(readings.dtype)
+    return readings, columns, wide.clone(), inexact.clone()
 
 
 @_stack.register_fake
-def _(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> tuple[Tensor, Tensor, Tensor]:
+def _(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     batch_size, length, size, _ = logits.shape
     bytes_of_columns = torch.library.get_ctx().new_dynamic_size()
     return (
         vectors.new_empty(batch_size, length, size, vectors.shape[2]),
         vectors.new_empty(batch_size, bytes_of_columns, dtype=torch.uint8),
         vectors.new_empty(batch_size, dtype=torch.bool),
+        vectors.new_empty(batch_size, dtype=torch.bool),
     )
 
 
 @torch.library.custom_op("fairseq_stack::windowed_nondeterministic_stack_backward", mutates_args=(), device_types="cpu")
 def _stack_backward(
-    grad: Tensor, logits: Tensor, vectors: Tensor, columns: Tensor, wide: Tensor, num_states: int, window: int
+    grad: Tensor,
+    logits: Tensor,
+    vectors: Tensor,
+    columns: Tensor,
+    wide: Tensor,
+    inexact: Tensor,
+    num_states: int,
+    window: int,
 ) -> tuple[Tensor, Tensor]:
     """The gradients of the log weights and of the vectors."""
     gradients = torch.empty_like(logits, memory_format=torch.contiguous_format)
     value_gradients = torch.empty_like(vectors, memory_format=torch.contiguous_format)
     _run(
-        "backward", _call(logits, vectors, num_states, window), 2, cotangents=grad, workspace=columns, wide=wide,
-        logit_gradients=gradients, value_gradients=value_gradients,
+        "backward", _call(logits, vectors, num_states, window), 2, cotangents=grad, workspace=columns,
+        wide=wide, inexact=inexact, logit_gradients=gradients, value_gradients=value_gradients,
     )  # fmt: skip
+    if inexact.any():
+        exact = exact_gradients(grad[inexact], logits[inexact], vectors[inexact], num_states, window)
+        gradients[inexact], value_gradients[inexact] = (x.to(grad.dtype) for x in exact)
     return gradients, value_gradients
 
 
@@ -137,7 +152,7 @@ class Call(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("is_double", "sequences", "length", "num_states", "num_symbols")),
         *((name, ctypes.c_int64) for name in ("value_size", "window")),
-        *((name, ctypes.c_void_p) for name in ("logits", "values", "readings", "wide", "far", "workspace")),
+        *((name, ctypes.c_void_p) for name in ("logits", "values", "readings", "wide", "inexact", "workspace")),
         ("workspace_bytes", ctypes.c_int64),
         *((name, ctypes.c_void_p) for name in ("cotangents", "logit_gradients", "value_gradients")),
     )

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .._native import SMALL, buffers, required_library
 from .._transforms import refuse_second_derivative
+from .reference import stack_lstm_reference
 from .stacks import ControlledStack, ControlledSuperposition
 
 _UNLIMITED = 2**31 - 1  # a window or depth that no sequence exceeds
@@ -30,9 +31,15 @@ def stack_lstm_native(
 ) -> Tensor:
     """The hidden states; arguments and result as for ``stack_lstm``."""
     outputs: Tensor
+    inexact: Tensor
     numbers = [number for stack in stacks for number in _numbers(stack)]
-    outputs, _, _, _ = _stack_lstm(gates, recurrent, driving, bias, reading, bottoms, kept, numbers)
-    return outputs
+    outputs, *_, inexact = _stack_lstm(gates, recurrent, driving, bias, reading, bottoms, kept, numbers)
+    if torch.compiler.is_compiling() or not inexact.any():
+        return outputs
+    own = [None if x is None else x[inexact].double() for x in (gates, kept)]
+    shared = [x.double() for x in (recurrent, driving, bias, reading, bottoms)]
+    exact = stack_lstm_reference(own[0], *shared, own[1], stacks)
+    return outputs.index_put((inexact,), exact.to(outputs.dtype))
 
 
 @torch.library.custom_op("fairseq_stack::stack_lstm", mutates_args=(), device_types="cpu")
@@ -45,16 +52,17 @@ def _stack_lstm(
     bottoms: Tensor,
     kept: Tensor | None,
     stacks: Sequence[int],
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The hidden states (B, n, H), and for the backward pass [r_{t-1}; h_{t-1}], (B, n, R + H), the record of each
-    sequence, (B, bytes) of uint8, and for which sequences float32 was not precise enough, (B,).
+    sequence, (B, bytes) of uint8, and for which sequences float32 and float64 were not precise enough, (B,) each. The
+    hidden states of the last are NaN, and they have no gradients.
     """
     batch_size, length, _ = gates.shape
     outputs = gates.new_empty(batch_size, length, gates.shape[2] // 4)
     remembered = gates.new_empty(batch_size, length, recurrent.shape[1])
-    wide = torch.zeros(batch_size, dtype=torch.bool)
+    wide, inexact = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.bool)
     if outputs.numel() == 0:
-        return outputs, remembered, gates.new_empty(batch_size, 0, dtype=torch.uint8), wide
+        return outputs, remembered, gates.new_empty(batch_size, 0, dtype=torch.uint8), wide, inexact
     layout = torch.tensor(stacks, dtype=torch.int64)
     num_weights = recurrent.numel() + driving.numel()
     call = _call(gates, layout, num_weights)
@@ -64,17 +72,21 @@ def _stack_lstm(
         "forward", call, num_weights,
         gates=gates, recurrent=recurrent.t(), driving=driving.t(), bias=bias, reading=reading, bottoms=bottoms,
         kept=kept, remembered=remembered, outputs=outputs, workspace=record, wide=wide,
+        inexact=inexact,
     )  # fmt: skip
-    return outputs, remembered, record.view(batch_size, call.workspace_bytes), wide
+    if inexact.any():
+        outputs[inexact], remembered[inexact] = torch.nan, 0
+    return outputs, remembered, record.view(batch_size, call.workspace_bytes), wide, inexact
 
 
 @_stack_lstm.register_fake
-def _(gates: Tensor, recurrent: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _(gates: Tensor, recurrent: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     batch_size, length, size = gates.shape
     return (
         gates.new_empty(batch_size, length, size // 4),
         gates.new_empty(batch_size, length, recurrent.shape[1]),
         gates.new_empty(batch_size, torch.library.get_ctx().new_dynamic_size(), dtype=torch.uint8),
+        gates.new_empty(batch_size, dtype=torch.bool),
         gates.new_empty(batch_size, dtype=torch.bool),
     )
 
@@ -88,6 +100,7 @@ def _stack_lstm_backward(
     kept: Tensor | None,
     record: Tensor,
     wide: Tensor,
+    inexact: Tensor,
     stacks: Sequence[int],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradients of the gates (B, n, 4 H), of the projections (B, n, P), and of each sequence's own r_0 (B, R) and
@@ -108,8 +121,10 @@ def _stack_lstm_backward(
     _run(
         "backward", _call(gradients[0], layout, num_weights), num_weights,
         cotangents=grad, recurrent=recurrent, driving=driving, kept=kept, workspace=record, wide=wide,
-        **dict(zip(names, gradients, strict=True)),
+        inexact=inexact, **dict(zip(names, gradients, strict=True)),
     )  # fmt: skip
+    if inexact.any():
+        gradients[0][inexact] = gradients[1][inexact] = 0
     return gradients
 
 
@@ -133,10 +148,11 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]
 
 def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     """The weights get their gradients from all steps at once."""
-    recurrent, driving, bottoms, kept, outputs, remembered, record, wide = ctx.saved_tensors
+    recurrent, driving, bottoms, kept, outputs, remembered, record, wide, inexact = ctx.saved_tensors
     of_gates, of_projections, of_reading, of_bottoms = _stack_lstm_backward(
-        grad, recurrent, driving, bottoms, kept, record, wide, ctx.stacks
+        grad, recurrent, driving, bottoms, kept, record, wide, inexact, ctx.stacks
     )
+    outputs = outputs.masked_fill(inexact[:, None, None], 0)
     steps = of_projections.flatten(0, 1)
     return (
         of_gates,
@@ -187,7 +203,8 @@ class _Call(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("is_double", "sequences", "together")),
         *((name, ctypes.c_int64) for name in ("length", "hidden_size", "num_stacks")),
         *((name, ctypes.c_void_p) for name in ("stacks", "gates", "kept", "recurrent", "driving", "bias", "reading")),
-        *((name, ctypes.c_void_p) for name in ("bottoms", "remembered", "outputs", "wide", "workspace")),
+        *((name, ctypes.c_void_p) for name in ("bottoms", "remembered", "outputs", "wide", "inexact")),
+        ("workspace", ctypes.c_void_p),
         ("workspace_bytes", ctypes.c_int64),
         *((name, ctypes.c_void_p) for name in ("cotangents", "gate_gradients", "projection_gradients")),
         *((name, ctypes.c_void_p) for name in ("reading_gradients", "bottom_gradients")),

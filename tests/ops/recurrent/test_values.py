@@ -107,7 +107,7 @@ class TestFloat64WhereFloat32IsNotEnough:
     def wide(self, arguments: list[Tensor]) -> list[bool]:
         numbers = [number for stack in self.STACKS for number in native._numbers(stack)]
         with torch.no_grad():
-            *_, wide = native._stack_lstm(*arguments, None, numbers)
+            *_, wide, _ = native._stack_lstm(*arguments, None, numbers)
         taken: list[bool] = wide.tolist()
         return taken
 
@@ -121,6 +121,22 @@ class TestFloat64WhereFloat32IsNotEnough:
         of_found, of_expected = gradients_of(found, arguments), gradients_of(expected, wide)
         for name, actual, wanted in zip(NAMES, of_found, of_expected, strict=True):
             assert_normwise_close(actual, wanted, 1e-4, name)
+
+    @pytest.mark.usefixtures("instruction_set")
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    def test_where_it_is_not_enough(self, dtype: torch.dtype) -> None:
+        arguments = [x.detach().to(dtype).requires_grad_() for x in self.arguments(3000.0)]
+        with torch.no_grad():
+            *_, inexact = native._stack_lstm(
+                *arguments, None, [number for stack in self.STACKS for number in native._numbers(stack)]
+            )
+        assert inexact.tolist() == [i in self.FAR for i in range(6)]
+        wide = [x.detach().double().requires_grad_() for x in arguments]
+        found, expected = outputs_of(self.STACKS, arguments), outputs_of(self.STACKS, wide, backend="reference")
+        assert_normwise_close(found, expected, 1e-6)
+        of_found, of_expected = gradients_of(found, arguments), gradients_of(expected, wide)
+        for name, actual, wanted in zip(NAMES, of_found, of_expected, strict=True):
+            assert_normwise_close(actual, wanted, 1e-4 if dtype == torch.float32 else 1e-9, name)
 
     @pytest.mark.usefixtures("compiled")
     def test_several_advance_together(self) -> None:
@@ -137,7 +153,7 @@ class TestFloat64WhereFloat32IsNotEnough:
         arguments = random_arguments([stack], dtype=torch.float32)
         with torch.no_grad():
             arguments[3][1] = -torch.inf
-            *_, wide = native._stack_lstm(*arguments, None, list(native._numbers(stack)))
+            *_, wide, _ = native._stack_lstm(*arguments, None, list(native._numbers(stack)))
         assert wide.all()
         expected = outputs_of([stack], [x.double() for x in arguments], backend="reference")
         assert_normwise_close(outputs_of([stack], arguments), expected, 1e-6)

@@ -8,9 +8,9 @@ struct nd_call {
     void *weights;              /* W, (sequences, length, C, length + 1) */
     const void *cotangents;     /* of W */
     void *push_gradients, *replace_gradients, *pop_gradients;
-    uint8_t *wide;   /* for each sequence: whether it was computed in double */
-    uint8_t *far;    /* for each sequence: whether its log weights are farther apart than double is exact for */
-    void *workspace; /* one part for each sequence */
+    uint8_t *wide;    /* for each sequence: whether float is not precise enough; 0 before the forward pass */
+    uint8_t *inexact; /* for each sequence: whether double is not precise enough, or 2 if memory is short; likewise */
+    void *workspace;  /* one part for each sequence */
     int64_t workspace_bytes; /* of one part */
 };
 
@@ -24,6 +24,7 @@ struct nd_step_call {
                                    configurations that runs start in, (beams, C), or NULL */
     const void *values;         /* v_t, (beams, value_size) */
     void *readings;             /* (beams, C, value_size) */
+    uint8_t *inexact;           /* for each beam: whether double is not precise enough for the step */
     /* backward: */
     void *const *adjoints;  /* of the columns, as in nondeterministic_step_backward.h; NULL for constant ones */
     const void *cotangents; /* of the readings, or NULL */
@@ -36,8 +37,8 @@ struct nd_window_call {
     const void *logits; /* log weights, (sequences, length, C, 2 C + Q): pushes, replacements, pops */
     const void *values; /* v_0..v_n, (sequences, length + 1, value_size) */
     void *readings;     /* (sequences, length, C, value_size) */
-    uint8_t *wide, *far; /* as above */
-    void *workspace;     /* the columns of all sequences, one part for each */
+    uint8_t *wide, *inexact; /* as above; what double is not precise enough for is not computed */
+    void *workspace;         /* the columns of all sequences, one part for each */
     int64_t workspace_bytes;
     /* backward: */
     const void *cotangents; /* of the readings */
@@ -110,7 +111,7 @@ struct rnn_call {
     const void *bottoms;   /* v_0 of all automata */
     void *remembered;      /* [r_{t-1}; h_{t-1}], (sequences, length, K) */
     void *outputs;         /* h_t, (sequences, length, H) */
-    uint8_t *wide;         /* of each sequence: whether float is not precise enough; 0 before the forward pass */
+    uint8_t *wide, *inexact; /* as above */
     void *workspace;
     int64_t workspace_bytes;
     /* backward: */

@@ -9,20 +9,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-/* Numbers below the normal ones are taken for 0: they are slow, and beside the others they do not matter. */
-static unsigned int flush_denormals(void) {
-    unsigned int before = _mm_getcsr();
-    _mm_setcsr(before | 0x8040);
-    return before;
-}
-static void restore_denormals(unsigned int before) { _mm_setcsr(before); }
-#else
-static unsigned int flush_denormals(void) { return 0; }
-static void restore_denormals(unsigned int before) { (void)before; }
-#endif
-
 /* From the fastest on. */
 static const struct instruction_set *const INSTRUCTION_SETS[] = {
 #if defined(__x86_64__)
@@ -75,7 +61,7 @@ struct resources {
 };
 
 struct job {
-    kernel *first, *second; /* the second computes what the first declines */
+    kernel *const *kernels; /* each computes what the one before it declines */
     const void *call;
     int64_t sequences;
     const struct resources *resources;
@@ -87,11 +73,11 @@ static void work(void *argument) {
     const int64_t worker = atomic_fetch_add(&job->next_worker, 1);
     if (worker >= job->resources->workers) return;
     char *scratch = job->resources->scratch + worker * job->resources->scratch_bytes;
-    unsigned int before = flush_denormals();
+    const int before = set_small_numbers(1);
     int64_t sequence;
     while ((sequence = atomic_fetch_add(&job->next_sequence, 1)) < job->sequences)
-        if (!job->first(job->call, sequence, scratch)) job->second(job->call, sequence, scratch);
-    restore_denormals(before);
+        for (kernel *const *next = job->kernels; !(*next)(job->call, sequence, scratch);) next++;
+    restore_small_numbers(before);
 }
 
 static void *work_in_thread(void *argument) {
@@ -111,8 +97,8 @@ static void work_in_threads(struct job *job) {
     while (count > 0) pthread_join(started[--count], NULL);
 }
 
-static void run(kernel *first, kernel *second, const void *call, int64_t sequences, const struct resources *resources) {
-    struct job job = {first, second, call, sequences, resources, 0, 0};
+static void run(kernel *const *kernels, const void *call, int64_t sequences, const struct resources *resources) {
+    struct job job = {kernels, call, sequences, resources, 0, 0};
     if (resources->threads == 1) work(&job);
     else if (shared_team) shared_team(work, &job, resources->threads, 0);
     else work_in_threads(&job);
@@ -133,13 +119,15 @@ void fss_nd_sizes(int instruction_set, int is_double, int n, int Q, int S, size_
 void fss_nd_forward(const struct nd_call *call, const struct resources *resources) {
     kernel *(*const *forward)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set]->nd_forward;
     const int Q = call->num_states, S = call->num_symbols;
-    run(forward[call->is_double](Q, S), forward[1](Q, S), call, call->sequences, resources);
+    kernel *const kernels[] = {forward[0](Q, S), forward[1](Q, S), nd_forward_exact};
+    run(kernels + call->is_double, call, call->sequences, resources);
 }
 
 void fss_nd_backward(const struct nd_call *call, const struct resources *resources) {
     kernel *(*const *backward)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set]->nd_backward;
     const int Q = call->num_states, S = call->num_symbols;
-    run(backward[call->is_double](Q, S), backward[1](Q, S), call, call->sequences, resources);
+    kernel *const kernels[] = {backward[0](Q, S), backward[1](Q, S), nd_backward_exact};
+    run(kernels + call->is_double, call, call->sequences, resources);
 }
 
 /* Bytes of the column of step t and of its adjoint, for one beam, and of the scratch memory of one worker, forward and
@@ -149,11 +137,11 @@ void fss_nd_step_sizes(const struct nd_step_call *call, int instruction_set, siz
 }
 
 void fss_nd_step(const struct nd_step_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set]->nd_step, NULL, call, call->beams, resources);
+    run(&INSTRUCTION_SETS[resources->instruction_set]->nd_step, call, call->beams, resources);
 }
 
 void fss_nd_step_backward(const struct nd_step_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set]->nd_step_backward, NULL, call, call->beams, resources);
+    run(&INSTRUCTION_SETS[resources->instruction_set]->nd_step_backward, call, call->beams, resources);
 }
 
 /* Bytes of the columns of one sequence, and of the scratch memory of one worker, forward and backward. Of the call, only
@@ -167,13 +155,13 @@ void fss_nd_window_sizes(const struct nd_window_call *call, int instruction_set,
 }
 
 void fss_nd_window_forward(const struct nd_window_call *call, const struct resources *resources) {
-    kernel *const *forward = INSTRUCTION_SETS[resources->instruction_set]->nd_window_forward;
-    run(forward[call->is_double], forward[1], call, call->sequences, resources);
+    run(INSTRUCTION_SETS[resources->instruction_set]->nd_window_forward + call->is_double, call, call->sequences,
+        resources);
 }
 
 void fss_nd_window_backward(const struct nd_window_call *call, const struct resources *resources) {
-    kernel *const *backward = INSTRUCTION_SETS[resources->instruction_set]->nd_window_backward;
-    run(backward[call->is_double], backward[1], call, call->sequences, resources);
+    run(INSTRUCTION_SETS[resources->instruction_set]->nd_window_backward + call->is_double, call, call->sequences,
+        resources);
 }
 
 /* ---------------------------------------------------------------- superposition and stratification stacks */
@@ -185,7 +173,7 @@ void fss_sup_sizes(int instruction_set, int is_double, int n, int m, size_t size
 
 #define CALL(name, type)                                                                                      \
     void fss_##name(const struct type##_call *call, const struct resources *resources) {                      \
-        run(INSTRUCTION_SETS[resources->instruction_set]->name[call->is_double], NULL, call, call->sequences, \
+        run(INSTRUCTION_SETS[resources->instruction_set]->name + call->is_double, call, call->sequences,      \
             resources);                                                                                       \
     }
 CALL(sup_forward, sup)
@@ -212,13 +200,11 @@ void fss_rnn_sizes(const struct rnn_call *call, int instruction_set, size_t size
 static int64_t rnn_blocks(const struct rnn_call *call) { return (call->sequences + call->together - 1) / call->together; }
 
 void fss_rnn_forward(const struct rnn_call *call, const struct resources *resources) {
-    kernel *const *forward = INSTRUCTION_SETS[resources->instruction_set]->rnn_forward;
-    run(forward[call->is_double], forward[1], call, rnn_blocks(call), resources);
+    run(INSTRUCTION_SETS[resources->instruction_set]->rnn_forward + call->is_double, call, rnn_blocks(call), resources);
 }
 
 void fss_rnn_backward(const struct rnn_call *call, const struct resources *resources) {
-    kernel *const *backward = INSTRUCTION_SETS[resources->instruction_set]->rnn_backward;
-    run(backward[call->is_double], backward[1], call, rnn_blocks(call), resources);
+    run(INSTRUCTION_SETS[resources->instruction_set]->rnn_backward + call->is_double, call, rnn_blocks(call), resources);
 }
 
 /* ---------------------------------------------------------------- controllers of neural stacks */
@@ -229,12 +215,12 @@ void fss_ctrl_sizes(const struct ctrl_call *call, int instruction_set, size_t si
 }
 
 void fss_ctrl_forward(const struct ctrl_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set]->ctrl_forward, NULL, call, call->sequences, resources);
+    run(&INSTRUCTION_SETS[resources->instruction_set]->ctrl_forward, call, call->sequences, resources);
 }
 
 void fss_ctrl_backward(const struct ctrl_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set]->ctrl_backward, NULL, call, call->sequences, resources);
+    run(&INSTRUCTION_SETS[resources->instruction_set]->ctrl_backward, call, call->sequences, resources);
 }
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 13; }
+int fss_interface(void) { return 14; }

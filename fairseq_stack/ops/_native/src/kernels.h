@@ -17,6 +17,31 @@
 
 #include "calls.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#else
+#include <fenv.h>
+#endif
+
+/* From now on, in this thread: numbers below the normal ones count as 0, which is fast (1), or sums and products of
+ * positive numbers are positive, whatever their size (0). Returns what to give to `restore_small_numbers`. */
+#if defined(__x86_64__)
+static __attribute__((noinline, unused)) int set_small_numbers(int are_zero) {
+    enum { ARE_ZERO = 0x8040, ROUNDING = 0x6000, UP = 0x4000 };
+    const int before = (int)_mm_getcsr();
+    _mm_setcsr(are_zero ? before | ARE_ZERO : (before & ~ARE_ZERO & ~ROUNDING) | UP);
+    return before;
+}
+static __attribute__((noinline, unused)) void restore_small_numbers(int before) { _mm_setcsr(before); }
+#else
+static __attribute__((noinline, unused)) int set_small_numbers(int are_zero) {
+    const int before = fegetround();
+    if (!are_zero) fesetround(FE_UPWARD);
+    return before;
+}
+static __attribute__((noinline, unused)) void restore_small_numbers(int before) { fesetround(before); }
+#endif
+
 /* Computes one sequence; returns 0 if it declines to do so, and another kernel has to. */
 typedef int kernel(const void *call, int64_t sequence, char *scratch);
 
@@ -38,6 +63,9 @@ struct instruction_set {
     kernel *ctrl_forward, *ctrl_backward;
     void (*ctrl_sizes)(const struct ctrl_call *call, size_t sizes[3]);
 };
+
+/* nd_forward and nd_backward for what double is not precise enough for: nondeterministic_exact.c. */
+kernel nd_forward_exact, nd_backward_exact;
 
 /* Those that both_types.h has defined. */
 #define INSTRUCTION_SET(name, suffix)                                \

@@ -15,7 +15,15 @@ INLINE void nd_undefine(const struct nd_record *rec, const struct nd_call *call,
         else ((float *)call->weights)[i] = NAN;
 }
 
-/* In float, declines sequences for which that is not precise enough. Log weights that are NaN or inf are undefined.
+/* Whether the forward pass has noted numbers that are too small to be exact. */
+#define nd_is_inexact NAME(nd_is_inexact)
+INLINE int nd_is_inexact(ivector exact) {
+    for (int lane = 0; lane < LANES; lane++)
+        if (exact[lane] < 0) return 1;
+    return 0;
+}
+
+/* Declines sequences for which the type is not precise enough. Log weights that are NaN or inf are undefined.
  * What depends on them is undefined, too; what does not is the same as if they were ordinary numbers, and so is what
  * the backward pass finds in the record. */
 #define nd_forward_sized NAME(nd_forward_sized)
@@ -26,14 +34,14 @@ INLINE int nd_forward_sized(const struct nd_call *call, int64_t sequence, char *
     const size_t size = nd_weights_size(&rec), first = sequence * size;
     const struct nd_spread spread = nd_prepare(&rec, call, sequence);
     ivector exact = {0};
-    rec.exact = &exact;
+    const int is_near = nd_is_near(spread);
     call->wide[sequence] = 1;
-    call->far[sequence] = spread.range > WIDEST_RANGE;
-    if (is_float && !nd_is_near(spread)) return 0;
-    nd_forward_body(&rec, scratch, is_own(call) ? (real *)call->weights + first : scratch.weights, !nd_is_near(spread));
+    if (!is_near && (is_float || spread.range > -LOWEST_LOG)) return 0;
+    rec.exact = &exact;
+    rec.lowest = isplat(is_near ? 3 * DEAD : 1 - EXPONENT_BIAS);
+    nd_forward_body(&rec, scratch, is_own(call) ? (real *)call->weights + first : scratch.weights, !is_near);
+    if ((is_float || !is_near) && nd_is_inexact(exact)) return 0;
     if (!is_own(call)) to_array(call, call->weights, first, size, scratch.weights);
-    for (int lane = 0; is_float && lane < LANES; lane++)
-        if (exact[lane] < 0) return 0;
     if (spread.undefined) nd_undefine(&rec, call, first, spread.undefined);
     call->wide[sequence] = !is_float;
     return 1;
@@ -41,7 +49,7 @@ INLINE int nd_forward_sized(const struct nd_call *call, int64_t sequence, char *
 
 #define nd_backward_sized NAME(nd_backward_sized)
 INLINE int nd_backward_sized(const struct nd_call *call, int64_t sequence, char *memory, int Q, int S) {
-    if (call->wide[sequence] && sizeof(real) == 4) return 0;
+    if (call->inexact[sequence] || (call->wide[sequence] && sizeof(real) == 4)) return 0;
     const struct nd_record rec = nd_of_sequence(call, sequence, Q, S);
     struct nd_adjoint a = nd_lay_out_adjoint(&rec, memory);
     const size_t size = nd_weights_size(&rec), first = sequence * size;

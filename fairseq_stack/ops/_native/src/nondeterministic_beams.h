@@ -26,6 +26,7 @@ static int NAME(nd_step)(const void *given, int64_t beam, char *memory) {
     NAME(nd_step_forward)(&s, call->logits ? (const real *)call->logits + beam * logits : NULL,
                           (const real *)call->values + beam * s.value_size,
                           (real *)call->readings + beam * s.C * s.value_size);
+    call->inexact[beam] = nd_is_inexact(*s.exact);
     return 1;
 }
 

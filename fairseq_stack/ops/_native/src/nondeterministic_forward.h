@@ -24,13 +24,19 @@ INLINE struct nd_scratch nd_lay_out_scratch(const struct nd_record *rec, char *m
     return scratch;
 }
 
+/* 2^x, in double not less than the smallest normal number where nothing may be lost without a trace. */
+#define nd_power NAME(nd_power)
+INLINE vector nd_power(const struct nd_record *rec, ivector x) {
+    return power_of_two(sizeof(real) == 8 ? ilarger(x, rec->lowest) : x);
+}
+
 /* E of (e): raises the exponent of the sums for (tile, t) to at least this; returns the factor that keeps their value.
  * */
 #define nd_raise NAME(nd_raise)
-INLINE vector nd_raise(ivector *exponent, ivector least) {
+INLINE vector nd_raise(const struct nd_record *rec, ivector *exponent, ivector least) {
     ivector old = *exponent;
     *exponent = ilarger(old, least);
-    return power_of_two(old - *exponent);
+    return nd_power(rec, old - *exponent);
 }
 
 /* The second line of (e) (Eq. 24, pop): adds sum_k gamma[i -> k] gamma'[k -> t] over begin <= k < end, k <= t - 2, to
@@ -46,8 +52,8 @@ INLINE void nd_add_pops(const struct nd_record *rec, int tile, int first, int la
         const integer *popped = (const integer *)(rec->popped_exponent + nd_column(rec, from, t)) + lane;
         int count = (end < t - 1 ? end : t - 1) - begin;
         for (int k = 0; k < count; k++) least = ilarger(least, kept[k] + popped[k]);
-        scale[t - first] = nd_raise(exponent, least);
-        for (int k = 0; k < count; k++) factors[t - first][k] = power_of_two(kept[k] + popped[k] - least);
+        scale[t - first] = nd_raise(rec, exponent, least);
+        for (int k = 0; k < count; k++) factors[t - first][k] = nd_power(rec, kept[k] + popped[k] - least);
     }
     for (int symbol = 0; symbol < S; symbol++)
         for (int t = first; t < last; t++) {
@@ -75,7 +81,7 @@ INLINE void nd_add_all_pops(const struct nd_record *rec, int tile, int first, in
 INLINE void nd_add_replacements(const struct nd_record *rec, int tile, int t) {
     const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
     ivector *exponent = rec->gamma_exponent + nd_column(rec, tile, t), before = exponent[-1];
-    vector scale = nd_raise(exponent, before), factor = power_of_two(before - *exponent);
+    vector scale = nd_raise(rec, exponent, before), factor = nd_power(rec, before - *exponent);
     ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - tile * LANES) * Q * C;
     struct matrices m = consecutive(nd_gamma(rec, rec->gamma, tile, 0, t - 1), next_symbol, &factor, 0, S);
     for (int symbol = 0; symbol < S; symbol++) {
@@ -101,9 +107,15 @@ INLINE void nd_push(const struct nd_record *rec, int t, int careful) {
 }
 
 /* A block's elements are exact if they are at least as large as this beside its sum: then whatever
- * underflowed is negligible beside them. */
+ * underflowed is negligible beside them. In double, 0 is exact, too: nothing else becomes 0 where that is checked. */
 #undef LEAST_EXACT
-#define LEAST_EXACT (sizeof(real) == 4 ? (real)0x1p-80 : (real)0x1p-900)
+#define LEAST_EXACT (sizeof(real) == 4 ? (real)0x1p-80 : (real)0x1p-800)
+
+/* The sign bits are set in the lanes in which x is too small to be exact beside a sum of 1. */
+#define nd_is_too_small NAME(nd_is_too_small)
+INLINE ivector nd_is_too_small(vector x) {
+    return sizeof(real) == 4 ? (ivector)(x - LEAST_EXACT) : (x > 0) & (x < LEAST_EXACT);
+}
 
 /* Section 4.1: makes the sum of each block be in [1, 2); returns the exponent that keeps its value. The sign bits of
  * `exact` are set in the lanes of living blocks with elements that are too small to be exact. */
@@ -118,7 +130,7 @@ INLINE ivector nd_normalise(vector *parts, ptrdiff_t step, int count, int size, 
         for (int x = 0; x < size; x++) {
             vector *element = &parts[part * step + x];
             *element *= scale;
-            signs |= (ivector)(*element - LEAST_EXACT);
+            signs |= nd_is_too_small(*element);
         }
     *exact |= ~dead & signs;
     return (dead & DEAD) | (~dead & (exponent + shift));
@@ -177,7 +189,7 @@ INLINE vector nd_top(const vector *alpha, const vector *gamma, int C) {
 
 /* A_t: gives all tops[tile][y] 2^exponents[tile] the exponent of the largest; returns it. */
 #define nd_align_tops NAME(nd_align_tops)
-INLINE integer nd_align_tops(vector *tops, const ivector *exponents, int tiles, int C) {
+INLINE integer nd_align_tops(vector *tops, const ivector *exponents, int tiles, int C, ivector lowest) {
     ivector most = isplat(DEAD);
     for (int tile = 0; tile < tiles; tile++) {
         vector sum = {0};
@@ -187,7 +199,7 @@ INLINE integer nd_align_tops(vector *tops, const ivector *exponents, int tiles, 
     integer exponent = most[0];
     for (int lane = 1; lane < LANES; lane++) exponent = most[lane] > exponent ? most[lane] : exponent;
     for (int tile = 0; tile < tiles; tile++)
-        for (int y = 0; y < C; y++) tops[tile * C + y] *= power_of_two(exponents[tile] - exponent);
+        for (int y = 0; y < C; y++) tops[tile * C + y] *= power_of_two(ilarger(exponents[tile] - exponent, lowest));
     return exponent;
 }
 
@@ -199,9 +211,9 @@ INLINE real nd_sum_tops(const vector *tops, int tiles, int C, int y) {
     return lane_sum(sum);
 }
 
-/* (c) and (d) (Eqs. 27 and 29): alpha[t] and W_t, which goes to weights[y][i + 1]. */
-#define nd_read NAME(nd_read)
-INLINE void nd_read(const struct nd_record *rec, int t, struct nd_scratch scratch, real *weights) {
+/* (c) (Eq. 27): N_t and alpha[t]. */
+#define nd_read_tops NAME(nd_read_tops)
+INLINE void nd_read_tops(const struct nd_record *rec, int t, struct nd_scratch scratch) {
     const int S = rec->S, C = rec->C, tiles = t / LANES + 1, next = (t + 1) / LANES, lane = (t + 1) % LANES;
     for (int tile = 0; tile < tiles; tile++) {
         for (int y = 0; y < C; y++)
@@ -209,24 +221,31 @@ INLINE void nd_read(const struct nd_record *rec, int t, struct nd_scratch scratc
                 nd_top(rec->alpha + tile * C, nd_gamma(rec, rec->gamma, tile, y % S, t) + y / S * C, C);
         scratch.exponents[tile] = rec->gamma_exponent[nd_column(rec, tile, t)] + rec->alpha_exponent[tile];
     }
-    const integer exponent = nd_align_tops(scratch.tops, scratch.exponents, tiles, C);
+    const integer exponent = nd_align_tops(scratch.tops, scratch.exponents, tiles, C, rec->lowest);
     real total = 0;
     for (int y = 0; y < C; y++) {
         const real alpha = nd_sum_tops(scratch.tops, tiles, C, y);
         total += alpha;
+        if (sizeof(real) == 8) *rec->exact |= nd_is_too_small(splat(alpha));
         if (t < rec->n) rec->alpha[next * C + y][lane] = alpha;
     }
     if (t < rec->n) rec->alpha_exponent[next][lane] = exponent;
-    rec->total[t] = total = total > 0 ? total : 1;
+    rec->total[t] = total > 0 ? total : 1;
     rec->total_exponent[t] = exponent;
+}
+
+/* (d) (Eq. 29): W_t, which goes to weights[y][i + 1]. */
+#define nd_read NAME(nd_read)
+INLINE void nd_read(const struct nd_record *rec, int t, struct nd_scratch scratch, real *weights) {
+    const int C = rec->C, tiles = t / LANES + 1;
     for (int y = 0; y < C; y++)
         for (int tile = 0; tile < rec->tiles; tile++) {
-            vector weight = tile < tiles ? scratch.tops[tile * C + y] / total : (vector){0};
+            vector weight = tile < tiles ? scratch.tops[tile * C + y] / rec->total[t] : (vector){0};
             store(weights + y * rec->columns + tile * LANES, weight, rec->columns - tile * LANES);
         }
 }
 
-/* (a)-(d): all inner weights of a sequence, and W: [t - 1][y][i + 1]. */
+/* (a)-(d): all inner weights of a sequence, and W: [t - 1][y][i + 1]. If careful, what is not 0 does not become 0. */
 #define nd_forward_body NAME(nd_forward_body)
 INLINE void nd_forward_body(const struct nd_record *rec, struct nd_scratch scratch, real *weights, int careful) {
     const int step = careful ? 1 : TIME_TILE; /* alpha[t - 1] is computed before column t if it is needed */
@@ -238,8 +257,13 @@ INLINE void nd_forward_body(const struct nd_record *rec, struct nd_scratch scrat
     }
     for (int first = 0; first <= rec->n; first += step) {
         int last = first + step <= rec->n ? first + step : rec->n + 1;
+        const int before = set_small_numbers(!careful);
         for (int tile = (last - 1) / LANES; tile >= 0; tile--) nd_fill(rec, tile, first, last, careful);
-        for (int t = first > 1 ? first : 1; t < last; t++)
+        for (int t = first > 1 ? first : 1; t < last; t++) {
+            nd_read_tops(rec, t, scratch);
+            restore_small_numbers(before); /* if careful, there is one t */
             nd_read(rec, t, scratch, weights + (size_t)(t - 1) * rec->C * rec->columns);
+        }
+        restore_small_numbers(before);
     }
 }

@@ -28,6 +28,7 @@ struct nd_record {
     integer *total_exponent;  /* A_t */
     size_t bytes; /* of all arrays */
     ivector *exact; /* where the forward pass notes what is not: see nd_normalise */
+    ivector lowest; /* powers of two are taken to be at least this: see nd_power */
 };
 
 /* Number of columns of all tiles before this one. */
@@ -81,7 +82,8 @@ INLINE struct nd_record nd_lay_out(int n, int Q, int S, char *memory) {
 /* ---------------------------------------------------------------- transitions */
 
 /* How far apart the log weights of a step may be. If they are farther apart, or some are -inf, float is not precise
- * enough, and in double the inner weights of configurations that are out of reach have to be left out. */
+ * enough, and in double the inner weights of configurations that are out of reach have to be left out, and the result
+ * has to be checked. */
 #undef WIDEST_RANGE
 #define WIDEST_RANGE (sizeof(real) == 4 ? 55 : 230)
 
@@ -122,23 +124,6 @@ INLINE struct nd_extremes nd_find_extremes(const real *logits, int count) {
     return found;
 }
 
-/* Section 4.5: raises log weights, relative to the largest, to where their exponential is not 0: those from one
- * configuration together, so that its largest push or replacement is at least LOWEST_LOG. Runs can continue from every
- * configuration from which they could before. */
-#define nd_lift NAME(nd_lift)
-INLINE void nd_lift(real *logits, int C, int width) {
-    for (int x = 0; x < C; x++) {
-        real *own = logits + x * width, largest = (real)-INFINITY;
-        for (int y = 0; y < 2 * C; y++)
-            if (own[y] > largest) largest = own[y];
-        if (!(largest < LOWEST_LOG && largest > (real)-INFINITY)) continue;
-        for (int y = 0; y < width; y++) {
-            own[y] += LOWEST_LOG - largest;
-            if (own[y] > 0) own[y] = 0;
-        }
-    }
-}
-
 /* How far the log weights of a step that are not -inf are apart, and whether some are -inf; and whether some are
  * NaN or inf. */
 #define nd_spread NAME(nd_spread)
@@ -156,7 +141,6 @@ INLINE struct nd_spread nd_exponentiate(real *logits, int C, int width) {
     for (int i = 0; found.undefined && i < C * width; i++)
         if (!(logits[i] < (real)INFINITY)) logits[i] = found.largest;
     for (int i = 0; i < C * width; i++) logits[i] -= found.largest;
-    if (range > -LOWEST_LOG) nd_lift(logits, C, width);
     for (int i = 0; i < C * width; i += LANES)
         store(logits + i, exponential(load(logits + i, C * width - i)), C * width - i);
     return (struct nd_spread){range, found.masked, found.undefined};

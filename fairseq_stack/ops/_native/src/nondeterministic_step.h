@@ -5,6 +5,12 @@
 #undef IS_CAREFUL
 #define IS_CAREFUL (sizeof(real) == 8)
 
+/* nd_power: in double, nothing may be lost without a trace. */
+#define nd_step_power NAME(nd_step_power)
+INLINE vector nd_step_power(ivector x) {
+    return power_of_two(IS_CAREFUL ? ilarger(x, isplat(1 - EXPONENT_BIAS)) : x);
+}
+
 /* nd_normalise, for the rows of a tile that are remembered. */
 #define nd_step_normalise NAME(nd_step_normalise)
 INLINE ivector nd_step_normalise(const struct nd_one_step *s, int tile, vector *elements, int size, ivector exponent) {
@@ -31,8 +37,10 @@ INLINE void nd_step_start(const struct nd_one_step *s, const real *start) {
         real weight = y == 0;
         if (start) weight = start[y] < (real)INFINITY ? exponential(splat(start[y] - found.largest))[0] : 1;
         own.transitions[y] = own.alpha[y] = weight;
+        if (IS_CAREFUL) *s->exact |= nd_is_too_small(splat(weight));
         for (int x = 0; x < (IS_CAREFUL ? 1 : C); x++) own.gamma[(y % S * Q + y / S) * C + x][0] = weight;
     }
+    if (IS_CAREFUL && found.largest - found.lowest > -LOWEST_LOG) *s->exact = isplat(-1);
     own.exponent[0][0] = *own.alpha_exponent = 0;
     own.exponent[0] = nd_normalise(own.gamma, 0, 1, C * C, own.exponent[0], &exact);
     *own.total = 1;
@@ -95,11 +103,11 @@ INLINE void nd_step_fill(const struct nd_one_step *s, int tile) {
     for (int k = first; k < t - 1; k++)
         exponent = ilarger(exponent, nd_step_exponent(s, k, tile) + popped_exponent[k + 1]);
     for (int k = first; k < t - 1; k++)
-        factors[k] = power_of_two(nd_step_exponent(s, k, tile) + popped_exponent[k + 1] - exponent);
+        factors[k] = nd_step_power(nd_step_exponent(s, k, tile) + popped_exponent[k + 1] - exponent);
     for (int symbol = 0; symbol < S; symbol++) {
         vector *sums = gamma + symbol * Q * C;
         if (lasts) {
-            vector replaced = power_of_two(nd_step_exponent(s, t - 1, tile) - exponent);
+            vector replaced = nd_step_power(nd_step_exponent(s, t - 1, tile) - exponent);
             struct matrices m =
                 consecutive(nd_step_gamma(s, nd_step_of(s, t - 1), tile, 0), Q * C, &replaced, 0, S);
             struct coefficients c = {s->own.transitions + C + symbol, s->width, S * s->width, S};
@@ -145,18 +153,28 @@ INLINE void nd_step_gather_values(const struct nd_one_step *s) {
     }
 }
 
-/* (c) and (d) (Eqs. 27 and 29); readings (C, value_size). */
+/* (c) (Eq. 27): N_t and alpha[t]. */
+#define nd_step_read_tops NAME(nd_step_read_tops)
+INLINE void nd_step_read_tops(const struct nd_one_step *s) {
+    const int C = s->C;
+    nd_step_tops(s);
+    for (int tile = 0; tile < s->tiles; tile++) s->alpha_exponent[tile] += s->own.exponent[tile];
+    *s->own.alpha_exponent = nd_align_tops(s->tops, s->alpha_exponent, s->tiles, C,
+                                           isplat(IS_CAREFUL ? 1 - EXPONENT_BIAS : 3 * DEAD));
+    real total = 0;
+    for (int y = 0; y < C; y++) {
+        total += s->own.alpha[y] = nd_sum_tops(s->tops, s->tiles, C, y);
+        if (IS_CAREFUL) *s->exact |= nd_is_too_small(splat(s->own.alpha[y]));
+    }
+    *s->own.total = total > 0 ? total : 1;
+}
+
+/* (d) (Eq. 29): readings (C, value_size). */
 #define nd_step_read NAME(nd_step_read)
 INLINE void nd_step_read(const struct nd_one_step *s, real *readings) {
     const int C = s->C, size = s->value_size;
-    nd_step_tops(s);
-    for (int tile = 0; tile < s->tiles; tile++) s->alpha_exponent[tile] += s->own.exponent[tile];
-    *s->own.alpha_exponent = nd_align_tops(s->tops, s->alpha_exponent, s->tiles, C);
-    real total = 0;
-    for (int y = 0; y < C; y++) total += s->own.alpha[y] = nd_sum_tops(s->tops, s->tiles, C, y);
-    *s->own.total = total = total > 0 ? total : 1;
     nd_step_gather_values(s);
-    for (int i = 0; i < s->tiles * C; i++) s->tops[i] /= total;
+    for (int i = 0; i < s->tiles * C; i++) s->tops[i] /= *s->own.total;
     for (int y = 0; y < C; y++)
         for (int m = 0; m < size; m++) {
             vector sum = {0};
@@ -181,21 +199,22 @@ INLINE void nd_step_set_value(const struct nd_one_step *s, const real *value) {
 #define nd_step_forward_body NAME(nd_step_forward_body)
 INLINE void nd_step_forward_body(const struct nd_one_step *s, const real *logits, const real *value, real *readings) {
     *s->exact = (ivector){0};
-    *s->range = 0;
     if (s->t == 0) nd_step_start(s, logits);
     else {
         memcpy(s->own.transitions, logits, (size_t)s->C * s->width * sizeof(real));
         const struct nd_spread spread = nd_exponentiate(s->own.transitions, s->C, s->width);
         *s->own.mark = spread.undefined ? NAN : 0;
-        *s->range = spread.range;
-        if (!nd_is_near(spread)) *s->exact = isplat(-1);
+        if (IS_CAREFUL ? spread.range > -LOWEST_LOG : !nd_is_near(spread)) *s->exact = isplat(-1);
     }
     nd_step_set_value(s, value);
     if (s->t == 0) return;
+    const int before = set_small_numbers(!IS_CAREFUL);
     nd_step_gather_alpha(s);
     nd_step_pop(s);
     for (int tile = s->tile; tile < s->tile + s->tiles; tile++) nd_step_fill(s, tile);
     if (s->row % LANES) nd_step_forget(s);
+    nd_step_read_tops(s);
+    restore_small_numbers(before);
     nd_step_read(s, readings);
 }
 

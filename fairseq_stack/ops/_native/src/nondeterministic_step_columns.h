@@ -87,7 +87,6 @@ struct nd_one_step {
     vector *tops;    /* the numerators of W, then W: [tile][y] */
     vector *values;  /* v_i at row i: [tile][component] */
     ivector *exact;  /* sign bits are set if the step is not exact: see nd_normalise */
-    real *range;     /* how far apart its log weights are */
     size_t bytes;    /* of the working memory */
 };
 
@@ -107,7 +106,6 @@ INLINE struct nd_one_step nd_step_begin(int t, int kept, int64_t window, int Q, 
     TAKE(s.tops, (size_t)s.tiles * s.C)
     TAKE(s.values, (size_t)s.tiles * value_size)
     TAKE(s.exact, (size_t)1)
-    TAKE(s.range, (size_t)1)
     s.bytes = used;
     return s;
 }

@@ -104,7 +104,7 @@ INLINE struct nd_window_room nd_window_make_room(const struct nd_window_call *ca
     return room;
 }
 
-/* In float, declines sequences for which that is not precise enough. */
+/* In float, declines sequences for which that is not precise enough; in double, notes them. */
 static int NAME(nd_window_forward)(const void *given, int64_t sequence, char *memory) {
     const struct nd_window_call *call = given;
     const struct nd_window_bytes most = nd_window_largest(call);
@@ -114,8 +114,7 @@ static int NAME(nd_window_forward)(const void *given, int64_t sequence, char *me
     const struct nd_window_sequence all = nd_window_lay_out(call, memory + room.bytes);
     char *working = memory + room.bytes + all.bytes;
     nd_window_set_columns(call, &all, most.column, (char *)call->workspace + sequence * call->workspace_bytes);
-    real range = 0;
-    call->wide[sequence] = 1;
+    call->wide[sequence] = sizeof(real) == 8;
     for (size_t t = 0; t <= n; t++) {
         const struct nd_one_step s = nd_window_step(call, &all, t, working);
         const real *value = nd_window_get(call, call->values, (sequence * (n + 1) + t) * size, size, room.value);
@@ -124,17 +123,16 @@ static int NAME(nd_window_forward)(const void *given, int64_t sequence, char *me
         (&s, t > 0 ? nd_window_get(call, call->logits, step * logits, logits, room.logits) : NULL, value,
          room.readings);
         if (t > 0) nd_window_put(call, call->readings, step * readings, readings, room.readings);
-        if (*s.range > range) range = *s.range;
-        for (int lane = 0; sizeof(real) == 4 && lane < LANES; lane++)
-            if ((*s.exact)[lane] < 0) return 0;
+        if (!nd_is_inexact(*s.exact)) continue;
+        call->inexact[sequence] = sizeof(real) == 8;
+        return sizeof(real) == 8;
     }
-    call->far[sequence] = range > WIDEST_RANGE;
-    call->wide[sequence] = sizeof(real) == 8;
     return 1;
 }
 
 static int NAME(nd_window_backward)(const void *given, int64_t sequence, char *memory) {
     const struct nd_window_call *call = given;
+    if (call->inexact[sequence]) return 1;
     if (call->wide[sequence] && sizeof(real) == 4) return 0;
     const struct nd_window_bytes most = nd_window_largest(call);
     const struct nd_window_room room = nd_window_make_room(call, memory);

@@ -81,18 +81,19 @@ INLINE int rnn_step_stacks(const struct rnn_call *call, const struct rnn_shape *
     return 1;
 }
 
-/* The stacks' step t of all sequences; those for which float is not precise enough are marked, and leave the block. */
+/* The stacks' step t of all sequences; those for which the type is not precise enough are marked, and leave the block. */
 #define rnn_step_block NAME(rnn_step_block)
 INLINE void rnn_step_block(const struct rnn_call *call, const struct rnn_shape *shape, struct rnn_block *block, size_t t) {
     rnn_project(shape, block, t);
     for (int i = block->count - 1; i >= 0; i--) {
         if (rnn_step_stacks(call, shape, &block->sequences[i], t)) continue;
-        call->wide[block->sequences[i].number] = 1;
+        (sizeof(real) == 4 ? call->wide : call->inexact)[block->sequences[i].number] = 1;
         block->sequences[i] = block->sequences[--block->count];
     }
 }
 
-/* In float, leaves sequences for which that is not precise enough to the kernel of double. `wide` is 0 before. */
+/* In float, leaves sequences for which that is not precise enough to the kernel of double, which leaves out those for
+ * which it is not, either. */
 static int NAME(rnn_forward)(const void *given, int64_t number, char *memory) {
     const struct rnn_call *call = given;
     const struct rnn_shape shape = rnn_shape_of(call);
@@ -116,7 +117,7 @@ static int NAME(rnn_forward)(const void *given, int64_t number, char *memory) {
         for (size_t t = 1; t <= n; t++)
             rnn_put(call, call->outputs, (s->number * n + t - 1) * H, H, s->remembered + t * K + shape.R);
     }
-    return block.count == all;
+    return sizeof(real) == 8 || block.count == all;
 }
 
 /* ---------------------------------------------------------------- backward */

@@ -95,14 +95,12 @@ INLINE void rnn_nd_read_back(const struct rnn_nd *nd, const real *cotangent) {
         memcpy(nd->readings + q * size, cotangent + (nd->stack->reads_states ? q * size : 0), size * sizeof(real));
 }
 
-/* Makes a column; returns 0 if float is not precise enough. */
+/* Makes a column; returns 0 if the type is not precise enough. */
 #define rnn_nd_make NAME(rnn_nd_make)
 INLINE int rnn_nd_make(const struct rnn_nd *nd, int column, const real *logits, const real *value) {
     const struct nd_one_step s = nd_window_step(&nd->call, &nd->all, column, nd->working);
     NAME(nd_step_forward)(&s, logits, value, nd->readings);
-    for (int lane = 0; sizeof(real) == 4 && lane < LANES; lane++)
-        if ((*s.exact)[lane] < 0) return 0;
-    return 1;
+    return !nd_is_inexact(*s.exact);
 }
 
 /* After the first step with the original bottom: the reading is the distribution of its pushes. */
@@ -144,14 +142,14 @@ static void rnn_nd_begin(const struct rnn_nd *nd, const real *bottom) {
     if (!nd->stack->has_original_bottom) rnn_nd_make(nd, 0, NULL, bottom);
 }
 
-/* Step t, given its log weights and vector; returns 0 if float is not precise enough. */
+/* Step t, given its log weights and vector; returns 0 if the type is not precise enough. */
 #define rnn_nd_step NAME(rnn_nd_step)
 static int rnn_nd_step(const struct rnn_nd *nd, int64_t t, const real *logits, const real *value, real *reading) {
     if (nd->stack->has_original_bottom && t == 1) {
         const int C = (int)(nd->stack->num_states * nd->stack->num_symbols);
         const struct nd_extremes found = nd_find_extremes(logits, C);
         if (sizeof(real) == 4 && (found.masked || found.largest - found.lowest > WIDEST_RANGE)) return 0;
-        rnn_nd_make(nd, 0, logits, nd->value);
+        if (!rnn_nd_make(nd, 0, logits, nd->value) && sizeof(real) == 8) return 0;
         rnn_nd_read_start(nd);
     } else if (!rnn_nd_make(nd, rnn_nd_column(nd->stack, t), logits, value)) return 0;
     rnn_nd_read(nd, reading);

@@ -144,7 +144,7 @@ static struct rnn_block rnn_begin_block(const struct rnn_call *call, int64_t num
     struct rnn_block block = {.weights = rnn_get_weights(call, memory)};
     memory += block.weights.bytes;
     for (int64_t i = first; i < first + (rest < call->together ? rest : call->together); i++) {
-        if (!call->is_double && call->wide[i] != (sizeof(real) == 8)) continue;
+        if (call->inexact[i] || (!call->is_double && call->wide[i] != (sizeof(real) == 8))) continue;
         struct rnn_sequence *s = &block.sequences[block.count++];
         *s = rnn_lay_out(call, is_backward, (char *)call->workspace + i * call->workspace_bytes, memory);
         s->number = i;

@@ -1,0 +1,226 @@
+"""Every finite log weight is exact, however far the log weights of a step are apart.
+
+The inputs are made so that runs that were far behind are the only ones left in the end.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops.nondeterministic import native
+from fairseq_stack.ops.nondeterministic._tracked_columns import TrackedColumns
+from tests.helpers import assert_normwise_close, hostile
+from tests.ops.nondeterministic.inputs import assert_equal_results, gradients, random_inputs
+from tests.ops.nondeterministic.stepping import initial_state, step_through
+
+KINDS = ("hindsight", "forced-pops", "stuck", "mirror", "guessed-middle", "masked-mirror")
+
+
+def adversarial(
+    kind: str, cost: float, length: int, num_states: int = 2, num_symbols: int = 3, dtype: torch.dtype = torch.float64
+) -> list[Tensor]:
+    """Two sequences in which what is unlikely at first is what counts later."""
+    inputs = [x.detach() for x in random_inputs(2, length, num_states, num_symbols, 3)]
+    push, replace, pop = inputs[:3]
+    half, third = length // 2, length // 3
+    if kind == "hindsight":  # deep stacks are unlikely, until pops are likely
+        push -= cost
+        pop[:, :half] -= cost
+        pop[:, half:] += 2 * cost
+    elif kind == "forced-pops":
+        push[:, :half] -= cost
+        pop[:, :half] -= cost
+        push[:, half:] -= 3 * cost
+        replace[:, half:] -= 3 * cost
+    elif kind == "stuck":  # cheap pushes of the last symbol, on which everything is expensive in the end
+        push[:, :third, ..., -1] -= 3 * cost
+        replace[:, third:] -= cost
+        pop[:, third : 2 * third] -= 3 * cost
+        push[:, third : 2 * third, ..., :-1] -= 3 * cost
+        push[:, 2 * third :] -= 3 * cost
+        pop[:, 2 * third :, :, -1] -= 3 * cost
+    else:
+        _mirror(kind, cost, inputs)
+    return [x.to(dtype).requires_grad_() for x in inputs]
+
+
+def _mirror(kind: str, cost: float, inputs: Sequence[Tensor]) -> None:
+    """Push half of the symbols, and pop them in reverse order; the state changes in the middle, or at any time."""
+    push, replace, pop = inputs[:3]
+    batch_size, length, num_states, num_symbols = push.shape[:4]
+    half, after = length // 2, 1 % num_states
+    words = torch.randint(num_symbols, (batch_size, half))
+    allowed = [torch.zeros_like(x, dtype=torch.bool) for x in (push, replace, pop)]
+    for b in range(batch_size):
+        for t in range(half):
+            allowed[0][b, t, 0, :, 0, words[b, t]] = True
+            if kind == "guessed-middle":
+                allowed[0][b, t, 0, :, after, words[b, t]] = True
+        for x in range(num_symbols):
+            allowed[1][b, half, :, x, after, x] = True
+        for t in range(half + 1, min(length, 2 * half + 1)):
+            symbol = words[b, 2 * half - t]
+            allowed[2][b, t, after, symbol, after] = True
+    for x, may in zip((push, replace, pop), allowed, strict=True):
+        if kind == "masked-mirror":
+            x[..., :1].masked_fill_(~may[..., :1], -torch.inf)
+        x.add_(torch.where(may, cost, -cost))
+
+
+def assert_equal_gradients(found: Sequence[Tensor], wanted: Sequence[Tensor], tolerance: float = 1e-9) -> None:
+    """They are equal beside the largest, or beside 1 if that is larger."""
+    for actual, want in zip(found, wanted, strict=True):
+        scale = max(1.0, float(want.abs().max()))
+        assert float((actual - want).abs().max()) <= tolerance * scale
+
+
+@pytest.mark.parametrize("cost", [hostile(120.0), 300.0, hostile(500.0), hostile(700.0), 1400.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_and_gradients(kind: str, cost: float, fast_backend: str) -> None:
+    assert_equal_results(adversarial(kind, cost, 13), fast_backend, 1e-9, rounding=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("length", "num_states", "num_symbols"), [(60, 2, 2), hostile(60, 3, 3), (2, 1, 1), (1, 2, 1)])
+def test_lengths_and_sizes(kind: str, length: int, num_states: int, num_symbols: int) -> None:
+    inputs = adversarial(kind, 700.0, length, num_states, num_symbols)
+    assert_equal_results(inputs, "auto", 1e-9, rounding=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_float32(kind: str, fast_backend: str) -> None:
+    inputs = adversarial(kind, 700.0, 13, dtype=torch.float32)
+    exact = [x.detach().double().requires_grad_() for x in inputs]
+    readings, expected = (nondeterministic_stack(*x, backend=fast_backend) for x in (inputs, exact))
+    assert_normwise_close(readings, expected, 1e-6)
+    cotangent = torch.randn_like(expected)
+    assert_equal_gradients(gradients(readings, inputs, cotangent.float()), gradients(expected, exact, cotangent), 1e-5)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1), masked=st.sampled_from([0.0, 0.3]), backend=st.sampled_from(["native", "pytorch"])
+)
+def test_mixtures(seed: int, masked: float, backend: str) -> None:
+    """Each step takes its log weights from one of the kinds, each with a cost of its own."""
+    torch.manual_seed(seed)
+    length = 11
+    parts = [adversarial(kind, float(torch.rand(()) * 1400), length) for kind in KINDS]
+    chosen = torch.randint(len(KINDS), (length,))
+    mixed = [torch.stack([parts[k][i].detach()[:, t] for t, k in enumerate(chosen)], 1) for i in range(3)]
+    mixed = [x.masked_fill(torch.rand_like(x) < masked, -torch.inf) for x in mixed]
+    inputs = [x.requires_grad_() for x in (*mixed, *(x.detach() for x in parts[0][3:]))]
+    assert_equal_results(inputs, "auto", 1e-9, rounding=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps(kind: str, columns: type) -> None:
+    """Readings and gradients through the steps; the states go on in logarithms from where float64 does not suffice."""
+    inputs = adversarial(kind, 700.0, 11)
+    first = initial_state(inputs)
+    assert isinstance(first.columns, columns)
+    readings, state = step_through(inputs, first)
+    assert isinstance(state.columns, TrackedColumns)
+    expected = nondeterministic_stack(*inputs, backend="reference")
+    assert_normwise_close(readings, expected, 1e-9)
+    cotangent = torch.randn_like(readings)
+    assert_equal_gradients(gradients(readings, inputs, cotangent), gradients(expected, inputs, cotangent))
+    with torch.no_grad():
+        decoded, _ = step_through(inputs, initial_state(inputs))
+    assert_normwise_close(decoded, expected, 1e-9)
+
+
+@pytest.mark.usefixtures("columns")
+def test_steps_that_branch() -> None:
+    """Batch rows are chosen before the steps that need logarithms, and a state is continued in two ways."""
+    easy, hard = random_inputs(2, 4, 2, 3, 3), adversarial("stuck", 700.0, 9)
+    index = torch.tensor([1, 1, 0])
+    state = step_through(easy, initial_state(easy))[1].reorder(index)
+    continued = [x[index] for x in hard[:4]]
+    whole = [torch.cat([x[index], y], 1) for x, y in zip(easy[:4], continued, strict=True)]
+    expected = nondeterministic_stack(*whole, easy[4], backend="reference")[:, 4:]
+    inputs, cotangent = [*easy, *hard[:4]], torch.randn_like(expected)
+    wanted = torch.autograd.grad((expected * cotangent).sum(), inputs, retain_graph=True)
+    for _ in range(2):
+        readings, _ = step_through([*continued, easy[4]], state)
+        assert_normwise_close(readings, expected, 1e-9)
+        found = torch.autograd.grad((readings * cotangent).sum(), inputs, retain_graph=True)
+        assert_equal_gradients(found, wanted)
+
+
+@pytest.mark.usefixtures("columns")
+def test_log_weights_of_the_start() -> None:
+    inputs = random_inputs(2, 6, 2, 3, 3)
+    start = torch.randn(2, 2, 3, dtype=torch.float64) * 1000
+    found = []
+    for replaced in (False, True):
+        state = NondeterministicStackState.initial(
+            inputs[4], batch_size=2, num_states=2, num_symbols=3, start=start, weighs=True
+        )
+        if replaced:
+            columns = TrackedColumns.initial(inputs[4].expand(2, -1), 2, 3, None, start.flatten(1))
+            state = state._with(columns, state.log_scale)
+        readings, state = step_through(inputs, state)
+        found.append((readings, state.log_weights))
+    for actual, want in zip(*found, strict=True):
+        assert_normwise_close(actual, want, 1e-12)
+
+
+@pytest.mark.parametrize("window", [1, 2, 5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_limited_memory(kind: str, window: int, fast_backend: str) -> None:
+    inputs = adversarial(kind, 700.0, 9)
+    readings = nondeterministic_stack(*inputs, backend=fast_backend, window=window)
+    expected = nondeterministic_stack(*inputs, backend="reference", window=window)
+    assert_normwise_close(readings, expected, 1e-9)
+    cotangent = torch.randn_like(readings)
+    assert_equal_gradients(gradients(readings, inputs, cotangent), gradients(expected, inputs, cotangent))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_what_takes_the_slow_way() -> None:
+    """Sequences with forbidden transitions do not, nor do those beside a sequence that has to."""
+
+    def slow(inputs: Sequence[Tensor]) -> list[bool]:
+        push, replace, pop, values, bottom = (x.detach() for x in inputs)
+        vectors = torch.cat([bottom.expand(len(values), 1, -1), values], 1)
+        *_, inexact = native._stack(push, replace, pop, vectors)
+        taken: list[bool] = inexact.bool().tolist()
+        return taken
+
+    for masked in (0.1, 0.5, 0.8):
+        assert slow(random_inputs(3, 63, 2, 3, 3, std=10.0, masked=masked)) == [False] * 3
+    assert slow(adversarial("hindsight", 50.0, 40)) == [False] * 2
+    inputs = random_inputs(3, 12, 2, 3, 3)
+    with torch.no_grad():
+        inputs[1][1, 5] -= 800
+    assert slow(inputs) == [False, True, False]
+
+
+SHORT_OF_MEMORY = """
+import resource, torch
+from fairseq_stack.ops import nondeterministic_stack
+torch.set_num_threads(1)
+inputs = [torch.randn(1, 300, 3, 3, *rest) * 1000 for rest in ((3, 3), (3, 3), (3,))]
+nondeterministic_stack(*(x[:, :9] for x in inputs), torch.randn(1, 9, 2), torch.randn(2))
+values, used = torch.randn(1, 300, 2), int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 80_000_000,) * 2)
+nondeterministic_stack(*inputs, values, torch.randn(2))
+"""
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.skipif(not sys.platform.startswith("linux") or not hasattr(resource, "RLIMIT_AS"), reason="needs Linux")
+def test_too_little_memory_is_an_error() -> None:
+    result = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True, timeout=120)
+    assert "MemoryError: nondeterministic_stack: not enough memory for 300 steps" in result.stderr
