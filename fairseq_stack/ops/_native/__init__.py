@@ -31,7 +31,7 @@ __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "lib
 logger = logging.getLogger(__name__)
 
 LIBRARY = Path(__file__).with_name("_kernels.so")
-INTERFACE = 13  # fss_interface() of the library that this module can call
+INTERFACE = 14  # fss_interface() of the library that this module can call
 WORTH_THREADS = 100_000  # multiply-adds: fewer are done before other threads have begun
 SMALL = 65_536  # bytes: the C library does not ask the system for so few
 

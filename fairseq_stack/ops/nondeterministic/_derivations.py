@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from ._excursions import BestParts
+from ._excursions import Array, BestParts
 from .runs import Configuration, Operation, Run, Step
 
 
@@ -40,7 +39,7 @@ class Choice(NamedTuple):
     taken: tuple[int, Step] | Configuration | None = None
 
 
-_Group = tuple[Tensor, Callable[[int, int], Choice]]
+_Group = tuple[Array, Callable[[int, int], Choice]]
 """The log weights of some choices, (A, A'), and what makes a choice, except for its weight, from its index."""
 
 
@@ -73,34 +72,40 @@ class Derivations:
         """The run that starts and steps as ``taken`` says, in any order."""
         (start,) = (x for x in taken if isinstance(x, Configuration))
         steps = [step for _, step in sorted(x for x in taken if not isinstance(x, Configuration))]
-        weights = [self.best.forward[(0, *start)].item()]
+        weights = [self.best.forward[(*start, 0)]]
         for t, step in enumerate(steps):
             target = (step.state,) if step.symbol is None else (step.state, step.symbol)
-            weights.append(getattr(self.best, step.operation)[(t, *step.source, *target)].item())
+            weights.append(getattr(self.best, step.operation)[(t, *step.source, *target)])
         return Run(math.fsum(weights), start, tuple(steps))
 
     def _best(self, groups: list[_Group]) -> list[Choice]:
-        weights = torch.cat([own.flatten() for own, _ in groups])
-        best, places = weights.topk(min(self.count, len(weights)))
+        weights = np.concatenate([own.ravel() for own, _ in groups])
         choices = []
-        for weight, place in zip(best.tolist(), places.tolist(), strict=True):
+        for place in self._best_places(weights):
+            weight = float(weights[place])
             if weight == -math.inf:
                 break
             for own, make in groups:
-                if place < own.numel():
+                if place < own.size:
                     choices.append(make(*divmod(place, own.shape[1]))._replace(weight=weight))
                     break
-                place -= own.numel()
+                place -= own.size
         return choices
 
+    def _best_places(self, weights: Array) -> list[int]:
+        if self.count == 1:
+            return [int(weights.argmax())]
+        places: list[int] = np.argsort(-weights, kind="stable")[: self.count].tolist()
+        return places
+
     def _end(self, t: int) -> list[_Group]:
-        return [(self.best.forward[t], lambda r, y: _choice(Part("forward", (t, r, y))))]
+        return [(self.best.forward[:, :, t], lambda r, y: _choice(Part("forward", (t, r, y))))]
 
     def _forward(self, t: int, r: int, y: int) -> list[_Group]:
         """(p)"""
         best = self.best
         if t == 0:
-            return [(best.forward[:1, r, y, None], lambda *_: _choice(taken=Configuration(r, y)))]
+            return [(best.forward[r, y, None, :1], lambda *_: _choice(taken=Configuration(r, y)))]
 
         def step(operation: Operation, q: int, x: int) -> Choice:
             return _choice(Part("forward", (t - 1, q, x)), taken=(t, Step(operation, Configuration(q, x), r, y)))
@@ -108,11 +113,11 @@ class Derivations:
         def come_back(k: int, u: int) -> Choice:
             return _choice(Part("forward", (k, u, y)), Part("excursion", (k, u, y, r, t)))
 
-        before = best.forward[t - 1]
+        before = best.forward[:, :, t - 1]
         return [
             (before + best.push[t - 1, :, :, r, y], lambda q, x: step("push", q, x)),
             (before + best.replace[t - 1, :, :, r, y], lambda q, x: step("replace", q, x)),
-            (best.forward[: t - 1, :, y] + best.excursions[: t - 1, :, y, r, t], come_back),
+            (best.forward[:, y, : t - 1].T + best.excursions[: t - 1, :, y, r, t], come_back),
         ]
 
     def _excursion(self, j: int, s: int, z: int, r: int, t: int) -> list[_Group]:

@@ -176,6 +176,11 @@ void fss_nd_window_backward(const struct nd_window_call *call, const struct reso
     run(backward[call->is_double], backward[1], call, call->sequences, resources);
 }
 
+/* It needs no scratch memory. */
+void fss_nd_best_parts(const struct nd_best_call *call, const struct resources *resources) {
+    run(INSTRUCTION_SETS[resources->instruction_set]->nd_best_parts, NULL, call, call->sequences, resources);
+}
+
 /* ---------------------------------------------------------------- superposition and stratification stacks */
 
 /* Bytes of the scratch memory of one worker, forward and backward. */
@@ -237,4 +242,4 @@ void fss_ctrl_backward(const struct ctrl_call *call, const struct resources *res
 }
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 13; }
+int fss_interface(void) { return 14; }
