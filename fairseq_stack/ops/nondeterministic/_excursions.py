@@ -57,7 +57,7 @@ def best_parts_native(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor)
 
 
 def best_parts_pytorch(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> Iterator[BestParts]:
-    """The same, vectorised; the sequences are the last axis."""
+    """(n)-(p) for each sequence, vectorised; the sequences are the last axis."""
     for some in zip(*(x.double().split(_SEQUENCES) for x in (push, replace, pop, start)), strict=True):
         *log_weights, starts = (x.movedim(0, -1).contiguous() for x in some)
         arrays = *log_weights, *_weights_of_parts(*log_weights, starts)
