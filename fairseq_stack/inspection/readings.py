@@ -16,8 +16,8 @@ from fairseq_stack.inspection.sentences import Sentence
 from fairseq_stack.modules import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import at_least_float32
 
-Named = Literal["input", "next"]
-"""What a reading is named after: the last input before it, or the input that comes next."""
+Named = Literal["input", "prediction"]
+"""What a reading is named after: the last input before it, or the first word that is predicted with it."""
 
 
 class Place(NamedTuple):
@@ -59,35 +59,39 @@ def readings(
     Args:
         hub: what ``from_pretrained`` returns, with one model.
         sentences: what the model reads, as for :func:`fairseq_stack.inspection.recording.read_sentence`.
-        by: what readings are named after: the last input before a reading, or the input that comes next, which a
-            language model is to predict. What follows the last input is named ``</s>``.
+        by: what readings are named after: the last input before a reading; or the first word that is predicted with it,
+            which is the next word in attention, and the next but one in an LSTM. After the last word comes ``</s>``;
+            encoders are left out.
         after: leave out the readings before the first input of this name.
 
     Returns:
-        The readings of each stack; none for a model without stacks.
+        The readings of each stack; none for a model without such stacks.
 
     Raises:
         UserError: see :func:`fairseq_stack.inspection.recording.read_sentence`; or ``after`` is in no sentence.
     """
-    places: dict[str, list[Place]] = {}
-    vectors: dict[str, list[Tensor]] = {}
-    automata: set[str] = set()
-    for sentence, read in enumerate(sentences, start=1):
-        for driven in read_sentence(hub, read):
-            symbols = driven.symbols
-            first = 0
-            if after is not None:
-                first = symbols.index(after) if after in symbols else len(symbols)
-            names = symbols if by == "input" else (*symbols[1:], hub.src_dict.eos_word)
-            own = places.setdefault(driven.layer, [])
-            own += [Place(sentence, i + 1, names[i]) for i in range(first, len(symbols))]
-            vectors.setdefault(driven.layer, []).append(_vectors(driven)[first:])
-            if isinstance(driven.stack, AutomatonStackAttention):
-                automata.add(driven.layer)
-    found = [Readings(layer, layer in automata, tuple(own), torch.cat(vectors[layer])) for layer, own in places.items()]
+    read: dict[str, list[tuple[int, DrivenStack]]] = {}
+    for number, sentence in enumerate(sentences, start=1):
+        for driven in read_sentence(hub, sentence):
+            if by == "input" or driven.predicts:
+                read.setdefault(driven.layer, []).append((number, driven))
+    found = [_readings(layer, own, by, after, hub.src_dict.eos_word) for layer, own in read.items()]
     if found and not any(x.places for x in found):
         raise UserError(f"no sentence has {after!r}")
-    return found
+    return [x for x in found if x.places]
+
+
+def _readings(layer: str, read: Iterable[tuple[int, DrivenStack]], by: Named, after: str | None, end: str) -> Readings:
+    """The readings of one stack in numbered sentences."""
+    places: list[Place] = []
+    vectors = []
+    for sentence, driven in read:
+        symbols = driven.symbols
+        names = symbols if by == "input" else (*symbols, *[end] * driven.delay)[driven.delay :]
+        first = 0 if after is None else symbols.index(after) if after in symbols else len(symbols)
+        places += [Place(sentence, i + 1, names[i]) for i in range(first, len(symbols))]
+        vectors.append(_vectors(driven)[first:])
+    return Readings(layer, isinstance(driven.stack, AutomatonStackAttention), tuple(places), torch.cat(vectors))
 
 
 @torch.no_grad()

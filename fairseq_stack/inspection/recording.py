@@ -68,6 +68,19 @@ class DrivenStack:
     stack: StackAttention
     inputs: Tensor
 
+    @property
+    def predicts(self) -> bool:
+        """Whether words are predicted with its readings: not in an encoder."""
+        return self.layer.startswith("decoder.")
+
+    @property
+    def delay(self) -> int:
+        """How many symbols after symbol t the first one is that is predicted with r_t.
+
+        It is 1 in a decoder's attention, and 2 in an LSTM, which gets the reading with the next input.
+        """
+        return 2 if isinstance(self.stack.output, nn.Identity) else 1
+
 
 @torch.no_grad()
 def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = None) -> list[DrivenStack]:
@@ -84,8 +97,10 @@ def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = 
 
     Raises:
         UserError: a sentence of text has a word that the dictionary lacks, the sentence is longer than the model
-            accepts, or a language model is given a translation.
+            accepts, a language model is given a translation, or there are several models.
     """
+    if len(hub.models) != 1:
+        raise UserError(f"expected one checkpoint, got an ensemble of {len(hub.models)}; give one of them")
     (model,) = hub.models
     if isinstance(sentence, str):
         sentence = sentence_of_text(hub, sentence, translation)

@@ -35,5 +35,5 @@ def draw_points(
     for name, look in looks.items():
         own = [point for point, other in zip(points, names, strict=True) if other == name]
         if own:
-            axes.scatter(*zip(*own, strict=True), s=18, alpha=0.7, label=literal(name), **look)
+            axes.scatter(*zip(*own, strict=True), s=14, alpha=0.6, label=literal(name), **look)
     axes.legend(title=title, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9)

@@ -37,7 +37,7 @@ examples:
   fairseq-stack inspect checkpoints/mt --data data/mt --split valid --line 12 \
       --output w.json
   fairseq-stack inspect checkpoints/lm --data data/lm --split valid \
-      --show readings --by next --output readings.png
+      --show readings --by prediction --output readings.png
   fairseq-stack inspect checkpoints/reversal --text "0 1 1 2 2 2" --output r.png"""
 
 SHOWN = ("weights", "operations", "runs", "readings")

@@ -30,10 +30,11 @@ def add_readings(parser: argparse.ArgumentParser) -> None:
     """Declare how the readings are named."""
     parser.add_argument(
         "--by",
-        choices=("input", "next"),
+        choices=("input", "prediction"),
         default="input",
-        help="for --show readings: name a reading after the last input before it, or after the input that comes next, "
-        "which a language model is to predict (default: %(default)s)",
+        help="for --show readings: name a reading after the last input before it, or after the first word that is "
+        "predicted with it: the next one in attention, the next but one in an LSTM; encoders are left out "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--after", metavar="WORD", help="for --show readings: leave out the readings of a sentence before this word"
@@ -81,7 +82,7 @@ def draw(stacks: Sequence[Readings], components: Sequence[tuple[Tensor, Tensor]]
     require_matplotlib()
     counts = Counter(place.symbol for stack in stacks for place in stack.places)
     shown = sorted(symbol for symbol, _ in counts.most_common(MOST_SYMBOLS))
-    title = {"input": "last input", "next": "next input"}[by]
+    title = {"input": "last input", "prediction": "predicted with it"}[by]
     rows, columns = grid(len(stacks))
     with figure(path, rows, columns, (6.2 * columns, 4.6 * rows), path.suffix[1:]) as panels:
         for axes, stack, (coordinates, shares) in zip(panels.flat, stacks, components, strict=False):
