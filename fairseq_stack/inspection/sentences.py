@@ -11,7 +11,6 @@ from fairseq.data import Dictionary, data_utils
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_lines
 from fairseq_stack.hub.interface import Hub, LanguageModelHub, TransductionHub
 
 MOST_NAMED = 5
@@ -62,18 +61,6 @@ def _require_words(unknown: Sequence[str], hub: Hub, dictionary: Dictionary, nam
     raise UserError(f"{name} has {words}, which the dictionary of the model lacks; {advice}")
 
 
-def sentences_of_file(hub: Hub, path: Path, first: int, count: int) -> list[Sentence]:
-    """The sentences of ``count`` lines of a text, as far as it has them, from line ``first`` on, which is at least 1.
-
-    Raises:
-        UserError: the file cannot be read or has no line ``first``; or see :func:`sentence_of_text`.
-    """
-    lines = read_lines(path)
-    _require_line(str(path), len(lines), first)
-    numbered = enumerate(lines[first - 1 : first - 1 + count], first)
-    return [sentence_of_text(hub, text, name=f"{path}, line {number}") for number, text in numbered]
-
-
 def sentences_of_split(hub: Hub, folder: Path, split: str, first: int, count: int) -> list[Sentence]:
     """The sentences of ``count`` lines of binarised data, with their translations if the model translates.
 
@@ -91,7 +78,7 @@ def sentences_of_split(hub: Hub, folder: Path, split: str, first: int, count: in
     lengths = {len(side) for side, _ in sides}
     if len(lengths) > 1:
         raise UserError(f"{folder}, {split}: expected as many sentences as translations, got {sorted(lengths)}")
-    _require_line(f"{folder}, {split}", *lengths, first)
+    require_line(f"{folder}, {split}", *lengths, first)
     found = []
     for number in range(first, min(first + count, *(x + 1 for x in lengths))):
         tokens = [side[number - 1].long() for side, _ in sides]
@@ -105,7 +92,8 @@ def sentences_of_split(hub: Hub, folder: Path, split: str, first: int, count: in
     return found
 
 
-def _require_line(name: str, number: int, line: int) -> None:
+def require_line(name: str, number: int, line: int) -> None:
+    """Raise UserError unless what ``name`` names has this line, being of ``number`` lines."""
     if line > number:
         raise UserError(f"{name} has {number:,} lines, and no line {line:,}")
 

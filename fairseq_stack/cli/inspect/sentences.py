@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.errors import require_at_least
 from fairseq_stack_preprocess.text.binarise import DATA_BIN
 
@@ -76,11 +77,14 @@ def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
     Raises:
         UserError: see :mod:`fairseq_stack.inspection.sentences`; or the dictionary has no symbols for a pattern.
     """
-    from fairseq_stack.inspection.sentences import sentence_of_text, sentences_of_file, sentences_of_split
+    from fairseq_stack.inspection.sentences import require_line, sentence_of_text, sentences_of_split
 
     first, count = (1, args.sentences) if args.line is None else (args.line, 1)
     if args.file is not None:
-        return sentences_of_file(hub, args.file, first, count)
+        lines = read_lines(args.file)
+        require_line(str(args.file), len(lines), first)
+        numbered = enumerate(lines[first - 1 : first - 1 + count], first)
+        return [sentence_of_text(hub, text, name=f"{args.file}, line {number}") for number, text in numbered]
     if args.split is not None:
         folder = folder_of_data(args.data)
         assert folder is not None

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from .._backends import Backend, by_name, native_obstacle
@@ -20,30 +18,40 @@ from ._native_excursions import weights_of_parts_native
 _SEQUENCES = 32
 """PyTorch computes so many sequences at a time."""
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class BestParts:
-    """Of a sequence of n steps, for Q states and S symbols.
+    """Of a sequence of n steps, for C configurations, Q states and S symbols, in float64 on the CPU.
+
+    A configuration (q, x) has the number q S + x.
 
     Attributes:
-        push: (n, Q, S, Q, S), like ``replace`` and ``pop`` the log weights themselves, in float64.
-        replace: (n, Q, S, Q, S).
-        pop: (n, Q, S, Q).
-        removals: from (s, z) after step j to the pop of that z in step t, which leads to r, at index
-            [j, s, z, r, t], (n + 1, Q, S, Q, n + 1): equation (n).
-        excursions: from (s, z) after step j, by a push in step j + 1, to the pop of what was pushed in step t, which
-            leads to r, at the same index: equation (o).
-        forward: from the start to (r, y) after step t at index [r, y, t], (Q, S, n + 1): equation (p).
+        push: (n, C, C), like ``replace`` and ``pop`` the log weights themselves.
+        replace: (n, C, C).
+        pop: (n, C, Q).
+        removals: from x after step j to the pop of its symbol in step t, which leads to state r, at index [j, x, r, t],
+            (n + 1, C, Q, n + 1): equation (n).
+        excursions: from x after step j, by a push in step j + 1, to the pop of what was pushed in step t, which leads
+            to state r, at the same index: equation (o).
+        forward: from the start to y after step t at index [y, t], (C, n + 1): equation (p).
+        num_symbols: S.
     """
 
-    push: Array
-    replace: Array
-    pop: Array
-    removals: Array
-    excursions: Array
-    forward: Array
+    push: Tensor
+    replace: Tensor
+    pop: Tensor
+    removals: Tensor
+    excursions: Tensor
+    forward: Tensor
+    num_symbols: int
+
+    @classmethod
+    def of(cls, push: Tensor, replace: Tensor, pop: Tensor, *parts: Tensor) -> BestParts:
+        """For tensors whose configurations are two axes, Q and S: (n, Q, S, ...), (n + 1, Q, S, ...), (Q, S, n + 1)."""
+        removals, excursions, forward = parts
+        steps = (x.flatten(1, 2) for x in (push.flatten(3), replace.flatten(3), pop))
+        spans = (x.flatten(1, 2) for x in (removals, excursions))
+        return cls(*steps, *spans, forward.flatten(0, 1), num_symbols=pop.shape[2])
 
 
 def best_parts_native(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> Iterator[BestParts]:
@@ -53,7 +61,7 @@ def best_parts_native(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor)
         *log_weights, starts = (x.resolve_neg().contiguous() for x in some)
         arrays = (*log_weights, *weights_of_parts_native(*log_weights, starts))
         for parts in zip(*arrays, strict=True):
-            yield BestParts(*(x.numpy() for x in parts))
+            yield BestParts.of(*parts)
 
 
 def best_parts_pytorch(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> Iterator[BestParts]:
@@ -62,11 +70,13 @@ def best_parts_pytorch(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor
         *log_weights, starts = (x.movedim(0, -1).contiguous() for x in some)
         arrays = *log_weights, *_weights_of_parts(*log_weights, starts)
         for parts in zip(*(x.movedim(-1, 0).contiguous().cpu() for x in arrays), strict=True):
-            yield BestParts(*(x.numpy() for x in parts))
+            yield BestParts.of(*parts)
 
 
 def _weights_of_parts(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Removals, excursions and forward weights as in :class:`BestParts`, for log weights (n, Q, S, ..., B)."""
+    """Removals and excursions, (n + 1, Q, S, Q, n + 1, B), and forward weights, (Q, S, n + 1, B), for log weights
+    (n, Q, S, ..., B).
+    """
     length, num_states, num_symbols = push.shape[:3]
     shape = length + 1, num_states, num_symbols, num_states, length + 1, push.shape[-1]
     removals, excursions = (push.new_full(shape, -torch.inf) for _ in range(2))
