@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -49,6 +49,17 @@ class Readings:
     is_automaton: bool
     places: tuple[Place, ...]
     vectors: Tensor
+
+    def as_json(self) -> dict[str, Any]:
+        """Where the readings were made, and their principal components."""
+        coordinates, shares = principal_components(self.vectors)
+        points = zip(self.places, coordinates.tolist(), strict=True)
+        return {
+            "layer": self.layer,
+            "size": self.vectors.shape[1],
+            "shares_of_variance": shares.tolist(),
+            "readings": [{**place._asdict(), "components": point} for place, point in points],
+        }
 
 
 def readings(

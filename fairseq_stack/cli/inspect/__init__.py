@@ -148,7 +148,7 @@ def as_text(stacks: Sequence[InspectedStack], suffix: str, least: float) -> str:
 
 def draw(stacks: Sequence[InspectedStack], shown: str, least: float, path: Path) -> None:
     """Draw what ``--show`` names."""
-    from fairseq_stack.cli.inspect import pictures
+    from fairseq_stack.inspection import pictures
 
     if shown == "weights":
         pictures.draw_all_weights(stacks, path)

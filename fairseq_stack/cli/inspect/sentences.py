@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
+from fairseq_stack.inspection.patterns import MARK, PATTERNS, marked_reversal
 from fairseq_stack_preprocess.errors import require_at_least
 from fairseq_stack_preprocess.text.binarise import DATA_BIN
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub
     from fairseq_stack.inspection.sentences import Sentence
-
-PATTERNS = ("rainbow", "barcode", "increasing-barcode")
 
 
 def add_sentences(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +27,7 @@ def add_sentences(parser: argparse.ArgumentParser) -> None:
     )
     source.add_argument(
         "--pattern",
-        choices=PATTERNS,
+        choices=list(PATTERNS),
         help="a string w#w^R of the symbols of the dictionary, for models of marked-reversal: w has all symbols in "
         "turn, the first once and the second twice, or all once and all twice: see --length",
     )
@@ -94,8 +93,6 @@ def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
 
 
 def _pattern(hub: Hub, args: argparse.Namespace) -> str:
-    from fairseq_stack.inspection.patterns import MARK, marked_reversal
-
     words = hub.src_dict.symbols[hub.src_dict.nspecial :]
     symbols = sorted(word for word in words if word != MARK and not word.startswith("madeupword"))
     if MARK not in words or not symbols:
