@@ -32,8 +32,8 @@ ALLOWED = {
     "criterions": ("modules", "criterions", "compat"),
     "tasks": ("ops", "models", "search", "tasks", "compat", "errors", "files", "fairseq_stack_preprocess"),
     "evaluation": ("evaluation", "errors", "files", "__version__", "fairseq_stack_preprocess"),
-    "inspection": ("ops", "modules", "hub", "evaluation", "inspection", "errors"),
     "plots": ("plots", "errors", "files"),
+    "inspection": ("ops", "modules", "hub", "evaluation", "plots", "inspection", "errors"),
     "cli": ("fairseq_stack", "fairseq_stack_preprocess"),  # and nothing imports cli
     "fairseq_stack_preprocess": ("fairseq_stack_preprocess", "__version__"),
 }

@@ -17,6 +17,7 @@ TINY = (
     (re.compile(r"--max-epoch \d+"), "--max-epoch 1"),
 )
 IMAGES = {"runs.png": "inspect-runs.png", "operations.png": "inspect-operations.png", "sup.png": "inspect-sup.png"}
+IMAGES |= {"barcode.png": "inspect-barcode.png", "readings.png": "inspect-readings.png"}
 
 
 def test_the_commands_and_snippets_run(tmp_path: Path, server: Server) -> None:

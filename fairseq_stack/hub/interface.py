@@ -55,6 +55,16 @@ class Hub(GeneratorHubInterface):
         """The tokens of a sentence of the source language (of the language, for a language model), as text."""
         return tokenize_line(self._cut(sentence, side=0))
 
+    def unknown_words(self, sentence: str, *, of_target: bool = False) -> list[str]:
+        """The words of a sentence that the dictionary lacks; none if the model's text is cut into pieces.
+
+        Pieces are not words that a user writes: those that the dictionary lacks are read as ``<unk>``.
+        """
+        side, dictionary = (1, self.tgt_dict) if of_target else (0, self.src_dict)
+        if self._tokenize[side] is not None or self.bpe is not None or self.tokenizer is not None:
+            return []
+        return [word for word in tokenize_line(sentence) if word not in dictionary]
+
     def _encode(self, sentence: str, dictionary: Dictionary, side: int) -> Tensor:
         text = self._cut(sentence, side)
         return dictionary.encode_line(text, append_eos=True, add_if_not_exist=False).long()

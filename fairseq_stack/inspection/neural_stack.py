@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from fairseq_stack.hub.interface import TransductionHub
+from fairseq_stack.inspection.sentences import Sentence, sentence_of_text
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack
 
 
@@ -51,13 +52,15 @@ class StackRun:
 
 
 @torch.no_grad()
-def stack_run(hub: TransductionHub, sentence: str) -> StackRun:
+def stack_run(hub: TransductionHub, sentence: str | Sentence) -> StackRun:
     """What the network of a model, the first of an ensemble, does with a string.
 
     Raises:
         UserError: the string is empty or too long, or has a symbol that the dictionary lacks.
     """
-    encoder, tokens = hub.models[0].encoder, hub.encode(sentence)
+    if isinstance(sentence, str):
+        sentence = sentence_of_text(hub, sentence)
+    encoder, tokens = hub.models[0].encoder, sentence.source
     dataset = hub.task.build_dataset_for_inference([tokens], [len(tokens)])
     batch = dataset.collater([dataset[0]])["net_input"]["src_tokens"].to(hub.device)
     inputs, network, buffers = encoder.inputs(batch), encoder.network, None

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.interface import Hub, LanguageModelHub, require_lengths
+from fairseq_stack.hub.interface import Hub, LanguageModelHub
+from fairseq_stack.inspection.sentences import Sentence, sentence_of_text
 from fairseq_stack.modules import StackAttention, StackLSTM
 
 Record = Callable[[str, StackAttention, Tensor], None]
@@ -67,37 +68,52 @@ class DrivenStack:
     stack: StackAttention
     inputs: Tensor
 
+    @property
+    def predicts(self) -> bool:
+        """Whether words are predicted with its readings: not in an encoder."""
+        return self.layer.startswith("decoder.")
+
+    @property
+    def delay(self) -> int:
+        """How many symbols after symbol t the first one is that is predicted with r_t.
+
+        It is 1 in a decoder's attention, and 2 in an LSTM, which gets the reading with the next input.
+        """
+        return 2 if isinstance(self.stack.output, nn.Identity) else 1
+
 
 @torch.no_grad()
-def read_sentence(hub: Hub, sentence: str, translation: str | None = None) -> list[DrivenStack]:
+def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = None) -> list[DrivenStack]:
     """Have a model read a sentence.
 
     Args:
         hub: what ``from_pretrained`` returns, with one model.
         sentence: the sentence that a translation model translates, or that a language model scores.
-        translation: the decoder's input (default: the translation that beam search finds); not for language models.
+        translation: the decoder's input (default: the translation that beam search finds); not for language models, and
+            not for a :class:`Sentence`, which has its own.
 
     Returns:
         All stacks of the model.
 
     Raises:
-        UserError: the sentence is longer than the model accepts, or a language model is given a translation.
+        UserError: a sentence of text has a word that the dictionary lacks, the sentence is longer than the model
+            accepts, a language model is given a translation, or there are several models.
     """
+    if len(hub.models) != 1:
+        raise UserError(f"expected one checkpoint, got an ensemble of {len(hub.models)}; give one of them")
     (model,) = hub.models
-    source = hub.encode(sentence)
+    if isinstance(sentence, str):
+        sentence = sentence_of_text(hub, sentence, translation)
+    source, target = sentence.source, sentence.target
     if isinstance(hub, LanguageModelHub):
-        if translation is not None:
-            raise UserError("a language model reads a sentence and no translation")
-        require_lengths([source], hub.max_positions)
+        _require_length(sentence.name, source, hub.max_positions)
         read = {"decoder": (source.roll(1), hub.src_dict)}
     else:
-        target = (
-            hub.generate(source, beam=4, max_len_a=1.5, max_len_b=10)[0]["tokens"]
-            if translation is None
-            else hub.encode_target(translation)
-        )
-        for tokens, limit in zip((source, target), hub.max_positions, strict=True):
-            require_lengths([tokens], limit)
+        source_limit, target_limit = hub.max_positions
+        _require_length(sentence.name, source, source_limit)
+        if target is None:
+            target = hub.generate(source, beam=4, max_len_a=1.5, max_len_b=10)[0]["tokens"]
+        _require_length(f"the translation of {sentence.name}", target, target_limit)
         read = {"encoder": (source, hub.src_dict), "decoder": (target.roll(1), hub.tgt_dict)}  # begins with </s>
     tensors = [tokens.to(hub.device)[None] for tokens, _ in read.values()]
     lengths = torch.tensor([len(source)], device=hub.device)
@@ -115,3 +131,8 @@ def read_sentence(hub: Hub, sentence: str, translation: str | None = None) -> li
         symbols = tuple(dictionary[token] for token in tokens.tolist()[unread:])
         driven.append(DrivenStack(name.partition(".self_attn")[0], symbols, stack, inputs))
     return driven
+
+
+def _require_length(name: str, tokens: Tensor, limit: int) -> None:
+    if len(tokens) > limit:
+        raise UserError(f"{name} has {len(tokens):,} tokens; the model accepts at most {limit:,}")

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.hub.interface import Hub
 from fairseq_stack.inspection.recording import read_sentence, watched_stacks
+from fairseq_stack.inspection.sentences import Sentence
 from fairseq_stack.modules import AutomatonStackAttention, StackAttention
 
 
@@ -60,16 +61,16 @@ class StackWeights:
     weights: Tensor
 
 
-def stack_weights(hub: Hub, sentence: str, translation: str | None = None) -> list[StackWeights]:
+def stack_weights(hub: Hub, sentence: str | Sentence, translation: str | None = None) -> list[StackWeights]:
     """The weights of every nondeterministic stack attention of a model on a given sentence.
 
     Args:
         hub: what ``from_pretrained`` returns, with one model.
-        sentence: the sentence that a translation model translates, or that a language model scores.
-        translation: the decoder's input (default: the translation that beam search finds); not for language models.
+        sentence: as for :func:`~fairseq_stack.inspection.recording.read_sentence`.
+        translation: likewise.
 
     Raises:
-        UserError: the sentence is longer than the model accepts, or a language model is given a translation.
+        UserError: see :func:`~fairseq_stack.inspection.recording.read_sentence`.
     """
     return [
         StackWeights(driven.layer, driven.symbols, weights_of_automaton(driven.stack, driven.inputs[None])[0].cpu())

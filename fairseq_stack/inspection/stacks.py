@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from fairseq_stack.hub.interface import Hub
 from fairseq_stack.inspection.recording import DrivenStack, read_sentence
+from fairseq_stack.inspection.sentences import Sentence
 from fairseq_stack.inspection.stack_weights import weights_of_automaton
 from fairseq_stack.modules import (
     AutomatonStackAttention,
@@ -43,11 +44,13 @@ class InspectedStack:
         inputs: what the layer reads, as in :class:`~fairseq_stack.inspection.recording.DrivenStack`.
         weights: row t belongs to the reading after input t, and each column to a pushed vector: the weight that it
             has in the reading, (n, n), or (n, n + 1) where the first column belongs to the bottom of the stack.
+        is_automaton: whether it is a nondeterministic stack.
     """
 
     layer: str
     inputs: tuple[str, ...]
     weights: Tensor
+    is_automaton: ClassVar[bool] = False
 
     @property
     def pushed(self) -> tuple[str, ...]:
@@ -125,6 +128,7 @@ class InspectedAutomaton(InspectedStack):
     log_partition: float
     window: int | None
     runs: tuple[Run, ...]
+    is_automaton: ClassVar[bool] = True
 
     @property
     def size(self) -> tuple[int, int]:
@@ -172,21 +176,21 @@ class InspectedAutomaton(InspectedStack):
 
 
 def inspect_stacks(
-    hub: Hub, sentence: str, translation: str | None = None, *, num_runs: int = 1
+    hub: Hub, sentence: str | Sentence, translation: str | None = None, *, num_runs: int = 1
 ) -> list[InspectedStack]:
     """What the stacks of a model do while it reads a sentence.
 
     Args:
         hub: what ``from_pretrained`` returns, with one model.
-        sentence: the sentence that a translation model translates, or that a language model scores.
-        translation: the decoder's input (default: the translation that beam search finds); not for language models.
+        sentence: as for :func:`~fairseq_stack.inspection.recording.read_sentence`.
+        translation: likewise.
         num_runs: how many of the best runs of each nondeterministic stack are wanted.
 
     Returns:
         All stacks of this project's kinds; none for a model without stacks.
 
     Raises:
-        UserError: the sentence is longer than the model accepts, or a language model is given a translation.
+        UserError: see :func:`~fairseq_stack.inspection.recording.read_sentence`.
     """
     found = [inspected(driven, num_runs) for driven in read_sentence(hub, sentence, translation)]
     return [stack for stack in found if stack is not None]

@@ -113,7 +113,8 @@ def figure(
 ) -> Iterator[Any]:
     """Yield the panels of a figure, an array (rows, columns) of matplotlib's axes; then write the figure to ``path``.
 
-    The same figure gives the same file: the time is not written into it.
+    The same figure gives the same file: the time is not written into it. The figure is none of pyplot's, so that
+    pyplot goes on as the caller has set it up, as in a notebook.
 
     Args:
         path: the file to write.
@@ -128,18 +129,11 @@ def figure(
         UserError: ``path`` cannot be written.
     """
     import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     undated = {DATES[file_format]: None} if file_format in DATES else {}
-    with pyplot.rc_context(SETTINGS):
-        drawn, panels = pyplot.subplots(
-            rows, columns, figsize=size, layout="constrained", squeeze=False, height_ratios=heights
-        )
-        try:
-            yield panels
-            with written_whole(path) as file:
-                drawn.savefig(file, dpi=150, format=file_format, metadata={**undated, **(metadata or {})})
-        finally:
-            pyplot.close(drawn)
+    with matplotlib.rc_context(SETTINGS):
+        drawn = Figure(figsize=size, layout="constrained")
+        yield drawn.subplots(rows, columns, squeeze=False, height_ratios=heights)
+        with written_whole(path) as file:
+            drawn.savefig(file, dpi=150, format=file_format, metadata={**undated, **(metadata or {})})

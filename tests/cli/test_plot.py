@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +18,21 @@ from fairseq_stack.evaluation.transduction import Accuracy, LengthAccuracy, Tran
 from fairseq_stack.plots.style import STYLES
 from tests.evaluation.cfl_results import TF, TF_VALID, cfl_result, write_results
 
-pyplot = pytest.importorskip("matplotlib.pyplot")
+Figure = pytest.importorskip("matplotlib.figure").Figure
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """The figures that commands draw, which stay open until the test ends."""
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The figures that commands draw."""
     figures: list[Any] = []
-    close = pyplot.close
-    monkeypatch.setattr(pyplot, "close", figures.append)
-    yield figures
-    for figure in figures:
-        close(figure)
+    savefig = Figure.savefig
+
+    def save(figure: Any, *args: Any, **kwargs: Any) -> None:
+        figures.append(figure)
+        savefig(figure, *args, **kwargs)
+
+    monkeypatch.setattr(Figure, "savefig", save)
+    return figures
 
 
 def write_run(folder: Path, losses: dict[int, float], data: str = "corpus/data-bin", **figures: float) -> None:

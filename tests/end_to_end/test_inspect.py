@@ -84,6 +84,50 @@ def test_other_pictures(translation_model: Path, tmp_path: Path, shown: str, tex
     assert output.read_bytes().startswith(b"<?xml")
 
 
+@pytest.mark.parametrize("model", ["language_model", "translation_model"])
+def test_lines_of_data(corpora: Corpora, model: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """As the same text, with the translation that the data have."""
+    checkpoint, output = request.getfixturevalue(model), tmp_path / "numbers.json"
+    lines = {side: (corpora.text / f"valid.{side}").read_text().splitlines() for side in ("src", "tgt")}
+    is_translation = model == "translation_model"
+    data = ["--data", corpora.translation if is_translation else corpora.language_modeling]
+    for number in (1, 6):
+        source, target = (lines[side][number - 1] for side in ("src", "tgt"))
+        found = []
+        for sentence in (
+            ["--split", "valid", "--line", number],
+            ["--text", source, *(["--translation", target] if is_translation else [])],
+        ):
+            assert inspect(checkpoint, *data, *sentence, "--layer", "all", "--output", output) == 0
+            found.append(json.loads(output.read_text()))
+        assert found[0] == found[1] and found[0][-1]["inputs"][1:] == (target if is_translation else source).split()
+    if not is_translation:
+        text = ["--file", corpora.text / "valid.src", "--line", 6]
+        assert inspect(checkpoint, *text, "--layer", "all", "--output", output) == 0
+        assert json.loads(output.read_text()) == found[0]
+
+
+def test_readings(corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "readings.json"
+    data = ["--data", corpora.translation, "--split", "valid", "--show", "readings"]
+    assert inspect(translation_model, *data, "--by", "prediction", "--output", output) == 0
+    (stack,) = json.loads(output.read_text())
+    targets = (corpora.text / "valid.tgt").read_text().splitlines()
+    assert stack["layer"] == "decoder.layers.0" and stack["size"] == 2 * 2 * 3
+    assert [(x["sentence"], x["symbol"]) for x in stack["readings"]] == [
+        (number, symbol) for number, line in enumerate(targets, 1) for symbol in [*line.split(), "</s>"]
+    ]
+    assert all(len(x["components"]) == 2 for x in stack["readings"])
+    assert 0 < sum(stack["shares_of_variance"]) <= 1 + 1e-9
+    assert inspect(translation_model, *data, "--sentences", 2, "--layer", "encoder.layers.1", "--output", output) == 0
+    (stack,) = json.loads(output.read_text())
+    sources = (corpora.text / "valid.src").read_text().splitlines()[:2]
+    assert [x["symbol"] for x in stack["readings"]] == [x for line in sources for x in [*line.split(), "</s>"]]
+    picture = tmp_path / "readings.png"
+    assert inspect(translation_model, *data, "--layer", "all", "--output", picture) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_texts(language_model: Path, tmp_path: Path) -> None:
     starts = {".tsv": "number\tinput\ttransition\tprobability\n1\t</s>\t", ".tex": r"\begin{tabular}", ".gv": "digraph"}
     for suffix, start in starts.items():
@@ -105,8 +149,32 @@ def test_mistakes(corpora: Corpora, language_model: Path, tmp_path: Path, capsys
     plain = tmp_path / "plain"
     run("train", corpora.language_modeling, *BARE_LANGUAGE_MODEL, *TRAINING, "--max-epoch", 1, "--save-dir", plain)
     capsys.readouterr()
+    (tmp_path / "text").write_text("a\nb x\n")
+    valid = ["--data", corpora.language_modeling, "--split", "valid"]
     for arguments, message in (
         ([plain, "--text", "a", "--output", "w.png"], "has no nondeterministic stack attention"),
+        ([language_model, "--text", "a x", "--output", "w.png"], "sentence 1 has 'x', which the dictionary of the"),
+        ([language_model, "--text", "a", "--line", 1, "--output", "w.png"], "--line: expected --file or --split with"),
+        ([language_model, "--split", "valid", "--line", 1, "--output", "w.png"], "--split: name the folder of the"),
+        ([language_model, *valid, "--output", "w.png"], "give the line to show by --line, or --show readings"),
+        (
+            [language_model, "--file", tmp_path / "text", "--line", 2, "--output", "w.png"],
+            "text, line 2 has 'x', which",
+        ),
+        ([language_model, "--file", tmp_path / "text", "--line", 3, "--output", "w.png"], "has 2 lines, and no line 3"),
+        ([language_model, *valid, "--line", 7, "--output", "w.png"], "valid has 6 lines, and no line 7"),
+        ([language_model, *valid, "--line", 0, "--output", "w.png"], "--line must be at least 1"),
+        (
+            [language_model, *valid[:-1], "dev", "--line", 1, "--output", "w.png"],
+            "has no dev.idx; expected one of test, train, valid",
+        ),
+        (
+            [language_model, *valid, "--line", 1, "--translation", "a", "--output", "w.png"],
+            "--translation: expected --text with it",
+        ),
+        ([language_model, "--pattern", "rainbow", "--output", "w.png"], "--pattern: expected a model of strings w#w^R"),
+        ([language_model, *valid, "--show", "readings", "--output", "w.tsv"], "expected .json or a picture of the"),
+        ([language_model, *valid, "--show", "readings", "--after", "x", "--output", "w.png"], "no sentence has 'x'"),
         ([language_model, "--text", "a", "--output", "w.txt"], "expected a name that ends with one of .json, .pdf,"),
         ([language_model, "--text", "a b " * 50, "--output", "w.png"], "sentence 1 has 101 tokens; the model accepts"),
         ([language_model, "--text", "a", "--translation", "a", "--output", "w.png"], "and no translation"),

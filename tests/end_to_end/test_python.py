@@ -12,6 +12,7 @@ from fairseq.checkpoint_utils import load_model_ensemble_and_task
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, TranslationHub, load
+from fairseq_stack.inspection.sentences import sentence_of_text
 from fairseq_stack.models import StackTransformer, StackTransformerLanguageModel
 from fairseq_stack_preprocess.mt.corpus import prepare
 from tests.end_to_end.conftest import Corpora
@@ -146,6 +147,9 @@ def test_raw_text(tmp_path: Path, save_bpe: bool) -> None:
         assert hub.decode(hub.encode(sentence)) == sentence
     assert "\u2581" not in hub.translate(pairs[0][0], max_len_b=5)
     assert math.isfinite(hub.score(*pairs[0])["score"])
+    read = sentence_of_text(hub, "Der Satz \u2603 .", "a \u2603 !")
+    assert read.target is not None
+    assert hub.src_dict.unk() in read.source and hub.tgt_dict.unk() in read.target, "pieces that are unknown are <unk>"
 
 
 def test_mistakes(handed_on: Path, translator: TranslationHub, scorer: LanguageModelHub, tmp_path: Path) -> None:

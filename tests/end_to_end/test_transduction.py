@@ -194,6 +194,16 @@ def test_mistakes(
 
 
 @with_two_models
+def test_inspect_a_line(checkpoint: Path, corpus: Path, tmp_path: Path) -> None:
+    output, text = tmp_path / "run.json", (corpus / "text" / "test.input").read_text().splitlines()[4]
+    runs = []
+    for sentence in (["--data", str(corpus), "--split", "test", "--line", "5"], ["--text", text]):
+        assert cli.main(["inspect", str(checkpoint), *sentence, "--output", str(output)]) == 0
+        runs.append(json.loads(output.read_text()))
+    assert runs[0] == runs[1]
+
+
+@with_two_models
 def test_inspect(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hub = load(checkpoint)
     arguments = ["inspect", str(checkpoint), "--text", "0 1 1 2 2 2", "--output"]
@@ -225,7 +235,7 @@ def test_inspect(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
     for wrong, message in (
         (["--translation", "0"], "--translation: a neural stack writes"),
-        (["--text", "x"], "lacks"),
+        (["--text", "0 x"], "sentence 1 has 'x', which the dictionary of the model lacks; expected some of 0 1 2"),
     ):
         assert cli.main([*arguments, str(tmp_path / "no.png"), *wrong]) == 2
         assert message in capsys.readouterr().err.splitlines()[-1]

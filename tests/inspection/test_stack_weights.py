@@ -13,6 +13,7 @@ from fairseq_stack.hub.interface import load
 from fairseq_stack.inspection.stack_weights import recorded_stack_weights, stack_weights
 from fairseq_stack.modules import NondeterministicStackAttention, SuperpositionStackAttention, SymbolStackAttention
 from tests.helpers import assert_normwise_close
+from tests.inspection.checkpoints import write_translation_model
 
 STATES, SYMBOLS, SIZE, MODEL_SIZE = 2, 3, 4, 6
 
@@ -118,36 +119,3 @@ def test_weights_of_a_checkpoint(tmp_path: Path, layers: str, is_nd: bool) -> No
     _, own = stack_weights(hub, "w0 w1")
     _, given = stack_weights(hub, "w0 w1", hub.translate("w0 w1"))
     assert torch.equal(own.weights, given.weights)
-
-
-def write_translation_model(data: Path, checkpoint: Path, layers: str) -> None:
-    """A checkpoint of an untrained translation model with the symbols w0 and w1, as fairseq writes it."""
-    from fairseq import checkpoint_utils, options
-    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-    from fairseq.tasks import setup_task
-    from omegaconf import OmegaConf
-
-    import fairseq_stack.models  # noqa: F401  (registers the architectures)
-
-    data.mkdir()
-    for language in ("de", "en"):
-        (data / f"dict.{language}.txt").write_text("w0 1\nw1 1\n", encoding="utf-8")
-    sizes = [
-        f"--{side}-{what}={value}"
-        for side in ("encoder", "decoder")
-        for what, value in {"embed-dim": 8, "ffn-embed-dim": 8, "attention-heads": 2}.items()
-    ]
-    flags = [f"--stack-encoder-layers={layers}", f"--stack-decoder-layers={layers}", "--stack-init=fairseq", *sizes]
-    languages = ["--source-lang", "de", "--target-lang", "en"]
-    parser = options.get_training_parser(default_task="translation")
-    arguments = [str(data), "--task", "translation", *languages, "--arch", "stack_transformer_nd_small", *flags]
-    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, arguments))
-    model = setup_task(cfg.task).build_model(cfg.model)
-    state = {
-        "args": None,
-        "cfg": OmegaConf.to_container(OmegaConf.create(cfg)),
-        "model": model.state_dict(),
-        "optimizer_history": [{"optimizer_name": "FairseqAdam", "lr_scheduler_state": {}, "num_updates": 0}],
-        "extra_state": {"train_iterator": {}},
-    }
-    checkpoint_utils.torch_persistent_save(state, str(checkpoint))

@@ -11,7 +11,7 @@ import pytest
 from fairseq_stack.ops import _native
 from fairseq_stack.ops.controllers import native as controllers
 from fairseq_stack.ops.controllers.setup import GATES, MEMORIES
-from fairseq_stack.ops.nondeterministic import _log_weights, _native_step, native, window
+from fairseq_stack.ops.nondeterministic import _log_weights, _native_excursions, _native_step, native, window
 from fairseq_stack.ops.recurrent import native as recurrent
 from fairseq_stack.ops.stratification import _native_step as stratification_step
 from fairseq_stack.ops.superposition import _native_step as superposition_step
@@ -55,6 +55,7 @@ def test_numbers_of_controllers_and_memories(prefix: str, names: Iterable[str]) 
     ("name", "structure"),
     [
         ("ctrl_call", controllers._Call),
+        ("nd_best_call", _native_excursions.Call),
         ("nd_call", native._Call),
         ("nd_step_call", _native_step.Call),
         ("nd_window_call", window.Call),

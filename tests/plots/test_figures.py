@@ -144,7 +144,7 @@ def test_one_legend_has_each_label_once_and_as_it_is(tmp_path: Path) -> None:
             drawn = panels.flat[0].figure
             legend = drawn.legends[0] if owner == "below" else panels.flat[2].get_legend()
             assert labels(legend) == [r"$\_$mine", r"\$\foo\$", *names[2:]]
-            drawn.canvas.draw()
+            drawn.draw_without_rendering()
             box, page = legend.get_window_extent(), drawn.bbox
             assert owner == "unused" or page.x0 <= box.x0 < box.x1 <= page.x1
             assert [axes.axison for axes in panels.flat] == [True] * number + [False] * (panels.size - number)
@@ -166,7 +166,7 @@ def test_numbers_on_a_logarithmic_scale(tmp_path: Path, low: float, high: float,
         axes = panels[0, 0]
         draw_curves(axes, {"a": {1: low, 2: high}})
         scale_logarithmically(axes)
-        axes.figure.canvas.draw()
+        axes.figure.draw_without_rendering()
         bottom, top = axes.get_ylim()
         ticks = [*zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)]
         ticks += zip(axes.get_yticks(minor=True), axes.get_yticklabels(minor=True), strict=True)

@@ -21,9 +21,8 @@ def texts_of(axes: Any) -> list[str]:
 
 
 def assert_nothing_is_cut_off(axes: Any) -> None:
-    canvas = axes.figure.canvas
-    canvas.draw()
-    box = axes.get_tightbbox(canvas.get_renderer())
+    axes.figure.draw_without_rendering()
+    box = axes.get_tightbbox()
     assert box.x0 >= 0 and box.y0 >= 0
     assert box.x1 <= axes.figure.bbox.x1 and box.y1 <= axes.figure.bbox.y1
 

@@ -14,7 +14,10 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
 from fairseq_stack.plots.style import FORMATS as PICTURES
 
+from .layers import chosen
 from .neural_stack import inspect_neural_stack
+from .readings import add_readings, inspect_readings
+from .sentences import add_sentences, check_sentences, folder_of_data, sentences_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub
@@ -24,15 +27,20 @@ DESCRIPTION = """\
 Show what the stacks of a trained model do while it reads a sentence: a picture, or
 the numbers as JSON. Of a neural stack, show what it pops, pushes and reads in each
 step, and the positions of its buffers. Give raw text if fairseq-stack prepare cut
-the model's data into pieces, and tokens separated by blanks otherwise."""
+the model's data into pieces, and tokens separated by blanks otherwise: words of the
+dictionary, or <unk> for any other word."""
 
 EXAMPLE = """\
 examples:
   fairseq-stack inspect checkpoints/mt --text "der Hund schläft ." --output w.png
   fairseq-stack inspect checkpoints/lm --text "a b b a" --show runs --output r.svg
+  fairseq-stack inspect checkpoints/mt --data data/mt --split valid --line 12 \
+      --output w.json
+  fairseq-stack inspect checkpoints/lm --data data/lm --split valid \
+      --show readings --by prediction --output readings.png
   fairseq-stack inspect checkpoints/reversal --text "0 1 1 2 2 2" --output r.png"""
 
-SHOWN = ("weights", "operations", "runs")
+SHOWN = ("weights", "operations", "runs", "readings")
 TEXTS = (".gv", ".tex", ".tsv")
 FORMATS = (".json", *PICTURES, *TEXTS)
 
@@ -43,12 +51,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "inspect", help="show what the stacks of a trained model do", description=DESCRIPTION, epilog=EXAMPLE
     )
     add_checkpoint(parser)
-    parser.add_argument("--text", metavar="SENTENCE", required=True, help="the sentence that the model reads")
-    parser.add_argument(
-        "--translation",
-        metavar="SENTENCE",
-        help="the translation that the decoder reads (default: the model's own translation)",
-    )
+    add_sentences(parser)
     parser.add_argument(
         "--output",
         metavar="FILE",
@@ -68,7 +71,8 @@ def add_parser(subparsers: Subparsers) -> None:
         choices=SHOWN,
         default="weights",
         help="what a picture shows: the weights of the pushed vectors in the readings; the operations at each input; "
-        "or the best runs of a nondeterministic stack (default: %(default)s)",
+        "the best runs of a nondeterministic stack; or the readings of many sentences in their two principal "
+        "components, by symbol (default: %(default)s)",
     )
     parser.add_argument(
         "--runs", metavar="K", type=int, default=1, help="how many of the best runs (default: %(default)s)"
@@ -80,6 +84,7 @@ def add_parser(subparsers: Subparsers) -> None:
         default=0.1,
         help="leave out transitions that are less probable everywhere (default: %(default)s)",
     )
+    add_readings(parser)
     parser.set_defaults(run=run)
 
 
@@ -91,11 +96,14 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--runs: expected at least 1, got {args.runs}")
     if not 0 <= args.least <= 1:
         raise UserError(f"--least: expected a number from 0 to 1, got {args.least}")
-    hub = load_checkpoint(args.checkpoint, args.data)
+    check_sentences(args)
+    hub = load_checkpoint(args.checkpoint, folder_of_data(args.data))
     from fairseq_stack.hub.interface import TransductionHub
 
     if isinstance(hub, TransductionHub):
         inspect_neural_stack(hub, args)
+    elif args.show == "readings":
+        inspect_readings(hub, args)
     else:
         inspect_sentence(hub, args)
     print(args.output)
@@ -106,7 +114,8 @@ def inspect_sentence(hub: Hub, args: argparse.Namespace) -> None:
     """Write what the stacks of a language model or a translation model do."""
     from fairseq_stack.inspection.stacks import inspect_stacks
 
-    stacks = chosen(inspect_stacks(hub, args.text, args.translation, num_runs=args.runs), args.checkpoint, args.layer)
+    (sentence,) = sentences_of(hub, args)
+    stacks = chosen(inspect_stacks(hub, sentence, num_runs=args.runs), args.checkpoint, args.layer)
     if args.output.suffix == ".json":
         text = f"{json.dumps([stack.as_json() for stack in stacks], indent=2, ensure_ascii=False)}\n"
     elif args.output.suffix in TEXTS:
@@ -116,25 +125,6 @@ def inspect_sentence(hub: Hub, args: argparse.Namespace) -> None:
         return
     with written_whole(args.output) as file:
         file.write(text.encode())
-
-
-def chosen(stacks: Sequence[InspectedStack], checkpoint: Path, layer: str | None) -> Sequence[InspectedStack]:
-    """The stacks that ``--layer`` names.
-
-    Raises:
-        UserError: there is none.
-    """
-    from fairseq_stack.inspection.stacks import InspectedAutomaton
-
-    if not stacks:
-        raise UserError(f"{checkpoint} has no nondeterministic stack attention, and no other stack")
-    if layer is None:
-        return [stack for stack in stacks if isinstance(stack, InspectedAutomaton)] or stacks
-    found = [stack for stack in stacks if layer in ("all", stack.layer)]
-    if not found:
-        names = ", ".join(stack.layer for stack in stacks)
-        raise UserError(f"--layer {layer}: expected 'all' or a stack of the model, which are {names}")
-    return found
 
 
 def as_text(stacks: Sequence[InspectedStack], suffix: str, least: float) -> str:
@@ -158,7 +148,7 @@ def as_text(stacks: Sequence[InspectedStack], suffix: str, least: float) -> str:
 
 def draw(stacks: Sequence[InspectedStack], shown: str, least: float, path: Path) -> None:
     """Draw what ``--show`` names."""
-    from fairseq_stack.cli.inspect import pictures
+    from fairseq_stack.inspection import pictures
 
     if shown == "weights":
         pictures.draw_all_weights(stacks, path)

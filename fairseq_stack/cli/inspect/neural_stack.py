@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
 
+from .sentences import sentences_of
+
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import TransductionHub
     from fairseq_stack.inspection.neural_stack import StackRun
@@ -34,7 +36,8 @@ def inspect_neural_stack(hub: TransductionHub, args: argparse.Namespace) -> None
             )
     if args.output.suffix in (".gv", ".tex", ".tsv"):
         raise UserError(f"--output with {args.output.suffix}: expected .json or a picture of a neural stack")
-    run = stack_run(hub, args.text)
+    (sentence,) = sentences_of(hub, args)
+    run = stack_run(hub, sentence)
     if args.output.suffix == ".json":
         with written_whole(args.output) as file:
             file.write(f"{json.dumps(dataclasses.asdict(run), indent=2, ensure_ascii=False)}\n".encode())

@@ -6,25 +6,35 @@ logarithms, the weight of the best way takes the place of the sum, and -inf says
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from .._backends import Backend, by_name, native_obstacle
+from ._native_excursions import weights_of_parts_native
+
+_SEQUENCES = 32
+"""PyTorch computes so many sequences at a time."""
+
 
 @dataclass(frozen=True, eq=False)
 class BestParts:
-    """Of B sequences of n steps, for Q states and S symbols; the sequences are the last axis.
+    """Of a sequence of n steps, for C configurations, Q states and S symbols, in float64 on the CPU.
+
+    A configuration (q, x) has the number q S + x.
 
     Attributes:
-        push: (n, Q, S, Q, S, B), like ``replace`` and ``pop`` the log weights themselves, in float64.
-        replace: (n, Q, S, Q, S, B).
-        pop: (n, Q, S, Q, B).
-        removals: from (s, z) after step j to the pop of that z in step t, which leads to r, at index
-            [j, s, z, r, t, b], (n + 1, Q, S, Q, n + 1, B): equation (n).
-        excursions: from (s, z) after step j, by a push in step j + 1, to the pop of what was pushed in step t, which
-            leads to r, at the same index: equation (o).
-        forward: from the start to (r, y) after step t at index [t, r, y, b], (n + 1, Q, S, B): equation (p).
+        push: (n, C, C), like ``replace`` and ``pop`` the log weights themselves.
+        replace: (n, C, C).
+        pop: (n, C, Q).
+        removals: from x after step j to the pop of its symbol in step t, which leads to state r, at index [j, x, r, t],
+            (n + 1, C, Q, n + 1): equation (n).
+        excursions: from x after step j, by a push in step j + 1, to the pop of what was pushed in step t, which leads
+            to state r, at the same index: equation (o).
+        forward: from the start to y after step t at index [y, t], (C, n + 1): equation (p).
+        num_symbols: S.
     """
 
     push: Tensor
@@ -33,16 +43,40 @@ class BestParts:
     removals: Tensor
     excursions: Tensor
     forward: Tensor
+    num_symbols: int
 
-    def of_sequence(self, number: int) -> BestParts:
-        """The same of one sequence, without the last axis."""
-        parts = self.push, self.replace, self.pop, self.removals, self.excursions, self.forward
-        return BestParts(*(x[..., number] for x in parts))
+    @classmethod
+    def of(cls, push: Tensor, replace: Tensor, pop: Tensor, *parts: Tensor) -> BestParts:
+        """For tensors whose configurations are two axes, Q and S: (n, Q, S, ...), (n + 1, Q, S, ...), (Q, S, n + 1)."""
+        removals, excursions, forward = parts
+        steps = (x.flatten(1, 2) for x in (push.flatten(3), replace.flatten(3), pop))
+        spans = (x.flatten(1, 2) for x in (removals, excursions))
+        return cls(*steps, *spans, forward.flatten(0, 1), num_symbols=pop.shape[2])
 
 
-def best_parts(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> BestParts:
-    """(n)-(p), for log weights (B, n, Q, S, ...) and ``start`` (B, Q, S)."""
-    push, replace, pop, start = (x.detach().double().movedim(0, -1).contiguous() for x in (push, replace, pop, start))
+def best_parts_native(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> Iterator[BestParts]:
+    """(n)-(p) for each sequence, by the compiled kernels; arguments as for ``best_runs``, without gradients."""
+    together = torch.get_num_threads()
+    for some in zip(*(x.double().split(together) for x in (push, replace, pop, start)), strict=True):
+        *log_weights, starts = (x.resolve_neg().contiguous() for x in some)
+        arrays = (*log_weights, *weights_of_parts_native(*log_weights, starts))
+        for parts in zip(*arrays, strict=True):
+            yield BestParts.of(*parts)
+
+
+def best_parts_pytorch(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> Iterator[BestParts]:
+    """(n)-(p) for each sequence, vectorised; the sequences are the last axis."""
+    for some in zip(*(x.double().split(_SEQUENCES) for x in (push, replace, pop, start)), strict=True):
+        *log_weights, starts = (x.movedim(0, -1).contiguous() for x in some)
+        arrays = *log_weights, *_weights_of_parts(*log_weights, starts)
+        for parts in zip(*(x.movedim(-1, 0).contiguous().cpu() for x in arrays), strict=True):
+            yield BestParts.of(*parts)
+
+
+def _weights_of_parts(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Removals and excursions, (n + 1, Q, S, Q, n + 1, B), and forward weights, (Q, S, n + 1, B), for log weights
+    (n, Q, S, ..., B).
+    """
     length, num_states, num_symbols = push.shape[:3]
     shape = length + 1, num_states, num_symbols, num_states, length + 1, push.shape[-1]
     removals, excursions = (push.new_full(shape, -torch.inf) for _ in range(2))
@@ -52,15 +86,16 @@ def best_parts(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> Bes
         removals[j, ..., j + 2 :, :] = _after(replace[j], later[..., j + 2 :, :])
         excursions[j, ..., j + 2 :, :] = _after(push[j], later[..., j + 2 :, :])
         _add_excursions(removals, excursions[j], j)
-    forward = push.new_full((length + 1, num_states, num_symbols, push.shape[-1]), -torch.inf)
-    forward[0] = start
+    forward = push.new_full((num_states, num_symbols, length + 1, push.shape[-1]), -torch.inf)
+    forward[:, :, 0] = start
     for t in range(1, length + 1):
-        stepped = forward[t - 1, :, :, None, None] + torch.maximum(push[t - 1], replace[t - 1])
-        forward[t] = stepped.amax((0, 1))
+        stepped = forward[:, :, None, None, t - 1] + torch.maximum(push[t - 1], replace[t - 1])
+        forward[:, :, t] = stepped.amax((0, 1))
         if t > 1:
-            returned = forward[: t - 1, :, :, None] + excursions[: t - 1, ..., t, :]  # [k, u, y, r, b]
-            forward[t] = torch.maximum(forward[t], returned.amax((0, 1)).transpose(0, 1))
-    return BestParts(push, replace, pop, removals, excursions, forward)
+            before = forward[:, :, : t - 1].movedim(2, 0)[:, :, :, None]
+            returned = before + excursions[: t - 1, ..., t, :]  # [k, u, y, r, b]
+            forward[:, :, t] = torch.maximum(forward[:, :, t], returned.amax((0, 1)).transpose(0, 1))
+    return removals, excursions, forward
 
 
 def _after(step: Tensor, later: Tensor) -> Tensor:
@@ -82,3 +117,9 @@ def _add_excursions(removals: Tensor, excursions: Tensor, j: int) -> None:
         for u in range(len(rest)):
             torch.add(rest[u], excursions[:, :, u, None, k, None], out=buffer)
             torch.maximum(total, buffer, out=total)
+
+
+BACKENDS = by_name(
+    Backend("native", best_parts_native, native_obstacle),
+    Backend("pytorch", best_parts_pytorch),
+)

@@ -10,13 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._backends import choose_backend
 from ._derivations import Derivations, Part
-from ._excursions import best_parts
+from ._excursions import BACKENDS
 from .posterior import check_transitions
 from .runs import Run
-
-_SEQUENCES = 32
-"""So many sequences are computed at a time."""
 
 
 def best_runs(
@@ -27,6 +25,7 @@ def best_runs(
     count: int = 1,
     lengths: Sequence[int] | None = None,
     start: Tensor | None = None,
+    backend: str = "auto",
 ) -> list[list[Run]]:
     """The runs of the greatest weight, all different, the best run first.
 
@@ -47,13 +46,15 @@ def best_runs(
         lengths: the number of steps of each sequence, for padded batches and for prefixes; None for n.
         start: log weights of the state and the symbol that runs begin with, (B, Q, S); None for state 0 and symbol 0.
             The first symbol cannot be popped.
+        backend: ``"auto"`` (the fastest for the device), ``"native"`` (compiled, on the CPU) or ``"pytorch"``
+            (vectorised). Both find the same runs.
 
     Returns:
         The runs of each sequence whose weight is not 0. There may be fewer than ``count``, or none.
 
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, a log weight is NaN or inf, ``count`` is
-            less than 1, or the lengths are not B numbers between 0 and n.
+            less than 1, the lengths are not B numbers between 0 and n, or there is no such backend.
     """
     sizes = check_transitions(push, replace, pop, None)
     batch_size, length = sizes["B"], sizes["n"]
@@ -69,13 +70,9 @@ def best_runs(
     for name, x in (("push", push), ("replace", replace), ("pop", pop), ("start", start)):
         if not (x < torch.inf).all():
             raise ValueError(f"{name}: expected log weights that are numbers or -inf, got NaN or inf")
-    found = []
-    for begin in range(0, batch_size, _SEQUENCES):
-        some = slice(begin, begin + _SEQUENCES)
-        parts = best_parts(push[some], replace[some], pop[some], start[some])
-        for number, steps in enumerate(lengths[some]):
-            found.append(_best_first(Derivations(parts.of_sequence(number), count), steps))
-    return found
+    parts_of = choose_backend("best_runs", backend, BACKENDS, push.device)
+    found = parts_of(*(x.detach() for x in (push, replace, pop, start)))
+    return [_best_first(Derivations(parts, count), steps) for parts, steps in zip(found, lengths, strict=True)]
 
 
 def _best_first(derivations: Derivations, length: int) -> list[Run]:

@@ -10,10 +10,20 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import Run, best_runs
+from fairseq_stack.ops.nondeterministic._excursions import BACKENDS
 from tests.helpers import hostile
 from tests.ops.nondeterministic.runs import EnumeratedRun, enumerated_runs
 
 ALL = 10**6
+
+
+@pytest.fixture(params=["native", "pytorch"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Each of them."""
+    name: str = request.param
+    if name == "native":
+        request.getfixturevalue("compiled")
+    return name
 
 
 def log_weights(batch_size: int, length: int, num_states: int, num_symbols: int, masked: float = 0.0) -> list[Tensor]:
@@ -54,10 +64,36 @@ def enumerated(inputs: Sequence[Tensor], number: int) -> list[EnumeratedRun]:
 )
 @pytest.mark.parametrize("masked", [0.0, 0.5])
 @pytest.mark.parametrize("count", [1, 10, ALL])
-def test_enumeration_of_all_runs(length: int, num_states: int, num_symbols: int, masked: float, count: int) -> None:
+def test_enumeration_of_all_runs(
+    length: int, num_states: int, num_symbols: int, masked: float, count: int, backend: str
+) -> None:
     inputs = log_weights(2, length, num_states, num_symbols, masked)
-    for number, runs in enumerate(best_runs(*inputs, count=count)):
+    for number, runs in enumerate(best_runs(*inputs, count=count, backend=backend)):
         check(runs, enumerated(inputs, number), count)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 6, 7, 8, 9, 17])
+@pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (2, 3), (3, 2), (4, 1), hostile(5, 2), hostile(9, 1)])
+@pytest.mark.parametrize("masked", [0.0, 0.6])
+def test_compiled_parts(instruction_set: str, length: int, num_states: int, num_symbols: int, masked: float) -> None:
+    """They are sums of two numbers each, and maxima of such sums, so that no bit differs."""
+    inputs = log_weights(3, length, num_states, num_symbols, masked)
+    inputs.append(
+        torch.randn(3, num_states, num_symbols).masked_fill(torch.rand(3, num_states, num_symbols) < masked, -torch.inf)
+    )
+    compiled, vectorised = (list(BACKENDS[name].compute(*inputs)) for name in ("native", "pytorch"))
+    assert len(compiled) == len(vectorised) == 3
+    for own, expected in zip(compiled, vectorised, strict=True):
+        for name, x in vars(expected).items():
+            assert torch.equal(getattr(own, name), x) if isinstance(x, Tensor) else getattr(own, name) == x, name
+
+
+@pytest.mark.hostile
+def test_compiled_runs_of_long_strings(instruction_set: str) -> None:
+    inputs = log_weights(3, 83, 3, 3, 0.2)
+    lengths = [83, 64, 15]
+    compiled, vectorised = (best_runs(*inputs, count=5, lengths=lengths, backend=x) for x in ("native", "pytorch"))
+    assert compiled == vectorised and [len(runs) for runs in compiled] == [5] * 3
 
 
 @pytest.mark.parametrize("count", [1, 7, ALL])
@@ -69,9 +105,9 @@ def test_ties(count: int, largest: int) -> None:
         check(runs, enumerated(inputs, number), count)
 
 
-def test_more_sequences_than_are_computed_at_a_time() -> None:
+def test_more_sequences_than_are_computed_at_a_time(backend: str) -> None:
     inputs = log_weights(70, 3, 1, 2)
-    for number, runs in enumerate(best_runs(*inputs, count=3)):
+    for number, runs in enumerate(best_runs(*inputs, count=3, backend=backend)):
         check(runs, enumerated(inputs, number), 3)
 
 
@@ -138,6 +174,7 @@ def test_mistakes() -> None:
         ({"pop": pop + torch.inf}, "pop: expected log weights that are numbers or -inf, got NaN or inf"),
         ({"pop": pop[:, 1:]}, "pop: expected shape"),
         ({"count": 0}, "count: expected at least 1, got 0"),
+        ({"backend": "fast"}, "best_runs: backend must be one of 'auto', 'native', 'pytorch', got 'fast'"),
         ({"lengths": [3]}, "lengths: expected 2 numbers from 0 to 3, got [3]"),
         ({"lengths": [3, 4]}, "lengths: expected 2 numbers from 0 to 3, got [3, 4]"),
         ({"start": torch.zeros(2, 2, 3, dtype=torch.float64)}, "start: expected shape"),

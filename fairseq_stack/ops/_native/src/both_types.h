@@ -44,6 +44,7 @@
 #include "nondeterministic_step_backward.h"
 #include "nondeterministic_window.h"
 #include "nondeterministic_beams.h"
+#include "nondeterministic_best_parts.h"
 #include "superposition_products.h"
 #include "superposition_steps.h"
 #include "superposition.h"

@@ -1,30 +1,62 @@
-"""The pictures of ``fairseq-stack inspect``: what is drawn of each kind of stack."""
+"""Pictures of what stacks do: what is drawn of each kind of stack.
+
+In a notebook, ``Picture.of(draw_runs, stacks)`` is such a picture.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.plots.panels import draw_weights
-from fairseq_stack.plots.stacks import (
-    draw_growing_stack,
-    draw_shares,
-    name_cells,
-    width_for,
+from fairseq_stack.inspection.readings import Named, Readings, principal_components
+from fairseq_stack.inspection.stacks import (
+    OPERATIONS,
+    InspectedAutomaton,
+    InspectedStack,
+    InspectedStratification,
+    InspectedSuperposition,
 )
-from fairseq_stack.plots.style import figure, require_matplotlib
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from fairseq_stack.inspection.stacks import InspectedAutomaton, InspectedStack
-    from fairseq_stack.ops.nondeterministic import Step, Transitions
+from fairseq_stack.inspection.texts import spelt
+from fairseq_stack.ops.nondeterministic import Step, Transitions
+from fairseq_stack.plots.panels import draw_weights, hide_unused
+from fairseq_stack.plots.points import draw_points
+from fairseq_stack.plots.stacks import draw_growing_stack, draw_shares, name_cells, width_for
+from fairseq_stack.plots.style import figure, grid, require_matplotlib
 
 MOST_TRANSITIONS = 24
 """A picture shows at most so many transitions."""
+
+MOST_SYMBOLS = 14
+"""A picture of readings tells so many symbols apart, the most frequent ones."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture, which a notebook shows if it is what a cell returns.
+
+    Attributes:
+        png: the content of a PNG file.
+    """
+
+    png: bytes
+
+    @classmethod
+    def of(cls, draw: Callable[..., None], *arguments: Any) -> Picture:
+        """What a function of this module draws for these arguments, which its path follows."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "picture.png")
+            draw(*arguments, path)
+            return cls(path.read_bytes())
+
+    def _repr_png_(self) -> bytes:
+        return self.png
 
 
 def draw_all_weights(stacks: Sequence[InspectedStack], path: Path) -> None:
@@ -41,8 +73,6 @@ def draw_all_weights(stacks: Sequence[InspectedStack], path: Path) -> None:
 
 def draw_operations(stacks: Sequence[InspectedStack], least: float, path: Path) -> None:
     """What each stack does at each input."""
-    from fairseq_stack.inspection.stacks import InspectedAutomaton, InspectedStratification, InspectedSuperposition
-
     require_matplotlib()
     panels: list[_Panel] = []
     for stack in stacks:
@@ -93,9 +123,6 @@ class _Panel:
 
 
 def _panels_of_automaton(stack: InspectedAutomaton, least: float) -> list[_Panel]:
-    from fairseq_stack.inspection.stacks import OPERATIONS
-    from fairseq_stack.inspection.texts import spelt
-
     best: dict[Step, float] = {}
     for x in stack.likely_transitions(least):
         best[x.step] = max(best.get(x.step, 0), x.probability)
@@ -122,8 +149,6 @@ def _of_step(transitions: Transitions, step: Step) -> Tensor:
 
 def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> None:
     """The best runs of each automaton, as stacks that grow and shrink."""
-    from fairseq_stack.inspection.stacks import InspectedAutomaton
-
     require_matplotlib()
     automata = [stack for stack in stacks if isinstance(stack, InspectedAutomaton)]
     runs = [(stack, number) for stack in automata for number in range(len(stack.runs))]
@@ -151,3 +176,30 @@ def _draw_run(axes: Any, stack: InspectedAutomaton, number: int) -> None:
     which = "the best run" if number == 0 else f"run {number + 1}"
     axes.set_title(f"{stack.layer}: {which} ({share})", loc="left")
     axes.set(xlabel="input; below the stack after it: operation and state", ylabel="height of the stack")
+
+
+def draw_readings(stacks: Sequence[Readings], by: Named, path: Path) -> None:
+    """The readings of each stack in two principal components; a symbol looks the same in all panels.
+
+    Args:
+        stacks: the readings.
+        by: what they are named after.
+        path: the file to write.
+    """
+    require_matplotlib()
+    counts = Counter(place.symbol for stack in stacks for place in stack.places)
+    shown = sorted(symbol for symbol, _ in counts.most_common(MOST_SYMBOLS))
+    title = {"input": "last input", "prediction": "predicted with it"}[by]
+    rows, columns = grid(len(stacks))
+    with figure(path, rows, columns, (6.2 * columns, 4.6 * rows), path.suffix[1:]) as panels:
+        for axes, stack in zip(panels.flat, stacks, strict=False):
+            coordinates, shares = principal_components(stack.vectors)
+            symbols = [place.symbol for place in stack.places]
+            draw_points(axes, coordinates.tolist(), symbols, shown, title)
+            first, second = (
+                f"principal component {number} ({100 * share:.0f} % of the variance)"
+                for number, share in enumerate(shares.tolist(), start=1)
+            )
+            axes.set(xlabel=first, ylabel=second)
+            axes.set_title(f"{stack.layer}: {len(symbols):,} readings", loc="left")
+        hide_unused(panels, len(stacks))

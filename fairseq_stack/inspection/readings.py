@@ -1,0 +1,133 @@
+"""The readings of a stack in many sentences, and their principal components: what a model tells apart by its stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import Hub
+from fairseq_stack.inspection.recording import DrivenStack, read_sentence
+from fairseq_stack.inspection.sentences import Sentence
+from fairseq_stack.modules import AutomatonStackAttention
+from fairseq_stack.modules.stack_attention import at_least_float32
+
+Named = Literal["input", "prediction"]
+"""What a reading is named after: the last input before it, or the first word that is predicted with it."""
+
+
+class Place(NamedTuple):
+    """Where a reading was made.
+
+    Attributes:
+        sentence: the number of the sentence, from 1 on.
+        number: of the last input before the reading, from 1 on.
+        symbol: what the reading is named after.
+    """
+
+    sentence: int
+    number: int
+    symbol: str
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """The N readings of a stack.
+
+    Attributes:
+        layer: the layer's name in the model, such as ``decoder.layers.2``.
+        is_automaton: whether it is a nondeterministic stack.
+        places: where they were made.
+        vectors: the readings, (N, d_r), in float64.
+    """
+
+    layer: str
+    is_automaton: bool
+    places: tuple[Place, ...]
+    vectors: Tensor
+
+    def as_json(self) -> dict[str, Any]:
+        """Where the readings were made, and their principal components."""
+        coordinates, shares = principal_components(self.vectors)
+        points = zip(self.places, coordinates.tolist(), strict=True)
+        return {
+            "layer": self.layer,
+            "size": self.vectors.shape[1],
+            "shares_of_variance": shares.tolist(),
+            "readings": [{**place._asdict(), "components": point} for place, point in points],
+        }
+
+
+def readings(
+    hub: Hub, sentences: Iterable[str | Sentence], *, by: Named = "input", after: str | None = None
+) -> list[Readings]:
+    """What each stack of a model reads after each input.
+
+    Args:
+        hub: what ``from_pretrained`` returns, with one model.
+        sentences: what the model reads, as for :func:`fairseq_stack.inspection.recording.read_sentence`.
+        by: what readings are named after: the last input before a reading; or the first word that is predicted with it,
+            which is the next word in attention, and the next but one in an LSTM. After the last word comes ``</s>``;
+            encoders are left out.
+        after: leave out the readings before the first input of this name.
+
+    Returns:
+        The readings of each stack; none for a model without such stacks.
+
+    Raises:
+        UserError: see :func:`fairseq_stack.inspection.recording.read_sentence`; or ``after`` is in no sentence.
+    """
+    read: dict[str, list[tuple[int, DrivenStack]]] = {}
+    for number, sentence in enumerate(sentences, start=1):
+        for driven in read_sentence(hub, sentence):
+            if by == "input" or driven.predicts:
+                read.setdefault(driven.layer, []).append((number, driven))
+    found = [_readings(layer, own, by, after, hub.src_dict.eos_word) for layer, own in read.items()]
+    if found and not any(x.places for x in found):
+        raise UserError(f"no sentence has {after!r}")
+    return [x for x in found if x.places]
+
+
+def _readings(layer: str, read: Iterable[tuple[int, DrivenStack]], by: Named, after: str | None, end: str) -> Readings:
+    """The readings of one stack in numbered sentences."""
+    places: list[Place] = []
+    vectors = []
+    for sentence, driven in read:
+        symbols = driven.symbols
+        names = symbols if by == "input" else (*symbols, *[end] * driven.delay)[driven.delay :]
+        first = 0 if after is None else symbols.index(after) if after in symbols else len(symbols)
+        places += [Place(sentence, i + 1, names[i]) for i in range(first, len(symbols))]
+        vectors.append(_vectors(driven)[first:])
+    return Readings(layer, isinstance(driven.stack, AutomatonStackAttention), tuple(places), torch.cat(vectors))
+
+
+@torch.no_grad()
+def _vectors(driven: DrivenStack) -> Tensor:
+    """r_1..r_n, (n, d_r)."""
+    stack, inputs = driven.stack, driven.inputs[None]
+    found = stack.readings(at_least_float32(stack.actions(inputs)), stack.pushed_values(inputs))
+    return found[0].flatten(1).double().cpu()
+
+
+def principal_components(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Vectors (N, d) in the two directions in which they vary the most, and how much of their variance that is.
+
+    Returns:
+        Coordinates, (N, 2), relative to the mean; and the shares of the variance, (2,). A direction in which nothing
+        varies has the coordinates and the share 0. Of each direction the side is fixed by its largest element, which
+        is positive.
+    """
+    centred = vectors - vectors.mean(0)
+    _, spread, directions = torch.linalg.svd(centred, full_matrices=False)
+    varies = spread > spread.sum() * 1e-12
+    spread, directions = spread[varies][:2], directions[varies][:2]
+    largest = directions.gather(1, directions.abs().argmax(1, keepdim=True))
+    coordinates, shares = vectors.new_zeros(len(vectors), 2), vectors.new_zeros(2)
+    coordinates[:, : len(spread)] = centred @ (directions * largest.sign()).T
+    if len(spread):
+        shares[: len(spread)] = spread.square() / centred.square().sum()
+    return coordinates, shares

@@ -1,0 +1,126 @@
+"""The sentences that a model reads while its stacks are watched: text, or lines of a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq.data import Dictionary, data_utils
+from torch import Tensor
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import Hub, LanguageModelHub, TransductionHub
+
+MOST_NAMED = 5
+"""An error names so many words that the dictionary lacks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sentence:
+    """The tokens of a sentence, which end with ``</s>``.
+
+    Attributes:
+        name: what errors call it, such as ``valid, line 12``.
+        source: the sentence that a translation model translates, or that another model reads.
+        target: its translation, which the decoder reads; None for the translation that beam search finds, and for
+            models that do not translate.
+    """
+
+    name: str
+    source: Tensor
+    target: Tensor | None = None
+
+
+def sentence_of_text(hub: Hub, text: str, translation: str | None = None, *, name: str = "sentence 1") -> Sentence:
+    """A sentence of raw text if the data of the model are in pieces, and of words separated by blanks otherwise.
+
+    Raises:
+        UserError: a word is not in the dictionary of the model, or a language model is given a translation. Pieces that
+            the dictionary lacks are read as ``<unk>``: the user did not write them.
+    """
+    _require_words(hub.unknown_words(text), hub, hub.src_dict, name)
+    source = hub.encode(text)
+    if translation is None:
+        return Sentence(name, source)
+    if isinstance(hub, LanguageModelHub):
+        raise UserError("a language model reads a sentence and no translation")
+    _require_words(hub.unknown_words(translation, of_target=True), hub, hub.tgt_dict, f"the translation of {name}")
+    return Sentence(name, source, hub.encode_target(translation))
+
+
+def _require_words(unknown: Sequence[str], hub: Hub, dictionary: Dictionary, name: str) -> None:
+    if not unknown:
+        return
+    words = ", ".join(map(repr, unknown[:MOST_NAMED])) + (", ..." if len(unknown) > MOST_NAMED else "")
+    if isinstance(hub, TransductionHub):
+        advice = f"expected some of {' '.join(dictionary.symbols[dictionary.nspecial :])}"
+    else:
+        advice = f"write {dictionary.unk_word} for a word that the model does not know"
+    raise UserError(f"{name} has {words}, which the dictionary of the model lacks; {advice}")
+
+
+def sentences_of_split(hub: Hub, folder: Path, split: str, first: int, count: int) -> list[Sentence]:
+    """The sentences of ``count`` lines of binarised data, with their translations if the model translates.
+
+    Args:
+        hub: the model.
+        folder: what fairseq-preprocess wrote, such as ``data-bin``.
+        split: such as ``valid``.
+        first: the first line, at least 1.
+        count: the number of lines; there may be fewer.
+
+    Raises:
+        UserError: there is no such split or line, it cannot be read, or it is not of the model's dictionaries.
+    """
+    sides = _sides(hub, folder, split)
+    lengths = {len(side) for side, _ in sides}
+    if len(lengths) > 1:
+        raise UserError(f"{folder}, {split}: expected as many sentences as translations, got {sorted(lengths)}")
+    require_line(f"{folder}, {split}", *lengths, first)
+    found = []
+    for number in range(first, min(first + count, *(x + 1 for x in lengths))):
+        tokens = [side[number - 1].long() for side, _ in sides]
+        for own, (_, dictionary) in zip(tokens, sides, strict=True):
+            if len(own) and int(own.max()) >= len(dictionary):
+                raise UserError(
+                    f"{folder}, {split}, line {number} has the token {int(own.max())}, but the dictionary of the model "
+                    f"has {len(dictionary)} words; name the data that the model was trained on"
+                )
+        found.append(Sentence(f"{split}, line {number}", *tokens))
+    return found
+
+
+def require_line(name: str, number: int, line: int) -> None:
+    """Raise UserError unless what ``name`` names has this line, being of ``number`` lines."""
+    if line > number:
+        raise UserError(f"{name} has {number:,} lines, and no line {line:,}")
+
+
+def _sides(hub: Hub, folder: Path, split: str) -> list[tuple[Any, Dictionary]]:
+    """The tokens of each line of a split, with their dictionary: of the sentences, and of their translations."""
+    source, target = (getattr(hub.task.cfg, name, None) for name in ("source_lang", "target_lang"))
+    if isinstance(hub, LanguageModelHub):
+        candidates = [{split: hub.src_dict}]
+    elif isinstance(hub, TransductionHub):
+        candidates = [{f"{split}.{source}-{target}.{source}": hub.src_dict}]
+    else:
+        pairs = f"{source}-{target}", f"{target}-{source}"
+        candidates = [
+            {f"{split}.{pair}.{source}": hub.src_dict, f"{split}.{pair}.{target}": hub.tgt_dict} for pair in pairs
+        ]
+    for names in candidates:
+        if all((folder / f"{name}.idx").is_file() for name in names):
+            return [(_read(folder / name, dictionary), dictionary) for name, dictionary in names.items()]
+    splits = sorted({path.name.partition(".")[0] for path in folder.glob("*.idx")})
+    expected = f"expected one of {', '.join(splits)}" if splits else "expected the folder of fairseq-preprocess"
+    raise UserError(f"{folder} has no {' and '.join(f'{name}.idx' for name in candidates[0])}; {expected}")
+
+
+def _read(path: Path, dictionary: Dictionary) -> Any:
+    """A dataset of fairseq."""
+    try:
+        return data_utils.load_indexed_dataset(str(path), dictionary)
+    except (OSError, ValueError, AssertionError) as error:
+        raise UserError(f"{path}.idx cannot be read: {error}") from error
