@@ -12,7 +12,8 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
-from fairseq_stack.hub.parses import Beam, Scores, beam_of, parses_sentences, scores_of_parses
+from fairseq_stack.hub.parses import Beam, Scores, beam_of, scores_of_parses
+from fairseq_stack.hub.sentences import CutSentence, Cutter
 from fairseq_stack.hub.strings import batches_of_lengths, log_probabilities, require_strings
 from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
 
@@ -35,21 +36,6 @@ class Word:
     num_tokens: int
     surprisal: float
     is_unknown: bool
-
-
-@dataclass(frozen=True)
-class _Sentence:
-    """A sentence of n tokens.
-
-    Attributes:
-        words: the words, and the end.
-        starts: the place of the first token of each of them, ascending, and n + 1.
-        tokens: (n + 1,), with the end.
-    """
-
-    words: tuple[str, ...]
-    starts: tuple[int, ...]
-    tokens: Tensor
 
 
 def surprisals(
@@ -99,11 +85,9 @@ def surprisals(
     model = require_strings(hub)
     beam = beam_of(model, beam_size, telescoping)
     begins = _beginnings(model) if correct_word_ends else None
-    knows_unk = _predicts_unknown(model)
+    cutter = Cutter(model)
     numbered = enumerate(sentences, start=1)
-    while chunk := [
-        _cut(model, number, text, knows_unk) for number, text in itertools.islice(numbered, SENTENCES_AT_ONCE)
-    ]:
+    while chunk := [cutter.cut(text, number) for number, text in itertools.islice(numbered, SENTENCES_AT_ONCE)]:
         found: dict[int, list[Word]] = {}
         lengths = [len(sentence.tokens) for sentence in chunk]
         for batch in _batches(lengths, beam, batch_size, max_tokens):
@@ -135,44 +119,9 @@ def _beginnings(hub: LanguageModelHub) -> Tensor:
     return torch.tensor([*begins, dictionary.eos()], device=hub.device)
 
 
-def _cut(hub: LanguageModelHub, number: int, text: str, knows_unk: bool) -> _Sentence:
-    """A sentence cut into tokens, and these put together to words; ``knows_unk``: whether <unk> has a probability."""
-    pieces = hub.cut(text)
-    dictionary = hub.tgt_dict
-    tokens = torch.tensor([*(dictionary.index(piece) for piece in pieces), dictionary.eos()])
-    if len(tokens) > hub.max_positions:
-        raise UserError(
-            f"sentence {number} has {len(tokens):,} tokens with its end; the model accepts {hub.max_positions:,}"
-        )
-    unknown = [piece for piece, token in zip(pieces, tokens.tolist(), strict=False) if token == dictionary.unk()]
-    if unknown and not knows_unk:
-        raise UserError(
-            f"sentence {number}: the dictionary of the model lacks {unknown[0]!r}, and the model was trained without "
-            "<unk> (--compact-vocab-unk)"
-        )
-    if parses_sentences(hub) and dictionary.eos() in tokens[:-1]:
-        raise UserError(f"sentence {number}: {dictionary.eos_word} ends a sentence, and cannot be a word of one")
-    words, starts = pieces, list(range(len(pieces)))
-    if any(piece.startswith(WORD_MARK) for piece in pieces):
-        words = text.split()
-        starts = [place for place, piece in enumerate(pieces) if piece.startswith(WORD_MARK)]
-        if len(words) != len(starts):
-            raise UserError(
-                f"sentence {number} has {len(words)} words, but its pieces make {len(starts)}: {' '.join(pieces)}"
-            )
-    return _Sentence((*words, dictionary[dictionary.eos()]), (*starts, len(pieces), len(pieces) + 1), tokens)
-
-
-@torch.no_grad()
-def _predicts_unknown(hub: LanguageModelHub) -> bool:
-    """Whether <unk> has a probability."""
-    log_probs = log_probabilities(hub, torch.tensor([[hub.tgt_dict.eos()]], device=hub.device))
-    return bool(log_probs[0, 0, hub.tgt_dict.unk()].isfinite())
-
-
 @torch.no_grad()
 def _score(
-    hub: LanguageModelHub, sentences: Sequence[_Sentence], begins: Tensor | None, beam: Beam | None
+    hub: LanguageModelHub, sentences: Sequence[CutSentence], begins: Tensor | None, beam: Beam | None
 ) -> Iterator[list[Word]]:
     targets = torch.nn.utils.rnn.pad_sequence(
         [sentence.tokens for sentence in sentences], batch_first=True, padding_value=hub.tgt_dict.pad()
@@ -191,7 +140,7 @@ def _scores(hub: LanguageModelHub, targets: Tensor, begins: Tensor | None) -> li
     return list(zip(own, ends, strict=True))
 
 
-def _words(hub: LanguageModelHub, sentence: _Sentence, scores: Scores) -> list[Word]:
+def _words(hub: LanguageModelHub, sentence: CutSentence, scores: Scores) -> list[Word]:
     """The words of a sentence."""
     own, ends = scores
     found = []
