@@ -111,7 +111,9 @@ def _roles(hub: LanguageModelHub, args: argparse.Namespace) -> dict[str, list[in
     Raises:
         UserError: the sentence has no such word, or has it twice; or a word is not before the verb.
     """
-    words = args.text.split()
+    from fairseq_stack.hub.sentences import Cutter
+
+    words = Cutter(hub).cut(args.text).words[:-1]
     roles = {"verb": args.verb, "subject": args.subject, "distractors": args.distractors}
     named = {name: value.split(",") if name == "distractors" else [value] for name, value in roles.items() if value}
     found = {name: [_number(name, value, words) for value in values] for name, values in named.items()}
