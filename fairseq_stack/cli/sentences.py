@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import unicodedata
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from fairseq_stack.errors import UserError
 from fairseq_stack_preprocess.errors import require_at_least
@@ -52,8 +52,16 @@ def check_scoring(args: argparse.Namespace) -> None:
         require_at_least(f"--{name.replace('_', '-')}", getattr(args, name), 1)
 
 
-def sizes(args: argparse.Namespace) -> dict[str, int | None]:
+class Sizes(TypedDict):
     """The sizes that :func:`fairseq_stack.hub.surprisals.surprisals` takes."""
+
+    beam_size: int | None
+    batch_size: int | None
+    max_tokens: int
+
+
+def sizes(args: argparse.Namespace) -> Sizes:
+    """The sizes that the arguments name."""
     return {"beam_size": args.beam, "batch_size": args.batch_size, "max_tokens": args.max_tokens}
 
 

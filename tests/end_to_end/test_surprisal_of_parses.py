@@ -6,6 +6,7 @@ import io
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -77,7 +78,8 @@ def test_sizes_of_batches_change_nothing(hub: LanguageModelHub) -> None:
         " ".join("abcd"[int(n)] for n in torch.randint(4, (length,), generator=rng)) for length in (3, 0, 5, 3, 5, 3)
     ]
     found = list(surprisals(hub, texts, beam_size=3))
-    for one_by_one in ({"batch_size": 1}, {"max_tokens": 1}, {"max_tokens": 24}):
+    sizes: list[dict[str, Any]] = [{"batch_size": 1}, {"max_tokens": 1}, {"max_tokens": 24}]
+    for one_by_one in sizes:
         for words, others in zip(found, surprisals(hub, texts, beam_size=3, **one_by_one), strict=True):
             assert numbers(words) == pytest.approx(numbers(others), abs=1e-6)
     assert [len(words) - 1 for words in found] == [3, 0, 5, 3, 5, 3]

@@ -156,19 +156,21 @@ def test_prefixes() -> None:
     assert nothing.attachments.shape == (1, 0) and float(nothing.log_probability) == 0
 
 
-def test_impossible_words() -> None:
+@pytest.mark.parametrize("impossible", [-math.inf, math.nan])
+def test_impossible_words(impossible: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """A string whose probability is 0 or not a number has parses, too, and others keep theirs."""
     model = tiny_model()
     good = parse(model, torch.tensor([2, 3, 4]), beam_size=2)
     log_probabilities = model.word_log_probabilities
-    for impossible in (-math.inf, math.nan):
-        model.word_log_probabilities = lambda hidden, value=impossible: torch.where(  # type: ignore[method-assign]
-            torch.arange(12) == 5, value, log_probabilities(hidden)
-        )
-        bad, found = parse_all(model, torch.tensor([[2, 5, 4], [2, 3, 4]]), beam_size=2)
-        assert not bad.log_probabilities.isfinite().any()
-        assert bad.attachments.shape == found.attachments.shape
-        assert_normwise_close(found.surprisals, good.surprisals, 1e-12)
+
+    def with_an_impossible_word(hidden: Tensor) -> Tensor:
+        return torch.where(torch.arange(12) == 5, impossible, log_probabilities(hidden))
+
+    monkeypatch.setattr(model, "word_log_probabilities", with_an_impossible_word)
+    bad, found = parse_all(model, torch.tensor([[2, 5, 4], [2, 3, 4]]), beam_size=2)
+    assert not bad.log_probabilities.isfinite().any()
+    assert bad.attachments.shape == found.attachments.shape
+    assert_normwise_close(found.surprisals, good.surprisals, 1e-12)
 
 
 def test_samples_have_their_probabilities() -> None:

@@ -202,7 +202,7 @@ def draw_attention_of(found: InspectedSentence, roles: Mapping[str, Sequence[int
     verb = found.sentence.words[roles["verb"][0] - 1]
     with figure(path, 1, 1, (width_for(len(tokens)) + 2, 2.8 + longest), path.suffix[1:], texts=tokens) as panels:
         draw_attention(panels[0, 0], weights[-1].tolist(), tokens, {x: y for x, y in groups.items() if x != "verb"})
-        panels[0, 0].set_title(f"when {literal(verb)} is predicted", loc="left")
+        panels[0, 0].set_title(f"when “{literal(verb)}” is predicted", loc="left")
 
 
 def _title(parse: InspectedParse, number: int = 1) -> str:
