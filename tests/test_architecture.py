@@ -32,7 +32,7 @@ ALLOWED = {
     "criterions": ("modules", "criterions", "compat"),
     "tasks": ("ops", "models", "search", "tasks", "compat", "errors", "files", "fairseq_stack_preprocess"),
     "evaluation": ("evaluation", "errors", "files", "__version__", "fairseq_stack_preprocess"),
-    "inspection": ("ops", "modules", "hub", "evaluation", "inspection", "errors"),
+    "inspection": ("ops", "modules", "hub", "evaluation", "inspection", "errors", "fairseq_stack_preprocess"),
     "plots": ("plots", "errors", "files"),
     "cli": ("fairseq_stack", "fairseq_stack_preprocess"),  # and nothing imports cli
     "fairseq_stack_preprocess": ("fairseq_stack_preprocess", "__version__"),

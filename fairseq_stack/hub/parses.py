@@ -58,10 +58,9 @@ def beam_of(hub: Hub, size: int | None, telescoping: bool) -> Beam | None:
     """
     if parses_sentences(hub):
         return Beam(BEAM_SIZE if size is None else size, telescoping)
-    if size is not None or telescoping:
-        raise UserError(
-            "the model does not parse sentences, so it has no beam of parses: leave --beam and --telescoping out"
-        )
+    given = ["--beam"] * (size is not None) + ["--telescoping"] * telescoping
+    if given:
+        raise UserError(f"{', '.join(given)}: the model does not parse sentences, so it has no beam; leave this out")
     return None
 
 

@@ -68,7 +68,13 @@ class InspectedParse:
         return bracketed(self.attachments[1:], self.tokens[1:])
 
     def mean_attention(self) -> Tensor:
-        """The mean weights of all heads of all layers, (n + 1, n + 1)."""
+        """The mean weights of all heads of all layers, (n + 1, n + 1).
+
+        Raises:
+            UserError: no layer has any.
+        """
+        if not self.attention:
+            raise UserError("no layer of the model has attention over tokens")
         return torch.stack([of_layer.weights.mean(0) for of_layer in self.attention]).mean(0)
 
     def as_json(self) -> dict[str, Any]:

@@ -88,6 +88,8 @@ def test_when_a_word_is_predicted(pushdown_model: Path, hub: LanguageModelHub, t
         "subject": pytest.approx([float(mean[1])]),
         "distractors": pytest.approx(mean[2:].tolist()),
     }
+    found = numbers(pushdown_model, tmp_path, "--show", "attention", "--verb", 1)
+    assert (found["tokens"], found["parses"][0]["log_probability"]) == (["ROOT"], 0)
     (own,) = numbers(pushdown_model, tmp_path, *options, "--tree", "((a b) (c (d a)))")["parses"]
     assert own["brackets"] == "(a b) c"
 

@@ -194,17 +194,22 @@ def test_mistakes(
     pushdown_model: Path,
     language_model: Path,
     hub: LanguageModelHub,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    pair = {"sentence_good": "a", "sentence_bad": "b", "field": "syntax", "linguistics_term": "x"}
+    (tmp_path / "x.jsonl").write_text(json.dumps(pair))
     monkeypatch.setattr("sys.stdin", io.StringIO("a b\n"))
     for model, options, message in (
-        (language_model, ["--beam", "3"], "does not parse sentences, so it has no beam of parses: leave --beam and"),
-        (language_model, ["--telescoping"], "leave --beam and --telescoping out"),
+        (language_model, ["--beam", "3"], "error: --beam: the model does not parse sentences, so it has no beam"),
+        (language_model, ["--telescoping"], "error: --telescoping: the model does not parse sentences"),
         (pushdown_model, ["--beam", "0"], "--beam"),
         (f"{pushdown_model}:{pushdown_model}", [], "the models of an ensemble have different parses: name one"),
     ):
         assert cli.main(["surprisal", str(model), *options]) == 2
         assert message in capsys.readouterr().err
+    assert cli.main(["evaluate-blimp", str(language_model), "--blimp", str(tmp_path), "--beam", "3"]) == 2
+    assert "error: --beam: the model does not parse sentences" in capsys.readouterr().err
     with pytest.raises(UserError, match=r"^sentence 2: </s> ends a sentence, and cannot be a word of one$"):
         list(surprisals(hub, ["a", "a </s> b"]))

@@ -187,8 +187,6 @@ def draw_attention_of(found: InspectedSentence, roles: Mapping[str, Sequence[int
 
     require_matplotlib()
     (parse,) = found.parses
-    if not parse.attention:
-        raise UserError("--show attention: no layer of the model has attention over tokens")
     weights, tokens = parse.mean_attention(), parse.tokens
     longest = max(map(width_of, tokens))
     if not roles:
