@@ -26,11 +26,14 @@ include: "sentences.smk"
 TREES = data_folder("trees", "the trees")
 BLIMP = data_folder("blimp", "the paradigms of BLiMP")
 SUITES = data_folder("suites", "the test suites of SyntaxGym")
-EPOCHS = {MIKOLOV: int(setting("epochs", 2)), "trees": int(setting("tree_epochs", 8))}
+PIECES, PAIRS, BEAM = setting("pieces", 4000), setting("pairs", 100), setting("beam", 10)
+PARSED = f"trees-{PIECES}"
+SCORES = f"pairs-{PAIRS}-beam-{BEAM}"
+EPOCHS = {MIKOLOV: int(setting("epochs", 2)), PARSED: int(setting("tree_epochs", 8))}
 # What is done to sentences so that they look like the text of the model. A comma, which Mikolov's text lacks, stays as an
 # unknown word in suites, some of which are about it.
-BLIMP_TEXT = {MIKOLOV: ["--penn", "--lowercase", "--without-punctuation"], "trees": ["--penn"]}
-SUITES_TEXT = {MIKOLOV: ["--penn", "--lowercase"], "trees": ["--penn"]}
+BLIMP_TEXT = {MIKOLOV: ["--penn", "--lowercase", "--without-punctuation"], PARSED: ["--penn"]}
+SUITES_TEXT = {MIKOLOV: ["--penn", "--lowercase"], PARSED: ["--penn"]}
 
 
 def trees_of(split):
@@ -42,21 +45,21 @@ def trees_of(split):
 
 CORPORA = {
     MIKOLOV: ["ptb", "--raw", DATA, "--mikolov", "sentences"],
-    "trees": [
+    PARSED: [
         "treebank",
         *(word for split in ("train", "valid", "test") for word in (f"--{split}", trees_of(split))),
-        *("--pieces", setting("pieces", 4000)),
+        *("--pieces", PIECES),
     ],
 }
 RUNS = {
     corpus: {
         kind: [sentence_run(corpus, EPOCHS[corpus], kind, seed) for seed in SEEDS]
         for kind in KINDS
-        if kind != "pushdown" or corpus == "trees"
+        if kind != "pushdown" or corpus == PARSED
     }
     for corpus in CORPORA
 }
-RESULTS = {f"{corpus}/epochs-{EPOCHS[corpus]}": runs for corpus, runs in RUNS.items() if runs}
+RESULTS = {f"{corpus}/epochs-{EPOCHS[corpus]}/{SCORES}": runs for corpus, runs in RUNS.items() if runs}
 TRAINING = {
     run: sentence_training(kind, seed, EPOCHS[corpus])
     for corpus, kinds in RUNS.items()
@@ -68,7 +71,7 @@ GENERATION, TARGET, SCORING = [], None, []
 
 def beam_of(model, *options):
     """The beam of a model that parses, and other options that only such a model has."""
-    return ["--beam", setting("beam", 10), *options] if "/pushdown-" in model else []
+    return ["--beam", BEAM, *options] if "/pushdown-" in model else []
 
 
 def text_of(model, split):
@@ -77,10 +80,15 @@ def text_of(model, split):
     return f"{corpus}/corpus/text/{split}.{'txt' if corpus == MIKOLOV else 'words'}"
 
 
+def scores(folder, *files):
+    """The files with the scores of all models of a table."""
+    return [f"{run}/{SCORES}/{file}" for runs in RESULTS[folder].values() for run in runs for file in files]
+
+
 def named(folder, file):
     """The arguments of fairseq-stack plot: each result with the name of its model."""
     names = {"tf": "Tf", "sup": "Tf+Sup", "nd": "Tf+Nd", "pushdown": "Pushdown"}
-    return [f"{names[kind]}={run}/{file}" for kind, runs in RESULTS[folder].items() for run in runs]
+    return [f"{names[kind]}={run}/{SCORES}/{file}" for kind, runs in RESULTS[folder].items() for run in runs]
 
 
 rule syntax:
@@ -98,18 +106,17 @@ wildcard_constraints:
 
 rule table:
     input:
-        lambda wildcards: [
-            f"{run}/{name}"
-            for runs in RESULTS[wildcards.folder].values()
-            for run in runs
-            for name in ("surprisals-valid.tsv", "surprisals-test.tsv", "blimp.json", "suites.json")
-        ],
+        lambda wildcards: scores(
+            wildcards.folder, "surprisals-valid.tsv", "surprisals-test.tsv", "blimp.json", "suites.json"
+        ),
     output:
         "{folder}/syntax.md",
     message:
         "the table {output}"
     params:
-        runs=lambda wildcards: table_arguments(RESULTS[wildcards.folder]),
+        runs=lambda wildcards: table_arguments(
+            {kind: [f"{run}/{SCORES}" for run in runs] for kind, runs in RESULTS[wildcards.folder].items()}
+        ),
     localrule: True
     shell:
         "{TABLE} syntax {output:q} {params.runs}"
@@ -117,12 +124,7 @@ rule table:
 
 rule figure:
     input:
-        lambda wildcards: [
-            f"{run}/{name}"
-            for runs in RESULTS[wildcards.folder].values()
-            for run in runs
-            for name in ("blimp.json", "suites.json")
-        ],
+        lambda wildcards: scores(wildcards.folder, "blimp.json", "suites.json"),
     output:
         "{folder}/syntax.png",
     message:
@@ -142,9 +144,9 @@ rule surprisals:
     input:
         "{model}/trained",
     output:
-        "{model}/surprisals-{split}.tsv",
+        f"{{model}}/{SCORES}/surprisals-{{split}}.tsv",
     log:
-        "{model}/surprisals-{split}.log",
+        f"{{model}}/{SCORES}/surprisals-{{split}}.log",
     message:
         "{wildcards.model}: scoring the {wildcards.split} set"
     params:
@@ -162,14 +164,14 @@ rule blimp:
     input:
         "{model}/trained",
     output:
-        "{model}/blimp.json",
+        f"{{model}}/{SCORES}/blimp.json",
     log:
-        "{model}/blimp.out",
+        f"{{model}}/{SCORES}/blimp.out",
     message:
         "{wildcards.model}: BLiMP"
     params:
         command=lambda wildcards: commands(
-            *("fairseq-stack", "evaluate-blimp", wildcards.model, "--blimp", BLIMP, "--pairs", setting("pairs", 100)),
+            *("fairseq-stack", "evaluate-blimp", wildcards.model, "--blimp", BLIMP, "--pairs", PAIRS),
             *(*BLIMP_TEXT[corpus_of(wildcards.model)], *beam_of(wildcards.model)),
         ),
     threads: THREADS
@@ -181,9 +183,9 @@ rule suites:
     input:
         "{model}/trained",
     output:
-        "{model}/suites.json",
+        f"{{model}}/{SCORES}/suites.json",
     log:
-        "{model}/suites.out",
+        f"{{model}}/{SCORES}/suites.out",
     message:
         "{wildcards.model}: SyntaxGym"
     params:

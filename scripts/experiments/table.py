@@ -4,12 +4,12 @@ If there are several runs of a kind, a second table has the mean of their scores
 
 python scripts/experiments/table.py translation|language-modeling|stream|syntax|cost OUT KIND=RUN[,RUN...] ...
 
-A RUN is a folder with train.log and, for translation, scores.json (of sacrebleu); for language modelling,
-score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for a stream, stream-valid.out and
-stream-test.out (of fairseq-validate --task stack_truncated_bptt --log-format json); for syntax, surprisals-valid.tsv
-and surprisals-test.tsv (of fairseq-stack surprisal --unit nats --end), blimp.json and suites.json; for cost,
-train.resources.tsv (Snakemake's benchmark of the training run). The table is written to OUT, in Markdown, with a
-signature for each score, and printed.
+A RUN is a folder with train.log, in it or above it, and, for translation, scores.json (of sacrebleu); for language
+modelling, score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for a stream, stream-valid.out
+and stream-test.out (of fairseq-validate --task stack_truncated_bptt --log-format json); for syntax,
+surprisals-valid.tsv and surprisals-test.tsv (of fairseq-stack surprisal --unit nats --end), blimp.json and suites.json;
+for cost, train.resources.tsv (Snakemake's benchmark of the training run). The table is written to OUT, in Markdown,
+with a signature for each score, and printed.
 """
 
 from __future__ import annotations
@@ -111,8 +111,14 @@ READERS: dict[str, Callable[[Path], tuple[Score, ...]]] = {
 
 def read_runs(folders: Sequence[Path], read_scores: Callable[[Path], tuple[Score, ...]]) -> list[Run]:
     """The runs of a kind; the one with the least validation loss is the first."""
-    runs = [Run(folder, read_training_log(folder / "train.log"), read_scores(folder)) for folder in folders]
+    runs = [Run(folder, read_training_log(_log_of(folder)), read_scores(folder)) for folder in folders]
     return sorted(runs, key=lambda run: run.training.best.loss)
+
+
+def _log_of(folder: Path) -> Path:
+    """The log of a run, whose scores may be in a folder below it."""
+    above = folder.parent / "train.log"
+    return above if above.exists() else folder / "train.log"
 
 
 def as_markdown(runs: Mapping[str, Sequence[Run]]) -> str:
