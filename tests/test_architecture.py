@@ -25,7 +25,7 @@ ALLOWED = {
     "errors": (),
     "files": ("errors",),
     "compat": ("ops", "compat", "errors", "files"),
-    "hub": ("hub", "compat", "errors", "files", "fairseq_stack_preprocess"),
+    "hub": ("modules", "hub", "compat", "errors", "files", "fairseq_stack_preprocess"),
     "models": ("hub", "ops", "modules", "kinds", "models", "compat", "errors", "files"),
     "search": ("search", "errors"),
     "optim": ("optim", "compat"),
@@ -33,7 +33,16 @@ ALLOWED = {
     "tasks": ("ops", "models", "search", "tasks", "compat", "errors", "files", "fairseq_stack_preprocess"),
     "evaluation": ("evaluation", "errors", "files", "__version__", "fairseq_stack_preprocess"),
     "plots": ("plots", "errors", "files"),
-    "inspection": ("ops", "modules", "hub", "evaluation", "plots", "inspection", "errors"),
+    "inspection": (
+        "ops",
+        "modules",
+        "hub",
+        "evaluation",
+        "plots",
+        "inspection",
+        "errors",
+        "fairseq_stack_preprocess",
+    ),  # fmt: skip
     "cli": ("fairseq_stack", "fairseq_stack_preprocess"),  # and nothing imports cli
     "fairseq_stack_preprocess": ("fairseq_stack_preprocess", "__version__"),
 }

@@ -15,9 +15,10 @@ TINY = (
     (re.compile(r"--train-size \d+ --valid-size \d+"), "--train-size 20 --valid-size 10"),
     (re.compile(r"--test-per-length \d+"), "--test-per-length 1"),
     (re.compile(r"--max-epoch \d+"), "--max-epoch 1"),
+    (re.compile(r'"train": 4000, "valid": 200, "test": 200'), '"train": 50, "valid": 10, "test": 10'),
 )
-IMAGES = {"runs.png": "inspect-runs.png", "operations.png": "inspect-operations.png", "sup.png": "inspect-sup.png"}
-IMAGES |= {"barcode.png": "inspect-barcode.png", "readings.png": "inspect-readings.png"}
+NAMES = ("runs", "operations", "sup", "barcode", "readings", "tape", "tree", "verb")
+IMAGES = {f"{name}.png": f"inspect-{name}.png" for name in NAMES}
 
 
 def test_the_commands_and_snippets_run(tmp_path: Path, server: Server) -> None:
@@ -28,9 +29,12 @@ def test_the_commands_and_snippets_run(tmp_path: Path, server: Server) -> None:
     (stack,) = json.loads((tmp_path / "numbers.json").read_text())
     assert stack["inputs"] == ["0", "1", "1", "0", "#", "0", "1"]
     assert (tmp_path / "transitions.tsv").exists() and (tmp_path / "contents.gv").exists()
+    assert len((tmp_path / "parses.txt").read_text().splitlines()) == 3
+    assert json.loads((tmp_path / "parse.json").read_text())["tokens"][:3] == ["ROOT", "the", "dogs"]
     ending = server.run_program("\n".join(DOCUMENT.blocks("python")), tmp_path)
     assert ending.code == 0, ending.errors
     assert len(re.findall(r"^\d+\.\d%( (push|replace|pop)){9}$", ending.printed, re.MULTILINE)) == 2
+    assert len(re.findall(r"^0\.\d{3} .*sees.*$", ending.printed, re.MULTILINE)) == 2
 
 
 def test_every_picture_is_made_by_a_command() -> None:

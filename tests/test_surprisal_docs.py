@@ -21,11 +21,16 @@ TINY = (
 
 
 def test_from_the_text_to_the_plot(tmp_path: Path, server: Server) -> None:
-    printed = [run_block(block, tmp_path, server, TINY) for block in DOCUMENT.blocks("bash")[:2]]
+    printed = [run_block(block, tmp_path, server, TINY) for block in DOCUMENT.blocks("bash")[:3]]
     first, *rows = (line.split("\t") for line in printed[1].splitlines() if "\t" in line)
     assert first == ["sentence", "word_id", "word", "n_tokens", "surprisal_bits", "is_unk"]
     assert [row[2] for row in rows] == ["the", "women", "that"]
     assert len((tmp_path / "surprisals.tsv").read_text().splitlines()) == 1 + 2 * 10
+    first, *rows = (line.split("\t") for line in printed[2].splitlines() if "\t" in line)
+    assert first == ["sentence", "region_id", "region", "n_words", "n_tokens", "surprisal_bits", "is_unk"]
+    assert [row[2] for row in rows] == ["the women", "that the cow calls", "thank", "the girl ."]
+    empty = [line.split("\t") for line in (tmp_path / "regions.tsv").read_text().splitlines() if "\t\t" in line]
+    assert [(row[:4], float(row[5])) for row in empty] == [(["3", "2", "", "0"], 0)]
     ending = server.run_program("\n".join(DOCUMENT.blocks("python")), tmp_path)
     assert ending.code == 0, ending.errors
     assert len(re.findall(r"^\d+\.\d{3} nats \S+$", ending.printed, re.MULTILINE)) == 11
@@ -33,13 +38,13 @@ def test_from_the_text_to_the_plot(tmp_path: Path, server: Server) -> None:
 
 
 def test_the_commands_that_need_downloads_are_parsed() -> None:
-    blocks = DOCUMENT.blocks("bash")[2:]
+    blocks = DOCUMENT.blocks("bash")[3:]
     names = []
     for block in blocks:
-        program, *words = shlex.split(block)
+        program, *words = shlex.split(block.partition(" > ")[0])
         assert program == "fairseq-stack"
         names.append(cli.build_parser().parse_args(words).run.__module__.rpartition(".")[2])
-    assert names == ["evaluate_blimp", "evaluate_syntaxgym", "syntax"]
+    assert names == ["surprisal", "evaluate_blimp", "evaluate_syntaxgym", "syntax"]
 
 
 def test_the_links_lead_somewhere() -> None:

@@ -17,7 +17,7 @@ from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
 from .intervals import add_intervals, check_intervals
 from .results import report, sha_of, title
-from .sentences import add_scoring, add_text, check_scoring, text_changer
+from .sentences import add_scoring, add_text, beam_in_signature, check_scoring, sizes, text_changer
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.blimp import Accuracy, BLiMPResult, Pair, Scored
@@ -82,6 +82,7 @@ def evaluate(args: argparse.Namespace) -> BLiMPResult:
             pairs=len(pairs),
             sha=sha_of([(pair.good, pair.bad) for pair in pairs]),
             text=text,
+            **beam_in_signature(hub, args),
             bootstrap=args.bootstrap,
             confidence=args.confidence,
             seed=args.seed,
@@ -98,10 +99,12 @@ def evaluate(args: argparse.Namespace) -> BLiMPResult:
 
 def _score(hub: Hub, pairs: Sequence[Pair], change: Callable[[str], str], args: argparse.Namespace) -> list[Scored]:
     from fairseq_stack.evaluation.blimp import Scored
+    from fairseq_stack.hub.parses import parses_sentences
     from fairseq_stack.hub.surprisals import surprisals
 
     texts = [change(sentence) for pair in pairs for sentence in (pair.good, pair.bad)]
-    found = surprisals(on_device(hub, args), texts, batch_size=args.batch_size, max_tokens=args.max_tokens)
+    # Telescoping surprisals add up to -log p of the sentence with the parses of the beam.
+    found = surprisals(on_device(hub, args), texts, telescoping=parses_sentences(hub), **sizes(args))
     words = list(progress(found, label="BLiMP", total=len(texts), unit="sentence"))
     scores = [-math.fsum(word.surprisal for word in sentence) for sentence in words]
     unknown = [any(word.is_unknown for word in sentence) for sentence in words]

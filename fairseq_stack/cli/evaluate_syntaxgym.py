@@ -15,7 +15,15 @@ from fairseq_stack_preprocess.text.progress import progress
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
 from .results import add_json, check_json, report, sha_of, title
-from .sentences import add_scoring, add_text, check_scoring, text_changer
+from .sentences import (
+    add_scoring,
+    add_telescoping,
+    add_text,
+    beam_in_signature,
+    check_scoring,
+    sizes,
+    text_changer,
+)
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.syntaxgym.result import SuiteScore, SyntaxGymResult
@@ -49,6 +57,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--suites", metavar="DIR", type=Path, required=True, help="the folder with the test suites, *.json"
     )
     add_text(parser)
+    add_telescoping(parser)
     add_scoring(parser)
     add_json(parser)
     parser.set_defaults(run=run)
@@ -78,7 +87,9 @@ def evaluate(args: argparse.Namespace) -> SyntaxGymResult:
     scores = tuple(_score(hub, suites, change, args))
     content = [(suite.name, [formula.text for formula in suite.formulas], suite.items) for suite in suites]
     return SyntaxGymResult(
-        signature=own_method(suites=len(suites), sha=sha_of(content), text=text),
+        signature=own_method(
+            suites=len(suites), sha=sha_of(content), text=text, **beam_in_signature(hub, args, args.telescoping)
+        ),
         model=model_of(hub, args.checkpoint),
         accuracy=total(scores),
         categories=score_categories(scores),
@@ -101,8 +112,8 @@ def _score(
     found = surprisals(
         on_device(hub, args),
         (" ".join(part for _, part in parts) for parts in sentences),
-        batch_size=args.batch_size,
-        max_tokens=args.max_tokens,
+        telescoping=args.telescoping,
+        **sizes(args),
     )
     words = list(progress(found, label="SyntaxGym", total=len(sentences), unit="sentence"))
     pairs = zip(sentences, words, strict=True)
@@ -120,13 +131,10 @@ def _score(
 
 def _of_regions(parts: Sequence[tuple[int, str]], words: Sequence[Word]) -> dict[int, float]:
     """The surprisal of each region, in bits, from the words of a sentence."""
-    found = {}
-    start = 0
-    for number, part in parts:
-        stop = start + len(part.split())
-        found[number] = math.fsum(word.surprisal for word in words[start:stop]) / math.log(2)
-        start = stop
-    return found
+    from fairseq_stack.hub.regions import regions_of
+
+    regions = regions_of([text for _, text in parts], words)
+    return {number: region.surprisal / math.log(2) for (number, _), region in zip(parts, regions, strict=True)}
 
 
 def _lines(result: SyntaxGymResult) -> list[str]:

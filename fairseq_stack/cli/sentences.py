@@ -5,26 +5,74 @@ from __future__ import annotations
 import argparse
 import unicodedata
 from collections.abc import Callable
+from typing import TYPE_CHECKING, TypedDict
 
 from fairseq_stack.errors import UserError
 from fairseq_stack_preprocess.errors import require_at_least
 
 from .checkpoint import add_device
 
+if TYPE_CHECKING:
+    from fairseq_stack.hub.interface import Hub
+
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
-    """Declare the sizes of batches and ``--cpu``."""
+    """Declare the beam of parses, the sizes of batches and ``--cpu``."""
+    parser.add_argument(
+        "--beam",
+        type=int,
+        metavar="N",
+        help="of a model that parses: how many parses of a sentence are kept, whose probabilities are added up "
+        "(default: 50)",
+    )
     parser.add_argument("--batch-size", type=int, metavar="N", help="most sentences at a time (default: no limit)")
     parser.add_argument(
-        "--max-tokens", type=int, metavar="N", default=2000, help="most tokens at a time (default: 2000)"
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        default=2000,
+        help="most tokens at a time; each parse of a beam has its own (default: 2000)",
     )
     add_device(parser)
 
 
+def add_telescoping(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--telescoping``."""
+    parser.add_argument(
+        "--telescoping",
+        action="store_true",
+        help="of a model that parses: surprisals that add up to -log p(sentence), instead of surprisals of a "
+        "distribution of the next word",
+    )
+
+
 def check_scoring(args: argparse.Namespace) -> None:
     """Raise an error for sizes that are out of range."""
-    for name in ("batch_size", "max_tokens"):
+    for name in ("beam", "batch_size", "max_tokens"):
         require_at_least(f"--{name.replace('_', '-')}", getattr(args, name), 1)
+
+
+class Sizes(TypedDict):
+    """The sizes that :func:`fairseq_stack.hub.surprisals.surprisals` takes."""
+
+    beam_size: int | None
+    batch_size: int | None
+    max_tokens: int
+
+
+def sizes(args: argparse.Namespace) -> Sizes:
+    """The sizes that the arguments name."""
+    return {"beam_size": args.beam, "batch_size": args.batch_size, "max_tokens": args.max_tokens}
+
+
+def beam_in_signature(hub: Hub, args: argparse.Namespace, telescoping: bool | None = None) -> dict[str, object]:
+    """What signatures say of a model that parses: its beam and, where it matters, which surprisals."""
+    from fairseq_stack.hub.parses import BEAM_SIZE, parses_sentences
+
+    if not parses_sentences(hub):
+        return {}
+    beam: dict[str, object] = {"beam": args.beam or BEAM_SIZE}
+    return beam if telescoping is None else {**beam, "surprisals": "telescoping" if telescoping else "conditional"}
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:

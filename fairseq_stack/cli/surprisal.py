@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, on_device
-from .sentences import add_scoring, check_scoring
+from .sentences import add_scoring, add_telescoping, check_scoring, sizes
+
+if TYPE_CHECKING:
+    from fairseq_stack.hub.interface import Hub
+    from fairseq_stack.hub.regions import Region
+    from fairseq_stack.hub.surprisals import Word
+
+Row: TypeAlias = "tuple[tuple[object, ...], Word | Region]"
+"""What the table says of a word or a region before its number of tokens, and the word or the region."""
 
 DESCRIPTION = """\
 Print the surprisal of each word under a language model, -log p(word | the words of
@@ -22,7 +33,8 @@ sentence and word, the word, the number of its tokens, its surprisal, and whethe
 the model does not know it. Each line is a sentence: raw text if fairseq-stack
 prepare cut the model's data into pieces, and tokens separated by blanks otherwise.
 The first word is predicted from the beginning of the sentence. The surprisal of a
-word of several pieces is the sum of theirs."""
+word of several pieces is the sum of theirs. Probabilities of a model that parses
+are summed over a beam of parses."""
 
 EXAMPLE = """\
 example:
@@ -45,6 +57,13 @@ def add_parser(subparsers: Subparsers) -> None:
         action="store_true",
         help="count the end of a word of pieces with the word, not with the next one (Pimentel and Meister, 2024)",
     )
+    parser.add_argument(
+        "--regions",
+        metavar="MARK",
+        help="print a row for each region of a sentence instead of each word; MARK, such as '|', stands as a word "
+        "between regions and is not read",
+    )
+    add_telescoping(parser)
     add_scoring(parser)
     parser.set_defaults(run=run)
 
@@ -53,23 +72,56 @@ def run(args: argparse.Namespace) -> int:
     """Print the table."""
     check_scoring(args)
     sentences = None if args.file is None else read_lines(args.file)
+    _check_mark(args, sentences)
     hub = load_checkpoint(args.checkpoint, args.data)
+    lines = iter(_standard_input() if sentences is None else sentences)
+    found = _rows_of_words(hub, lines, args) if args.regions is None else _rows_of_regions(hub, lines, args)
+    total = None if sentences is None else len(sentences)
+    columns = ["word_id", "word"] if args.regions is None else ["region_id", "region", "n_words"]
+    print("sentence", *columns, "n_tokens", f"surprisal_{args.unit}", "is_unk", sep="\t")
+    for number, rows in enumerate(progress(found, label="surprisals", total=total, unit="sentence"), start=1):
+        for place, (texts, part) in enumerate(rows, start=1):
+            surprisal = f"{part.surprisal / UNITS[args.unit]:.6f}"
+            print(number, place, *texts, part.num_tokens, surprisal, int(part.is_unknown), sep="\t")
+    return 0
+
+
+def _check_mark(args: argparse.Namespace, sentences: Sequence[str] | None) -> None:
+    mark = args.regions
+    if mark is None:
+        return
+    if mark.split() != [mark]:
+        raise UserError(f"--regions {mark!r}: expected a mark without blanks, such as '|'")
+    if sentences is not None and not any(mark in sentence for sentence in sentences):
+        raise UserError(f"--regions {mark}: no line of {args.file} has this mark between regions")
+
+
+def _rows_of_words(hub: Hub, lines: Iterator[str], args: argparse.Namespace) -> Iterator[list[Row]]:
+    for words in _words(hub, lines, args):
+        yield [((word.text,), word) for word in (words if args.end else words[:-1])]
+
+
+def _rows_of_regions(hub: Hub, lines: Iterator[str], args: argparse.Namespace) -> Iterator[list[Row]]:
+    from fairseq_stack.hub.regions import marked_regions, regions_of
+
+    numbered = enumerate(lines, start=1)
+    regions, again = itertools.tee(marked_regions(line, args.regions, number) for number, line in numbered)
+    sentences = (" ".join(filter(None, parts)) for parts in again)
+    for parts, words in zip(regions, _words(hub, sentences, args), strict=True):
+        rows: list[Row] = [((part.text, part.num_words), part) for part in regions_of(parts, words)]
+        yield [*rows, ((words[-1].text, 1), words[-1])] if args.end else rows
+
+
+def _words(hub: Hub, sentences: Iterable[str], args: argparse.Namespace) -> Iterator[list[Word]]:
     from fairseq_stack.hub.surprisals import surprisals
 
-    found = surprisals(
+    return surprisals(
         on_device(hub, args),
-        _standard_input() if sentences is None else sentences,
+        sentences,
         correct_word_ends=args.correct_word_ends,
-        batch_size=args.batch_size,
-        max_tokens=args.max_tokens,
+        telescoping=args.telescoping,
+        **sizes(args),
     )
-    total = None if sentences is None else len(sentences)
-    print(f"sentence\tword_id\tword\tn_tokens\tsurprisal_{args.unit}\tis_unk")
-    for number, words in enumerate(progress(found, label="surprisals", total=total, unit="sentence"), start=1):
-        for place, word in enumerate(words if args.end else words[:-1], start=1):
-            surprisal = word.surprisal / UNITS[args.unit]
-            print(number, place, word.text, word.num_tokens, f"{surprisal:.6f}", int(word.is_unknown), sep="\t")
-    return 0
 
 
 def _standard_input() -> Iterator[str]:

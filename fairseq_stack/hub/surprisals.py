@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
+from fairseq_stack.hub.parses import Beam, Scores, beam_of, scores_of_parses
+from fairseq_stack.hub.sentences import CutSentence, Cutter
 from fairseq_stack.hub.strings import batches_of_lengths, log_probabilities, require_strings
 from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
 
@@ -37,26 +38,13 @@ class Word:
     is_unknown: bool
 
 
-@dataclass(frozen=True)
-class _Sentence:
-    """A sentence of n tokens.
-
-    Attributes:
-        words: the words, and the end.
-        starts: the place of the first token of each of them, ascending, and n + 1.
-        tokens: (n + 1,), with the end.
-    """
-
-    words: tuple[str, ...]
-    starts: tuple[int, ...]
-    tokens: Tensor
-
-
 def surprisals(
     hub: Hub,
     sentences: Iterable[str],
     *,
     correct_word_ends: bool = False,
+    beam_size: int | None = None,
+    telescoping: bool = False,
     batch_size: int | None = None,
     max_tokens: int | None = 2000,
 ) -> Iterator[list[Word]]:
@@ -72,29 +60,51 @@ def surprisals(
 
         p(w | c) = p(pieces of w | c) * sum of p(s | c, pieces of w) over s in B / sum of p(s | c) over s in B.
 
+    A model that parses (``pushdown_transformer_lm``) keeps a beam of parses y. With s_y = log p(c, y), the conditional
+    surprisal of a word is of a distribution of words,
+
+        log (sum of exp s_y over the beam) - log (sum of exp s_y p(w | c, y) over the beam),
+
+    and the telescoping one is the difference between the second term and the second term of the word before. Those of a
+    sentence add up to -log p of the sentence with the parses of the beam. They are the same if the beam has all parses.
+
     Args:
         hub: a language model, or an ensemble, whose probabilities are averaged.
         sentences: raw text if the data of the model are in pieces, else tokens separated by blanks.
         correct_word_ends: count the end of a word of pieces with the word.
+        beam_size: of a model that parses, how many parses are kept; None: :data:`~fairseq_stack.hub.parses.BEAM_SIZE`.
+        telescoping: of a model that parses, whether its surprisals are telescoping ones.
         batch_size: the greatest number of sentences at a time, or None for any number.
-        max_tokens: the greatest number of tokens at a time, with padding (a single sentence may have more), or None.
+        max_tokens: the greatest number of tokens at a time, with padding, in each of the parses of a beam (a single
+            sentence may have more), or None.
 
     Raises:
-        UserError: the model is not a language model; a sentence is longer than it accepts, or has a word that it cannot
-            predict; or its pieces do not make words.
+        UserError: the model is not a language model, or does not parse and is given a beam; a sentence is longer than
+            the model accepts, or has a word that it cannot predict; or its pieces do not make words.
     """
     model = require_strings(hub)
+    beam = beam_of(model, beam_size, telescoping)
     begins = _beginnings(model) if correct_word_ends else None
-    knows_unk = _predicts_unknown(model)
+    cutter = Cutter(model)
     numbered = enumerate(sentences, start=1)
-    while chunk := [
-        _cut(model, number, text, knows_unk) for number, text in itertools.islice(numbered, SENTENCES_AT_ONCE)
-    ]:
+    while chunk := [cutter.cut(text, number) for number, text in itertools.islice(numbered, SENTENCES_AT_ONCE)]:
         found: dict[int, list[Word]] = {}
         lengths = [len(sentence.tokens) for sentence in chunk]
-        for batch in batches_of_lengths(lengths, batch_size, max_tokens):
-            found |= zip(batch, _score(model, [chunk[place] for place in batch], begins), strict=True)
+        for batch in _batches(lengths, beam, batch_size, max_tokens):
+            found |= zip(batch, _score(model, [chunk[place] for place in batch], begins, beam), strict=True)
         yield from (found[place] for place in range(len(chunk)))
+
+
+def _batches(
+    lengths: Sequence[int], beam: Beam | None, batch_size: int | None, max_tokens: int | None
+) -> Iterator[list[int]]:
+    """Yield the places of the sentences of each batch; those that are parsed have the same length."""
+    if beam is None:
+        yield from batches_of_lengths(lengths, batch_size, max_tokens)
+        return
+    for batch in batches_of_lengths(lengths, batch_size, None if max_tokens is None else max_tokens // beam.size):
+        for _, group in itertools.groupby(batch, key=lambda place: lengths[place]):
+            yield list(group)
 
 
 def _beginnings(hub: LanguageModelHub) -> Tensor:
@@ -109,55 +119,30 @@ def _beginnings(hub: LanguageModelHub) -> Tensor:
     return torch.tensor([*begins, dictionary.eos()], device=hub.device)
 
 
-def _cut(hub: LanguageModelHub, number: int, text: str, knows_unk: bool) -> _Sentence:
-    """A sentence cut into tokens, and these put together to words; ``knows_unk``: whether <unk> has a probability."""
-    pieces = hub.cut(text)
-    dictionary = hub.tgt_dict
-    tokens = torch.tensor([*(dictionary.index(piece) for piece in pieces), dictionary.eos()])
-    if len(tokens) > hub.max_positions:
-        raise UserError(
-            f"sentence {number} has {len(tokens):,} tokens with its end; the model accepts {hub.max_positions:,}"
-        )
-    unknown = [piece for piece, token in zip(pieces, tokens.tolist(), strict=False) if token == dictionary.unk()]
-    if unknown and not knows_unk:
-        raise UserError(
-            f"sentence {number}: the dictionary of the model lacks {unknown[0]!r}, and the model was trained without "
-            "<unk> (--compact-vocab-unk)"
-        )
-    words, starts = pieces, list(range(len(pieces)))
-    if any(piece.startswith(WORD_MARK) for piece in pieces):
-        words = text.split()
-        starts = [place for place, piece in enumerate(pieces) if piece.startswith(WORD_MARK)]
-        if len(words) != len(starts):
-            raise UserError(
-                f"sentence {number} has {len(words)} words, but its pieces make {len(starts)}: {' '.join(pieces)}"
-            )
-    return _Sentence((*words, dictionary[dictionary.eos()]), (*starts, len(pieces), len(pieces) + 1), tokens)
-
-
 @torch.no_grad()
-def _predicts_unknown(hub: LanguageModelHub) -> bool:
-    """Whether <unk> has a probability."""
-    log_probs = log_probabilities(hub, torch.tensor([[hub.tgt_dict.eos()]], device=hub.device))
-    return bool(log_probs[0, 0, hub.tgt_dict.unk()].isfinite())
-
-
-@torch.no_grad()
-def _score(hub: LanguageModelHub, sentences: Sequence[_Sentence], begins: Tensor | None) -> Iterator[list[Word]]:
+def _score(
+    hub: LanguageModelHub, sentences: Sequence[CutSentence], begins: Tensor | None, beam: Beam | None
+) -> Iterator[list[Word]]:
     targets = torch.nn.utils.rnn.pad_sequence(
         [sentence.tokens for sentence in sentences], batch_first=True, padding_value=hub.tgt_dict.pad()
     ).to(hub.device)
+    scores = _scores(hub, targets, begins) if beam is None else scores_of_parses(hub, targets, begins, beam)
+    for sentence, of_sentence in zip(sentences, scores, strict=True):
+        yield _words(hub, sentence, of_sentence)
+
+
+def _scores(hub: LanguageModelHub, targets: Tensor, begins: Tensor | None) -> list[Scores]:
     log_probs = log_probabilities(hub, targets)
     own = log_probs.gather(2, targets.unsqueeze(2)).squeeze(2).double().cpu().numpy()
-    ends = None if begins is None else log_probs[:, :, begins].double().logsumexp(2).cpu().numpy()
-    for row, sentence in enumerate(sentences):
-        yield _words(hub, sentence, own[row], None if ends is None else ends[row])
+    if begins is None:
+        return [(row, None) for row in own]
+    ends = log_probs[:, :, begins].double().logsumexp(2).cpu().numpy()
+    return list(zip(own, ends, strict=True))
 
 
-def _words(
-    hub: LanguageModelHub, sentence: _Sentence, own: NDArray[np.float64], ends: NDArray[np.float64] | None
-) -> list[Word]:
-    """The words of a sentence from the log-probabilities of its tokens, and that a word has ended before each."""
+def _words(hub: LanguageModelHub, sentence: CutSentence, scores: Scores) -> list[Word]:
+    """The words of a sentence."""
+    own, ends = scores
     found = []
     for word, (start, stop) in zip(sentence.words, itertools.pairwise(sentence.starts), strict=True):
         surprisal = -float(own[start:stop].sum())

@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,33 @@ def require_matplotlib() -> None:
         raise UserError("the picture needs matplotlib; install it with: pip install 'fairseq_stack[plots]'")
 
 
+def fonts_for(texts: Iterable[str]) -> dict[str, Any]:
+    """The settings of matplotlib with which it can show all characters of texts, if there are such fonts.
+
+    Its own font lacks wide characters. An SVG keeps characters that no font here has as text, for the fonts of others.
+    """
+    from matplotlib import font_manager
+
+    own = "DejaVu Sans"
+    missing = {ord(character) for text in texts for character in text} - _characters(font_manager.findfont(own))
+    others = []
+    for font in font_manager.fontManager.ttflist if missing else ():
+        found = missing & _characters(font.fname)
+        if found and not font.name.startswith("Last Resort"):  # whose signs say only what is missing
+            others.append(font.name)
+            missing -= found
+    return {**({"font.family": [own, *others]} if others else {}), **({"svg.fonttype": "none"} if missing else {})}
+
+
+def _characters(path: str) -> Set[int]:
+    from matplotlib import ft2font
+
+    try:
+        return ft2font.FT2Font(path).get_charmap().keys()
+    except (OSError, RuntimeError):  # a font that cannot be read
+        return set()
+
+
 @contextlib.contextmanager
 def figure(
     path: Path,
@@ -110,6 +137,7 @@ def figure(
     file_format: str = "png",
     metadata: Mapping[str, str | None] | None = None,
     heights: Sequence[float] | None = None,
+    texts: Iterable[str] = (),
 ) -> Iterator[Any]:
     """Yield the panels of a figure, an array (rows, columns) of matplotlib's axes; then write the figure to ``path``.
 
@@ -124,6 +152,7 @@ def figure(
         file_format: png, svg, ...
         metadata: entries of the file's metadata to set, or to leave out (None).
         heights: the relative heights of the rows (default: all rows are equally high).
+        texts: words of a user, which may need other fonts; see :func:`fonts_for`.
 
     Raises:
         UserError: ``path`` cannot be written.
@@ -132,7 +161,7 @@ def figure(
     from matplotlib.figure import Figure
 
     undated = {DATES[file_format]: None} if file_format in DATES else {}
-    with matplotlib.rc_context(SETTINGS):
+    with matplotlib.rc_context({**SETTINGS, **fonts_for(texts)}):
         drawn = Figure(figsize=size, layout="constrained")
         yield drawn.subplots(rows, columns, squeeze=False, height_ratios=heights)
         with written_whole(path) as file:

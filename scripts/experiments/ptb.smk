@@ -15,23 +15,14 @@ DEFAULT_SEEDS = 1
 
 
 include: "settings.smk"
+include: "sentences.smk"
 
 
 EPOCHS = int(setting("epochs", 2))
-LAYERS = {"tf": "5xsdpa", "sup": "2xsdpa,sup-127,2xsdpa", "nd": "2xsdpa,nd-3-3-10,2xsdpa"}
-
-CORPORA = {"mikolov": ["ptb", "--raw", DATA, "--mikolov", "sentences"]}
-RUNS = {kind: [f"mikolov/epochs-{EPOCHS}/{kind}-seed-{seed}" for seed in SEEDS] for kind in KINDS}
+CORPORA = {MIKOLOV: ["ptb", "--raw", DATA, "--mikolov", "sentences"]}
+RUNS = {kind: [sentence_run(MIKOLOV, EPOCHS, kind, seed) for seed in SEEDS] for kind in KINDS}
 TRAINING = {
-    run: [
-        *("--task", "language_modeling", "--arch", f"stack_transformer_lm_{kind}_ptb", "--stack-layers", LAYERS[kind]),
-        *("--decoder-embed-dim", 64, "--decoder-ffn-embed-dim", 256, "--stack-init", "fairseq", "--seed", seed),
-        *("--compact-vocab", "--compact-vocab-unk", "--sample-break-mode", "eos", "--tokens-per-sample", 512),
-        *("--max-tokens", 1024, "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", 5, "--lr", "4e-3"),
-        *("--lr-scheduler", "inverse_sqrt", "--warmup-updates", 400, "--max-epoch", EPOCHS, "--no-epoch-checkpoints"),
-    ]
-    for kind, runs in RUNS.items()
-    for seed, run in zip(SEEDS, runs)
+    run: sentence_training(kind, seed, EPOCHS) for kind, runs in RUNS.items() for seed, run in zip(SEEDS, runs)
 }
 GENERATION, TARGET = [], None
 SCORING = ["--max-tokens", 4096, "--output-word-probs"]
@@ -41,7 +32,7 @@ rule table:
     input:
         [f"{run}/score-{split}.out" for runs in RUNS.values() for run in runs for split in ("valid", "test")],
     output:
-        f"mikolov/epochs-{EPOCHS}/table.md",
+        f"{MIKOLOV}/epochs-{EPOCHS}/table.md",
     message:
         "the table {output}"
     params:

@@ -36,14 +36,20 @@ def chosen(name, known, default=None):
     return values
 
 
+def data_folder(name, content):
+    """The folder of a user's data that a setting names."""
+    if name not in config:
+        refuse(f"{name}={name.upper()} is missing: the folder with {content}, as an absolute path")
+    folder = Path(config[name])
+    if not folder.is_absolute():
+        refuse(f"{name}={folder}: expected an absolute path")
+    return folder
+
+
 for name in config.keys() - KNOWN:
     refuse(f"{name}=...: expected one of {', '.join(sorted(KNOWN))}")
 if "data" in KNOWN:
-    if "data" not in config:
-        refuse("data=DATA is missing: the folder with the text, as an absolute path")
-    DATA = Path(config["data"])
-    if not DATA.is_absolute():
-        refuse(f"data={DATA}: expected an absolute path")
+    DATA = data_folder("data", "the text")
 ALL_KINDS = globals().get("ALL_KINDS", "tf,sup,nd")
 KINDS = chosen("kinds", ALL_KINDS)
 SEEDS = [int(seed) for seed in setting_list("seeds", DEFAULT_SEEDS)]

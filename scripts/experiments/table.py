@@ -2,17 +2,19 @@
 
 If there are several runs of a kind, a second table has the mean of their scores and the standard deviation.
 
-python scripts/experiments/table.py translation|language-modeling|stream|cost OUT KIND=RUN[,RUN...] ...
+python scripts/experiments/table.py translation|language-modeling|stream|syntax|cost OUT KIND=RUN[,RUN...] ...
 
-A RUN is a folder with train.log and, for translation, scores.json (of sacrebleu); for language modelling,
-score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for a stream, stream-valid.out and
-stream-test.out (of fairseq-validate --task stack_truncated_bptt --log-format json); for cost, train.resources.tsv
-(Snakemake's benchmark of the training run). The table is written to OUT, in Markdown, with a signature for each score,
-and printed.
+A RUN is a folder with train.log, in it or above it, and, for translation, scores.json (of sacrebleu); for language
+modelling, score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for a stream, stream-valid.out
+and stream-test.out (of fairseq-validate --task stack_truncated_bptt --log-format json); for syntax,
+surprisals-valid.tsv and surprisals-test.tsv (of fairseq-stack surprisal --unit nats --end), blimp.json and suites.json;
+for cost, train.resources.tsv (Snakemake's benchmark of the training run). The table is written to OUT, in Markdown,
+with a signature for each score, and printed.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -23,8 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.blimp import read_blimp_result
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import Score, own_method
+from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.word_scores import cross_entropy, read_word_scores
 from fairseq_stack.files import read_lines, read_text, written_whole
@@ -71,28 +75,61 @@ def stream_scores(folder: Path) -> tuple[Score, ...]:
     return tuple(found)
 
 
+def syntax_scores(folder: Path) -> tuple[Score, ...]:
+    """The perplexity of the validation and the test set, and the accuracies on BLiMP and SyntaxGym, in percent."""
+    blimp = read_blimp_result(folder / "blimp.json")
+    suites = read_syntaxgym_result(folder / "suites.json")
+    if suites.accuracy is None:
+        raise UserError(f"{folder}/suites.json has no suite of a category")
+    perplexities = [perplexity(folder / f"surprisals-{split}.tsv", split) for split in ("valid", "test")]
+    return (
+        *perplexities,
+        Score("BLiMP", 100 * blimp.overall.accuracy.value, "%", "pairs", blimp.signature),
+        Score("SyntaxGym", 100 * suites.accuracy, "%", "suites", suites.signature),
+    )
+
+
+def perplexity(path: Path, split: str) -> Score:
+    """The perplexity that surprisals in nats give, the ends of the sentences counted."""
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    tokens = sum(int(row["n_tokens"]) for row in rows)
+    nats = math.fsum(float(row["surprisal_nats"]) for row in rows) / tokens
+    sentences = len({row["sentence"] for row in rows})
+    return Score(
+        f"{split} ppl", math.exp(nats), "", split, own_method(sentences=sentences, tokens=tokens, eos="counted")
+    )
+
+
 READERS: dict[str, Callable[[Path], tuple[Score, ...]]] = {
     "translation": translation_scores,
     "language-modeling": language_modeling_scores,
     "stream": stream_scores,
+    "syntax": syntax_scores,
 }
 
 
 def read_runs(folders: Sequence[Path], read_scores: Callable[[Path], tuple[Score, ...]]) -> list[Run]:
     """The runs of a kind; the one with the least validation loss is the first."""
-    runs = [Run(folder, read_training_log(folder / "train.log"), read_scores(folder)) for folder in folders]
+    runs = [Run(folder, read_training_log(_log_of(folder)), read_scores(folder)) for folder in folders]
     return sorted(runs, key=lambda run: run.training.best.loss)
+
+
+def _log_of(folder: Path) -> Path:
+    """The log of a run, whose scores may be in a folder below it."""
+    above = folder.parent / "train.log"
+    return above if above.exists() else folder / "train.log"
 
 
 def as_markdown(runs: Mapping[str, Sequence[Run]]) -> str:
     """The tables and the signatures of their scores; the first run of a kind is its best."""
-    scores = next(iter(runs.values()))[0].scores
+    signatures = [f"`{score.name}|{score.signature}`" for best, *_ in runs.values() for score in best.scores]
     parts = [table_of_best(runs)]
     number = max(map(len, runs.values()))
     if number > 1:
         parts.append(f"The best of {number} runs, by the loss on the validation data. Mean and standard deviation:")
         parts.append(table_of_means(runs))
-    parts.append("\n".join(f"`{score.name}|{score.signature}`" for score in scores))
+    parts.append("\n".join(dict.fromkeys(signatures)))
     return "\n\n".join(parts) + "\n"
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.running import LANGUAGE_MODEL, TRAINING, TRANSLATION, run
+from fairseq_stack import cli
+from tests.end_to_end.running import LANGUAGE_MODEL, PUSHDOWN, TRAINING, TRANSLATION, Output, run
 
 SPLITS = {"train": 30, "valid": 6, "test": 11}  # no multiples of 8
 
@@ -52,3 +53,36 @@ def language_model(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp("language_model")
     run("train", corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, "--save-dir", folder)
     return folder / "checkpoint_last.pt"
+
+
+def random_tree(rng: random.Random, depth: int = 0) -> str:
+    if depth > 1 or rng.random() < 0.3:
+        return f"(W {rng.choice('abcd')})"
+    return f"(P {random_tree(rng, depth + 1)} {random_tree(rng, depth + 1)})"
+
+
+@pytest.fixture(scope="session")
+def treebank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of a corpus of small trees, with their attachments beside them."""
+    folder, rng = tmp_path_factory.mktemp("treebank"), random.Random(0)
+    options: list[str] = []
+    for split, size in {"train": 60, "valid": 11, "test": 5}.items():
+        path = folder / f"{split}.trees"
+        path.write_text("".join(f"(S {random_tree(rng)})\n" for _ in range(size)), encoding="utf-8")
+        options += [f"--{split}", str(path)]
+    assert cli.main(["prepare", "treebank", str(folder / "corpus"), *options, "--rare-words", "keep"]) == 0
+    return folder / "corpus" / "data-bin"
+
+
+@pytest.fixture(scope="session")
+def pushdown_training(treebank: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Output]:
+    """A checkpoint of a model that parses, and what training has said."""
+    folder = tmp_path_factory.mktemp("pushdown")
+    output = run("train", treebank, *PUSHDOWN, *TRAINING, "--save-dir", folder)
+    return folder / "checkpoint_last.pt", output
+
+
+@pytest.fixture(scope="session")
+def pushdown_model(pushdown_training: tuple[Path, Output]) -> Path:
+    """A checkpoint of a model that parses."""
+    return pushdown_training[0]

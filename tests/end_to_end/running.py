@@ -39,6 +39,11 @@ BARE_RECURRENT = [
     *("--task", "language_modeling", "--arch", "stack_lstm_lm", "--decoder-hidden-size", 8, *SENTENCES),
 ]
 LANGUAGE_MODEL = [*BARE_LANGUAGE_MODEL, "--stack-layers", DECODER]
+PUSHDOWN = [
+    *("--task", "pushdown_language_modeling", "--tokens-per-sample", 50, "--arch", "pushdown_transformer_lm"),
+    *("--compact-vocab", "--compact-vocab-unk", "--stack-layers", "pushdown,sup-4,sdpa", *SIZES[6:]),
+    *("--criterion", "pushdown_cross_entropy"),
+]
 TRAINING = [
     *("--optimizer", "adam", "--lr", 0.01, "--batch-size", 10, "--max-epoch", 2),
     *("--no-epoch-checkpoints", "--no-progress-bar", "--num-workers", 0, "--cpu"),

@@ -13,6 +13,7 @@ import pytest
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, load
+from fairseq_stack.hub.regions import regions_of
 from fairseq_stack.hub.surprisals import Word, surprisals
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, run
@@ -75,6 +76,36 @@ def test_the_table(
     assert same == pytest.approx([float(row[4]) for row in bits[1:]], abs=2e-6)
 
 
+@pytest.mark.parametrize("checkpoint", ["transformer"], indirect=True)
+def test_regions(
+    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sums of their words; an empty one has 0, and keeps its number."""
+    (tmp_path / "words").write_text("a b c d\n\na zebra\n")
+    assert cli.main(["surprisal", str(checkpoint), str(tmp_path / "words"), "--end"]) == 0
+    words = [float(row[4]) for row in rows_of(capsys.readouterr().out)[1:]]
+    marked = "a | b c | | d\n\n| a zebra\n"
+    (tmp_path / "regions").write_text(marked)
+    assert cli.main(["surprisal", str(checkpoint), str(tmp_path / "regions"), "--regions", "|"]) == 0
+    header, *rows = rows_of(capsys.readouterr().out)
+    assert header == ["sentence", "region_id", "region", "n_words", "n_tokens", "surprisal_bits", "is_unk"]
+    assert [row[:5] + row[6:] for row in rows] == [
+        ["1", "1", "a", "1", "1", "0"],
+        ["1", "2", "b c", "2", "2", "0"],
+        ["1", "3", "", "0", "0", "0"],
+        ["1", "4", "d", "1", "1", "0"],
+        ["3", "1", "", "0", "0", "0"],
+        ["3", "2", "a zebra", "2", "2", "1"],
+    ]
+    expected = [words[0], words[1] + words[2], 0, words[3], 0, words[6] + words[7]]
+    assert [float(row[5]) for row in rows] == pytest.approx(expected, abs=2e-6)
+    monkeypatch.setattr("sys.stdin", io.StringIO(marked))
+    assert cli.main(["surprisal", str(checkpoint), "--regions", "|", "--end"]) == 0
+    ends = [row for row in rows_of(capsys.readouterr().out) if row[2] == "</s>"]
+    assert [row[:5] for row in ends] == [[s, r, "</s>", "1", "1"] for s, r in (("1", "5"), ("2", "1"), ("3", "3"))]
+    assert [float(row[5]) for row in ends] == pytest.approx([words[4], words[5], words[8]], abs=2e-6)
+
+
 @pytest.fixture(scope="module")
 def of_pieces(tmp_path_factory: pytest.TempPathFactory) -> LanguageModelHub:
     """A model of words of a and b, each of which is a piece; ▁ marks the first one of a word."""
@@ -99,6 +130,8 @@ def starred(word: str) -> list[tuple[bool, str]]:
 def test_words_of_pieces(of_pieces: LanguageModelHub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(of_pieces, "cut", cut)
     (words,) = surprisals(of_pieces, ["ab a bab"])
+    regions = regions_of(["ab", "a bab"], words)
+    assert [(region.text, region.num_words, region.num_tokens) for region in regions] == [("ab", 1, 2), ("a bab", 2, 4)]
     assert [(word.text, word.num_tokens) for word in words] == [("ab", 2), ("a", 1), ("bab", 3), ("</s>", 1)]
     scores = of_pieces.score("▁a b ▁a ▁b a b")["positional_scores"].tolist()
     expected = [-sum(scores[:2]), -scores[2], -sum(scores[3:6]), -scores[6]]
@@ -142,7 +175,11 @@ def probability(word: Word) -> float:
 
 
 def test_mistakes(
-    of_pieces: LanguageModelHub, language_model: Path, translation_model: Path, capsys: pytest.CaptureFixture[str]
+    of_pieces: LanguageModelHub,
+    language_model: Path,
+    translation_model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     plain = hub_of(language_model)
 
@@ -159,5 +196,16 @@ def test_mistakes(
     assert "sentence 2 has 61 tokens with its end; the model accepts 50" in refusal(plain, "a", " ".join("a" * 60))
     assert "whose surprisals need no correction" in refusal(plain, "a", correct_word_ends=True)
     assert "translation model" in refusal(load(translation_model), "a")
-    assert cli.main(["surprisal", str(language_model), "--max-tokens", "0"]) == 2
-    assert "--max-tokens" in capsys.readouterr().err
+    (words,) = surprisals(plain, ["a b c"])
+    with pytest.raises(UserError, match=r"the regions 'a \| b' have 2 words, but the model reads 'a b c'"):
+        regions_of(["a", "b"], words)
+    (tmp_path / "text").write_text("a | b\nc |d\n")
+    for options, message in (
+        (["--max-tokens", "0"], "--max-tokens"),
+        (["--regions", "/"], "--regions /: no line of "),
+        (["--regions", "| |"], "--regions '| |': expected a mark without blanks, such as '|'"),
+        (["--regions", ""], "--regions '': expected a mark without blanks"),
+        (["--regions", "|"], "sentence 2: '|d' has the mark '|' in it; write blanks around the mark"),
+    ):
+        assert cli.main(["surprisal", str(language_model), str(tmp_path / "text"), *options]) == 2
+        assert message in capsys.readouterr().err

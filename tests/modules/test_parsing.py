@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.modules import parse, sample
+from fairseq_stack.modules import parse, parse_all, sample
 from fairseq_stack.ops import stack_tape
 from tests.helpers import assert_normwise_close, each_golden_file
 from tests.modules.pushdown import tiny_model
@@ -122,6 +122,57 @@ def test_no_words() -> None:
     assert_normwise_close(found.log_probability, expected, 1e-14)
 
 
+def test_many_strings_at_once() -> None:
+    """As one by one; the distribution of the next word has its surprisal, and is one."""
+    model = tiny_model()
+    words = torch.randint(2, 12, (5, 7), generator=torch.Generator().manual_seed(1))
+    for beam_size in (1, 3, 300):
+        together = parse_all(model, words, beam_size=beam_size, keep_next_words=True)
+        for found, string in zip(together, words, strict=True):
+            alone = parse(model, string, beam_size=beam_size)
+            assert torch.equal(found.attachments, alone.attachments)
+            assert torch.equal(found.are_trees, alone.are_trees)
+            for name in ("log_probabilities", "surprisals", "telescoping_surprisals"):
+                assert_normwise_close(getattr(found, name), getattr(alone, name), 1e-12, name)
+            assert alone.next_words is None and found.next_words is not None
+            assert_normwise_close(found.next_words.logsumexp(1).exp(), torch.ones(8), 1e-12)
+            symbols = torch.cat([string, torch.tensor([model.end])])
+            of_words = -found.next_words.gather(1, symbols.unsqueeze(1)).squeeze(1)
+            assert_normwise_close(of_words, found.surprisals, 1e-12)
+
+
+def test_prefixes() -> None:
+    """A prefix has the surprisals of the string, and all its parses together the sum of them."""
+    model, words = tiny_model(), torch.tensor([[2, 3, 4, 5]])
+    for beam_size in (2, 300):
+        (found,) = parse_all(model, words, beam_size=beam_size, are_prefixes=True)
+        (whole,) = parse_all(model, words, beam_size=beam_size)
+        assert found.attachments.shape == (min(beam_size, 14), 4)
+        assert found.are_trees.sum() == (5 if beam_size == 300 else found.are_trees.sum())
+        assert_normwise_close(found.surprisals, whole.surprisals[:-1], 1e-14)
+        assert_normwise_close(found.telescoping_surprisals, whole.telescoping_surprisals[:-1], 1e-14)
+    assert_normwise_close(found.log_probability, -found.surprisals.sum(), 1e-12)
+    (nothing,) = parse_all(model, words[:, :0], beam_size=2, are_prefixes=True)
+    assert nothing.attachments.shape == (1, 0) and float(nothing.log_probability) == 0
+
+
+@pytest.mark.parametrize("impossible", [-math.inf, math.nan])
+def test_impossible_words(impossible: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A string whose probability is 0 or not a number has parses, too, and others keep theirs."""
+    model = tiny_model()
+    good = parse(model, torch.tensor([2, 3, 4]), beam_size=2)
+    log_probabilities = model.word_log_probabilities
+
+    def with_an_impossible_word(hidden: Tensor) -> Tensor:
+        return torch.where(torch.arange(12) == 5, impossible, log_probabilities(hidden))
+
+    monkeypatch.setattr(model, "word_log_probabilities", with_an_impossible_word)
+    bad, found = parse_all(model, torch.tensor([[2, 5, 4], [2, 3, 4]]), beam_size=2)
+    assert not bad.log_probabilities.isfinite().any()
+    assert bad.attachments.shape == found.attachments.shape
+    assert_normwise_close(found.surprisals, good.surprisals, 1e-12)
+
+
 def test_samples_have_their_probabilities() -> None:
     """First words, and what second words attach to, are as often as their probabilities say."""
     model, count = tiny_model(), 4000
@@ -153,5 +204,7 @@ def test_wrong_arguments() -> None:
     model = tiny_model()
     with pytest.raises(ValueError, match=r"^words: expected a LongTensor of shape \(n,\), got \(1, 2\) of"):
         parse(model, torch.tensor([[2, 3]]), beam_size=1)
+    with pytest.raises(ValueError, match=r"^words: expected a LongTensor of shape \(B, n\), got \(2,\) of"):
+        parse_all(model, torch.tensor([2, 3]), beam_size=1)
     with pytest.raises(ValueError, match=r"^beam_size: expected at least 1, got 0$"):
         parse(model, torch.tensor([2, 3]), beam_size=0)

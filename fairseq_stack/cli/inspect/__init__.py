@@ -14,6 +14,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
 from fairseq_stack.plots.style import FORMATS as PICTURES
 
+from . import parses
 from .layers import chosen
 from .neural_stack import inspect_neural_stack
 from .readings import add_readings, inspect_readings
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Show what the stacks of a trained model do while it reads a sentence: a picture, or
 the numbers as JSON. Of a neural stack, show what it pops, pushes and reads in each
-step, and the positions of its buffers. Give raw text if fairseq-stack prepare cut
-the model's data into pieces, and tokens separated by blanks otherwise: words of the
-dictionary, or <unk> for any other word."""
+step, and the positions of its buffers. Of a model that parses, show its stack tape,
+the parse as a tree, or the attention to each token. Give raw text if fairseq-stack
+prepare cut the model's data into pieces, and tokens separated by blanks otherwise:
+words of the dictionary, or <unk> for any other word."""
 
 EXAMPLE = """\
 examples:
@@ -38,7 +40,8 @@ examples:
       --output w.json
   fairseq-stack inspect checkpoints/lm --data data/lm --split valid \
       --show readings --by prediction --output readings.png
-  fairseq-stack inspect checkpoints/reversal --text "0 1 1 2 2 2" --output r.png"""
+  fairseq-stack inspect checkpoints/reversal --text "0 1 1 2 2 2" --output r.png
+  fairseq-stack inspect checkpoints/pushdown --text "the dog barks" --output t.png"""
 
 SHOWN = ("weights", "operations", "runs", "readings")
 TEXTS = (".gv", ".tex", ".tsv")
@@ -58,7 +61,8 @@ def add_parser(subparsers: Subparsers) -> None:
         type=Path,
         required=True,
         help=f"file to write: the numbers (.json), a picture ({', '.join(PICTURES)}); of a nondeterministic stack, the "
-        "likely transitions (.tsv, .tex) or what may lie on it in the end, as a graph for Graphviz (.gv)",
+        "likely transitions (.tsv, .tex) or what may lie on it in the end, as a graph for Graphviz (.gv); of a model "
+        "that parses, the parse in brackets (.txt)",
     )
     parser.add_argument(
         "--layer",
@@ -68,14 +72,14 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument(
         "--show",
-        choices=SHOWN,
-        default="weights",
-        help="what a picture shows: the weights of the pushed vectors in the readings; the operations at each input; "
-        "the best runs of a nondeterministic stack; or the readings of many sentences in their two principal "
-        "components, by symbol (default: %(default)s)",
+        choices=(*SHOWN, *parses.SHOWN),
+        help="what a picture shows: the weights of the pushed vectors in the readings (the default); the operations at "
+        "each input; the best runs of a nondeterministic stack; or the readings of many sentences in their two "
+        "principal components, by symbol. Of a model that parses: the stack tape (the default); the parse as a tree; or "
+        "the attention to each token",
     )
     parser.add_argument(
-        "--runs", metavar="K", type=int, default=1, help="how many of the best runs (default: %(default)s)"
+        "--runs", metavar="K", type=int, default=1, help="how many of the best runs, or parses (default: 1)"
     )
     parser.add_argument(
         "--least",
@@ -85,13 +89,14 @@ def add_parser(subparsers: Subparsers) -> None:
         help="leave out transitions that are less probable everywhere (default: %(default)s)",
     )
     add_readings(parser)
+    parses.add_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the picture, the numbers or the text."""
-    if args.output.suffix not in FORMATS:
-        raise UserError(f"--output {args.output}: expected a name that ends with one of {', '.join(FORMATS)}")
+    if args.output.suffix not in parses.FORMATS:
+        _require_format(args.output)
     if args.runs < 1:
         raise UserError(f"--runs: expected at least 1, got {args.runs}")
     if not 0 <= args.least <= 1:
@@ -99,15 +104,26 @@ def run(args: argparse.Namespace) -> int:
     check_sentences(args)
     hub = load_checkpoint(args.checkpoint, folder_of_data(args.data))
     from fairseq_stack.hub.interface import TransductionHub
+    from fairseq_stack.hub.parses import parses_sentences
 
-    if isinstance(hub, TransductionHub):
-        inspect_neural_stack(hub, args)
-    elif args.show == "readings":
-        inspect_readings(hub, args)
+    if parses_sentences(hub):
+        parses.inspect_parsed(hub, args)
     else:
-        inspect_sentence(hub, args)
+        parses.refuse_options(args)
+        _require_format(args.output)
+        if isinstance(hub, TransductionHub):
+            inspect_neural_stack(hub, args)
+        elif args.show == "readings":
+            inspect_readings(hub, args)
+        else:
+            inspect_sentence(hub, args)
     print(args.output)
     return 0
+
+
+def _require_format(path: Path) -> None:
+    if path.suffix not in FORMATS:
+        raise UserError(f"--output {path}: expected a name that ends with one of {', '.join(FORMATS)}")
 
 
 def inspect_sentence(hub: Hub, args: argparse.Namespace) -> None:
@@ -121,7 +137,7 @@ def inspect_sentence(hub: Hub, args: argparse.Namespace) -> None:
     elif args.output.suffix in TEXTS:
         text = as_text(stacks, args.output.suffix, args.least)
     else:
-        draw(stacks, args.show, args.least, args.output)
+        draw(stacks, args.show or SHOWN[0], args.least, args.output)
         return
     with written_whole(args.output) as file:
         file.write(text.encode())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairseq_stack.hub.interface import TransductionHub
     from fairseq_stack.inspection.neural_stack import StackRun
 
-OF_OTHER_MODELS = {"translation": None, "layer": None, "show": "weights", "runs": 1}
+OF_OTHER_MODELS = {"translation": None, "layer": None, "show": None, "runs": 1}
 """Options that a neural stack does not have, and their defaults."""
 
 

@@ -92,6 +92,25 @@ def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
     return [sentence_of_text(hub, text, args.translation)]
 
 
+def text_of(args: argparse.Namespace) -> str:
+    """The one sentence of raw text that the arguments name, for a model that parses.
+
+    Raises:
+        UserError: they name no text, or the file lacks the line.
+    """
+    from fairseq_stack.inspection.sentences import require_line
+
+    if args.file is not None:
+        lines = read_lines(args.file)
+        require_line(str(args.file), len(lines), args.line)
+        text: str = lines[args.line - 1]
+        return text
+    if args.text is None:
+        raise UserError("a model that parses reads --text, or a line of --file")
+    text = args.text
+    return text
+
+
 def _pattern(hub: Hub, args: argparse.Namespace) -> str:
     words = hub.src_dict.symbols[hub.src_dict.nspecial :]
     symbols = sorted(word for word in words if word != MARK and not word.startswith("madeupword"))

@@ -144,6 +144,14 @@ def read_trees(path: Path, *, strip_cr: bool = False) -> Iterator[tuple[int, Tre
     reader.end()
 
 
+def parse_trees(text: str, name: str) -> list[Tree]:
+    """The trees of a text, whose name errors have; see :func:`read_trees`."""
+    reader = _Reader(name)
+    trees = [tree for line in text.splitlines() for _, tree in reader.read(line)]
+    reader.end()
+    return trees
+
+
 @dataclass(slots=True)
 class _Open:
     """A bracket that is not closed yet."""
@@ -156,7 +164,7 @@ class _Open:
 class _Reader:
     """Reads trees from lines; it holds the current position and the open brackets."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str) -> None:
         self.path = path
         self.number = 0
         self.begin = 0

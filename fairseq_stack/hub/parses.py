@@ -1,0 +1,85 @@
+"""The words of sentences under a model that also parses them, summed over a beam of parses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import Hub, LanguageModelHub
+from fairseq_stack.modules import Parses, PushdownTransformer, parse_all
+
+BEAM_SIZE = 50
+"""How many parses of a sentence are kept by default."""
+
+Scores: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64] | None]
+"""Of n tokens: the log-probabilities of each and of the end, and, if they are wanted, that a word ends before each."""
+
+
+@dataclass(frozen=True)
+class Beam:
+    """How a model that parses scores sentences.
+
+    Attributes:
+        size: how many parses are kept.
+        telescoping: whether surprisals are telescoping ones.
+    """
+
+    size: int
+    telescoping: bool
+
+
+def parses_sentences(hub: Hub) -> bool:
+    """Whether the model predicts the parses of sentences, too."""
+    return getattr(hub.task, "has_tapes", False)
+
+
+def network_of(hub: Hub) -> PushdownTransformer:
+    """The network of a model that parses.
+
+    Raises:
+        UserError: the hub holds an ensemble.
+    """
+    if len(hub.models) != 1:
+        raise UserError("the models of an ensemble have different parses: name one checkpoint")
+    network: PushdownTransformer = hub.models[0].decoder.network
+    return network
+
+
+def beam_of(hub: Hub, size: int | None, telescoping: bool) -> Beam | None:
+    """The beam of a model that parses, with :data:`BEAM_SIZE` parses if none are named; None for other models.
+
+    Raises:
+        UserError: another model is given a beam.
+    """
+    if parses_sentences(hub):
+        return Beam(BEAM_SIZE if size is None else size, telescoping)
+    given = ["--beam"] * (size is not None) + ["--telescoping"] * telescoping
+    if given:
+        raise UserError(f"{', '.join(given)}: the model does not parse sentences, so it has no beam; leave this out")
+    return None
+
+
+def scores_of_parses(hub: LanguageModelHub, targets: Tensor, begins: Tensor | None, beam: Beam) -> list[Scores]:
+    """The scores of strings of the same length, (B, n + 1), with their ends; ``begins``: the tokens that begin words.
+
+    Raises:
+        UserError: the hub holds an ensemble.
+    """
+    keep = begins is not None
+    found = parse_all(network_of(hub), targets[:, :-1], beam_size=beam.size, keep_next_words=keep)
+    return [_scores(parses, begins, beam.telescoping) for parses in found]
+
+
+def _scores(parses: Parses, begins: Tensor | None, telescoping: bool) -> Scores:
+    surprisals = parses.telescoping_surprisals if telescoping else parses.surprisals
+    own = -surprisals.cpu().numpy()
+    if begins is None or parses.next_words is None:
+        return own, None
+    # Telescoping ones are relative to all parses before the word, and not to those that the beam has kept.
+    ends = parses.next_words[:, begins].logsumexp(1) + (parses.surprisals - surprisals)
+    return own, ends.cpu().numpy()

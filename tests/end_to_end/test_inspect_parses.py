@@ -1,0 +1,170 @@
+"""fairseq-stack inspect of a model that parses: its numbers against parses of the beam, pictures, and mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from fairseq_stack import cli
+from fairseq_stack.hub.interface import LanguageModelHub, load
+from fairseq_stack.hub.parses import BEAM_SIZE
+from fairseq_stack.inspection.parses import inspect_parses
+from fairseq_stack.modules import parse, parse_all
+from fairseq_stack.ops import stack_tape
+
+TEXT = "a b c d a"
+
+
+@pytest.fixture
+def hub(pushdown_model: Path) -> LanguageModelHub:
+    found = load(pushdown_model)
+    assert isinstance(found, LanguageModelHub)
+    return found
+
+
+def inspect(*arguments: Any) -> int:
+    return cli.main(["inspect", *map(str, arguments)])
+
+
+def numbers(model: Path, folder: Path, *options: Any) -> dict[str, Any]:
+    output = folder / "numbers.json"
+    assert inspect(model, "--text", TEXT, "--output", output, *options) == 0
+    content: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
+    return content
+
+
+def test_numbers_of_a_beam(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
+    found = numbers(pushdown_model, tmp_path, "--runs", 3, "--beam", 5)
+    assert (found["tokens"], found["beam"]) == (["ROOT", *TEXT.split()], 5)
+    parses = parse(hub.models[0].decoder.network, hub.encode(TEXT)[:-1], beam_size=5)
+    shares = (parses.log_probabilities - parses.log_probability).exp()
+    for number, own in enumerate(found["parses"]):
+        attachments = parses.attachments[number].tolist()
+        assert own["attachments"] == [0, *attachments]
+        assert own["log_probability"] == pytest.approx(float(parses.log_probabilities[number]), abs=1e-4)
+        assert sum(own["log_words"]) + sum(own["log_attachments"]) == pytest.approx(own["log_probability"], abs=1e-9)
+        assert own["share"] == pytest.approx(float(shares[number]), abs=1e-9)
+        tape = stack_tape(torch.tensor([[0, *attachments]]))[0].tolist()
+        assert own["tape"] == [row[: t + 1] for t, row in enumerate(tape)]
+        assert [layer["layer"] for layer in own["attention"]] == [
+            "decoder.network.layers.0",
+            "decoder.network.layers.2",
+        ]
+        weights = torch.tensor(own["attention"][0]["weights"])
+        assert weights.shape == (2, 6, 6)
+        assert torch.allclose(weights.sum(2), torch.ones(2, 6)) and not weights.triu(1).any()
+    assert len(found["parses"]) == 3
+
+
+def test_a_given_tree(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
+    """Among all parses of the sentence it has the same probability."""
+    found = numbers(pushdown_model, tmp_path, "--tree", "(S (A (W a) (W b)) (B (W c) (C (W d) (W a))))")
+    (own,) = found["parses"]
+    assert (own["brackets"], own["share"], found["beam"]) == ("((a b) (c (d a)))", None, None)
+    parses = parse(hub.models[0].decoder.network, hub.encode(TEXT)[:-1], beam_size=100)
+    (place,) = [n for n, r in enumerate(parses.attachments.tolist()) if [0, *r] == own["attachments"]]
+    assert own["log_probability"] == pytest.approx(float(parses.log_probabilities[place]), abs=1e-4)
+    sentence = inspect_parses(hub, TEXT, tree="((a b) (c (d a)))")
+    assert [list(sentence.tokens_of(word)) for word in (1, 5)] == [[1], [5]]
+    assert sentence.parses[0].brackets == own["brackets"]
+
+
+def test_when_a_word_is_predicted(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
+    """The parse is of the words before it; a tree is cut there."""
+    options = ["--show", "attention", "--verb", "d", "--subject", 1, "--distractors", "b,3"]
+    found = numbers(pushdown_model, tmp_path, *options)
+    network = hub.models[0].decoder.network
+    (parses,) = parse_all(network, hub.encode("a b c")[None, :-1], beam_size=BEAM_SIZE, are_prefixes=True)
+    (own,) = found["parses"]
+    assert own["attachments"] == [0, *parses.attachments[0].tolist()]
+    assert own["log_probability"] == pytest.approx(float(parses.log_probabilities[0]), abs=1e-5)
+    assert found["predicted"] == "d" and found["tokens"] == ["ROOT", "a", "b", "c"]
+    mean = torch.tensor([layer["weights"] for layer in own["attention"]]).mean((0, 1))[-1]
+    assert found["mean_attention"] == {
+        "subject": pytest.approx([float(mean[1])]),
+        "distractors": pytest.approx(mean[2:].tolist()),
+    }
+    found = numbers(pushdown_model, tmp_path, "--show", "attention", "--verb", 1)
+    assert (found["tokens"], found["parses"][0]["log_probability"]) == (["ROOT"], 0)
+    (own,) = numbers(pushdown_model, tmp_path, *options, "--tree", "((a b) (c (d a)))")["parses"]
+    assert own["brackets"] == "(a b) c"
+
+
+def test_brackets(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
+    output = tmp_path / "parses.txt"
+    assert inspect(pushdown_model, "--text", TEXT, "--runs", 4, "--output", output) == 0
+    lines = output.read_text().splitlines()
+    assert len(set(lines)) == 4
+    for line in lines:
+        (found,) = inspect_parses(hub, TEXT, tree=line).parses
+        assert found.brackets == line
+
+
+@pytest.mark.parametrize(
+    ("suffix", "options"),
+    [
+        (".png", ["--show", "tape"]),
+        (".svg", ["--show", "tree", "--runs", 2]),
+        (".png", ["--show", "tree", "--tree", "(a b) c (d a)"]),
+        (".pdf", ["--show", "attention"]),
+        (".svg", ["--show", "attention", "--verb", "d", "--subject", 1]),
+    ],
+    ids=["tape", "trees", "given", "attention", "verb"],
+)
+def test_pictures(pushdown_model: Path, tmp_path: Path, suffix: str, options: list[Any]) -> None:
+    pytest.importorskip("matplotlib")
+    output = tmp_path / f"picture{suffix}"
+    assert inspect(pushdown_model, "--text", TEXT, *options, "--output", output) == 0
+    assert output.read_bytes().startswith({".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix])
+
+
+MISTAKES: list[tuple[list[Any], str]] = [
+    (["--show", "runs"], "--show runs: expected one of tape, tree, attention for a model that parses"),
+    (["--layer", "all"], "--layer: a model that parses has one stack tape and no translation; leave it out"),
+    (["--runs", 2], "--runs 2: --show tape draws the best parse only"),
+    (["--beam", 0], "--beam: expected at least 1, got 0"),
+    (["--beam", 2, "--tree", "a b c d a"], "--tree and --beam cannot be combined"),
+    (["--tree", "((a b) (c d))"], "--tree: its words are 'a b c d'; expected those of the sentence, 'a b c d a'"),
+    (["--tree", "((a b) c d a"], "--tree, line 1: the tree that begins here is not closed where the file ends"),
+    (["--verb", "d"], "--verb is for --show attention"),
+    (["--show", "attention", "--subject", "b"], "--subject and --distractors need --verb"),
+    (
+        ["--show", "attention", "--verb", "a"],
+        "--verb a: expected a word that the sentence has once, or a number from 1",
+    ),
+    (
+        ["--show", "attention", "--verb", "6"],
+        "--verb 6: expected a word that the sentence has once, or a number from 1",
+    ),
+    (["--show", "attention", "--verb", "b", "--subject", "d"], "--subject d: expected words before the verb, 'b'"),
+    (["--text", " "], "expected a sentence with at least one word"),
+    (["--text", "a b " * 50], "sentence 1 has 101 tokens with its end; the model accepts 50"),
+    (["--output", "w.tsv"], "--output w.tsv: expected a name that ends with one of .json, .pdf, .png, .svg, .txt"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), MISTAKES)
+def test_mistakes(pushdown_model: Path, capsys: pytest.CaptureFixture[str], options: list[Any], message: str) -> None:
+    assert inspect(pushdown_model, "--text", TEXT, "--output", "w.png", *options) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith(f"fairseq-stack: error: {message}"), error
+    assert not Path("w.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--tree", "a", "--beam", 2], "--tree, --beam: the model does not parse sentences; leave this out"),
+        (["--show", "tape"], "--show tape: the model does not parse sentences; leave this out"),
+        (["--output", "w.txt"], "--output w.txt: expected a name that ends with one of .json, .pdf, .png, .svg, .gv"),
+    ],
+)
+def test_options_that_other_models_do_not_have(
+    language_model: Path, capsys: pytest.CaptureFixture[str], options: list[Any], message: str
+) -> None:
+    assert inspect(language_model, "--text", "a", "--output", "w.png", *options) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"fairseq-stack: error: {message}")

@@ -1,0 +1,215 @@
+"""Surprisals, BLiMP and SyntaxGym of a model that parses: sums over a beam of parses, against the golden model."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+
+from fairseq_stack import cli
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.blimp import read_blimp_result
+from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
+from fairseq_stack.hub.interface import LanguageModelHub, load
+from fairseq_stack.hub.parses import BEAM_SIZE
+from fairseq_stack.hub.surprisals import Word, surprisals
+from fairseq_stack.modules import parse
+from tests.helpers import each_golden_file
+from tests.modules.pushdown import tiny_model
+
+
+@pytest.fixture
+def hub(pushdown_model: Path) -> LanguageModelHub:
+    found = load(pushdown_model)
+    assert isinstance(found, LanguageModelHub)
+    return found
+
+
+def with_golden_model(hub: LanguageModelHub, symbols: list[str]) -> LanguageModelHub:
+    """The hub with the golden model, in which ROOT is symbol 0 and the end of a sentence symbol 1."""
+    bos, pad, eos, unk = symbols[:4]
+    dictionary = Dictionary(bos=bos, pad=pad, eos=eos, unk=unk, extra_special_symbols=symbols[4:])
+    dictionary.eos_index, dictionary.pad_index, dictionary.unk_index = 1, 0, 0
+    hub.src_dict = hub.tgt_dict = dictionary
+    hub.models[0].decoder.network = tiny_model()
+    return hub
+
+
+@pytest.fixture
+def golden(hub: LanguageModelHub) -> LanguageModelHub:
+    return with_golden_model(hub, ["x0", "</s>", *(f"x{number}" for number in range(2, 12))])
+
+
+def text_of(words: list[int]) -> str:
+    return " ".join(f"x{word}" for word in words)
+
+
+def numbers(words: list[Word]) -> list[float]:
+    return [word.surprisal for word in words]
+
+
+@each_golden_file("pushdown/tiny_model_parses.json")
+def test_golden_surprisals(path: Path, golden: LanguageModelHub) -> None:
+    """Of both kinds, with each beam; all strings at once."""
+    strings = json.loads(path.read_text(encoding="utf-8"))["strings"]
+    texts = [text_of(string["words"]) for string in strings]
+    for number, size in enumerate((1, 2, 4, 300)):
+        for telescoping, kind in ((False, "conditional"), (True, "telescoping")):
+            found = list(surprisals(golden, texts, beam_size=size, telescoping=telescoping))
+            for words, string in zip(found, strings, strict=True):
+                beams = [beam for beam in string["beams"] if beam["mode"] == "legal"]
+                assert beams[number]["beam"] == size
+                assert numbers(words) == pytest.approx(beams[number][f"surprisal_{kind}"], rel=1e-9)
+                if size == 300:
+                    assert numbers(words) == pytest.approx(string["exact_surprisal"], rel=1e-9)
+                if telescoping:
+                    assert math.fsum(numbers(words)) == pytest.approx(-beams[number]["log_p_marginal"], rel=1e-9)
+
+
+def test_sizes_of_batches_change_nothing(hub: LanguageModelHub) -> None:
+    rng = torch.Generator().manual_seed(1)
+    texts = [
+        " ".join("abcd"[int(n)] for n in torch.randint(4, (length,), generator=rng)) for length in (3, 0, 5, 3, 5, 3)
+    ]
+    found = list(surprisals(hub, texts, beam_size=3))
+    sizes: list[dict[str, Any]] = [{"batch_size": 1}, {"max_tokens": 1}, {"max_tokens": 24}]
+    for one_by_one in sizes:
+        for words, others in zip(found, surprisals(hub, texts, beam_size=3, **one_by_one), strict=True):
+            assert numbers(words) == pytest.approx(numbers(others), abs=1e-6)
+    assert [len(words) - 1 for words in found] == [3, 0, 5, 3, 5, 3]
+
+
+@pytest.fixture
+def of_pieces(hub: LanguageModelHub, monkeypatch: pytest.MonkeyPatch) -> LanguageModelHub:
+    """The golden model of words in which a piece is a letter; one of 6 begins a word, and one of 5 continues it."""
+
+    monkeypatch.setattr(hub, "cut", lambda text: [x for word in text.split() for x in (f"▁{word[0]}", *word[1:])])
+    return with_golden_model(hub, ["z", "</s>", *"abcd", *(f"▁{letter}" for letter in "abcdef")])
+
+
+def test_corrected_surprisals_are_a_distribution(of_pieces: LanguageModelHub) -> None:
+    """Over the end, all words of up to two pieces, and words that begin with two."""
+
+    def probability(text: str, correct: bool) -> float:
+        (words,) = surprisals(of_pieces, [f"da bc {text}"], beam_size=2, correct_word_ends=correct)
+        return math.exp(-words[2].surprisal)
+
+    end = probability("", True)
+    begins = probability("", False) / end  # that a word begins here, or nothing does
+    two = [first + second for first in "abcdef" for second in "abcdz"]
+    total = end + sum(probability(word, True) for word in "abcdef")
+    total += sum(probability(word, False) / begins for word in two)
+    assert 0.01 < begins < 0.99
+    assert total == pytest.approx(1, abs=1e-12)
+
+
+def test_corrected_telescoping_surprisals_add_up(of_pieces: LanguageModelHub) -> None:
+    """To the surprisal of the string, given that it begins with a piece that begins a word, or has none."""
+    plain, corrected = (
+        math.fsum(
+            word.surprisal
+            for words in surprisals(of_pieces, ["da bc"], beam_size=2, telescoping=True, correct_word_ends=correct)
+            for word in words
+        )
+        for correct in (False, True)
+    )
+    network = of_pieces.models[0].decoder.network
+    with torch.no_grad():
+        begins = network.next_words(network.initial_state(1))[0, [1, *range(6, 12)]].logsumexp(0)
+    assert corrected == pytest.approx(plain + float(begins), abs=1e-12)
+
+
+def rows_of(text: str) -> list[list[str]]:
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def test_the_table(
+    pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text("a b c\n\nd a\n")
+    command = ["surprisal", str(pushdown_model), str(tmp_path / "text"), "--unit", "nats", "--end"]
+    for options, telescoping in ((["--beam", "2"], False), (["--beam", "2", "--telescoping"], True), ([], False)):
+        assert cli.main([*command, *options]) == 0
+        found = [float(row[4]) for row in rows_of(capsys.readouterr().out)[1:]]
+        expected: list[float] = []
+        for text in ("a b c", "", "d a"):
+            parses = parse(hub.models[0].decoder.network, hub.encode(text)[:-1], beam_size=2 if options else BEAM_SIZE)
+            expected += (parses.telescoping_surprisals if telescoping else parses.surprisals).tolist()
+        assert found == pytest.approx(expected, abs=2e-6)
+    with pytest.raises(SystemExit):
+        cli.main(["surprisal", "--help"])
+    assert f"(default: {BEAM_SIZE})" in " ".join(capsys.readouterr().out.split())
+
+
+def test_blimp(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
+    """A sentence has the probability that the parses of the beam have together."""
+    pairs = [("a b c d", "b a c d"), ("d c", "c d"), ("a a a b", "a b a a")]
+    lines = [
+        {"sentence_good": good, "sentence_bad": bad, "field": "syntax", "linguistics_term": "x"} for good, bad in pairs
+    ]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    options = ["--blimp", str(tmp_path), "--bootstrap", "5", "--json", str(tmp_path / "out")]
+    assert cli.main(["evaluate-blimp", str(pushdown_model), *options, "--beam", "3"]) == 0
+    result = read_blimp_result(tmp_path / "out")
+
+    def score(text: str) -> float:
+        return float(parse(hub.models[0].decoder.network, hub.encode(text)[:-1], beam_size=3).log_probability)
+
+    assert result.overall.accuracy.value == pytest.approx(sum(score(a) > score(b) for a, b in pairs) / len(pairs))
+    assert "|text:as-is|beam:3|bootstrap:5|" in result.signature
+
+
+def test_syntaxgym(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
+    regions = [{"region_number": number, "content": text} for number, text in ((1, "a b"), (2, "c"))]
+    conditions = [{"condition_name": "x", "regions": regions}]
+    suite = {
+        "meta": {"name": "cleft"},
+        "region_meta": {"1": "first", "2": "second"},
+        "predictions": [{"formula": "(1;%x%) > (2;%x%)"}],
+        "items": [{"item_number": 1, "conditions": conditions}],
+    }
+    (tmp_path / "cleft.json").write_text(json.dumps(suite))
+    parses = parse(hub.models[0].decoder.network, hub.encode("a b c .")[:-1], beam_size=2)
+    for options, name, of_words in (
+        ([], "conditional", parses.surprisals),
+        (["--telescoping"], "telescoping", parses.telescoping_surprisals),
+    ):
+        command = ["evaluate-syntaxgym", str(pushdown_model), "--suites", str(tmp_path), "--beam", "2", *options]
+        assert cli.main([*command, "--json", str(tmp_path / "out")]) == 0
+        result = read_syntaxgym_result(tmp_path / "out")
+        bits = (of_words / math.log(2)).tolist()
+        expected = {1: bits[0] + bits[1], 2: bits[2], 0: bits[3]}
+        assert {x.number: x.surprisal for x in result.suites[0].regions} == pytest.approx(expected, abs=1e-5)
+        assert f"|text:as-is|beam:2|surprisals:{name}|" in result.signature
+        (tmp_path / "out").unlink()
+
+
+def test_mistakes(
+    pushdown_model: Path,
+    language_model: Path,
+    hub: LanguageModelHub,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pair = {"sentence_good": "a", "sentence_bad": "b", "field": "syntax", "linguistics_term": "x"}
+    (tmp_path / "x.jsonl").write_text(json.dumps(pair))
+    monkeypatch.setattr("sys.stdin", io.StringIO("a b\n"))
+    for model, options, message in (
+        (language_model, ["--beam", "3"], "error: --beam: the model does not parse sentences, so it has no beam"),
+        (language_model, ["--telescoping"], "error: --telescoping: the model does not parse sentences"),
+        (pushdown_model, ["--beam", "0"], "--beam"),
+        (f"{pushdown_model}:{pushdown_model}", [], "the models of an ensemble have different parses: name one"),
+    ):
+        assert cli.main(["surprisal", str(model), *options]) == 2
+        assert message in capsys.readouterr().err
+    assert cli.main(["evaluate-blimp", str(language_model), "--blimp", str(tmp_path), "--beam", "3"]) == 2
+    assert "error: --beam: the model does not parse sentences" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"^sentence 2: </s> ends a sentence, and cannot be a word of one$"):
+        list(surprisals(hub, ["a", "a </s> b"]))
