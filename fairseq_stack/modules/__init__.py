@@ -10,7 +10,7 @@ from fairseq_stack.modules.attachment import (
 from fairseq_stack.modules.distances import DistanceScores
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention, NondeterministicStackAttention
-from fairseq_stack.modules.parsing import Parses, Sample, parse, sample
+from fairseq_stack.modules.parsing import Parses, Sample, parse, parse_all, sample
 from fairseq_stack.modules.positions import InterleavedSinusoidalPositions
 from fairseq_stack.modules.pushdown_attention import KeysAndValues, PushdownAttention
 from fairseq_stack.modules.pushdown_transformer import (
@@ -50,5 +50,6 @@ __all__ = [
     "attachment_head",
     "attachment_log_probabilities",
     "parse",
+    "parse_all",
     "sample",
 ]

@@ -221,10 +221,15 @@ class PushdownTransformer(nn.Module):
         scores = self.head.scores(
             state.hidden.unsqueeze(1), self.embedding(words).unsqueeze(1), state.keys, state.tape.depths.unsqueeze(1)
         ).squeeze(1)
-        to_root = torch.arange(scores.size(1), device=scores.device) == 0
-        legal = torch.where((words == self.end).unsqueeze(1), to_root, state.tape.legal())
+        legal = self.legal_attachments(state, words)
         log_probs = attachment_log_probabilities(scores, legal if legal_only else None)
         return log_probs.masked_fill(~legal, -math.inf)
+
+    def legal_attachments(self, state: PushdownState, words: Tensor) -> Tensor:
+        """Whether the next word (B,) may attach to each token, (B, t + 2), or the end of the sentence to ROOT."""
+        legal = state.tape.legal()
+        to_root = torch.arange(legal.size(1), device=legal.device) == 0
+        return torch.where((words == self.end).unsqueeze(1), to_root, legal)
 
     def _layers(self) -> list[PushdownTransformerLayer]:
         return cast(list[PushdownTransformerLayer], list(self.layers))
