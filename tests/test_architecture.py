@@ -25,7 +25,7 @@ ALLOWED = {
     "errors": (),
     "files": ("errors",),
     "compat": ("ops", "compat", "errors", "files"),
-    "hub": ("hub", "compat", "errors", "files", "fairseq_stack_preprocess"),
+    "hub": ("ops", "modules", "hub", "compat", "errors", "files", "fairseq_stack_preprocess"),
     "models": ("hub", "ops", "modules", "kinds", "models", "compat", "errors", "files"),
     "search": ("search", "errors"),
     "optim": ("optim", "compat"),
