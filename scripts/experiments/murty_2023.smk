@@ -62,9 +62,10 @@ def training(part, kind, seed):
     arch, layers, *options = MODELS[part, kind]
     size, dropout = SIZES[part]
     return [
-        *("--task", "pushdown_language_modeling", "--tokens-per-sample", 1024, "--arch", arch, "--stack-layers", layers),
-        *("--decoder-embed-dim", size, "--decoder-ffn-embed-dim", 4 * size, "--decoder-attention-heads", 4),
-        *("--attachment-depth-size", size, "--decoder-normalize-before", "--compact-vocab", "--compact-vocab-unk"),
+        *("--task", "pushdown_language_modeling", "--tokens-per-sample", 1024, "--compact-vocab", "--compact-vocab-unk"),
+        *("--arch", arch, "--stack-layers", layers, "--decoder-normalize-before", "--decoder-attention-heads", 4),
+        *("--decoder-embed-dim", size, "--decoder-ffn-embed-dim", 4 * size),
+        *("--attachment-size", size, "--attachment-depth-size", size),
         *("--dropout", dropout, "--attention-dropout", dropout, *options, "--seed", seed),
         *("--criterion", "pushdown_cross_entropy", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)"),
         *("--clip-norm", 1, "--lr", "2e-3", "--lr-scheduler", "cosine", "--warmup-updates", 200),
