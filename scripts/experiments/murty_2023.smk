@@ -29,10 +29,11 @@ include: "settings.smk"
 PARTS = chosen("parts", "dyck,trees", "dyck,trees" if "data" in config else "dyck")
 UPDATES = {"dyck": int(setting("updates", 3600)), "trees": int(setting("tree_updates", 1200))}
 BEAM = int(setting("beam", 10))
-LIMIT = ["--limit", setting("limit", 0)] if "limit" in config else []
-SMALL = f"-limit-{setting('limit', 0)}" if LIMIT else ""
+LIMIT = ["--limit", config["limit"]] if "limit" in config else []
+SMALL = f"-limit-{config['limit']}" if LIMIT else ""
 
 FOLDERS = {part: f"{part}{SMALL}" for part in PARTS}
+PART_OF = {folder: part for part, folder in FOLDERS.items()}
 CORPORA = {}
 if "dyck" in PARTS:
     CORPORA[FOLDERS["dyck"]] = [
@@ -141,7 +142,7 @@ rule evaluate_pushdown:
         command=lambda wildcards: commands(
             *("fairseq-stack", "evaluate-pushdown", f"{wildcards.model}/checkpoint_best.pt"),
             *("--data", f"{corpus_of(wildcards.model)}/corpus", "--split", wildcards.split),
-            *("--beam", SETS[wildcards.model.partition("/")[0].partition("-")[0]][wildcards.split]),
+            *("--beam", SETS[PART_OF[corpus_of(wildcards.model)]][wildcards.split]),
         ),
     threads: THREADS
     shell:
