@@ -30,6 +30,7 @@ PARTS = chosen("parts", "dyck,trees", "dyck,trees" if "data" in config else "dyc
 UPDATES = {"dyck": int(setting("updates", 3600)), "trees": int(setting("tree_updates", 1200))}
 BEAM = int(setting("beam", 10))
 LIMIT = ["--limit", config["limit"]] if "limit" in config else []
+GREATEST_DEPTH = min(49, 14 + int(setting("limit", 49)))
 SMALL = f"-limit-{config['limit']}" if LIMIT else ""
 
 FOLDERS = {part: f"{part}{SMALL}" for part in PARTS}
@@ -38,7 +39,7 @@ CORPORA = {}
 if "dyck" in PARTS:
     CORPORA[FOLDERS["dyck"]] = [
         *("cfl", "--task", "bounded-dyck", "--max-length", 150, "--train-size", 200000, "--valid-size", 500),
-        *("--distance-max-length", 130, "--distance-size", 4000, *LIMIT),
+        *("--distance-max-length", 130, "--distance-size", 4000, "--depth-to", GREATEST_DEPTH, *LIMIT),
     ]
 if "trees" in PARTS:
     files = {split: DATA / f"{split}.txt" for split in ("train", "valid", "test")}
