@@ -39,9 +39,13 @@ def closings(string: Sequence[str]) -> Iterator[Closing]:
         depth += -1 if distance else 1
 
 
+def _at_distance(least: int) -> Callable[[Closing], bool]:
+    return lambda closing: closing.distance >= least
+
+
 GROUPS: dict[str, Callable[[Closing], bool]] = {
     "all": lambda closing: True,
-    **{f"distance >= {least}": lambda closing, least=least: closing.distance >= least for least in (50, 100, 200, 300)},
+    **{f"distance >= {least}": _at_distance(least) for least in (50, 100, 200, 300)},
     "depth 1 to 10": lambda closing: closing.depth <= 10,
     "depth 11 to 20": lambda closing: 10 < closing.depth <= 20,
     "depth > 20": lambda closing: closing.depth > 20,

@@ -1,0 +1,44 @@
+"""The commands of docs/pushdown.md run as they stand, on less data."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+from fairseq_stack.evaluation.pushdown import read_pushdown_result
+from tests.commands.running import Server
+from tests.documents import Document, run_block
+from tests.end_to_end.test_pushdown import random_tree
+
+DOCUMENT = Document("docs/pushdown.md")
+SMALL = (
+    "--bracket-types 2 --train-size 40 --valid-size 5 --test-size 3 --distance-size 3 --depth-to 15 --depth-strings 1"
+)
+TINY = (
+    (re.compile(r"--max-epoch \d+|--max-update \d+"), "--max-update 2"),
+    (re.compile(r"--decoder-embed-dim \d+ --decoder-ffn-embed-dim \d+"), ""),
+    (re.compile(r"--stack-layers 4xpushdown"), "--stack-layers pushdown --decoder-embed-dim 16"),
+    (re.compile(r"--train-size \d+"), SMALL),
+)
+
+
+def test_from_trees_to_brackets(tmp_path: Path, server: Server) -> None:
+    rng = random.Random(0)
+    for split in ("train", "valid", "test"):
+        lines = (f"(S {random_tree(rng)} (. .))\n" for _ in range(8))
+        (tmp_path / f"{split}.txt").write_text("".join(lines), encoding="utf-8")
+    trees, training, evaluation, brackets = DOCUMENT.blocks("bash")
+    for block in (trees, training):
+        run_block(block, tmp_path, server, TINY)
+    printed = run_block(evaluation, tmp_path, server, TINY)
+    result = read_pushdown_result(tmp_path / "trees.json")
+    assert result.parses is not None and result.parses.f1_without_punctuation is not None
+    share = 100 * result.parses.f1_without_punctuation.value
+    assert re.search(rf"^\| F1 without punctuation +\| +{share:.2f} % \|", printed, re.MULTILINE), printed
+    printed = run_block(brackets, tmp_path, server, TINY)
+    assert len(re.findall(r"^\| closing brackets +\| number \| gold parses \|", printed, re.MULTILINE)) == 3
+
+
+def test_the_links_lead_somewhere() -> None:
+    assert DOCUMENT.broken_links() == []
