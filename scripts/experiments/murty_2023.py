@@ -47,7 +47,7 @@ def dyck_table(sets: Mapping[str, Results]) -> str:
             if any(found[0]):
                 number = next(closing.brackets for closing in found[0] if closing)
                 cells = [
-                    " ".join(_percent(closing and getattr(closing, parses)) for closing in seeds)
+                    " ".join(_percent(getattr(closing, parses, None)) for closing in seeds)
                     for seeds in found
                     for parses in ("gold", "own")
                 ]
@@ -70,7 +70,7 @@ def trees_table(results: Results) -> str:
         ]
         parses = [seed.parses for seed in seeds]
         for name in ("f1", "f1_without_sentence", "f1_without_punctuation"):
-            cells.append(" ".join(_percent(each and getattr(each, name)) for each in parses))
+            cells.append(" ".join(_percent(getattr(each, name, None)) for each in parses))
         rows.append([kind, *cells])
     columns = ("ppl, gold parses", "ppl, beam", "F1", "F1 without sentence spans", "F1 without punctuation")
     return table(["model", "parameters", *columns], rows)

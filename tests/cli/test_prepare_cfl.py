@@ -88,7 +88,7 @@ def test_bounded_dyck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli.main([*start, *options, "--limit", "7"]) == 0
     assert seen[:2] == [
         bounded_dyck.Options(),
-        bounded_dyck.Options(**numbers, valid_rule="iid", binarise=False),  # type: ignore[arg-type]
+        bounded_dyck.Options(**numbers, valid_rule="iid", binarise=False),
     ]
     sizes = (seen[2].train_size, seen[2].valid_size, seen[2].test_size, seen[2].distance_size, seen[2].depth_strings)
     assert sizes == (7, 6, 7, 7, 7)

@@ -152,7 +152,8 @@ def test_the_tables(models: dict[str, Trained], tmp_path: Path, capsys: pytest.C
         ("F1 without punctuation", result.parses.f1_without_punctuation),
     ):
         assert re.search(rf"^\| {name} +\| +{100 * share.value:.2f} % \|", printed, re.MULTILINE), printed
-    assert re.search(rf"^\| beam of 4 +\| +{result.own.perplexity.value:.2f} \|", printed, re.MULTILINE)  # type: ignore[union-attr]
+    assert result.own is not None
+    assert re.search(rf"^\| beam of 4 +\| +{result.own.perplexity.value:.2f} \|", printed, re.MULTILINE)
     assert printed.endswith(f"{result.signature}\n") and "|beam:4|" in result.signature
     models["dyck"].evaluate(tmp_path, "--beam", "1", "--split", "depth")
     printed = capsys.readouterr().out

@@ -30,7 +30,7 @@ def from_brackets(tree: str, words: int) -> list[int]:
     return attachments(spans, words)
 
 
-def counts_of(predicted: list[list[int]], trees: list[dict[str, Any]], punctuation: set[str]) -> dict[str, list[int]]:
+def counts_of(predicted: list[list[int]], trees: list[dict[str, Any]], punctuation: set[str]) -> dict[str, list[float]]:
     pairs = [(parse, tree["attachments"][1:-1]) for parse, tree in zip(predicted, trees, strict=True)]
     marks = [[token in punctuation for token in tree["tokens"][1:-1]] for tree in trees]
     of_all = {

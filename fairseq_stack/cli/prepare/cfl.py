@@ -164,8 +164,9 @@ def _run_bounded(args: argparse.Namespace, parameters: dict[str, float]) -> int:
         raise PrepareError(f"{flag_of(wrong[0])} is not an option of --task {BOUNDED}")
     limited_sizes = ("train_size", "valid_size", "test_size", "distance_size", "depth_strings")
     numbers = _numbers(args, BoundedOptions, limited_sizes)
-    types = {name: int(value) for name, value in parameters.items()}
-    options = BoundedOptions(**types, **numbers, binarise=not args.no_binarise)
+    if parameters:
+        numbers["bracket_types"] = int(parameters["bracket_types"])
+    options = BoundedOptions(**numbers, binarise=not args.no_binarise)
     return run_corpus(args, options, bounded_dyck.prepare)
 
 
