@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Score a model that parses (pushdown_transformer_lm) on a split of the corpus that
-fairseq-stack prepare treebank, or prepare cfl --task bounded-dyck, wrote to DIR: with
-the gold parse of what is before a word, and with its own parses. The tables have
-the perplexity, the share of words that attach as in the gold parse, and unlabelled
-F1 of the best parse: of all spans, without the spans of sentences, and without
-punctuation, which is deleted by tags as EVALB does. Of strings of brackets they
-have the accuracy of closing brackets, by distance and depth."""
+fairseq-stack prepare treebank, or prepare cfl --task bounded-dyck, wrote to DIR:
+with the gold parse of what is before a word, and with the model's own parses. The
+tables have the perplexity, the share of words that attach as in the gold parse, and
+unlabelled F1 of the best parse: of all spans, without the spans of sentences, and
+without punctuation, which is deleted by tags as EVALB does. For strings of brackets
+there is also the accuracy of closing brackets, by distance and depth."""
 
 EXAMPLE = """\
 examples:
-  fairseq-stack evaluate-pushdown checkpoints/trees --data data/trees --json trees.json
-  fairseq-stack evaluate-pushdown checkpoints/dyck --data data/dyck --split depth --beam 1"""
+  fairseq-stack evaluate-pushdown checkpoints/trees --data data/trees --json t.json
+  fairseq-stack evaluate-pushdown checkpoints/dyck --data data/dyck --split depth \\
+      --beam 1"""
 
 GREATEST_BEAM = 10_000
 

@@ -37,7 +37,7 @@ tasks:
     f"  {name:33}  {form}"
     for name, form in (
         *((language.name, language.form) for language in LANGUAGES.values()),
-        (BOUNDED, "balanced brackets of bounded depth, with their parses"),
+        (BOUNDED, "balanced brackets, of bounded depth"),
     )
 )
 
@@ -93,9 +93,9 @@ def _names(kind: type[Options] | type[BoundedOptions]) -> set[str]:
 def _add_bounded(parser: argparse.ArgumentParser) -> None:
     """Declare the options that only ``bounded-dyck`` has."""
     own = BoundedOptions
-    lengths = f"--bracket-types is {own.bracket_types}, --min-length {own.min_length}, --max-length {own.max_length}"
-    sizes = f"--train-size {own.train_size}, --valid-size {own.valid_size}"
-    group = parser.add_argument_group(BOUNDED, f"Its other defaults: {lengths}, {sizes}.")
+    shared = ("bracket_types", "min_length", "max_length", "train_size", "valid_size")
+    defaults = "\n".join(f"{flag_of(name):16} {getattr(own, name)}" for name in shared)
+    group = parser.add_argument_group(BOUNDED, f"Options above have other defaults:\n{defaults}")
     add_number(group, "--max-depth", own.max_depth, "most brackets that are open at a time")
     add_number(group, "--test-size", own.test_size, "strings in test")
     group.add_argument(

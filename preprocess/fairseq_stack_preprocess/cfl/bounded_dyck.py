@@ -19,7 +19,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -258,14 +258,10 @@ def _counts(strings: Sequence[Word]) -> dict[str, Any]:
         "distinct_strings": len(set(strings)),
         "symbols": sum(map(len, strings)),
         "longest": max(map(len, strings)),
-        "deepest": max(map(_depth, strings)),
+        "most_open": max(map(_most_open, strings)),
     }
 
 
-def _depth(string: Word) -> int:
+def _most_open(string: Word) -> int:
     """The greatest number of brackets that are open at a time."""
-    depth = deepest = 0
-    for is_opening, run in groupby(symbol.startswith("(") for symbol in string):
-        depth += sum(1 for _ in run) * (1 if is_opening else -1)
-        deepest = max(deepest, depth)
-    return deepest
+    return max(accumulate(1 if symbol.startswith("(") else -1 for symbol in string))

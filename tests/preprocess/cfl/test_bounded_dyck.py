@@ -141,7 +141,7 @@ def test_files(tmp_path: Path) -> None:
         assert [tuple(map(int, line.split())) for line in lines] == [attachments(string) for string in strings]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["corpus"] == "bounded-dyck" and set(manifest["splits"]) == set(sets)
-    assert manifest["splits"]["distance"]["deepest"] == max(max(depths(string)) for string in sets["distance"])
+    assert manifest["splits"]["distance"]["most_open"] == max(max(depths(string)) for string in sets["distance"])
     assert manifest["options"]["max_length"] == 60
 
 
