@@ -12,8 +12,9 @@ from typing import Any
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.cfl import bounded_dyck, reversal
 from fairseq_stack_preprocess.cfl import corpus as cfl
+from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Language, Parameters, Word
 from fairseq_stack_preprocess.cfl.recognisers import recogniser_of
@@ -131,7 +132,7 @@ def read_cfl_corpus(folder: Path) -> CFLCorpus:
         raise UserError(f"{folder} is not a folder")
     root = folder.parent if folder.name == DATA_BIN and not (folder / MANIFEST_NAME).is_file() else folder
     manifest = read_manifest(root)
-    if manifest is not None and manifest.get("corpus") == bounded_dyck.CORPUS:
+    if is_bounded_dyck(manifest):
         raise UserError(
             f"{folder} has no probabilities of strings: score models on it with fairseq-stack evaluate-pushdown"
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.cfl import bounded_dyck
+from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
 from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 
 from .corpus import read_manifest
@@ -57,12 +57,11 @@ def read_parsed_corpus(folder: Path, split: str) -> ParsedCorpus:
     sentences = [tuple(line.split()) for line in read_lines(path)]
     if not any(sentences):
         raise UserError(f"{path} is empty: expected a sentence in each line")
-    manifest = read_manifest(root) or {}
     return ParsedCorpus(
         sentences=sentences,
         attachments=text / f"{split}.attach",
         punctuation=_punctuation(text, split, sentences),
-        has_brackets=manifest.get("corpus") == bounded_dyck.CORPUS,
+        has_brackets=is_bounded_dyck(read_manifest(root)),
         dictionaries=root / DATA_BIN if (root / DATA_BIN).is_dir() else None,
     )
 

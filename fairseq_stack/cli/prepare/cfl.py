@@ -15,7 +15,7 @@ from fairseq_stack_preprocess.errors import PrepareError
 from ..arguments import Subparsers
 from ._common import add_common, add_number, add_strip_cr, limited, run_corpus
 
-BOUNDED = bounded_dyck.CORPUS
+BOUNDED = bounded_dyck.TASK
 BoundedOptions = bounded_dyck.Options
 
 DESCRIPTION = """\

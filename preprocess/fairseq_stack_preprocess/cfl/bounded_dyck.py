@@ -17,7 +17,7 @@ place before the last bracket.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -30,8 +30,9 @@ from ..text.output import corpus_folder, write_lines
 from ..text.progress import progress
 from ..text.splits import SPLITS, TRIES_IN_A_ROW, check_sizes, stream
 from .languages import PARAMETERS, Word
+from .options import CORPUS
 
-CORPUS = "bounded-dyck"
+TASK = "bounded-dyck"
 VALID_RULES = ("sample", "iid")
 GREATEST_LENGTH = 10_000
 VOCABULARY_NAME = "vocabulary.txt"
@@ -103,6 +104,11 @@ class Options:
     def sizes(self) -> dict[str, int]:
         """The number of strings in each split."""
         return {"train": self.train_size, "valid": self.valid_size, "test": self.test_size}
+
+
+def is_bounded_dyck(manifest: Mapping[str, Any] | None) -> bool:
+    """Whether a corpus is of this task, by its manifest."""
+    return manifest is not None and manifest.get("corpus") == CORPUS and manifest.get("options", {}).get("task") == TASK
 
 
 def _flag(name: str) -> str:
@@ -244,10 +250,11 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             binarise_language(new, dictionary=text / VOCABULARY_NAME)
         Manifest(
             corpus=CORPUS,
-            options=asdict(options),
-            splits={name: _counts(strings) for name, strings in sets.items()},
+            options={"task": TASK, **asdict(options)},
+            splits={split: _counts(sets[split]) for split in SPLITS},
             dropped={split: {} for split in SPLITS},
             binarised=options.binarise,
+            more={"further_test_sets": {name: _counts(sets[name]) for name in (DISTANCE, DEPTH)}},
         ).write(new)
 
 

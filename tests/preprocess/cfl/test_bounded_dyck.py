@@ -17,6 +17,7 @@ from fairseq_stack_preprocess.cfl.bounded_dyck import (
     brackets,
     draw_string,
     generate,
+    is_bounded_dyck,
     prepare,
     profiles,
 )
@@ -140,8 +141,10 @@ def test_files(tmp_path: Path) -> None:
         lines = (text / f"{name}.attach").read_text().splitlines()
         assert [tuple(map(int, line.split())) for line in lines] == [attachments(string) for string in strings]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["corpus"] == "bounded-dyck" and set(manifest["splits"]) == set(sets)
-    assert manifest["splits"]["distance"]["most_open"] == max(max(depths(string)) for string in sets["distance"])
+    assert manifest["corpus"] == "cfl" and is_bounded_dyck(manifest)
+    assert manifest["splits"]["train"]["strings"] == 50
+    most = max(max(depths(string)) for string in sets["distance"])
+    assert manifest["further_test_sets"]["distance"]["most_open"] == most
     assert manifest["options"]["max_length"] == 60
 
 
