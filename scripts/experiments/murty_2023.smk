@@ -12,7 +12,7 @@ equal number of updates. DATA, an absolute path, holds {train,valid,test}.txt, p
 the files of https://github.com/google-deepmind/transformer_grammars (example/data).
 
 Settings (--config NAME=VALUE ...): parts (default: dyck, and trees if there is DATA), kinds (of models; default: all),
-seeds (1,2), updates (of dyck, 3600), tree_updates (1200), beam (of parses, 10), limit (strings or trees in a set, for a
+seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees in a set, for a
 quick look) and threads (of a training run, 1).
 """
 
@@ -27,7 +27,7 @@ include: "settings.smk"
 
 
 PARTS = chosen("parts", "dyck,trees", "dyck,trees" if "data" in config else "dyck")
-UPDATES = {"dyck": int(setting("updates", 3600)), "trees": int(setting("tree_updates", 1200))}
+UPDATES = {"dyck": int(setting("updates", 3600)), "trees": int(setting("tree_updates", 800))}
 BEAM = int(setting("beam", 10))
 LIMIT = ["--limit", config["limit"]] if "limit" in config else []
 GREATEST_DEPTH = min(49, 14 + int(setting("limit", 49)))
@@ -57,18 +57,18 @@ MODELS = {
     ("trees", "sup"): (BASE, "2xsdpa,sup-127,2xsdpa"),
     ("trees", "nd"): (BASE, "2xsdpa,nd-3-3-10,2xsdpa"),
 }
-SIZES = {"dyck": (64, 0), "trees": (128, 0.2)}
+DROPOUT = {"dyck": 0, "trees": 0.2}
 
 
 def training(part, kind, seed):
-    """The arguments of fairseq-train: one recipe for both parts, with other sizes and dropout."""
+    """The arguments of fairseq-train: one recipe for both parts, but for dropout."""
     arch, layers, *options = MODELS[part, kind]
-    size, dropout = SIZES[part]
+    dropout = DROPOUT[part]
     return [
         *("--task", "pushdown_language_modeling", "--tokens-per-sample", 1024, "--compact-vocab", "--compact-vocab-unk"),
         *("--arch", arch, "--stack-layers", layers, "--decoder-normalize-before", "--decoder-attention-heads", 4),
-        *("--decoder-embed-dim", size, "--decoder-ffn-embed-dim", 4 * size),
-        *("--attachment-size", size, "--attachment-depth-size", size),
+        *("--decoder-embed-dim", 64, "--decoder-ffn-embed-dim", 256),
+        *("--attachment-size", 64, "--attachment-depth-size", 64),
         *("--dropout", dropout, "--attention-dropout", dropout, *options, "--seed", seed),
         *("--criterion", "pushdown_cross_entropy", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)"),
         *("--clip-norm", 1, "--lr", "2e-3", "--lr-scheduler", "cosine", "--warmup-updates", 200),
