@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
@@ -74,19 +75,19 @@ def _punctuation(text: Path, split: str, sentences: Sequence[Line]) -> list[list
     tags = [line.split() for line in read_lines(path)]
     pieces = _pieces_per_word(text / f"{split}.pieces-per-word", tags)
     found = [
-        [tag in PUNCTUATION_TAGS for tag, count in zip(*line, strict=True) for _ in range(count)]
+        [tag in PUNCTUATION_TAGS for tag, count in zip(*line, strict=True) for _ in range(int(count))]
         for line in zip(tags, pieces, strict=True)
     ]
     if list(map(len, found)) != list(map(len, sentences)):
-        raise UserError(f"{path} has other numbers of tags than the sentences have words; prepare the corpus again")
+        raise UserError(f"{path} does not have a tag for each word of {split}.{SUFFIX}; prepare the corpus again")
     return found
 
 
-def _pieces_per_word(path: Path, tags: Sequence[Sequence[str]]) -> list[list[int]]:
+def _pieces_per_word(path: Path, tags: Sequence[Sequence[str]]) -> list[list[str]]:
     """How many tokens each word is, where tokens are pieces of words; otherwise 1."""
     if not path.is_file():
-        return [[1] * len(line) for line in tags]
-    pieces = [[int(count) for count in line.split()] for line in read_lines(path)]
-    if list(map(len, pieces)) != list(map(len, tags)):
-        raise UserError(f"{path} has other numbers of words than there are tags; prepare the corpus again")
+        return [["1"] * len(line) for line in tags]
+    pieces = [line.split() for line in read_lines(path)]
+    if list(map(len, pieces)) != list(map(len, tags)) or not all(map(str.isdecimal, chain.from_iterable(pieces))):
+        raise UserError(f"{path} does not have a number for each tag; prepare the corpus again")
     return pieces

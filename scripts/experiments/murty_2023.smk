@@ -61,7 +61,7 @@ DROPOUT = {"dyck": 0, "trees": 0.2}
 
 
 def training(part, kind, seed):
-    """The arguments of fairseq-train: one recipe for both parts, but for dropout."""
+    """The arguments of fairseq-train: one recipe for both parts, except for dropout."""
     arch, layers, *options = MODELS[part, kind]
     dropout = DROPOUT[part]
     return [
