@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
+from fairseq_stack_preprocess.cfl.bounded_dyck import attachments, is_bounded_dyck
 from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 
 from .corpus import read_manifest
@@ -58,13 +58,24 @@ def read_parsed_corpus(folder: Path, split: str) -> ParsedCorpus:
     sentences = [tuple(line.split()) for line in read_lines(path)]
     if not any(sentences):
         raise UserError(f"{path} is empty: expected a sentence in each line")
+    has_brackets = is_bounded_dyck(read_manifest(root))
+    if has_brackets:
+        _check_brackets(path, sentences)
     return ParsedCorpus(
         sentences=sentences,
         attachments=text / f"{split}.attach",
         punctuation=_punctuation(text, split, sentences),
-        has_brackets=is_bounded_dyck(read_manifest(root)),
+        has_brackets=has_brackets,
         dictionaries=root / DATA_BIN if (root / DATA_BIN).is_dir() else None,
     )
+
+
+def _check_brackets(path: Path, strings: Sequence[Line]) -> None:
+    for number, string in enumerate(strings, start=1):
+        try:
+            attachments(string)
+        except ValueError as error:
+            raise UserError(f"{path}, line {number}: {error}") from error
 
 
 def _punctuation(text: Path, split: str, sentences: Sequence[Line]) -> list[list[bool]] | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, repeat
 
 import numpy as np
 import torch
@@ -71,23 +72,34 @@ def score_parses(
         choices: the symbols of which the most probable one is found.
 
     Raises:
-        UserError: a string is longer than the model accepts, or has a symbol that it lacks.
+        UserError: a string is longer than the model accepts, or has a symbol that it lacks; or the model computes a
+            probability that is not a number, or is 0.
     """
-    dictionary = hub.tgt_dict
-    tokens = [torch.tensor([*map(dictionary.index, string), dictionary.eos()]) for string in strings]
-    for number, length in enumerate(map(len, tokens), start=1):
-        if length > hub.max_positions:
-            raise UserError(
-                f"string {number} has {length - 1:,} symbols and an end; the model accepts {hub.max_positions:,} tokens"
-                ": train it with a greater --tokens-per-sample"
-            )
-    indices = None if choices is None else torch.tensor([*map(dictionary.index, choices)])
+    tokens = [_encoded(hub, string, number) for number, string in enumerate(strings, start=1)]
+    indices = None if choices is None else torch.tensor([*map(hub.tgt_dict.index, choices)])
     for batch in _batches(list(map(len, tokens)), max_tokens // max(1, beam_size)):
         targets = torch.stack([tokens[number] for number in batch]).to(hub.device)
         attached = torch.from_numpy(np.stack([attachments[number] for number in batch])).long().to(hub.device)
         gold = _with_gold_parses(hub, targets, attached, indices)
-        own = _with_beams(hub, targets, beam_size, indices) if beam_size else [None] * len(batch)
-        yield from zip(batch, gold, own, strict=True)
+        own = _with_beams(hub, targets, beam_size, indices) if beam_size else repeat(None)
+        for number, with_gold, with_beam in zip(batch, gold, own, strict=False):
+            if not math.isfinite(with_gold.nats) or not (with_beam is None or math.isfinite(with_beam.nats)):
+                raise UserError(f"the model's probability of string {number + 1} is 0 or not a number")
+            yield number, with_gold, with_beam
+
+
+def _encoded(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tensor:
+    """The tokens of a string and ``</s>``."""
+    dictionary = hub.tgt_dict
+    tokens = torch.tensor([*map(dictionary.index, string), dictionary.eos()])
+    if len(tokens) > hub.max_positions:
+        raise UserError(
+            f"string {number} has {len(string):,} symbols and an end; the model accepts {hub.max_positions:,} tokens: "
+            "train it with a greater --tokens-per-sample"
+        )
+    if dictionary.eos() in tokens[:-1]:
+        raise UserError(f"string {number}: {dictionary.eos_word} ends a string, and cannot be a symbol of one")
+    return tokens
 
 
 def _batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,16 +204,27 @@ def test_a_model_that_does_not_parse(
     )
 
 
-def test_strings_that_are_too_long(
-    models: dict[str, Trained], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("string", "problem"),
+    [
+        (["(a"] * 100, "string 1 has 100 symbols and an end; the model accepts 100 tokens: train it with a greater "),
+        (["(a", "</s>"], "string 1: </s> ends a string, and cannot be a symbol of one"),
+    ],
+    ids=["long", "end"],
+)
+def test_strings_that_cannot_be_scored(
+    models: dict[str, Trained], string: list[str], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = tmp_path / "text"
-    text.mkdir()
-    words = ["(a"] * 100
-    (text / "test.txt").write_text(" ".join(words) + "\n")
-    (text / "test.attach").write_text(" ".join(map(str, range(1, 101))) + "\n")
-    data = models["dyck"].corpus / "data-bin" / "dict.txt"
-    (tmp_path / "data-bin").mkdir()
-    (tmp_path / "data-bin" / "dict.txt").write_bytes(data.read_bytes())
-    problem = error_of(capsys, models["dyck"].checkpoint, "--data", tmp_path)
-    assert problem.startswith("string 1 has 100 symbols and an end; the model accepts 100 tokens: train it with")
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "test.txt").write_text(" ".join(string) + "\n")
+    (tmp_path / "text" / "test.attach").write_text(" ".join(map(str, range(1, len(string) + 1))) + "\n")
+    shutil.copytree(models["dyck"].corpus / "data-bin", tmp_path / "data-bin")
+    assert error_of(capsys, models["dyck"].checkpoint, "--data", tmp_path).startswith(problem)
+
+
+def test_a_model_that_diverged(models: dict[str, Trained], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = torch.load(models["dyck"].checkpoint, weights_only=False)
+    state["model"]["decoder.network.layers.0.feedforward_norm.weight"].fill_(math.nan)
+    torch.save(state, tmp_path / "model.pt")
+    problem = error_of(capsys, tmp_path / "model.pt", "--data", models["dyck"].corpus)
+    assert problem == "the model's probability of string 1 is 0 or not a number"

@@ -10,6 +10,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.parsed_corpus import read_parsed_corpus
 
 FILES = {"test.txt": "The dogs bark .\nBark !\n", "test.attach": "1 1 3 2\n1 1\n", "test.tags": "DT NNS VBP .\nVB .\n"}
+MANIFEST = '{"corpus": "cfl", "options": {"task": "bounded-dyck"}}'
 PIECES = {"test.txt": "_The _dog s _bark .\n_Ba rk !\n", "test.pieces-per-word": "1 2 1 1\n2 1\n"}
 
 
@@ -46,9 +47,13 @@ def test_without_tags(tmp_path: Path) -> None:
         ({"test.tags": "DT NNS VBP .\n"}, r"test\.tags does not have a tag for each word of test\.txt"),
         ({**PIECES, "test.pieces-per-word": "1 2 1\n2 1\n"}, "pieces-per-word does not have a number for each tag"),
         ({**PIECES, "test.pieces-per-word": "1 x 1 1\n2 1\n"}, "pieces-per-word does not have a number for each tag"),
+        (
+            {"../manifest.json": MANIFEST, "test.txt": "(a a)\n(a b)\n"},
+            r"test\.txt, line 2: symbol 2, 'b\)', closes no bracket",
+        ),
         ({"test.txt": "\n"}, r"test\.txt is empty: expected a sentence in each line"),
     ],
-    ids=["tag", "line", "number", "no-number", "empty"],
+    ids=["tag", "line", "number", "no-number", "bracket", "empty"],
 )
 def test_files_that_do_not_fit(tmp_path: Path, files: dict[str, str], problem: str) -> None:
     with pytest.raises(UserError, match=problem):
