@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from fairseq_stack import cli
 from fairseq_stack.evaluation.pushdown import read_pushdown_result
 from tests.commands.running import Server
 from tests.documents import Document, run_block
@@ -35,6 +36,16 @@ def test_from_trees_to_brackets(tmp_path: Path, server: Server) -> None:
     assert re.search(rf"^\| F1 without punctuation +\| +{share:.2f} % \|", printed, re.MULTILINE), printed
     printed = run_block(brackets, tmp_path, server, TINY)
     assert len(re.findall(r"^\| closing brackets +\| number \| gold parses \|", printed, re.MULTILINE)) == 3
+
+
+def test_shapes_of_trees(tmp_path: Path) -> None:
+    """What parsers print is the same tree in each of the shapes."""
+    (shapes,) = DOCUMENT.blocks("")
+    (tmp_path / "trees").write_text(shapes, encoding="utf-8")
+    options = [word for split in ("train", "valid", "test") for word in (f"--{split}", str(tmp_path / "trees"))]
+    assert cli.main(["prepare", "treebank", str(tmp_path / "out"), *options, "--no-binarise"]) == 0
+    assert (tmp_path / "out" / "text" / "train.attach").read_text() == "1 1 3 2\n" * 3
+    assert (tmp_path / "out" / "text" / "train.words").read_text() == "The dog sleeps .\n" * 3
 
 
 def test_the_links_lead_somewhere() -> None:
