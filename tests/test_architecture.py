@@ -25,7 +25,7 @@ ALLOWED = {
     "errors": (),
     "files": ("errors",),
     "compat": ("ops", "compat", "errors", "files"),
-    "hub": ("modules", "hub", "compat", "errors", "files", "fairseq_stack_preprocess"),
+    "hub": ("ops", "modules", "hub", "compat", "errors", "files", "fairseq_stack_preprocess"),
     "models": ("hub", "ops", "modules", "kinds", "models", "compat", "errors", "files"),
     "search": ("search", "errors"),
     "optim": ("optim", "compat"),
@@ -42,7 +42,7 @@ ALLOWED = {
         "inspection",
         "errors",
         "fairseq_stack_preprocess",
-    ),  # fmt: skip
+    ),
     "cli": ("fairseq_stack", "fairseq_stack_preprocess"),  # and nothing imports cli
     "fairseq_stack_preprocess": ("fairseq_stack_preprocess", "__version__"),
 }

@@ -14,6 +14,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.cfl import corpus as cfl
 from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Language, Parameters, Word
 from fairseq_stack_preprocess.cfl.recognisers import recogniser_of
@@ -131,6 +132,10 @@ def read_cfl_corpus(folder: Path) -> CFLCorpus:
         raise UserError(f"{folder} is not a folder")
     root = folder.parent if folder.name == DATA_BIN and not (folder / MANIFEST_NAME).is_file() else folder
     manifest = read_manifest(root)
+    if is_bounded_dyck(manifest):
+        raise UserError(
+            f"{folder} has no probabilities of strings: score models on it with fairseq-stack evaluate-pushdown"
+        )
     if manifest is None or manifest.get("corpus") not in _READERS:
         raise UserError(
             f"{folder} is not a corpus of fairseq-stack prepare cfl: expected {MANIFEST_NAME} of such a corpus"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess.cfl import corpus
+from fairseq_stack_preprocess.cfl import bounded_dyck, corpus
 from fairseq_stack_preprocess.cfl.corpus import Options
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 
@@ -72,6 +72,28 @@ def test_every_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [(expected, True)]
 
 
+def test_bounded_dyck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The options that it shares with other tasks have defaults of its own."""
+    seen = []
+    monkeypatch.setattr(bounded_dyck, "prepare", lambda options, folder, force: seen.append(options))
+    start = ["prepare", "cfl", str(tmp_path / "out"), "--task", "bounded-dyck"]
+    assert cli.main(start) == 0
+    numbers = {
+        **{"bracket_types": 3, "max_depth": 4, "min_length": 2, "max_length": 30, "train_size": 50, "valid_size": 6},
+        **{"test_size": 70, "distance_size": 8, "distance_max_depth": 9, "distance_max_length": 100},
+        **{"depth_from": 5, "depth_to": 6, "depth_strings": 7, "seed": 1, "test_seed": 2},
+    }
+    options = [word for name, value in numbers.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    assert cli.main([*start, *options, "--valid-rule", "iid", "--no-binarise"]) == 0
+    assert cli.main([*start, *options, "--limit", "7"]) == 0
+    assert seen[:2] == [
+        bounded_dyck.Options(),
+        bounded_dyck.Options(**numbers, valid_rule="iid", binarise=False),
+    ]
+    sizes = (seen[2].train_size, seen[2].valid_size, seen[2].test_size, seen[2].distance_size, seen[2].depth_strings)
+    assert sizes == (7, 6, 7, 7, 7)
+
+
 def test_limit(tmp_path: Path) -> None:
     assert cli.main(["prepare", "cfl", str(tmp_path / "out"), "--task", "dyck", *SMALL, "--limit", "1"]) == 0
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
@@ -105,8 +127,15 @@ def test_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--grammar", "bad"], "bad, line 2: T has no rule; a terminal is written 'T'"),
         (["--task", "dyck", "--strip-cr"], "--strip-cr needs --grammar"),
         (["--grammar", "bad", "--dry-run"], "bad, line 2: T has no rule; a terminal is written 'T'"),
+        (["--task", "dyck", "--max-depth", "3"], "--max-depth needs --task bounded-dyck"),
+        (["--task", "bounded-dyck", "--batch-size", "3"], "--batch-size is not an option of --task bounded-dyck"),
+        (["--task", "bounded-dyck", "--mean-commas", "3"], "--mean-commas is not an option of --task bounded-dyck"),
+        (["--task", "bounded-dyck", "--unary-start"], "--unary-start is not an option of --task bounded-dyck"),
     ],
-    ids=["nothing", "typo", "both", "parameter", "number", "limit", "missing", "undefined", "strip-cr", "dry-run"],
+    ids=[
+        *("nothing", "typo", "both", "parameter", "number", "limit", "missing", "undefined", "strip-cr", "dry-run"),
+        *("bounded", "not-bounded", "parameter-of-others", "flag-of-others"),
+    ],
 )
 def test_mistakes(
     arguments: list[str],

@@ -104,6 +104,9 @@ def test_folders_that_hold_no_such_corpus(folder: Path, tmp_path: Path) -> None:
     (folder / "manifest.json").write_text('{"corpus": "mt"}')
     with pytest.raises(UserError, match="is not a corpus of fairseq-stack prepare cfl"):
         read_cfl_corpus(folder)
+    (folder / "manifest.json").write_text('{"corpus": "cfl", "options": {"task": "bounded-dyck"}}')
+    with pytest.raises(UserError, match=r"has no probabilities of strings: score .* evaluate-pushdown"):
+        read_cfl_corpus(folder)
 
 
 def test_splits_that_cannot_be_used(folder: Path) -> None:

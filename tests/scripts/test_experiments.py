@@ -27,10 +27,11 @@ KINDS = {"multi30k": "tf,sup,nd", "ptb": "tf,sup,nd", "ptb_stream": "lstm,sup,rn
 def experiment(
     server: Server, name: str, out: Path, *options: str, **settings: object
 ) -> subprocess.CompletedProcess[str]:
-    """Run an experiment with the commands of a server, for one epoch unless told otherwise."""
+    """Run an experiment with the commands of a server, for one epoch unless told otherwise; None sets nothing."""
     folder = REPOSITORY / "scripts" / "experiments"
     pieces = {"pieces": 60} if name == "multi30k" else {}
-    values = [f"{key}={value}" for key, value in {"epochs": 1, **pieces, **settings}.items()]
+    all_settings = {"epochs": 1, **pieces, **settings}
+    values = [f"{key}={value}" for key, value in all_settings.items() if value is not None]
     command = ["snakemake", "--snakefile", str(folder / f"{name}.smk"), "--profile", str(folder / "profiles/local")]
     return subprocess.run(
         [*command, "--directory", str(out), "--cores", "2", *options, "--config", *values],

@@ -32,7 +32,7 @@ class Options(Protocol):
         """Whether fairseq's binary format is written as well."""
 
 
-def add_number(parser: argparse.ArgumentParser, flag: str, default: int, meaning: str) -> None:
+def add_number(parser: argparse._ActionsContainer, flag: str, default: int, meaning: str) -> None:
     """Declare an option whose value is an integer, with its default in the help."""
     parser.add_argument(flag, type=int, metavar="N", default=default, help=f"{meaning} (default: {default})")
 

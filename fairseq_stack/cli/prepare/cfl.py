@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+from fairseq_stack_preprocess.cfl import bounded_dyck
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, flag_of
 from fairseq_stack_preprocess.cfl.options import CORPUS, Options
+from fairseq_stack_preprocess.errors import PrepareError
 
 from ..arguments import Subparsers
 from ._common import add_common, add_number, add_strip_cr, limited, run_corpus
+
+BOUNDED = bounded_dyck.TASK
+BoundedOptions = bounded_dyck.Options
 
 DESCRIPTION = """\
 Strings of a formal language with their exact probabilities. The language is one
@@ -21,13 +28,24 @@ the same number of strings of each length. text/*.logp holds log p(string | leng
 and lower_bound.json the lowest possible cross-entropy, with and without the ends of
 strings.
 
+bounded-dyck is another distribution (Murty et al., 2023), without probabilities but
+with a parse of each string, for --task pushdown_language_modeling. text/depth.txt
+and text/distance.txt are two further test sets.
+
 tasks:
-""" + "\n".join(f"  {language.name:33}  {language.form}" for language in LANGUAGES.values())
+""" + "\n".join(
+    f"  {name:33}  {form}"
+    for name, form in (
+        *((language.name, language.form) for language in LANGUAGES.values()),
+        (BOUNDED, "balanced brackets, of bounded depth"),
+    )
+)
 
 EXAMPLE = """\
 examples:
   fairseq-stack prepare cfl data/hardest --task hardest-cfl --seed 1
   fairseq-stack prepare cfl data/mine --grammar mine.txt --min-length 10
+  fairseq-stack prepare cfl data/bounded --task bounded-dyck --max-length 150
 
 A grammar is a text such as
   S -> '(' S ')' S [0.4] | '' [0.6]    # quoted: terminals; '' is the empty string"""
@@ -42,7 +60,7 @@ def add_parser(corpora: Subparsers) -> None:
         epilog=EXAMPLE,
     )
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--task", metavar="NAME", choices=list(LANGUAGES), help="one of the tasks above")
+    what.add_argument("--task", metavar="NAME", choices=[*LANGUAGES, BOUNDED], help="one of the tasks above")
     what.add_argument("--grammar", metavar="FILE", type=Path, help="a grammar of your own")
     add_strip_cr(parser)
     _add_parameters(parser)
@@ -55,12 +73,43 @@ def add_parser(corpora: Subparsers) -> None:
     add_number(parser, "--test-per-length", Options.test_per_length, "strings of each length in test")
     add_number(parser, "--batch-size", Options.batch_size, "number of consecutive strings of the same length")
     add_number(parser, "--test-seed", Options.test_seed, "random seed of test")
+    _add_bounded(parser)
     add_common(
         parser,
         seed=Options.seed,
         limit="at most N strings in train, in valid and of each length in test, for a quick look",
     )
+    # What is not given has the default of the task's corpus.
+    parser.set_defaults(**dict.fromkeys(_names(Options) | _names(BoundedOptions)))
     parser.set_defaults(run=run)
+
+
+def _names(kind: type[Options] | type[BoundedOptions]) -> set[str]:
+    """The options of a corpus that have an argument with their name and a value."""
+    flags = {"parameters", "grammar", "task", "unary_start", "strip_cr", "binarise"}
+    return {field.name for field in fields(kind)} - flags - set(PARAMETERS)
+
+
+def _add_bounded(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that only ``bounded-dyck`` has."""
+    own = BoundedOptions
+    shared = ("bracket_types", "min_length", "max_length", "train_size", "valid_size")
+    defaults = "\n".join(f"{flag_of(name):16} {getattr(own, name)}" for name in shared)
+    group = parser.add_argument_group(BOUNDED, f"Options above have other defaults:\n{defaults}")
+    add_number(group, "--max-depth", own.max_depth, "most brackets that are open at a time")
+    add_number(group, "--test-size", own.test_size, "strings in test")
+    group.add_argument(
+        "--valid-rule",
+        choices=bounded_dyck.VALID_RULES,
+        help="draw valid as train, or keep only new strings of which train has all depth profiles of top-level groups, "
+        f"as in the authors' validation files (default: {own.valid_rule})",
+    )
+    add_number(group, "--distance-size", own.distance_size, "strings in text/distance.txt")
+    add_number(group, "--distance-max-depth", own.distance_max_depth, "most open brackets in text/distance.txt")
+    add_number(group, "--distance-max-length", own.distance_max_length, "maximum length in text/distance.txt")
+    add_number(group, "--depth-from", own.depth_from, "least depth in text/depth.txt")
+    add_number(group, "--depth-to", own.depth_to, "greatest depth in text/depth.txt")
+    add_number(group, "--depth-strings", own.depth_strings, "strings of each depth in text/depth.txt")
 
 
 def _add_parameters(parser: argparse.ArgumentParser) -> None:
@@ -90,26 +139,49 @@ def _describe_defaults(name: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
+    given = {name: getattr(args, name) for name in PARAMETERS if getattr(args, name) is not None}
+    if args.task == BOUNDED:
+        return _run_bounded(args, given)
     # It needs numpy, which takes time to load.
     from fairseq_stack_preprocess.cfl import corpus
 
-    given = {name: getattr(args, name) for name in PARAMETERS if getattr(args, name) is not None}
     options = Options(
         task=args.task,
         grammar=args.grammar,
         parameters=given,
         unary_start=args.unary_start,
         strip_cr=args.strip_cr,
-        min_length=args.min_length,
-        max_length=args.max_length,
-        test_min_length=args.test_min_length,
-        test_max_length=args.test_max_length,
-        train_size=limited(args.train_size, args.limit),
-        valid_size=limited(args.valid_size, args.limit),
-        test_per_length=limited(args.test_per_length, args.limit),
-        batch_size=args.batch_size,
-        seed=args.seed,
-        test_seed=args.test_seed,
+        **_numbers(args, Options, ("train_size", "valid_size", "test_per_length")),
         binarise=not args.no_binarise,
     )
     return run_corpus(args, options, corpus.prepare, plan=corpus.plan(options))
+
+
+def _run_bounded(args: argparse.Namespace, parameters: dict[str, float]) -> int:
+    wrong = [name for name in parameters if name != "bracket_types"]
+    wrong += [name for name in ("unary_start", "strip_cr") if getattr(args, name)]
+    if wrong:
+        raise PrepareError(f"{flag_of(wrong[0])} is not an option of --task {BOUNDED}")
+    limited_sizes = ("train_size", "valid_size", "test_size", "distance_size", "depth_strings")
+    numbers = _numbers(args, BoundedOptions, limited_sizes)
+    if parameters:
+        numbers["bracket_types"] = int(parameters["bracket_types"])
+    options = BoundedOptions(**numbers, binarise=not args.no_binarise)
+    return run_corpus(args, options, bounded_dyck.prepare)
+
+
+def _numbers(
+    args: argparse.Namespace, kind: type[Options] | type[BoundedOptions], sizes: tuple[str, ...]
+) -> dict[str, Any]:
+    """The options of a corpus, given or by default, of which ``--limit`` limits the ``sizes``.
+
+    Raises:
+        PrepareError: an option is given that the corpus lacks.
+    """
+    own = _names(kind)
+    for name in sorted((_names(Options) | _names(BoundedOptions)) - own):
+        if getattr(args, name) is not None:
+            needs = f"needs --task {BOUNDED}" if kind is Options else f"is not an option of --task {BOUNDED}"
+            raise PrepareError(f"{flag_of(name)} {needs}")
+    found = {name: getattr(args, name) for name in own if getattr(args, name) is not None}
+    return found | {name: limited(found.get(name, getattr(kind, name)), args.limit) for name in sizes}

@@ -42,7 +42,7 @@ class _ComposedScores(torch.autograd.Function):
             hidden = (keys + depths[depth]).relu_()
             grad = grad_scores.masked_fill(tape != depth, 0)
             grad_queries += torch.bmm(grad, hidden)
-            grad_hidden = torch.bmm(grad.transpose(1, 2), queries).masked_fill_(hidden == 0, 0)
+            grad_hidden = torch.ops.aten.threshold_backward(torch.bmm(grad.transpose(1, 2), queries), hidden, 0)
             grad_keys += grad_hidden
             grad_depths[depth] = grad_hidden.sum((0, 1))
         return grad_queries, grad_keys, grad_depths, None

@@ -17,6 +17,7 @@ module                what
 :mod:`.options`       the options of ``cfl``
 :mod:`.corpus`        ``cfl``: training, validation and test sets as files
 :mod:`.reversal`      ``reversal``: the same for w w^R, where no string is in two sets
+:mod:`.bounded_dyck`  balanced brackets of bounded depth with their parses, after Murty et al. (2023)
 ===================== =====================================================================================
 
 Everything that decides a drawn symbol or a printed number is computed by operations with one right result

@@ -1,0 +1,221 @@
+"""The result of ``fairseq-stack evaluate-pushdown``: its parts, how they are computed, and its JSON."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from .closing_brackets import GROUPS, closings
+from .intervals import Intervals
+from .results import Estimate, Model, read_result, write_result
+from .unlabelled_f1 import SpanCounts, span_counts
+
+KIND = "evaluate-pushdown"
+"""The entry ``kind`` of every result, by which a reader knows the file."""
+
+
+class ScoredParse(Protocol):
+    """What a model says about a sentence of n words, with its gold parse or with its own."""
+
+    @property
+    def nats(self) -> float:
+        """-log p of the words and the end."""
+
+    @property
+    def attachments(self) -> Sequence[int]:
+        """What the model finds that each word attaches to."""
+
+    @property
+    def choices(self) -> Sequence[str] | None:
+        """The closing bracket that the model finds the most probable at the place of each word and of the end."""
+
+    @property
+    def is_tree(self) -> bool | None:
+        """Whether its own parse is one tree."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence and its scores.
+
+    Attributes:
+        words: the n words.
+        attachments: the gold parse.
+        punctuation: whether each word is punctuation; None if tags are not known.
+        gold: with the gold parse of what is before each word.
+        own: with the model's own parses; None unless they are wanted.
+    """
+
+    words: Sequence[str]
+    attachments: Sequence[int]
+    punctuation: Sequence[bool] | None
+    gold: ScoredParse
+    own: ScoredParse | None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of a model with gold parses or with its own.
+
+    Attributes:
+        perplexity: of words and ends; with its own parses, of the sum over the parses of the beam, an upper bound.
+        attachments: the share of words that the model attaches as the gold parse does.
+    """
+
+    perplexity: Estimate
+    attachments: Estimate
+
+
+@dataclass(frozen=True)
+class ParseScores:
+    """How well the best parses agree with the gold parses; unlabelled F1 over the spans of all sentences.
+
+    Attributes:
+        trees: the share of parses that are one tree.
+        f1: of all spans of at least two words.
+        f1_without_sentence: the spans of whole sentences do not count.
+        f1_without_punctuation: punctuation is deleted first, by tags, as EVALB does; None if there are no tags.
+    """
+
+    trees: Estimate
+    f1: Estimate
+    f1_without_sentence: Estimate
+    f1_without_punctuation: Estimate | None
+
+
+@dataclass(frozen=True)
+class ClosingAccuracy:
+    """How often the closing bracket that the model finds the most probable is right, where one comes next.
+
+    Attributes:
+        group: which closing brackets.
+        brackets: how many there are.
+        gold: the accuracy with gold parses.
+        own: the accuracy with the model's own parses, or None.
+    """
+
+    group: str
+    brackets: int
+    gold: Estimate
+    own: Estimate | None
+
+
+@dataclass(frozen=True)
+class PushdownResult:
+    """A model that parses, on sentences whose parses are known.
+
+    Attributes:
+        signature: data, options and version, in the form of sacrebleu's signatures. Figures of results with equal
+            signatures can be compared.
+        split: the part of the corpus.
+        beam: the number of parses that are kept: 1 if decisions are greedy, 0 if the model does not parse.
+        bootstrap: number of resampled sets behind each interval.
+        confidence: the probability of each interval, such as 0.95.
+        model: the model.
+        sentences: number of sentences.
+        words: number of words, without ends.
+        gold: with gold parses.
+        own: with the model's own parses, or None.
+        parses: the model's own parses, or None.
+        closings: of strings of brackets, the accuracy of closing ones; empty for other sentences.
+    """
+
+    signature: str
+    split: str
+    beam: int
+    bootstrap: int
+    confidence: float
+    model: Model
+    sentences: int
+    words: int
+    gold: Scores
+    own: Scores | None
+    parses: ParseScores | None
+    closings: tuple[ClosingAccuracy, ...]
+
+    def write(self, path: Path) -> None:
+        """Write the result as JSON.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        write_result(path, KIND, self)
+
+
+def read_pushdown_result(path: Path) -> PushdownResult:
+    """Read what :meth:`PushdownResult.write` wrote.
+
+    Raises:
+        UserError: see :func:`read_result`.
+    """
+    return read_result(path, KIND, PushdownResult)
+
+
+def scores_of(sentences: Sequence[Sentence], found: Sequence[ScoredParse], intervals: Intervals) -> Scores:
+    """The scores of sentences with the parses ``found``."""
+    nats = np.array([parse.nats for parse in found])
+    rate = intervals.of_rate(nats, np.array([len(sentence.words) + 1 for sentence in sentences]), 0)
+    same = [
+        (sum(map(operator.eq, parse.attachments, sentence.attachments)), len(sentence.words))
+        for sentence, parse in zip(sentences, found, strict=True)
+    ]
+    return Scores(Estimate(*map(math.exp, (rate.value, rate.low, rate.high))), _share(same, intervals, 1))
+
+
+def parse_scores(sentences: Sequence[Sentence], found: Sequence[ScoredParse], intervals: Intervals) -> ParseScores:
+    """How well the model's own parses ``found`` agree with the gold parses."""
+    pairs = [(parse.attachments, sentence.attachments) for sentence, parse in zip(sentences, found, strict=True)]
+    marks = [sentence.punctuation for sentence in sentences if sentence.punctuation is not None]
+    without = None
+    if marks:
+        without = [span_counts(*pair, left_out=left_out) for pair, left_out in zip(pairs, marks, strict=True)]
+    return ParseScores(
+        _share([(int(bool(parse.is_tree)), 1) for parse in found], intervals, 2),
+        _f1([span_counts(*pair) for pair in pairs], intervals, 3),
+        _f1([span_counts(*pair, with_sentence=False) for pair in pairs], intervals, 4),
+        None if without is None else _f1(without, intervals, 5),
+    )
+
+
+def _f1(counts: Sequence[SpanCounts], intervals: Intervals, stream: int) -> Estimate:
+    return _share([(2 * each.matched, each.predicted + each.gold) for each in counts], intervals, stream)
+
+
+def closing_accuracies(sentences: Sequence[Sentence], intervals: Intervals) -> Iterator[ClosingAccuracy]:
+    """The accuracy of each group of closing brackets that occurs in strings of brackets."""
+    brackets = [list(closings(sentence.words)) for sentence in sentences]
+    for stream, (group, belongs) in enumerate(GROUPS.items(), start=10):
+        places = [[closing.place for closing in string if belongs(closing)] for string in brackets]
+        number = sum(map(len, places))
+        if number:
+            gold = _accuracy(sentences, [sentence.gold for sentence in sentences], places, intervals, stream)
+            parsed = [sentence.own for sentence in sentences if sentence.own is not None]
+            own = _accuracy(sentences, parsed, places, intervals, stream) if parsed else None
+            yield ClosingAccuracy(group, number, gold, own)
+
+
+def _accuracy(
+    sentences: Sequence[Sentence],
+    found: Sequence[ScoredParse],
+    places: Sequence[Sequence[int]],
+    intervals: Intervals,
+    stream: int,
+) -> Estimate:
+    """The share of the symbols at these places of each string that the model finds the most probable."""
+    pairs = []
+    for sentence, parse, of_string in zip(sentences, found, places, strict=True):
+        assert parse.choices is not None
+        pairs.append((sum(parse.choices[place] == sentence.words[place] for place in of_string), len(of_string)))
+    return _share(pairs, intervals, stream)
+
+
+def _share(pairs: Sequence[tuple[int, int]], intervals: Intervals, stream: int) -> Estimate:
+    """The share of all, from what each sentence has of it and of all; sentences that have nothing do not count."""
+    sums, counts = np.array([pair for pair in pairs if pair[1]] or [(1, 1)]).T
+    return intervals.of_rate(sums.astype(float), counts, stream)

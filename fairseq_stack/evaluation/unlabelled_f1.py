@@ -1,0 +1,72 @@
+"""Unlabelled F1 of parses, in a corpus: the spans of all sentences are counted together.
+
+A span is a set of neighbouring words that a node covers, at least two, and counts once however many nodes cover it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fairseq_stack_preprocess.trees.spans import Span, spans_of_attachments
+
+PUNCTUATION_TAGS = frozenset({",", ":", "``", "''", "."})
+"""The tags of words that EVALB deletes (``COLLINS.prm``); it keeps brackets."""
+
+
+@dataclass(frozen=True)
+class SpanCounts:
+    """How many spans two parses have.
+
+    Attributes:
+        matched: spans of both.
+        predicted: spans of the predicted parse.
+        gold: spans of the gold parse.
+    """
+
+    matched: int
+    predicted: int
+    gold: int
+
+    @property
+    def f1(self) -> float:
+        """Twice the matched spans over all spans: precision and recall, if both parses are one binary tree."""
+        both = self.predicted + self.gold
+        return 2 * self.matched / both if both else 1.0
+
+
+def span_counts(
+    predicted: Sequence[int],
+    gold: Sequence[int],
+    *,
+    left_out: Sequence[bool] | None = None,
+    with_sentence: bool = True,
+) -> SpanCounts:
+    """The spans of two parses of a sentence.
+
+    Args:
+        predicted: the attachments r_1, ..., r_n.
+        gold: likewise.
+        left_out: for each word, whether it is deleted before spans are taken, as EVALB deletes punctuation.
+        with_sentence: whether the span of the whole sentence counts, which is in every tree.
+    """
+    parses = [_spans(spans_of_attachments(parse), left_out or [False] * len(gold)) for parse in (predicted, gold)]
+    if not with_sentence:
+        parses = [spans - {(1, len(gold) - sum(left_out or ()))} for spans in parses]
+    first, second = parses
+    return SpanCounts(len(first & second), len(first), len(second))
+
+
+def _spans(nodes: Iterable[Span], left_out: Sequence[bool]) -> set[Span]:
+    """The spans of nodes over the words that are not left out."""
+    kept = [0]
+    for is_left_out in left_out:
+        kept.append(kept[-1] + (not is_left_out))
+    spans = ((kept[first - 1] + 1, kept[last]) for first, last in nodes)
+    return {(first, last) for first, last in spans if first < last}
+
+
+def total(counts: Iterable[SpanCounts]) -> SpanCounts:
+    """The counts of all sentences together."""
+    columns = [(each.matched, each.predicted, each.gold) for each in counts]
+    return SpanCounts(*(sum(column) for column in zip(*columns, strict=True)))

@@ -1,0 +1,140 @@
+"""What a model that parses says about strings whose parses are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, repeat
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import pad
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import Hub, LanguageModelHub
+from fairseq_stack.modules import PushdownTransformer, attachment_log_probabilities, parse_all
+from fairseq_stack.ops import legal_attachments, stack_tape
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a model says about a string of n words, with its gold parse or with the parses of a beam.
+
+    Attributes:
+        nats: -log p of the words and the end; with a beam, of the sum over its parses.
+        attachments: what the model finds that each word attaches to, n: after the gold parse of what is before the
+            word, or in the best parse of the beam.
+        choices: the most probable one of some symbols at the place of each word and of the end, n + 1, where the parses
+            in a beam have their weights; None if there are no symbols to choose between.
+        is_tree: whether the best parse of the beam is one tree; None with the gold parse.
+    """
+
+    nats: float
+    attachments: list[int]
+    choices: list[str] | None
+    is_tree: bool | None
+
+
+def require_parses(hub: Hub) -> LanguageModelHub:
+    """The hub, if it holds one model that parses.
+
+    Raises:
+        UserError: it does not.
+    """
+    if not isinstance(hub, LanguageModelHub) or not getattr(hub.task, "has_tapes", False):
+        raise UserError("the checkpoint holds no model that parses; train one with --arch pushdown_transformer_lm")
+    if len(hub.models) != 1:
+        raise UserError("the models of an ensemble have different parses: name one checkpoint")
+    return hub
+
+
+@torch.no_grad()
+def score_parses(
+    hub: LanguageModelHub,
+    strings: Sequence[Sequence[str]],
+    attachments: Sequence[NDArray[np.int32]],
+    *,
+    beam_size: int,
+    max_tokens: int,
+    choices: Sequence[str] | None = None,
+) -> Iterator[tuple[int, Scored, Scored | None]]:
+    """Yield for each string its position and its scores with the gold parse and with a beam, shorter strings first.
+
+    Args:
+        hub: of one model that parses.
+        strings: strings of symbols.
+        attachments: the gold parse of each, (n,).
+        beam_size: how many parses are kept; with 1 the model's decisions are greedy, and with 0 it makes none.
+        max_tokens: the greatest number of tokens at a time, in all parses of a beam (a single string may have more).
+        choices: the symbols of which the most probable one is found.
+
+    Raises:
+        UserError: a string is longer than the model accepts, or has a symbol that it lacks; or the model computes a
+            probability that is not a number, or is 0.
+    """
+    tokens = [_encoded(hub, string, number) for number, string in enumerate(strings, start=1)]
+    indices = None if choices is None else torch.tensor([*map(hub.tgt_dict.index, choices)])
+    for batch in _batches(list(map(len, tokens)), max_tokens // max(1, beam_size)):
+        targets = torch.stack([tokens[number] for number in batch]).to(hub.device)
+        attached = torch.from_numpy(np.stack([attachments[number] for number in batch])).long().to(hub.device)
+        gold = _with_gold_parses(hub, targets, attached, indices)
+        own = _with_beams(hub, targets, beam_size, indices) if beam_size else repeat(None)
+        for number, with_gold, with_beam in zip(batch, gold, own, strict=False):
+            if not math.isfinite(with_gold.nats) or not (with_beam is None or math.isfinite(with_beam.nats)):
+                raise UserError(f"the model's probability of string {number + 1} is 0 or not a number")
+            yield number, with_gold, with_beam
+
+
+def _encoded(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tensor:
+    """The tokens of a string and ``</s>``."""
+    dictionary = hub.tgt_dict
+    tokens = torch.tensor([*map(dictionary.index, string), dictionary.eos()])
+    if len(tokens) > hub.max_positions:
+        raise UserError(
+            f"string {number} has {len(string):,} symbols and an end; the model accepts {hub.max_positions:,} tokens: "
+            "train it with a greater --tokens-per-sample"
+        )
+    if dictionary.eos() in tokens[:-1]:
+        raise UserError(f"string {number}: {dictionary.eos_word} ends a string, and cannot be a symbol of one")
+    return tokens
+
+
+def _batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
+    """The positions of strings of the same length, which need no padding."""
+    in_order = sorted(range(len(lengths)), key=lambda number: lengths[number])
+    for length, group in groupby(in_order, key=lambda number: lengths[number]):
+        numbers, size = list(group), max(1, max_tokens // length)
+        yield from (numbers[start : start + size] for start in range(0, len(numbers), size))
+
+
+def _with_gold_parses(
+    hub: LanguageModelHub, targets: Tensor, attached: Tensor, choices: Tensor | None
+) -> Iterator[Scored]:
+    """The scores of strings (B, n + 1), the end included, with their attachments (B, n)."""
+    before = pad(attached, (1, 0))  # Token 0 is ROOT.
+    (model,) = hub.models
+    output = model(targets.roll(1, 1), tape=stack_tape(before), next_words=targets)
+    log_words = model.get_normalized_probs(output, log_probs=True).double()
+    log_attached = attachment_log_probabilities(output[1]["attachment_scores"], legal_attachments(before))
+    nats = -log_words.gather(2, targets.unsqueeze(2)).squeeze(2).sum(1)
+    columns = (nats.tolist(), log_attached.argmax(2)[:, :-1].tolist(), log_words)
+    for of_string, found, log_next in zip(*columns, strict=True):
+        yield Scored(of_string, found, _chosen(hub, log_next, choices), None)
+
+
+def _with_beams(hub: LanguageModelHub, targets: Tensor, beam_size: int, choices: Tensor | None) -> Iterator[Scored]:
+    network: PushdownTransformer = hub.models[0].decoder.network
+    for parses in parse_all(network, targets[:, :-1], beam_size=beam_size, keep_next_words=choices is not None):
+        chosen = _chosen(hub, parses.next_words, choices)
+        yield Scored(-float(parses.log_probability), parses.attachments[0].tolist(), chosen, bool(parses.are_trees[0]))
+
+
+def _chosen(hub: LanguageModelHub, log_next: Tensor | None, choices: Tensor | None) -> list[str] | None:
+    """The most probable choice at each place, from the log-probabilities (n + 1, V)."""
+    if choices is None or log_next is None:
+        return None
+    best = choices[log_next[:, choices.to(log_next.device)].argmax(1).cpu()]
+    return [hub.tgt_dict[symbol] for symbol in best.tolist()]

@@ -1,0 +1,274 @@
+"""The task ``bounded-dyck`` of ``prepare cfl``: balanced brackets of bounded depth with their parses.
+
+The generator is the one of Murty et al. (2023), Section 4.1. When no bracket is open, a string ends with probability
+1/2, unless it is shorter than ``min_length``, and otherwise opens a bracket. When ``max_depth`` brackets are open, it
+closes one. Otherwise it closes one with probability 1/2. The types of opening brackets are uniform. Strings longer than
+``max_length`` are drawn again.
+
+Files, for each set, one line a string: ``.txt``, and ``.attach``, r_1..r_n as ``prepare treebank`` writes them. A
+closing bracket attaches to its opening one, which joins what is closed between them; an opening bracket attaches to
+itself. So groups side by side are not joined. ``text/vocabulary.txt`` is the dictionary of ``data-bin``.
+
+Two further sets are text only. ``distance`` has strings of a greater depth, drawn by the same generator. ``depth`` has
+for each depth d a few strings of d opening brackets and d closing ones, with a string of ``test`` inserted at a random
+place before the last bracket.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from ..errors import PrepareError, require_at_least, require_at_most
+from ..text.binarise import SUFFIX, TEXT, binarise_language
+from ..text.manifest import Manifest
+from ..text.output import corpus_folder, write_lines
+from ..text.progress import progress
+from ..text.splits import SPLITS, TRIES_IN_A_ROW, check_sizes, stream
+from .languages import PARAMETERS, Word
+from .options import CORPUS
+
+TASK = "bounded-dyck"
+VALID_RULES = ("sample", "iid")
+GREATEST_LENGTH = 10_000
+VOCABULARY_NAME = "vocabulary.txt"
+DISTANCE, DEPTH = "distance", "depth"
+TYPES_OF_DEPTH = 10
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+Attached = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of the corpus.
+
+    Attributes:
+        bracket_types: number of types of brackets.
+        max_depth: most brackets that are open at a time.
+        min_length: minimum length of strings.
+        max_length: maximum length of strings.
+        train_size: number of strings in train (likewise ``valid_size``, ``test_size``).
+        valid_rule: ``sample``: valid is drawn as train is. ``iid``: it has only new strings, of which train has all
+            depth profiles of top-level groups, as the authors' validation files seem to have been made.
+        distance_size: number of strings in ``distance``.
+        distance_max_depth: their maximum depth (likewise ``distance_max_length``).
+        depth_from: the least depth in ``depth``.
+        depth_to: the greatest depth in ``depth``.
+        depth_strings: number of strings of each depth in ``depth``.
+        seed: seed of train and valid.
+        test_seed: seed of the other sets.
+        binarise: whether fairseq's binary format is written as well.
+
+    Raises:
+        PrepareError: a value is out of range.
+    """
+
+    bracket_types: int = 20
+    max_depth: int = 10
+    min_length: int = 4
+    max_length: int = 600
+    train_size: int = 100_000
+    valid_size: int = 2_000
+    test_size: int = 2_000
+    valid_rule: str = "sample"
+    distance_size: int = 1_000
+    distance_max_depth: int = 40
+    distance_max_length: int = 500
+    depth_from: int = 15
+    depth_to: int = 49
+    depth_strings: int = 3
+    seed: int = 0
+    test_seed: int = 0
+    binarise: bool = True
+
+    def __post_init__(self) -> None:
+        check_sizes({**self.sizes(), DISTANCE: self.distance_size})
+        PARAMETERS["bracket_types"].check("bracket_types", self.bracket_types)
+        for name in ("max_depth", "min_length", "distance_max_depth", "depth_from", "depth_strings"):
+            require_at_least(_flag(name), getattr(self, name), 1)
+        for name in ("seed", "test_seed"):
+            require_at_least(_flag(name), getattr(self, name), 0)
+        for name in ("max_length", "distance_max_length"):
+            require_at_least(_flag(name), getattr(self, name), self.min_length + self.min_length % 2)
+            require_at_most(_flag(name), getattr(self, name), GREATEST_LENGTH)
+        require_at_least(_flag("depth_to"), self.depth_to, self.depth_from)
+        require_at_most(_flag("depth_to"), self.depth_to, GREATEST_LENGTH)
+        if self.valid_rule not in VALID_RULES:
+            raise PrepareError(f"--valid-rule must be one of {', '.join(VALID_RULES)}, got {self.valid_rule!r}")
+
+    def sizes(self) -> dict[str, int]:
+        """The number of strings in each split."""
+        return {"train": self.train_size, "valid": self.valid_size, "test": self.test_size}
+
+
+def is_bounded_dyck(manifest: Mapping[str, Any] | None) -> bool:
+    """Whether a corpus is of this task, by its manifest."""
+    return manifest is not None and manifest.get("corpus") == CORPUS and manifest.get("options", {}).get("task") == TASK
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def brackets(types: int) -> list[tuple[str, str]]:
+    """Opening and closing brackets of each type, as the authors write them: ``(a``, ``a)``, ..., ``(z``, ``(aa``."""
+    return [(f"({name}", f"{name})") for name in map(_name, range(types))]
+
+
+def _name(number: int) -> str:
+    name = LETTERS[number % len(LETTERS)]
+    return name if number < len(LETTERS) else _name(number // len(LETTERS) - 1) + name
+
+
+def attachments(string: Sequence[str]) -> Attached:
+    """r_1, ..., r_n: a closing bracket attaches to its opening one, and opening brackets to themselves.
+
+    Raises:
+        ValueError: a closing bracket has no opening one of its type. Brackets that are never closed are no error.
+    """
+    stack: list[tuple[int, str]] = []
+    attached = []
+    for place, symbol in enumerate(string, start=1):
+        if symbol.startswith("("):
+            stack.append((place, symbol))
+            attached.append(place)
+        elif not stack or stack[-1][1] != f"({symbol[:-1]}":
+            raise ValueError(f"symbol {place}, {symbol!r}, closes no bracket")
+        else:
+            attached.append(stack.pop()[0])
+    return tuple(attached)
+
+
+def profiles(string: Sequence[str]) -> list[str]:
+    """The depth profile of each top-level group of a string: which of its brackets open, without their types."""
+    found, depth, group = [], 0, []
+    for symbol in string:
+        is_opening = symbol.startswith("(")
+        group.append("(" if is_opening else ")")
+        depth += 1 if is_opening else -1
+        if depth == 0:
+            found.append("".join(group))
+            group = []
+    return found
+
+
+def draw_string(
+    rng: random.Random, pairs: Sequence[tuple[str, str]], *, max_depth: int, min_length: int, max_length: int
+) -> Word:
+    """One string of the distribution that this module describes."""
+    while True:
+        string: list[str] = []
+        closing: list[str] = []
+        while len(string) + len(closing) <= max_length:
+            if not closing and len(string) >= min_length and rng.random() < 0.5:
+                return tuple(string)
+            if closing and (len(closing) == max_depth or rng.random() < 0.5):
+                string.append(closing.pop())
+            else:
+                left, right = pairs[int(rng.random() * len(pairs))]
+                string.append(left)
+                closing.append(right)
+
+
+def generate(options: Options) -> dict[str, list[Word]]:
+    """Draw all sets; the same options give the same strings.
+
+    Raises:
+        PrepareError: no strings for valid could be found by the rule ``iid``.
+    """
+    pairs = brackets(options.bracket_types)
+    sets: dict[str, list[Word]] = {}
+    for split, size in options.sizes().items():
+        rng = stream(options.test_seed if split == "test" else options.seed, split)
+        draw = _drawing(options, rng, options.max_depth, options.max_length)
+        if split == "valid" and options.valid_rule == "iid":
+            strings = _in_distribution(draw, sets["train"], size)
+        else:
+            strings = (draw() for _ in range(size))
+        sets[split] = list(progress(strings, label=f"{CORPUS}: {split}", total=size))
+    rng = stream(options.test_seed, DISTANCE)
+    draw = _drawing(options, rng, options.distance_max_depth, options.distance_max_length)
+    sets[DISTANCE] = [draw() for _ in range(options.distance_size)]
+    sets[DEPTH] = list(_deep_strings(options, pairs, sets["test"]))
+    return sets
+
+
+def _drawing(options: Options, rng: random.Random, max_depth: int, max_length: int) -> Callable[[], Word]:
+    pairs, min_length = brackets(options.bracket_types), options.min_length
+    return lambda: draw_string(rng, pairs, max_depth=max_depth, min_length=min_length, max_length=max_length)
+
+
+def _in_distribution(draw: Callable[[], Word], train: Sequence[Word], size: int) -> Iterator[Word]:
+    """Strings that train does not have, of which it has the depth profiles of all top-level groups."""
+    known = set(train)
+    known_profiles = {profile for string in known for profile in profiles(string)}
+    for found in range(size):
+        for _ in range(TRIES_IN_A_ROW):
+            string = draw()
+            if string not in known and known_profiles.issuperset(profiles(string)):
+                break
+        else:
+            raise PrepareError(
+                f"--valid-rule iid found {found} of {size} strings for valid, then none in {TRIES_IN_A_ROW} draws; "
+                "raise --train-size"
+            )
+        yield string
+
+
+def _deep_strings(options: Options, pairs: Sequence[tuple[str, str]], inserted: Sequence[Word]) -> Iterator[Word]:
+    """For each depth some strings of nested brackets of a few types, each around or after a string of ``inserted``."""
+    rng = stream(options.test_seed, DEPTH)
+    few = pairs[:TYPES_OF_DEPTH]
+    for depth in range(options.depth_from, options.depth_to + 1):
+        for _ in range(options.depth_strings):
+            chosen = [few[int(rng.random() * len(few))] for _ in range(depth)]
+            nested = [*(left for left, _ in chosen), *(right for _, right in reversed(chosen))]
+            place = int(rng.random() * 2 * depth)
+            yield (*nested[:place], *inserted[int(rng.random() * len(inserted))], *nested[place:])
+
+
+def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
+    """Write the corpus into ``folder``, complete or not at all.
+
+    Raises:
+        PrepareError: see :func:`generate` and :func:`.output.corpus_folder`; or binarising failed.
+    """
+    with corpus_folder(folder, binarise=options.binarise, force=force) as new:
+        sets = generate(options)
+        text = new / TEXT
+        for name, strings in sets.items():
+            write_lines(text / f"{name}.{SUFFIX}", map(" ".join, strings))
+            write_lines(text / f"{name}.attach", (" ".join(map(str, attachments(string))) for string in strings))
+        symbols = (symbol for pair in brackets(options.bracket_types) for symbol in pair)
+        write_lines(text / VOCABULARY_NAME, (f"{symbol} 1" for symbol in symbols))
+        if options.binarise:
+            binarise_language(new, dictionary=text / VOCABULARY_NAME)
+        Manifest(
+            corpus=CORPUS,
+            options={"task": TASK, **asdict(options)},
+            splits={split: _counts(sets[split]) for split in SPLITS},
+            dropped={split: {} for split in SPLITS},
+            binarised=options.binarise,
+            more={"further_test_sets": {name: _counts(sets[name]) for name in (DISTANCE, DEPTH)}},
+        ).write(new)
+
+
+def _counts(strings: Sequence[Word]) -> dict[str, Any]:
+    """Counts of one set for the manifest; symbols do not count the end of a string."""
+    return {
+        "strings": len(strings),
+        "distinct_strings": len(set(strings)),
+        "symbols": sum(map(len, strings)),
+        "longest": max(map(len, strings)),
+        "most_open": max(map(_most_open, strings)),
+    }
+
+
+def _most_open(string: Word) -> int:
+    """The greatest number of brackets that are open at a time."""
+    return max(accumulate(1 if symbol.startswith("(") else -1 for symbol in string))

@@ -1,0 +1,98 @@
+"""The tables of the experiments on Pushdown Layers (Murty et al., 2023).
+
+python scripts/experiments/murty_2023.py dyck|trees OUT KIND=RUN[,RUN...] ...
+
+A RUN is a folder with results of fairseq-stack evaluate-pushdown: test.json, distance.json and depth.json of Dyck
+strings, or test.json of sentences. The figures of the runs of a kind, which have different seeds, stand side by side.
+The table is written to OUT, in Markdown, with the signatures of the results, and printed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fairseq_stack.evaluation.markdown import MISSING, table
+from fairseq_stack.evaluation.pushdown import ClosingAccuracy, PushdownResult, read_pushdown_result
+from fairseq_stack.evaluation.results import Estimate
+from fairseq_stack.files import written_whole
+
+Results = Mapping[str, Sequence[PushdownResult]]
+
+BRACKETS = {
+    "test": ("in distribution", ("all", "distance >= 50", "distance >= 100")),
+    "distance": ("deeper strings", ("depth 11 to 20", "distance >= 50", "distance >= 100")),
+    "depth": ("test of depth", ("last of a string", "depth 11 to 20", "depth > 20")),
+}
+"""For each set of Dyck strings its name in the table, and the groups of closing brackets that are shown."""
+
+
+def read_results(arguments: Sequence[str], split: str) -> dict[str, list[PushdownResult]]:
+    """The results of the runs of each kind on one set."""
+    kinds = (argument.partition("=") for argument in arguments)
+    return {
+        kind: [read_pushdown_result(Path(run) / f"{split}.json") for run in runs.split(",")] for kind, _, runs in kinds
+    }
+
+
+def dyck_table(sets: Mapping[str, Results]) -> str:
+    """The accuracy of closing brackets, with gold parses and with the models' own."""
+    kinds = next(iter(sets.values()))
+    columns = [f"{kind}, {parses}" for kind in kinds for parses in ("gold", "own")]
+    rows = []
+    for split, (name, groups) in BRACKETS.items():
+        for group in groups:
+            found = [[_closing(result, group) for result in results] for results in sets[split].values()]
+            if any(found[0]):
+                number = next(closing.brackets for closing in found[0] if closing)
+                cells = [
+                    " ".join(_percent(getattr(closing, parses, None)) for closing in seeds)
+                    for seeds in found
+                    for parses in ("gold", "own")
+                ]
+                rows.append([f"{name}, {group}", f"{number:,}", *cells])
+    return table(["closing brackets", "number", *columns], rows)
+
+
+def _closing(result: PushdownResult, group: str) -> ClosingAccuracy | None:
+    return next((closing for closing in result.closings if closing.group == group), None)
+
+
+def trees_table(results: Results) -> str:
+    """Perplexity with gold parses and summed over a beam, and the F1 of the best parse."""
+    rows = []
+    for kind, seeds in results.items():
+        cells = [f"{seeds[0].model.parameters:,}"]
+        cells += [
+            " ".join(f"{scores.perplexity.value:.1f}" if scores else MISSING for scores in columns)
+            for columns in ([seed.gold for seed in seeds], [seed.own for seed in seeds])
+        ]
+        parses = [seed.parses for seed in seeds]
+        for name in ("f1", "f1_without_sentence", "f1_without_punctuation"):
+            cells.append(" ".join(_percent(getattr(each, name, None)) for each in parses))
+        rows.append([kind, *cells])
+    columns = ("ppl, gold parses", "ppl, beam", "F1", "F1 without sentence spans", "F1 without punctuation")
+    return table(["model", "parameters", *columns], rows)
+
+
+def _percent(share: Estimate | None) -> str:
+    return f"{100 * share.value:.1f}" if share else MISSING
+
+
+def main(part: str, output: str, *arguments: str) -> None:
+    """Write and print the table."""
+    sets = {split: read_results(arguments, split) for split in (BRACKETS if part == "dyck" else ["test"])}
+    signatures = dict.fromkeys(
+        result.signature for kinds in sets.values() for results in kinds.values() for result in results
+    )
+    text = dyck_table(sets) if part == "dyck" else trees_table(sets["test"])
+    lines = "\n".join(f"`{signature}`" for signature in signatures)
+    text = f"{text}\n\nAccuracy and F1 in %. Each figure is of one seed.\n\n{lines}\n"
+    with written_whole(Path(output)) as file:
+        file.write(text.encode())
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

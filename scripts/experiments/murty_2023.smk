@@ -1,0 +1,151 @@
+"""Pushdown Layers (Murty et al., 2023): Dyck(20, 10), and a treebank, with models that train within minutes on a CPU.
+
+snakemake --snakefile scripts/experiments/murty_2023.smk --profile scripts/experiments/profiles/local --directory OUT \
+    [--config data=DATA]
+
+dyck: models without a tape (base), with a tape of 0 and 1 (zero-one), and with a tape of depths (depth). Each is scored on
+strings like the ones it was trained on, on deeper strings by the distance of brackets, and on the test of depth, with gold
+parses and with its own.
+
+trees: a model without a tape and with one (base, pushdown), and with stack attention in the middle layer (sup, nd), for an
+equal number of updates. DATA, an absolute path, holds {train,valid,test}.txt, plain or .gz, with one tree a line, such as
+the files of https://github.com/google-deepmind/transformer_grammars (example/data).
+
+Settings (--config NAME=VALUE ...): parts (default: dyck, and trees if there is DATA), kinds (of models; default: all),
+seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees in a set, for a
+quick look) and threads (of a training run, 1).
+"""
+
+DYCK_KINDS, TREE_KINDS = ("base", "zero-one", "depth"), ("base", "pushdown", "sup", "nd")
+DEFAULT_SEEDS = "1,2"
+ALL_KINDS = ",".join(dict.fromkeys([*DYCK_KINDS, *TREE_KINDS]))
+OWN_SETTINGS = {"parts", "kinds", "seeds", "updates", "tree_updates", "beam", "limit", "threads"}
+OWN_SETTINGS |= {"data"} if "data" in config or "trees" in str(config.get("parts")) else set()
+
+
+include: "settings.smk"
+
+
+PARTS = chosen("parts", "dyck,trees", "dyck,trees" if "data" in config else "dyck")
+UPDATES = {"dyck": int(setting("updates", 3600)), "trees": int(setting("tree_updates", 800))}
+BEAM = int(setting("beam", 10))
+LIMIT = ["--limit", config["limit"]] if "limit" in config else []
+GREATEST_DEPTH = min(49, 14 + int(setting("limit", 49)))
+SMALL = f"-limit-{config['limit']}" if LIMIT else ""
+
+FOLDERS = {part: f"{part}{SMALL}" for part in PARTS}
+PART_OF = {folder: part for part, folder in FOLDERS.items()}
+CORPORA = {}
+if "dyck" in PARTS:
+    CORPORA[FOLDERS["dyck"]] = [
+        *("cfl", "--task", "bounded-dyck", "--max-length", 150, "--train-size", 200000, "--valid-size", 500),
+        *("--distance-max-length", 130, "--distance-size", 4000, "--depth-to", GREATEST_DEPTH, *LIMIT),
+    ]
+if "trees" in PARTS:
+    files = {split: DATA / f"{split}.txt" for split in ("train", "valid", "test")}
+    found = {split: path if path.exists() else f"{path}.gz" for split, path in files.items()}
+    options = [word for split in found for word in (f"--{split}", found[split])]
+    CORPORA[FOLDERS["trees"]] = ["treebank", *options, "--rare-words", "classes", *LIMIT]
+
+BASE, TAPE = "pushdown_transformer_lm_dyck_base", "pushdown_transformer_lm_dyck"
+MODELS = {
+    ("dyck", "base"): (BASE, "4xsdpa"),
+    ("dyck", "zero-one"): (TAPE, "4xpushdown"),
+    ("dyck", "depth"): (TAPE, "4xpushdown", "--pushdown-depths", 16),
+    ("trees", "base"): (BASE, "5xsdpa"),
+    ("trees", "pushdown"): (TAPE, "5xpushdown", "--pushdown-depths", 32),
+    ("trees", "sup"): (BASE, "2xsdpa,sup-127,2xsdpa"),
+    ("trees", "nd"): (BASE, "2xsdpa,nd-3-3-10,2xsdpa"),
+}
+DROPOUT = {"dyck": 0, "trees": 0.2}
+
+
+def training(part, kind, seed):
+    """The arguments of fairseq-train: one recipe for both parts, except for dropout."""
+    arch, layers, *options = MODELS[part, kind]
+    dropout = DROPOUT[part]
+    return [
+        *("--task", "pushdown_language_modeling", "--tokens-per-sample", 1024, "--compact-vocab", "--compact-vocab-unk"),
+        *("--arch", arch, "--stack-layers", layers, "--decoder-normalize-before", "--decoder-attention-heads", 4),
+        *("--decoder-embed-dim", 64, "--decoder-ffn-embed-dim", 256),
+        *("--attachment-size", 64, "--attachment-depth-size", 64),
+        *("--dropout", dropout, "--attention-dropout", dropout, *options, "--seed", seed),
+        *("--criterion", "pushdown_cross_entropy", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)"),
+        *("--clip-norm", 1, "--lr", "2e-3", "--lr-scheduler", "cosine", "--warmup-updates", 200),
+        *("--max-update", UPDATES[part], "--max-tokens", 2048, "--no-epoch-checkpoints"),
+    ]
+
+
+RUNS = {
+    part: {
+        kind: [f"{folder}/updates-{UPDATES[part]}/{kind}-seed-{seed}" for seed in SEEDS]
+        for kind in (DYCK_KINDS if part == "dyck" else TREE_KINDS)
+        if kind in KINDS
+    }
+    for part, folder in FOLDERS.items()
+}
+TRAINING = {
+    run: training(part, kind, seed)
+    for part, kinds in RUNS.items()
+    for kind, runs in kinds.items()
+    for seed, run in zip(SEEDS, runs)
+}
+GENERATION, TARGET, SCORING = [], None, []
+
+# Decisions of the model itself: greedy ones for Dyck strings, where each wrong one is seen, and a beam for sentences.
+SETS = {"dyck": {"test": 1, "distance": 1, "depth": 1}, "trees": {"test": BEAM}}
+SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "murty_2023.py")])
+
+
+def scores(part):
+    """The results of a part."""
+    return [f"{run}/{split}.json" for runs in RUNS[part].values() for run in runs for split in SETS[part]]
+
+
+rule results:
+    input:
+        [f"{folder}/updates-{UPDATES[part]}/table.md" for part, folder in FOLDERS.items()],
+    default_target: True
+    localrule: True
+
+
+for part, folder in FOLDERS.items():
+
+    rule:
+        name:
+            f"table_{part}"
+        input:
+            scores(part),
+        output:
+            f"{folder}/updates-{UPDATES[part]}/table.md",
+        message:
+            "the table {output}"
+        params:
+            part=part,
+            runs=table_arguments(RUNS[part]),
+        localrule: True
+        shell:
+            "{SUMMARY} {params.part} {output:q} {params.runs}"
+
+
+include: "common.smk"
+
+
+rule evaluate_pushdown:
+    input:
+        "{model}/trained",
+    output:
+        "{model}/{split,test|distance|depth}.json",
+    log:
+        "{model}/{split}.out",
+    message:
+        "{wildcards.model}: scoring the {wildcards.split} set"
+    params:
+        command=lambda wildcards: commands(
+            *("fairseq-stack", "evaluate-pushdown", f"{wildcards.model}/checkpoint_best.pt"),
+            *("--data", f"{corpus_of(wildcards.model)}/corpus", "--split", wildcards.split),
+            *("--beam", SETS[PART_OF[corpus_of(wildcards.model)]][wildcards.split]),
+        ),
+    threads: THREADS
+    shell:
+        "{params.command} --json {output:q} > {log:q} 2>&1"

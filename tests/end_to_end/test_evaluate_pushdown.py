@@ -1,0 +1,229 @@
+"""fairseq-stack evaluate-pushdown, on strings of brackets and on trees."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from fairseq_stack import cli
+from fairseq_stack.evaluation.closing_brackets import closings
+from fairseq_stack.evaluation.pushdown import PushdownResult, read_pushdown_result
+from fairseq_stack.hub.interface import load
+from fairseq_stack.ops import stack_tape
+from fairseq_stack_preprocess.cfl.bounded_dyck import attachments
+from tests.end_to_end.running import LANGUAGE_MODEL, TRAINING, run
+from tests.end_to_end.test_pushdown import last
+
+SHAPES = (
+    "(S (P (W {}) (W {})) (. .))",
+    "(S (W {}) (P (W {}) (W {})) (. .))",
+    "(S (P (P (W {}) (W {})) (W {})) (W {}))",
+)
+TASK = ["--task", "pushdown_language_modeling"]
+MODEL = [
+    *(*TASK, "--tokens-per-sample", 100, "--compact-vocab", "--compact-vocab-unk"),
+    *("--decoder-embed-dim", 16, "--decoder-ffn-embed-dim", 16, "--decoder-attention-heads", 2),
+    *("--attachment-depth-size", 8, "--dropout", 0, "--criterion", "pushdown_cross_entropy"),
+]
+TAPE = [*MODEL, "--arch", "pushdown_transformer_lm_dyck", "--stack-layers", "pushdown"]
+BASE = [*MODEL, "--arch", "pushdown_transformer_lm_dyck_base", "--stack-layers", "sdpa"]
+DYCK = [
+    *("--task", "bounded-dyck", "--bracket-types", "2", "--max-depth", "2", "--max-length", "10"),
+    *("--train-size", "300", "--valid-size", "9", "--test-size", "5", "--distance-size", "5"),
+    *("--distance-max-length", "70", "--depth-from", "11", "--depth-to", "11", "--depth-strings", "1"),
+]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A corpus, and a model that is trained on it."""
+
+    corpus: Path
+    checkpoint: Path
+
+    def evaluate(self, folder: Path, *options: str) -> PushdownResult:
+        """The result of the command."""
+        arguments = [str(self.checkpoint), "--data", str(self.corpus), "--json", str(folder / "result.json"), "--cpu"]
+        assert cli.main(["evaluate-pushdown", *arguments, "--bootstrap", "10", *options]) == 0
+        return read_pushdown_result(folder / "result.json")
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, rng = tmp_path_factory.mktemp("corpora"), random.Random(0)
+    assert cli.main(["prepare", "cfl", str(folder / "dyck"), *DYCK]) == 0
+    options = ["--rare-words", "keep"]
+    for split, size in {"train": 60, "valid": 11, "test": 9}.items():
+        path = folder / f"{split}.trees"
+        lines = (rng.choice(SHAPES).format(*rng.choices("abc", k=4)) for _ in range(size))
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        options += [f"--{split}", str(path)]
+    assert cli.main(["prepare", "treebank", str(folder / "trees"), *options]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def models(corpora: Path) -> Iterator[dict[str, Trained]]:
+    """Models with and without a tape, of brackets, and of trees."""
+    found = {}
+    for name, corpus, model in (("dyck", "dyck", TAPE), ("base", "dyck", BASE), ("trees", "trees", TAPE)):
+        folder = corpora / f"{name}-model"
+        run("train", corpora / corpus / "data-bin", *model, *TRAINING, "--save-dir", folder)
+        found[name] = Trained(corpora / corpus, folder / "checkpoint_last.pt")
+    yield found
+
+
+@pytest.mark.parametrize("name", ["dyck", "base", "trees"])
+def test_gold_parses_are_scored_as_in_training(models: dict[str, Trained], name: str, tmp_path: Path) -> None:
+    model = models[name]
+    result = model.evaluate(tmp_path, "--split", "valid", "--beam", "0")
+    validated = run(
+        "validate", model.corpus / "data-bin", *TASK, "--path", model.checkpoint, "--batch-size", 4, "--cpu"
+    )
+    assert torch.tensor(result.gold.perplexity.value).log2().item() == pytest.approx(
+        last(validated, "nll_loss"), abs=6e-4
+    )
+    assert result.gold.attachments.value == pytest.approx(last(validated, "attach_accuracy"), abs=6e-5)
+    assert result.own is None and result.parses is None and all(each.own is None for each in result.closings)
+
+
+def next_symbols(hub: Any, string: list[str], attached: list[int] | None) -> list[str]:
+    """The most probable closing bracket at each place, with a parse or with greedy decisions, one prefix at a time."""
+    symbols = [index for index in range(len(hub.tgt_dict)) if hub.tgt_dict[index].endswith(")")]
+    tokens = torch.tensor([[hub.tgt_dict.eos(), *map(hub.tgt_dict.index, string)]])
+    found = []
+    for length in range(1, len(string) + 1):
+        tape = None if attached is None else stack_tape(torch.tensor([[0, *attached[: length - 1]]]))
+        with torch.no_grad():
+            logits, _ = hub.models[0](tokens[:, :length], tape=tape)
+        found.append(hub.tgt_dict[symbols[int(logits[0, -1, symbols].argmax())]])
+    return found
+
+
+@pytest.mark.parametrize(("name", "split"), [("dyck", "test"), ("base", "test"), ("dyck", "depth")])
+def test_closing_brackets(models: dict[str, Trained], name: str, split: str, tmp_path: Path) -> None:
+    """Each closing bracket is predicted from what is before it, with the gold parse or greedy decisions of its own."""
+    model = models[name]
+    result = model.evaluate(tmp_path, "--split", split, "--beam", "1")
+    hub = load(model.checkpoint, model.corpus / "data-bin")
+    strings = [line.split() for line in (model.corpus / "text" / f"{split}.txt").read_text().splitlines()]
+    right = dict.fromkeys(("gold", "own"), 0)
+    for string in strings:
+        for parses, attached in (("gold", list(attachments(string))), ("own", None)):
+            chosen = next_symbols(hub, string, attached)
+            right[parses] += sum(chosen[closing.place] == string[closing.place] for closing in closings(string))
+    groups = {each.group: each for each in result.closings}
+    number = sum(map(len, strings)) // 2
+    assert groups["all"].brackets == number and groups["last of a string"].brackets == len(strings)
+    assert groups["all"].gold.value == pytest.approx(right["gold"] / number)
+    assert groups["all"].own is not None and groups["all"].own.value == pytest.approx(right["own"] / number)
+    if name == "base":
+        assert groups["all"].own.value == groups["all"].gold.value
+    assert ("depth 11 to 20" in groups) == (split == "depth")
+    assert sum(each.brackets for group, each in groups.items() if group.startswith("depth")) == number
+
+
+def test_a_beam_has_more_of_the_probability(models: dict[str, Trained], tmp_path: Path) -> None:
+    results = [models["trees"].evaluate(tmp_path, "--beam", str(beam)) for beam in (1, 2, 500)]
+    perplexities = [result.own.perplexity.value for result in results if result.own is not None]
+    assert perplexities == sorted(perplexities, reverse=True) and len(set(perplexities)) == 3
+    gold = [result.gold.perplexity.value for result in results]
+    assert gold == pytest.approx(gold[:1] * 3, rel=1e-6)
+
+
+def test_small_batches_give_the_same(models: dict[str, Trained], tmp_path: Path) -> None:
+    large, small = (models["dyck"].evaluate(tmp_path, "--beam", "3", "--max-tokens", size) for size in ("8000", "1"))
+    for of_large, of_small in ((large.gold, small.gold), (large.own, small.own)):
+        assert of_large is not None and of_small is not None
+        assert of_large.perplexity.value == pytest.approx(of_small.perplexity.value, rel=1e-6)
+        assert of_large.attachments == of_small.attachments
+    assert large.closings == small.closings and large.parses == small.parses
+
+
+def test_the_tables(models: dict[str, Trained], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = models["trees"].evaluate(tmp_path, "--beam", "4")
+    printed = capsys.readouterr().out
+    assert result.parses is not None and result.parses.f1_without_punctuation is not None
+    assert result.closings == () and "closing brackets" not in printed
+    for name, share in (
+        ("F1", result.parses.f1),
+        ("F1 without the spans of sentences", result.parses.f1_without_sentence),
+        ("F1 without punctuation", result.parses.f1_without_punctuation),
+    ):
+        assert re.search(rf"^\| {name} +\| +{100 * share.value:.2f} % \|", printed, re.MULTILINE), printed
+    assert result.own is not None
+    assert re.search(rf"^\| beam of 4 +\| +{result.own.perplexity.value:.2f} \|", printed, re.MULTILINE)
+    assert printed.endswith(f"{result.signature}\n") and "|beam:4|" in result.signature
+    models["dyck"].evaluate(tmp_path, "--beam", "1", "--split", "depth")
+    printed = capsys.readouterr().out
+    assert re.search(r"^\| closing brackets +\| number \| gold parses \| +interval \| greedy parses \|", printed, re.M)
+    assert "F1 without punctuation" not in printed
+
+
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert cli.main(["evaluate-pushdown", *map(str, arguments), "--cpu"]) == 2
+    return capsys.readouterr().err.splitlines()[-1].removeprefix("fairseq-stack: error: ")
+
+
+def test_errors(models: dict[str, Trained], corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = models["dyck"]
+    start = [model.checkpoint, "--data"]
+    assert error_of(capsys, *start, tmp_path / "no").endswith("no is not a folder")
+    assert error_of(capsys, *start, model.corpus, "--beam", -1) == "--beam must be at least 0, got -1"
+    known = "depth, distance, test, train, valid"
+    assert error_of(capsys, *start, model.corpus, "--split", "dev").endswith(f"dev.txt; it has parses of {known}")
+    problem = error_of(capsys, *start, model.corpus, "--split", "depth", "--json", tmp_path / "no" / "x.json")
+    assert problem.endswith("no is not a folder")
+    path = model.corpus / "text" / "depth.attach"
+    content = path.read_text()
+    try:
+        path.write_text(content.replace(" 2 ", " 1 ", 1))
+        assert error_of(capsys, *start, model.corpus, "--split", "depth").startswith(f"{path}, line 1: token ")
+        path.unlink()
+        assert f"{path} is not a file" in error_of(capsys, *start, model.corpus, "--split", "depth")
+    finally:
+        path.write_text(content)
+
+
+def test_a_model_that_does_not_parse(
+    models: dict[str, Trained], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = models["dyck"].corpus
+    run("train", corpus / "data-bin", *LANGUAGE_MODEL, *TRAINING, "--max-update", 1, "--save-dir", tmp_path)
+    assert error_of(capsys, tmp_path / "checkpoint_last.pt", "--data", corpus).startswith(
+        "the checkpoint holds no model that parses; train one with --arch pushdown_transformer_lm"
+    )
+
+
+@pytest.mark.parametrize(
+    ("string", "problem"),
+    [
+        (["(a"] * 100, "string 1 has 100 symbols and an end; the model accepts 100 tokens: train it with a greater "),
+        (["(a", "</s>"], "string 1: </s> ends a string, and cannot be a symbol of one"),
+    ],
+    ids=["long", "end"],
+)
+def test_strings_that_cannot_be_scored(
+    models: dict[str, Trained], string: list[str], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "test.txt").write_text(" ".join(string) + "\n")
+    (tmp_path / "text" / "test.attach").write_text(" ".join(map(str, range(1, len(string) + 1))) + "\n")
+    shutil.copytree(models["dyck"].corpus / "data-bin", tmp_path / "data-bin")
+    assert error_of(capsys, models["dyck"].checkpoint, "--data", tmp_path).startswith(problem)
+
+
+def test_a_model_that_diverged(models: dict[str, Trained], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = torch.load(models["dyck"].checkpoint, weights_only=False)
+    state["model"]["decoder.network.layers.0.feedforward_norm.weight"].fill_(3e38)
+    torch.save(state, tmp_path / "model.pt")
+    problem = error_of(capsys, tmp_path / "model.pt", "--data", models["dyck"].corpus)
+    assert problem == "the model's probability of string 1 is 0 or not a number"

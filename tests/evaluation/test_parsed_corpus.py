@@ -1,0 +1,67 @@
+"""Sentences with their parses as evaluate-pushdown reads them: punctuation by tags, and files that do not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.parsed_corpus import read_parsed_corpus
+
+FILES = {"test.txt": "The dogs bark .\nBark !\n", "test.attach": "1 1 3 2\n1 1\n", "test.tags": "DT NNS VBP .\nVB .\n"}
+MANIFEST = '{"corpus": "cfl", "options": {"task": "bounded-dyck"}}'
+PIECES = {"test.txt": "_The _dog s _bark .\n_Ba rk !\n", "test.pieces-per-word": "1 2 1 1\n2 1\n"}
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    (folder / "text").mkdir()
+    for name, content in files.items():
+        (folder / "text" / name).write_text(content, encoding="utf-8")
+    return folder
+
+
+def test_punctuation_of_words(tmp_path: Path) -> None:
+    corpus = read_parsed_corpus(write(tmp_path, FILES), "test")
+    assert corpus.sentences == [("The", "dogs", "bark", "."), ("Bark", "!")]
+    assert corpus.punctuation == [[False, False, False, True], [False, True]]
+    assert not corpus.has_brackets and corpus.dictionaries is None
+
+
+def test_punctuation_of_pieces(tmp_path: Path) -> None:
+    corpus = read_parsed_corpus(write(tmp_path, FILES | PIECES), "test")
+    assert corpus.punctuation == [[False, False, False, False, True], [False, False, True]]
+
+
+def test_without_tags(tmp_path: Path) -> None:
+    write(tmp_path, {name: FILES[name] for name in ("test.txt", "test.attach")})
+    (tmp_path / "data-bin").mkdir()
+    corpus = read_parsed_corpus(tmp_path / "data-bin", "test")
+    assert corpus.punctuation is None and corpus.dictionaries == tmp_path / "data-bin"
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ({"test.tags": "DT NNS VBP .\nVB\n"}, r"test\.tags does not have a tag for each word of test\.txt"),
+        ({"test.tags": "DT NNS VBP .\n"}, r"test\.tags does not have a tag for each word of test\.txt"),
+        ({**PIECES, "test.pieces-per-word": "1 2 1\n2 1\n"}, "pieces-per-word does not have a number for each tag"),
+        ({**PIECES, "test.pieces-per-word": "1 x 1 1\n2 1\n"}, "pieces-per-word does not have a number for each tag"),
+        (
+            {"../manifest.json": MANIFEST, "test.txt": "(a a)\n(a b)\n"},
+            r"test\.txt, line 2: symbol 2, 'b\)', closes no bracket",
+        ),
+        ({"test.txt": "\n"}, r"test\.txt is empty: expected a sentence in each line"),
+    ],
+    ids=["tag", "line", "number", "no-number", "bracket", "empty"],
+)
+def test_files_that_do_not_fit(tmp_path: Path, files: dict[str, str], problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        read_parsed_corpus(write(tmp_path, FILES | files), "test")
+
+
+def test_no_corpus(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no is not a folder"):
+        read_parsed_corpus(tmp_path / "no", "test")
+    with pytest.raises(UserError, match=r"has no sentences dev\.txt; it has parses of test"):
+        read_parsed_corpus(write(tmp_path, FILES), "dev")
