@@ -44,10 +44,9 @@ def require_parses(hub: Hub) -> LanguageModelHub:
     Raises:
         UserError: it does not.
     """
-    if not isinstance(hub, LanguageModelHub) or not getattr(hub.task, "has_tapes", False):
+    if not isinstance(hub, LanguageModelHub) or not parses_sentences(hub):
         raise UserError("the checkpoint holds no model that parses; train one with --arch pushdown_transformer_lm")
-    if len(hub.models) != 1:
-        raise UserError("the models of an ensemble have different parses: name one checkpoint")
+    network_of(hub)
     return hub
 
 
