@@ -78,9 +78,10 @@ def sentences_of_split(hub: Hub, folder: Path, split: str, first: int, count: in
     lengths = {len(side) for side, _ in sides}
     if len(lengths) > 1:
         raise UserError(f"{folder}, {split}: expected as many sentences as translations, got {sorted(lengths)}")
-    require_line(f"{folder}, {split}", *lengths, first)
+    (length,) = lengths
+    require_line(f"{folder}, {split}", length, first)
     found = []
-    for number in range(first, min(first + count, *(x + 1 for x in lengths))):
+    for number in range(first, min(first + count, length + 1)):
         tokens = [side[number - 1].long() for side, _ in sides]
         for own, (_, dictionary) in zip(tokens, sides, strict=True):
             if len(own) and int(own.max()) >= len(dictionary):

@@ -154,16 +154,16 @@ def read_decoder(folder: Path, depth: int) -> StackWeights:
     It is the first sentence with a nesting of ``depth``, or with the greatest nesting if that is less.
     """
     from fairseq_stack.hub.interface import load  # loads torch and fairseq
+    from fairseq_stack.inspection.sentences import sentences_of_split
     from fairseq_stack.inspection.stack_weights import stack_weights
 
     task = folder / nested_translation.CORPUS
-    text = task / "corpus" / TEXT
-    depths = read_numbers(text / "test.depth", int)
-    number = depths.index(min(depth, max(depths)))
-    languages = (nested_translation.SOURCE, nested_translation.TARGET)
-    source, target = (read_lines(text / f"test.{language}")[number] for language in languages)
-    checkpoint = task / "nd" / CHECKPOINT
-    for found in stack_weights(load(checkpoint, task / "corpus" / DATA_BIN), source, target):
+    depths = read_numbers(task / "corpus" / TEXT / "test.depth", int)
+    line = depths.index(min(depth, max(depths))) + 1
+    checkpoint, data = task / "nd" / CHECKPOINT, task / "corpus" / DATA_BIN
+    hub = load(checkpoint, data)
+    (sentence,) = sentences_of_split(hub, data, "test", line, 1)
+    for found in stack_weights(hub, sentence):
         if found.layer.startswith("decoder."):
             return found
     raise UserError(f"{checkpoint}: the decoder has no nondeterministic stack attention")

@@ -7,7 +7,7 @@ import heapq
 import math
 import operator
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -59,7 +59,8 @@ class _Numbers:
     def along(self, axis: int, count: int, *begin: int) -> list[float]:
         """So many elements along an axis, from the index ``begin`` on."""
         first, step = sum(map(operator.mul, begin, self._strides)), self._strides[axis]
-        return self._flat[first : first + count * step : step].tolist()
+        elements: Any = self._flat[first : first + count * step : step].tolist()
+        return elements
 
 
 class Derivations:

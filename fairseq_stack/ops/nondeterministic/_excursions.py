@@ -46,34 +46,36 @@ class BestParts:
     num_symbols: int
 
     @classmethod
-    def of(cls, push: Tensor, replace: Tensor, pop: Tensor, *parts: Tensor) -> BestParts:
+    def of(
+        cls, push: Tensor, replace: Tensor, pop: Tensor, removals: Tensor, excursions: Tensor, forward: Tensor
+    ) -> BestParts:
         """For tensors whose configurations are two axes, Q and S: (n, Q, S, ...), (n + 1, Q, S, ...), (Q, S, n + 1)."""
-        removals, excursions, forward = parts
-        steps = (x.flatten(1, 2) for x in (push.flatten(3), replace.flatten(3), pop))
-        spans = (x.flatten(1, 2) for x in (removals, excursions))
-        return cls(*steps, *spans, forward.flatten(0, 1), num_symbols=pop.shape[2])
+        push, replace = (x.flatten(3).flatten(1, 2) for x in (push, replace))
+        removals, excursions = (x.flatten(1, 2) for x in (removals, excursions))
+        num_symbols = pop.shape[2]
+        return cls(push, replace, pop.flatten(1, 2), removals, excursions, forward.flatten(0, 1), num_symbols)
 
 
-def best_parts_native(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> Iterator[BestParts]:
+def best_parts_native(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> Iterator[BestParts]:
     """(n)-(p) for each sequence, by the compiled kernels; arguments as for ``best_runs``, without gradients."""
     together = torch.get_num_threads()
-    for some in zip(*(x.double().split(together) for x in (push, replace, pop, start)), strict=True):
-        *log_weights, starts = (x.resolve_neg().contiguous() for x in some)
-        arrays = (*log_weights, *weights_of_parts_native(*log_weights, starts))
+    for some in zip(*(x.double().split(together) for x in (start, push, replace, pop)), strict=True):
+        given = [x.resolve_neg().contiguous() for x in some]
+        arrays = *given[1:], *weights_of_parts_native(*given)
         for parts in zip(*arrays, strict=True):
             yield BestParts.of(*parts)
 
 
-def best_parts_pytorch(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> Iterator[BestParts]:
+def best_parts_pytorch(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> Iterator[BestParts]:
     """(n)-(p) for each sequence, vectorised; the sequences are the last axis."""
-    for some in zip(*(x.double().split(_SEQUENCES) for x in (push, replace, pop, start)), strict=True):
-        *log_weights, starts = (x.movedim(0, -1).contiguous() for x in some)
-        arrays = *log_weights, *_weights_of_parts(*log_weights, starts)
+    for some in zip(*(x.double().split(_SEQUENCES) for x in (start, push, replace, pop)), strict=True):
+        given = [x.movedim(0, -1).contiguous() for x in some]
+        arrays = *given[1:], *_weights_of_parts(*given)
         for parts in zip(*(x.movedim(-1, 0).contiguous().cpu() for x in arrays), strict=True):
             yield BestParts.of(*parts)
 
 
-def _weights_of_parts(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _weights_of_parts(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Removals and excursions, (n + 1, Q, S, Q, n + 1, B), and forward weights, (Q, S, n + 1, B), for log weights
     (n, Q, S, ..., B).
     """

@@ -21,7 +21,7 @@ class Call(ctypes.Structure):
     )
 
 
-def weights_of_parts_native(push: Tensor, replace: Tensor, pop: Tensor, start: Tensor) -> tuple[Tensor, ...]:
+def weights_of_parts_native(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> tuple[Tensor, ...]:
     """Removals, excursions and forward weights, (B, ...) each, for contiguous log weights (B, n, ...) in float64."""
     batch_size, length, num_states, num_symbols = push.shape[:4]
     library = required_library()

@@ -78,10 +78,9 @@ def test_enumeration_of_all_runs(
 def test_compiled_parts(instruction_set: str, length: int, num_states: int, num_symbols: int, masked: float) -> None:
     """They are sums of two numbers each, and maxima of such sums, so that no bit differs."""
     inputs = log_weights(3, length, num_states, num_symbols, masked)
-    inputs.append(
-        torch.randn(3, num_states, num_symbols).masked_fill(torch.rand(3, num_states, num_symbols) < masked, -torch.inf)
-    )
-    compiled, vectorised = (list(BACKENDS[name].compute(*inputs)) for name in ("native", "pytorch"))
+    start = torch.randn(3, num_states, num_symbols, dtype=torch.float64)
+    start = start.masked_fill(torch.rand_like(start) < masked, -torch.inf)
+    compiled, vectorised = (list(BACKENDS[name].compute(start, *inputs)) for name in ("native", "pytorch"))
     assert len(compiled) == len(vectorised) == 3
     for own, expected in zip(compiled, vectorised, strict=True):
         for name, x in vars(expected).items():
