@@ -50,7 +50,8 @@ def draw_tape(axes: Any, tape: Sequence[Sequence[int]], words: Sequence[str], la
     axes.set_yticks(range(number), shown, fontsize=size)
     axes.tick_params(length=0)
     # What has not been read is above the stairs.
-    axes.step([t + 0.5 for t in range(-1, number)], [t + 0.5 for t in range(-1, number)], "0.5", linewidth=0.7)
+    corners = [t + 0.5 for t in range(-1, number)]
+    axes.step(corners, corners, "0.5", where="post", linewidth=0.7)
     for t, row in enumerate(tape):
         for j, depth in enumerate(row if number <= MOST_CELLS_WITH_NUMBERS else ()):
             colour = "white" if depth > 0.55 * deepest else "black"

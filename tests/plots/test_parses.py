@@ -24,6 +24,10 @@ def test_tape(tmp_path: Path) -> None:
         (image,) = axes.get_images()
         shown = image.get_array().filled(-1).tolist()
         assert shown == [[0, -1, -1, -1], [1, 1, -1, -1], [1, 1, 0, -1], [2, 2, 2, 2]]
+        (stairs,) = axes.lines
+        above_the_diagonal = [(0.5, 0), (1, 0.5), (1.5, 1), (2, 1.5)]  # the middle of each stair
+        path = stairs.get_path().interpolated(2).vertices.tolist()
+        assert all([x, y] in path for x, y in above_the_diagonal)
         assert texts_of(axes) == ["0", "1", "1", "1", "1", "0", "2", "2", "2", "2"]
         assert [label.get_text() for label in axes.get_xticklabels()] == ["The", r"\$x", "is", "happy"]
         assert image.colorbar.ax.get_ylabel() == "depth" and image.colorbar.ax.get_ylim() == (0, 2)
