@@ -15,6 +15,7 @@ from torch.nn.functional import pad
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
+from fairseq_stack.hub.parses import network_of, parses_sentences
 from fairseq_stack.modules import PushdownTransformer, attachment_log_probabilities, parse_all
 from fairseq_stack.ops import legal_attachments, stack_tape
 
@@ -125,7 +126,7 @@ def _with_gold_parses(
 
 
 def _with_beams(hub: LanguageModelHub, targets: Tensor, beam_size: int, choices: Tensor | None) -> Iterator[Scored]:
-    network: PushdownTransformer = hub.models[0].decoder.network
+    network = network_of(hub)
     for parses in parse_all(network, targets[:, :-1], beam_size=beam_size, keep_next_words=choices is not None):
         chosen = _chosen(hub, parses.next_words, choices)
         yield Scored(-float(parses.log_probability), parses.attachments[0].tolist(), chosen, bool(parses.are_trees[0]))

@@ -28,18 +28,18 @@ class Origin(NamedTuple):
     Attributes:
         before: the columns before it.
         step: the log weights and the value of the step, as ``advance`` takes them.
-        index: the batch rows.
+        rows: the batch rows.
     """
 
     before: FollowedColumns
     step: tuple[Tensor | None, Tensor] | None = None
-    index: Tensor | None = None
+    rows: Tensor | None = None
 
     def repeat(self, columns: TrackedColumns | None) -> TrackedColumns:
         """Make the same of columns in logarithms; of None, the first column."""
         if self.step is None:
-            assert columns is not None and self.index is not None
-            return columns.reorder(self.index)
+            assert columns is not None and self.rows is not None
+            return columns.reorder(self.rows)
         logits, value = self.step
         if columns is None:
             return self.before.first_tracked(logits, value)
@@ -185,7 +185,7 @@ class FollowedColumns(ABC):
             log_alpha=log_alpha,
             history=_Reorder.apply(self.history, index, self.ends, self.batch_size),
             ends=_for_batch(self.ends, self.batch_size, len(index)),
-            origin=Origin(self, index=index),
+            origin=Origin(self, rows=index),
         )
 
     def detach(self) -> Self:

@@ -57,7 +57,7 @@ class NativeColumns(FollowedColumns):
         window: int | None,
         start: Tensor | None,
         weighs: bool = False,
-    ) -> NativeColumns:
+    ) -> NativeColumns | TrackedColumns:
         """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
         empty = cls(
             num_states=num_states,

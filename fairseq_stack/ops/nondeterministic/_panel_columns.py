@@ -56,7 +56,7 @@ class PanelColumns(FollowedColumns):
         window: int | None,
         start: Tensor | None,
         weighs: bool = False,
-    ) -> PanelColumns:
+    ) -> PanelColumns | TrackedColumns:
         """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
         marks = torch.zeros_like(bottom, dtype=torch.float64)
         empty = cls(num_states, num_symbols, window, (), 0, marks, weighs=weighs)

@@ -36,9 +36,16 @@ def stack_lstm_native(
     outputs, *_, inexact = _stack_lstm(gates, recurrent, driving, bias, reading, bottoms, kept, numbers)
     if torch.compiler.is_compiling() or not inexact.any():
         return outputs
-    own = [None if x is None else x[inexact].double() for x in (gates, kept)]
-    shared = [x.double() for x in (recurrent, driving, bias, reading, bottoms)]
-    exact = stack_lstm_reference(own[0], *shared, own[1], stacks)
+    exact = stack_lstm_reference(
+        gates[inexact].double(),
+        recurrent.double(),
+        driving.double(),
+        bias.double(),
+        reading.double(),
+        bottoms.double(),
+        None if kept is None else kept[inexact].double(),
+        stacks,
+    )
     return outputs.index_put((inexact,), exact.to(outputs.dtype))
 
 

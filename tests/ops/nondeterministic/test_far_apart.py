@@ -66,11 +66,10 @@ def _mirror(kind: str, cost: float, inputs: Sequence[Tensor]) -> None:
             allowed[0][b, t, 0, :, 0, words[b, t]] = True
             if kind == "guessed-middle":
                 allowed[0][b, t, 0, :, after, words[b, t]] = True
-        for x in range(num_symbols):
-            allowed[1][b, half, :, x, after, x] = True
+        for symbol in range(num_symbols):
+            allowed[1][b, half, :, symbol, after, symbol] = True
         for t in range(half + 1, min(length, 2 * half + 1)):
-            symbol = words[b, 2 * half - t]
-            allowed[2][b, t, after, symbol, after] = True
+            allowed[2][b, t, after, words[b, 2 * half - t], after] = True
     for x, may in zip((push, replace, pop), allowed, strict=True):
         if kind == "masked-mirror":
             x[..., :1].masked_fill_(~may[..., :1], -torch.inf)
@@ -147,8 +146,8 @@ def test_steps_that_branch() -> None:
     index = torch.tensor([1, 1, 0])
     state = step_through(easy, initial_state(easy))[1].reorder(index)
     continued = [x[index] for x in hard[:4]]
-    whole = [torch.cat([x[index], y], 1) for x, y in zip(easy[:4], continued, strict=True)]
-    expected = nondeterministic_stack(*whole, easy[4], backend="reference")[:, 4:]
+    whole = [*(torch.cat([x[index], y], 1) for x, y in zip(easy[:4], continued, strict=True)), easy[4]]
+    expected = nondeterministic_stack(*whole, backend="reference")[:, 4:]
     inputs, cotangent = [*easy, *hard[:4]], torch.randn_like(expected)
     wanted = torch.autograd.grad((expected * cotangent).sum(), inputs, retain_graph=True)
     for _ in range(2):
