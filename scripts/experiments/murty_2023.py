@@ -2,9 +2,9 @@
 
 python scripts/experiments/murty_2023.py dyck|trees OUT KIND=RUN[,RUN...] ...
 
-A RUN is a folder with results of fairseq-stack evaluate-pushdown: test.json, distance.json and depth.json of Dyck
-strings, or test.json of sentences. The figures of the runs of a kind, which have different seeds, stand side by side.
-The table is written to OUT, in Markdown, with the signatures of the results, and printed.
+A RUN is a folder with results of fairseq-stack evaluate-pushdown: test.json, distance.json, depth.json and
+depth-beam.json of Dyck strings, or test.json of sentences. The runs of a kind have different seeds; their figures stand
+side by side. The table is written to OUT, in Markdown, with the signatures of the results, and printed.
 """
 
 from __future__ import annotations
@@ -24,26 +24,28 @@ BRACKETS = {
     "test": ("in distribution", ("all", "distance >= 50", "distance >= 100")),
     "distance": ("deeper strings", ("depth 11 to 20", "distance >= 50", "distance >= 100")),
     "depth": ("test of depth", ("last of a string", "depth 11 to 20", "depth > 20")),
+    "depth-beam": ("test of depth", ("last of a string", "depth 11 to 20", "depth > 20")),
 }
-"""For each set of Dyck strings its name in the table, and the groups of closing brackets that are shown."""
+"""For each result on Dyck strings its name in the table, and the groups of closing brackets that are shown."""
 
 
-def read_results(arguments: Sequence[str], split: str) -> dict[str, list[PushdownResult]]:
-    """The results of the runs of each kind on one set."""
+def read_results(arguments: Sequence[str], name: str) -> dict[str, list[PushdownResult]]:
+    """The results of the runs of each kind with this name."""
     kinds = (argument.partition("=") for argument in arguments)
     return {
-        kind: [read_pushdown_result(Path(run) / f"{split}.json") for run in runs.split(",")] for kind, _, runs in kinds
+        kind: [read_pushdown_result(Path(run) / f"{name}.json") for run in runs.split(",")] for kind, _, runs in kinds
     }
 
 
 def dyck_table(sets: Mapping[str, Results]) -> str:
     """The accuracy of closing brackets, with gold parses and with the models' own."""
-    kinds = next(iter(sets.values()))
-    columns = [f"{kind}, {parses}" for kind in kinds for parses in ("gold", "own")]
+    columns = [f"{kind}, {parses}" for kind in next(iter(sets.values())) for parses in ("gold", "own")]
     rows = []
-    for split, (name, groups) in BRACKETS.items():
+    for result_name, (name, groups) in BRACKETS.items():
+        kinds = sets[result_name]
+        beam = next(iter(kinds.values()))[0].beam
         for group in groups:
-            found = [[_closing(result, group) for result in results] for results in sets[split].values()]
+            found = [[_closing(result, group) for result in results] for results in kinds.values()]
             if any(found[0]):
                 number = next(closing.brackets for closing in found[0] if closing)
                 cells = [
@@ -51,7 +53,7 @@ def dyck_table(sets: Mapping[str, Results]) -> str:
                     for seeds in found
                     for parses in ("gold", "own")
                 ]
-                rows.append([f"{name}, {group}", f"{number:,}", *cells])
+                rows.append([f"{name}, {group}{'' if beam == 1 else f' (beam of {beam})'}", f"{number:,}", *cells])
     return table(["closing brackets", "number", *columns], rows)
 
 
@@ -82,7 +84,7 @@ def _percent(share: Estimate | None) -> str:
 
 def main(part: str, output: str, *arguments: str) -> None:
     """Write and print the table."""
-    sets = {split: read_results(arguments, split) for split in (BRACKETS if part == "dyck" else ["test"])}
+    sets = {name: read_results(arguments, name) for name in (BRACKETS if part == "dyck" else ["test"])}
     signatures = dict.fromkeys(
         result.signature for kinds in sets.values() for results in kinds.values() for result in results
     )

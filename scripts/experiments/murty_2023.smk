@@ -5,7 +5,7 @@ snakemake --snakefile scripts/experiments/murty_2023.smk --profile scripts/exper
 
 dyck: models without a tape (base), with a tape of 0 and 1 (zero-one), and with a tape of depths (depth). Each is scored on
 strings like the ones it was trained on, on deeper strings by the distance of brackets, and on the test of depth, with gold
-parses and with its own.
+parses and with its own, greedy ones; on the test of depth also with a beam.
 
 trees: a model without a tape and with one (base, pushdown), and with stack attention in the middle layer (sup, nd), for an
 equal number of updates. DATA, an absolute path, holds {train,valid,test}.txt, plain or .gz, with one tree a line, such as
@@ -92,14 +92,20 @@ TRAINING = {
 }
 GENERATION, TARGET, SCORING = [], None, []
 
-# Decisions of the model itself: greedy ones for Dyck strings, where each wrong one is seen, and a beam for sentences.
-SETS = {"dyck": {"test": 1, "distance": 1, "depth": 1}, "trees": {"test": BEAM}}
+# The name of each result, the set, and how many parses the model keeps; 1 for greedy decisions.
+SETS = {
+    "dyck": {
+        **{split: (split, 1) for split in ("test", "distance", "depth")},
+        "depth-beam": ("depth", BEAM),
+    },
+    "trees": {"test": ("test", BEAM)},
+}
 SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "murty_2023.py")])
 
 
 def scores(part):
     """The results of a part."""
-    return [f"{run}/{split}.json" for runs in RUNS[part].values() for run in runs for split in SETS[part]]
+    return [f"{run}/{name}.json" for runs in RUNS[part].values() for run in runs for name in SETS[part]]
 
 
 rule results:
@@ -131,20 +137,25 @@ for part, folder in FOLDERS.items():
 include: "common.smk"
 
 
+def evaluated(wildcards):
+    """The set of a result, and the number of parses."""
+    return SETS[PART_OF[corpus_of(wildcards.model)]][wildcards.name]
+
+
 rule evaluate_pushdown:
     input:
         "{model}/trained",
     output:
-        "{model}/{split,test|distance|depth}.json",
+        "{model}/{name,test|distance|depth|depth-beam}.json",
     log:
-        "{model}/{split}.out",
+        "{model}/{name}.out",
     message:
-        "{wildcards.model}: scoring the {wildcards.split} set"
+        "{wildcards.model}: scoring for {wildcards.name}.json"
     params:
         command=lambda wildcards: commands(
             *("fairseq-stack", "evaluate-pushdown", f"{wildcards.model}/checkpoint_best.pt"),
-            *("--data", f"{corpus_of(wildcards.model)}/corpus", "--split", wildcards.split),
-            *("--beam", SETS[PART_OF[corpus_of(wildcards.model)]][wildcards.split]),
+            *("--data", f"{corpus_of(wildcards.model)}/corpus", "--split", evaluated(wildcards)[0]),
+            *("--beam", evaluated(wildcards)[1]),
         ),
     threads: THREADS
     shell:

@@ -38,8 +38,14 @@ def test_it_runs_once(tmp_path: Path, server: Server) -> None:
     share = r"\d+\.\d"
     last = r"test of depth, last of a string"
     assert re.search(rf"^\| {last} +\| +1 \| +{share} \| +{share} \|$", brackets, re.MULTILINE), brackets
+    assert re.search(rf"^\| {last} \(beam of 10\) +\| +1 \| +{share} \| +{share} \|$", brackets, re.MULTILINE), brackets
     assert re.search(rf"^\| base +\| +[\d,]+ (\| +{share} ){{5}}\|$", trees, re.MULTILINE), trees
-    assert re.findall(r"^`split:(\w+)\|", brackets + trees, re.MULTILINE) == ["test", "distance", "depth", "test"]
+    assert re.findall(r"^`split:(\w+)\|", brackets + trees, re.MULTILINE) == [
+        "test",
+        "distance",
+        *["depth"] * 2,
+        "test",
+    ]
     again = run_murty(server, tmp_path / "out", **settings)
     assert (again.returncode, again.stdout) == (0, ""), again.stderr
 
@@ -47,8 +53,8 @@ def test_it_runs_once(tmp_path: Path, server: Server) -> None:
 @pytest.mark.parametrize(
     ("settings", "jobs"),
     [
-        ({}, {"train": 6, "evaluate_pushdown": 18, "prepare": 1, "table_dyck": 1, "results": 1}),
-        ({"data": "/"}, {"train": 14, "evaluate_pushdown": 26, "prepare": 2, "table_dyck": 1, "table_trees": 1}),
+        ({}, {"train": 6, "evaluate_pushdown": 24, "prepare": 1, "table_dyck": 1, "results": 1}),
+        ({"data": "/"}, {"train": 14, "evaluate_pushdown": 32, "prepare": 2, "table_dyck": 1, "table_trees": 1}),
         ({"data": "/", "parts": "trees", "kinds": "sup,nd"}, {"train": 4, "evaluate_pushdown": 4, "table_trees": 1}),
     ],
     ids=["dyck", "both", "trees"],
