@@ -249,9 +249,8 @@ def _arrays_of_nondeterministic(call: Any, backward: bool) -> list[Array]:
         Array("workspace", 8, call.sequences * call.workspace_bytes // 8, written=not backward, numbers=False),
         Array("wide", 1, call.sequences, written=not backward, numbers=False),
     ]
-    if backward:
-        return [*arrays, Array("cotangents", item, weights)]
-    return [*arrays, Array("far", 1, call.sequences, written=True, numbers=False)]
+    arrays.append(Array("inexact", 1, call.sequences, added_to=True, numbers=False))
+    return [*arrays, *([Array("cotangents", item, weights)] if backward else [])]
 
 
 def _arrays_of_step(call: Any, backward: bool) -> list[Array]:
@@ -263,6 +262,7 @@ def _arrays_of_step(call: Any, backward: bool) -> list[Array]:
         arrays = [Array("logit_gradients", 8, logits, written=True), Array("value_gradients", 8, values, written=True)]
         return [ancestors, *arrays, *([Array("cotangents", 8, readings)] if call.cotangents else [])]
     arrays = [ancestors, Array("values", 8, values), *([Array("logits", 8, logits)] if call.logits else [])]
+    arrays.append(Array("inexact", 1, call.beams, written=True, numbers=False))
     return [*arrays, *([Array("readings", 8, readings, written=True)] if call.step else [])]
 
 
@@ -273,11 +273,11 @@ def _arrays_of_window(call: Any, backward: bool) -> list[Array]:
     kept = [
         Array("workspace", 8, call.sequences * call.workspace_bytes // 8, written=not backward, numbers=False),
         Array("wide", 1, call.sequences, written=not backward, numbers=False),
+        Array("inexact", 1, call.sequences, added_to=True, numbers=False),
     ]
     if backward:
         gradients = Array("logit_gradients", item, logits, written=True)
         of_values = Array("value_gradients", item, vectors, written=True)
         return [*kept, Array("cotangents", item, readings), gradients, of_values]
     inputs = [Array("logits", item, logits), Array("values", item, vectors)]
-    far = Array("far", 1, call.sequences, written=True, numbers=False)
-    return [*kept, *inputs, far, Array("readings", item, readings, written=True)]
+    return [*kept, *inputs, Array("readings", item, readings, written=True)]

@@ -262,7 +262,7 @@ def test_float32_is_used_where_it_is_precise_enough() -> None:
     push[1] *= 5
     replace[2] *= 30
     pop[3, 20, 1, 2] = -torch.inf
-    *_, wide = native._stack(*logits, torch.randn(4, 31, 2))
+    *_, wide, _ = native._stack(*logits, torch.randn(4, 31, 2))
     assert wide.tolist() == [False, False, True, True]
-    *_, wide = native._stack(*(x.double() for x in logits), torch.randn(4, 31, 2).double())
+    *_, wide, _ = native._stack(*(x.double() for x in logits), torch.randn(4, 31, 2).double())
     assert wide.all()
