@@ -97,7 +97,7 @@ def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = 
 
     Raises:
         UserError: a sentence of text has a word that the dictionary lacks, the sentence is longer than the model
-            accepts, a language model is given a translation, or there are several models.
+            accepts, or empty in an LSTM, a language model is given a translation, or there are several models.
     """
     if len(hub.models) != 1:
         raise UserError(f"expected one checkpoint, got an ensemble of {len(hub.models)}; give one of them")
@@ -128,6 +128,10 @@ def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = 
     for name, (stack, inputs) in found.items():
         tokens, dictionary = read[name.partition(".")[0]]
         unread = len(tokens) - len(inputs)  # an LSTM does not read the beginning
+        if not len(inputs):
+            raise UserError(
+                f"{sentence.name} is empty; expected a word, since the model does not read {dictionary.eos_word}"
+            )
         symbols = tuple(dictionary[token] for token in tokens.tolist()[unread:])
         driven.append(DrivenStack(name.partition(".self_attn")[0], symbols, stack, inputs))
     return driven

@@ -48,7 +48,7 @@ def test_layers(translation_model: Path, tmp_path: Path) -> None:
     assert [sum(x) for x in zip(*stack["actions"].values(), strict=True)] == pytest.approx([1] * 3)
 
 
-def test_stacks_of_an_lstm(corpora: Corpora, tmp_path: Path) -> None:
+def test_stacks_of_an_lstm(corpora: Corpora, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without nondeterministic stacks, all stacks are shown; the LSTM does not read the beginning of a sentence."""
     folder, output = tmp_path / "model", tmp_path / "numbers.json"
     stacks = ["--stack", "strat-3+sup-3", "--stack-depth-limit", 2]
@@ -60,6 +60,11 @@ def test_stacks_of_an_lstm(corpora: Corpora, tmp_path: Path) -> None:
     picture = tmp_path / "operations.png"
     assert inspect(folder, "--text", "a b c", "--show", "operations", "--output", picture) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
+    capsys.readouterr()
+    assert inspect(folder, "--text", "", "--output", picture) == 2
+    assert capsys.readouterr().err.endswith(
+        "sentence 1 is empty; expected a word, since the model does not read </s>\n"
+    )
 
 
 def test_runs(language_model: Path, tmp_path: Path) -> None:

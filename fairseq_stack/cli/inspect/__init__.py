@@ -36,9 +36,9 @@ EXAMPLE = """\
 examples:
   fairseq-stack inspect checkpoints/mt --text "der Hund schläft ." --output w.png
   fairseq-stack inspect checkpoints/lm --text "a b b a" --show runs --output r.svg
-  fairseq-stack inspect checkpoints/mt --data data/mt --split valid --line 12 \
+  fairseq-stack inspect checkpoints/mt --data data/mt --split valid --line 12 \\
       --output w.json
-  fairseq-stack inspect checkpoints/lm --data data/lm --split valid \
+  fairseq-stack inspect checkpoints/lm --data data/lm --split valid \\
       --show readings --by prediction --output readings.png
   fairseq-stack inspect checkpoints/reversal --text "0 1 1 2 2 2" --output r.png
   fairseq-stack inspect checkpoints/pushdown --text "the dog barks" --output t.png"""

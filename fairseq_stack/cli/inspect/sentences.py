@@ -51,7 +51,7 @@ def add_sentences(parser: argparse.ArgumentParser) -> None:
 
 
 def check_sentences(args: argparse.Namespace) -> None:
-    """Raise UserError if the options contradict each other."""
+    """Raise UserError if the options contradict each other, or a number is less than 1."""
     has_lines = args.file is not None or args.split is not None
     if args.line is not None and not has_lines:
         raise UserError("--line: expected --file or --split with it")
@@ -113,6 +113,7 @@ def text_of(args: argparse.Namespace) -> str:
 
 def _pattern(hub: Hub, args: argparse.Namespace) -> str:
     words = hub.src_dict.symbols[hub.src_dict.nspecial :]
+    # fairseq pads dictionaries with made-up words.
     symbols = sorted(word for word in words if word != MARK and not word.startswith("madeupword"))
     if MARK not in words or not symbols:
         raise UserError(f"--pattern: expected a model of strings w{MARK}w^R; its dictionary lacks {MARK} or symbols")
