@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 def add_sentences(parser: argparse.ArgumentParser) -> None:
     """Declare where the sentences are from."""
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--text", metavar="SENTENCE", help="the sentence that the model reads")
+    source.add_argument("--text", metavar="TEXT", help="the sentence that the model reads")
     source.add_argument("--file", metavar="FILE", type=Path, help="a text with a sentence in each line: see --line")
     source.add_argument(
         "--split", metavar="NAME", help="a split of the binarised data in --data, such as valid: see --line"
     )
     source.add_argument(
         "--pattern",
+        metavar="P",
         choices=list(PATTERNS),
-        help="a string w#w^R of the symbols of the dictionary, for models of marked-reversal: w has all symbols in "
-        "turn, the first once and the second twice, or all once and all twice: see --length",
+        help=f"{', '.join(PATTERNS)}: a string w#w^R of the symbols of the dictionary, for models of marked-reversal, "
+        "where w has all symbols in turn, the first once and the second twice, or all once and all twice: see --length",
     )
     parser.add_argument("--line", metavar="N", type=int, help="the line of --file or --split, from 1 on")
     parser.add_argument(

@@ -40,6 +40,7 @@ INLINE void nd_step_start(const struct nd_one_step *s, const real *start) {
         if (IS_CAREFUL) *s->exact |= nd_is_too_small(splat(weight));
         for (int x = 0; x < (IS_CAREFUL ? 1 : C); x++) own.gamma[(y % S * Q + y / S) * C + x][0] = weight;
     }
+    *own.careful = start && found.largest - found.lowest > WIDEST_RANGE;
     if (IS_CAREFUL && found.largest - found.lowest > -LOWEST_LOG) *s->exact = isplat(-1);
     own.exponent[0][0] = *own.alpha_exponent = 0;
     own.exponent[0] = nd_normalise(own.gamma, 0, 1, C * C, own.exponent[0], &exact);
@@ -204,17 +205,19 @@ INLINE void nd_step_forward_body(const struct nd_one_step *s, const real *logits
         memcpy(s->own.transitions, logits, (size_t)s->C * s->width * sizeof(real));
         const struct nd_spread spread = nd_exponentiate(s->own.transitions, s->C, s->width);
         *s->own.mark = spread.undefined ? NAN : 0;
+        *s->own.careful = !nd_is_near(spread) || *nd_step_of(s, s->t - 1)->careful != 0;
         if (IS_CAREFUL ? spread.range > -LOWEST_LOG : !nd_is_near(spread)) *s->exact = isplat(-1);
     }
     nd_step_set_value(s, value);
     if (s->t == 0) return;
-    const int before = set_small_numbers(!IS_CAREFUL);
+    const int is_careful = IS_CAREFUL && *s->own.careful != 0, before = set_small_numbers(!is_careful);
     nd_step_gather_alpha(s);
     nd_step_pop(s);
     for (int tile = s->tile; tile < s->tile + s->tiles; tile++) nd_step_fill(s, tile);
     if (s->row % LANES) nd_step_forget(s);
     nd_step_read_tops(s);
     restore_small_numbers(before);
+    if (IS_CAREFUL && !is_careful) *s->exact = (ivector){0};
     nd_step_read(s, readings);
 }
 

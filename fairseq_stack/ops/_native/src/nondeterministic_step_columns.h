@@ -19,6 +19,7 @@ struct nd_step_column {
     real *value;              /* v_t, with 0 for components that are not finite */
     real *marks;              /* added to the readings: NaN in the components in which a vector is not finite, */
     real *mark;               /* or in all, as a log weight is undefined; else 0 */
+    real *careful;            /* not 0 if log weights of this step or an earlier one were far apart or forbidden */
     size_t bytes;
 };
 
@@ -42,6 +43,7 @@ INLINE struct nd_step_column nd_step_lay_out(int t, int64_t window, int Q, int S
     TAKE(column.value, (size_t)value_size)
     TAKE(column.marks, (size_t)value_size)
     TAKE(column.mark, (size_t)1)
+    TAKE(column.careful, (size_t)1)
     column.bytes = used;
     return column;
 }
