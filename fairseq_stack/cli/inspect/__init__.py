@@ -75,9 +75,9 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="WHAT",
         choices=(*SHOWN, *parses.SHOWN),
         help=f"what a picture shows ({', '.join((*SHOWN, *parses.SHOWN))}): the weights of the pushed vectors in the "
-        "readings (the default); the operations at each input; the best runs of a nondeterministic stack; or the readings "
-        "of many sentences in their two principal components, by symbol. Of a model that parses: the stack tape (the "
-        "default); the parse as a tree; or the attention to each token",
+        "readings (the default); the operations at each input; the best runs of a nondeterministic stack; or the "
+        "readings of many sentences in their two principal components, by symbol. Of a model that parses: the stack "
+        "tape (the default); the parse as a tree; or the attention to each token",
     )
     parser.add_argument(
         "--runs", metavar="K", type=int, default=1, help="how many of the best runs, or parses (default: 1)"
