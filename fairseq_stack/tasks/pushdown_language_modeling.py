@@ -32,8 +32,8 @@ class PushdownLanguageModelingConfig(StackLanguageModelingConfig):
     own_tapes: float = field(
         default=0.0,
         metadata={
-            "help": "share of the training sentences, from 0 to 1, whose tapes are of the model's own, greedy decisions "
-            "instead of the gold parses; drawn anew for each update"
+            "help": "share of the training sentences, from 0 to 1, whose tapes come from the model's own, greedy "
+            "decisions instead of the gold parses; drawn anew for each update"
         },
     )
     own_tapes_after: int = field(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -51,17 +51,26 @@ def test_examples() -> None:
     assert oracle_attachments(torch.tensor([[0, 1, 1, 2, 4]]), opened_and_closed).tolist() == [[0, 1, 2, 2, 3]]
 
 
-@given(data=st.data(), words=st.integers(0, 12))
-def test_batches(data: st.DataObject, words: int) -> None:
-    """It is legal in each row, and the gold parse up to the first difference."""
-    draw = data.draw
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
+    """Two batches of parses of the same size."""
+    words = draw(st.integers(0, 12))
     own, gold = (torch.tensor([random_parse(draw, words, ends=False) for _ in range(3)]) for _ in range(2))
+    return own, gold
+
+
+@settings(max_examples=50)
+@given(parses=pairs())
+def test_batches(parses: tuple[Tensor, Tensor]) -> None:
+    """It is legal in each row, and the gold parse up to the first difference."""
+    own, gold = parses
     best = oracle_attachments(own, gold)
     chosen = legal_attachments(own)[:, :-1].gather(2, best[:, 1:].unsqueeze(2))
     assert chosen.all()
     is_gold_so_far = (own == gold).cumprod(1)[:, :-1].bool()
     assert torch.equal(best[:, 1:][is_gold_so_far], gold[:, 1:][is_gold_so_far])
-    assert torch.equal(best, torch.cat([oracle_attachments(*rows) for rows in zip(own.split(1), gold.split(1))]))
+    alone = [oracle_attachments(*rows) for rows in zip(own.split(1), gold.split(1), strict=True)]
+    assert torch.equal(best, torch.cat(alone))
 
 
 def test_wrong_arguments() -> None:
