@@ -16,6 +16,7 @@ SMALL = (
     "--bracket-types 2 --train-size 40 --valid-size 5 --test-size 3 --distance-size 3 --depth-to 15 --depth-strings 1"
 )
 TINY = (
+    (re.compile(r"--own-tapes-after \d+"), "--own-tapes-after 1"),
     (re.compile(r"--max-epoch \d+|--max-update \d+"), "--max-update 2"),
     (re.compile(r"--decoder-embed-dim \d+ --decoder-ffn-embed-dim \d+"), ""),
     (re.compile(r"--stack-layers 4xpushdown"), "--stack-layers pushdown --decoder-embed-dim 16"),
@@ -26,8 +27,8 @@ TINY = (
 def test_from_trees_to_brackets(tmp_path: Path, server: Server) -> None:
     for split in ("train", "valid", "test"):
         (tmp_path / f"{split}.txt").write_text(f"{TREE}\n" * 8, encoding="utf-8")
-    trees, training, evaluation, brackets = DOCUMENT.blocks("bash")
-    for block in (trees, training):
+    trees, training, own_tapes, evaluation, brackets = DOCUMENT.blocks("bash")
+    for block in (trees, training, own_tapes):
         run_block(block, tmp_path, server, TINY)
     printed = run_block(evaluation, tmp_path, server, TINY)
     result = read_pushdown_result(tmp_path / "trees.json")

@@ -160,6 +160,12 @@ class PushdownTransformer(nn.Module):
         self.head = head
         self.dropout = nn.Dropout(dropout)
 
+    @property
+    def reads_tape(self) -> bool:
+        """Whether anything depends on the tape: a layer, or the attachment head."""
+        modules = [self.head, *(layer.attention for layer in self._layers())]
+        return any(getattr(module, "depths", None) is not None for module in modules)
+
     def forward(self, tokens: Tensor, tape: Tensor) -> Tensor:
         """The final states (B, n, d) of the tokens 0, ..., n - 1, (B, n), with their rows of the tape, (B, n, n).
 

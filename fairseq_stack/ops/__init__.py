@@ -34,6 +34,7 @@ from fairseq_stack.ops.stack_tape import (
     attachments_of_nodes,
     attachments_of_tape,
     legal_attachments,
+    oracle_attachments,
     stack_tape,
     tree_nodes,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "neural_stack",
     "neural_stack_is_compiled",
     "nondeterministic_stack",
+    "oracle_attachments",
     "output_buffer",
     "queue",
     "release_buffers",

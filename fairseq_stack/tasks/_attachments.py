@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from fairseq.data import BaseWrapperDataset
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import pad
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
@@ -74,6 +76,29 @@ def _first_illegal(attached: Iterable[int]) -> int | None:
     return None
 
 
+def parse_before_end(attached: Tensor) -> Tensor:
+    """The attachments r_0, ..., r_{n-1} of a parse without the end of the sentence, from r_1, ..., r_n with it."""
+    tokens = torch.arange(attached.size(1), device=attached.device)
+    shifted = pad(attached, (1, 0))[:, :-1]
+    return torch.where(shifted == 0, tokens, shifted)
+
+
+def with_parses(batch: dict[str, Any], parses: Tensor, attached: Tensor) -> dict[str, Any]:
+    """A batch with the columns of :class:`WithAttachments`.
+
+    Args:
+        batch: with ``net_input`` and ``target``.
+        parses: what the tokens 0, ..., n - 1 attach to on the tapes, (B, n).
+        attached: what the next words are to attach to, (B, n); the end of the sentence to 0.
+    """
+    return {
+        **batch,
+        "net_input": {**batch["net_input"], "tape": stack_tape(parses), "next_words": batch["target"]},
+        "attachments": attached,
+        "legal_attachments": legal_attachments(parses, attached == 0),
+    }
+
+
 class WithAttachments(BaseWrapperDataset):
     """Sentences with their parses. Batches have, of sentences with n - 1 words at most,
 
@@ -100,14 +125,8 @@ class WithAttachments(BaseWrapperDataset):
             return batch
         rows, length = batch["net_input"]["src_tokens"].shape
         attachments = torch.arange(length + 1).repeat(rows, 1)  # Pads attach to themselves.
-        ends = torch.zeros(rows, length, dtype=torch.bool)
         for row, sample in enumerate(samples):
             words = len(sample["attachments"])
             attachments[row, 1 : words + 1] = sample["attachments"]
             attachments[row, words + 1] = 0
-            ends[row, words] = True
-        before_end = torch.where(attachments == 0, torch.arange(length + 1), attachments)[:, :length]
-        batch["net_input"] |= {"tape": stack_tape(before_end), "next_words": batch["target"]}
-        batch["attachments"] = attachments[:, 1:]
-        batch["legal_attachments"] = legal_attachments(before_end, ends)
-        return batch
+        return with_parses(batch, parse_before_end(attachments[:, 1:]), attachments[:, 1:])

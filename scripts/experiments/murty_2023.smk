@@ -11,14 +11,16 @@ trees: a model without a tape and with one (base, pushdown), and with stack atte
 equal number of updates. DATA, an absolute path, holds {train,valid,test}.txt, plain or .gz, with one tree a line, such as
 the files of https://github.com/google-deepmind/transformer_grammars (example/data).
 
-Settings (--config NAME=VALUE ...): parts (default: dyck, and trees if there is DATA), kinds (of models; default: all),
-seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees in a set, for a
-quick look) and threads (of a training run, 1).
+zero-one-own (of dyck) and pushdown-own (of trees) are trained with the tapes of their own decisions for half of the
+strings. They are trained only if kinds names them.
+
+Settings (--config NAME=VALUE ...): parts (default: dyck, and trees if there is DATA), kinds (of models; default: all
+but these two), seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees
+in a set, for a quick look) and threads (of a training run, 1).
 """
 
-DYCK_KINDS, TREE_KINDS = ("base", "zero-one", "depth"), ("base", "pushdown", "sup", "nd")
-DEFAULT_SEEDS = "1,2"
-ALL_KINDS = ",".join(dict.fromkeys([*DYCK_KINDS, *TREE_KINDS]))
+DEFAULT_SEEDS, DEFAULT_KINDS = "1,2", "base,zero-one,depth,pushdown,sup,nd"
+ALL_KINDS = f"{DEFAULT_KINDS},zero-one-own,pushdown-own"
 OWN_SETTINGS = {"parts", "kinds", "seeds", "updates", "tree_updates", "beam", "limit", "threads"}
 OWN_SETTINGS |= {"data"} if "data" in config or "trees" in str(config.get("parts")) else set()
 
@@ -48,12 +50,15 @@ if "trees" in PARTS:
     CORPORA[FOLDERS["trees"]] = ["treebank", *options, "--rare-words", "classes", *LIMIT]
 
 BASE, TAPE = "pushdown_transformer_lm_dyck_base", "pushdown_transformer_lm_dyck"
+OWN_TAPES = ("--own-tapes", 0.5)
 MODELS = {
     ("dyck", "base"): (BASE, "4xsdpa"),
     ("dyck", "zero-one"): (TAPE, "4xpushdown"),
+    ("dyck", "zero-one-own"): (TAPE, "4xpushdown", *OWN_TAPES),
     ("dyck", "depth"): (TAPE, "4xpushdown", "--pushdown-depths", 16),
     ("trees", "base"): (BASE, "5xsdpa"),
     ("trees", "pushdown"): (TAPE, "5xpushdown", "--pushdown-depths", 32),
+    ("trees", "pushdown-own"): (TAPE, "5xpushdown", "--pushdown-depths", 32, *OWN_TAPES),
     ("trees", "sup"): (BASE, "2xsdpa,sup-127,2xsdpa"),
     ("trees", "nd"): (BASE, "2xsdpa,nd-3-3-10,2xsdpa"),
 }
@@ -79,8 +84,8 @@ def training(part, kind, seed):
 RUNS = {
     part: {
         kind: [f"{folder}/updates-{UPDATES[part]}/{kind}-seed-{seed}" for seed in SEEDS]
-        for kind in (DYCK_KINDS if part == "dyck" else TREE_KINDS)
-        if kind in KINDS
+        for of_part, kind in MODELS
+        if of_part == part and kind in KINDS
     }
     for part, folder in FOLDERS.items()
 }

@@ -1,7 +1,8 @@
 """The settings that experiments share, from snakemake --config NAME=VALUE.
 
-A workflow sets DEFAULT_SEEDS before it includes this file; ALL_KINDS if its models are not tf, sup and nd; and
-OWN_SETTINGS, the names of all its settings, if it does not read a user's data.
+A workflow sets DEFAULT_SEEDS before it includes this file; ALL_KINDS if its models are not tf, sup and nd;
+DEFAULT_KINDS if these are not all of them; and OWN_SETTINGS, the names of all its settings, if it does not read a
+user's data.
 """
 
 import math
@@ -51,7 +52,7 @@ for name in config.keys() - KNOWN:
 if "data" in KNOWN:
     DATA = data_folder("data", "the text")
 ALL_KINDS = globals().get("ALL_KINDS", "tf,sup,nd")
-KINDS = chosen("kinds", ALL_KINDS)
+KINDS = chosen("kinds", ALL_KINDS, globals().get("DEFAULT_KINDS"))
 SEEDS = [int(seed) for seed in setting_list("seeds", DEFAULT_SEEDS)]
 
 

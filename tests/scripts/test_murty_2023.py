@@ -56,8 +56,12 @@ def test_it_runs_once(tmp_path: Path, server: Server) -> None:
         ({}, {"train": 6, "evaluate_pushdown": 24, "prepare": 1, "table_dyck": 1, "results": 1}),
         ({"data": "/"}, {"train": 14, "evaluate_pushdown": 32, "prepare": 2, "table_dyck": 1, "table_trees": 1}),
         ({"data": "/", "parts": "trees", "kinds": "sup,nd"}, {"train": 4, "evaluate_pushdown": 4, "table_trees": 1}),
+        (
+            {"data": "/", "kinds": "zero-one-own,pushdown-own"},
+            {"train": 4, "evaluate_pushdown": 10, "table_dyck": 1, "table_trees": 1},
+        ),
     ],
-    ids=["dyck", "both", "trees"],
+    ids=["dyck", "both", "trees", "own-tapes"],
 )
 def test_parts(tmp_path: Path, settings: dict[str, str], jobs: dict[str, int], server: Server) -> None:
     plan = run_murty(server, tmp_path / "out", "--dry-run", "--printshellcmds", **settings)
@@ -75,7 +79,7 @@ def test_parts(tmp_path: Path, settings: dict[str, str], jobs: dict[str, int], s
     [
         ({"parts": "trees"}, "data=DATA is missing"),
         ({"parts": "dyck,words"}, "expected some of dyck,trees, got 'words'"),
-        ({"kinds": "tf"}, "expected some of base,zero-one,depth,pushdown,sup,nd, got 'tf'"),
+        ({"kinds": "tf"}, "expected some of base,zero-one,depth,pushdown,sup,nd,zero-one-own,pushdown-own, got 'tf'"),
         ({"epochs": 3}, "epochs=...: expected one of beam, "),
     ],
     ids=["no-data", "part", "kind", "name"],

@@ -12,7 +12,8 @@ from torch import Tensor
 from fairseq_stack.models.checkpoints import FINGERPRINT
 from fairseq_stack.models.incremental import IncrementalState, count_step
 from fairseq_stack.models.vocabulary import fingerprint
-from fairseq_stack.modules import PushdownState, PushdownTransformer
+from fairseq_stack.modules import PushdownState, PushdownTransformer, attachment_log_probabilities
+from fairseq_stack.ops import legal_attachments, stack_tape
 
 
 class PushdownDecoder(FairseqIncrementalDecoder):
@@ -65,7 +66,7 @@ class PushdownDecoder(FairseqIncrementalDecoder):
         if incremental_state is not None:
             hidden = self._step(prev_output_tokens, incremental_state).unsqueeze(1)
         elif tape is None:
-            hidden = self._read_with_own_decisions(prev_output_tokens)
+            hidden, _ = self._read_with_own_decisions(prev_output_tokens)
         else:
             hidden = self.network(prev_output_tokens, tape)
             if next_words is not None:
@@ -88,24 +89,62 @@ class PushdownDecoder(FairseqIncrementalDecoder):
         if saved is not None:
             self.set_incremental_state(incremental_state, "pushdown", {"state": saved["state"].reorder(new_order)})
 
+    @torch.no_grad()
+    def own_attachments(self, tokens: Tensor, guess: Tensor) -> Tensor:
+        """What the model attaches tokens to by its own decisions, without dropout; padding attaches to itself.
+
+        All tokens are read at once with the tape of a guess. It is right if each decision is the guess, since then each
+        has been made after the decisions before it. Only sentences with a wrong guess are read one token at a time.
+
+        Args:
+            tokens: (B, n), with padding on the right.
+            guess: attachments r_0, ..., r_{n-1} (B, n), such as those of the gold parse; padding attaches to itself.
+
+        Returns:
+            r_0, ..., r_{n-1}, (B, n).
+
+        Raises:
+            ValueError: an attachment of the guess is illegal.
+        """
+        was_training = self.training
+        self.eval()
+        is_word = tokens != self.padding_idx
+        decided = self._decisions_after(tokens, guess)
+        wrong = ((decided != guess) & is_word).any(1).nonzero().squeeze(1)
+        if len(wrong):
+            _, decided[wrong] = self._read_with_own_decisions(tokens[wrong])
+        self.train(was_training)
+        return torch.where(is_word, decided, guess)
+
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         count_step(self, incremental_state, tokens.size(1))
         saved = self.get_incremental_state(incremental_state, "pushdown")
         if saved is None:
             state = self.network.initial_state(len(tokens))
         else:
-            state = self._decide(saved["state"], tokens[:, -1])
+            state, words = saved["state"], tokens[:, -1]
+            state = self.network.step(state, words, self._decision(state, words))
         self.set_incremental_state(incremental_state, "pushdown", {"state": state})
         return state.hidden
 
-    def _read_with_own_decisions(self, tokens: Tensor) -> Tensor:
+    def _read_with_own_decisions(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """The final states (B, n, d), and the decisions r_0, ..., r_{n-1}, (B, n)."""
         state = self.network.initial_state(len(tokens))
-        hidden = [state.hidden]
+        hidden, attachments = [state.hidden], [torch.zeros_like(tokens[:, 0])]
         for words in tokens[:, 1:].unbind(1):
-            state = self._decide(state, words)
+            attachments.append(self._decision(state, words))
+            state = self.network.step(state, words, attachments[-1])
             hidden.append(state.hidden)
-        return torch.stack(hidden, 1)
+        return torch.stack(hidden, 1), torch.stack(attachments, 1)
 
-    def _decide(self, state: PushdownState, words: Tensor) -> PushdownState:
-        """The state after the next words, (B,), each attached to what is most probable."""
-        return self.network.step(state, words, self.network.next_attachments(state, words).argmax(1))
+    def _decision(self, state: PushdownState, words: Tensor) -> Tensor:
+        """What the next words attach to, (B,)."""
+        return self.network.next_attachments(state, words).argmax(1)
+
+    def _decisions_after(self, tokens: Tensor, attachments: Tensor) -> Tensor:
+        """What each token attaches to, (B, n), where those before it attach as given."""
+        tape = stack_tape(attachments)
+        hidden = self.network(tokens, tape)
+        scores = self.network.attachment_scores(hidden, tokens.roll(-1, 1), tape)
+        decided = attachment_log_probabilities(scores, legal_attachments(attachments)).argmax(2)
+        return torch.cat([attachments[:, :1], decided[:, :-1]], 1)

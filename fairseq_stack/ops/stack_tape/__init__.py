@@ -22,6 +22,7 @@ from .pytorch import (
     legal_pytorch,
     nodes_of_tape,
     nodes_pytorch,
+    oracle_pytorch,
     stack_tape_pytorch,
 )
 from .state import StackTapeState, illegal_attachment
@@ -32,6 +33,7 @@ __all__ = [
     "attachments_of_nodes",
     "attachments_of_tape",
     "legal_attachments",
+    "oracle_attachments",
     "stack_tape",
     "tree_nodes",
 ]
@@ -85,6 +87,38 @@ def legal_attachments(attachments: Tensor, ends: Tensor | None = None) -> Tensor
         )
     to_root = torch.arange(legal.size(2), device=legal.device) == 0
     return torch.where(ends.unsqueeze(2), to_root, legal)
+
+
+def oracle_attachments(attachments: Tensor, gold: Tensor) -> Tensor:
+    """What each word attaches to best, on the stacks of a parse that may differ from the gold parse.
+
+    A node of the gold tree can still be built as long as a constituent on the stack begins where the node begins. Let
+    a be the first token of the largest gold node that ends at word k, or k if there is none. Word k attaches to the
+    constituent that contains a:
+
+        o_k = the end of the constituent on the stack after r_{k-1} that contains a, for a < k; otherwise k.
+
+    This is a dynamic oracle (Goldberg & Nivre, 2012): it is always legal, it is r_k of the gold parse as long as both
+    parses are equal, and after it as many gold nodes can be built as before. Proof: gold nodes do not cross. So those
+    that end at k begin at a or later, and o_k builds each one that can be built. Those that k does not complete
+    begin at a or before it, or after k, and the constituents that begin there stay on the stack.
+
+    Args:
+        attachments: r_0, ..., r_{T-1} of the parse whose stacks they are, a LongTensor (B, T), without the end of the
+            sentence.
+        gold: the same of the gold parse, (B, T).
+
+    Returns:
+        (B, T): o_k, where the words before k have attached as in ``attachments``.
+
+    Raises:
+        ValueError: one is not such a tensor, an attachment is illegal, or their shapes differ.
+    """
+    _check_attachments(attachments)
+    _check_attachments(gold)
+    if attachments.shape != gold.shape:
+        raise ValueError(f"gold: expected shape {tuple(attachments.shape)} like attachments, got {tuple(gold.shape)}")
+    return oracle_pytorch(attachments, gold)
 
 
 def tree_nodes(attachments: Tensor) -> Tensor:

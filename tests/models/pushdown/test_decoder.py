@@ -67,6 +67,27 @@ def test_own_decisions(name: str, compact: tuple[str, ...]) -> None:
         )
 
 
+def test_own_attachments() -> None:
+    """As decided one by one, whatever the guess, without dropout."""
+    torch.manual_seed(4)  # Some models leave all words alone.
+    model = small_model("--pushdown-parametrization=figures", "--stack-layers=pushdown,sup-4", "--dropout=0.5")
+    tokens, network = sentences(), model.decoder.network
+    state, decided = network.initial_state(2), [torch.zeros(2, dtype=torch.long)]
+    for words in tokens[:, 1:].unbind(1):
+        decided.append(network.next_attachments(state, words).argmax(1))
+        state = network.step(state, words, decided[-1])
+    is_word, tokens_alone = tokens != DICTIONARY.pad(), torch.arange(7).expand(2, -1)
+    own = torch.where(is_word, torch.stack(decided, 1), tokens_alone)
+    assert (own != tokens_alone).any(1).all()
+    one_right = torch.stack([own[0], tokens_alone[1]])
+    model.train()
+    before = torch.random.get_rng_state()
+    for guess in (own, tokens_alone, one_right):
+        assert torch.equal(model.decoder.own_attachments(tokens, guess), own)
+    assert model.decoder.training and network.dropout.training
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
 def test_compact_vocabulary() -> None:
     model = small_model("--compact-vocab")
     network: PushdownTransformer = model.decoder.network
@@ -87,7 +108,11 @@ def test_layers_and_heads() -> None:
     assert isinstance(second, SuperpositionStackAttention)
     assert isinstance(third, PushdownAttention) and third.depths is None
     assert network.head.depths.num_embeddings == 2
-    assert small_model("--no-depths-in-head").decoder.network.head.depths is None
+    without = small_model("--no-depths-in-head").decoder.network
+    assert without.head.depths is None and without.reads_tape
+    assert small_model("--stack-layers=sdpa").decoder.network.reads_tape
+    for flag in ("--no-depths-in-head", "--pushdown-parametrization=equations"):
+        assert not small_model("--stack-layers=sup-4,sdpa", flag).decoder.network.reads_tape
     assert isinstance(small_model("--pushdown-parametrization=equations").decoder.network.head, BilinearAttachmentHead)
 
 

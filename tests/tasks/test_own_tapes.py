@@ -1,0 +1,93 @@
+"""Batches with the tapes of the model's own decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import legal_attachments, stack_tape
+from fairseq_stack.tasks._attachments import parse_before_end, with_parses
+from fairseq_stack.tasks._own_tapes import with_own_tapes
+from tests.models.building import build_pushdown_model, make_dictionary
+
+DICTIONARY = make_dictionary(9)
+EOS, PAD = DICTIONARY.eos(), DICTIONARY.pad()
+ATTACHMENTS = torch.tensor([[1, 1, 3, 2, 0], [1, 0, 3, 4, 5], [1, 2, 2, 0, 5]])
+
+
+def a_batch() -> dict[str, Any]:
+    """Three sentences with their gold parses."""
+    tokens, lengths = torch.randint(4, 4 + 9, (3, 6)), (ATTACHMENTS == 0).nonzero()[:, 1] + 1
+    places = torch.arange(6)
+    tokens[:, 0] = EOS
+    tokens[places == lengths.unsqueeze(1)], tokens[places > lengths.unsqueeze(1)] = EOS, PAD
+    source = tokens[:, :-1].masked_fill(places[:-1] >= lengths.unsqueeze(1), PAD)
+    batch = {"id": torch.tensor([7, 2, 5]), "net_input": {"src_tokens": source}, "target": tokens[:, 1:]}
+    return with_parses(batch, parse_before_end(ATTACHMENTS), ATTACHMENTS)
+
+
+def a_model() -> Any:
+    flags = ["--decoder-embed-dim=12", "--decoder-ffn-embed-dim=16", "--decoder-attention-heads=3"]
+    flags += ["--stack-layers=pushdown", "--pushdown-parametrization=figures"]
+    torch.manual_seed(4)  # Some models leave all words alone.
+    model = build_pushdown_model("pushdown_transformer_lm", DICTIONARY, *flags).double()
+    for parameter in model.parameters():
+        parameter.data.add_(torch.randn_like(parameter), alpha=0.5)
+    return model
+
+
+def own_parse(model: Any, tokens: Tensor) -> list[int]:
+    """The model's decisions for one sentence, word by word."""
+    network = model.decoder.network
+    state, decided = network.initial_state(1), [0]
+    for word in tokens[1:]:
+        chosen = network.next_attachments(state, word.view(1)).argmax(1)
+        state = network.step(state, word.view(1), chosen)
+        decided.append(int(chosen))
+    return decided
+
+
+def test_all_tapes_are_own() -> None:
+    """As decided word by word; what words are to attach to is legal on these tapes, and right where gold is."""
+    model, batch = a_model(), a_batch()
+    found = with_own_tapes(batch, model.decoder, 1.0, seed=1, update=0)
+    tokens = batch["net_input"]["src_tokens"]
+    parses = torch.arange(5).repeat(3, 1)
+    model.eval()
+    for row, sentence in zip(parses, tokens, strict=True):
+        decided = own_parse(model, sentence[sentence != PAD])
+        row[: len(decided)] = torch.tensor(decided)
+    gold = parse_before_end(ATTACHMENTS)
+    assert (parses != gold).any(1)[[0, 2]].all(), "the model parses as the gold trees are"
+    assert torch.equal(found["net_input"]["tape"], stack_tape(parses))
+    assert torch.equal(found["legal_attachments"], legal_attachments(parses, batch["target"] == EOS))
+    is_word = batch["target"] != PAD
+    assert found["legal_attachments"].gather(2, found["attachments"].unsqueeze(2)).squeeze(2)[is_word].all()
+    assert torch.equal(found["attachments"] == 0, ATTACHMENTS == 0)
+    is_gold_so_far = (parses == gold).cumprod(1).bool()
+    assert torch.equal(found["attachments"][is_gold_so_far], ATTACHMENTS[is_gold_so_far])
+    assert int(found["wrong_tapes"]) == int((parses != gold).any(1).sum())
+
+
+def test_a_share_of_the_tapes() -> None:
+    """Each sentence is drawn with this probability, by the seed, the update and the sentences alone."""
+    model, batch = a_model(), a_batch()
+    own, gold = (with_own_tapes(batch, model.decoder, share, seed=1, update=0) for share in (1.0, 0.0))
+    for name in ("attachments", "legal_attachments"):
+        assert torch.equal(gold[name], batch[name])
+    assert torch.equal(gold["net_input"]["tape"], batch["net_input"]["tape"]) and not gold["wrong_tapes"]
+    is_own = torch.empty(80, 3, dtype=torch.bool)
+    for update, drawn in enumerate(is_own):
+        torch.manual_seed(update)
+        some = with_own_tapes(batch, model.decoder, 0.5, seed=1, update=update)["net_input"]["tape"]
+        for row in range(3):
+            drawn[row] = not torch.equal(some[row], batch["net_input"]["tape"][row])
+            assert torch.equal(some[row], (own if drawn[row] else gold)["net_input"]["tape"][row])
+    assert 20 < int(is_own[:, 0].sum()) < 60  # 40 are expected, with a deviation of 4.5
+    assert 20 < int((is_own[:, 0] ^ is_own[:, 2]).sum()) < 60, "sentences are drawn together"
+    again = [with_own_tapes(batch, model.decoder, 0.5, seed=1, update=update) for update in range(10)]
+    for drawn, batch_again in zip(is_own, again, strict=False):
+        differs = (batch_again["net_input"]["tape"] != batch["net_input"]["tape"]).flatten(1).any(1)
+        assert torch.equal(differs, drawn)
