@@ -1,8 +1,9 @@
 """Compare the speed of two checkouts of this project: ``python scripts/compare.py OTHER``, from the newer one.
 
-Each checkout has a process of its own, with the kernels that were built there. The two run every case in turn, so that
-whatever else the machine does hits both. The ratio is the median over turns of this checkout's processor time divided by
-the other's; the least times of both stand beside it. Benchmarks that run one after the other differ by more than commits.
+Each checkout has a process of its own, with the kernels that were built there. The two run every case in turn, so
+that whatever else the machine does hits both. The ratio is the median over turns of this checkout's processor time
+divided by the other's; the least times of both stand beside it. Benchmarks that run one after the other differ by more
+than commits do.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def _lstm(stack: str, hidden_size: int, at_once: bool) -> Callable[[], Run]:
 
 
 def work() -> None:
-    """In the process of a checkout: for each line with the name of a case, run it and print its processor time in ms."""
+    """In the process of a checkout: run each case whose name comes in, and print its processor time in ms."""
     import torch
 
     torch.set_num_threads(1)
