@@ -6,7 +6,7 @@ struct nd_scratch {
     vector *tops; /* a column of the numerators of W: [tile][y] */
     ivector *exponents;
     real *weights; /* W, if it has to be converted */
-    int *begin, *end; /* of the strips: see nd_forward */
+    int *begin, *end; /* of the strips: see nd_forward_pass */
     atomic_int *done;
     size_t bytes;
 };
@@ -248,73 +248,4 @@ INLINE void nd_read(const struct nd_record *rec, int t, struct nd_scratch scratc
             vector weight = tile < tiles ? scratch.tops[tile * C + y] / rec->total[t] : (vector){0};
             store(weights + y * rec->columns + tile * LANES, weight, rec->columns - tile * LANES);
         }
-}
-
-/* The forward pass over a sequence: (a)-(d), all inner weights, and W: [t - 1][y][i + 1].
- *
- * It is done in pieces: strips are the tiles, from the last one on, and after them what is read; blocks are `step` columns
- * each. If careful, what is not 0 does not become 0. */
-#define nd_forward_pass NAME(nd_forward_pass)
-struct nd_forward_pass {
-    const struct nd_record *rec;
-    struct nd_scratch scratch;
-    real *weights;
-    int careful, step;
-    struct pieces pieces;
-    atomic_int is_inexact; /* whether numbers are too small to be exact */
-};
-
-#define nd_begin_forward NAME(nd_begin_forward)
-INLINE void nd_begin_forward(struct nd_forward_pass *pass, int is_shared) {
-    const struct nd_record *rec = pass->rec;
-    const int tiles = rec->tiles;
-    struct pieces *pieces = &pass->pieces;
-    pass->step = pass->careful ? 1 : TIME_TILE; /* alpha[t - 1] is computed before column t if it is needed */
-    *pieces = (struct pieces){.strips = tiles + 1, .blocks = rec->n / pass->step + 1};
-    pieces->begin = pass->scratch.begin;
-    pieces->end = pass->scratch.end;
-    pieces->done = is_shared ? pass->scratch.done : NULL;
-    for (int strip = 0; strip <= tiles; strip++) {
-        const int tile = tiles - 1 - strip;
-        pieces->begin[strip] = tile > 0 ? tile * LANES / pass->step : 0;
-        pieces->end[strip] = pieces->blocks;
-        pass->scratch.done[strip] = pieces->begin[strip];
-    }
-    memset(rec->alpha, 0, tiles * rec->C * sizeof(vector));
-    for (int tile = 0; tile < tiles; tile++) rec->alpha_exponent[tile] = isplat(DEAD);
-    for (int row = 0; row <= 1 && row <= rec->n; row++) { /* Eq. 23 */
-        rec->alpha[row / LANES * rec->C][row % LANES] = 1;
-        rec->alpha_exponent[row / LANES][row % LANES] = 0;
-    }
-}
-
-/* Whether numbers are noted that are too small to be exact. */
-#define nd_is_inexact NAME(nd_is_inexact)
-INLINE int nd_is_inexact(ivector exact) {
-    for (int lane = 0; lane < LANES; lane++)
-        if (exact[lane] < 0) return 1;
-    return 0;
-}
-
-/* What one worker does. */
-#define nd_go_forward NAME(nd_go_forward)
-INLINE void nd_go_forward(struct nd_forward_pass *pass, int Q, int S) {
-    struct nd_record rec = nd_of_size(pass->rec, Q, S);
-    ivector exact = {0};
-    rec.exact = &exact;
-    const struct nd_scratch scratch = pass->scratch;
-    struct piece piece = first_piece(&pass->pieces);
-    while (next_piece(&pass->pieces, &piece)) {
-        const int tile = rec.tiles - 1 - piece.strip, first = piece.block * pass->step;
-        const int last = first + pass->step <= rec.n ? first + pass->step : rec.n + 1;
-        const int before = set_small_numbers(!pass->careful);
-        if (tile >= 0) nd_fill(&rec, tile, first, last, pass->careful);
-        for (int t = first > 1 ? first : 1; tile < 0 && t < last; t++) {
-            nd_read_tops(&rec, t, scratch);
-            restore_small_numbers(before); /* if careful, there is one t */
-            nd_read(&rec, t, scratch, pass->weights + (size_t)(t - 1) * rec.C * rec.columns);
-        }
-        restore_small_numbers(before);
-    }
-    if (nd_is_inexact(exact)) atomic_store(&pass->is_inexact, 1);
 }
