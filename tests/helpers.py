@@ -110,6 +110,7 @@ def threads(count: int) -> Iterator[None]:
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_native, "WORTH_THREADS", 1)
+            patch.setattr(_native, "WORTH_CREW", 1)
             yield
     finally:
         torch.set_num_threads(before)

@@ -218,17 +218,16 @@ def _fill_log_weights(logits: Sequence[Tensor], draw: random.Random, numbers: to
     kind = draw.choice(("normal", "normal", "equal", "two values", "uniform"))
     forbidden = draw.choice((0.0, 0.0, 0.3, 0.9, 1.0))
     length = logits[0].shape[1]
-    # With forbidden transitions, runs may be left out that are less likely by e^700 at some step.
-    apart = draw.choice((1.0, 20.0, 200.0, 230.0)) if not forbidden else min(200.0, 700 / max(length, 1))
+    apart = draw.choice((1.0, 20.0, 200.0, 700.0, 1400.0))
     for x in logits:
         if kind == "equal":
-            x.fill_(draw.choice((-100.0, 0.0, 100.0)))
+            x.fill_(draw.choice((-700.0, 0.0, 700.0)))
         elif kind == "two values":
             x.copy_(torch.where(torch.rand(x.shape, generator=numbers) < 0.2, apart / 2, -apart / 2))
         elif kind == "uniform":
             x.copy_((torch.rand(x.shape, generator=numbers, dtype=torch.float64) - 0.5) * apart)
         else:
-            x.mul_(draw.choice((0.1, 1, 5))).clamp_(-apart / 2, apart / 2)
+            x.mul_(draw.choice((0.1, 1, 5, 300))).clamp_(-apart / 2, apart / 2)
         x.masked_fill_(torch.rand(x.shape, generator=numbers) < forbidden, -torch.inf)
     if length and draw.random() < 0.2:  # no transition at all at one step
         for x in logits:

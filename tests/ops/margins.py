@@ -82,9 +82,10 @@ def run_between_margins(
     parts: int,
     work: int,
     scratch_bytes: int,
+    crew: int = 1,
     mistake: Callable[[Any], None] | None = None,
 ) -> None:
-    """``Library.run`` with one thread and a copy of each array between margins, which are checked.
+    """``Library.run`` with one thread or a crew and a copy of each array between margins, which are checked.
 
     Args:
         library: as for ``Library.run``, and the arguments up to ``scratch_bytes``, too.
@@ -95,7 +96,7 @@ def run_between_margins(
     """
     guards = {array: _guarded(call, array) for array in _arrays(function, call, library)}
     scratch = Guard("scratch", 8, scratch_bytes // 8, aligned=True)
-    resources = _Resources(library.number, 1, 1, scratch.address, scratch_bytes)
+    resources = _Resources(library.number, crew, crew, int(crew > 1), scratch.address, scratch_bytes)
     originals = {array: getattr(call, array.name) for array in guards}
     for array, guard in guards.items():
         setattr(call, array.name, guard.address)

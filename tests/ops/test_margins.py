@@ -18,6 +18,7 @@ from fairseq_stack.ops import (
     superposition_stack,
 )
 from fairseq_stack.ops._native import Library
+from tests.helpers import threads
 from tests.ops.margins import Guard, run_between_margins
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -91,10 +92,12 @@ def read_nondeterministic(
 def test_nondeterministic(
     size: tuple[int, int, int, int, float], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = read_nondeterministic(dtype, *size)
-    made = between_margins(monkeypatch)
-    assert_same(read_nondeterministic(dtype, *size), expected)
-    assert made == ["fss_nd_forward", "fss_nd_backward"]
+    for count in (1, 4):  # four threads share each sequence
+        with threads(count), monkeypatch.context() as patch:
+            expected = read_nondeterministic(dtype, *size)
+            made = between_margins(patch)
+            assert_same(read_nondeterministic(dtype, *size), expected)
+        assert made == ["fss_nd_forward", "fss_nd_backward"]
 
 
 def step_nondeterministic(

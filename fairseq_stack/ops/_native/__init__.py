@@ -26,13 +26,14 @@ import torch
 
 from .buffers import Buffers, buffers
 
-__all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "library", "required_library"]
+__all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "crew_size", "library", "required_library"]
 
 logger = logging.getLogger(__name__)
 
 LIBRARY = Path(__file__).with_name("_kernels.so")
-INTERFACE = 15  # fss_interface() of the library that this module can call
+INTERFACE = 16  # fss_interface() of the library that this module can call
 WORTH_THREADS = 100_000  # multiply-adds: one thread finishes fewer before a second has started
+WORTH_CREW = 2_000_000  # multiply-adds of a sequence that is shared: its threads also wait for each other
 SMALL = 65_536  # bytes: the C library allocates fewer without a call of the system
 
 _ENABLED = "FAIRSEQ_STACK_NATIVE"
@@ -86,29 +87,48 @@ class Library:
         self.functions.fss_use_team(ctypes.c_void_p(team))
         self.shares_threads = team is not None
 
-    def run(self, function: str, call: ctypes.Structure, *, parts: int, work: int, scratch_bytes: int) -> None:
+    def run(
+        self, function: str, call: ctypes.Structure, *, parts: int, work: int, scratch_bytes: int, crew: int = 1
+    ) -> None:
         """Run a function of the library with as many threads as PyTorch uses, or with one for little work.
 
         Args:
             function: its name.
             call: what it takes.
-            parts: the number of independent parts; one thread computes a part.
+            parts: the number of independent parts.
             work: the approximate number of multiply-adds of all parts.
-            scratch_bytes: the scratch memory of one thread, a multiple of 64.
+            scratch_bytes: the scratch memory of one thread, or of the crew; a multiple of 64.
+            crew: the number of threads that share each part, see :func:`crew_size`; with 1, one thread computes a part.
         """
-        threads = torch.get_num_threads() if parts > 1 and work >= WORTH_THREADS else 1
-        workers = min(threads, parts)
-        size = workers * scratch_bytes
+        if crew > 1:
+            threads = workers = crew
+            size = scratch_bytes
+        else:
+            threads = torch.get_num_threads() if parts > 1 and work >= WORTH_THREADS else 1
+            workers = min(threads, parts)
+            size = workers * scratch_bytes
         scratch = torch.empty(size, dtype=torch.uint8) if size < SMALL else buffers.take(size)
-        resources = _Resources(self.number, threads, workers, scratch.data_ptr(), scratch_bytes)
+        resources = _Resources(self.number, threads, workers, int(crew > 1), scratch.data_ptr(), scratch_bytes)
         getattr(self.functions, function)(ctypes.byref(call), ctypes.byref(resources))
+
+
+def crew_size(parts: int, work: int, most: int) -> int:
+    """How many threads are to share each part, of those that PyTorch uses: 1 if there are parts enough for all threads.
+
+    Args:
+        parts: the number of parts.
+        work: the approximate number of multiply-adds of one part.
+        most: so many threads can work at one part at the same time.
+    """
+    threads = torch.get_num_threads()
+    return min(threads, most) if parts < threads and work >= WORTH_CREW else 1
 
 
 class _Resources(ctypes.Structure):
     """struct resources."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("instruction_set", "threads", "workers")),
+        *((name, ctypes.c_int64) for name in ("instruction_set", "threads", "workers", "are_crew")),
         ("scratch", ctypes.c_void_p),
         ("scratch_bytes", ctypes.c_int64),
     )

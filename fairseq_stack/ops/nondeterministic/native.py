@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from .._arguments import computation_dtype
-from .._native import buffers, required_library
+from .._native import buffers, crew_size, required_library
 from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
 
@@ -176,6 +176,11 @@ def _room(length: int, num_states: int, num_symbols: int) -> int:
     return 64 * ((length + 16) * (length + 4) * (size + 1) * (size + num_states + 1) // 16 + 16)
 
 
+def _most_workers(length: int, lanes: int) -> int:
+    """How many threads can work at one sequence at the same time: each has at least two tiles of rows."""
+    return max((length // lanes + 1) // 2, 1)
+
+
 class _Call(ctypes.Structure):
     """struct nd_call."""
 
@@ -185,6 +190,7 @@ class _Call(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("push_gradients", "replace_gradients", "pop_gradients")),
         *((name, ctypes.c_void_p) for name in ("wide", "inexact", "workspace")),
         ("workspace_bytes", ctypes.c_int64),
+        ("crew", ctypes.c_void_p),
     )
 
 
@@ -195,8 +201,10 @@ def _call(direction: str, shape: torch.Size, *, weights: Tensor, **arrays: Tenso
     library = required_library()
     sequences, length, num_states, num_symbols = shape[:4]
     is_double = int(weights.dtype == torch.float64)
+    work = num_states**3 * num_symbols**2 * length**2 * (length + 6) // 6
+    crew = crew_size(sequences, work, _most_workers(length, library.vector_bytes // weights.element_size()))
     sizes = (ctypes.c_size_t * 3)()
-    library.functions.fss_nd_sizes(library.number, is_double, length, num_states, num_symbols, sizes)
+    library.functions.fss_nd_sizes(library.number, is_double, length, num_states, num_symbols, crew, sizes)
     room = _room(length, num_states, num_symbols)
     if sizes[0] > room:
         raise RuntimeError(f"nondeterministic_stack: {sizes[0]} bytes do not fit into {room}")
@@ -208,8 +216,9 @@ def _call(direction: str, shape: torch.Size, *, weights: Tensor, **arrays: Tenso
             weights=weights.data_ptr(), workspace_bytes=room, **pointers,
         ),
         parts=sequences,
-        work=sequences * num_states**3 * num_symbols**2 * length**2 * (length + 6) // 6,
+        work=sequences * work,
         scratch_bytes=sizes[2 if direction == "backward" else 1],
+        crew=crew,
     )  # fmt: skip
     if arrays["inexact"].max() > 1:
         raise MemoryError(f"nondeterministic_stack: not enough memory for {length} steps with log weights far apart")

@@ -12,6 +12,7 @@ struct nd_call {
     uint8_t *inexact; /* for each sequence: whether double is not precise enough, or 2 if memory is short; likewise */
     void *workspace;  /* one part for each sequence */
     int64_t workspace_bytes; /* of one part */
+    const struct resources *crew; /* whose workers share each sequence; NULL if each computes its own. Python has NULL */
 };
 
 /* Step t of the nondeterministic stack for a batch of beams, in double; columns as in nondeterministic_step.h. */

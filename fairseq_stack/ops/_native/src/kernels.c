@@ -56,27 +56,33 @@ struct resources {
     int64_t instruction_set; /* its number */
     int64_t threads;         /* of the team */
     int64_t workers;         /* how many of them work */
-    char *scratch;           /* one part for each worker */
+    int64_t are_crew;        /* whether all workers compute one sequence after the other; else each computes its own */
+    char *scratch;           /* one part for each worker, or one for the crew */
     int64_t scratch_bytes;   /* of one part */
 };
 
+/* Threads that cannot be started leave their work to the others. */
+static void start_threads(void *(*work)(void *), void *argument, int64_t threads) {
+    enum { MOST_THREADS = 256 };
+    pthread_t started[MOST_THREADS];
+    int count = 0;
+    while (count + 1 < threads && count < MOST_THREADS && !pthread_create(&started[count], NULL, work, argument)) count++;
+    work(argument);
+    while (count > 0) pthread_join(started[--count], NULL);
+}
+
 struct job {
-    kernel *const *kernels; /* each computes what the one before it declines */
-    const void *call;
-    int64_t sequences;
-    const struct resources *resources;
-    atomic_llong next_sequence, next_worker;
+    void (*work)(void *job, int64_t worker);
+    int64_t workers;
+    atomic_llong next_worker;
 };
 
 static void work(void *argument) {
     struct job *job = argument;
     const int64_t worker = atomic_fetch_add(&job->next_worker, 1);
-    if (worker >= job->resources->workers) return;
-    char *scratch = job->resources->scratch + worker * job->resources->scratch_bytes;
+    if (worker >= job->workers) return;
     const int before = set_small_numbers(1);
-    int64_t sequence;
-    while ((sequence = atomic_fetch_add(&job->next_sequence, 1)) < job->sequences)
-        for (kernel *const *next = job->kernels; !(*next)(job->call, sequence, scratch);) next++;
+    job->work(job, worker);
     restore_small_numbers(before);
 }
 
@@ -85,49 +91,98 @@ static void *work_in_thread(void *argument) {
     return NULL;
 }
 
-/* Threads that cannot be started leave their work to the others. */
-static void work_in_threads(struct job *job) {
-    enum { MOST_THREADS = 256 };
-    pthread_t started[MOST_THREADS];
-    int count = 0;
-    while (count + 1 < job->resources->workers && count < MOST_THREADS &&
-           !pthread_create(&started[count], NULL, work_in_thread, job))
-        count++;
-    work(job);
-    while (count > 0) pthread_join(started[--count], NULL);
+static void run_job(struct job *job, int64_t threads) {
+    if (threads == 1) work(job);
+    else if (shared_team) shared_team(work, job, threads, 0);
+    else start_threads(work_in_thread, job, job->workers);
 }
 
-static void run(kernel *const *kernels, const void *call, int64_t sequences, const struct resources *resources) {
-    struct job job = {kernels, call, sequences, resources, 0, 0};
-    if (resources->threads == 1) work(&job);
-    else if (shared_team) shared_team(work, &job, resources->threads, 0);
-    else work_in_threads(&job);
+/* ---- each worker computes sequences of its own */
+
+struct sequences {
+    struct job job;
+    kernel *const *kernels; /* each computes what the one before it declines */
+    const void *call;
+    int64_t count;
+    const struct resources *resources;
+    atomic_llong next;
+};
+
+static void compute(kernel *const *kernels, const void *call, int64_t sequence, char *scratch) {
+    while (!(*kernels)(call, sequence, scratch)) kernels++;
 }
+
+static void compute_sequences(void *argument, int64_t worker) {
+    struct sequences *all = argument;
+    char *scratch = all->resources->scratch + worker * all->resources->scratch_bytes;
+    int64_t sequence;
+    while ((sequence = atomic_fetch_add(&all->next, 1)) < all->count)
+        compute(all->kernels, all->call, sequence, scratch);
+}
+
+static void run(kernel *const *kernels, const void *call, int64_t count, const struct resources *resources) {
+    struct sequences all = {{compute_sequences, resources->workers, 0}, kernels, call, count, resources, 0};
+    run_job(&all.job, resources->threads);
+}
+
+/* ---- all workers compute one sequence */
+
+struct shared {
+    struct job job;
+    shared_work *work;
+    void *argument;
+};
+
+static void do_share(void *argument, int64_t worker) {
+    const struct shared *shared = argument;
+    (void)worker;
+    shared->work(shared->argument);
+}
+
+void share(const struct resources *crew, shared_work *work, void *argument) {
+    struct shared shared = {{do_share, num_workers(crew), 0}, work, argument};
+    if (crew) run_job(&shared.job, crew->threads);
+    else work(argument);
+}
+
+int num_workers(const struct resources *crew) { return crew ? crew->workers : 1; }
 
 /* ---------------------------------------------------------------- nondeterministic stack */
 
-/* Bytes of the workspace of one sequence, and of the scratch memory of one worker, forward and backward. */
-void fss_nd_sizes(int instruction_set, int is_double, int n, int Q, int S, size_t sizes[3]) {
+/* Bytes of the workspace of one sequence, and of one part of the scratch memory, forward and backward, for a sequence that
+ * so many workers share. */
+void fss_nd_sizes(int instruction_set, int is_double, int n, int Q, int S, int workers, size_t sizes[3]) {
     const struct instruction_set *set = INSTRUCTION_SETS[instruction_set];
     size_t narrow[3];
-    set->nd_sizes[1](n, Q, S, sizes);
-    set->nd_sizes[is_double](n, Q, S, narrow);
+    set->nd_sizes[1](n, Q, S, workers, sizes);
+    set->nd_sizes[is_double](n, Q, S, workers, narrow);
     for (int i = 0; i < 3; i++)
         if (narrow[i] > sizes[i]) sizes[i] = narrow[i];
 }
 
+static void run_nd(kernel *const *kernels, const struct nd_call *call, const struct resources *resources) {
+    if (!resources->are_crew) {
+        run(kernels, call, call->sequences, resources);
+        return;
+    }
+    struct nd_call shared = *call;
+    shared.crew = resources;
+    const int before = set_small_numbers(1);
+    for (int64_t sequence = 0; sequence < call->sequences; sequence++)
+        compute(kernels, &shared, sequence, resources->scratch);
+    restore_small_numbers(before);
+}
+
 void fss_nd_forward(const struct nd_call *call, const struct resources *resources) {
-    kernel *(*const *forward)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set]->nd_forward;
-    const int Q = call->num_states, S = call->num_symbols;
-    kernel *const kernels[] = {forward[0](Q, S), forward[1](Q, S), nd_forward_exact};
-    run(kernels + call->is_double, call, call->sequences, resources);
+    kernel *const *forward = INSTRUCTION_SETS[resources->instruction_set]->nd_forward;
+    kernel *const kernels[] = {forward[0], forward[1], nd_forward_exact};
+    run_nd(kernels + call->is_double, call, resources);
 }
 
 void fss_nd_backward(const struct nd_call *call, const struct resources *resources) {
-    kernel *(*const *backward)(int Q, int S) = INSTRUCTION_SETS[resources->instruction_set]->nd_backward;
-    const int Q = call->num_states, S = call->num_symbols;
-    kernel *const kernels[] = {backward[0](Q, S), backward[1](Q, S), nd_backward_exact};
-    run(kernels + call->is_double, call, call->sequences, resources);
+    kernel *const *backward = INSTRUCTION_SETS[resources->instruction_set]->nd_backward;
+    kernel *const kernels[] = {backward[0], backward[1], nd_backward_exact};
+    run_nd(kernels + call->is_double, call, resources);
 }
 
 /* Bytes of the column of step t and of its adjoint, for one beam, and of the scratch memory of one worker, forward and
@@ -228,4 +283,4 @@ void fss_ctrl_backward(const struct ctrl_call *call, const struct resources *res
 }
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 15; }
+int fss_interface(void) { return 16; }

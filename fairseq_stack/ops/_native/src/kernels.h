@@ -16,6 +16,7 @@
 #endif
 
 #include "calls.h"
+#include "pieces.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -45,16 +46,26 @@ static __attribute__((noinline, unused)) void restore_small_numbers(int before) 
 /* Computes one sequence; returns 0 if it declines to do so, and another kernel has to. */
 typedef int kernel(const void *call, int64_t sequence, char *scratch);
 
+/* What the workers of a sequence do at the same time. */
+typedef void shared_work(void *argument);
+
+/* Has all workers of a crew do the work, and returns when each is done with it; without a crew (NULL), the caller does it. */
+struct resources;
+void share(const struct resources *crew, shared_work *work, void *argument);
+
+/* How many these are. */
+int num_workers(const struct resources *crew);
+
 /* The kernels for one instruction set, by real type: 0 for float, 1 for double. */
 struct instruction_set {
     const char *name;
     int vector_bytes;
-    kernel *(*nd_forward[2])(int Q, int S), *(*nd_backward[2])(int Q, int S), *nd_step, *nd_step_backward;
+    kernel *nd_forward[2], *nd_backward[2], *nd_step, *nd_step_backward;
     void (*nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]);
     kernel *nd_window_forward[2], *nd_window_backward[2];
     void (*nd_window_sizes[2])(const struct nd_window_call *call, size_t sizes[3]);
     kernel *nd_best_parts;
-    void (*nd_sizes[2])(int n, int Q, int S, size_t sizes[3]);
+    void (*nd_sizes[2])(int n, int Q, int S, int workers, size_t sizes[3]);
     kernel *sup_forward[2], *sup_backward[2];
     void (*sup_sizes[2])(int n, int m, size_t sizes[2]);
     kernel *sup_step_forward[2], *sup_step_backward[2];

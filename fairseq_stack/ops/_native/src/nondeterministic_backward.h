@@ -6,29 +6,35 @@ struct nd_adjoint {
     vector *outer;      /* O[i -> t][x -> y] = dL/dg[i -> t][x -> y], laid out like gamma */
     vector *top;        /* h[i, t] B_t[i, y]: [tile][t][y] */
     vector *alpha;      /* 2^A_i dL/dalpha[i][x], at row i + 1: [tile][x] */
-    vector *popped_sum; /* P[k -> t], to be summed over lanes, k = row - 1: [t - first][lane][symbol][u, r] */
+    vector *popped_sum; /* P[k -> t], to be summed over lanes, k = row - 1: [worker][t - first][lane][symbol][u, r] */
     vector *popped;     /* P[k -> t] = dL/dg'[k -> t] for the column t that was done last: [tile][r][x] */
-    vector *replaced;   /* gradients of replacements, to be summed over lanes: [t - first][symbol][symbol'][q, r] */
-    vector *pops;       /* those of pops, likewise: [t - first][symbol][q, r] */
+    vector *replaced;   /* gradients of replacements, to be summed over lanes: [t][symbol][symbol'][q, r] */
+    vector *pops;       /* those of pops, likewise: [t][symbol][q, r]; one worker has t - first in place of t */
     real *gradients;    /* of the logarithms of the transitions, laid out like those */
     real *weights, *cotangents; /* W and its cotangents, if they have to be converted */
+    int *begin, *end;           /* of the strips: see nd_backward_pass */
+    atomic_int *done;
     size_t bytes;
 };
 
 #define nd_lay_out_adjoint NAME(nd_lay_out_adjoint)
-INLINE struct nd_adjoint nd_lay_out_adjoint(const struct nd_record *rec, char *memory) {
+INLINE struct nd_adjoint nd_lay_out_adjoint(const struct nd_record *rec, char *memory, int workers) {
     struct nd_adjoint a;
     size_t all = nd_columns_before(rec->n, rec->tiles), Q = rec->Q, C = rec->C, used = 0;
+    const size_t steps = workers > 1 ? (size_t)(rec->n / TIME_TILE + 1) * TIME_TILE : TIME_TILE;
     TAKE(a.outer, all * C * C)
     TAKE(a.top, all * C)
     TAKE(a.alpha, rec->tiles * C)
-    TAKE(a.popped_sum, TIME_TILE * LANES * Q * C)
+    TAKE(a.popped_sum, workers * TIME_TILE * LANES * Q * C)
     TAKE(a.popped, rec->tiles * Q * C)
-    TAKE(a.replaced, TIME_TILE * C * C)
-    TAKE(a.pops, TIME_TILE * Q * C)
+    TAKE(a.replaced, steps * C * C)
+    TAKE(a.pops, steps * Q * C)
     TAKE(a.gradients, rec->n * C * rec->width)
     TAKE(a.weights, nd_weights_size(rec))
     TAKE(a.cotangents, nd_weights_size(rec))
+    TAKE(a.begin, (size_t)rec->tiles + 1)
+    TAKE(a.end, (size_t)rec->tiles + 1)
+    TAKE(a.done, (size_t)rec->tiles + 1)
     a.bytes = used;
     return a;
 }
@@ -225,11 +231,12 @@ INLINE void nd_transitions_back(const struct nd_record *rec, const struct nd_adj
     add_dots(Q, C, Q, pops, Q * Q, m, a->popped + tile * Q * C);
 }
 
-/* (j)-(l) for the columns first <= t < last of a tile: O, and everything that follows from it. */
+/* (j)-(l) for the columns first <= t < last of a tile: O, and everything that follows from it. The sums of replacements
+ * and pops are those of the first column. */
 #define nd_fill_back NAME(nd_fill_back)
 INLINE void nd_fill_back(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int first, int last,
-                         int start) {
-    const int row = tile * LANES, S = rec->S, size = rec->Q * rec->C;
+                         vector *replaced, vector *pops) {
+    const int row = tile * LANES, S = rec->S, size = rec->Q * rec->C, start = first;
     if (first < row) first = row;
     for (int symbol = 0; symbol < S; symbol++)
         memset(nd_gamma(rec, a->outer, tile, symbol, first), 0, (last - first) * size * sizeof(vector));
@@ -245,8 +252,7 @@ INLINE void nd_fill_back(const struct nd_record *rec, const struct nd_adjoint *a
         nd_add_popped_sums(rec, a, tile, tile, t, t + 1, sums);
         nd_collect_popped(rec, a, tile, t, sums);
         if (t > row)
-            nd_transitions_back(rec, a, tile, t, a->replaced + (t - start) * rec->C * rec->C,
-                                a->pops + (t - start) * size);
+            nd_transitions_back(rec, a, tile, t, replaced + (t - start) * rec->C * rec->C, pops + (t - start) * size);
     }
 }
 
@@ -268,26 +274,4 @@ INLINE void nd_store_gradients(const struct nd_record *rec, const struct nd_adjo
                 }
                 gradients[pop] = lane_sum(pops[(before * Q + q) * Q + r]) * transitions[pop];
             }
-}
-
-/* (h)-(l): the gradients of the logarithms of the transition weights, from W and its cotangents d, both
- * [t - 1][y][i + 1]. */
-#define nd_backward_body NAME(nd_backward_body)
-INLINE void nd_backward_body(const struct nd_record *rec, struct nd_adjoint *a, const real *weights,
-                             const real *cotangents) {
-    const int C = rec->C, size = rec->Q * rec->C;
-    memset(a->alpha, 0, rec->tiles * C * sizeof(vector));
-    for (int t = rec->n; t > 0; t--) {
-        const size_t top = (size_t)(t - 1) * C * rec->columns;
-        nd_read_back(rec, a, t, weights + top, cotangents + top);
-    }
-    memset(a->popped, 0, rec->tiles * size * sizeof(vector));
-    for (int first = rec->n / TIME_TILE * TIME_TILE; first >= 0; first -= TIME_TILE) {
-        int last = first + TIME_TILE <= rec->n ? first + TIME_TILE : rec->columns;
-        memset(a->replaced, 0, TIME_TILE * C * C * sizeof(vector));
-        memset(a->pops, 0, TIME_TILE * size * sizeof(vector));
-        for (int tile = 0; tile <= (last - 1) / LANES; tile++) nd_fill_back(rec, a, tile, first, last, first);
-        for (int t = first > 1 ? first : 1; t < last; t++)
-            nd_store_gradients(rec, a, t, a->replaced + (t - first) * C * C, a->pops + (t - first) * size);
-    }
 }

@@ -6,6 +6,8 @@ struct nd_scratch {
     vector *tops; /* a column of the numerators of W: [tile][y] */
     ivector *exponents;
     real *weights; /* W, if it has to be converted */
+    int *begin, *end; /* of the strips: see nd_forward_pass */
+    atomic_int *done;
     size_t bytes;
 };
 
@@ -20,6 +22,9 @@ INLINE struct nd_scratch nd_lay_out_scratch(const struct nd_record *rec, char *m
     TAKE(scratch.tops, (size_t)rec->tiles * rec->C)
     TAKE(scratch.exponents, (size_t)rec->tiles)
     TAKE(scratch.weights, nd_weights_size(rec))
+    TAKE(scratch.begin, (size_t)rec->tiles + 1)
+    TAKE(scratch.end, (size_t)rec->tiles + 1)
+    TAKE(scratch.done, (size_t)rec->tiles + 1)
     scratch.bytes = used;
     return scratch;
 }
@@ -243,27 +248,4 @@ INLINE void nd_read(const struct nd_record *rec, int t, struct nd_scratch scratc
             vector weight = tile < tiles ? scratch.tops[tile * C + y] / rec->total[t] : (vector){0};
             store(weights + y * rec->columns + tile * LANES, weight, rec->columns - tile * LANES);
         }
-}
-
-/* (a)-(d): all inner weights of a sequence, and W: [t - 1][y][i + 1]. If careful, what is not 0 does not become 0. */
-#define nd_forward_body NAME(nd_forward_body)
-INLINE void nd_forward_body(const struct nd_record *rec, struct nd_scratch scratch, real *weights, int careful) {
-    const int step = careful ? 1 : TIME_TILE; /* alpha[t - 1] is computed before column t if it is needed */
-    memset(rec->alpha, 0, rec->tiles * rec->C * sizeof(vector));
-    for (int tile = 0; tile < rec->tiles; tile++) rec->alpha_exponent[tile] = isplat(DEAD);
-    for (int row = 0; row <= 1 && row <= rec->n; row++) { /* Eq. 23 */
-        rec->alpha[row / LANES * rec->C][row % LANES] = 1;
-        rec->alpha_exponent[row / LANES][row % LANES] = 0;
-    }
-    for (int first = 0; first <= rec->n; first += step) {
-        int last = first + step <= rec->n ? first + step : rec->n + 1;
-        const int before = set_small_numbers(!careful);
-        for (int tile = (last - 1) / LANES; tile >= 0; tile--) nd_fill(rec, tile, first, last, careful);
-        for (int t = first > 1 ? first : 1; t < last; t++) {
-            nd_read_tops(rec, t, scratch);
-            restore_small_numbers(before); /* if careful, there is one t */
-            nd_read(rec, t, scratch, weights + (size_t)(t - 1) * rec->C * rec->columns);
-        }
-        restore_small_numbers(before);
-    }
 }

@@ -79,6 +79,15 @@ INLINE struct nd_record nd_lay_out(int n, int Q, int S, char *memory) {
     return rec;
 }
 
+/* The same record. Where Q and S are constants, it is local, and it is handed to inlined functions alone, everything that
+ * follows from them is constant. */
+#define nd_of_size NAME(nd_of_size)
+INLINE struct nd_record nd_of_size(const struct nd_record *given, int Q, int S) {
+    struct nd_record rec = *given;
+    rec.Q = Q, rec.S = S, rec.C = Q * S, rec.width = 2 * rec.C + Q;
+    return rec;
+}
+
 /* ---------------------------------------------------------------- transitions */
 
 /* How far apart the log weights of a step may be. If they are farther apart, or some are -inf, float is not precise
