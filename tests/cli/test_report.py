@@ -15,13 +15,14 @@ from fairseq_stack.cli.report.experiment import (
     LanguageModelResult,
     TranslationResult,
     model_names,
-    read_language_model_result,
+    read_language_models,
     read_translation_result,
     require_as_many,
 )
 from fairseq_stack.cli.report.picture import draw
 from fairseq_stack.cli.report.tables import as_json, as_markdown
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.cfl_result import CFLResult
 from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, Validation
 from tests.evaluation.cfl_results import BY_LENGTH, cfl_result
@@ -94,16 +95,31 @@ def test_the_picture_shows_the_results(tmp_path: Path) -> None:
     assert picture != (tmp_path / "other.png").read_bytes()
 
 
-def test_reading_a_language_model(tmp_path: Path) -> None:
-    (tmp_path / "nd").mkdir()
-    cfl_result(0.125).write(tmp_path / "nd" / "test.json")
-    (tmp_path / "nd" / "train.log").write_text(
+def write_language_model(task: Path, kind: str, scores: CFLResult) -> None:
+    (task / kind).mkdir()
+    scores.write(task / kind / "test.json")
+    (task / kind / "train.log").write_text(
         'num. shared model params: 10 (num. trained: 10)\n{"valid_loss": "1", "valid_num_updates": "5"}\n',
         encoding="utf-8",
     )
-    result = read_language_model_result(tmp_path, "nd")
-    assert result.scores == cfl_result(0.125)
-    assert result.training.parameters == 10
+
+
+def test_reading_language_models(tmp_path: Path) -> None:
+    for kind, difference in (("nd", 0.125), ("tf", 0.25)):
+        write_language_model(tmp_path, kind, cfl_result(difference))
+    results = read_language_models(tmp_path)
+    assert {kind: result.scores for kind, result in results.items()} == {
+        "tf": cfl_result(0.25),
+        "nd": cfl_result(0.125),
+    }
+    assert results["nd"].training.parameters == 10
+
+
+def test_scores_of_another_corpus(tmp_path: Path) -> None:
+    write_language_model(tmp_path, "nd", cfl_result())
+    write_language_model(tmp_path, "tf", cfl_result(by_length={40: 0.5}))
+    with pytest.raises(UserError, match=r"tf/test\.json and .*nd/test\.json cannot be compared: lengths are 40 to 40"):
+        read_language_models(tmp_path)
 
 
 def test_translations_of_another_corpus(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.cfl_comparison import Labelled, compare
 from fairseq_stack.evaluation.cfl_result import CFLResult, read_cfl_result
 from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
@@ -103,7 +104,7 @@ def read_experiment(folder: Path) -> Experiment:
 def _read_experiment(folder: Path) -> Experiment:
     return Experiment(
         translation=_of_each_kind(read_translation_result, folder / nested_translation.CORPUS),
-        dyck=_of_each_kind(read_language_model_result, folder / DYCK),
+        dyck=read_language_models(folder / DYCK),
     )
 
 
@@ -119,6 +120,18 @@ def read_translation_result(task: Path, kind: str) -> TranslationResult:
         exact_match=exact_match(translations, data),
         exact_match_by_depth=exact_match_by(translations, depths),
     )
+
+
+def read_language_models(task: Path) -> dict[str, LanguageModelResult]:
+    """The results of all kinds of models.
+
+    Raises:
+        UserError: a file is not what it should be, or the results are not on the same lengths of strings.
+    """
+    found = _of_each_kind(read_language_model_result, task)
+    results = [Labelled(kind, str(task / kind / STRING_SCORES), result.scores) for kind, result in found.items()]
+    compare(results, mean=False)
+    return found
 
 
 def read_language_model_result(task: Path, kind: str) -> LanguageModelResult:
@@ -151,9 +164,9 @@ def read_run(folder: Path, length: int) -> InspectedAutomaton:
     hub = load(checkpoint, data)
     (sentence,) = sentences_of_split(hub, data, "test", line, 1)
     for stack in inspect_stacks(hub, sentence):
-        if isinstance(stack, InspectedAutomaton):
+        if isinstance(stack, InspectedAutomaton) and stack.runs:
             return stack
-    raise UserError(f"{checkpoint}: the model has no nondeterministic stack")
+    raise UserError(f"{checkpoint}: expected a model with a nondeterministic stack that has a run")
 
 
 def model_names() -> dict[str, str]:
