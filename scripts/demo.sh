@@ -97,7 +97,7 @@ mark="$out/demo-settings"
 if [ "$fresh" = yes ]; then
     # The corpora are replaced when they are generated, unless they hold other files.
     workflow --delete-all-output --quiet all
-    for model in "$out"/{nested-translation,reversal}/{tf,sup,nd}; do
+    for model in "$out"/{nested-translation,dyck}/{tf,sup,nd}; do
         rm -f "$model"/train.log "$model"/checkpoint_{best,last}.pt "$model"/checkpoint_[0-9]*_[0-9]*.pt
     done
 fi

@@ -28,6 +28,8 @@ def test_the_commands_and_snippets_run(tmp_path: Path, server: Server) -> None:
     assert {path.name for path in tmp_path.glob("*.png")} == IMAGES.keys()
     (stack,) = json.loads((tmp_path / "numbers.json").read_text())
     assert stack["inputs"] == ["0", "1", "1", "0", "#", "0", "1"]
+    means = [line.split("\t")[1] for line in (tmp_path / "means.tsv").read_text().splitlines()]
+    assert means[:2] == ["symbol", ""] and set(means[2:]) == {"0", "1", "#"}
     assert (tmp_path / "transitions.tsv").exists() and (tmp_path / "contents.gv").exists()
     assert len((tmp_path / "parses.txt").read_text().splitlines()) == 3
     assert json.loads((tmp_path / "parse.json").read_text())["tokens"][:3] == ["ROOT", "the", "dogs"]

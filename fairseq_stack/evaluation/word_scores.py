@@ -52,41 +52,6 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
 
 def cross_entropy(scores: Sequence[SentenceScore], data: str) -> Score:
     """Nats a token, where the end of sentence counts as a token; ``data`` names the sentences."""
-    value = math.fsum(score.loss for score in scores) / _tokens(scores)
-    return Score("cross-entropy", value, UNIT, data, _method(scores))
-
-
-def excess(scores: Sequence[SentenceScore], bounds: Sequence[float], data: str) -> Score:
-    """The cross-entropy difference: nats a token above what the source of the sentences itself would give.
-
-    Args:
-        scores: a model's scores.
-        bounds: for each sentence -log p(sentence) under the distribution it was drawn from, in nats.
-        data: a name of the sentences.
-    """
-    method = _method(scores, bound=f"{math.fsum(bounds) / _tokens(scores):.4f}")
-    return Score("cross-entropy difference", _excess(scores, bounds), UNIT, data, method)
-
-
-def excess_by_length(scores: Sequence[SentenceScore], bounds: Sequence[float]) -> dict[int, float]:
-    """The value of :func:`excess` for each length (without the end of sentence), by ascending length."""
-    groups: dict[int, list[tuple[SentenceScore, float]]] = {}
-    for score, bound in zip(scores, bounds, strict=True):
-        groups.setdefault(score.tokens - 1, []).append((score, bound))
-    return {
-        length: _excess([score for score, _ in members], [bound for _, bound in members])
-        for length, members in sorted(groups.items())
-    }
-
-
-def _excess(scores: Sequence[SentenceScore], bounds: Sequence[float]) -> float:
-    differences = (score.loss - bound for score, bound in zip(scores, bounds, strict=True))
-    return math.fsum(differences) / _tokens(scores)
-
-
-def _tokens(scores: Sequence[SentenceScore]) -> int:
-    return sum(score.tokens for score in scores)
-
-
-def _method(scores: Sequence[SentenceScore], **options: object) -> str:
-    return own_method(sentences=len(scores), tokens=_tokens(scores), eos="counted", **options)
+    tokens = sum(score.tokens for score in scores)
+    method = own_method(sentences=len(scores), tokens=tokens, eos="counted")
+    return Score("cross-entropy", math.fsum(score.loss for score in scores) / tokens, UNIT, data, method)

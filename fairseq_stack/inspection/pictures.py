@@ -15,13 +15,13 @@ from typing import Any
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.inspection.operations import MeanOperations
 from fairseq_stack.inspection.readings import Named, Readings, principal_components
 from fairseq_stack.inspection.stacks import (
     OPERATIONS,
     InspectedAutomaton,
     InspectedStack,
     InspectedStratification,
-    InspectedSuperposition,
 )
 from fairseq_stack.inspection.texts import spelt
 from fairseq_stack.ops.nondeterministic import Step, Transitions
@@ -32,6 +32,9 @@ from fairseq_stack.plots.style import figure, grid, require_matplotlib
 
 MOST_TRANSITIONS = 24
 """A picture shows at most so many transitions."""
+
+MOST_COLUMNS = 40
+"""A picture of operations by symbol shows so many symbols, the most frequent ones."""
 
 MOST_SYMBOLS = 14
 """A picture of readings tells so many symbols apart, the most frequent ones."""
@@ -76,16 +79,14 @@ def draw_operations(stacks: Sequence[InspectedStack], least: float, path: Path) 
     require_matplotlib()
     panels: list[_Panel] = []
     for stack in stacks:
-        if isinstance(stack, InspectedSuperposition):
-            shares = stack.actions.T.tolist()
-            panels.append(_Panel(stack, shares, ("push", "no-op", "pop"), "probability", "operation", "operations"))
-        elif isinstance(stack, InspectedStratification):
-            shares = [stack.pop.tolist(), stack.push.tolist()]
-            panels.append(_Panel(stack, shares, ("pop", "push"), "strength", "operation", "operations"))
+        given = ", given the whole input" if stack.is_automaton else ""
+        shares = stack.operations().T.tolist()
+        panels.append(_Panel(stack, shares, stack.operation_names, stack.unit, "operation", f"operations{given}"))
+        if isinstance(stack, InspectedStratification):
             strengths = stack.strengths.T.tolist()
             panels.append(_Panel(stack, strengths, stack.inputs, "strength", "item pushed at", "items on the stack"))
         elif isinstance(stack, InspectedAutomaton):
-            panels += _panels_of_automaton(stack, least)
+            panels += _panels_of_transitions(stack, least)
     heights = [panel.height for panel in panels]
     size = width_for(max(len(stack.inputs) for stack in stacks)) + 1.5, sum(heights)
     with figure(path, len(panels), 1, size, path.suffix[1:], heights=heights) as drawn:
@@ -122,14 +123,13 @@ class _Panel:
         return min(1.3 + turned + 0.2 * max(len(self.rows), 3), 14)
 
 
-def _panels_of_automaton(stack: InspectedAutomaton, least: float) -> list[_Panel]:
+def _panels_of_transitions(stack: InspectedAutomaton, least: float) -> list[_Panel]:
     best: dict[Step, float] = {}
     for x in stack.likely_transitions(least):
         best[x.step] = max(best.get(x.step, 0), x.probability)
     most_likely = sorted(best, key=lambda step: -best[step])[:MOST_TRANSITIONS]
     shown = sorted(most_likely, key=lambda step: (OPERATIONS.index(step.operation), step))
-    of_operations, names = stack.operations().T.tolist(), [spelt(step) for step in shown]
-    panels = [_Panel(stack, of_operations, OPERATIONS, "probability", "operation", "operations, given the whole input")]
+    names, panels = [spelt(step) for step in shown], []
     for transitions, title in (
         (stack.posterior, "transitions, given the whole input"),
         (stack.given_top(), "transitions, given state and top"),
@@ -147,6 +147,20 @@ def _of_step(transitions: Transitions, step: Step) -> Tensor:
     return of_operation[(slice(None), *step.source, *target)]
 
 
+def draw_mean_operations(stacks: Sequence[MeanOperations], path: Path) -> None:
+    """What each stack does at each of the most frequent symbols, on average."""
+    require_matplotlib()
+    symbols = [stack.symbols[:MOST_COLUMNS] for stack in stacks]
+    heights = [1.9 + 0.09 * max(map(len, shown)) for shown in symbols]
+    size = width_for(max(map(len, symbols))) + 1.5, sum(heights)
+    with figure(path, len(stacks), 1, size, path.suffix[1:], heights=heights) as panels:
+        for (axes,), stack, shown in zip(panels, stacks, symbols, strict=True):
+            means = stack.means[: len(shown)].T.tolist()
+            draw_shares(axes, means, stack.names, shown, f"mean {stack.unit}")
+            axes.set_title(f"{stack.layer}: operations at {sum(stack.counts):,} inputs", loc="left")
+            axes.set(ylabel="operation", xlabel="input, the most frequent ones")
+
+
 def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> None:
     """The best runs of each automaton, as stacks that grow and shrink."""
     require_matplotlib()
@@ -161,10 +175,11 @@ def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> None:
     size = width_for(max(len(stack.inputs) for stack, _ in runs)) + 2, sum(heights)
     with figure(path, len(runs), 1, size, path.suffix[1:], heights=heights) as panels:
         for (axes,), (stack, number) in zip(panels, runs, strict=True):
-            _draw_run(axes, stack, number)
+            draw_run(axes, stack, number)
 
 
-def _draw_run(axes: Any, stack: InspectedAutomaton, number: int) -> None:
+def draw_run(axes: Any, stack: InspectedAutomaton, number: int) -> None:
+    """One of the best runs of an automaton, from 0 on, as a stack that grows and shrinks."""
     run = stack.runs[number]
     names = ("", *stack.inputs)
     cells = [[(names[item.pushed], item.symbol) for item in content] for content in run.stacks()]

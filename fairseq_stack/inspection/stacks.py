@@ -45,17 +45,25 @@ class InspectedStack:
         weights: row t belongs to the reading after input t, and each column to a pushed vector: the weight that it
             has in the reading, (n, n), or (n, n + 1) where the first column belongs to the bottom of the stack.
         is_automaton: whether it is a nondeterministic stack.
+        operation_names: the operations that it has, such as push and pop.
+        unit: what the numbers of :meth:`operations` are.
     """
 
     layer: str
     inputs: tuple[str, ...]
     weights: Tensor
     is_automaton: ClassVar[bool] = False
+    operation_names: ClassVar[tuple[str, ...]]
+    unit: ClassVar[str] = "probability"
 
     @property
     def pushed(self) -> tuple[str, ...]:
         """What the columns of the weights stand for."""
         return self.inputs if self.weights.shape[1] == len(self.inputs) else ("bottom", *self.inputs)
+
+    def operations(self) -> Tensor:
+        """How much of each operation there is in each step, (n, number of operations)."""
+        raise NotImplementedError
 
     def as_json(self) -> dict[str, Any]:
         """The numbers, as lists."""
@@ -71,9 +79,13 @@ class InspectedSuperposition(InspectedStack):
     """
 
     actions: Tensor
+    operation_names: ClassVar[tuple[str, ...]] = ("push", "no-op", "pop")
+
+    def operations(self) -> Tensor:
+        return self.actions
 
     def as_json(self) -> dict[str, Any]:
-        columns = zip(("push", "no-op", "pop"), self.actions.unbind(1), strict=True)
+        columns = zip(self.operation_names, self.actions.unbind(1), strict=True)
         return {**super().as_json(), "actions": {name: column.tolist() for name, column in columns}}
 
 
@@ -90,6 +102,11 @@ class InspectedStratification(InspectedStack):
     pop: Tensor
     push: Tensor
     strengths: Tensor
+    operation_names: ClassVar[tuple[str, ...]] = ("pop", "push")
+    unit: ClassVar[str] = "strength"
+
+    def operations(self) -> Tensor:
+        return torch.stack([self.pop, self.push], 1)
 
     def as_json(self) -> dict[str, Any]:
         numbers = {name: getattr(self, name).tolist() for name in ("pop", "push", "strengths")}
@@ -129,6 +146,7 @@ class InspectedAutomaton(InspectedStack):
     window: int | None
     runs: tuple[Run, ...]
     is_automaton: ClassVar[bool] = True
+    operation_names: ClassVar[tuple[str, ...]] = OPERATIONS
 
     @property
     def size(self) -> tuple[int, int]:
@@ -168,9 +186,9 @@ class InspectedAutomaton(InspectedStack):
     def as_json(self) -> dict[str, Any]:
         return {
             **super().as_json(),
-            "log_weights": {name: _with_none(x.tolist()) for name, x in self.log_weights._asdict().items()},
-            "posterior": {name: _with_none(x.tolist()) for name, x in self.posterior._asdict().items()},
-            "log_partition": _with_none(self.log_partition),
+            "log_weights": {name: with_none(x.tolist()) for name, x in self.log_weights._asdict().items()},
+            "posterior": {name: with_none(x.tolist()) for name, x in self.posterior._asdict().items()},
+            "log_partition": with_none(self.log_partition),
             "runs": [_json_of_run(run) for run in self.runs],
         }
 
@@ -251,7 +269,7 @@ def _automaton(driven: DrivenStack, stack: AutomatonStackAttention, num_runs: in
     if window is not None and isinstance(stack, SymbolStackAttention) and stack.original_bottom:
         # What the first step pushes replaces a bottom of step 0, which would be forgotten one step too early.
         posterior, log_partition = Transitions(*(x * torch.nan for x in posterior)), log_partition * torch.nan
-    finds_runs = window is None and bool(log_partition[0, -1].isfinite())
+    finds_runs = num_runs > 0 and window is None and bool(log_partition[0, -1].isfinite())
     runs = tuple(best_runs(*transitions, count=num_runs)[0]) if finds_runs else ()
     return InspectedAutomaton(
         driven.layer,
@@ -274,8 +292,8 @@ def _json_of_run(run: Run) -> dict[str, Any]:
     }
 
 
-def _with_none(numbers: Any) -> Any:
+def with_none(numbers: Any) -> Any:
     """Numbers in lists, with None, which JSON can write, for those that are not finite."""
     if isinstance(numbers, list):
-        return [_with_none(x) for x in numbers]
+        return [with_none(x) for x in numbers]
     return numbers if math.isfinite(numbers) else None

@@ -1,10 +1,11 @@
-"""What a nondeterministic stack does, as text: its likely transitions, and its contents as a graph."""
+"""What stacks do, as text: operations by symbol, and of a nondeterministic stack likely transitions and contents."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from fairseq_stack.evaluation import latex
+from fairseq_stack.inspection.operations import MeanOperations
 from fairseq_stack.inspection.stacks import InspectedAutomaton
 from fairseq_stack.ops.nondeterministic import StackEdge, StackNode, Step
 
@@ -42,6 +43,21 @@ def transitions_as_latex(stack: InspectedAutomaton, least: float) -> str:
         rows.append([shown, x.step.operation, spelt_in_latex(x.step), f"{x.probability:.2f}"])
         last = x.number
     return latex.table(["input", "operation", "transition", "probability"], rows) + "\n"
+
+
+def operations_as_tsv(stacks: Sequence[MeanOperations]) -> str:
+    """What stacks do at each symbol: the layer, the symbol, how often it is read and the mean of each operation.
+
+    The first line of a layer has no symbol and is about all inputs. A cell is empty where a stack lacks the operation.
+    """
+    names = list(dict.fromkeys(name for stack in stacks for name in stack.names))
+    lines = [["layer", "symbol", "inputs", *names]]
+    for stack in stacks:
+        symbols, counts = ("", *stack.symbols), (sum(stack.counts), *stack.counts)
+        for symbol, count, means in zip(symbols, counts, [stack.mean, *stack.means], strict=True):
+            found = dict(zip(stack.names, (f"{mean:.4f}" for mean in means.tolist()), strict=True))
+            lines.append([stack.layer, symbol, str(count), *(found.get(name, "") for name in names)])
+    return "".join("\t".join(cells) + "\n" for cells in lines)
 
 
 def contents_as_graphviz(edges: Sequence[StackEdge], inputs: Sequence[str]) -> str:

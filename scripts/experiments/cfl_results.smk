@@ -1,7 +1,7 @@
-"""The scores, tables and figures of the experiments on formal languages.
+"""The tables and figures of the experiments on formal languages.
 
-A workflow sets RESULTS, the folder of the tables and figures; EVALUATION, options of fairseq-stack evaluate-cfl; and
-RESTARTS, options of fairseq-stack plot that say what stands for several restarts.
+A workflow sets RESULTS, the folder of the tables and figures; RESTARTS, options of fairseq-stack plot that say what stands
+for several restarts; and what evaluate_cfl.smk needs.
 """
 
 
@@ -17,6 +17,7 @@ def write_arguments(path, arguments):
 
 
 include: "common.smk"
+include: "evaluate_cfl.smk"
 
 
 rule choose:
@@ -67,23 +68,3 @@ rule figure_of_training:
     localrule: True
     shell:
         "xargs --arg-file {input:q} fairseq-stack plot training --bound --epochs --output {output:q}"
-
-
-rule evaluate_cfl:
-    input:
-        "{model}/trained",
-    output:
-        "{model}/{split,valid|test}.json",
-    log:
-        "{model}/{split}.out",
-    message:
-        "{wildcards.model}: scoring the {wildcards.split} set"
-    params:
-        command=lambda wildcards: commands(
-            *("fairseq-stack", "evaluate-cfl", f"{wildcards.model}/checkpoint_best.pt"),
-            *("--data", f"{corpus_of(wildcards.model)}/corpus", "--split", wildcards.split, *EVALUATION),
-            *("--samples", SAMPLES if wildcards.split == "test" else 0),
-        ),
-    threads: THREADS
-    shell:
-        "{params.command} --json {output:q} > {log:q} 2>&1"

@@ -1,4 +1,4 @@
-"""The demo: three models of about the same size on two generated corpora of nested sequences, a table and a picture.
+"""The demo: three models of about the same size on two generated corpora of nested sequences, tables and a picture.
 
 The models are tf (no stack), sup and nd (stack attention in the middle layer). bash scripts/demo.sh runs this workflow.
 """
@@ -12,12 +12,13 @@ configfile: str(Path(workflow.basedir) / "demo.yaml")
 SIZE = config["sizes"][config["size"]]
 MIDDLE = {
     "nested-translation": {"tf": "sdpa", "sup": "sup-64", "nd": "nd-3-3-5"},
-    "reversal": {"tf": "sdpa", "sup": "sup-32", "nd": "nd-2-3-5"},
+    "dyck": {"tf": "sdpa", "sup": "sup-32", "nd": "nd-2-3-5"},
 }
-CORPORA = {corpus: [corpus, *SIZE[corpus]["corpus"].split()] for corpus in MIDDLE}
+PREPARE = {"nested-translation": ["nested-translation"], "dyck": ["cfl", "--task", "dyck"]}
+CORPORA = {corpus: [*PREPARE[corpus], *SIZE[corpus]["corpus"].split()] for corpus in MIDDLE}
 GENERATION = ["--task", "translation", "--beam", 4, "--max-len-a", 1.2, "--max-len-b", 5, "--batch-size", 100, "--cpu"]
 TARGET = None  # BLEU is computed by fairseq-stack report
-SCORING = ["--tokens-per-sample", 64, "--max-tokens", 4096, "--output-word-probs", "--cpu"]
+EVALUATION, SAMPLES = ["--cpu"], SIZE["dyck"]["samples"]
 
 
 def training(corpus, kind):
@@ -27,24 +28,25 @@ def training(corpus, kind):
     if corpus == "nested-translation":
         sizes = ("embed-dim", 64), ("ffn-embed-dim", 256), ("attention-heads", 4)
         model = [
-            *("--task", "translation", "--arch", f"stack_transformer_{kind}_small", "--stack-init", "fairseq"),
+            *("--task", "translation", "--arch", f"stack_transformer_{kind}_small"),
             *(option for side in ("encoder", "decoder") for option in (f"--stack-{side}-layers", f"sdpa,{middle},sdpa")),
             *(word for side in ("encoder", "decoder") for name, size in sizes for word in (f"--{side}-{name}", size)),
-            *("--lr", "4e-3"),
+            *("--max-tokens", 1024, "--lr", "4e-3"),
         ]
     else:
         model = [
-            *("--task", "language_modeling", "--arch", f"stack_transformer_lm_{kind}_cfl", "--compact-vocab"),
+            *("--task", "stack_language_modeling", "--arch", f"stack_transformer_lm_{kind}_cfl", "--compact-vocab"),
             *("--stack-layers", f"sdpa,{middle},sdpa"),
             *("--dropout", 0, "--attention-dropout", 0, "--activation-dropout", 0),
-            *("--sample-break-mode", "eos", "--tokens-per-sample", 64, "--lr", "1e-2"),
+            *("--sample-break-mode", "eos", "--tokens-per-sample", 512),
+            *("--batch-size", 50, "--sentence-avg", "--lr", "1e-2"),
         ]
     return [
-        *model,
+        *(*model, "--stack-init", "fairseq"),
         *("--cpu", "--seed", 1, "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", 5),
         *("--lr-scheduler", "polynomial_decay", "--warmup-updates", 100, "--total-num-update", updates),
-        *("--max-tokens", 1024, "--max-update", updates, "--validate-interval-updates", interval),
-        *("--save-interval-updates", interval, "--validate-interval", 1000000, "--save-interval", 1000000),
+        *("--max-update", updates, "--validate-interval-updates", interval, "--save-interval-updates", interval),
+        *("--validate-interval", 1000000, "--save-interval", 1000000),
         *("--keep-interval-updates", 1, "--no-epoch-checkpoints"),
     ]
 
@@ -55,7 +57,7 @@ TRAINING = {f"{corpus}/{kind}": training(corpus, kind) for corpus, kinds in MIDD
 rule report:
     input:
         expand("nested-translation/{kind}/generate-test.txt", kind=MIDDLE["nested-translation"]),
-        expand("reversal/{kind}/score-test.out", kind=MIDDLE["reversal"]),
+        expand("dyck/{kind}/test.json", kind=MIDDLE["dyck"]),
     output:
         "table.md",
         "results.json",
@@ -69,3 +71,4 @@ rule report:
 
 
 include: "common.smk"
+include: "evaluate_cfl.smk"

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from fairseq_stack import cli
 from fairseq_stack.cli.report.experiment import (
@@ -16,16 +15,18 @@ from fairseq_stack.cli.report.experiment import (
     LanguageModelResult,
     TranslationResult,
     model_names,
-    read_language_model_result,
+    read_language_models,
     read_translation_result,
     require_as_many,
 )
 from fairseq_stack.cli.report.picture import draw
 from fairseq_stack.cli.report.tables import as_json, as_markdown
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.cfl_result import CFLResult
 from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, Validation
-from fairseq_stack.inspection.stack_weights import StackWeights
+from tests.evaluation.cfl_results import BY_LENGTH, cfl_result
+from tests.inspection.test_stacks import automaton
 
 KINDS = ("tf", "sup", "nd")
 
@@ -36,35 +37,42 @@ def score(value: float) -> Score:
 
 TRAINING = TrainingLog(42_979, 61, 1, (Validation(50, 1.0), Validation(100, math.log(2)), Validation(150, 0.8)))
 TRANSLATION = TranslationResult(TRAINING, score(81.26), score(0.5), {0: 0.75, 1: 0.25})
-REVERSAL = LanguageModelResult(TRAINING, score(math.log(3)), score(0.1234), {10: 0.1, 12: 0.2})
-EXPERIMENT = Experiment(dict.fromkeys(KINDS, TRANSLATION), dict.fromkeys(KINDS, REVERSAL), 0.44)
-READING = StackWeights(
-    "decoder.layers.0",
-    ("</s>", "the", "dog"),
-    torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0], [0.0, 0.5, 0.0, 0.5]]),
-)
+DYCK = LanguageModelResult(TRAINING, cfl_result())
+EXPERIMENT = Experiment(dict.fromkeys(KINDS, TRANSLATION), dict.fromkeys(KINDS, DYCK))
 
 
 def test_markdown() -> None:
     lines = as_markdown(EXPERIMENT).splitlines()
     rows = [line for line in lines if line.startswith("|")]
     assert rows[2] == "| tf    |     42,979 |     150 |     61 s |     2.000 | 81.3 |      50.0 % |"
-    assert rows[-1] == "| nd    |     42,979 |     150 |     61 s |    3.000 |        1.099 |           0.123 |"
+    assert rows[5] == "| model | parameters | updates | training |    40 |    42 |    44 | samples |"
+    assert rows[-1] == "| nd    |     42,979 |     150 |     61 s | 0.250 | 0.500 | 1.000 |    41 % |"
+    assert lines[-1] == "cross-entropy difference|language:dyck|split:test|version:fairseq_stack-1"
+    assert "by length, after training on lengths 40 to 42, and" in lines[-9]
     assert len(rows) == 10
     assert len({len(row) for row in rows[:5]}) == len({len(row) for row in rows[5:]}) == 1
+
+
+def test_markdown_of_many_lengths() -> None:
+    """The lengths in the table are at equal distances; a result without samples has none in the table."""
+    scores = cfl_result(by_length={length: length / 100 for length in range(10, 61, 2)}, samples=None)
+    lines = as_markdown(replace(EXPERIMENT, dyck={"nd": LanguageModelResult(TRAINING, scores)})).splitlines()
+    (columns, _, row) = [line for line in lines if line.startswith("|")][-3:]
+    assert columns.split()[9::2] == ["10", "20", "30", "40", "50", "60", "samples"]
+    assert row.split()[-14::2] == ["0.100", "0.200", "0.300", "0.400", "0.500", "0.600", "-"]
 
 
 def test_json_holds_everything() -> None:
     results = json.loads(json.dumps(as_json(EXPERIMENT)))
     assert results["translation"]["sup"] == {
-        "training": results["reversal"]["nd"]["training"],
+        "training": results["dyck"]["nd"]["training"],
         "bleu": 81.26,
         "signature": "tok:none",
         "exact_match": 0.5,
         "exact_match_by_depth": {"0": 0.75, "1": 0.25},
     }
-    assert results["reversal"]["nd"]["training"]["validations"][0] == {"updates": 50, "loss": 1.0}
-    assert results["valid_bound"] == 0.44
+    assert results["dyck"]["nd"]["training"]["validations"][0] == {"updates": 50, "loss": 1.0}
+    assert [found["difference"]["value"] for found in results["dyck"]["sup"]["scores"]["by_length"]] == [0.25, 0.5, 1]
 
 
 def test_every_kind_has_a_name() -> None:
@@ -75,42 +83,43 @@ def test_every_kind_has_a_name() -> None:
 
 def test_the_picture_shows_the_results(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    draw(EXPERIMENT, READING, tmp_path / "first.png")
-    draw(EXPERIMENT, READING, tmp_path / "again.png")
+    stack = automaton()
+    draw(EXPERIMENT, stack, tmp_path / "first.png")
+    draw(EXPERIMENT, stack, tmp_path / "again.png")
     picture = (tmp_path / "first.png").read_bytes()
     assert picture.startswith(b"\x89PNG\r\n")
     assert picture == (tmp_path / "again.png").read_bytes()
-    worse = replace(REVERSAL, excess_by_length={10: 0.1, 12: 0.9})
-    other = replace(EXPERIMENT, reversal=EXPERIMENT.reversal | {"sup": worse})
-    draw(other, READING, tmp_path / "other.png")
+    worse = LanguageModelResult(TRAINING, cfl_result(by_length=BY_LENGTH | {42: 0.9}))
+    other = replace(EXPERIMENT, dyck=EXPERIMENT.dyck | {"sup": worse})
+    draw(other, stack, tmp_path / "other.png")
     assert picture != (tmp_path / "other.png").read_bytes()
 
 
-def write_language_model(task: Path, scores: str, bounds: str) -> None:
-    text, model = task / "corpus" / "text", task / "nd"
-    text.mkdir(parents=True)
-    model.mkdir()
-    (text / "test.nll").write_text(bounds, encoding="utf-8")
-    (model / "score-test.out").write_text(scores, encoding="utf-8")
-    (model / "train.log").write_text(
+def write_language_model(task: Path, kind: str, scores: CFLResult) -> None:
+    (task / kind).mkdir()
+    scores.write(task / kind / "test.json")
+    (task / kind / "train.log").write_text(
         'num. shared model params: 10 (num. trained: 10)\n{"valid_loss": "1", "valid_num_updates": "5"}\n',
         encoding="utf-8",
     )
 
 
-def test_reading_a_language_model(tmp_path: Path) -> None:
-    write_language_model(tmp_path, "0 0 [-1.0]\t0 [-1.5]\t</s> [-0.5]\n", "2.25\t2.00\n")
-    result = read_language_model_result(tmp_path, "nd")
-    assert result.cross_entropy.value == pytest.approx(1.0)
-    assert result.excess.value == pytest.approx(0.25)
-    assert result.excess_by_length == pytest.approx({2: 0.25})
-    assert result.training.parameters == 10
+def test_reading_language_models(tmp_path: Path) -> None:
+    for kind, difference in (("nd", 0.125), ("tf", 0.25)):
+        write_language_model(tmp_path, kind, cfl_result(difference))
+    results = read_language_models(tmp_path)
+    assert {kind: result.scores for kind, result in results.items()} == {
+        "tf": cfl_result(0.25),
+        "nd": cfl_result(0.125),
+    }
+    assert results["nd"].training.parameters == 10
 
 
 def test_scores_of_another_corpus(tmp_path: Path) -> None:
-    write_language_model(tmp_path, "0 0 [-1.0]\t</s> [-0.5]\n", "1.0\t1.0\n2.0\t2.0\n")
-    with pytest.raises(ValueError, match=r"score-test\.out: 1 sentences, expected 2"):
-        read_language_model_result(tmp_path, "nd")
+    write_language_model(tmp_path, "nd", cfl_result())
+    write_language_model(tmp_path, "tf", cfl_result(by_length={40: 0.5}))
+    with pytest.raises(UserError, match=r"tf/test\.json and .*nd/test\.json cannot be compared: lengths are 40 to 40"):
+        read_language_models(tmp_path)
 
 
 def test_translations_of_another_corpus(tmp_path: Path) -> None:

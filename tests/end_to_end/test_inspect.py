@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,19 @@ def test_readings(corpora: Corpora, translation_model: Path, tmp_path: Path) -> 
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_operations_in_many_sentences(corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "operations.json"
+    many = ["--data", corpora.translation, "--split", "valid", "--show", "operations"]
+    assert inspect(translation_model, *many, "--sentences", 2, "--layer", "encoder.layers.2", "--output", output) == 0
+    (stack,) = json.loads(output.read_text())
+    words = [x for line in (corpora.text / "valid.src").read_text().splitlines()[:2] for x in [*line.split(), "</s>"]]
+    assert {row["symbol"]: row["inputs"] for row in stack["symbols"]} == Counter(words)
+    assert list(stack["mean"]) == ["push", "replace", "pop"] and sum(stack["mean"].values()) == pytest.approx(1)
+    for name, start in ("operations.tsv", b"layer\tsymbol\tinputs\tpush"), ("operations.png", b"\x89PNG"):
+        assert inspect(translation_model, *many, "--layer", "all", "--output", tmp_path / name) == 0
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+
 def test_texts(language_model: Path, tmp_path: Path) -> None:
     starts = {".tsv": "number\tinput\ttransition\tprobability\n1\t</s>\t", ".tex": r"\begin{tabular}", ".gv": "digraph"}
     for suffix, start in starts.items():
@@ -161,7 +175,7 @@ def test_mistakes(corpora: Corpora, language_model: Path, tmp_path: Path, capsys
         ([language_model, "--text", "a x", "--output", "w.png"], "sentence 1 has 'x', which the dictionary of the"),
         ([language_model, "--text", "a", "--line", 1, "--output", "w.png"], "--line: expected --file or --split with"),
         ([language_model, "--split", "valid", "--line", 1, "--output", "w.png"], "--split: name the folder of the"),
-        ([language_model, *valid, "--output", "w.png"], "give the line to show by --line, or --show readings"),
+        ([language_model, *valid, "--output", "w.png"], "by --line, or --show readings or operations for many lines"),
         (
             [language_model, "--file", tmp_path / "text", "--line", 2, "--output", "w.png"],
             "text, line 2 has 'x', which",
@@ -179,6 +193,7 @@ def test_mistakes(corpora: Corpora, language_model: Path, tmp_path: Path, capsys
         ),
         ([language_model, "--pattern", "rainbow", "--output", "w.png"], "--pattern: expected a model of strings w#w^R"),
         ([language_model, *valid, "--show", "readings", "--output", "w.tsv"], "expected .json or a picture of the"),
+        ([language_model, *valid, "--show", "operations", "--output", "w.gv"], "expected .json, .tsv or a picture of"),
         ([language_model, *valid, "--show", "readings", "--after", "x", "--output", "w.png"], "no sentence has 'x'"),
         ([language_model, "--text", "a", "--output", "w.txt"], "expected a name that ends with one of .json, .pdf,"),
         ([language_model, "--text", "a b " * 50, "--output", "w.png"], "sentence 1 has 101 tokens; the model accepts"),

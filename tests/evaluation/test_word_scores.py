@@ -1,4 +1,4 @@
-"""Reading the scores of fairseq-eval-lm, and the cross-entropy difference."""
+"""Reading the scores of fairseq-eval-lm, and the cross-entropy."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ import pytest
 
 import fairseq_stack
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.word_scores import (
-    SentenceScore,
-    cross_entropy,
-    excess,
-    excess_by_length,
-    read_word_scores,
-)
+from fairseq_stack.evaluation.word_scores import SentenceScore, cross_entropy, read_word_scores
 
 LOG_PREFIX = "2024-01-31 12:00:00 | INFO | fairseq_cli.eval_lm | "
 OUTPUT = f"""\
@@ -54,7 +48,6 @@ def test_missing_sentences(tmp_path: Path, text: str) -> None:
 
 
 SCORES = [SentenceScore(3, 3.0), SentenceScore(5, 7.0), SentenceScore(3, 2.0)]
-BOUNDS = [2.5, 5.0, 2.0]
 
 
 def test_cross_entropy_is_of_all_tokens() -> None:
@@ -63,14 +56,3 @@ def test_cross_entropy_is_of_all_tokens() -> None:
     version = f"version:fairseq_stack-{fairseq_stack.__version__}"
     assert score.signature == f"data:strings/test|sentences:3|tokens:11|eos:counted|{version}"
     assert str(score) == f"cross-entropy|{score.signature} = 1.0909 nats a token"
-
-
-def test_excess_is_the_difference_to_the_bound() -> None:
-    score = excess(SCORES, BOUNDS, "strings/test")
-    assert score.value == pytest.approx(2.5 / 11)
-    assert "|sentences:3|tokens:11|eos:counted|bound:0.8636|version:" in score.signature
-    assert excess(SCORES, [score.loss for score in SCORES], "strings/test").value == 0
-
-
-def test_lengths_do_not_count_the_end() -> None:
-    assert excess_by_length(SCORES, BOUNDS) == pytest.approx({2: 0.5 / 6, 4: 2 / 5})

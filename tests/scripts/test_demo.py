@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import subprocess
@@ -13,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from fairseq_stack.evaluation.cfl_result import read_cfl_result
 from tests.commands.running import Server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-CORPORA = ["nested-translation", "reversal"]
+CORPORA = ["nested-translation", "dyck"]
 KINDS = ["tf", "sup", "nd"]
-PICTURE_SIZE = (1425, 1050)
+PICTURE_SIZE = (1500, 1050)
 
 
 def start(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
@@ -91,7 +91,7 @@ def test_the_demo(tmp_path: Path, server: Server) -> None:
     check_that_it_stops_with_all_that_it_started(finished)
     check_that_it_says_what_it_does_and_how_long_it_took(finished)
     check_that_it_ends_with_a_table_and_a_picture(finished)
-    check_that_results_agree_with_fairseq(finished)
+    check_that_results_are_those_of_the_models(finished)
     check_that_the_picture_is_a_picture(finished)
     check_that_a_second_run_does_nothing_twice(finished, server)
 
@@ -108,7 +108,7 @@ def check_that_it_says_what_it_does_and_how_long_it_took(finished: Finished) -> 
         *(f"{corpus}: preparing the corpus" for corpus in CORPORA),
         *(f"{corpus}/{kind}: training" for corpus in CORPORA for kind in KINDS),
         *(f"nested-translation/{kind}: translating the test set" for kind in KINDS),
-        *(f"reversal/{kind}: scoring the test set" for kind in KINDS),
+        *(f"dyck/{kind}: scoring the test set" for kind in KINDS),
         "the table and the picture",
     ]:
         assert re.search(rf"^Job \d+: {stage}$", said, re.MULTILINE), stage
@@ -122,18 +122,15 @@ def check_that_it_ends_with_a_table_and_a_picture(finished: Finished) -> None:
     assert rows == ["model", "-----", *KINDS] * 2
 
 
-def check_that_results_agree_with_fairseq(finished: Finished) -> None:
+def check_that_results_are_those_of_the_models(finished: Finished) -> None:
     folder = finished.folder
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for kind in KINDS:
-        scored = (folder / "reversal" / kind / "score-test.out").read_text(encoding="utf-8")
-        (loss,) = re.findall(r"Loss \(base 2\): ([\d.]+)", scored)
-        result = results["reversal"][kind]
-        assert result["cross_entropy"] / math.log(2) == pytest.approx(float(loss), abs=1e-3)
-        bound = json.loads((folder / "reversal/corpus/lower_bound.json").read_text(encoding="utf-8"))["test"]
-        tokens = bound["tokens_with_eos"]
-        assert result["excess"] == pytest.approx(result["cross_entropy"] - bound["nats"] / tokens)
-        assert set(result["excess_by_length"]) == {"10", "12", "14", "16"}
+        scores = read_cfl_result(folder / "dyck" / kind / "test.json")
+        result = results["dyck"][kind]
+        assert result["scores"]["overall"]["difference"]["value"] == scores.overall.difference.value
+        assert [found["length"] for found in result["scores"]["by_length"]] == [10, 12, 14, 16]
+        assert result["training"]["parameters"] == scores.model.parameters
         assert set(results["translation"][kind]["exact_match_by_depth"]) == {"0", "1"}
         for course in (result["training"], results["translation"][kind]["training"]):
             assert [validation["updates"] for validation in course["validations"]] == [2, 4]
@@ -166,7 +163,7 @@ def check_that_a_second_run_does_nothing_twice(finished: Finished, server: Serve
 
 def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, server: Server) -> None:
     folder = tmp_path / "out"
-    for name in ("nested-translation/prepared", "reversal/prepared", "reversal/corpus/no-data"):
+    for name in ("nested-translation/prepared", "dyck/prepared", "dyck/corpus/no-data"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
     (folder / "demo-settings").write_text("fairseq_stack demo, tiny\n", encoding="utf-8")
@@ -216,12 +213,12 @@ def test_fresh_deletes_what_the_demo_wrote_and_nothing_else(tmp_path: Path) -> N
     folder, programs = tmp_path / "out", tmp_path / "programs"
     written = [
         *(f"{corpus}/prepared" for corpus in CORPORA),
-        *(f"reversal/tf/{name}" for name in ("trained", "train.log", "score-test.out", "checkpoint_best.pt")),
+        *(f"dyck/tf/{name}" for name in ("trained", "train.log", "test.json", "checkpoint_best.pt")),
         *(f"nested-translation/nd/{name}" for name in ("generate-test.txt", "checkpoint_1_100.pt")),
         *("table.md", "results.json", "demo.png"),
     ]
-    mine = ["thesis.tex", "reversal/notes", "reversal/mine/checkpoint_best.pt", "nested-translation/nd/my_plot.png"]
-    mine += ["reversal/corpus/text/train.txt"]
+    mine = ["thesis.tex", "dyck/notes", "dyck/mine/checkpoint_best.pt", "nested-translation/nd/my_plot.png"]
+    mine += ["dyck/corpus/text/train.txt"]
     for name in (*written, *mine, "demo-settings"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("fairseq_stack demo, of old\n", encoding="utf-8")

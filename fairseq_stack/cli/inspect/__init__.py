@@ -17,8 +17,9 @@ from fairseq_stack.plots.style import FORMATS as PICTURES
 from . import parses
 from .layers import chosen
 from .neural_stack import inspect_neural_stack
+from .operations import inspect_operations
 from .readings import add_readings, inspect_readings
-from .sentences import add_sentences, check_sentences, folder_of_data, sentences_of
+from .sentences import add_sentences, check_sentences, folder_of_data, reads_many, sentences_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub
@@ -40,6 +41,8 @@ examples:
       --output w.json
   fairseq-stack inspect checkpoints/lm --data data/lm --split valid \\
       --show readings --by prediction --output readings.png
+  fairseq-stack inspect checkpoints/lm --data data/lm --split valid \\
+      --show operations --output operations.tsv
   fairseq-stack inspect checkpoints/reversal --text "0 1 1 2 2 2" --output r.png
   fairseq-stack inspect checkpoints/pushdown --text "the dog barks" --output t.png"""
 
@@ -61,8 +64,8 @@ def add_parser(subparsers: Subparsers) -> None:
         type=Path,
         required=True,
         help=f"file to write: the numbers (.json), a picture ({', '.join(PICTURES)}); of a nondeterministic stack, the "
-        "likely transitions (.tsv, .tex) or what may lie on it in the end, as a graph for Graphviz (.gv); of a model "
-        "that parses, the parse in brackets (.txt)",
+        "likely transitions (.tsv, .tex) or what may lie on it in the end, as a graph for Graphviz (.gv); of the "
+        "operations in many sentences, a table (.tsv); of a model that parses, the parse in brackets (.txt)",
     )
     parser.add_argument(
         "--layer",
@@ -75,9 +78,10 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="WHAT",
         choices=(*SHOWN, *parses.SHOWN),
         help=f"what a picture shows ({', '.join((*SHOWN, *parses.SHOWN))}): the weights of the pushed vectors in the "
-        "readings (the default); the operations at each input; the best runs of a nondeterministic stack; or the "
-        "readings of many sentences in their two principal components, by symbol. Of a model that parses: the stack "
-        "tape (the default); the parse as a tree; or the attention to each token",
+        "readings (the default); the operations at each input, or without --line their means at each symbol of many "
+        "sentences; the best runs of a nondeterministic stack; or the readings of many sentences in their two "
+        "principal components, by symbol. Of a model that parses: the stack tape (the default); the parse as a tree; "
+        "or the attention to each token",
     )
     parser.add_argument(
         "--runs", metavar="K", type=int, default=1, help="how many of the best runs, or parses (default: 1)"
@@ -116,6 +120,8 @@ def run(args: argparse.Namespace) -> int:
             inspect_neural_stack(hub, args)
         elif args.show == "readings":
             inspect_readings(hub, args)
+        elif reads_many(args):
+            inspect_operations(hub, args)
         else:
             inspect_sentence(hub, args)
     print(args.output)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from fairseq_stack.inspection.sentences import Sentence
 
 
+OF_MANY = ("readings", "operations")
+"""What ``--show`` shows of many lines."""
+
+
 def add_sentences(parser: argparse.ArgumentParser) -> None:
     """Declare where the sentences are from."""
     source = parser.add_mutually_exclusive_group(required=True)
@@ -38,7 +42,8 @@ def add_sentences(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         default=100,
-        help="for --show readings without --line: read at most the first N lines (default: %(default)s)",
+        help="for --show readings, and --show operations without --line: read at most the first N lines (default: "
+        "%(default)s)",
     )
     parser.add_argument(
         "--length", metavar="N", type=int, default=20, help="symbols of w of --pattern (default: %(default)s)"
@@ -56,8 +61,10 @@ def check_sentences(args: argparse.Namespace) -> None:
     has_lines = args.file is not None or args.split is not None
     if args.line is not None and not has_lines:
         raise UserError("--line: expected --file or --split with it")
-    if has_lines and args.line is None and args.show != "readings":
-        raise UserError("--file and --split: give the line to show by --line, or --show readings for many lines")
+    if reads_many(args) and args.show not in OF_MANY:
+        raise UserError(
+            f"--file and --split: give the line to show by --line, or --show {' or '.join(OF_MANY)} for many lines"
+        )
     if args.split is not None and args.data is None:
         raise UserError("--split: name the folder of the binarised data by --data")
     if args.translation is not None and args.text is None:
@@ -66,13 +73,18 @@ def check_sentences(args: argparse.Namespace) -> None:
         require_at_least(f"--{name}", getattr(args, name), 1)
 
 
+def reads_many(args: argparse.Namespace) -> bool:
+    """Whether the arguments name lines, and none of them."""
+    return args.line is None and (args.file is not None or args.split is not None)
+
+
 def folder_of_data(data: Path | None) -> Path | None:
     """The folder with the dictionaries, if a corpus of ``fairseq-stack prepare`` may be given for it."""
     return data / DATA_BIN if data is not None and (data / DATA_BIN).is_dir() else data
 
 
 def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
-    """The sentences that the arguments name; one, except for ``--show readings``.
+    """The sentences that the arguments name; one, unless they name lines and none of them.
 
     Raises:
         UserError: see :mod:`fairseq_stack.inspection.sentences`; or the dictionary has no symbols for a pattern.

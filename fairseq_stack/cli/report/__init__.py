@@ -25,8 +25,8 @@ example:
 
 TABLE, RESULTS, PICTURE = "table.md", "results.json", "demo.png"
 
-RESULTS_KEYS = {"translation", "reversal", "valid_bound"}
-"""Keys that the results of every report have."""
+RESULTS_KEYS = {"translation"}
+"""Keys that the results of every report have, also of earlier versions."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -39,7 +39,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the folder that scripts/demo.sh wrote")
     parser.add_argument(
-        "--depth", type=int, metavar="N", default=2, help="nesting of the sentence in the picture (default: 2)"
+        "--length", type=int, metavar="N", default=24, help="brackets of the string in the picture (default: 24)"
     )
     parser.set_defaults(run=run)
 
@@ -50,21 +50,21 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack.plots.style import require_matplotlib
 
     from . import tables
-    from .experiment import read_decoder, read_experiment
+    from .experiment import read_experiment, read_run
     from .picture import draw
 
     require_matplotlib()
-    require_at_least("--depth", args.depth, 0)
+    require_at_least("--length", args.length, 1)
     _check_replaceable(args.folder)
     experiment = read_experiment(args.folder)
-    reading = read_decoder(args.folder, args.depth)
+    stack = read_run(args.folder, args.length)
     table = tables.as_markdown(experiment)
     results = json.dumps(tables.as_json(experiment), indent=2)
     # The results come first: from them the next report sees that the other files also belong to a report.
     for name, text in ((RESULTS, results), (TABLE, table)):
         with written_whole(args.folder / name) as file:
             file.write(f"{text}\n".encode())
-    draw(experiment, reading, args.folder / PICTURE)
+    draw(experiment, stack, args.folder / PICTURE)
     print(f"{table}\n\npicture: {args.folder / PICTURE}")
     return 0
 

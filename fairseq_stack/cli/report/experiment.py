@@ -1,9 +1,9 @@
 """The results of the demo: three models on two generated corpora.
 
-The folder of an experiment holds ``nested-translation/`` and ``reversal/``. In each there are ``corpus/``, which
+The folder of an experiment holds ``nested-translation/`` and ``dyck/``. In each there are ``corpus/``, which
 ``fairseq-stack prepare`` wrote, and for each kind of model a folder with ``train.log`` (``fairseq-train
---log-file``), ``checkpoint_best.pt`` and ``generate-test.txt`` (translation) or ``score-test.out`` (language
-modelling).
+--log-file``), ``checkpoint_best.pt`` and ``generate-test.txt`` (translation) or ``test.json`` (language modelling:
+``fairseq-stack evaluate-cfl --json``).
 """
 
 from __future__ import annotations
@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.cfl_comparison import Labelled, compare
+from fairseq_stack.evaluation.cfl_result import CFLResult, read_cfl_result
 from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.translations import bleu, exact_match, exact_match_by, read_translations
-from fairseq_stack.evaluation.word_scores import cross_entropy, excess, excess_by_length, read_word_scores
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.nested import corpus as nested_translation
 from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 from fairseq_stack_preprocess.text.numbers import read_numbers
 
 if TYPE_CHECKING:
-    from fairseq_stack.inspection.stack_weights import StackWeights
+    from fairseq_stack.inspection.stacks import InspectedAutomaton
+
+DYCK = "dyck"
+"""The folder of the formal language."""
 
 NO_STACK = "tf"
 """The name of the model without a stack; the others have the names of kinds of layers."""
@@ -33,7 +36,7 @@ NO_STACK = "tf"
 TRAINING_LOG = "train.log"
 CHECKPOINT = "checkpoint_best.pt"
 TRANSLATIONS = "generate-test.txt"
-WORD_SCORES = "score-test.out"
+STRING_SCORES = "test.json"
 
 Result = TypeVar("Result")
 
@@ -57,19 +60,16 @@ class TranslationResult:
 
 @dataclass(frozen=True)
 class LanguageModelResult:
-    """A language model on the test set; all figures are in nats a token, and the end of a string counts as a token.
+    """A language model on the test strings.
 
     Attributes:
         training: the course of its training.
-        cross_entropy: negative log-likelihood.
-        excess: cross-entropy minus the cross-entropy of the distribution from which the strings were drawn.
-        excess_by_length: the same for each length of strings.
+        scores: its cross-entropy difference, for each length and for all strings, and the share of its own strings that
+            are in the language.
     """
 
     training: TrainingLog
-    cross_entropy: Score
-    excess: Score
-    excess_by_length: Mapping[int, float]
+    scores: CFLResult
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,11 @@ class Experiment:
 
     Attributes:
         translation: on nested translation.
-        reversal: on strings w w^R.
-        valid_bound: the least possible cross-entropy on the validation strings, in nats a token.
+        dyck: on balanced brackets.
     """
 
     translation: Mapping[str, TranslationResult]
-    reversal: Mapping[str, LanguageModelResult]
-    valid_bound: float
+    dyck: Mapping[str, LanguageModelResult]
 
 
 def read_experiment(folder: Path) -> Experiment:
@@ -104,13 +102,9 @@ def read_experiment(folder: Path) -> Experiment:
 
 
 def _read_experiment(folder: Path) -> Experiment:
-    text = folder / reversal.CORPUS / "corpus" / TEXT
-    valid_bounds = read_numbers(text / "valid.nll", float)
-    tokens = sum(len(line.split()) + 1 for line in read_lines(text / f"valid.{SUFFIX}"))
     return Experiment(
         translation=_of_each_kind(read_translation_result, folder / nested_translation.CORPUS),
-        reversal=_of_each_kind(read_language_model_result, folder / reversal.CORPUS),
-        valid_bound=sum(valid_bounds) / tokens,
+        dyck=read_language_models(folder / DYCK),
     )
 
 
@@ -128,17 +122,23 @@ def read_translation_result(task: Path, kind: str) -> TranslationResult:
     )
 
 
+def read_language_models(task: Path) -> dict[str, LanguageModelResult]:
+    """The results of all kinds of models.
+
+    Raises:
+        UserError: a file is not what it should be, or the results are not on the same lengths of strings.
+    """
+    found = _of_each_kind(read_language_model_result, task)
+    results = [Labelled(kind, str(task / kind / STRING_SCORES), result.scores) for kind, result in found.items()]
+    compare(results, mean=False)
+    return found
+
+
 def read_language_model_result(task: Path, kind: str) -> LanguageModelResult:
     """The result of one kind of model; ``task`` is the folder of the corpus and its models."""
-    scores = read_word_scores(task / kind / WORD_SCORES)
-    bounds = read_numbers(task / "corpus" / TEXT / "test.nll", float)
-    require_as_many(task / kind / WORD_SCORES, len(scores), len(bounds))
-    data = f"{task.name}/test"
     return LanguageModelResult(
         training=read_training_log(task / kind / TRAINING_LOG),
-        cross_entropy=cross_entropy(scores, data),
-        excess=excess(scores, bounds, data),
-        excess_by_length=excess_by_length(scores, bounds),
+        scores=read_cfl_result(task / kind / STRING_SCORES),
     )
 
 
@@ -148,25 +148,25 @@ def require_as_many(path: Path, number: int, expected: int) -> None:
         raise UserError(f"{path}: {number} sentences, expected {expected}, as many as in the corpus")
 
 
-def read_decoder(folder: Path, depth: int) -> StackWeights:
-    """The stack attention of the trained ``nd`` translation model on the reference of a test sentence.
+def read_run(folder: Path, length: int) -> InspectedAutomaton:
+    """What the stack of the trained ``nd`` language model does while it reads a test string.
 
-    It is the first sentence with a nesting of ``depth``, or with the greatest nesting if that is less.
+    It is the first string with ``length`` brackets, or with as many as the longest has if they are fewer.
     """
     from fairseq_stack.hub.interface import load  # loads torch and fairseq
     from fairseq_stack.inspection.sentences import sentences_of_split
-    from fairseq_stack.inspection.stack_weights import stack_weights
+    from fairseq_stack.inspection.stacks import InspectedAutomaton, inspect_stacks
 
-    task = folder / nested_translation.CORPUS
-    depths = read_numbers(task / "corpus" / TEXT / "test.depth", int)
-    line = depths.index(min(depth, max(depths))) + 1
+    task = folder / DYCK
     checkpoint, data = task / "nd" / CHECKPOINT, task / "corpus" / DATA_BIN
+    lengths = [len(line.split()) for line in read_lines(task / "corpus" / TEXT / f"test.{SUFFIX}")]
+    line = lengths.index(min(length, max(lengths))) + 1
     hub = load(checkpoint, data)
     (sentence,) = sentences_of_split(hub, data, "test", line, 1)
-    for found in stack_weights(hub, sentence):
-        if found.layer.startswith("decoder."):
-            return found
-    raise UserError(f"{checkpoint}: the decoder has no nondeterministic stack attention")
+    for stack in inspect_stacks(hub, sentence):
+        if isinstance(stack, InspectedAutomaton) and stack.runs:
+            return stack
+    raise UserError(f"{checkpoint}: expected a model with a nondeterministic stack that has a run")
 
 
 def model_names() -> dict[str, str]:
@@ -180,5 +180,8 @@ def model_names() -> dict[str, str]:
 def _of_each_kind(read: Callable[[Path, str], Result], task: Path) -> dict[str, Result]:
     found = [name for name in model_names() if (task / name).is_dir()]
     if not found:
-        raise UserError(f"{task} holds no model: expected some of the folders {', '.join(model_names())}")
+        raise UserError(
+            f"{task.parent} does not hold the results of scripts/demo.sh: {task} has none of the folders "
+            f"{', '.join(model_names())}"
+        )
     return {name: read(task, name) for name in found}

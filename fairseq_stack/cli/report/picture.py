@@ -5,51 +5,44 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_stack.plots.panels import draw_bars, draw_bound, draw_curves, draw_weights
-from fairseq_stack.plots.style import figure
+from fairseq_stack.evaluation.cfl_comparison import Labelled
+from fairseq_stack.plots.panels import draw_bars
+from fairseq_stack.plots.style import figure, styles_of
 
-from .experiment import Experiment, model_names
+from ..plot.lengths import draw_panel
+from .experiment import STRING_SCORES, Experiment, model_names
 
 if TYPE_CHECKING:
-    from fairseq_stack.inspection.stack_weights import StackWeights
+    from fairseq_stack.inspection.stacks import InspectedAutomaton
 
 
-def draw(experiment: Experiment, reading: StackWeights, path: Path) -> None:
+def draw(experiment: Experiment, stack: InspectedAutomaton, path: Path) -> None:
     """Draw the experiment into a file, whose name ends with the format (.png, .svg, ...).
 
-    The panels: the validations on reversal, the cross-entropy difference by length, the exact match of translations
-    by depth, and the stack attention in the decoder of the nd model on one sentence.
+    The panels: the cross-entropy difference by length, the exact match of translations by depth, and below both of them
+    the best run of a nondeterministic stack.
     """
-    with figure(path, rows=2, columns=2, size=(9.5, 7), file_format=path.suffix[1:]) as panels:
-        draw_validations(panels[0, 0], experiment)
-        draw_excess_by_length(panels[0, 1], experiment)
-        draw_exact_match_by_depth(panels[1, 0], experiment)
-        draw_reading(panels[1, 1], reading)
+    with figure(path, rows=2, columns=2, size=(10, 7), file_format=path.suffix[1:]) as panels:
+        draw_difference_by_length(panels[0, 0], experiment)
+        draw_exact_match_by_depth(panels[0, 1], experiment)
+        draw_best_run(joined(panels[1]), stack)
 
 
-def draw_validations(axes: Any, experiment: Experiment) -> None:
-    """The loss on the validation strings against updates, with the least possible as a dashed line."""
-    names = model_names()
-    losses = {
-        names[kind]: {validation.updates: validation.loss for validation in result.training.validations}
-        for kind, result in experiment.reversal.items()
-    }
-    draw_curves(axes, losses)
-    draw_bound(axes, experiment.valid_bound, "lower bound")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set(title="Language modelling of $w w^R$", xlabel="updates", ylabel="validation loss (nats a token)")
-    axes.legend(frameon=False)
+def joined(row: Any) -> Any:
+    """One panel in the place of a row of panels."""
+    drawn, place = row[0].figure, row[0].get_subplotspec()
+    for axes in row:
+        axes.remove()
+    return drawn.add_subplot(place.get_gridspec()[place.rowspan.start, :])
 
 
-def draw_excess_by_length(axes: Any, experiment: Experiment) -> None:
+def draw_difference_by_length(axes: Any, experiment: Experiment) -> None:
     """The cross-entropy difference on the test strings against their length."""
     names = model_names()
-    excess = {names[kind]: result.excess_by_length for kind, result in experiment.reversal.items()}
-    draw_curves(axes, excess)
-    draw_bound(axes, 0)
-    axes.set_xticks(sorted({length for by_length in excess.values() for length in by_length}))
-    axes.set(title="$w w^R$: distance to the lower bound", xlabel="length of $w w^R$", ylabel="nats a token above it")
-    axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+    models = {names[kind]: [Labelled(kind, STRING_SCORES, result.scores)] for kind, result in experiment.dyck.items()}
+    draw_panel(axes, models, styles_of(models), log=False)
+    axes.set(title="Language modelling of Dyck strings", xlabel="length", ylabel="nats a token above the lower bound")
+    axes.legend(facecolor="white", framealpha=1, edgecolor="none", loc="upper left")  # on the shaded lengths
 
 
 def draw_exact_match_by_depth(axes: Any, experiment: Experiment) -> None:
@@ -65,7 +58,11 @@ def draw_exact_match_by_depth(axes: Any, experiment: Experiment) -> None:
     axes.legend(frameon=False, ncols=3, loc="upper right", bbox_to_anchor=(1, 1.02))
 
 
-def draw_reading(axes: Any, reading: StackWeights) -> None:
-    """Which pushed vectors each reading is made of: rows are readings, columns are pushed vectors."""
-    draw_weights(axes, reading.weights.tolist(), rows=reading.inputs, columns=("bottom", *reading.inputs))
-    axes.set(title="nd: what the decoder's stack attention reads", xlabel="vector pushed at", ylabel="reading after")
+def draw_best_run(axes: Any, stack: InspectedAutomaton) -> None:
+    """The best run of a stack, which grows and shrinks."""
+    from fairseq_stack.inspection.pictures import draw_run  # loads torch
+
+    draw_run(axes, stack, 0)
+    axes.set_title("nd: the best run of its stack on a test string", loc="left")
+    cells = axes.get_legend().legend_handles
+    axes.legend(handles=cells, frameon=False, fontsize=8, ncols=len(cells), loc="lower right", bbox_to_anchor=(1, 0.97))

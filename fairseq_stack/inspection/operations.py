@@ -1,0 +1,99 @@
+"""What a stack does at each symbol, on average over many sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_stack.hub.interface import Hub
+from fairseq_stack.inspection.recording import read_sentence
+from fairseq_stack.inspection.sentences import Sentence
+from fairseq_stack.inspection.stacks import InspectedStack, inspected, with_none
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOperations:
+    """The mean of what a stack does over N inputs, and over those of each of K symbols.
+
+    Attributes:
+        layer: the layer's name in the model, such as ``decoder.layers.2``.
+        is_automaton: whether it is a nondeterministic stack.
+        names: the O operations, such as push, replace and pop.
+        unit: what the means are of: probabilities or strengths.
+        mean: over all inputs, (O,).
+        symbols: the inputs that occur, the most frequent one first.
+        counts: how often each symbol occurs; the sum is N.
+        means: over the inputs of each symbol, (K, O).
+    """
+
+    layer: str
+    is_automaton: bool
+    names: tuple[str, ...]
+    unit: str
+    mean: Tensor
+    symbols: tuple[str, ...]
+    counts: tuple[int, ...]
+    means: Tensor
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers, with None for means that are not known."""
+        rows = zip(self.symbols, self.counts, self.means, strict=True)
+        return {
+            "layer": self.layer,
+            "inputs": sum(self.counts),
+            "mean": self._named(self.mean),
+            "symbols": [
+                {"symbol": symbol, "inputs": count, "mean": self._named(means)} for symbol, count, means in rows
+            ],
+        }
+
+    def _named(self, means: Tensor) -> dict[str, float | None]:
+        return dict(zip(self.names, with_none(means.tolist()), strict=True))
+
+
+def mean_operations(hub: Hub, sentences: Iterable[str | Sentence]) -> list[MeanOperations]:
+    """What each stack of a model does at each symbol.
+
+    Of a nondeterministic stack, these are the posterior probabilities of the operations, given the whole sentence.
+
+    Args:
+        hub: what ``from_pretrained`` returns, with one model.
+        sentences: what the model reads, as for :func:`fairseq_stack.inspection.recording.read_sentence`.
+
+    Returns:
+        The operations of each stack; none for a model without stacks of this project's kinds.
+
+    Raises:
+        UserError: see :func:`fairseq_stack.inspection.recording.read_sentence`.
+    """
+    read: dict[str, list[InspectedStack]] = {}
+    for sentence in sentences:
+        for driven in read_sentence(hub, sentence):
+            stack = inspected(driven, num_runs=0)
+            if stack is not None:
+                read.setdefault(stack.layer, []).append(stack)
+    return [_mean_operations(stacks) for stacks in read.values()]
+
+
+def _mean_operations(stacks: list[InspectedStack]) -> MeanOperations:
+    """The operations of one stack in many sentences."""
+    first = stacks[0]
+    operations = torch.cat([stack.operations() for stack in stacks])
+    places: dict[str, list[int]] = {}
+    for place, symbol in enumerate(symbol for stack in stacks for symbol in stack.inputs):
+        places.setdefault(symbol, []).append(place)
+    symbols = sorted(places, key=lambda symbol: -len(places[symbol]))
+    return MeanOperations(
+        first.layer,
+        first.is_automaton,
+        first.operation_names,
+        first.unit,
+        operations.mean(0),
+        tuple(symbols),
+        tuple(len(places[symbol]) for symbol in symbols),
+        torch.stack([operations[places[symbol]].mean(0) for symbol in symbols]),
+    )
