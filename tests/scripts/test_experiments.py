@@ -144,7 +144,7 @@ FORMAL_LANGUAGES = {
 FIGURES = {"choose": 1, "table_cfl": 4, "figure_by_length": 2, "figure_of_training": 1, "results": 1}
 
 
-@pytest.mark.parametrize("name", FORMAL_LANGUAGES)
+@pytest.mark.parametrize("name", ["cfl_2024", pytest.param("cfl_2020", marks=pytest.mark.hostile)])
 def test_formal_languages(tmp_path: Path, name: str, server: Server) -> None:
     """Restarts on tiny data are trained, scored, drawn and tabulated, and nothing is done twice."""
     settings = {"languages": "dyck", "limit": 20, "samples": 5, **FORMAL_LANGUAGES[name]}
