@@ -73,7 +73,7 @@ rule compare:
     params:
         references=f"{CORPUS}/corpus/text/test.{TARGET}",
     shell:
-        "sacrebleu {params.references:q} -i {input:q} -m bleu chrf --width 2 --paired-bs > {output:q}"
+        "sacrebleu {params.references:q} -i {input:q} -m bleu chrf --width 2 --paired-bs --format text > {output:q}"
 
 
 include: "common.smk"

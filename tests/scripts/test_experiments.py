@@ -108,6 +108,23 @@ def test_settings_have_folders_of_their_own(tmp_path: Path, name: str, server: S
     assert all(len(run) == 1 for run in runs) and len(set.union(*runs)) == 3
 
 
+def test_translations_are_compared(tmp_path: Path, server: Server) -> None:
+    """By sacrebleu's paired bootstrap; here of translations that are there already."""
+    data, out = write_corpus(tmp_path / "data", "multi30k"), tmp_path / "out" / "pieces-60"
+    text = (data / "test_2016_flickr.en").read_text()
+    places = [out / "corpus" / "text" / "test.en"]
+    places += [out / "epochs-1" / f"{kind}-seed-1" / "hypotheses" for kind in ("tf", "sup")]
+    for place in places:
+        place.parent.mkdir(parents=True)
+        place.write_text(text)
+    target = "pieces-60/epochs-1/paired-seed-1.txt"
+    done = experiment(server, "multi30k", out.parent, target, "--allowed-rules", "compare", data=data, kinds="tf,sup")
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = (out.parent / target).read_text()
+    assert "Baseline: pieces-60/epochs-1/tf-seed-1/hypotheses" in result
+    assert result.count("100.00 (100.00") == 4
+
+
 @pytest.mark.parametrize(("name", "option"), [("multi30k", "test"), ("ptb", "raw"), ("ptb_stream", "raw")])
 def test_a_missing_file(tmp_path: Path, name: str, option: str, server: Server) -> None:
     data = write_corpus(tmp_path / "data", name)
