@@ -22,6 +22,12 @@ HERE = Path(__file__).resolve().parents[1]
 SLOWER = 1.05  # a ratio above this is marked
 LEAST_MS = 60.0  # a turn runs a case again and again for so long
 
+# B, n, Q, S, m
+AUTOMATA = (10, 40, 2, 3, 5), (16, 30, 3, 3, 10), (10, 80, 3, 3, 5), (4, 200, 3, 3, 5), (1, 400, 3, 3, 5)
+DECODED = (10, 40, 2, 3, 5), (10, 80, 3, 3, 5), (10, 200, 3, 3, 5)
+# B, n, m
+VECTORS = (10, 60, 32), (16, 30, 511), (10, 80, 511), (10, 200, 511)
+
 Run = Callable[[], None]
 """Runs a case once, all of it."""
 
@@ -30,14 +36,14 @@ def cases() -> dict[str, Callable[[], Run]]:
     """What is timed, by name: each function prepares a case."""
     made: dict[str, Callable[[], Run]] = {}
     for dtype in ("float32", "float64"):
-        for sizes in ((10, 40, 2, 3, 5), (16, 30, 3, 3, 10), (10, 80, 3, 3, 5), (4, 200, 3, 3, 5), (1, 400, 3, 3, 5)):
+        for sizes in AUTOMATA:
             made[f"nd {sizes} {dtype}"] = _nondeterministic(sizes, dtype)
         made[f"nd (1, 1000, 2, 3, 5) window 35 {dtype}"] = _nondeterministic((1, 1000, 2, 3, 5), dtype, window=35)
-        for sizes in ((10, 60, 32), (16, 30, 511), (10, 80, 511), (10, 200, 511), (2, 400, 256)):
-            made[f"sup {sizes} {dtype}"] = _by_vectors("superposition_stack", sizes, dtype)
-        for sizes in ((10, 60, 32), (10, 80, 511)):
-            made[f"strat {sizes} {dtype}"] = _by_vectors("stratification_stack", sizes, dtype)
-        for sizes in ((10, 40, 2, 3, 5), (10, 80, 3, 3, 5), (10, 200, 3, 3, 5)):
+        for shape in VECTORS:
+            made[f"sup {shape} {dtype}"] = _by_vectors("superposition_stack", shape, dtype)
+        for shape in VECTORS[::2]:
+            made[f"strat {shape} {dtype}"] = _by_vectors("stratification_stack", shape, dtype)
+        for sizes in DECODED:
             made[f"decoding nd {sizes} {dtype}"] = _decoding(sizes, dtype)
     for stack, size in (("sup-10", 93), ("ns-2-3", 64), ("nd-2-3-5", 64)):
         for at_once in (True, False):
@@ -96,7 +102,7 @@ def _decoding(sizes: tuple[int, ...], dtype: str) -> Callable[[], Run]:
 
         from fairseq_stack.ops import NondeterministicStackState
 
-        *weights, values, bottom = _log_weights(sizes, dtype)
+        push, replace, pop, values, bottom = _log_weights(sizes, dtype)
         order = torch.randint(sizes[0], (sizes[1], sizes[0]))
 
         def run() -> None:
@@ -105,7 +111,8 @@ def _decoding(sizes: tuple[int, ...], dtype: str) -> Callable[[], Run]:
                     bottom, batch_size=sizes[0], num_states=sizes[2], num_symbols=sizes[3]
                 )
                 for t in range(sizes[1]):
-                    _, state = state.reorder(order[t]).step(*(x[:, t] for x in weights), values[:, t])
+                    state = state.reorder(order[t])
+                    _, state = state.step(push[:, t], replace[:, t], pop[:, t], values[:, t])
 
         return run
 
