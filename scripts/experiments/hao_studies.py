@@ -1,6 +1,6 @@
 """The table of the studies of buffered networks.
 
-python scripts/experiments/hao_studies.py TABLE.md "TASK: NAME=RUN[,RUN...]" ...
+python scripts/experiments/hao_studies.py TABLE.md "NAME=RUN[,RUN...]" ...
 
 A RUN is a folder with valid.json and test.json of fairseq-stack evaluate-transduction. The table has the minimum, the
 median and the maximum of the accuracy over the runs, and how many runs have all scored symbols of the test set right.

@@ -8,7 +8,7 @@ quick look) and threads (of a training run, 1). Trials that hao_2018.smk has tra
 
 The linear networks of Table 1 for reversal and XOR, plain and buffered; buffered ones read the output buffer in the order of
 the released code (dequeue first) or of the paper (read first), and take n or 2n steps for strings padded to n symbols.
-Each is scored on the authors' test set and on strings of up to 100 symbols, by length.
+Each is scored on the authors' test set and on strings of up to 100 symbols, by length. A task has a table and a figure of its own.
 """
 
 OWN_SETTINGS, DEFAULT_TRIALS = {"tasks", "networks"}, 20
@@ -35,12 +35,14 @@ ROWS = {  # of Table 1, with further options; options that the preset has are le
     },
 }
 TASKS = chosen("tasks", ",".join(ROWS))
-NETWORKS = [(task, name) for task in TASKS for name in chosen("networks", ",".join(ROWS["xor"]))]
+NAMES = chosen("networks", ",".join(ROWS["xor"]))
+NETWORKS = [(task, name) for task in TASKS for name in NAMES]
 LONGER = {  # options of fairseq-stack prepare transduction: a test set of longer strings
     "reversal": ["--test-max-length", 50, "--test-mean-length", 25, "--test-std-length", 15],
     "xor": ["--test-min-length", 1, "--test-max-length", 100],
 }
-RESULTS = f"hao-studies/epochs-{EPOCHS}{SMALL}-trials-{len(TRIALS)}"
+SOME = "" if set(NAMES) == set(ROWS["xor"]) else "-" + "-".join(NAMES)
+RESULTS = f"hao-studies/epochs-{EPOCHS}{SMALL}-trials-{len(TRIALS)}{SOME}"
 SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "hao_studies.py")])
 
 
@@ -63,28 +65,28 @@ def study(task, name):
         yield scoring(folder, longer(task), "test", name="longer")
 
 
-def results(name):
-    """The results of all trials with this name, as arguments of fairseq-stack plot."""
-    return [f"{network}={run}/{name}.json" for task, network in NETWORKS for run in runs(task, network)]
-
-
 rule all:
     input:
-        f"{RESULTS}/table.md",
-        f"{RESULTS}/lengths.png",
+        [f"{RESULTS}/{task}/{result}" for task in TASKS for result in ("table.md", "lengths.png")],
     default_target: True
     localrule: True
 
 
+wildcard_constraints:
+    task="|".join(TASKS),
+
+
 rule summarise:
     input:
-        [f"{run}/{split}.json" for network in NETWORKS for run in runs(*network) for split in SPLITS],
+        lambda wildcards: [
+            f"{run}/{split}.json" for name in NAMES for run in runs(wildcards.task, name) for split in SPLITS
+        ],
     output:
-        f"{RESULTS}/table.md",
+        f"{RESULTS}/{{task}}/table.md",
     message:
         "the table {output}"
     params:
-        runs=shlex.join(f"{task}: {name}={','.join(runs(task, name))}" for task, name in NETWORKS),
+        runs=lambda wildcards: shlex.join(f"{name}={','.join(runs(wildcards.task, name))}" for name in NAMES),
     localrule: True
     shell:
         "{SUMMARY} {output:q} {params.runs}"
@@ -92,13 +94,15 @@ rule summarise:
 
 rule draw:
     input:
-        [f"{run}/longer.json" for network in NETWORKS for run in runs(*network)],
+        lambda wildcards: [f"{run}/longer.json" for name in NAMES for run in runs(wildcards.task, name)],
     output:
-        f"{RESULTS}/lengths.{{format,png|pdf}}",
+        f"{RESULTS}/{{task}}/lengths.{{format,png|pdf}}",
     message:
         "the figure {output}"
     params:
-        results=shlex.join(results("longer")),
+        results=lambda wildcards: shlex.join(
+            f"{name}={run}/longer.json" for name in NAMES for run in runs(wildcards.task, name)
+        ),
     localrule: True
     shell:
         "fairseq-stack plot accuracy {params.results} --output {output:q}"
