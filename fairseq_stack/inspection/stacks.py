@@ -21,7 +21,6 @@ from fairseq_stack.modules import (
 )
 from fairseq_stack.ops import (
     Run,
-    SuperpositionStackState,
     best_runs,
     nondeterministic_stack,
     stack_contents,
@@ -228,17 +227,8 @@ def inspected(driven: DrivenStack, num_runs: int = 1) -> InspectedStack | None:
 @torch.no_grad()
 def _superposition(driven: DrivenStack, stack: SuperpositionStackAttention) -> InspectedSuperposition:
     actions = stack.actions(driven.inputs).double().softmax(-1)
-    length = len(actions)
-    units = torch.eye(length, dtype=actions.dtype, device=actions.device)
-    if stack.depth_limit is None:
-        _, (weights,) = superposition_stack(actions[None], units[None, :, :1], return_weights=True)
-    else:
-        state = SuperpositionStackState.initial(
-            batch_size=1, size=length, dtype=units.dtype, device=units.device, depth_limit=stack.depth_limit
-        )
-        weights = torch.empty_like(units)
-        for t in range(length):
-            weights[t : t + 1], state = state.step(actions[t : t + 1], units[t : t + 1])
+    any_vectors = actions[None, :, :1]
+    _, (weights,) = superposition_stack(actions[None], any_vectors, depth_limit=stack.depth_limit, return_weights=True)
     return InspectedSuperposition(driven.layer, driven.symbols, weights.cpu(), actions.cpu())
 
 

@@ -16,6 +16,7 @@ from fairseq_stack.ops import nondeterministic, stratification, superposition
 _VECTOR = Size("M", "size of the stack vectors")
 _AUTOMATON = (Size("Q", "states"), Size("S", "stack symbols"))
 _VALUE_ACTIVATION = {"value_activation": "stack_value_activation"}
+_DEPTH_LIMIT = {"depth_limit": "stack_depth_limit"}
 _NORMALIZE = {"normalize_transitions": "normalize_transitions"}
 
 
@@ -47,8 +48,8 @@ SUPERPOSITION = Kind(
     num_weights=lambda model_size, size: model_size * (3 + 2 * size),
     cost="n^2 M",
     build=SuperpositionStackAttention,
-    options=_VALUE_ACTIVATION,
-    controller_options={"push_inputs": "push_hidden_state", "depth_limit": "stack_depth_limit"},
+    options={**_VALUE_ACTIVATION, **_DEPTH_LIMIT},
+    controller_options={"push_inputs": "push_hidden_state", **_DEPTH_LIMIT},
     op=superposition.OP,
     examples=((5,),),
 )

@@ -9,7 +9,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.kinds import Layer
+from fairseq_stack.kinds import Layer, kinds
 
 Settings = dict[str, Any]
 
@@ -40,6 +40,23 @@ def check_kinds(given_by: str, layers: Sequence[Layer], model: str) -> None:
                 f"{given_by}: {layer} is {layer.kind.title}, which {model} cannot have: it needs --arch "
                 f"{' or '.join(layer.kind.models)}"
             )
+
+
+def settle_depth_limit(args: Namespace, layers: Sequence[Layer]) -> None:
+    """Check the option ``--stack-depth-limit`` of a transformer with these layers; older checkpoints lack it.
+
+    Raises:
+        UserError: the limit is not positive, or no layer has a stack that it limits.
+    """
+    args.stack_depth_limit = limit = getattr(args, "stack_depth_limit", None)
+    if limit is None:
+        return
+    if limit < 1:
+        raise UserError(f"--stack-depth-limit: expected at least 1, got {limit}")
+    if not any("stack_depth_limit" in layer.kind.options.values() for layer in layers):
+        limited = " or ".join(kind.name for kind in kinds() if "stack_depth_limit" in kind.options.values())
+        listed = ",".join(map(str, layers))
+        raise UserError(f"--stack-depth-limit has no effect: expected a layer of the kind {limited}, got {listed}")
 
 
 def check_compact_vocabulary(args: Namespace) -> None:

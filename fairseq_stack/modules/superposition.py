@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation
@@ -67,13 +66,7 @@ class SuperpositionStackAttention(StackAttention):
         return ControlledSuperposition(self.value_size, pushes, self.depth_limit)
 
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
-        if self.depth_limit is None:
-            return superposition_stack(actions.softmax(-1), values)
-        state, readings = self.initial_state(len(actions)), []
-        for actions_t, value in zip(actions.unbind(1), values.unbind(1), strict=True):
-            reading, state = self.step_reading(actions_t, value, state)
-            readings.append(reading)
-        return torch.stack(readings, dim=1) if readings else values
+        return superposition_stack(actions.softmax(-1), values, depth_limit=self.depth_limit)
 
     def step_reading(
         self, actions: Tensor, values: Tensor, state: SuperpositionStackState

@@ -47,11 +47,12 @@ def causal(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     Args:
         compute: the readings (B, n, m) of a stack, given arguments (B, n, ...), of which the last are the values
-            (B, n, m). Keywords are numbers, or tensors (B, n) of which the readings of a step depend on that step's.
+            (B, n, m). Keywords are numbers or None, or tensors (B, n) of which the readings of a step depend on that
+            step's.
     """
 
     @functools.wraps(compute)
-    def compute_causally(*arguments: Tensor, **of_readings: float | Tensor) -> Tensor:
+    def compute_causally(*arguments: Tensor, **of_readings: float | Tensor | None) -> Tensor:
         marks = from_then_on(marks_of(arguments[-1], *arguments[:-1]))
         tensors = {name: x for name, x in of_readings.items() if isinstance(x, Tensor)}
         for x in tensors.values():

@@ -41,7 +41,7 @@ class KindContract:
     """
 
     layer: Layer
-    cfg: Any = SimpleNamespace(stack_value_activation="sigmoid")
+    cfg: Any = SimpleNamespace(stack_value_activation="sigmoid", stack_depth_limit=None)
     controller_cfg: Any = SimpleNamespace(
         push_hidden_state=False,
         stack_depth_limit=None,

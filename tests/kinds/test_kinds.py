@@ -6,6 +6,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,6 +25,14 @@ for _kind in kinds():
         _layer = Layer(_kind, _kind.examples[0], window=4)
         _name = f"Test{_layer}".replace("-", "_").replace("@", "_window_")
         globals()[_name] = type(_name, (LimitedMemoryContract,), {"layer": _layer})
+
+_LIMITED = SimpleNamespace(stack_value_activation="sigmoid", stack_depth_limit=2, push_hidden_state=False)
+
+
+class TestLimitedDepth(KindContract):
+    layer = Layer(SUPERPOSITION, (5,))
+    cfg = controller_cfg = _LIMITED
+
 
 PLUGIN = '''
 from torch import Tensor

@@ -129,7 +129,7 @@ def _initial(call: Call, bottom: Tensor | None, start: Tensor | None) -> Any:
         "stratification": ops.StratificationStackState,
         "queue": ops.QueueState,
     }
-    return kinds[call.stack].initial(batch_size=batch_size, size=size, dtype=call.dtype)
+    return kinds[call.stack].initial(batch_size=batch_size, size=size, dtype=call.dtype, **_options(call))
 
 
 def _of_step(arguments: Arguments) -> Arguments:

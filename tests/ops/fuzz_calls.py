@@ -144,6 +144,8 @@ def make(seed: int) -> Call:
     options: Arguments = {}
     if stack == "output_buffer":
         options = {"length": draw.choice((0, 1, 3, length + 2)), "reading": draw.choice([*buffers.FIRST_READS])}
+    if stack == "superposition":
+        options = {"depth_limit": draw.choice((None, 1, 2, 3, max(1, length // 3), length + 1))}
     if stack == "neural":
         options = _network(shapes, sizes, draw)
     dtype = draw.choices([*TOLERANCES], (6, 4, 0, 0) if stack == "neural" else (6, 4, 1, 1))[0]

@@ -44,21 +44,23 @@ def assert_same(actual: list[Tensor], expected: list[Tensor]) -> None:
 
 # ---------------------------------------------------------------- superposition stack
 
-SUPERPOSITIONS = [(1, 0, 3), (1, 1, 1), (2, 3, 5), (3, 17, 7), (1, 33, 65), (2, 131, 3)]
+SUPERPOSITIONS = [(1, 0, 3), (1, 1, 1), (2, 3, 5), (3, 17, 7), (1, 33, 65), (2, 131, 3), (1, 9, 5, 1), (2, 131, 7, 3)]
 
 
-def read_superposition(dtype: torch.dtype, sequences: int, length: int, size: int) -> list[Tensor]:
+def read_superposition(
+    dtype: torch.dtype, sequences: int, length: int, size: int, depth_limit: int | None = None
+) -> list[Tensor]:
     torch.manual_seed(0)
     actions = torch.rand(sequences, length, 3, dtype=dtype).softmax(-1).requires_grad_()
     values = torch.randn(sequences, length, size, dtype=dtype).requires_grad_()
-    readings = superposition_stack(actions, values, backend="native")
+    readings = superposition_stack(actions, values, depth_limit=depth_limit, backend="native")
     return [readings, *torch.autograd.grad((readings * torch.randn_like(readings)).sum(), (actions, values))]
 
 
 @DTYPES
 @pytest.mark.parametrize("size", SUPERPOSITIONS)
 @pytest.mark.usefixtures("instruction_set")
-def test_superposition(size: tuple[int, int, int], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_superposition(size: tuple[int, ...], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = read_superposition(dtype, *size)
     made = between_margins(monkeypatch)
     assert_same(read_superposition(dtype, *size), expected)

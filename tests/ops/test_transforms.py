@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ Function = Callable[..., Tensor]
 
 def inputs_of(stack: str, length: int, size: int = 9) -> tuple[Tensor, ...]:
     values = torch.randn(B, length, size, dtype=torch.float64)
-    if stack == "superposition":
+    if stack.startswith("superposition"):
         return torch.randn(B, length, 3, dtype=torch.float64).softmax(2), values
     if stack.endswith("buffer"):
         return torch.rand(B, length, dtype=torch.float64), values
@@ -52,6 +53,7 @@ def half_of_output_buffer(push: Tensor, values: Tensor, backend: str) -> Tensor:
 
 OPS: dict[str, Callable[..., Tensor]] = {
     "superposition": superposition_stack,
+    "superposition-limited": partial(superposition_stack, depth_limit=2),
     "stratification": stratification_stack,
     "queue": queue,
     "input-buffer": input_buffer,

@@ -72,5 +72,8 @@ class PushdownLanguageModelConfig(VocabularyOptions):
     stack_value_activation: VALUE_ACTIVATIONS = field(
         default="sigmoid", metadata={"help": "how layers of stack attention make pushed vectors"}
     )
+    stack_depth_limit: Optional[int] = field(
+        default=None, metadata={"help": "sup: hold so many elements, and lose what is deeper (default: no limit)"}
+    )
     tokens_per_sample: int = II("task.tokens_per_sample")
     max_target_positions: Optional[int] = II("task.max_target_positions")

@@ -15,7 +15,15 @@ from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.options import Settings, check_compact_vocabulary, check_kinds, fill_in, flag, plain_namespace
+from fairseq_stack.models.options import (
+    Settings,
+    check_compact_vocabulary,
+    check_kinds,
+    fill_in,
+    flag,
+    plain_namespace,
+    settle_depth_limit,
+)
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.pushdown.config import PushdownLanguageModelConfig
 from fairseq_stack.models.pushdown.decoder import PushdownDecoder
@@ -71,6 +79,7 @@ class PushdownLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
 
 def _check(args: Namespace, layers: tuple[Layer, ...]) -> None:
     check_kinds("--stack-layers", layers, MODEL)
+    settle_depth_limit(args, layers)
     check_compact_vocabulary(args)
     for name in ("decoder_embed_dim", "decoder_ffn_embed_dim", "decoder_attention_heads", "pushdown_depths",
                  "attachment_size", "attachment_depth_size"):  # fmt: skip

@@ -30,6 +30,9 @@ class StackOptions(VocabularyOptions):
             "authors' released code (no activation for sup, exp for nd; strat has no released code)"
         },
     )
+    stack_depth_limit: Optional[int] = field(
+        default=None, metadata={"help": "sup: hold so many elements, and lose what is deeper (default: no limit)"}
+    )
     stack_positions: POSITIONS = field(  # type: ignore[valid-type]
         default="fairseq",
         metadata={

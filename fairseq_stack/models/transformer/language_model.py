@@ -20,7 +20,7 @@ from torch import Tensor
 from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.options import Settings, fill_in, plain_namespace
+from fairseq_stack.models.options import Settings, fill_in, plain_namespace, settle_depth_limit
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.sizes import Side, require_memory
 from fairseq_stack.models.transformer.config import StackTransformerLanguageModelConfig
@@ -61,6 +61,7 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
         settle_layers(options, "stack_layers", "decoder_layers", "stack_transformer_lm")
         if options.decoder_layers is None:
             options.decoder_layers = TransformerLanguageModelConfig.decoder_layers
+        settle_depth_limit(options, layers_of(options, "stack_layers", "decoder_layers"))
         if not is_from_checkpoint():
             tables = 1 if options.share_decoder_input_output_embed else 2
             require_memory([_side(options, tables * len(task.target_dictionary))])

@@ -19,7 +19,7 @@ from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import spellings
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.options import Settings, fill_in, plain_namespace
+from fairseq_stack.models.options import Settings, fill_in, plain_namespace, settle_depth_limit
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.sizes import Side, require_memory
 from fairseq_stack.models.transformer.config import StackOptions
@@ -74,6 +74,8 @@ class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
                 setattr(args, f"{side}_layers_to_keep", ",".join(map(str, kept)))
             settle_layers(args, f"stack_{side}_layers", f"{side}_layers", "stack_transformer")
         check_options(args)
+        listed = [layers_of(args, f"stack_{side}_layers", f"{side}_layers") for side in ("encoder", "decoder")]
+        settle_depth_limit(args, [layer for layers in listed for layer in layers])
         if not is_from_checkpoint():
             decoder_tables = 0 if args.share_all_embeddings else 1 if args.share_decoder_input_output_embed else 2
             num_embeddings = {

@@ -13,7 +13,7 @@ from .._units import units_like
 from .native import superposition_stack_native
 from .pytorch import superposition_stack_pytorch
 from .reference import superposition_stack_reference
-from .state import SuperpositionStackState
+from .state import SuperpositionStackState, check_depth_limit
 
 __all__ = ["SuperpositionStackState", "superposition_stack"]
 
@@ -29,6 +29,7 @@ def superposition_stack(
     actions: Tensor,
     values: Tensor,
     *,
+    depth_limit: int | None = None,
     backend: str = "auto",
     return_weights: Literal[False] = False,
 ) -> Tensor: ...
@@ -39,13 +40,19 @@ def superposition_stack(
     actions: Tensor,
     values: Tensor,
     *,
+    depth_limit: int | None = None,
     backend: str = "auto",
     return_weights: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
 
 
 def superposition_stack(
-    actions: Tensor, values: Tensor, *, backend: str = "auto", return_weights: bool = False
+    actions: Tensor,
+    values: Tensor,
+    *,
+    depth_limit: int | None = None,
+    backend: str = "auto",
+    return_weights: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Read the top of a superposition stack after each of n steps (Eqs. 5-8 of DuSell and Chiang, 2024).
 
@@ -64,6 +71,8 @@ def superposition_stack(
     Args:
         actions: (B, n, 3), the weights of push, no-op and pop in each step, in that order.
         values: (B, n, m), the pushed vectors v_t.
+        depth_limit: how many elements D the stack holds, as in DuSell and Chiang (2022): V_t[i] = 0 for i > D. Then
+            O(n D m) operations and memory that is linear in n suffice. None for no limit.
         backend: ``"auto"``, ``"native"`` (compiled, for the CPU), ``"pytorch"`` (vectorised; a second or
             forward-mode derivative of these two raises RuntimeError) or ``"reference"`` (the equations, for autograd to
             differentiate).
@@ -72,24 +81,29 @@ def superposition_stack(
     Returns:
         The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
         autocast says. With ``return_weights``, also W (B, n, n), which can be differentiated too: W[b, t - 1, i - 1] is
-        the weight of v_i in r_t, so that the readings are W V. If the weights of each step sum to 1, W[b, t - 1] sums
-        to the share of the runs that do not leave the stack empty.
+        the weight of v_i in r_t, so that the readings are W V. If the weights of each step sum to 1 and the depth has
+        no limit, W[b, t - 1] sums to the share of the runs that do not leave the stack empty.
         If an action of step t is not finite, the readings and W are NaN from step t on. If a component of v_t is not
         finite, that component of the readings is NaN from step t on. Earlier readings and weights, and gradients
         through them, are the same as with any other numbers in its place.
 
     Raises:
-        ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.
+        ValueError: if an argument's shape, dtype, layout or device is wrong, the depth limit is not positive, or there
+            is no such backend.
         RuntimeError: in jvp, jacfwd, hessian or a second backward pass, unless the backend is ``"reference"``.
     """
     sizes = Sizes()
     sizes.check("actions", actions, "B n 3")
     sizes.check("values", values, "B n m")
+    check_depth_limit(depth_limit)
     compute = choose_backend("superposition_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
     with torch.autocast(values.device.type, enabled=False):
         pushed = (values, units_like(values)) if return_weights else (values,)
-        found = [compute(actions.to(dtype), vectors.to(dtype)).to(values.dtype) for vectors in pushed]
+        found = [
+            compute(actions.to(dtype), vectors.to(dtype), depth_limit=depth_limit).to(values.dtype)
+            for vectors in pushed
+        ]
     return (found[0], found[1]) if return_weights else found[0]
 
 

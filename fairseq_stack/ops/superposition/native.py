@@ -12,38 +12,39 @@ from .._native import required_library
 from .._operators import Function, differentiable_once
 
 
-def superposition_stack_native(actions: Tensor, values: Tensor) -> Tensor:
+def superposition_stack_native(actions: Tensor, values: Tensor, *, depth_limit: int | None = None) -> Tensor:
     """As ``superposition_stack_reference``, but differentiable only once, and on the CPU."""
-    (readings,) = _differentiable_stack(actions, values)
+    length = values.shape[1]
+    (readings,) = _differentiable_stack(actions, values, min(depth_limit or length, length))
     return readings
 
 
 @torch.library.custom_op("fairseq_stack::superposition_stack", mutates_args=(), device_types="cpu")
-def _stack(actions: Tensor, values: Tensor) -> Tensor:
+def _stack(actions: Tensor, values: Tensor, depth_limit: int) -> Tensor:
     """The readings (B, n, m)."""
     readings = torch.empty_like(values, memory_format=torch.contiguous_format)
-    _call("forward", actions=actions, values=values, readings=readings)
+    _call("forward", depth_limit, actions=actions, values=values, readings=readings)
     return readings
 
 
 @_stack.register_fake
-def _(actions: Tensor, values: Tensor) -> Tensor:
+def _(actions: Tensor, values: Tensor, depth_limit: int) -> Tensor:
     return torch.empty_like(values, memory_format=torch.contiguous_format)
 
 
 @torch.library.custom_op("fairseq_stack::superposition_stack_backward", mutates_args=(), device_types="cpu")
-def _stack_backward(grad: Tensor, actions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+def _stack_backward(grad: Tensor, actions: Tensor, values: Tensor, depth_limit: int) -> tuple[Tensor, Tensor]:
     """The gradients of both arguments from the gradient of the readings."""
     gradients = _empty_gradients(actions, values)
     _call(
-        "backward", actions=actions, values=values, cotangents=grad,
+        "backward", depth_limit, actions=actions, values=values, cotangents=grad,
         action_gradients=gradients[0], value_gradients=gradients[1],
     )  # fmt: skip
     return gradients
 
 
 @_stack_backward.register_fake
-def _(grad: Tensor, actions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+def _(grad: Tensor, actions: Tensor, values: Tensor, depth_limit: int) -> tuple[Tensor, Tensor]:
     return _empty_gradients(actions, values)
 
 
@@ -54,12 +55,13 @@ def _empty_gradients(actions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-def _save(ctx: Any, inputs: tuple[Tensor, Tensor], output: Any) -> None:
-    ctx.save_for_backward(*inputs)
+def _save(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: Any) -> None:
+    *tensors, ctx.depth_limit = inputs
+    ctx.save_for_backward(*tensors)
 
 
-def _gradients(backward: Function, ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
-    return backward(grad, *ctx.saved_tensors)
+def _gradients(backward: Function, ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    return *backward(grad, *ctx.saved_tensors, ctx.depth_limit), None
 
 
 _differentiable_stack = differentiable_once(
@@ -71,7 +73,7 @@ class _Call(ctypes.Structure):
     """struct sup_call."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "length", "size")),
+        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "length", "size", "depth_limit")),
         *(
             (name, ctypes.c_void_p)
             for name in ("actions", "values", "readings", "cotangents", "action_gradients", "value_gradients")
@@ -79,19 +81,19 @@ class _Call(ctypes.Structure):
     )
 
 
-def _call(direction: str, *, values: Tensor, **arrays: Tensor) -> None:
+def _call(direction: str, depth_limit: int, *, values: Tensor, **arrays: Tensor) -> None:
     """Run a kernel for a batch; the arguments are for fields of struct sup_call."""
     library = required_library()
     sequences, length, size = values.shape
     is_double = int(values.dtype == torch.float64)
     sizes = (ctypes.c_size_t * 2)()
-    library.functions.fss_sup_sizes(library.number, is_double, length, size, sizes)
+    library.functions.fss_sup_sizes(library.number, is_double, length, size, depth_limit, sizes)
     contiguous = {name: array.contiguous() for name, array in arrays.items()} | {"values": values.contiguous()}
     pointers = {name: array.data_ptr() for name, array in contiguous.items()}
     library.run(
         f"fss_sup_{direction}",
-        _Call(is_double, sequences, length, size, **pointers),
+        _Call(is_double, sequences, length, size, depth_limit, **pointers),
         parts=sequences,
-        work=sequences * length**2 * (length + size) // 2,
+        work=sequences * length * min(depth_limit, length) * (min(depth_limit, length) + size) // 2,
         scratch_bytes=sizes[direction == "backward"],
     )

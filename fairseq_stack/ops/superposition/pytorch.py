@@ -2,7 +2,8 @@
 
 Readings are linear in the pushed vectors, R = W V, and W is what the same stack reads if the unit vectors
 e_1, ..., e_n are pushed instead. A stack of n-vectors costs less to update than one of m-vectors if n < m, so
-the shorter vectors are taken: O(n^2 min(n, m)) operations instead of O(n^2 m).
+the shorter vectors are taken: O(n^2 min(n, m)) operations instead of O(n^2 m). A stack that holds D elements takes
+O(n D m).
 
 The walk from V_0 to V_n is cut into segments of about sqrt(n) steps. Only the stacks between them are kept,
 and the backward pass walks each segment again: it takes less memory, and no more time where memory is slow.
@@ -11,6 +12,7 @@ and the backward pass walks each segment again: it takes less memory, and no mor
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
@@ -22,11 +24,32 @@ from .._undefined import causal
 
 
 @causal
-def superposition_stack_pytorch(actions: Tensor, values: Tensor) -> Tensor:
+def superposition_stack_pytorch(actions: Tensor, values: Tensor, *, depth_limit: int | None = None) -> Tensor:
     """As ``superposition_stack_reference``, but differentiable only once."""
     readings: Tensor
-    readings, *_ = _Superposition.apply(actions, values)
+    readings, *_ = _Superposition.apply(actions, values, _Heights(values.size(1), depth_limit or values.size(1)))
     return readings
+
+
+@dataclass(frozen=True)
+class _Heights:
+    """How many elements of V_t matter, for t = 0, ..., n: at most t were pushed, and at most n - t can still be popped.
+
+    Attributes:
+        length: n.
+        limit: how many elements the stack holds.
+    """
+
+    length: int
+    limit: int
+
+    def __call__(self, t: int) -> int:
+        return min(t, self.length - t + 1, self.limit)
+
+    @property
+    def are_limited(self) -> bool:
+        """Whether the stack loses elements that could be read again."""
+        return self.limit < (self.length + 1) // 2
 
 
 class _Superposition(DifferentiableOnce):
@@ -35,40 +58,42 @@ class _Superposition(DifferentiableOnce):
     op = "superposition_stack"
 
     @staticmethod
-    def forward(actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
-        if not _takes_units(values):
-            readings, stacks = _forward(actions, values, units=False)
+    def forward(actions: Tensor, values: Tensor, height: _Heights) -> tuple[Tensor, ...]:
+        if not _takes_units(values, height):
+            readings, stacks = _forward(actions, values, height, units=False)
             return readings, *stacks
-        weights, stacks = _forward(actions, _units(values), units=True)
+        weights, stacks = _forward(actions, _units(values), height, units=True)
         return torch.bmm(weights, values), weights, *stacks
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, _Heights], output: tuple[Tensor, ...]) -> None:
+        *tensors, ctx.height = inputs
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*inputs, *output[1:])
+        ctx.save_for_backward(*tensors, *output[1:])
 
     @staticmethod
-    def backward(ctx: Any, grad_readings: Tensor | None, *_: None) -> tuple[Tensor | None, Tensor | None]:
+    def backward(ctx: Any, grad_readings: Tensor | None, *_: None) -> tuple[Tensor | None, Tensor | None, None]:
         if grad_readings is None:
-            return None, None
-        gradients: tuple[Tensor, Tensor] = _SuperpositionBackward.apply(grad_readings, *ctx.saved_tensors)
-        return gradients
+            return None, None, None
+        return *_SuperpositionBackward.apply(grad_readings, ctx.height, *ctx.saved_tensors), None
 
 
 class _SuperpositionBackward(BackwardPass):
     op = _Superposition.op
 
     @staticmethod
-    def forward(grad_readings: Tensor, actions: Tensor, values: Tensor, *saved: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        grad_readings: Tensor, height: _Heights, actions: Tensor, values: Tensor, *saved: Tensor
+    ) -> tuple[Tensor, Tensor]:
         with torch.autocast(grad_readings.device.type, enabled=False):
-            if not _takes_units(values):
-                return _backward(actions, values, saved, grad_readings, units=False)
+            if not _takes_units(values, height):
+                return _backward(actions, values, saved, grad_readings, height, units=False)
             weights, *stacks = saved
             # W is largest next to its diagonal; rounding errors are smaller if what is large is added last.
             grad_values = torch.bmm(weights.flip(1).transpose(1, 2), grad_readings.flip(1))
             grad_weights = _inner_products(grad_readings, values)
-            grad_actions, _ = _backward(actions, _units(values), stacks, grad_weights, units=True)
+            grad_actions, _ = _backward(actions, _units(values), stacks, grad_weights, height, units=True)
             return grad_actions, grad_values
 
 
@@ -83,8 +108,8 @@ def _inner_products(left: Tensor, right: Tensor) -> Tensor:
     return products
 
 
-def _takes_units(values: Tensor) -> bool:
-    return values.size(1) < values.size(2)
+def _takes_units(values: Tensor, height: _Heights) -> bool:
+    return not height.are_limited and values.size(1) < values.size(2)
 
 
 def _units(values: Tensor) -> Tensor:
@@ -99,17 +124,12 @@ def _segments(length: int) -> list[tuple[int, int]]:
     return [(start, min(start + span, length)) for start in range(0, length, span)]
 
 
-def _height(t: int, length: int) -> int:
-    """How many elements of V_t matter: at most t were pushed, and at most n - t can still be popped."""
-    return min(t, length - t + 1)
-
-
 def _pushed(values: Tensor, start: int, stop: int, units: bool) -> Tensor:
     """(B, stop - start, components that are not 0 in V_stop): the values of a segment."""
     return values[:, start:stop, :stop] if units else values[:, start:stop]
 
 
-def _forward(actions: Tensor, values: Tensor, *, units: bool) -> tuple[Tensor, list[Tensor]]:
+def _forward(actions: Tensor, values: Tensor, height: _Heights, *, units: bool) -> tuple[Tensor, list[Tensor]]:
     """The readings and each segment's first stack.
 
     ``units`` says that the values are e_1, ..., e_n, so that V_t[i] has zeros after component t.
@@ -121,14 +141,14 @@ def _forward(actions: Tensor, values: Tensor, *, units: bool) -> tuple[Tensor, l
     for start, stop in _segments(length):
         stacks.append(stack)
         pushed = _pushed(values, start, stop, units)
-        walk = _walk(stack, actions[:, start:stop], pushed, start, length)
+        walk = _walk(stack, actions[:, start:stop], pushed, start, height)
         readings[:, start:stop, : pushed.size(2)] = walk[1:, :, 1].transpose(0, 1)
-        stack = walk[-1, :, 1 : _height(stop, length) + 1].clone()
+        stack = walk[-1, :, 1 : height(stop) + 1].clone()
     return readings, stacks
 
 
 def _backward(
-    actions: Tensor, values: Tensor, stacks: Sequence[Tensor], grad_readings: Tensor, *, units: bool
+    actions: Tensor, values: Tensor, stacks: Sequence[Tensor], grad_readings: Tensor, height: _Heights, *, units: bool
 ) -> tuple[Tensor, Tensor]:
     """The gradients of ``actions`` and, unless ``units``, of ``values``, from what ``_forward`` returned."""
     length = values.size(1)
@@ -139,17 +159,17 @@ def _backward(
         step_actions = actions[:, start:stop]
         pushed = _pushed(values, start, stop, units)
         size = pushed.size(2)
-        walk = _walk(stack, step_actions, pushed, start, length)
+        walk = _walk(stack, step_actions, pushed, start, height)
         grad = torch.zeros_like(walk)
         grad[-1, :, 1 : grad_stack.size(1) + 1] = grad_stack[..., :size]
         grad[1:, :, 1] += grad_readings[:, start:stop, :size].transpose(0, 1)
-        grad_actions[:, start:stop] = _walk_back(walk, grad, step_actions, start, length)
+        grad_actions[:, start:stop] = _walk_back(walk, grad, step_actions, start, height)
         grad_values[:, start:stop, :size] = grad[1:, :, 1].transpose(0, 1) * step_actions[..., :1]
-        grad_stack = grad[0, :, 1 : _height(start, length) + 1]
+        grad_stack = grad[0, :, 1 : height(start) + 1]
     return grad_actions, grad_values
 
 
-def _walk(stack: Tensor, actions: Tensor, values: Tensor, start: int, length: int) -> Tensor:
+def _walk(stack: Tensor, actions: Tensor, values: Tensor, start: int, height: _Heights) -> Tensor:
     """Eqs. 5-8 for one segment.
 
     Args:
@@ -163,16 +183,16 @@ def _walk(stack: Tensor, actions: Tensor, values: Tensor, start: int, length: in
         greatest height, for ABOVE(1), and for one 0 as the last BELOW.
     """
     batch_size, steps, size = values.shape
-    rows = 2 + max(_height(t, length) for t in range(start, start + steps + 1))
+    rows = 2 + max(height(t) for t in range(start, start + steps + 1))
     walk = values.new_zeros(steps + 1, batch_size, rows, size)
     walk[0, :, 1 : stack.size(1) + 1, : stack.size(2)] = stack
     walk[:-1, :, 0] = values.transpose(0, 1)
     for j, (push, noop, pop) in enumerate(_weights(actions)):
-        height = _height(start + j + 1, length)
-        old, new = walk[j], walk[j + 1, :, 1 : height + 1]
-        torch.mul(old[:, :height], push, out=new)
-        new.addcmul_(old[:, 1 : height + 1], noop)
-        new.addcmul_(old[:, 2 : height + 2], pop)
+        rest = height(start + j + 1)
+        old, new = walk[j], walk[j + 1, :, 1 : rest + 1]
+        torch.mul(old[:, :rest], push, out=new)
+        new.addcmul_(old[:, 1 : rest + 1], noop)
+        new.addcmul_(old[:, 2 : rest + 2], pop)
     return walk
 
 
@@ -181,7 +201,7 @@ def _weights(actions: Tensor) -> Iterator[tuple[Tensor, ...]]:
     return (step.unbind(0) for step in actions.permute(1, 2, 0)[..., None, None].unbind(0))
 
 
-def _walk_back(walk: Tensor, grad: Tensor, actions: Tensor, start: int, length: int) -> Tensor:
+def _walk_back(walk: Tensor, grad: Tensor, actions: Tensor, start: int, height: _Heights) -> Tensor:
     """The reverse of ``_walk``: carry gradients from each stack of a segment to the one before it.
 
     Args:
@@ -201,9 +221,9 @@ def _walk_back(walk: Tensor, grad: Tensor, actions: Tensor, start: int, length: 
     for j, (push, noop, pop) in reversed(list(enumerate(_weights(actions)))):
         torch.mul(operands[j], grad[j + 1, :, 1 : rows + 1], out=products)
         torch.sum(products, (2, 3), out=grad_weights[j])
-        height = _height(start + j, length)
-        new, old = grad[j + 1], grad[j, :, 1 : height + 1]
-        old.addcmul_(new[:, 2 : height + 2], push)
-        old.addcmul_(new[:, 1 : height + 1], noop)
-        old.addcmul_(new[:, :height], pop)
+        rest = height(start + j)
+        new, old = grad[j + 1], grad[j, :, 1 : rest + 1]
+        old.addcmul_(new[:, 2 : rest + 2], push)
+        old.addcmul_(new[:, 1 : rest + 1], noop)
+        old.addcmul_(new[:, :rest], pop)
     return grad_weights.permute(2, 0, 1)

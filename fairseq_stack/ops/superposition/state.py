@@ -16,6 +16,16 @@ from .._undefined import finite, marks_of
 from ._native_step import step_native
 
 
+def check_depth_limit(depth_limit: int | None) -> None:
+    """Check how many elements a stack is to hold.
+
+    Raises:
+        ValueError: it is not positive.
+    """
+    if depth_limit is not None and depth_limit < 1:
+        raise ValueError(f"depth_limit: expected at least 1, got {depth_limit}")
+
+
 @dataclass(frozen=True, eq=False)
 class SuperpositionStackState:
     """The stacks V_t of a batch after t steps. Immutable; autograd and ``torch.func`` transform its steps.
@@ -57,8 +67,7 @@ class SuperpositionStackState:
         Raises:
             ValueError: the depth limit is not positive.
         """
-        if depth_limit is not None and depth_limit < 1:
-            raise ValueError(f"depth_limit: expected at least 1, got {depth_limit}")
+        check_depth_limit(depth_limit)
         dtype = computation_dtype(dtype or torch.get_default_dtype())
         return cls(torch.zeros(batch_size, 0, size, dtype=dtype, device=device), None, depth_limit)
 

@@ -25,6 +25,15 @@ def test_the_layer_list_sets_the_depth() -> None:
     assert kinds == ["MultiheadAttention", "StackSelfAttention", "StackSelfAttention"]
 
 
+def test_the_depth_of_stacks_is_limited() -> None:
+    flags = "--stack-encoder-layers=sup-3,sdpa", "--stack-decoder-layers=sup-3,nd-2-2-3", "--stack-depth-limit=7"
+    model = build_translation_model("stack_transformer_tf_small", DICTIONARY, *flags)
+    for side in (model.encoder, model.decoder):
+        assert side.layers[0].self_attn.attention.depth_limit == 7
+    model = build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, "--stack-layers=3xsup-3")
+    assert model.decoder.layers[0].self_attn.attention.depth_limit is None
+
+
 def test_layers_to_keep_are_those_of_the_list() -> None:
     model = build_translation_model(
         "stack_transformer_tf_small",
@@ -42,8 +51,13 @@ def test_layers_to_keep_are_those_of_the_list() -> None:
     [
         (["--output-bias", "--adaptive-softmax-cutoff=3"], "--output-bias and --adaptive-softmax-cutoff"),
         (["--quant-noise-pq=0.1"], "--quant-noise-pq: stack attention has no quantization noise"),
+        (["--stack-layers=3xsup-2", "--stack-depth-limit=0"], "^--stack-depth-limit: expected at least 1, got 0$"),
+        (
+            ["--stack-layers=2xsdpa,strat-2", "--stack-depth-limit=5"],
+            "^--stack-depth-limit has no effect: expected a layer of the kind sup, got sdpa,sdpa,strat-2$",
+        ),
     ],
-    ids=["bias-of-adaptive-softmax", "quantization-noise"],
+    ids=["bias-of-adaptive-softmax", "quantization-noise", "no-depth", "nothing-to-limit"],
 )
 def test_options_that_do_not_go_together(flags: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):

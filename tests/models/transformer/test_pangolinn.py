@@ -25,6 +25,7 @@ def config() -> TransformerConfig:
         part.embed_dim, part.ffn_embed_dim, part.attention_heads = SIZE, 2 * SIZE, 2
         part.normalize_before = True
     cfg.stack_value_activation = "sigmoid"
+    cfg.stack_depth_limit = None
     return cfg
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from fairseq_stack.ops import stratification_stack
+from fairseq_stack.ops import stratification, stratification_stack
 from tests.helpers import assert_normwise_close, each_golden_file
 from tests.ops.stratification.inputs import (
     ARGUMENTS,
@@ -61,7 +64,14 @@ def test_whole_strengths_are_a_real_stack(how: str, runs: list[list[tuple[int, b
             assert torch.equal(row, stack[-1] if stack else torch.zeros(2))
 
 
-@pytest.mark.parametrize("length", [0, 1, 2, 7, 63])
+@pytest.fixture(params=[64, 1, 3], ids=lambda tile: f"tile{tile}")
+def tile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many steps a tile of a long sequence has."""
+    monkeypatch.setattr(stratification.pytorch, "TILE", request.param)
+
+
+@pytest.mark.usefixtures("tile")
+@pytest.mark.parametrize("length", [0, 1, 2, 7, 63, 200])
 @pytest.mark.parametrize("scale", [1.0, 0.3, 3.0], ids=["strengths-to-1", "strengths-to-0.3", "strengths-to-3"])
 def test_pytorch_equals_reference(length: int, scale: float) -> None:
     pop, push, values = (x.detach() for x in random_inputs(3, length, 5))
@@ -78,6 +88,34 @@ def test_pytorch_equals_reference(length: int, scale: float) -> None:
         strict=True,
     ):
         assert_normwise_close(actual, wanted, 1e-12, name)
+
+
+@pytest.mark.usefixtures("tile")
+@pytest.mark.parametrize("read_strength", [0.4, torch.rand(2, 9, dtype=torch.float64)], ids=["number", "of-each-step"])
+def test_tiles_have_all_derivatives(read_strength: float | Tensor) -> None:
+    inputs = random_inputs(2, 9, 2)
+    read = partial(stratification_stack, read_strength=read_strength, backend="pytorch")
+    assert torch.autograd.gradcheck(read, inputs)
+    assert torch.autograd.gradgradcheck(read, inputs)
+    expected = stratification_stack(*inputs, read_strength=read_strength, backend="reference")
+    assert_normwise_close(read(*inputs), expected, 1e-12)
+
+
+def test_long_sequences_are_cut_into_tiles() -> None:
+    """The greatest tensor of 500 steps has far fewer than 500 * 500 numbers."""
+    largest = 0
+
+    class Largest(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            nonlocal largest
+            found = function(*args, **(kwargs or {}))
+            largest = max([largest, *(x.numel() for x in tree_leaves(found) if isinstance(x, Tensor))])
+            return found
+
+    inputs = random_inputs(1, 500, 3)
+    with Largest():
+        stratification_stack(*inputs).sum().backward()
+    assert 0 < largest <= 64 * 500
 
 
 @pytest.mark.parametrize("how", ["pytorch", "state"])

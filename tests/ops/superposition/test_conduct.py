@@ -163,17 +163,19 @@ def test_auto_is_the_compiled_backend_on_the_cpu() -> None:
 
 @pytest.mark.usefixtures("compiled", "poisoned_memory")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("length", [0, 9])
-def test_operators_are_what_pytorch_demands(length: int, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize(("length", "limit"), [(0, 0), (9, 9), (9, 2)])
+def test_operators_are_what_pytorch_demands(length: int, limit: int, dtype: torch.dtype) -> None:
     actions, values = random_inputs(2, length, 5, dtype=dtype)
-    torch.library.opcheck(native._stack, (actions, values))
-    torch.library.opcheck(native._stack_backward, (torch.randn_like(values), actions.detach(), values.detach()))
+    torch.library.opcheck(native._stack, (actions, values, limit))
+    gradients_of = torch.randn_like(values), actions.detach(), values.detach()
+    torch.library.opcheck(native._stack_backward, (*gradients_of, limit))
 
 
 @pytest.mark.usefixtures("compiled")
-def test_compiled_graph_without_breaks() -> None:
+@pytest.mark.parametrize("limit", [None, 2])
+def test_compiled_graph_without_breaks(limit: int | None) -> None:
     def loss(actions: Tensor, values: Tensor) -> Tensor:
-        return superposition_stack(actions, values).square().sum()
+        return superposition_stack(actions, values, depth_limit=limit).square().sum()
 
     compiled_loss = torch.compile(loss, fullgraph=True, backend="aot_eager", dynamic=True)
     for length in (3, 7):
@@ -199,3 +201,8 @@ def test_threads_change_nothing(count: int) -> None:
         many = results()
     for x, y in zip(one, many, strict=True):
         assert torch.equal(x, y)
+
+
+def test_a_stack_that_may_hold_nothing() -> None:
+    with pytest.raises(ValueError, match=r"^depth_limit: expected at least 1, got 0$"):
+        superposition_stack(*random_inputs(1, 2, 3), depth_limit=0)

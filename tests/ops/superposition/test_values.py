@@ -154,10 +154,62 @@ def test_native_equals_pytorch_in_long_sequences(
         assert_normwise_close(actual, wanted, 1e-12)
 
 
-@pytest.mark.parametrize(("length", "size"), [(1, 2), (5, 2), (5, 8)])
-def test_gradcheck(length: int, size: int, backend: str) -> None:
+# Limits around those that change nothing, odd and even; components in several tiles, and fewer than a vector has.
+LIMITED = [(n, m, limit) for n in (0, 1, 2, 3, 8, 63) for m in (1, 5, 33) for limit in (1, 2, 3, 31, 32)]
+LIMITED += [(300, 3, 7), (290, 20, 130), (129, 2, 64)]
+
+
+@pytest.mark.usefixtures("poisoned_memory")
+@pytest.mark.parametrize(("length", "size", "limit"), LIMITED)
+def test_a_limited_stack_equals_the_reference(length: int, size: int, limit: int, fast_backend: str) -> None:
     inputs = random_inputs(2, length, size)
-    assert torch.autograd.gradcheck(lambda *x: superposition_stack(*x, backend=backend), inputs)
+    cotangent = torch.randn(2, length, size, dtype=torch.float64)
+    readings = superposition_stack(*inputs, depth_limit=limit, backend=fast_backend)
+    expected = superposition_stack(*inputs, depth_limit=limit, backend="reference")
+    assert_normwise_close(readings, expected, 1e-12, "readings")
+    if length:
+        wanted = gradients(expected, inputs, cotangent)
+        for actual, wanted_one in zip(gradients(readings, inputs, cotangent), wanted, strict=True):
+            assert_normwise_close(actual, wanted_one, 1e-12)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(run=st.lists(st.integers(0, 2), min_size=20, max_size=20), limit=st.integers(1, 9))
+def test_a_limited_stack_loses_its_lowest_element(backend: str, run: list[int], limit: int) -> None:
+    actions = torch.nn.functional.one_hot(torch.tensor([run]), 3).float()
+    values = torch.arange(1.0, 21).view(1, 20, 1)
+    readings = superposition_stack(actions, values, depth_limit=limit, backend=backend).flatten()
+    stack: list[float] = []
+    for action, vector, reading in zip(run, values.flatten().tolist(), readings.tolist(), strict=True):
+        apply(stack, action, vector)
+        stack = stack[-limit:]
+        assert reading == (stack[-1] if stack else 0)
+
+
+def test_a_limit_that_nothing_reaches_changes_nothing(backend: str) -> None:
+    inputs = random_inputs(2, 9, 3)
+    readings = superposition_stack(*inputs, backend=backend)
+    assert_normwise_close(superposition_stack(*inputs, depth_limit=9, backend=backend), readings, 1e-14)
+
+
+@pytest.mark.parametrize("backend", ["native", "pytorch"])
+def test_limited_stacks_are_read_at_any_length(backend: str) -> None:
+    """What the last steps read does not depend on how long the sequence is, if everything older is lost."""
+    actions, values = random_inputs(1, 20_000, 2, dtype=torch.float32)
+    actions.data[:, -40:-20] = torch.tensor([1.0, 0, 0])
+    readings = superposition_stack(actions, values, depth_limit=20, backend=backend)
+    last = superposition_stack(actions[:, -40:], values[:, -40:], depth_limit=20, backend=backend)
+    assert_normwise_close(readings[:, -20:], last[:, -20:], 1e-6)
+    whole, part = (gradients(x[:, -20:], (values,), torch.ones(1, 20, 2))[0] for x in (readings, last))
+    assert_normwise_close(whole, part, 1e-6)
+    assert not whole[:, :-40].any()
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+@pytest.mark.parametrize(("length", "size"), [(1, 2), (5, 2), (5, 8)])
+def test_gradcheck(length: int, size: int, limit: int | None, backend: str) -> None:
+    inputs = random_inputs(2, length, size)
+    assert torch.autograd.gradcheck(lambda *x: superposition_stack(*x, depth_limit=limit, backend=backend), inputs)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -227,8 +227,8 @@ void fss_nd_best_parts(const struct nd_best_call *call, const struct resources *
 /* ---------------------------------------------------------------- superposition and stratification stacks */
 
 /* Bytes of the scratch memory of one worker, forward and backward. */
-void fss_sup_sizes(int instruction_set, int is_double, int n, int m, size_t sizes[2]) {
-    INSTRUCTION_SETS[instruction_set]->sup_sizes[is_double](n, m, sizes);
+void fss_sup_sizes(int instruction_set, int is_double, int n, int m, int limit, size_t sizes[2]) {
+    INSTRUCTION_SETS[instruction_set]->sup_sizes[is_double](n, m, limit, sizes);
 }
 
 #define CALL(name, type)                                                                                      \
@@ -283,4 +283,4 @@ void fss_ctrl_backward(const struct ctrl_call *call, const struct resources *res
 }
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 16; }
+int fss_interface(void) { return 17; }

@@ -67,7 +67,7 @@ struct instruction_set {
     kernel *nd_best_parts;
     void (*nd_sizes[2])(int n, int Q, int S, int workers, size_t sizes[3]);
     kernel *sup_forward[2], *sup_backward[2];
-    void (*sup_sizes[2])(int n, int m, size_t sizes[2]);
+    void (*sup_sizes[2])(int n, int m, int limit, size_t sizes[2]);
     kernel *sup_step_forward[2], *sup_step_backward[2];
     kernel *strat_step_forward[2], *strat_step_backward[2];
     kernel *rnn_forward[2], *rnn_backward[2];

@@ -6,14 +6,20 @@
 
 /* ---------------------------------------------------------------- sequences */
 
+/* Whether the limit of the depth is below what could be read again in n steps. */
+#define sup_is_limited NAME(sup_is_limited)
+INLINE int sup_is_limited(int n, int limit) { return limit < (n + 1) / 2; }
+
 /* Whether the lanes are components. The sums are rounded differently, so the choice depends only on the sizes. */
 #define sup_by_components NAME(sup_by_components)
-INLINE int sup_by_components(int n, int m) { return n > 256 && n / 2 >= m; }
+INLINE int sup_by_components(int n, int m, int limit) { return sup_is_limited(n, limit) || (n > 256 && n / 2 >= m); }
 
-/* Parts of a column of components: cutting is worth it from four parts on, since parts always have the full height. */
+/* Parts of a column of components: cutting is worth it from four parts on, since parts always have the full height. A
+ * limited column is short, and is not cut. */
 #define sup_parts NAME(sup_parts)
-INLINE int sup_parts(int m) {
+INLINE int sup_parts(int n, int m, int limit) {
     int parts = LANES;
+    if (sup_is_limited(n, limit)) return 1;
     while (parts * m > LANES) parts /= 2;
     return parts < 4 ? 1 : parts;
 }
@@ -34,9 +40,9 @@ struct sup_scratch {
 };
 
 #define sup_lay_out NAME(sup_lay_out)
-INLINE struct sup_scratch sup_lay_out(int n, int m, char *memory) {
-    struct sup_scratch a = {.tiles = sup_by_components(n, m) ? 0 : (n + LANES - 1) / LANES};
-    size_t size = sup_column_size(n), used = 0;
+INLINE struct sup_scratch sup_lay_out(int n, int m, int limit, char *memory) {
+    struct sup_scratch a = {.tiles = sup_by_components(n, m, limit) ? 0 : (n + LANES - 1) / LANES};
+    size_t size = sup_column_size(n, limit), used = 0;
     TAKE(a.actions, (size_t)n * 3)
     TAKE(a.values, (size_t)n * m)
     TAKE(a.panel, a.tiles ? (size_t)(n > m ? n : m) * SUP_COLUMNS : 0)
@@ -54,7 +60,7 @@ INLINE struct sup_scratch sup_lay_out(int n, int m, char *memory) {
 /* The arguments of one sequence. */
 #define sup_sequence NAME(sup_sequence)
 struct sup_sequence {
-    int length, size;
+    int length, size, limit;
     const real *actions, *values; /* [t][3], and [t][component] */
     const real *given_actions, *given_values; /* the same with what is not finite; else NULL */
 };
@@ -72,7 +78,8 @@ INLINE struct sup_sequence sup_of_call(const struct sup_call *call, int64_t sequ
     const size_t n = call->length, m = call->size;
     const real *actions = (const real *)call->actions + sequence * n * 3;
     const real *values = (const real *)call->values + sequence * n * m;
-    struct sup_sequence found = {.length = n, .size = m, .actions = actions, .values = values};
+    struct sup_sequence found = {
+        .length = n, .size = m, .limit = call->depth_limit, .actions = actions, .values = values};
     if (are_finite(actions, n * 3) && are_finite(values, n * m)) return found;
     found.given_actions = actions;
     found.given_values = values;
@@ -106,7 +113,7 @@ static __attribute__((noinline)) int NAME(sup_spoil)(const struct sup_sequence *
 INLINE struct sup_tile sup_tile_of_times(const struct sup_sequence *seq, const struct sup_scratch *a, int number) {
     return (struct sup_tile){
         .first = number * LANES, .length = seq->length, .actions = seq->actions, .weights = a->weights + number,
-        .step = a->tiles, .parts = 1};
+        .step = a->tiles, .parts = 1, .limit = seq->limit};
 }
 
 #define sup_tile_of_components NAME(sup_tile_of_components)
@@ -114,7 +121,7 @@ INLINE struct sup_tile sup_tile_of_components(const struct sup_sequence *seq, in
     const int count = seq->size - first;
     return (struct sup_tile){
         .length = seq->length, .actions = seq->actions, .values = seq->values + first, .size = seq->size,
-        .count = count < LANES ? count : LANES, .parts = parts};
+        .count = count < LANES ? count : LANES, .parts = parts, .limit = seq->limit};
 }
 
 /* The column before the first step. */
@@ -125,7 +132,7 @@ INLINE void sup_begin(const struct sup_tile *tile, vector *column) {
 
 #define sup_components_forward NAME(sup_components_forward)
 INLINE void sup_components_forward(const struct sup_sequence *seq, vector *column, real *readings) {
-    const int parts = sup_parts(seq->size);
+    const int parts = sup_parts(seq->length, seq->size, seq->limit);
     for (int x = 0; x < seq->size; x += LANES) {
         const struct sup_tile tile = sup_tile_of_components(seq, x, parts);
         sup_begin(&tile, column);
@@ -151,10 +158,10 @@ INLINE void sup_times_forward(const struct sup_sequence *seq, const struct sup_s
 static int NAME(sup_forward)(const void *argument, int64_t sequence, char *scratch) {
     const struct sup_call *call = argument;
     const int n = call->length, m = call->size;
-    const struct sup_scratch a = sup_lay_out(n, m, scratch);
+    const struct sup_scratch a = sup_lay_out(n, m, call->depth_limit, scratch);
     const struct sup_sequence seq = sup_of_call(call, sequence, &a);
     real *readings = (real *)call->readings + sequence * n * m;
-    if (sup_by_components(n, m)) sup_components_forward(&seq, a.columns, readings);
+    if (sup_by_components(n, m, call->depth_limit)) sup_components_forward(&seq, a.columns, readings);
     else sup_times_forward(&seq, &a, readings);
     if (seq.given_values) NAME(sup_spoil)(&seq, readings, NULL);
     return 1;
@@ -197,7 +204,8 @@ INLINE void sup_push_back(const struct sup_tile *tile, const struct sup_scratch 
 #define sup_tile_back NAME(sup_tile_back)
 INLINE void sup_tile_back(const struct sup_tile *tile, const struct sup_scratch *a, const vector *of_weights,
                           const real *cotangents, real *gradients) {
-    const int n = tile->length, size = sup_column_size(n - tile->first), segments = (n - 1 - tile->first) / SUP_SEGMENT;
+    const int n = tile->length, size = sup_column_size(n - tile->first, tile->limit);
+    const int segments = (n - 1 - tile->first) / SUP_SEGMENT;
     sup_keep(tile, a, size);
     memset(a->gradient, 0, size * sizeof(vector));
     for (int segment = segments; segment >= 0; segment--) {
@@ -221,7 +229,7 @@ INLINE void sup_tile_back(const struct sup_tile *tile, const struct sup_scratch 
 #define sup_components_backward NAME(sup_components_backward)
 INLINE void sup_components_backward(const struct sup_sequence *seq, const struct sup_scratch *a, const real *cotangents,
                                     real *gradients) {
-    const int parts = sup_parts(seq->size);
+    const int parts = sup_parts(seq->length, seq->size, seq->limit);
     for (int x = 0; x < seq->size; x += LANES) {
         const struct sup_tile tile = sup_tile_of_components(seq, x, parts);
         sup_tile_back(&tile, a, NULL, cotangents + x, gradients + x);
@@ -244,7 +252,7 @@ INLINE void sup_times_backward(const struct sup_sequence *seq, const struct sup_
 static int NAME(sup_backward)(const void *argument, int64_t sequence, char *scratch) {
     const struct sup_call *call = argument;
     const int n = call->length, m = call->size;
-    const struct sup_scratch a = sup_lay_out(n, m, scratch);
+    const struct sup_scratch a = sup_lay_out(n, m, call->depth_limit, scratch);
     const struct sup_sequence seq = sup_of_call(call, sequence, &a);
     const real *cotangents = (const real *)call->cotangents + sequence * n * m;
     real *of_actions = (real *)call->action_gradients + sequence * n * 3;
@@ -255,14 +263,14 @@ static int NAME(sup_backward)(const void *argument, int64_t sequence, char *scra
         return 1;
     }
     memset(a.sums, 0, (3 * n + LANES) * sizeof(vector));
-    if (sup_by_components(n, m)) sup_components_backward(&seq, &a, cotangents, of_values);
+    if (sup_by_components(n, m, call->depth_limit)) sup_components_backward(&seq, &a, cotangents, of_values);
     else sup_times_backward(&seq, &a, cotangents, of_values);
     for (int i = 0; i < 3 * n; i += LANES) store(of_actions + i, lane_sums(a.sums + i), 3 * n - i);
     return 1;
 }
 
-static void NAME(sup_sizes)(int n, int m, size_t sizes[2]) {
-    const struct sup_scratch a = sup_lay_out(n, m, NULL);
+static void NAME(sup_sizes)(int n, int m, int limit, size_t sizes[2]) {
+    const struct sup_scratch a = sup_lay_out(n, m, limit, NULL);
     sizes[0] = a.forward_bytes;
     sizes[1] = a.bytes;
 }

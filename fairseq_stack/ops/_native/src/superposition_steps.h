@@ -8,6 +8,7 @@
  * Long sequences of short vectors take O(n^2 m) operations instead: components do not interact either, so the lanes are
  * components of the vectors, and a column is V_t, or its gradient, for a tile of them. Where vectors are much shorter
  * than LANES, a tile has them several times: its column is cut into as many parts of the same height, side by side.
+ * Stacks that hold only D elements take O(n D m) operations in the same way, and memory that is linear in n.
  *
  * Nothing is kept for the backward pass.
  */
@@ -23,20 +24,21 @@ struct sup_tile {
     const real *values; /* components of v_t are at values + t * size; other arrays likewise */
     int size, count;    /* `count` of them are in the tile */
     int parts;          /* of a column: component x of part p is in the lane p * LANES / parts + x */
+    int limit;          /* how many elements V_t has at most */
 };
 
-/* The depths of F_t that matter: up to t there were no more pushes, and after t there are no more pops. */
+/* The depths of F_t or V_t that matter: up to t there were no more pushes, and after t there are no more pops. */
 #define sup_height NAME(sup_height)
 INLINE int sup_height(const struct sup_tile *tile, int t) {
     if (tile->parts > 1) /* all depths, beside each other */
         return ((tile->length + 1) / 2 + tile->parts - 1) / tile->parts;
-    const int pushes = t - tile->first + 1, pops = tile->length - t;
-    return pushes < pops ? pushes : pops;
+    const int pushes = t - tile->first + 1, pops = tile->length - t, height = pushes < pops ? pushes : pops;
+    return height < tile->limit ? height : tile->limit;
 }
 
 /* Room for any column of the tile: a step reads up to two depths below those that matter. */
 #define sup_column_size NAME(sup_column_size)
-INLINE int sup_column_size(int length) { return (length + 1) / 2 + 2; }
+INLINE int sup_column_size(int length, int limit) { return (limit < (length + 1) / 2 ? limit : (length + 1) / 2) + 2; }
 
 /* What is above the top of each part, given the bottom of the column and what is above the top of the first. */
 #define sup_above NAME(sup_above)
@@ -118,4 +120,5 @@ INLINE void sup_step_back(const struct sup_tile *tile, int t, const vector *befo
     sums[0] += of_push[0] + of_push[1];
     sums[1] += of_noop[0] + of_noop[1];
     sums[2] += of_pop[0] + of_pop[1];
+    if (height == tile->limit) gradient[height] = (vector){0}; /* of what was lost, not of the second of a pair */
 }
