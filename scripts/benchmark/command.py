@@ -46,8 +46,8 @@ steps of the papers' models, all in one run. A backend that disagrees with the
 reference ends the run with exit code 1. Four parts run only if they are named:
 "sweep" compares the backend that models use with the best one, for sizes from tiny to
 long; "lstm" trains stack LSTMs beside a loop over nn.LSTMCell; "neural" trains neural
-stacks at once and step by step; "window" has the nondeterministic stack with limited
-memory."""
+stacks at once and step by step; "window" has long sequences, with stacks of limited
+memory or depth."""
 
 EPILOG = """\
 examples:
@@ -196,7 +196,7 @@ def run(args: argparse.Namespace) -> Results:
             show("Training neural stacks, at once and step by step", network_table(results.networks))
         if WINDOW in args.only:
             results.windowed = suite.measure_windowed(WINDOWED[:2] if args.quick else WINDOWED)
-            title = "The nondeterministic stack with limited memory: B = 1, Q = 2, S = 3, m = 5, float32"
+            title = "Long sequences: B = 1, float32; nd: Q = 2, S = 3, m = 5; sup and strat: m = 64"
             show(title, windowed_table(results.windowed))
     return results
 

@@ -59,12 +59,13 @@ def network_table(rows: Sequence[Row]) -> str:
 def windowed_table(rows: Sequence[Row]) -> str:
     """Rows of :func:`.rows.windowed_row`."""
     columns = [
+        ("stack", _text("stack")),
         ("n", _text("length")),
         ("D", lambda row: ABSENT if row["window"] is None else str(row["window"])),
         ("forward ms", _number("forward_ms")),
         ("backward ms", _number("backward_ms")),
         ("sum ms", _number("total_ms")),
-        ("x the first row", _number("times_unlimited")),
+        ("x the first row of the stack", _number("times_unlimited")),
         ("extra MB", _number("extra_megabytes")),
         ("error", lambda row: f"{row['error']:.0e}"),
     ]

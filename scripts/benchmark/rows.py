@@ -128,9 +128,10 @@ def recurrent_row(case: Recurrent, threads: int, times: Mapping[str, Times], err
 
 
 def windowed_row(case: Windowed, times: Times, unlimited: Times, megabytes: float, error: float) -> Row:
-    """The figures of a sequence; ``unlimited`` are the times of the first one, with unlimited memory."""
+    """The figures of a sequence; ``unlimited`` are the times of the first one of the same stack."""
     forward, backward = times
     return {
+        "stack": case.stack,
         "length": case.length,
         "window": case.window,
         "forward_ms": 1e3 * forward,

@@ -1,20 +1,20 @@
-"""The nondeterministic stack with limited memory: long sequences, beside a short one with unlimited memory."""
+"""Long sequences: the stacks with limited memory or depth, beside stacks without a limit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import nondeterministic_stack, release_buffers
+from fairseq_stack.ops import nondeterministic_stack, release_buffers, stratification_stack, superposition_stack
 
 from .agreement import normwise_error, refuse_if_wrong
 from .memory import MEGABYTE, peak_bytes, reset_peak, return_free_memory
 from .timing import Timer, Times
 
-NUM_STATES, NUM_SYMBOLS, SIZE = 2, 3, 5
+NUM_STATES, NUM_SYMBOLS, SIZE, WIDE = 2, 3, 5, 64
 
 
 class Windowed(NamedTuple):
@@ -22,25 +22,56 @@ class Windowed(NamedTuple):
 
     Attributes:
         length: n.
-        window: D, or None for unlimited memory.
+        window: D, the steps that a nondeterministic stack remembers, or the elements that a superposition stack holds;
+            None for no limit.
+        stack: "nd", "sup" or "strat".
     """
 
     length: int
     window: int | None
+    stack: str = "nd"
 
     def inputs(self, dtype: torch.dtype) -> list[Tensor]:
         """Random arguments of the stack that require gradients."""
         generator = torch.Generator().manual_seed(0)
-        source, target = (1, self.length, NUM_STATES, NUM_SYMBOLS), (NUM_STATES, NUM_SYMBOLS)
-        shapes = [(*source, *target), (*source, *target), (*source, NUM_STATES), (1, self.length, SIZE), (SIZE,)]
-        return [torch.randn(shape, generator=generator, dtype=dtype).requires_grad_() for shape in shapes]
+        steps, target = (1, self.length), (NUM_STATES, NUM_SYMBOLS)
+        source = (*steps, *target)
+        shapes: dict[str, list[tuple[int, ...]]] = {
+            "nd": [(*source, *target), (*source, *target), (*source, NUM_STATES), (*steps, SIZE), (SIZE,)],
+            "sup": [(*steps, 3), (*steps, WIDE)],
+            "strat": [steps, steps, (*steps, WIDE)],
+        }
+        arguments = [torch.randn(shape, generator=generator, dtype=dtype) for shape in shapes[self.stack]]
+        if self.stack == "sup":
+            arguments[0] = arguments[0].softmax(-1)
+        if self.stack == "strat":
+            arguments[:2] = [x.sigmoid() for x in arguments[:2]]
+        return [x.requires_grad_() for x in arguments]
+
+    def readings(self, inputs: Sequence[Tensor], backend: str = "auto") -> Tensor:
+        """What the stack reads, given its arguments."""
+        if self.stack == "nd":
+            push, replace, pop, values, bottom = inputs
+            return nondeterministic_stack(push, replace, pop, values, bottom, window=self.window, backend=backend)
+        if self.stack == "sup":
+            actions, values = inputs
+            return superposition_stack(actions, values, depth_limit=self.window, backend=backend)
+        pop, push, values = inputs
+        return stratification_stack(pop, push, values, backend=backend)
 
 
-WINDOWED = (Windowed(500, None), *(Windowed(n, 35) for n in (1_000, 3_000, 10_000)), Windowed(10_000, 64))
+WINDOWED = (
+    Windowed(500, None),
+    *(Windowed(n, 35) for n in (1_000, 3_000, 10_000)),
+    Windowed(10_000, 64),
+    Windowed(5_000, None, "sup"),
+    *(Windowed(n, 100, "sup") for n in (5_000, 20_000, 80_000)),
+    *(Windowed(n, None, "strat") for n in (1_000, 5_000)),
+)
 
 
 def check_windowed(case: Windowed) -> float:
-    """Compare the readings of the first 100 steps with PyTorch's in float64.
+    """Compare the readings of the first 250 steps with another backend's in float64.
 
     Returns:
         The largest error, relative to the largest element.
@@ -48,11 +79,10 @@ def check_windowed(case: Windowed) -> float:
     Raises:
         Disagreement: if it is too large.
     """
-    inputs = [x.detach() for x in case._replace(length=min(case.length, 100)).inputs(torch.float32)]
-    found = nondeterministic_stack(*inputs, window=case.window)
-    expected = nondeterministic_stack(*(x.double() for x in inputs), backend="pytorch", window=case.window)
-    error = normwise_error(found, expected)
-    refuse_if_wrong(f"the nondeterministic stack is wrong: with {case}, readings differ", error, torch.float32)
+    inputs = [x.detach() for x in case._replace(length=min(case.length, 250)).inputs(torch.float32)]
+    expected = case.readings([x.double() for x in inputs], "reference" if case.stack == "strat" else "pytorch")
+    error = normwise_error(case.readings(inputs), expected)
+    refuse_if_wrong(f"a stack is wrong: with {case}, readings differ", error, torch.float32)
     return error
 
 
@@ -62,7 +92,7 @@ def passes_of(case: Windowed, timer: Timer) -> Callable[[], Times]:
 
     def run() -> Times:
         lap = timer.start()
-        readings = nondeterministic_stack(*inputs, window=case.window)
+        readings = case.readings(inputs)
         forward = lap()
         torch.autograd.grad(readings, inputs, torch.ones_like(readings))
         return forward, lap()

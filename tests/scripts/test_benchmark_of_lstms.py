@@ -39,13 +39,14 @@ def test_neural_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
         assert row["total_ms"] == pytest.approx(row["forward_ms"] + row["backward_ms"]) and row["error"] < 2e-5
 
 
-def test_limited_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(command, "WINDOWED", (Windowed(20, None), Windowed(40, 5)))
+def test_long_sequences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = Windowed(20, None), Windowed(40, 5), Windowed(9, 2, "sup"), Windowed(9, None, "strat")
+    monkeypatch.setattr(command, "WINDOWED", cases)
     path = tmp_path / "figures.json"
-    assert main(["--quick", "--only", "window", "--json", str(path)]) == 0
-    assert any(
-        line.startswith("## The nondeterministic stack with limited") for line in capsys.readouterr().out.splitlines()
-    )
-    unlimited, limited = json.loads(path.read_text())["windowed"]
+    assert main(["--only", "window", "--repeats", "1", "--json", str(path)]) == 0
+    assert "\n## Long sequences" in capsys.readouterr().out
+    unlimited, limited, superposition, stratification = json.loads(path.read_text())["windowed"]
     assert (unlimited["window"], limited["window"], unlimited["times_unlimited"]) == (None, 5, 1)
     assert limited["total_ms"] > 0 <= limited["extra_megabytes"] and limited["error"] < 2e-5
+    assert superposition["times_unlimited"] == stratification["times_unlimited"] == 1
+    assert (superposition["stack"], superposition["window"], stratification["window"]) == ("sup", 2, None)
