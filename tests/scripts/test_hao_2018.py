@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from fairseq_stack.evaluation.results import Estimate, Model
+from fairseq_stack.evaluation.transduction import Accuracy, TransductionResult
 from tests.commands.running import Server
 from tests.scripts.test_experiments import REPOSITORY, experiment, parse_train
 
@@ -98,10 +100,29 @@ def test_studies(tmp_path: Path, server: Server) -> None:
     values = [json.loads((trial / "test.json").read_text())["overall"]["accuracy"]["value"] for trial in trials]
     shown = "/".join(f"{100 * x:.1f}" for x in (min(values), statistics.median(values), max(values)))
     table = (folder / "table.md").read_text()
-    assert re.search(rf"^\| read-first-n \| +[\d./]+ \| {shown} \| +\d of 2 \|$", table, re.MULTILINE), table
+    row = rf"^\| read-first-n \| +[\d./]+ \| {shown} \| +0 of 2 \| +\| +\d of 2 \|$"
+    assert re.search(row, table, re.MULTILINE), table
     longer = json.loads((trials[0] / "longer.json").read_text())
     assert max(scores["length"] for scores in longer["by_length"]) > 24
     assert (folder / "lengths.png").stat().st_size > 5000
+
+
+def test_the_table_of_the_studies(tmp_path: Path) -> None:
+    """Trials with 98 % and more in development count as learned."""
+    trials = []
+    for name, *scores in [("a", 0.5, 0.5), ("b", 0.99, 0.75), ("c", 0.98, 1.0), ("d", 1.0, 0.6)]:
+        trials.append(tmp_path / name)
+        trials[-1].mkdir()
+        for split, value in zip(("valid", "test"), scores, strict=True):
+            share = Estimate(value, 0, 1)
+            overall = Accuracy(100, 100, round(100 * value), share, share)
+            model = Model("a.pt", "neural_stack", 54)
+            result = TransductionResult("signature", "reversal", split, ("0",), 10, 0.95, model, overall, ())
+            result.write(trials[-1] / f"{split}.json")
+    command = [sys.executable, str(SCRIPTS / "hao_studies.py"), str(tmp_path / "table.md")]
+    subprocess.run([*command, f"read-first-n={','.join(map(str, trials))}"], check=True)
+    row = "| read-first-n | 50.0/98.5/100.0 | 50.0/67.5/100.0 | 3 of 4 | 60.0/75.0/100.0 | 1 of 4 |"
+    assert row in re.sub(" +", " ", (tmp_path / "table.md").read_text())
 
 
 def test_the_studies_are_planned(tmp_path: Path, server: Server) -> None:
