@@ -188,11 +188,11 @@ def _walk(stack: Tensor, actions: Tensor, values: Tensor, start: int, height: _H
     walk[0, :, 1 : stack.size(1) + 1, : stack.size(2)] = stack
     walk[:-1, :, 0] = values.transpose(0, 1)
     for j, (push, noop, pop) in enumerate(_weights(actions)):
-        rest = height(start + j + 1)
-        old, new = walk[j], walk[j + 1, :, 1 : rest + 1]
-        torch.mul(old[:, :rest], push, out=new)
-        new.addcmul_(old[:, 1 : rest + 1], noop)
-        new.addcmul_(old[:, 2 : rest + 2], pop)
+        depths = height(start + j + 1)
+        old, new = walk[j], walk[j + 1, :, 1 : depths + 1]
+        torch.mul(old[:, :depths], push, out=new)
+        new.addcmul_(old[:, 1 : depths + 1], noop)
+        new.addcmul_(old[:, 2 : depths + 2], pop)
     return walk
 
 
@@ -221,9 +221,9 @@ def _walk_back(walk: Tensor, grad: Tensor, actions: Tensor, start: int, height: 
     for j, (push, noop, pop) in reversed(list(enumerate(_weights(actions)))):
         torch.mul(operands[j], grad[j + 1, :, 1 : rows + 1], out=products)
         torch.sum(products, (2, 3), out=grad_weights[j])
-        rest = height(start + j)
-        new, old = grad[j + 1], grad[j, :, 1 : rest + 1]
-        old.addcmul_(new[:, 2 : rest + 2], push)
-        old.addcmul_(new[:, 1 : rest + 1], noop)
-        old.addcmul_(new[:, :rest], pop)
+        depths = height(start + j)
+        new, old = grad[j + 1], grad[j, :, 1 : depths + 1]
+        old.addcmul_(new[:, 2 : depths + 2], push)
+        old.addcmul_(new[:, 1 : depths + 1], noop)
+        old.addcmul_(new[:, :depths], pop)
     return grad_weights.permute(2, 0, 1)
