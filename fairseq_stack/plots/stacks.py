@@ -18,6 +18,9 @@ START = "start"
 MOST_CELLS_WITH_TEXT = 60
 """A picture with more columns has no text in its cells."""
 
+MOST_COLUMNS_WITH_TEXT = 85
+"""A picture with more columns has no text below them, except the symbols."""
+
 NEW: dict[str, Any] = {"edgecolor": "black", "linewidth": 1.8}
 OLD: dict[str, Any] = {"edgecolor": "0.45", "linewidth": 0.6}
 """The edges of cells that a step pushed or replaced, and of the others."""
@@ -64,26 +67,22 @@ def draw_growing_stack(
     Args:
         axes: where to draw.
         stacks: the cells from the bottom to the top; one stack more than columns.
-        below: rows of texts to write below the columns, each as many as stacks.
+        below: rows of texts to write below the columns, each as many as stacks; left out where there are too many.
         columns: the symbols that are read; above the first stack none is.
     """
-    from matplotlib.patches import Rectangle
-
-    has_text = len(stacks) <= MOST_CELLS_WITH_TEXT and all(len(x) <= LONG_LABEL for stack in stacks for x, _ in stack)
     highest = max(map(len, stacks))
     before: Sequence[Cell] = ()
+    places: dict[tuple[int, bool], list[tuple[int, int]]] = {}
     for x, stack in enumerate(stacks):
-        for y, (text, colour) in enumerate(stack):
+        for y, (_, colour) in enumerate(stack):
             is_new = x > 0 and (y >= len(before) or before[y] != stack[y])
-            edge = NEW if is_new else OLD
-            face = STYLES[colour % len(STYLES)]["color"]
-            hatch = HATCHES[colour % len(HATCHES)]
-            axes.add_patch(Rectangle((x - 0.45, y), 0.9, 1, facecolor=_pale(face), hatch=hatch, **edge))
-            if has_text:
-                size = 8 if len(text) < LONG_LABEL else 6
-                background = {"facecolor": _pale(face), "edgecolor": "none", "pad": 0.8} if text else None
-                axes.text(x, y + 0.5, literal(text), ha="center", va="center", fontsize=size, bbox=background)
+            places.setdefault((colour, is_new), []).append((x, y))
         before = stack
+    for (colour, is_new), cells in sorted(places.items(), key=lambda item: item[0][1]):  # new cells above old ones
+        _draw_cells(axes, cells, colour, NEW if is_new else OLD)
+    if len(stacks) <= MOST_CELLS_WITH_TEXT and all(len(text) <= LONG_LABEL for stack in stacks for text, _ in stack):
+        _write_in_cells(axes, stacks)
+    below = below if len(stacks) <= MOST_COLUMNS_WITH_TEXT else []
     for row, texts in enumerate(below, 1):
         for x, text in enumerate(texts):
             axes.text(x, -0.75 * row, text, ha="center", va="center", fontsize=7)
@@ -93,6 +92,32 @@ def draw_growing_stack(
     step = max(1, math.ceil(highest / 10))
     axes.set_yticks([y + 0.5 for y in range(0, highest, step)], [str(y + 1) for y in range(0, highest, step)])
     axes.tick_params(length=0)
+
+
+def _draw_cells(axes: Any, places: Sequence[tuple[int, int]], colour: int, edge: dict[str, Any]) -> None:
+    """Cells that look the same, as one artist: thousands of patches would take a minute."""
+    import numpy as np
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    corners = [[(x - 0.45, y), (x + 0.45, y), (x + 0.45, y + 1), (x - 0.45, y + 1)] for x, y in places]
+    face, hatch = _pale(STYLES[colour % len(STYLES)]["color"]), HATCHES[colour % len(HATCHES)]
+    axes.add_patch(
+        PathPatch(Path.make_compound_path_from_polys(np.array(corners)), facecolor=face, hatch=hatch, **edge)
+    )
+
+
+def _write_in_cells(axes: Any, stacks: Sequence[Sequence[Cell]]) -> None:
+    for x, stack in enumerate(stacks):
+        for y, (text, colour) in enumerate(stack):
+            if text:
+                background = {
+                    "facecolor": _pale(STYLES[colour % len(STYLES)]["color"]),
+                    "edgecolor": "none",
+                    "pad": 0.8,
+                }
+                size = 8 if len(text) < LONG_LABEL else 6
+                axes.text(x, y + 0.5, literal(text), ha="center", va="center", fontsize=size, bbox=background)
 
 
 def name_cells(axes: Any, names: Sequence[str]) -> None:
