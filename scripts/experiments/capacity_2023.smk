@@ -22,7 +22,7 @@ include: "cfl.smk"
 
 ALPHABETS = setting_list("symbols", "2,40,80,120,160,200")
 FOLDER = f"2023-epochs-{EPOCHS}"
-RESULTS = f"capacity-2023/{FOLDER}"
+RESULTS = f"capacity-2023/{FOLDER}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
 for language in LANGUAGES:

@@ -20,6 +20,7 @@ LANGUAGES = chosen("languages", ALL_LANGUAGES, DEFAULT_LANGUAGES)
 EPOCHS = int(setting("epochs", DEFAULT_EPOCHS))
 STRINGS = min(int(setting("limit", 10000)), 10000)
 SAMPLES = int(setting("samples", 1000))
+SELECTION = selection("languages", "symbols", "rates", "kinds", "seeds")
 CORPORA, TRAINING = {}, {}
 GROUPS = {}  # for each name in the tables, and each language: the runs
 GENERATION, TARGET, SCORING = [], None, []

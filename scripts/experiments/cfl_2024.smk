@@ -27,7 +27,7 @@ if PROTOCOL not in ("recipe", "paper"):
     refuse(f"protocol={PROTOCOL}: expected recipe or paper")
 RATE = str(setting("rate", "draw" if PAPER else "1e-2"))
 FOLDER = f"{PROTOCOL}-epochs-{EPOCHS}-rate-{RATE}"
-RESULTS = f"cfl-2024/{FOLDER}"
+RESULTS = f"cfl-2024/{FOLDER}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
 MODELS = {  # the paper's names, and presets

@@ -41,8 +41,7 @@ LONGER = {  # options of fairseq-stack prepare transduction: a test set of longe
     "reversal": ["--test-max-length", 50, "--test-mean-length", 25, "--test-std-length", 15],
     "xor": ["--test-min-length", 1, "--test-max-length", 100],
 }
-SOME = "" if set(NAMES) == set(ROWS["xor"]) else "-" + "-".join(NAMES)
-RESULTS = f"hao-studies/epochs-{EPOCHS}{SMALL}-trials-{len(TRIALS)}{SOME}"
+RESULTS = f"hao-studies/epochs-{EPOCHS}{SMALL}-trials-{len(TRIALS)}{selection('networks')}"
 SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "hao_studies.py")])
 
 

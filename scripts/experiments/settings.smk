@@ -37,6 +37,11 @@ def chosen(name, known, default=None):
     return values
 
 
+def selection(*names):
+    """An ending for the folder of results: a table of some of the runs is not the table of others."""
+    return "".join(f"-{config[name]}".replace(",", "+") for name in names if name in config)
+
+
 def data_folder(name, content):
     """The folder of a user's data that a setting names."""
     if name not in config:

@@ -176,6 +176,9 @@ def test_formal_languages(tmp_path: Path, name: str, server: Server) -> None:
     assert text.count("|eos:no|" if averaged else "|eos:yes|") == 1
     again = experiment(server, name, tmp_path, **settings)
     assert again.returncode == 0 and "training" not in again.stderr, again.stderr
+    of_one_seed = experiment(server, name, tmp_path, "--dry-run", **{**settings, "seeds": 1})
+    plan = of_one_seed.stdout + of_one_seed.stderr
+    assert "rule choose" in plan and ": training" not in plan, plan
 
 
 @pytest.mark.parametrize(
