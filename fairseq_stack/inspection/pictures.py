@@ -28,7 +28,7 @@ from fairseq_stack.ops.nondeterministic import Step, Transitions
 from fairseq_stack.plots.panels import draw_weights, hide_unused
 from fairseq_stack.plots.points import draw_points
 from fairseq_stack.plots.stacks import (
-    MOST_COLUMNS_WITH_TEXT,
+    MOST_COLUMNS_WITH_TEXT_BELOW,
     draw_growing_stack,
     draw_shares,
     name_cells,
@@ -196,9 +196,9 @@ def draw_run(axes: Any, stack: InspectedAutomaton, number: int) -> None:
     share = f"{100 * stack.shares()[number]:.2g} % of the weight of all runs"
     which = "the best run" if number == 0 else f"run {number + 1}"
     axes.set_title(f"{stack.layer}: {which} ({share})", loc="left")
-    has_texts = len(cells) <= MOST_COLUMNS_WITH_TEXT
-    below = "input; below the stack after it: operation and state" if has_texts else "input"
-    axes.set(xlabel=below, ylabel="height of the stack")
+    has_texts = len(cells) <= MOST_COLUMNS_WITH_TEXT_BELOW
+    label = "input; below the stack after it: operation and state" if has_texts else "input"
+    axes.set(xlabel=label, ylabel="height of the stack")
 
 
 def draw_readings(stacks: Sequence[Readings], by: Named, path: Path) -> None:

@@ -15,10 +15,10 @@ LONG_LABEL = 4
 START = "start"
 """The label of the column before the first symbol."""
 
-MOST_CELLS_WITH_TEXT = 60
+MOST_COLUMNS_WITH_TEXT_INSIDE = 60
 """A picture with more columns has no text in its cells."""
 
-MOST_COLUMNS_WITH_TEXT = 85
+MOST_COLUMNS_WITH_TEXT_BELOW = 85
 """A picture with more columns has no text below them, except the symbols."""
 
 NEW: dict[str, Any] = {"edgecolor": "black", "linewidth": 1.8}
@@ -80,9 +80,11 @@ def draw_growing_stack(
         before = stack
     for (colour, is_new), cells in sorted(places.items(), key=lambda item: item[0][1]):  # new cells above old ones
         _draw_cells(axes, cells, colour, NEW if is_new else OLD)
-    if len(stacks) <= MOST_CELLS_WITH_TEXT and all(len(text) <= LONG_LABEL for stack in stacks for text, _ in stack):
+    if len(stacks) <= MOST_COLUMNS_WITH_TEXT_INSIDE and all(
+        len(text) <= LONG_LABEL for stack in stacks for text, _ in stack
+    ):
         _write_in_cells(axes, stacks)
-    below = below if len(stacks) <= MOST_COLUMNS_WITH_TEXT else []
+    below = below if len(stacks) <= MOST_COLUMNS_WITH_TEXT_BELOW else []
     for row, texts in enumerate(below, 1):
         for x, text in enumerate(texts):
             axes.text(x, -0.75 * row, text, ha="center", va="center", fontsize=7)
@@ -96,15 +98,14 @@ def draw_growing_stack(
 
 def _draw_cells(axes: Any, places: Sequence[tuple[int, int]], colour: int, edge: dict[str, Any]) -> None:
     """Cells that look the same, as one artist: thousands of patches would take a minute."""
-    import numpy as np
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
-    corners = [[(x - 0.45, y), (x + 0.45, y), (x + 0.45, y + 1), (x - 0.45, y + 1)] for x, y in places]
+    corners = [(-0.45, 0), (0.45, 0), (0.45, 1), (-0.45, 1), (-0.45, 0)]
+    vertices = [(x + right, y + up) for x, y in places for right, up in corners]
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(places)
     face, hatch = _pale(STYLES[colour % len(STYLES)]["color"]), HATCHES[colour % len(HATCHES)]
-    axes.add_patch(
-        PathPatch(Path.make_compound_path_from_polys(np.array(corners)), facecolor=face, hatch=hatch, **edge)
-    )
+    axes.add_patch(PathPatch(Path(vertices, codes), facecolor=face, hatch=hatch, **edge))
 
 
 def _write_in_cells(axes: Any, stacks: Sequence[Sequence[Cell]]) -> None:

@@ -71,7 +71,7 @@ WINDOWED = (
 
 
 def check_windowed(case: Windowed) -> float:
-    """Compare the readings of the first 250 steps with another backend's in float64.
+    """Compare the readings of a sequence of at most 300 steps with another backend's in float64.
 
     Returns:
         The largest error, relative to the largest element.
@@ -79,7 +79,7 @@ def check_windowed(case: Windowed) -> float:
     Raises:
         Disagreement: if it is too large.
     """
-    inputs = [x.detach() for x in case._replace(length=min(case.length, 250)).inputs(torch.float32)]
+    inputs = [x.detach() for x in case._replace(length=min(case.length, 300)).inputs(torch.float32)]
     expected = case.readings([x.double() for x in inputs], "reference" if case.stack == "strat" else "pytorch")
     error = normwise_error(case.readings(inputs), expected)
     refuse_if_wrong(f"a stack is wrong: with {case}, readings differ", error, torch.float32)

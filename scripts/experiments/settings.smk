@@ -38,8 +38,8 @@ def chosen(name, known, default=None):
 
 
 def selection(*names):
-    """An ending for the folder of results: a table of some of the runs is not the table of others."""
-    return "".join(f"-{config[name]}".replace(",", "+") for name in names if name in config)
+    """A suffix for the folder of results: each choice of runs has tables of its own."""
+    return "".join(f"-{name}-{config[name]}".replace(",", "+") for name in names if name in config)
 
 
 def data_folder(name, content):

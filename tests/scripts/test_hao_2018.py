@@ -92,7 +92,7 @@ def test_studies(tmp_path: Path, server: Server) -> None:
     """A network is trained, scored on both test sets, tabulated and drawn."""
     done = experiment(server, "hao_studies", tmp_path, tasks="xor", networks="read-first-n", limit=10, trials=2)
     assert done.returncode == 0, done.stdout + done.stderr
-    folder = tmp_path / "hao-studies" / "epochs-1-limit-10-trials-2-read-first-n" / "xor"
+    folder = tmp_path / "hao-studies" / "epochs-1-limit-10-trials-2-networks-read-first-n" / "xor"
     trials = [
         tmp_path / f"hao-2018/epochs-1-limit-10-output-reading-read-first-time-steps-n/xor-buffered-linear/trial-{n}"
         for n in (1, 2)

@@ -73,7 +73,8 @@ class PushdownLanguageModelConfig(VocabularyOptions):
         default="sigmoid", metadata={"help": "how layers of stack attention make pushed vectors"}
     )
     stack_depth_limit: Optional[int] = field(
-        default=None, metadata={"help": "sup: hold so many elements, and lose what is deeper (default: no limit)"}
+        default=None,
+        metadata={"help": "sup: how many elements a stack holds; deeper ones are lost (default: no limit)"},
     )
     tokens_per_sample: int = II("task.tokens_per_sample")
     max_target_positions: Optional[int] = II("task.max_target_positions")

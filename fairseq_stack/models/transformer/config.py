@@ -31,7 +31,8 @@ class StackOptions(VocabularyOptions):
         },
     )
     stack_depth_limit: Optional[int] = field(
-        default=None, metadata={"help": "sup: hold so many elements, and lose what is deeper (default: no limit)"}
+        default=None,
+        metadata={"help": "sup: how many elements a stack holds; deeper ones are lost (default: no limit)"},
     )
     stack_positions: POSITIONS = field(  # type: ignore[valid-type]
         default="fairseq",

@@ -1,4 +1,4 @@
-"""The stratification stack in closed form, in plain PyTorch: runs on any device, without a loop over time.
+"""The stratification stack in closed form, in plain PyTorch, for any device: tiles of steps, without a loop over steps.
 
 Let H_t[i] be the strength of item i and of everything above it. The paper's cascades amount to
 
@@ -39,7 +39,8 @@ def stratification_stack_pytorch(
         return values.clone()  # of the same empty shape (B, 0, m)
     pop, push = exact_strengths(pop, push)
     before = pop[:, :0]
-    if length <= 2 * TILE or torch.compiler.is_compiling() or is_transformed(pop, push, values):
+    amounts = [read_strength] if isinstance(read_strength, Tensor) else []
+    if length <= 2 * TILE or torch.compiler.is_compiling() or is_transformed(pop, push, values, *amounts):
         return _tile(before, pop, push, values, read_strength)[0]
     readings = []
     for start in range(0, length, TILE):
@@ -73,7 +74,7 @@ def _tile(
         older = torch.maximum(before.unsqueeze(1), of_items[:, :, :1])
         of_items, future = torch.cat([older, of_items], 2), pad(future, (before.size(1), 0))
     strengths = (pushed - popped).unsqueeze(2) + of_items
-    after = strengths[:, -1].clone()  # which does not hold the rest
+    after = strengths[:, -1].clone()  # a copy: a view would keep all of ``strengths``
     readable = strengths.clamp(max=limit_of(read_strength)).masked_fill(future, 0)
     weights = readable - pad(readable[..., 1:], (0, 1))
     return torch.bmm(weights.to(values.dtype), values), after

@@ -85,6 +85,7 @@ def _call(direction: str, depth_limit: int, *, values: Tensor, **arrays: Tensor)
     """Run a kernel for a batch; the arguments are for fields of struct sup_call."""
     library = required_library()
     sequences, length, size = values.shape
+    is_limited = depth_limit < (length + 1) // 2
     is_double = int(values.dtype == torch.float64)
     sizes = (ctypes.c_size_t * 2)()
     library.functions.fss_sup_sizes(library.number, is_double, length, size, depth_limit, sizes)
@@ -94,6 +95,6 @@ def _call(direction: str, depth_limit: int, *, values: Tensor, **arrays: Tensor)
         f"fss_sup_{direction}",
         _Call(is_double, sequences, length, size, depth_limit, **pointers),
         parts=sequences,
-        work=sequences * length * min(depth_limit, length) * (min(depth_limit, length) + size) // 2,
+        work=sequences * length * (depth_limit * size if is_limited else length * (length + size) // 2),
         scratch_bytes=sizes[direction == "backward"],
     )

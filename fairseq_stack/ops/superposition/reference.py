@@ -15,7 +15,7 @@ def superposition_stack_reference(actions: Tensor, values: Tensor, *, depth_limi
     Args:
         actions: (B, n, 3), a_t = weights of push, no-op and pop.
         values: (B, n, m), the pushed vectors v_t.
-        depth_limit: how many elements the stack holds; V_t[i] = 0 below. None for no limit.
+        depth_limit: how many elements D the stack holds; V_t[i] = 0 for i > D. None for no limit.
 
     Returns:
         (B, n, m), the readings r_t = V_t[1].
@@ -24,7 +24,7 @@ def superposition_stack_reference(actions: Tensor, values: Tensor, *, depth_limi
     if length == 0:
         return actions[..., :1] * values  # empty, (B, 0, m)
     zero = torch.zeros_like(values[:, 0])
-    stack: list[Tensor] = []  # V_{t-1}[1], ..., V_{t-1}[t - 1], or less; all elements of V_0 are 0
+    stack: list[Tensor] = []  # V_{t-1}[1], ..., V_{t-1}[t - 1], or fewer; all elements of V_0 are 0
     readings = []
     for t in range(1, length + 1):
         push, noop, pop = (weight.unsqueeze(1) for weight in actions[:, t - 1].unbind(1))

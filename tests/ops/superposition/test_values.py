@@ -156,7 +156,7 @@ def test_native_equals_pytorch_in_long_sequences(
 
 # Limits around those that change nothing, odd and even; components in several tiles, and fewer than a vector has.
 LIMITED = [(n, m, limit) for n in (0, 1, 2, 3, 8, 63) for m in (1, 5, 33) for limit in (1, 2, 3, 31, 32)]
-LIMITED += [(300, 3, 7), (290, 20, 130), (129, 2, 64)]
+LIMITED += [(300, 3, 7), (300, 3, 149), (300, 3, 150), (290, 20, 130), (129, 2, 64)]
 
 
 @pytest.mark.usefixtures("poisoned_memory")

@@ -6,7 +6,7 @@
 
 /* ---------------------------------------------------------------- sequences */
 
-/* Whether the limit of the depth is below what could be read again in n steps. */
+/* Whether the stack loses elements that could be read again within n steps. */
 #define sup_is_limited NAME(sup_is_limited)
 INLINE int sup_is_limited(int n, int limit) { return limit < (n + 1) / 2; }
 
@@ -15,7 +15,7 @@ INLINE int sup_is_limited(int n, int limit) { return limit < (n + 1) / 2; }
 INLINE int sup_by_components(int n, int m, int limit) { return sup_is_limited(n, limit) || (n > 256 && n / 2 >= m); }
 
 /* Parts of a column of components: cutting is worth it from four parts on, since parts always have the full height. A
- * limited column is short, and is not cut. */
+ * limited column is not cut: a limit near n/2 is slower than no limit where vectors are short. */
 #define sup_parts NAME(sup_parts)
 INLINE int sup_parts(int n, int m, int limit) {
     int parts = LANES;

@@ -27,7 +27,8 @@ struct sup_tile {
     int limit;          /* how many elements V_t has at most */
 };
 
-/* The depths of F_t or V_t that matter: up to t there were no more pushes, and after t there are no more pops. */
+/* The depths of F_t or V_t that matter: up to t there were no more pushes, after t there are no more
+ * pops, and no depth is beyond the limit. With parts there is no limit. */
 #define sup_height NAME(sup_height)
 INLINE int sup_height(const struct sup_tile *tile, int t) {
     if (tile->parts > 1) /* all depths, beside each other */
@@ -120,5 +121,5 @@ INLINE void sup_step_back(const struct sup_tile *tile, int t, const vector *befo
     sums[0] += of_push[0] + of_push[1];
     sums[1] += of_noop[0] + of_noop[1];
     sums[2] += of_pop[0] + of_pop[1];
-    if (height == tile->limit) gradient[height] = (vector){0}; /* of what was lost, not of the second of a pair */
+    if (height == tile->limit) gradient[height] = (vector){0}; /* it was lost, whatever the last pair left here */
 }
