@@ -254,7 +254,7 @@ def _fault(call: Call, shapes: dict[str, str], draw: random.Random) -> tuple[str
         "integers": lambda x: x.detach().nan_to_num(0, 0, 0).clamp(-9, 9).long(),
         "booleans": lambda x: x.detach() > 0,
         "complex numbers": lambda x: x.detach().to(torch.complex64),
-        "sparse": lambda x: x.detach().to_sparse(),
+        "sparse": lambda x: x.detach().as_subclass(Tensor).to_sparse(),
         "another dtype": lambda x: x.to(other),
         "on meta": lambda x: x.to("meta"),
         "all on meta": lambda x: x.to("meta"),
