@@ -9,6 +9,7 @@ import torch
 
 from fairseq_stack.models.pushdown.presets import PRESETS
 from fairseq_stack.models.vocabulary import CompactOutput
+from fairseq_stack.errors import UserError
 from fairseq_stack.modules import (
     BilinearAttachmentHead,
     PushdownAttention,
@@ -42,7 +43,8 @@ def sentences() -> torch.Tensor:
 @pytest.mark.parametrize("name", ["equations", "figures", "released"])
 def test_own_decisions(name: str, compact: tuple[str, ...]) -> None:
     """As reading the tapes that they write; one token at a time, and reordered."""
-    model = small_model(f"--pushdown-parametrization={name}", "--stack-layers=pushdown,sup-4,sdpa,pushdown", *compact)
+    layers = "--stack-layers=pushdown,sup-4,sdpa,pushdown", "--stack-depth-limit=2"
+    model = small_model(f"--pushdown-parametrization={name}", *layers, *compact)
     tokens, network = sentences(), model.decoder.network
     logits, _ = model(tokens)
     state, decided = network.initial_state(2), [torch.zeros(2, dtype=torch.long)]
@@ -105,7 +107,7 @@ def test_layers_and_heads() -> None:
     network = small_model("--stack-layers=pushdown,sup-4,sdpa", "--pushdown-depths=2").decoder.network
     first, second, third = (layer.attention for layer in network.layers)
     assert isinstance(first, PushdownAttention) and first.depths.num_embeddings == 2
-    assert isinstance(second, SuperpositionStackAttention)
+    assert isinstance(second, SuperpositionStackAttention) and second.depth_limit is None
     assert isinstance(third, PushdownAttention) and third.depths is None
     assert network.head.depths.num_embeddings == 2
     without = small_model("--no-depths-in-head").decoder.network
@@ -114,6 +116,8 @@ def test_layers_and_heads() -> None:
     for flag in ("--no-depths-in-head", "--pushdown-parametrization=equations"):
         assert not small_model("--stack-layers=sup-4,sdpa", flag).decoder.network.reads_tape
     assert isinstance(small_model("--pushdown-parametrization=equations").decoder.network.head, BilinearAttachmentHead)
+    with pytest.raises(UserError, match="^--stack-depth-limit has no effect: expected a layer of the kind sup, got "):
+        small_model("--stack-depth-limit=2")
 
 
 def test_only_zero_and_one() -> None:
