@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.models.pushdown.presets import PRESETS
 from fairseq_stack.models.vocabulary import CompactOutput
-from fairseq_stack.errors import UserError
 from fairseq_stack.modules import (
     BilinearAttachmentHead,
     PushdownAttention,
@@ -116,7 +116,7 @@ def test_layers_and_heads() -> None:
     for flag in ("--no-depths-in-head", "--pushdown-parametrization=equations"):
         assert not small_model("--stack-layers=sup-4,sdpa", flag).decoder.network.reads_tape
     assert isinstance(small_model("--pushdown-parametrization=equations").decoder.network.head, BilinearAttachmentHead)
-    with pytest.raises(UserError, match="^--stack-depth-limit has no effect: expected a layer of the kind sup, got "):
+    with pytest.raises(UserError, match=r"^--stack-depth-limit has no effect: expected a layer of the kind sup, got "):
         small_model("--stack-depth-limit=2")
 
 
