@@ -59,7 +59,7 @@ struct nd_best_call {
 /* One call of the superposition stack; arrays as for the nondeterministic one. */
 struct sup_call {
     int64_t is_double, sequences, length, size;
-    int64_t depth_limit; /* how many elements a stack holds; where there is no limit, the length */
+    int64_t depth_limit; /* how many elements a stack holds; the length if there is no limit */
     const void *actions, *values; /* (sequences, length, 3): push, no-op, pop; and (sequences, length, size) */
     void *readings;
     const void *cotangents; /* of the readings */

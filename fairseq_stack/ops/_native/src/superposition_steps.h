@@ -28,7 +28,7 @@ struct sup_tile {
 };
 
 /* The depths of F_t or V_t that matter: up to t there were no more pushes, after t there are no more
- * pops, and no depth is beyond the limit. With parts there is no limit. */
+ * pops, and the limit leaves out what is deeper. A column with parts has no limit. */
 #define sup_height NAME(sup_height)
 INLINE int sup_height(const struct sup_tile *tile, int t) {
     if (tile->parts > 1) /* all depths, beside each other */
