@@ -49,5 +49,7 @@ def check_index(index: Tensor, held: Tensor, batch_size: int) -> None:
     if index.device != held.device:
         raise ValueError(f"index: expected device {held.device} like the state, got {index.device}")
     readable = index.device.type == "cpu" and not is_transformed() and not torch.compiler.is_compiling()
-    if readable and bool(((index < 0) | (index >= batch_size)).any()):
-        raise ValueError(f"index: expected row numbers from 0 to {batch_size - 1}, got {index.tolist()}")
+    if readable and len(index):
+        least, greatest = index.aminmax()
+        if int(least) < 0 or int(greatest) >= batch_size:
+            raise ValueError(f"index: expected row numbers from 0 to {batch_size - 1}, got {index.tolist()}")

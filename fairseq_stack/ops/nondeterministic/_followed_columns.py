@@ -179,7 +179,8 @@ class FollowedColumns(ABC):
         """The columns of these batch rows, (B',)."""
         log_alpha = None if self.log_alpha is None else self.log_alpha[index]
         if self.history is None or not torch.is_grad_enabled():
-            return dataclasses.replace(self.detach().select(index), log_alpha=log_alpha)
+            chosen = (self if self.history is None else self.detach()).select(index)
+            return chosen if log_alpha is None else dataclasses.replace(chosen, log_alpha=log_alpha)
         return dataclasses.replace(
             self.select(index),
             log_alpha=log_alpha,

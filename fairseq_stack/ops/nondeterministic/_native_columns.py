@@ -135,7 +135,9 @@ class NativeColumns(FollowedColumns):
         constant = max(len(self.memory) - len(self.ends), 0)
         ancestors[:, constant:] = torch.arange(len(index), dtype=torch.int32)[:, None]
         memory = self.memory[:constant] + tuple(column[index] for column in self.memory[constant:])
-        return dataclasses.replace(self, memory=memory, ancestors=ancestors, history=None, ends=(), origin=None)
+        return dataclasses.replace(
+            self, memory=memory, ancestors=ancestors, history=None, ends=(), origin=None, log_alpha=None
+        )
 
     def as_tracked(self) -> TrackedColumns:
         columns = [self._column(k) for k in range(self.kept, self.steps + 1)]

@@ -144,6 +144,7 @@ class PanelColumns(FollowedColumns):
             history=None,
             ends=(),
             origin=None,
+            log_alpha=None,
         )
 
     def as_tracked(self) -> TrackedColumns:

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from .._native import SMALL, buffers, required_library
 from .._transforms import refuse_second_derivative
-from .reference import stack_lstm_reference
-from .stacks import ControlledStack, ControlledSuperposition
+from ._exact import exact_gradients, exact_outputs
+from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
 
 _UNLIMITED = 2**31 - 1  # a window or depth that no sequence exceeds
-_PUSHES = ("sigmoid", "exponential", "identity", "hidden", "ones")  # as the kernels number them
+_PUSHES: tuple[Any, ...] = ("sigmoid", "exponential", "identity", "hidden", "ones")  # as the kernels number them
 _TOGETHER = 16  # MOST_TOGETHER of the kernels
 
 
@@ -30,23 +30,10 @@ def stack_lstm_native(
     stacks: Sequence[ControlledStack],
 ) -> Tensor:
     """The hidden states; arguments and result as for ``stack_lstm``."""
-    outputs: Tensor
-    inexact: Tensor
     numbers = [number for stack in stacks for number in _numbers(stack)]
-    outputs, *_, inexact = _stack_lstm(gates, recurrent, driving, bias, reading, bottoms, kept, numbers)
-    if torch.compiler.is_compiling() or not inexact.any():
-        return outputs
-    exact = stack_lstm_reference(
-        gates[inexact].double(),
-        recurrent.double(),
-        driving.double(),
-        bias.double(),
-        reading.double(),
-        bottoms.double(),
-        None if kept is None else kept[inexact].double(),
-        stacks,
-    )
-    return outputs.index_put((inexact,), exact.to(outputs.dtype))
+    outputs: Tensor
+    outputs, *_ = _stack_lstm(gates, recurrent, driving, bias, reading, bottoms, kept, numbers)
+    return outputs
 
 
 @torch.library.custom_op("fairseq_stack::stack_lstm", mutates_args=(), device_types="cpu")
@@ -59,17 +46,18 @@ def _stack_lstm(
     bottoms: Tensor,
     kept: Tensor | None,
     stacks: Sequence[int],
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The hidden states (B, n, H), and for the backward pass [r_{t-1}; h_{t-1}], (B, n, R + H), the record of each
-    sequence, (B, bytes) of uint8, and for which sequences float32 and float64 were not precise enough, (B,) each. The
-    hidden states of the last are NaN, and they have no gradients.
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The hidden states (B, n, H), and for the backward pass [r_{t-1}; h_{t-1}], (B, n, R + H), and the record of each
+    sequence, (B, bytes) of uint8; the gates of the sequences for which float64 was not precise enough; and for which
+    sequences float32 and float64 were not, (B,) each.
     """
     batch_size, length, _ = gates.shape
     outputs = gates.new_empty(batch_size, length, gates.shape[2] // 4)
     remembered = gates.new_empty(batch_size, length, recurrent.shape[1])
     wide, inexact = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.bool)
+    far = gates[:0].clone()
     if outputs.numel() == 0:
-        return outputs, remembered, gates.new_empty(batch_size, 0, dtype=torch.uint8), wide, inexact
+        return outputs, remembered, gates.new_empty(batch_size, 0, dtype=torch.uint8), far, wide, inexact
     layout = torch.tensor(stacks, dtype=torch.int64)
     num_weights = recurrent.numel() + driving.numel()
     call = _call(gates, layout, num_weights)
@@ -82,17 +70,21 @@ def _stack_lstm(
         inexact=inexact,
     )  # fmt: skip
     if inexact.any():
-        outputs[inexact], remembered[inexact] = torch.nan, 0
-    return outputs, remembered, record.view(batch_size, call.workspace_bytes), wide, inexact
+        far = gates[inexact]
+        weights = recurrent, driving, bias, reading, bottoms
+        outputs[inexact] = exact_outputs(far, weights, None if kept is None else kept[inexact], _stacks(stacks))
+        remembered[inexact] = 0
+    return outputs, remembered, record.view(batch_size, call.workspace_bytes), far, wide, inexact
 
 
 @_stack_lstm.register_fake
-def _(gates: Tensor, recurrent: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+def _(gates: Tensor, recurrent: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     batch_size, length, size = gates.shape
     return (
         gates.new_empty(batch_size, length, size // 4),
         gates.new_empty(batch_size, length, recurrent.shape[1]),
         gates.new_empty(batch_size, torch.library.get_ctx().new_dynamic_size(), dtype=torch.uint8),
+        gates.new_empty(torch.library.get_ctx().new_dynamic_size(), length, size),
         gates.new_empty(batch_size, dtype=torch.bool),
         gates.new_empty(batch_size, dtype=torch.bool),
     )
@@ -103,74 +95,77 @@ def _stack_lstm_backward(
     grad: Tensor,
     recurrent: Tensor,
     driving: Tensor,
+    bias: Tensor,
+    reading: Tensor,
     bottoms: Tensor,
     kept: Tensor | None,
+    outputs: Tensor,
+    remembered: Tensor,
     record: Tensor,
+    far: Tensor,
     wide: Tensor,
     inexact: Tensor,
     stacks: Sequence[int],
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The gradients of the gates (B, n, 4 H), of the projections (B, n, P), and of each sequence's own r_0 (B, R) and
-    bottoms (B, M).
-    """
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The gradients of the gates and of all weights, given what ``_stack_lstm`` got and returned."""
     batch_size, length, size = grad.shape
+    of_gates = grad.new_zeros(batch_size, length, 4 * size)
+    of_projections = grad.new_zeros(batch_size, length, len(driving))
+    of_readings, of_bottoms = grad.new_zeros(batch_size, len(reading)), grad.new_zeros(batch_size, len(bottoms))
+    if grad.numel():
+        layout = torch.tensor(stacks, dtype=torch.int64)
+        num_weights = recurrent.numel() + driving.numel()
+        _run(
+            "backward", _call(of_gates, layout, num_weights), num_weights,
+            cotangents=grad, recurrent=recurrent, driving=driving, kept=kept, workspace=record, wide=wide,
+            inexact=inexact, gate_gradients=of_gates, projection_gradients=of_projections,
+            reading_gradients=of_readings, bottom_gradients=of_bottoms,
+        )  # fmt: skip
+    if len(far):
+        of_gates[inexact] = of_projections[inexact] = 0
+        outputs = outputs.masked_fill(inexact[:, None, None], 0)
+    # The weights get their gradients from all steps at once.
+    steps = of_projections.flatten(0, 1)
     gradients = (
-        grad.new_empty(batch_size, length, 4 * size),
-        grad.new_empty(batch_size, length, len(driving)),
-        grad.new_zeros(batch_size, recurrent.shape[1] - size),
-        grad.new_zeros(batch_size, len(bottoms)),
+        of_gates,
+        of_gates.flatten(0, 1).t() @ remembered.flatten(0, 1),
+        steps.t() @ outputs.flatten(0, 1),
+        steps.sum(0),
+        of_readings.sum(0),
+        of_bottoms.sum(0),
     )
-    if grad.numel() == 0:
-        return gradients
-    layout = torch.tensor(stacks, dtype=torch.int64)
-    num_weights = recurrent.numel() + driving.numel()
-    names = ("gate_gradients", "projection_gradients", "reading_gradients", "bottom_gradients")
-    _run(
-        "backward", _call(gradients[0], layout, num_weights), num_weights,
-        cotangents=grad, recurrent=recurrent, driving=driving, kept=kept, workspace=record, wide=wide,
-        inexact=inexact, **dict(zip(names, gradients, strict=True)),
-    )  # fmt: skip
-    if inexact.any():
-        gradients[0][inexact] = gradients[1][inexact] = 0
+    if len(far):
+        weights = recurrent, driving, bias, reading, bottoms
+        own_kept = None if kept is None else kept[inexact]
+        own, *of_weights = exact_gradients(grad[inexact], far, weights, own_kept, _stacks(stacks))
+        of_gates[inexact] = own
+        for gradient, part in zip(gradients[1:], of_weights, strict=True):
+            gradient += part
     return gradients
 
 
 @_stack_lstm_backward.register_fake
 def _(
-    grad: Tensor, recurrent: Tensor, driving: Tensor, bottoms: Tensor, *_: Any
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    grad: Tensor, recurrent: Tensor, driving: Tensor, bias: Tensor, reading: Tensor, bottoms: Tensor, *_: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     batch_size, length, size = grad.shape
     return (
         grad.new_empty(batch_size, length, 4 * size),
-        grad.new_empty(batch_size, length, driving.shape[0]),
-        grad.new_empty(batch_size, recurrent.shape[1] - size),
-        grad.new_empty(batch_size, bottoms.shape[0]),
+        recurrent.new_empty(recurrent.shape),
+        driving.new_empty(driving.shape),
+        bias.new_empty(bias.shape),
+        reading.new_empty(reading.shape),
+        bottoms.new_empty(bottoms.shape),
     )
 
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    _, recurrent, driving, _, _, bottoms, kept, ctx.stacks = inputs
-    ctx.save_for_backward(recurrent, driving, bottoms, kept, *output)
+    _, *saved, ctx.stacks = inputs
+    ctx.save_for_backward(*saved, *output)
 
 
 def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
-    """The weights get their gradients from all steps at once."""
-    recurrent, driving, bottoms, kept, outputs, remembered, record, wide, inexact = ctx.saved_tensors
-    of_gates, of_projections, of_reading, of_bottoms = _stack_lstm_backward(
-        grad, recurrent, driving, bottoms, kept, record, wide, inexact, ctx.stacks
-    )
-    outputs = outputs.masked_fill(inexact[:, None, None], 0)
-    steps = of_projections.flatten(0, 1)
-    return (
-        of_gates,
-        of_gates.flatten(0, 1).t() @ remembered.flatten(0, 1),
-        steps.t() @ outputs.flatten(0, 1),
-        steps.sum(0),
-        of_reading.sum(0),
-        of_bottoms.sum(0),
-        None,
-        None,
-    )
+    return *_stack_lstm_backward(grad, *ctx.saved_tensors, ctx.stacks), None, None
 
 
 def _refuse(ctx: Any, *grads: Tensor) -> None:
@@ -189,6 +184,19 @@ def _numbers(stack: ControlledStack) -> tuple[int, ...]:
     limit = min(stack.window or _UNLIMITED, _UNLIMITED)
     options = stack.normalized, stack.original_bottom, stack.states_in_reading
     return 1, stack.size, pushes, limit, stack.num_states, stack.num_symbols, *map(int, options)
+
+
+def _stacks(numbers: Sequence[int]) -> list[ControlledStack]:
+    """The stacks that :func:`_numbers` laid out."""
+    stacks: list[ControlledStack] = []
+    for own in zip(*[iter(numbers)] * len(_Stack._fields_), strict=True):
+        is_automaton, size, pushes, limit, num_states, num_symbols, *options = own
+        limited, name = None if limit == _UNLIMITED else limit, _PUSHES[pushes]
+        if is_automaton:
+            stacks.append(ControlledAutomaton(num_states, num_symbols, size, name, limited, *map(bool, options)))
+        else:
+            stacks.append(ControlledSuperposition(size, name, limited))
+    return stacks
 
 
 class _Stack(ctypes.Structure):

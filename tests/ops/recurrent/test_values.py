@@ -139,6 +139,18 @@ class TestFloat64WhereFloat32IsNotEnough:
             assert_normwise_close(actual, wanted, 1e-4 if dtype == torch.float32 else 1e-9, name)
 
     @pytest.mark.usefixtures("compiled")
+    @pytest.mark.parametrize("far", [1.0, 3000.0])
+    def test_a_compiled_graph_computes_the_same(self, far: float) -> None:
+        compiled = torch.compile(outputs_of, fullgraph=True, backend="aot_eager")
+        arguments = self.arguments(far)
+        for kept in (None, torch.rand(6, 3, 5)):
+            found, expected = (compute(self.STACKS, arguments, kept=kept) for compute in (compiled, outputs_of))
+            assert torch.equal(found, expected)
+            assert found.isfinite().all()
+            for one, other in zip(gradients_of(found, arguments), gradients_of(expected, arguments), strict=True):
+                assert torch.equal(one, other)
+
+    @pytest.mark.usefixtures("compiled")
     def test_several_advance_together(self) -> None:
         stacks = torch.tensor([native._numbers(stack) for stack in self.STACKS])
         assert native._together(6, 3, stacks, sum(x.numel() for x in self.arguments(1.0)[1:3])) > 3

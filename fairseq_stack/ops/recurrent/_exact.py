@@ -1,0 +1,47 @@
+"""Sequences for which the kernels' numbers are not precise enough: the equations in float64.
+
+Steps of a nondeterministic stack are then computed in logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+from torch import Tensor
+
+from .reference import stack_lstm_reference
+from .stacks import ControlledStack
+
+Weights = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+"""``recurrent``, ``driving``, ``bias``, ``reading`` and ``bottoms``, as ``stack_lstm`` takes them."""
+
+
+def exact_outputs(gates: Tensor, weights: Weights, kept: Tensor | None, stacks: Sequence[ControlledStack]) -> Tensor:
+    """The hidden states (B, n, H), in the dtype of the gates."""
+    return _compute(gates.double(), tuple(x.double() for x in weights), kept, stacks).to(gates.dtype)
+
+
+def exact_gradients(
+    grad: Tensor, gates: Tensor, weights: Weights, kept: Tensor | None, stacks: Sequence[ControlledStack]
+) -> list[Tensor]:
+    """The gradients of the gates and of the weights, given the gradient of the hidden states, in its dtype."""
+
+    def compute() -> list[Tensor]:
+        own, *others = inputs = [x.detach().double().requires_grad_() for x in (gates, *weights)]
+        outputs = _compute(own, others, kept, stacks)
+        gradients = torch.autograd.grad(outputs, inputs, grad.double(), allow_unused=True, materialize_grads=True)
+        return [x.to(grad.dtype) for x in gradients]
+
+    # PyTorch runs an operator with autograd switched off, and only for the thread that it runs in.
+    with ThreadPoolExecutor(1) as other_thread:
+        return other_thread.submit(compute).result()
+
+
+def _compute(
+    gates: Tensor, weights: Sequence[Tensor], kept: Tensor | None, stacks: Sequence[ControlledStack]
+) -> Tensor:
+    recurrent, driving, bias, reading, bottoms = weights
+    kept = None if kept is None else kept.double()
+    return stack_lstm_reference(gates, recurrent, driving, bias, reading, bottoms, kept, stacks)
