@@ -20,6 +20,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 DATA_VARIABLE = "FAIRSEQ_STACK_REFERENCE_DATA"
 REQUIRE_VARIABLE = "FAIRSEQ_STACK_REQUIRE_REFERENCE_DATA"
 
+# Kernels for GPUs are tested everywhere. Triton reads this when it is imported.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 # A shared machine makes deadlines fail at random. In CI the same examples are drawn every time.
 hypothesis.settings.register_profile("default", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("default"), derandomize=True)

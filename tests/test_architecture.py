@@ -94,8 +94,9 @@ def violations_of_table(path: Path, source: str) -> set[str]:
 
 
 def violations_of_torch_only(path: Path, source: str) -> set[str]:
-    """`ops`, `modules` and `kinds` import only torch from outside."""
-    return _not_within(imported_names(path, source), {"torch", "fairseq_stack"})
+    """`ops`, `modules` and `kinds` import only torch from outside; only kernels for GPUs import Triton."""
+    kernels = {"triton"} if path.parent.name == "_triton" else set()
+    return _not_within(imported_names(path, source), {"torch", "fairseq_stack"} | kernels)
 
 
 def violations_of_plots(path: Path, source: str) -> set[str]:
@@ -169,6 +170,8 @@ def test_imports_follow_the_rules(rule: Rule, path: Path) -> None:
     ("rule", "path", "source", "caught"),
     [
         (violations_of_torch_only, "ops/x.py", "import fairseq.data", {"fairseq.data"}),
+        (violations_of_torch_only, "ops/x.py", "import triton", {"triton"}),
+        (violations_of_torch_only, "ops/_triton/x.py", "import triton", set()),
         (violations_of_torch_only, "ops/x.py", "import math, torch.nn", set()),
         (violations_of_torch_only, "modules/x.py", "def f():\n    import numpy", {"numpy"}),
         (violations_of_table, "ops/x.py", "from ..modules import a", {"fairseq_stack.modules.a"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -95,9 +96,21 @@ def native_obstacle(device: torch.device) -> str | None:
     return None if _native_is_available() else f"cannot be used: {availability().reason}"
 
 
+def triton_obstacle(device: torch.device) -> str | None:
+    """Why the Triton kernels cannot run on a device."""
+    if device.type != "cuda":
+        return f"needs tensors on a GPU, got {device}"
+    return None if _triton_is_installed() else "cannot be used: the package triton is not installed"
+
+
+def _triton_is_installed() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
 def _native_is_available() -> bool:
     return library() is not None
 
 
 # As torch.compiler.assume_constant_result does, without its import of torch._dynamo, which takes two seconds.
 _native_is_available._dynamo_marked_constant = True  # type: ignore[attr-defined]
+_triton_is_installed._dynamo_marked_constant = True  # type: ignore[attr-defined]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from torch._library.custom_ops import CustomOpDef
 
 Function = Callable[..., tuple[Tensor, ...]]
+Result = TypeVar("Result")
 
 
 def differentiable_once(
@@ -79,6 +81,12 @@ def differentiable_once(
         return outputs
 
     return call
+
+
+def with_autograd(compute: Callable[[], Result]) -> Result:
+    """Call a function that needs autograd, which PyTorch switches off inside an operator, but only in its thread."""
+    with ThreadPoolExecutor(1) as other_thread:
+        return other_thread.submit(compute).result()
 
 
 def _as_tuple(outputs: Any) -> tuple[Tensor, ...]:

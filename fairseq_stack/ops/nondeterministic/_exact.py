@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from .._operators import with_autograd
 from ._tracked_columns import TrackedColumns
 
 
@@ -41,6 +40,4 @@ def exact_gradients(
         of_logits, of_vectors = torch.autograd.grad(readings, leaves, grad.double())
         return of_logits, of_vectors
 
-    # PyTorch has no autograd inside a custom operator, but it has in a new thread.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(differentiate).result()
+    return with_autograd(differentiate)

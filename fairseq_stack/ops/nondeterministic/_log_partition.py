@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from .._backends import Backend, by_name, choose_backend, native_obstacle
+from .._backends import Backend, by_name, choose_backend, native_obstacle, triton_obstacle
 from .._transforms import is_transformed
 from ._log_weights import join_transitions, largest_of, log_sum_exp
 from ._native_columns import NativeColumns
@@ -55,5 +55,6 @@ def _by_steps(kind: Kind, push: Tensor, replace: Tensor, pop: Tensor, *, window:
 BACKENDS = by_name(
     Backend("native", partial(_by_steps, NativeColumns), native_obstacle),
     Backend("pytorch", partial(_by_steps, PanelColumns)),
+    Backend("triton", partial(_by_steps, PanelColumns), triton_obstacle),
     Backend("reference", log_partition_reference),
 )

@@ -6,11 +6,11 @@ Steps of a nondeterministic stack are then computed in logarithms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor
 
+from .._operators import with_autograd
 from .reference import stack_lstm_reference
 from .stacks import ControlledStack
 
@@ -34,9 +34,7 @@ def exact_gradients(
         gradients = torch.autograd.grad(outputs, inputs, grad.double(), allow_unused=True, materialize_grads=True)
         return [x.to(grad.dtype) for x in gradients]
 
-    # PyTorch runs an operator with autograd switched off, and only for the thread that it runs in.
-    with ThreadPoolExecutor(1) as other_thread:
-        return other_thread.submit(compute).result()
+    return with_autograd(compute)
 
 
 def _compute(

@@ -1,0 +1,290 @@
+"""(i) to (m) of ``docs/algorithm.md``: the derivatives of forward weights, of inner weights and of log weights.
+
+Names as in ``forward.py``: ``outer`` holds O[i -> t][x -> (r, s)] like ``g``, and ``of_popped`` holds
+P[k -> t][(u, s) -> r] like ``popped``. ``beta`` holds b_t[i, y] / z_t at [t - 1][y][i + 1].
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from .common import cell_number, power_of_two, product
+
+
+@triton.jit
+def forward_derivatives(
+    g, exponents, alpha_exponents, beta, derivatives, length, num_tiles, num_cells,
+    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr, CP: tl.constexpr,
+):  # fmt: skip
+    """The second half of (i): 2^A_i dL/dalpha[i] of all coordinates, at [coordinate][x]; one program a sequence."""
+    C: tl.constexpr = Q * S
+    CELL: tl.constexpr = C * C * T * T
+    sequence = tl.program_id(0).to(tl.int64)
+    g += sequence * num_cells * CELL
+    exponents += sequence * num_cells
+    alpha_exponents += sequence * num_tiles
+    beta += sequence * length * C * (length + 1)
+    derivatives += sequence * num_tiles * (T * C)
+    m, j, x = tl.arange(0, ROWS), tl.arange(0, TQ), tl.arange(0, CP)
+    of_row = (m // T) * (S * T * T * Q) + (m % T) * (T * Q)
+    is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
+    for rows in range(num_tiles):
+        row = num_tiles - 1 - rows
+        i = row * T + m % T
+        totals = tl.zeros((ROWS, TQ), dtype=tl.float64)
+        for column in range(row + 1, num_tiles):  # from later tiles, for all rows of this one
+            cell = cell_number(row, column)
+            shift = tl.load(exponents + cell) + tl.load(alpha_exponents + row) - tl.load(alpha_exponents + column)
+            now = column * T + j // Q
+            is_weight = is_element & ((now >= 2) & (now <= length + 1))[None, :] & (i <= length)[:, None]
+            for s in range(S):
+                top = j % Q * S + s
+                own = tl.load(
+                    beta + ((now - 2) * C + top)[None, :] * (length + 1) + i[:, None], mask=is_weight, other=0.0
+                )
+                own += tl.load(derivatives + now * C + top, mask=(j < T * Q) & (now <= length + 1), other=0.0)[None, :]
+                block = g + cell * CELL + of_row[:, None] + s * (T * T * Q) + j[None, :]
+                totals += own * tl.load(block, mask=is_element, other=0.0) * power_of_two(shift)
+        tl.store(derivatives + i * C + m // T, tl.sum(totals, 1), mask=m < C * T)
+        tl.debug_barrier()
+        diagonal = g + cell_number(row, row) * CELL
+        for rest in range(T):
+            k = T - 1 - rest
+            sums = tl.load(derivatives + (row * T + k) * C + x, mask=x < C, other=0.0)
+            now = row * T + j // Q
+            is_weight = (j < T * Q) & (j // Q > k) & (now >= 2) & (now <= length + 1)
+            for s in range(S):
+                top = j % Q * S + s
+                own = tl.load(beta + ((now - 2) * C + top) * (length + 1) + row * T + k, mask=is_weight, other=0.0)
+                own += tl.load(derivatives + now * C + top, mask=is_weight, other=0.0)
+                block = diagonal + (x * S + s)[:, None] * (T * T * Q) + k * (T * Q) + j[None, :]
+                blocks = tl.load(block, mask=(x < C)[:, None] & is_weight[None, :], other=0.0)
+                sums += tl.sum(own[None, :] * blocks, 1)
+            tl.store(derivatives + (row * T + k) * C + x, sums, mask=x < C)
+            tl.debug_barrier()
+
+
+@triton.jit
+def far_outer(
+    g, popped, outer, of_popped, exponents, span, num_tiles, num_cells,
+    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr,
+    ALL_ROWS: tl.constexpr,
+):  # fmt: skip
+    """What O of a cell gets from the cells to its right, and P from the cells above it, as matrix products.
+
+    A cell and a symbol have some programs for the rows (x, i) of O, and a last one for P.
+    """
+    C: tl.constexpr = Q * S
+    CELL: tl.constexpr = C * C * T * T
+    POPPED: tl.constexpr = C * Q * T * T
+    row, symbol, sequence = tl.program_id(0), tl.program_id(1) % S, tl.program_id(2).to(tl.int64)
+    block = tl.program_id(1) // S
+    column = row + span
+    g += sequence * num_cells * CELL
+    outer += sequence * num_cells * CELL
+    popped += sequence * num_cells * POPPED
+    of_popped += sequence * num_cells * POPPED
+    exponents += sequence * num_cells
+    own = cell_number(row, column)
+    exponent = tl.load(exponents + own)
+    j = tl.arange(0, TQ)
+    square = symbol * (T * Q * T * Q) + j[:, None] * (T * Q) + j[None, :]
+    is_square = (j < T * Q)[:, None] & (j < T * Q)[None, :]
+    if block < ALL_ROWS // ROWS:
+        m = block * ROWS + tl.arange(0, ROWS)
+        of_row = (m // T) * (S * T * T * Q) + (m % T) * (T * Q) + symbol * (T * T * Q)
+        at = of_row[:, None] + j[None, :]
+        is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
+        sums = tl.zeros((ROWS, TQ), dtype=tl.float64)
+        for later in range(column + 1, num_tiles):
+            left, right = cell_number(row, later), cell_number(column, later)
+            shift = exponent + tl.load(exponents + right) - tl.load(exponents + left)
+            a = tl.load(outer + left * CELL + at, mask=is_element, other=0.0)
+            b = tl.load(popped + right * POPPED + square, mask=is_square, other=0.0)
+            sums += tl.dot(a, tl.trans(b), input_precision="ieee", out_dtype=tl.float64) * power_of_two(shift)
+        tl.store(outer + own * CELL + at, sums, mask=is_element)
+    else:
+        totals = tl.zeros((TQ, TQ), dtype=tl.float64)
+        for earlier in range(row):
+            left, right = cell_number(earlier, row), cell_number(earlier, column)
+            shift = tl.load(exponents + left) + exponent - tl.load(exponents + right)
+            part = tl.zeros((TQ, TQ), dtype=tl.float64)
+            for some in range(ALL_ROWS // ROWS):
+                m = some * ROWS + tl.arange(0, ROWS)
+                of_row = (m // T) * (S * T * T * Q) + (m % T) * (T * Q) + symbol * (T * T * Q)
+                at = of_row[:, None] + j[None, :]
+                is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
+                a = tl.load(g + left * CELL + at, mask=is_element, other=0.0)
+                b = tl.load(outer + right * CELL + at, mask=is_element, other=0.0)
+                part += tl.dot(tl.trans(a), b, input_precision="ieee", out_dtype=tl.float64)
+            totals += part * power_of_two(shift)
+        tl.store(of_popped + own * POPPED + square, totals, mask=is_square)
+
+
+@triton.jit
+def near_outer(
+    transitions, g, popped, outer, of_popped, exponents, alpha, alpha_exponents, beta, derivatives,
+    length, span, num_tiles, num_cells,
+    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, ROWS: tl.constexpr, QP: tl.constexpr, SP: tl.constexpr,
+):  # fmt: skip
+    """The rest of O and P of a cell, one column after the other, from the last."""
+    C: tl.constexpr = Q * S
+    CELL: tl.constexpr = C * C * T * T
+    POPPED: tl.constexpr = C * Q * T * T
+    row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    column = row + span
+    transitions += sequence * length * (C * (2 * C + Q))
+    g += sequence * num_cells * CELL
+    outer += sequence * num_cells * CELL
+    popped += sequence * num_cells * POPPED
+    of_popped += sequence * num_cells * POPPED
+    exponents += sequence * num_cells
+    alpha += sequence * num_tiles * (T * C)
+    alpha_exponents += sequence * num_tiles
+    beta += sequence * length * C * (length + 1)
+    derivatives += sequence * num_tiles * (T * C)
+    own = cell_number(row, column)
+    own_outer, own_of_popped = outer + own * CELL, of_popped + own * POPPED
+    above, below = cell_number(row, row), cell_number(column, column)
+    exponent = tl.load(exponents + own)
+    after_shift = exponent * 0
+    after = own
+    if column + 1 < num_tiles:
+        after = cell_number(row, column + 1)
+        after_shift = exponent - tl.load(exponents + after)
+    seed_shift = exponent + tl.load(alpha_exponents + row) - tl.load(alpha_exponents + column)
+
+    m, s, r = tl.arange(0, ROWS), tl.arange(0, SP), tl.arange(0, QP)
+    x, i = m // T, m % T
+    is_row = m < C * T
+    of_row = x * (S * T * T * Q) + i * (T * Q)
+    of_popped_row = (x % S) * (T * Q * T * Q) + i * (Q * T * Q) + (x // S) * (T * Q)
+    of_top = s[:, None] * (T * T * Q) + r[None, :]
+    top = r[None, :] * S + s[:, None]
+    own_alpha = tl.load(alpha + (row * T + i) * C + x, mask=is_row, other=0.0) * power_of_two(seed_shift)
+    for rest in range(T):
+        t = T - 1 - rest
+        now = column * T + t  # the coordinate
+        exists = (now >= 2) & (now <= length + 1)
+        symbols, symbols_after = tl.where(exists, S, 0), tl.where(exists & (now <= length), S, 0)
+        is_top = (s < S)[:, None] & (r < Q)[None, :]
+        is_step = (s < symbols)[:, None] & (r < Q)[None, :]
+        is_before_step = (s < symbols_after)[:, None] & (r < Q)[None, :]
+        is_past = is_row & (row * T + i < now)
+        # O, at [row][s][r]: from the readings,
+        seed = tl.load(
+            beta + ((now - 2) * C + top)[None, :, :] * (length + 1) + (row * T + i)[:, None, None],
+            mask=is_past[:, None, None] & is_step[None, :, :], other=0.0,
+        )  # fmt: skip
+        seed += tl.load(derivatives + now * C + top, mask=is_step, other=0.0)[None, :, :]
+        sums = seed * own_alpha[:, None, None]
+        # from far pops,
+        pointer = own_outer + of_row[:, None, None] + of_top[None, :, :] + t * Q
+        sums += tl.load(pointer, mask=is_past[:, None, None] & is_step[None, :, :], other=0.0)
+        # from the next column,
+        is_last = rest == 0
+        next_outer, next_popped = own_outer + (t + 1) * Q, own_of_popped + (t + 1) * Q
+        shift = exponent * 0
+        if is_last:
+            next_outer, next_popped = outer + after * CELL, of_popped + after * POPPED
+            shift = after_shift
+        factor = power_of_two(shift)
+        rows_after = tl.where(symbols_after > 0, C * T, 0)
+        step = transitions + (now - 1) * (C * (2 * C + Q))
+        for y in range(C):
+            element = tl.load(
+                next_outer + of_row + (y % S) * (T * T * Q) + y // S, mask=m < rows_after, other=0.0
+            ) * factor  # fmt: skip
+            weights = tl.load(step + top * (2 * C + Q) + C + y, mask=is_before_step, other=0.0)
+            sums += element[:, None, None] * weights[None, :, :]
+        for v in range(Q):
+            element = tl.load(
+                next_popped + of_popped_row + v, mask=(m < rows_after) & (row * T + i > 0), other=0.0
+            ) * factor  # fmt: skip
+            weights = tl.load(step + top * (2 * C + Q) + 2 * C + v, mask=is_before_step, other=0.0)
+            sums += element[:, None, None] * weights[None, :, :]
+        # and from the pops of later columns of this tile.
+        for later in range(t + 2, T):
+            for v in range(Q):
+                reached = own_outer + of_row[:, None] + s[None, :] * (T * T * Q) + later * Q + v
+                then = popped + below * POPPED + s[:, None] * (T * Q * T * Q) + (t * Q + r[None, :]) * (T * Q)
+                is_reached = is_row[:, None] & (s < symbols)[None, :]
+                sums += product(reached, is_reached, then + later * Q + v, is_step)
+        sums = tl.where(is_past[:, None, None], sums, 0.0)
+        tl.store(pointer, sums, mask=is_row[:, None, None] & is_top[None, :, :])
+        tl.debug_barrier()
+        # P, at [row k, (u, s)][r]: from far pops, and from the pops into the rows of this tile.
+        k, us, ss = i, x // S, x % S
+        pointer = own_of_popped + of_popped_row[:, None] + t * Q + r[None, :]
+        is_popped = is_row & (row * T + k > 0) & (row * T + k < now - 1)
+        totals = tl.load(pointer, mask=(is_popped & (m < symbols * ROWS))[:, None] & (r < Q)[None, :], other=0.0)
+        for above_row in range(T - 1):
+            for w in range(C):
+                block = w * (S * T * T * Q) + ss * (T * T * Q) + above_row * (T * Q)
+                is_pop = is_popped & (above_row < k) & (m < symbols * ROWS)
+                own_part = tl.load(
+                    own_outer + block[:, None] + t * Q + r[None, :], mask=is_pop[:, None] & (r < Q)[None, :], other=0.0
+                )
+                left = tl.load(g + above * CELL + block + k * Q + us, mask=is_pop, other=0.0)
+                totals += own_part * left[:, None]
+        totals = tl.where(is_popped[:, None], totals, 0.0)
+        tl.store(pointer, totals, mask=is_row[:, None] & (r < Q)[None, :])
+        tl.debug_barrier()
+
+
+@triton.jit
+def log_weight_gradients(
+    transitions, g, outer, of_popped, exponents, gradients, length, num_cells,
+    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, ROWS: tl.constexpr, CP: tl.constexpr, QP: tl.constexpr,
+):  # fmt: skip
+    """(l) for one step: the gradients of its log weights, (C, 2 C + Q)."""
+    C: tl.constexpr = Q * S
+    CELL: tl.constexpr = C * C * T * T
+    WIDTH: tl.constexpr = 2 * C + Q
+    now, sequence = tl.program_id(0) + 2, tl.program_id(1).to(tl.int64)
+    column, t = now // T, now % T
+    g += sequence * num_cells * CELL
+    outer += sequence * num_cells * CELL
+    of_popped += sequence * num_cells * (C * Q * T * T)
+    exponents += sequence * num_cells
+    at = (sequence * length + now - 2) * (C * WIDTH)
+    transitions += at
+    gradients += at
+    m, y, r = tl.arange(0, ROWS), tl.arange(0, CP), tl.arange(0, QP)
+    x, i = m // T, m % T
+    is_row = m < C * T
+    of_row = x * (S * T * T * Q) + i * (T * Q)
+    of_popped_row = (x % S) * (T * Q * T * Q) + i * (Q * T * Q) + (x // S) * (T * Q)
+    of_top = (y % S) * (T * T * Q) + y // S
+    before_column = tl.where(t > 0, column, column - 1)
+    before_t = tl.where(t > 0, t - 1, T - 1)
+    of_replaces = tl.zeros((CP, CP), dtype=tl.float64)
+    of_pops = tl.zeros((CP, QP), dtype=tl.float64)
+    is_block = is_row[:, None] & (y < C)[None, :]
+    for row in range(before_column + 1):
+        before, own = cell_number(row, before_column), cell_number(row, column)
+        factor = power_of_two(tl.load(exponents + before) - tl.load(exponents + own))
+        moved = tl.load(g + before * CELL + of_row[:, None] + of_top[None, :] + before_t * Q, mask=is_block, other=0.0)
+        moved = moved * factor
+        replaced = tl.load(outer + own * CELL + of_row[:, None] + of_top[None, :] + t * Q, mask=is_block, other=0.0)
+        popped = tl.load(
+            of_popped + own * (C * Q * T * T) + of_popped_row[:, None] + t * Q + r[None, :],
+            mask=is_row[:, None] & (r < Q)[None, :], other=0.0,
+        )  # fmt: skip
+        turned = tl.trans(moved)
+        of_replaces += tl.dot(turned, replaced, input_precision="ieee", out_dtype=tl.float64)
+        of_pops += tl.dot(turned, popped, input_precision="ieee", out_dtype=tl.float64)
+    of_weight = y[:, None] * WIDTH
+    at = of_weight + C + y[None, :]
+    is_weight = (y < C)[:, None] & (y < C)[None, :]
+    tl.store(gradients + at, of_replaces * tl.load(transitions + at, mask=is_weight, other=0.0), mask=is_weight)
+    at = of_weight + 2 * C + r[None, :]
+    is_pop = (y < C)[:, None] & (r < Q)[None, :]
+    tl.store(gradients + at, of_pops * tl.load(transitions + at, mask=is_pop, other=0.0), mask=is_pop)
+    row = (now - 1) // T
+    pushed = cell_number(row, column) * CELL + ((now - 1) % T) * (T * Q) + t * Q
+    of_block = y[:, None] * (S * T * T * Q) + of_top[None, :]
+    product = tl.load(g + pushed + of_block, mask=is_weight, other=0.0)
+    product *= tl.load(outer + pushed + of_block, mask=is_weight, other=0.0)
+    tl.store(gradients + of_weight + y[None, :], product, mask=is_weight)

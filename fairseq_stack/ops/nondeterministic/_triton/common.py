@@ -1,0 +1,51 @@
+"""What the kernels share: powers of two, and where numbers lie in memory."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+LARGEST_SHIFT = tl.constexpr(200)
+"""Cells are multiplied by powers of two; larger exponents than this, or lower ones than its negative, are not exact."""
+LARGEST_MANTISSA = tl.constexpr(2.0**400)
+"""Mantissas are exact if they are 0 or between the inverse of this and this."""
+
+
+@triton.jit
+def power_of_two(exponent):
+    """2^exponent, for integers; between 2^-1022 and 2^1023."""
+    bounded = tl.minimum(tl.maximum(exponent, -1022), 1023).to(tl.int64)
+    return ((bounded + 1023) << 52).to(tl.float64, bitcast=True)
+
+
+@triton.jit
+def exponent_of(x):
+    """floor(log2 x), and 0 for 0."""
+    exponent = ((x.to(tl.int64, bitcast=True) >> 52) & 2047) - 1023
+    return tl.where(x > 0, exponent, 0).to(tl.int32)
+
+
+@triton.jit
+def cell_number(row, column):
+    """The number of the cell (I, J), I <= J."""
+    return column * (column + 1) // 2 + row
+
+
+@triton.jit
+def is_shift_inexact(exponent):
+    """Whether a power of two is so large or small that products with it may leave the range of float64."""
+    return (exponent > LARGEST_SHIFT) | (exponent < -LARGEST_SHIFT)
+
+
+@triton.jit
+def is_inexact(x):
+    """Whether numbers that are not negative are so large or small that products of them may leave the range."""
+    return ((x > 0) & (x < 1 / LARGEST_MANTISSA)) | ~(x <= LARGEST_MANTISSA)
+
+
+@triton.jit
+def product(left, is_left, right, is_right):
+    """For pointers to (i, s) and to (s, r), the products of what they point to, at [i][s][r]."""
+    a = tl.load(left, mask=is_left, other=0.0)
+    b = tl.load(right, mask=is_right, other=0.0)
+    return a[:, :, None] * b[None, :, :]

@@ -1,0 +1,250 @@
+"""(a) to (d) of ``docs/algorithm.md``: inner weights, forward weights and the weights of the readings.
+
+Names: ``g`` holds g[i -> t][x -> (r, s)] at [cell][x][s][i][t][r], ``popped`` holds g'[k -> t][(u, s) -> r] at
+[cell][s][k][u][t][r], ``exponents`` one integer for each cell. Q states, S symbols, C = Q S, T the size of a tile.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from .common import cell_number, exponent_of, is_inexact, is_shift_inexact, power_of_two, product
+
+
+@triton.jit
+def far_pops(
+    g, popped, exponents, inexact, span, num_cells,
+    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """The pops of (a) whose k is between the tiles of a cell, for some rows (x, i) and one symbol: a matrix product."""
+    C: tl.constexpr = Q * S
+    row, block, sequence = tl.program_id(0), tl.program_id(1) // S, tl.program_id(2).to(tl.int64)
+    symbol = tl.program_id(1) % S
+    column = row + span
+    g += sequence * num_cells * (C * C * T * T)
+    popped += sequence * num_cells * (C * Q * T * T)
+    exponents += sequence * num_cells
+    own = cell_number(row, column)
+    exponent = tl.load(exponents + own)
+    m = block * ROWS + tl.arange(0, ROWS)
+    of_row = (m // T) * (S * T * T * Q) + (m % T) * (T * Q) + symbol * (T * T * Q)
+    j = tl.arange(0, TQ)
+    cell = of_row[:, None] + j[None, :]
+    is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
+    is_factor = (j < T * Q)[:, None] & (j < T * Q)[None, :]
+    factor = symbol * (T * Q * T * Q) + j[:, None] * (T * Q) + j[None, :]
+    sums = tl.zeros((ROWS, TQ), dtype=tl.float64)
+    lost = 0
+    for middle in range(row + 1, column):
+        left, right = cell_number(row, middle), cell_number(middle, column)
+        shift = tl.load(exponents + left) + tl.load(exponents + right) - exponent
+        lost |= is_shift_inexact(shift).to(tl.int32)
+        a = tl.load(g + left * (C * C * T * T) + cell, mask=is_element, other=0.0)
+        b = tl.load(popped + right * (C * Q * T * T) + factor, mask=is_factor, other=0.0)
+        sums += tl.dot(a, b, input_precision="ieee", out_dtype=tl.float64) * power_of_two(shift)
+    tl.store(g + own * (C * C * T * T) + cell, sums, mask=is_element)
+    if lost > 0:
+        tl.store(inexact + sequence, 1)
+
+
+@triton.jit
+def near_cell(
+    transitions, g, popped, exponents, inexact, length, span, num_cells,
+    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, ROWS: tl.constexpr, QP: tl.constexpr, SP: tl.constexpr,
+    CP: tl.constexpr, IS_DIAGONAL: tl.constexpr, HAS_FAR: tl.constexpr,
+):  # fmt: skip
+    """The rest of (a), and (b), for a cell, one column after the other."""
+    C: tl.constexpr = Q * S
+    CELL: tl.constexpr = C * C * T * T
+    POPPED: tl.constexpr = C * Q * T * T
+    row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    column = row + span
+    transitions += sequence * length * (C * (2 * C + Q))
+    g += sequence * num_cells * CELL
+    popped += sequence * num_cells * POPPED
+    exponents += sequence * num_cells
+    own = cell_number(row, column)
+    own_g, own_popped = g + own * CELL, popped + own * POPPED
+    above, below = cell_number(row, row), cell_number(column, column)  # the diagonal cells of its row and its column
+    exponent = tl.load(exponents + own)
+    before_g, before_shift = own_g, exponent * 0
+    if not IS_DIAGONAL:
+        before = cell_number(row, column - 1)
+        before_g, before_shift = g + before * CELL, tl.load(exponents + before) - exponent
+
+    m, s, r, w = tl.arange(0, ROWS), tl.arange(0, SP), tl.arange(0, QP), tl.arange(0, CP)
+    x, i = m // T, m % T
+    is_row = m < C * T
+    of_row = x * (S * T * T * Q) + i * (T * Q)
+    of_popped = (x % S) * (T * Q * T * Q) + i * (Q * T * Q) + (x // S) * (T * Q)
+    is_top = (s < S)[:, None] & (r < Q)[None, :]
+    of_top = s[:, None] * (T * T * Q) + r[None, :]
+    lost = tl.zeros((ROWS,), dtype=tl.int32)
+    largest = tl.zeros((ROWS,), dtype=tl.float64)
+    for t in range(T):
+        now = column * T + t  # the coordinate
+        step = transitions + (now - 2) * (C * (2 * C + Q))
+        exists = (now >= 2) & (now <= length + 1)
+        tops, symbols = tl.where(exists, C, 0), tl.where(exists, S, 0)  # the interpreter cannot broadcast a Boolean
+        # Column t - 1, at [row][w].
+        is_first = now == column * T
+        moving = tops
+        if IS_DIAGONAL:
+            moving = tl.where(is_first, 0, tops)
+        shift = tl.where(is_first, before_shift, 0)
+        lost |= (is_shift_inexact(shift) & (moving > 0)).to(tl.int32)
+        pointer = tl.where(is_first, before_g + (T - 1) * Q, own_g + (t - 1) * Q)
+        moved = tl.load(
+            pointer + of_row[:, None] + (w % S)[None, :] * (T * T * Q) + (w // S)[None, :],
+            mask=is_row[:, None] & (w < moving)[None, :], other=0.0,
+        ) * power_of_two(shift)  # fmt: skip
+        # (b)
+        pop_weights = tl.load(
+            step + w[:, None] * (2 * C + Q) + 2 * C + r[None, :],
+            mask=(w < tops)[:, None] & (r < Q)[None, :], other=0.0,
+        )  # fmt: skip
+        pops = tl.sum(moved[:, :, None] * pop_weights[None, :, :], 1)
+        tl.store(own_popped + of_popped[:, None] + t * Q + r[None, :], pops, mask=is_row[:, None] & (r < Q)[None, :])
+        lost |= tl.max(is_inexact(pops).to(tl.int32), 1)
+        tl.debug_barrier()
+        # (a), at [row][s][r]
+        pointer = own_g + of_row[:, None, None] + of_top[None, :, :]
+        is_step = (s < symbols)[:, None] & (r < Q)[None, :]
+        sums = tl.zeros((ROWS, SP, QP), dtype=tl.float64)
+        if HAS_FAR:
+            sums = tl.load(pointer + t * Q, mask=is_row[:, None, None] & is_step[None, :, :], other=0.0)
+        for v in range(C):
+            weights = tl.load(step + v * (2 * C + Q) + C + r[None, :] * S + s[:, None], mask=is_step, other=0.0)
+            element = tl.sum(tl.where(w[None, :] == v, moved, 0.0), 1)
+            sums += element[:, None, None] * weights[None, :, :]
+        of_symbol = of_row[:, None] + s[None, :] * (T * T * Q)
+        to_top = s[:, None] * (T * Q * T * Q) + t * Q + r[None, :]
+        is_symbol = (s < S)[None, :]
+        for k in range(t - 1):  # pops to columns of this cell
+            for u in range(Q):
+                kept = own_g + of_symbol + k * Q + u
+                then = popped + below * POPPED + to_top + (k * Q + u) * (T * Q)
+                sums += product(kept, is_row[:, None] & is_symbol, then, is_step)
+        if not IS_DIAGONAL:
+            for k in range(1, T):  # and to columns of the diagonal cell
+                for u in range(Q):
+                    kept = g + above * CELL + of_symbol + k * Q + u
+                    then = own_popped + to_top + (k * Q + u) * (T * Q)
+                    sums += product(kept, (is_row & (i < k))[:, None] & is_symbol, then, is_step)
+        is_pushed = is_row & (row * T + i == now - 1)
+        pushes = tl.load(
+            step + x[:, None, None] * (2 * C + Q) + (r[None, :] * S + s[:, None])[None, :, :],
+            mask=is_pushed[:, None, None] & is_step[None, :, :], other=0.0,
+        )  # fmt: skip
+        sums = tl.where(is_pushed[:, None, None], pushes * power_of_two(-exponent), sums)
+        is_start = is_pushed & (row * T + i + x == 0)
+        sums = tl.where(is_start[:, None, None] & ((s[:, None] + r[None, :]) == 0)[None, :, :], 1.0, sums)
+        tl.store(pointer + t * Q, sums, mask=is_row[:, None, None] & is_top[None, :, :])
+        lost |= tl.max(tl.max(is_inexact(sums).to(tl.int32), 2), 1)
+        largest = tl.max(tl.max(sums, 2), 1)
+        tl.debug_barrier()
+    if (tl.max(lost, 0) > 0) | ((span == 1) & is_shift_inexact(exponent)):
+        tl.store(inexact + sequence, 1)
+    # The next cell of the row begins with the exponent that this one ends with.
+    if column + 1 < (length + 1) // T + 1:
+        tl.store(exponents + cell_number(row, column + 1), exponent + exponent_of(tl.max(largest, 0)))
+
+
+@triton.jit
+def forward_weights(
+    g, exponents, alpha, alpha_exponents, inexact, length, num_tiles, num_cells,
+    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr,
+    QP: tl.constexpr, SP: tl.constexpr,
+):  # fmt: skip
+    """(c): alpha of all coordinates, [coordinate][(r, s)], with an exponent for each tile; one program a sequence."""
+    C: tl.constexpr = Q * S
+    CELL: tl.constexpr = C * C * T * T
+    sequence = tl.program_id(0).to(tl.int64)
+    g += sequence * num_cells * CELL
+    exponents += sequence * num_cells
+    alpha += sequence * num_tiles * (T * C)
+    alpha_exponents += sequence * num_tiles
+    s, r, m, j = tl.arange(0, SP), tl.arange(0, QP), tl.arange(0, ROWS), tl.arange(0, TQ)
+    is_top = (s < S)[:, None] & (r < Q)[None, :]
+    of_row = (m // T) * (S * T * T * Q) + (m % T) * (T * Q)
+    of_alpha = (m % T) * C + m // T
+    is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
+    lost = 0
+    exponent = tl.load(exponents) * 0
+    largest = tl.full((), 1.0, dtype=tl.float64)
+    for column in range(num_tiles):
+        exponent += exponent_of(largest)
+        tl.store(alpha_exponents + column, exponent)
+        for symbol in range(S):  # from earlier tiles, for all times of this one
+            totals = tl.zeros((ROWS, TQ), dtype=tl.float64)
+            for row in range(column):
+                cell = cell_number(row, column)
+                shift = tl.load(exponents + cell) + tl.load(alpha_exponents + row) - exponent
+                lost |= is_shift_inexact(shift).to(tl.int32)
+                weights = tl.load(alpha + row * (T * C) + of_alpha, mask=m < C * T, other=0.0) * power_of_two(shift)
+                at = g + cell * CELL + of_row[:, None] + symbol * (T * T * Q) + j[None, :]
+                totals += tl.load(at, mask=is_element, other=0.0) * weights[:, None]
+            at = alpha + (column * T + j // Q) * C + j % Q * S + symbol
+            tl.store(at, tl.sum(totals, 0), mask=j < T * Q)
+        tl.debug_barrier()
+        diagonal = g + cell_number(column, column) * CELL
+        for t in range(T):
+            now = column * T + t
+            own = alpha + now * C + r[None, :] * S + s[:, None]
+            is_row = m < tl.where(now > 0, C * T, 0)
+            weights = tl.load(alpha + column * (T * C) + of_alpha, mask=is_row & (m % T < t), other=0.0)
+            blocks = tl.load(
+                diagonal + of_row[:, None, None] + t * Q + (s[:, None] * (T * T * Q) + r[None, :])[None, :, :],
+                mask=is_row[:, None, None] & is_top[None, :, :], other=0.0,
+            )  # fmt: skip
+            sums = tl.load(own, mask=is_top, other=0.0) + tl.sum(blocks * weights[:, None, None], 0)
+            if now == 0:
+                sums = tl.where((s[:, None] + r[None, :]) == 0, 1.0, sums)
+            tl.store(own, sums, mask=is_top)
+            lost |= tl.max(tl.max(is_inexact(sums).to(tl.int32), 1), 0)
+            if now <= length + 1:
+                largest = tl.max(tl.max(sums, 1), 0)
+            tl.debug_barrier()
+    if lost > 0:
+        tl.store(inexact + sequence, 1)
+
+
+@triton.jit
+def reading_weights(
+    g, exponents, alpha, alpha_exponents, weights, inexact, length, num_tiles, num_cells,
+    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, CP: tl.constexpr,
+):  # fmt: skip
+    """(d): W_t[i][(r, s)] of a cell, at [t - 1][(r, s)][i + 1]."""
+    C: tl.constexpr = Q * S
+    row, column, sequence = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    if row <= column:
+        cell = cell_number(row, column)
+        g += (sequence * num_cells + cell) * (C * C * T * T)
+        alpha += sequence * num_tiles * (T * C)
+        alpha_exponents += sequence * num_tiles
+        shift = tl.load(exponents + sequence * num_cells + cell) + tl.load(alpha_exponents + row)
+        shift -= tl.load(alpha_exponents + column)
+        i, j, y = tl.arange(0, T), tl.arange(0, TQ), tl.arange(0, CP)
+        t, r = j // Q, j % Q
+        totals = tl.sum(
+            tl.load(
+                alpha + (column * T + t)[:, None] * C + y[None, :],
+                mask=(j < T * Q)[:, None] & (y < C)[None, :], other=0.0,
+            ), 1,
+        )  # fmt: skip
+        totals = tl.where(totals > 0, totals, 1.0)
+        now = column * T + t
+        is_weight = (j < T * Q) & (now >= 2) & (now <= length + 1)
+        for s in range(S):
+            sums = tl.zeros((T, TQ), dtype=tl.float64)
+            for x in range(C):
+                own = tl.load(alpha + (row * T + i) * C + x)
+                block = g + (x * S + s) * (T * T * Q) + i[:, None] * (T * Q) + j[None, :]
+                sums += own[:, None] * tl.load(block, mask=(j < T * Q)[None, :], other=0.0)
+            sums = sums * power_of_two(shift) / totals[None, :]
+            at = ((sequence * length + now - 2) * C + r * S + s) * (length + 1)
+            tl.store(
+                weights + at[None, :] + (row * T + i)[:, None], sums,
+                mask=is_weight[None, :] & (row * T + i <= length)[:, None],
+            )  # fmt: skip

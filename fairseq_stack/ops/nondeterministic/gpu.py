@@ -1,0 +1,186 @@
+"""The nondeterministic stack by Triton kernels, for GPUs: ``_triton/`` has the kernels.
+
+Everything is computed in float64, in real numbers with an exponent for each cell of tiles. The kernels notice numbers
+that are so far apart that something may be lost; those sequences are computed again in logarithms (``_exact.py``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .._operators import Function, differentiable_once
+from .._undefined import finite, from_then_on, marks_of
+from ._exact import exact_gradients, exact_readings
+from ._log_weights import defined, join_transitions, relative_to_largest
+from ._precision import spread_of
+
+Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+
+WIDEST_RANGE = 138.0  # of the log weights of one step: at most 2^199 apart, see LARGEST_MANTISSA of the kernels
+
+
+def nondeterministic_stack_triton(
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    values: Tensor,
+    bottom: Tensor,
+    *,
+    return_weights: bool,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """The readings; arguments and results as for ``nondeterministic_stack``."""
+    top = push.shape[2:4]
+    vectors = torch.cat([bottom.double().expand(len(values), -1)[:, None], values.double()], 1)
+    logits, marks = defined(join_transitions(push, replace, pop))
+    marks = from_then_on(marks)[:, :, None]
+    weights, *_ = _differentiable_weights(logits, top[0])
+    readings = torch.bmm(weights.flatten(1, 2), finite(vectors)).unflatten(1, weights.shape[1:3])
+    readings = readings + (marks + from_then_on(marks_of(vectors))[:, 1:])[:, :, None]
+    readings = readings.unflatten(2, top).to(values.dtype)
+    if not return_weights:
+        return readings
+    return readings, (weights + marks[..., None]).unflatten(2, top).movedim(4, 2).to(values.dtype)
+
+
+@torch.library.custom_op("fairseq_stack::nondeterministic_stack_triton", mutates_args=())
+def _weights(logits: Tensor, num_states: int) -> Outputs:
+    """W_t[i][y] at index [b, t - 1, y, i + 1], (B, n, C, n + 1), for log weights (B, n, C, 2 C + Q) in float64.
+
+    In a CUDA graph, W is NaN where float64 is not precise enough.
+
+    Returns:
+        W, and what ``launch.Inner`` has besides, for the backward pass.
+    """
+    if logits.numel() == 0:
+        return _outputs(logits, num_states)
+    from ._triton import launch
+
+    relative = relative_to_largest(logits)
+    inexact = spread_of(relative).range > WIDEST_RANGE
+    transitions = torch.where(inexact[:, None, None, None], 0, relative).exp_()
+    inner = launch.inner_weights(transitions / _typical(transitions), num_states, _tile_size(logits.shape[1]))
+    inexact = inexact | (inner.inexact > 0)
+    weights = torch.where(inexact[:, None, None, None], torch.nan, inner.weights)
+    if not _is_captured(logits) and inexact.any():
+        weights[inexact] = _exact_weights(logits[inexact], num_states)
+    return (
+        weights,
+        inner.transitions,
+        inner.g,
+        inner.popped,
+        inner.exponents,
+        inner.alpha,
+        inner.alpha_exponents,
+        inexact,
+    )
+
+
+@_weights.register_fake
+def _outputs(logits: Tensor, num_states: int) -> Outputs:
+    """Tensors of the right shapes."""
+    batch_size, length, top, _ = logits.shape
+    tile = _tile_size(length)
+    tiles = (length + 1) // tile + 1
+    cells, block = tiles * (tiles + 1) // 2, top * tile * tile
+    return (
+        logits.new_empty(batch_size, length, top, length + 1),
+        logits.new_empty(logits.shape),
+        logits.new_empty(batch_size, cells, top * block),
+        logits.new_empty(batch_size, cells, num_states * block),
+        logits.new_empty(batch_size, cells, dtype=torch.int32),
+        logits.new_empty(batch_size, tiles * tile, top),
+        logits.new_empty(batch_size, tiles, dtype=torch.int32),
+        logits.new_empty(batch_size, dtype=torch.bool),
+    )
+
+
+@torch.library.custom_op("fairseq_stack::nondeterministic_stack_triton_backward", mutates_args=())
+def _weights_backward(
+    grad: Tensor,
+    logits: Tensor,
+    weights: Tensor,
+    transitions: Tensor,
+    g: Tensor,
+    popped: Tensor,
+    exponents: Tensor,
+    alpha: Tensor,
+    alpha_exponents: Tensor,
+    inexact: Tensor,
+    num_states: int,
+) -> Tensor:
+    """The gradient of the log weights, given what ``_weights`` got and returned: (h) to (m) of the algorithm."""
+    if logits.numel() == 0:
+        return torch.zeros_like(logits)
+    from ._triton import launch
+
+    usable = torch.where(inexact[:, None, None, None], 0, weights)
+    inner = launch.Inner(transitions, g, popped, exponents, alpha, alpha_exponents, usable, inexact)
+    gradient = launch.log_weight_gradients(inner, _centred(usable, grad), num_states, _tile_size(logits.shape[1]))
+    if not _is_captured(logits) and inexact.any():
+        units = _units(logits[inexact])
+        gradient[inexact], _ = exact_gradients(grad[inexact], logits[inexact], units, num_states, None)
+    return gradient
+
+
+@_weights_backward.register_fake
+def _(grad: Tensor, logits: Tensor, *_: Any) -> Tensor:
+    return logits.new_empty(logits.shape)
+
+
+def _typical(transitions: Tensor) -> Tensor:
+    """About the geometric mean of the sums of D_t out of each configuration, a power of two, (B, n, 1, 1).
+
+    Divided by it, the weight of runs changes little from step to step.
+    """
+    sums = transitions.sum(3, keepdim=True)
+    return torch.where(sums > 0, sums, 1).log2().mean(2, keepdim=True).round().exp2()
+
+
+def _centred(weights: Tensor, grad: Tensor) -> Tensor:
+    """b_t[i, y] of (h)."""
+    flat, of_flat = weights.flatten(2), grad.flatten(2)
+    centred = of_flat - of_flat.gather(2, flat.argmax(2, keepdim=True))
+    # What is not on top of the stack in any run takes no part, whatever its gradient is.
+    means = torch.where(flat > 0, flat * centred, 0).sum(2, keepdim=True)
+    return (centred - means).view_as(grad)
+
+
+def _units(logits: Tensor) -> Tensor:
+    """Vectors v_0..v_n whose readings are the weights."""
+    size = logits.shape[1] + 1
+    return torch.eye(size, dtype=logits.dtype, device=logits.device).expand(len(logits), -1, -1)
+
+
+def _exact_weights(logits: Tensor, num_states: int) -> Tensor:
+    return exact_readings(logits, _units(logits), num_states, None)
+
+
+def _is_captured(x: Tensor) -> bool:
+    """Whether this becomes a part of a CUDA graph, in which the host cannot read flags."""
+    return x.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
+def _tile_size(length: int) -> int:
+    return 8 if length < 150 else 16
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    logits, ctx.num_states = inputs
+    ctx.save_for_backward(logits, *output)
+
+
+def _gradients(backward: Function, ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    (gradient,) = _as_tuple(backward(grad, *ctx.saved_tensors, ctx.num_states))
+    return gradient, None
+
+
+def _as_tuple(x: Any) -> tuple[Tensor, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+_differentiable_weights = differentiable_once(
+    "nondeterministic_stack", _weights, _weights_backward, save=_save, gradients=_gradients
+)

@@ -1,0 +1,52 @@
+"""Compiles all Triton kernels for a GPU that need not be here, of compute capability 9.0, and prints their names.
+
+What is launched is only compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver, jit
+
+from fairseq_stack.ops.nondeterministic._triton import launch
+
+
+class _Absent:
+    """A driver of a GPU that is not here."""
+
+    def __init__(self, capability: int) -> None:
+        self.target = GPUTarget("cuda", capability, 32)
+
+    def get_current_target(self) -> GPUTarget:
+        return self.target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+
+def _compile_instead(run: Any) -> Any:
+    def compiled(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
+        print(self.fn.__name__)
+        return run(self, *args, grid=grid, warmup=True, **options)
+
+    return compiled
+
+
+def main() -> None:
+    jit.JITFunction.run = _compile_instead(jit.JITFunction.run)
+    driver.set_active(_Absent(90))
+    for num_states, num_symbols, tile in ((1, 1, 8), (3, 3, 16)):
+        length, top = 3 * tile, num_states * num_symbols
+        transitions = torch.ones(1, length, top, 2 * top + num_states, dtype=torch.float64)
+        inner = launch.inner_weights(transitions, num_states, tile)
+        launch.log_weight_gradients(inner, inner.weights, num_states, tile)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""The Triton kernels: on a GPU, or else in Triton's interpreter (``tests/conftest.py`` sets ``TRITON_INTERPRET``).
+
+The interpreter takes milliseconds for an operation, so the sequences are short, and tiles have four rows.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import nondeterministic_stack
+from fairseq_stack.ops.nondeterministic import gpu
+from tests.conftest import REPOSITORY
+from tests.helpers import assert_normwise_close, each_golden_file
+from tests.ops.nondeterministic.inputs import ARGUMENTS, gradients, random_inputs
+from tests.ops.nondeterministic.test_far_apart import adversarial, assert_equal_gradients
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+# n, Q, S, m; n + 2 rows are less than a tile, one tile, one row more, ..., four tiles
+SIZES = [(1, 1, 1, 1), (2, 2, 1, 2), (3, 1, 3, 1), (4, 2, 2, 3), (5, 3, 1, 2), (14, 2, 2, 1)]
+
+
+@pytest.fixture(autouse=True)
+def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "_tile_size", lambda length: 4)
+
+
+def stack(inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Readings and W of the kernels, on the CPU."""
+    push, replace, pop, values, bottom = (x.to(DEVICE) for x in inputs)
+    found = gpu.nondeterministic_stack_triton(push, replace, pop, values, bottom, return_weights=True)
+    assert isinstance(found, tuple)
+    return found[0].cpu(), found[1].cpu()
+
+
+def assert_as_reference(inputs: Sequence[Tensor], tolerance: float = 1e-9) -> None:
+    """Readings, weights, and the gradients of both, beside the largest, or beside 1 if that is larger."""
+    found = stack(inputs)
+    wide = [x.detach().double().requires_grad_() for x in inputs]
+    expected = nondeterministic_stack(*wide, backend="reference", return_weights=True)
+    cotangents = [torch.randn_like(x) for x in expected]
+    of_found, of_expected = (
+        torch.autograd.grad([(x * c).sum() for x, c in zip(results, cotangents, strict=True)], leaves)
+        for results, leaves in ((found, inputs), (expected, wide))
+    )
+    actual, wanted = (
+        [x.detach() for x in (*results, *of)] for results, of in ((found, of_found), (expected, of_expected))
+    )
+    assert_equal_gradients(actual, wanted, tolerance)
+
+
+def inexact(inputs: Sequence[Tensor]) -> list[bool]:
+    """For which sequences float64 is found not to be precise enough."""
+    logits = gpu.join_transitions(*inputs[:3]).detach().to(DEVICE)
+    flags: list[bool] = gpu._weights(logits, inputs[0].shape[2])[-1].tolist()
+    return flags
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=["n{}-q{}-s{}-m{}".format(*sizes) for sizes in SIZES])
+def test_values_and_gradients(sizes: tuple[int, int, int, int]) -> None:
+    assert_as_reference(random_inputs(2, *sizes, batched_bottom=True))
+
+
+@pytest.mark.parametrize(("batch_size", "length"), [(0, 3), (2, 0)])
+def test_nothing_to_compute(batch_size: int, length: int) -> None:
+    inputs = random_inputs(batch_size, length, 2, 1, 2)
+    readings, weights = stack(inputs)
+    assert readings.shape == (batch_size, length, 2, 1, 2)
+    assert weights.shape == (batch_size, length, length + 1, 2, 1)
+    assert not any(x.any() for x in torch.autograd.grad(readings.sum() + weights.sum(), inputs))
+
+
+def test_longer_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "_tile_size", lambda length: 8)
+    assert_as_reference(random_inputs(1, 17, 1, 2, 2))
+
+
+def test_float32_is_rounded_once() -> None:
+    inputs = random_inputs(1, 6, 2, 1, 2, dtype=torch.float32)
+    readings, weights = stack(inputs)
+    assert readings.dtype == weights.dtype == torch.float32
+    assert_as_reference(inputs, 1e-6)
+
+
+@pytest.mark.parametrize("masked", [0.3, 0.8])
+def test_forbidden_transitions(masked: float) -> None:
+    inputs = random_inputs(1, 8, 2, 1, 1, masked=masked)
+    assert not any(inexact(inputs))
+    assert_as_reference(inputs)
+
+
+@pytest.mark.parametrize("std", [10.0, 20.0])
+def test_log_weights_that_are_far_apart(std: float) -> None:
+    inputs = random_inputs(1, 8, 2, 1, 1, std=std)
+    assert not any(inexact(inputs))
+    assert_as_reference(inputs)
+
+
+@pytest.mark.parametrize(("kind", "cost"), [("hindsight", 30.0), ("masked-mirror", 30.0), ("stuck", 400.0)])
+def test_every_finite_log_weight_is_exact(kind: str, cost: float) -> None:
+    inputs = adversarial(kind, cost, 9, 1, 2)
+    assert all(inexact(inputs)) == (cost > 100)
+    assert_as_reference(inputs)
+
+
+def test_only_what_needs_it_is_computed_again() -> None:
+    inputs = random_inputs(3, 3, 1, 2, 1)
+    with torch.no_grad():
+        inputs[0][1] *= 500
+    assert inexact(inputs) == [False, True, False]
+    assert_as_reference(inputs)
+
+
+def test_undefined_log_weights_and_vectors_do_not_reach_back() -> None:
+    inputs = random_inputs(2, 6, 1, 2, 2)
+    with torch.no_grad():
+        inputs[0][0, 4, 0, 0, 0, 0] = torch.nan
+        inputs[3][1, 2, 1] = torch.inf
+    readings, weights = stack(inputs)
+    expected = nondeterministic_stack(*inputs, return_weights=True)
+    for found, want in zip((readings, weights), expected, strict=True):
+        assert torch.equal(found.isnan(), want.isnan())
+        assert_normwise_close(found.nan_to_num(0), want.nan_to_num(0), 1e-9)
+    known = readings[:, :2].sum()
+    assert all(x.isfinite().all() for x in torch.autograd.grad(known, inputs))
+
+
+@each_golden_file("nondeterministic_[0128]_*.npz")  # the smallest
+def test_golden_values_and_gradients(path: Path) -> None:
+    assert_as_golden(path)
+
+
+@pytest.mark.skipif(DEVICE.type == "cpu", reason="no CUDA device")
+@each_golden_file("nondeterministic_*.npz")
+def test_all_golden_values_and_gradients(path: Path) -> None:
+    assert_as_golden(path)
+
+
+def assert_as_golden(path: Path) -> None:
+    golden = np.load(path)
+    inputs = [torch.tensor(golden[key]).requires_grad_() for key in ARGUMENTS]
+    readings, _ = stack(inputs)
+    assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
+    found = gradients(readings, inputs, torch.tensor(golden["cotangent"]))
+    for name, actual in zip(ARGUMENTS, found, strict=True):
+        assert_normwise_close(actual, golden[f"grad_{name}"], 1e-9, name)
+
+
+def test_the_operators_are_well_formed() -> None:
+    logits = gpu.join_transitions(*random_inputs(2, 2, 1, 2, 1)[:3]).detach().to(DEVICE).requires_grad_()
+    torch.library.opcheck(gpu._weights, (logits, 1))
+    weights, *saved = (x.detach() for x in gpu._weights(logits, 1))
+    torch.library.opcheck(gpu._weights_backward, (torch.randn_like(weights), logits.detach(), weights, *saved, 1))
+
+
+def test_vmap_of_gradients() -> None:
+    inputs = [x.detach().to(DEVICE) for x in random_inputs(3, 2, 1, 2, 2)]
+
+    def loss(push: Tensor, replace: Tensor, pop: Tensor, values: Tensor, bottom: Tensor) -> Tensor:
+        batch = push[None], replace[None], pop[None], values[None]
+        found = gpu.nondeterministic_stack_triton(*batch, bottom, return_weights=False)
+        assert isinstance(found, Tensor)
+        return found.square().sum()
+
+    each = torch.func.vmap(torch.func.grad(loss), in_dims=(0, 0, 0, 0, None))(*inputs)
+    leaf = inputs[0].requires_grad_()
+    together = nondeterministic_stack(leaf, *inputs[1:]).square().sum()
+    assert_normwise_close(each, torch.autograd.grad(together, leaf)[0], 1e-9)
+
+
+def test_a_cpu_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^nondeterministic_stack: backend 'triton' needs tensors on a GPU, got cpu$"):
+        nondeterministic_stack(*random_inputs(1, 2, 1, 1, 1), backend="triton")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Triton's compiler is for Linux")
+def test_the_kernels_can_be_compiled_for_a_gpu() -> None:
+    """What the interpreter accepts may be an error for the compiler, which needs no GPU."""
+    environment = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "tests.ops.nondeterministic.compile_for_gpu"]
+    found = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr[-3000:]
+    assert "near_outer" in found.stdout
