@@ -3,7 +3,7 @@
 snakemake --snakefile scripts/experiments/multi30k.smk --profile scripts/experiments/profiles/local --directory OUT \
     --config data=DATA
 
-Where there are several kinds of models, paired-seed-N.txt compares the others with the first, by sacrebleu's paired
+Where there are several kinds of models, paired-*seed-N.txt compares the others with the first, by sacrebleu's paired
 bootstrap over the sentences of the test set.
 
 DATA, an absolute path, holds {train,val,test_2016_flickr}.{de,en}, plain or .gz, from
@@ -51,9 +51,9 @@ SCORING = []
 rule table:
     input:
         [f"{run}/scores.json" for runs in RUNS.values() for run in runs],
-        [f"{CORPUS}/epochs-{EPOCHS}/paired-seed-{seed}.txt" for seed in SEEDS if len(KINDS) > 1],
+        [f"{CORPUS}/epochs-{EPOCHS}/paired{selection('kinds')}-seed-{seed}.txt" for seed in SEEDS if len(KINDS) > 1],
     output:
-        f"{CORPUS}/epochs-{EPOCHS}/table.md",
+        f"{CORPUS}/epochs-{EPOCHS}/table{CHOICE}.md",
     message:
         "the table {output}"
     params:
@@ -67,7 +67,7 @@ rule compare:
     input:
         lambda wildcards: [f"{CORPUS}/epochs-{EPOCHS}/{kind}-seed-{wildcards.seed}/hypotheses" for kind in KINDS],
     output:
-        f"{CORPUS}/epochs-{EPOCHS}/paired-seed-{{seed}}.txt",
+        f"{CORPUS}/epochs-{EPOCHS}/paired{selection('kinds')}-seed-{{seed}}.txt",
     message:
         "paired bootstrap of the models with seed {wildcards.seed}"
     params:

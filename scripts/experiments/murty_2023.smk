@@ -115,7 +115,7 @@ def scores(part):
 
 rule results:
     input:
-        [f"{folder}/updates-{UPDATES[part]}/table.md" for part, folder in FOLDERS.items()],
+        [f"{folder}/updates-{UPDATES[part]}/table{CHOICE}.md" for part, folder in FOLDERS.items()],
     default_target: True
     localrule: True
 
@@ -128,7 +128,7 @@ for part, folder in FOLDERS.items():
         input:
             scores(part),
         output:
-            f"{folder}/updates-{UPDATES[part]}/table.md",
+            f"{folder}/updates-{UPDATES[part]}/table{CHOICE}.md",
         message:
             "the table {output}"
         params:

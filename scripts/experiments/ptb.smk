@@ -32,7 +32,7 @@ rule table:
     input:
         [f"{run}/score-{split}.out" for runs in RUNS.values() for run in runs for split in ("valid", "test")],
     output:
-        f"{MIKOLOV}/epochs-{EPOCHS}/table.md",
+        f"{MIKOLOV}/epochs-{EPOCHS}/table{CHOICE}.md",
     message:
         "the table {output}"
     params:

@@ -68,7 +68,7 @@ rule table:
     input:
         [f"{run}/stream-{split}.out" for runs in RUNS.values() for run in runs for split in ("valid", "test")],
     output:
-        f"stream/{SIZES}-epochs-{EPOCHS}/table.md",
+        f"stream/{SIZES}-epochs-{EPOCHS}/table{CHOICE}.md",
     message:
         "the table {output}"
     params:

@@ -38,7 +38,7 @@ def chosen(name, known, default=None):
 
 
 def selection(*names):
-    """A suffix for the folder of results: each choice of runs has tables of its own."""
+    """A suffix for what is made of all results: each choice of runs has tables of its own."""
     return "".join(f"-{name}-{config[name]}".replace(",", "+") for name in names if name in config)
 
 
@@ -59,6 +59,7 @@ if "data" in KNOWN:
 ALL_KINDS = globals().get("ALL_KINDS", "tf,sup,nd")
 KINDS = chosen("kinds", ALL_KINDS, globals().get("DEFAULT_KINDS"))
 SEEDS = [int(seed) for seed in setting_list("seeds", DEFAULT_SEEDS)]
+CHOICE = selection("kinds", "seeds")  # in the names of tables
 
 
 def draw(name, seed):

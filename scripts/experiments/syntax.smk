@@ -93,7 +93,7 @@ def named(folder, file):
 
 rule syntax:
     input:
-        [f"{folder}/syntax.{ending}" for folder in RESULTS for ending in ("md", "png")],
+        [f"{folder}/syntax{CHOICE}.{ending}" for folder in RESULTS for ending in ("md", "png")],
     localrule: True
 
 
@@ -110,7 +110,7 @@ rule table:
             wildcards.folder, "surprisals-valid.tsv", "surprisals-test.tsv", "blimp.json", "suites.json"
         ),
     output:
-        "{folder}/syntax.md",
+        f"{{folder}}/syntax{CHOICE}.md",
     message:
         "the table {output}"
     params:
@@ -126,12 +126,12 @@ rule figure:
     input:
         lambda wildcards: scores(wildcards.folder, "blimp.json", "suites.json"),
     output:
-        "{folder}/syntax.png",
+        f"{{folder}}/syntax{CHOICE}.png",
     message:
         "the figure {output}"
     params:
         command=lambda wildcards: commands(
-            *("fairseq-stack", "plot", "syntax", "--output", f"{wildcards.folder}/syntax.png"),
+            *("fairseq-stack", "plot", "syntax", "--output", f"{wildcards.folder}/syntax{CHOICE}.png"),
             *named(wildcards.folder, "blimp.json"),
             *named(wildcards.folder, "suites.json"),
         ),

@@ -49,7 +49,7 @@ rule table:
     input:
         [f"{run}/score-{split}.out" for runs in RUNS.values() for run in runs for split in ("valid", "test")],
     output:
-        f"{FOLDER}/table.md",
+        f"{FOLDER}/table{CHOICE}.md",
     message:
         "the table {output}"
     params:

@@ -61,7 +61,7 @@ rule table:
     input:
         [f"{run}/scores.json" for runs in RUNS.values() for run in runs],
     output:
-        f"{FOLDER}/table.md",
+        f"{FOLDER}/table{CHOICE}.md",
     message:
         "the table {output}"
     params:

@@ -33,7 +33,7 @@ rule table:
     input:
         [f"{run}/trained" for (run,) in RUNS.values()],
     output:
-        f"ptb/epochs-{EPOCHS}/table.md",
+        f"ptb/epochs-{EPOCHS}/table{CHOICE}.md",
     message:
         "the table {output}"
     params:

@@ -76,7 +76,7 @@ def test_runs_once(tmp_path: Path, name: str, table: str, signatures: list[str],
     data, out, kind = write_corpus(tmp_path / "my data", name), tmp_path / "my out", KIND[name]
     first = experiment(server, name, out, data=data, kinds=kind, seeds="1,2")
     assert first.returncode == 0, first.stdout + first.stderr
-    (markdown,) = out.glob("*/*epochs-1/table.md")
+    (markdown,) = out.glob("*/*epochs-1/table-kinds-*-seeds-1+2.md")
     text = markdown.read_text(encoding="utf-8")
     assert re.search(rf"^\| {kind} +\| +[\d,]+ \| +\d+ {table}\n\nThe best of 2 runs", text, re.MULTILINE), text
     assert re.findall(r"^`([^|]+)\|data:", text, re.MULTILINE) == signatures
@@ -117,7 +117,7 @@ def test_translations_are_compared(tmp_path: Path, server: Server) -> None:
     for place in places:
         place.parent.mkdir(parents=True)
         place.write_text(text)
-    target = "pieces-60/epochs-1/paired-seed-1.txt"
+    target = "pieces-60/epochs-1/paired-kinds-tf+sup-seed-1.txt"
     done = experiment(server, "multi30k", out.parent, target, "--allowed-rules", "compare", data=data, kinds="tf,sup")
     assert done.returncode == 0, done.stdout + done.stderr
     result = (out.parent / target).read_text()

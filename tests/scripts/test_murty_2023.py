@@ -32,7 +32,7 @@ def test_it_runs_once(tmp_path: Path, server: Server) -> None:
     done = run_murty(server, tmp_path / "out", **settings)
     assert done.returncode == 0, done.stdout + done.stderr
     brackets, trees = (
-        (tmp_path / "out" / f"{part}-limit-1" / "updates-2" / "table.md").read_text(encoding="utf-8")
+        (tmp_path / "out" / f"{part}-limit-1" / "updates-2" / "table-kinds-base-seeds-1.md").read_text(encoding="utf-8")
         for part in ("dyck", "trees")
     )
     share = r"\d+\.\d"

@@ -43,5 +43,5 @@ def test_a_workflow_runs_on_slurm(tmp_path: Path, server: Server) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     submitted = re.findall(r"submitted with SLURM jobid (\d+)", done.stdout + done.stderr)
     assert len(submitted) == 4, done.stderr  # prepare, train, and two of score; the table is written here
-    (table,) = out.glob("*/epochs-1/table.md")
+    (table,) = out.glob("*/epochs-1/table-kinds-sup.md")
     assert re.search(r"^\| sup +\|", table.read_text(encoding="utf-8"), re.MULTILINE)

@@ -62,9 +62,9 @@ def test_runs_once(data: dict[str, Path], tmp_path: Path, server: Server) -> Non
     row = r" +\| +[\d,]+ \| +\d+ \| +\d+ s \| +\d+\.\d\d \| +\d+\.\d\d \| +(0|100)\.00 \| +(0|100)\.00 \|$"
     for corpus, kinds in {"mikolov": ["tf"], "trees-40": ["tf", "pushdown"]}.items():
         folder = tmp_path / corpus / "epochs-1" / "pairs-1-beam-2"
-        text = (folder / "syntax.md").read_text(encoding="utf-8")
+        text = (folder / "syntax-kinds-tf+pushdown-seeds-1.md").read_text(encoding="utf-8")
         assert [kind for kind, *_ in re.findall(rf"^\| (\w+){row}", text, re.MULTILINE)] == kinds
-        assert (folder / "syntax.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / "syntax-kinds-tf+pushdown-seeds-1.png").read_bytes().startswith(b"\x89PNG")
         assert text.count("`BLiMP|") == text.count("`SyntaxGym|") == len(kinds)
         assert ("|beam:2|surprisals:conditional|" in text) == ("pushdown" in kinds)
     written = times(tmp_path)
