@@ -46,7 +46,7 @@ def differentiable_once(
         refuse_second_derivative(op)
 
     def gradients_when_compiled(ctx: Any, *cotangents: Any) -> tuple[Tensor | None, ...]:
-        return gradients(backward, ctx, *cotangents[:num_cotangents])
+        return gradients(lambda *inputs: _as_tuple(backward(*inputs)), ctx, *cotangents[:num_cotangents])
 
     # For torch.compile; torch.func does not transform what is registered like this.
     forward.register_autograd(gradients_when_compiled, setup_context=save)

@@ -173,12 +173,8 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 
 def _gradients(backward: Function, ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    (gradient,) = _as_tuple(backward(grad, *ctx.saved_tensors, ctx.num_states))
+    (gradient,) = backward(grad, *ctx.saved_tensors, ctx.num_states)
     return gradient, None
-
-
-def _as_tuple(x: Any) -> tuple[Tensor, ...]:
-    return x if isinstance(x, tuple) else (x,)
 
 
 _differentiable_weights = differentiable_once(

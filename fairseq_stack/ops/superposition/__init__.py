@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
-from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle
+from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle, triton_obstacle
 from .._units import units_like
+from .gpu import superposition_stack_triton
 from .native import superposition_stack_native
 from .pytorch import superposition_stack_pytorch
 from .reference import superposition_stack_reference
@@ -20,6 +21,7 @@ __all__ = ["SuperpositionStackState", "superposition_stack"]
 BACKENDS = by_name(
     Backend("native", superposition_stack_native, native_obstacle),
     Backend("pytorch", superposition_stack_pytorch),
+    Backend("triton", superposition_stack_triton, triton_obstacle),
     Backend("reference", superposition_stack_reference),
 )
 
@@ -73,9 +75,9 @@ def superposition_stack(
         values: (B, n, m), the pushed vectors v_t.
         depth_limit: how many elements D the stack holds, as in DuSell and Chiang (2022): V_t[i] = 0 for i > D. Then
             O(n D m) operations and memory that is linear in n suffice. None for no limit.
-        backend: ``"auto"``, ``"native"`` (compiled, for the CPU), ``"pytorch"`` (vectorised; a second or
-            forward-mode derivative of these two raises RuntimeError) or ``"reference"`` (the equations, for autograd to
-            differentiate).
+        backend: ``"auto"``, ``"native"`` (compiled, for the CPU), ``"pytorch"`` (vectorised), ``"triton"`` (for GPUs;
+            ``"auto"`` does not choose it yet) or ``"reference"`` (the equations, for autograd to differentiate). Only
+            the last has second and forward-mode derivatives; the others raise RuntimeError.
         return_weights: also return the weights W.
 
     Returns:

@@ -5,10 +5,6 @@ The interpreter takes milliseconds for an operation, so the sequences are short,
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,14 +15,13 @@ from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import gpu
-from tests.conftest import REPOSITORY
 from tests.helpers import assert_normwise_close, each_golden_file
+from tests.ops.gpus import DEVICE, needs_triton
 from tests.ops.nondeterministic.inputs import ARGUMENTS, gradients, random_inputs
 from tests.ops.nondeterministic.test_far_apart import adversarial, assert_equal_gradients
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+pytestmark = needs_triton
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 # n, Q, S, m; n + 2 rows are less than a tile, one tile, one row more, ..., four tiles
 SIZES = [(1, 1, 1, 1), (2, 2, 1, 2), (3, 1, 3, 1), (4, 2, 2, 3), (5, 3, 1, 2), (14, 2, 2, 1)]
 
@@ -182,13 +177,3 @@ def test_vmap_of_gradients() -> None:
 def test_a_cpu_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^nondeterministic_stack: backend 'triton' needs tensors on a GPU, got cpu$"):
         nondeterministic_stack(*random_inputs(1, 2, 1, 1, 1), backend="triton")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="Triton's compiler is for Linux")
-def test_the_kernels_can_be_compiled_for_a_gpu() -> None:
-    """What the interpreter accepts may be an error for the compiler, which needs no GPU."""
-    environment = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-m", "tests.ops.nondeterministic.compile_for_gpu"]
-    found = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr[-3000:]
-    assert "near_outer" in found.stdout

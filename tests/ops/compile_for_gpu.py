@@ -11,7 +11,8 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver, jit
 
-from fairseq_stack.ops.nondeterministic._triton import launch
+from fairseq_stack.ops.nondeterministic._triton import launch as nondeterministic
+from fairseq_stack.ops.superposition._triton import launch as superposition
 
 
 class _Absent:
@@ -44,8 +45,11 @@ def main() -> None:
     for num_states, num_symbols, tile in ((1, 1, 8), (3, 3, 16)):
         length, top = 3 * tile, num_states * num_symbols
         transitions = torch.ones(1, length, top, 2 * top + num_states, dtype=torch.float64)
-        inner = launch.inner_weights(transitions, num_states, tile)
-        launch.log_weight_gradients(inner, inner.weights, num_states, tile)
+        inner = nondeterministic.inner_weights(transitions, num_states, tile)
+        nondeterministic.log_weight_gradients(inner, inner.weights, num_states, tile)
+    for dtype in (torch.float32, torch.float64):
+        actions = torch.ones(1, 9, 3, dtype=dtype)
+        superposition.action_gradients(actions, superposition.weights(actions, 9), 9)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,41 @@
+"""Launches the kernels: sizes, memory and grids."""
+
+from __future__ import annotations
+
+import triton
+from torch import Tensor
+
+from . import kernels
+
+LANES, PART, STEPS = 16, 128, 32
+
+
+def weights(actions: Tensor, limit: int) -> Tensor:
+    """W_t[i], (B, n, n), for actions (B, n, 3) and a stack that holds so many elements."""
+    batch_size, length, _ = actions.shape
+    programs, width = triton.cdiv(length, LANES), _width(length, limit)
+    found = actions.new_zeros(batch_size, length, length)
+    states = actions.new_zeros(batch_size, programs, 2, LANES, width)
+    kernels.walk[programs, batch_size](actions, found, states, length, limit, width, LANES=LANES, PART=PART)
+    return found
+
+
+def action_gradients(actions: Tensor, cotangents: Tensor, limit: int) -> Tensor:
+    """The gradients of the actions, (B, n, 3), given those of W."""
+    batch_size, length, _ = actions.shape
+    programs, width = triton.cdiv(length, LANES), _width(length, limit)
+    gradients = actions.new_zeros(batch_size, programs, length, 3)
+    kept, states, adjoints = (
+        actions.new_zeros(batch_size, programs, count, LANES, width)
+        for count in (triton.cdiv(length, STEPS), STEPS + 1, 2)
+    )
+    kernels.walk_back[programs, batch_size](
+        actions, cotangents, gradients, kept, states, adjoints, length, limit, width,
+        LANES=LANES, PART=PART, STEPS=STEPS,
+    )  # fmt: skip
+    return gradients.sum(1)
+
+
+def _width(length: int, limit: int) -> int:
+    """Depths that matter at some time, and a 0 on either side."""
+    return min((length + 1) // 2 + 1, limit) + 2

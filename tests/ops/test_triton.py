@@ -1,0 +1,28 @@
+"""What the interpreter accepts may be an error for Triton's compiler, which needs no GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.ops.gpus import needs_triton
+
+KERNELS = {
+    *("far_pops", "near_cell", "forward_weights", "reading_weights"),
+    *("forward_derivatives", "far_outer", "near_outer", "log_weight_gradients"),
+    *("walk", "walk_back"),
+}
+
+
+@needs_triton
+@pytest.mark.skipif(sys.platform != "linux", reason="Triton's compiler is for Linux")
+def test_the_kernels_can_be_compiled_for_a_gpu() -> None:
+    environment = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "tests.ops.compile_for_gpu"]
+    found = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr[-3000:]
+    assert set(found.stdout.split()) == KERNELS
