@@ -54,7 +54,7 @@ class Sizes(NamedTuple):
     @property
     def rows(self) -> int:
         """The rows (x, i) of a cell, padded."""
-        return triton.next_power_of_2(self.top * self.tile)
+        return max(16, triton.next_power_of_2(self.top * self.tile))
 
     @property
     def warps(self) -> int:
