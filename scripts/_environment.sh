@@ -97,9 +97,10 @@ install_packages() {
     fi
     say "Compiling the kernels and installing fairseq_stack, editable, with the tools to plot, to run experiments and to develop"
     (cd "$ROOT" && pip_install --no-build-isolation --editable '.[dev,plots,experiments]') || exit 1
-    # Builds of torch for GPUs bring the Triton that fits them. For others, tests run its kernels in an interpreter.
+    # Builds of torch for GPUs bring the Triton that fits them. Elsewhere it is for the tests of its kernels alone, since
+    # torch would load it in every command.
     if [ "$(uname)" = Linux ] && ! "$VENV/bin/python" -c 'import triton' 2>/dev/null; then
-        pip_install --no-deps triton==3.9.0
+        pip_install --no-deps --upgrade --target "$VENV/triton" triton==3.9.0
     fi
 }
 

@@ -23,6 +23,9 @@ check "Lint" ruff check .
 check "Format" ruff format --check .
 check "Types" mypy
 check "Tests" python -m pytest -q -n "$workers" --dist worksteal --durations 15 "$@"
+if [ -d "$VENV/triton" ] && [ $# -eq 0 ]; then
+    check "Tests of kernels for GPUs" env PYTHONPATH="$VENV/triton" python -m pytest -q -n "$workers" tests/ops -m triton
+fi
 
 if [ "${#failed[@]}" -gt 0 ]; then
     say "Failed: ${failed[*]}"

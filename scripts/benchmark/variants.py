@@ -89,10 +89,9 @@ def pytorch(case: Case, dtype: torch.dtype) -> Variant:
 
 def _variants(case: Case, dtype: torch.dtype, device: torch.device) -> Iterator[Variant]:
     compiled = availability().library
-    for backend in case.stack.backends:
-        variant = Variant(backend, dtype, partial(case.readings, backend=backend))
-        if backend == NATIVE and compiled is not None and device.type == "cpu":
+    for variant in backends_of(case, dtype, device):
+        if variant.name == NATIVE and compiled is not None:
             for instruction_set in compiled.instruction_sets:
-                yield replace(variant, name=f"{backend} {instruction_set}", instruction_set=instruction_set)
-        elif backend not in (REFERENCE, NATIVE):
+                yield replace(variant, name=f"{NATIVE} {instruction_set}", instruction_set=instruction_set)
+        else:
             yield variant

@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.ops.gpus import needs_triton
 
 KERNELS = {
     *("far_pops", "near_cell", "forward_weights", "reading_weights"),
@@ -18,7 +17,7 @@ KERNELS = {
 }
 
 
-@needs_triton
+@pytest.mark.triton
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton's compiler is for Linux")
 def test_the_kernels_can_be_compiled_for_a_gpu() -> None:
     environment = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": os.pathsep.join(sys.path)}

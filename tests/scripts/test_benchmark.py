@@ -122,7 +122,7 @@ NAMES = {"nd": "nondeterministic", "sup": "superposition", "strat": "stratificat
 def expected_variants(stack: str) -> list[str]:
     compiled = library()
     native = () if compiled is None else tuple(f"native {name}" for name in compiled.instruction_sets)
-    by_backend = {"reference": (), "pytorch": ("pytorch",), "native": native}
+    by_backend = {"reference": (), "pytorch": ("pytorch",), "triton": (), "native": native}
     return [name for backend in STACKS[stack].backends for name in by_backend[backend]]
 
 

@@ -16,11 +16,11 @@ from torch import Tensor
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import gpu
 from tests.helpers import assert_normwise_close, each_golden_file
-from tests.ops.gpus import DEVICE, needs_triton
+from tests.ops.gpus import DEVICE
 from tests.ops.nondeterministic.inputs import ARGUMENTS, gradients, random_inputs
 from tests.ops.nondeterministic.test_far_apart import adversarial, assert_equal_gradients
 
-pytestmark = needs_triton
+pytestmark = pytest.mark.triton
 
 # n, Q, S, m; n + 2 rows are less than a tile, one tile, one row more, ..., four tiles
 SIZES = [(1, 1, 1, 1), (2, 2, 1, 2), (3, 1, 3, 1), (4, 2, 2, 3), (5, 3, 1, 2), (14, 2, 2, 1)]

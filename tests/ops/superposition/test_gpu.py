@@ -12,10 +12,10 @@ from torch import Tensor
 from fairseq_stack.ops import superposition_stack
 from fairseq_stack.ops.superposition import gpu
 from tests.helpers import assert_normwise_close, each_golden_file
-from tests.ops.gpus import DEVICE, needs_triton
+from tests.ops.gpus import DEVICE
 from tests.ops.superposition.inputs import gradients, random_inputs
 
-pytestmark = needs_triton
+pytestmark = pytest.mark.triton
 
 
 @pytest.fixture(autouse=True)
