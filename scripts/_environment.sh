@@ -99,7 +99,7 @@ install_packages() {
     (cd "$ROOT" && pip_install --no-build-isolation --editable '.[dev,plots,experiments]') || exit 1
     # Builds of torch for GPUs bring the Triton that fits them. Elsewhere it is for the tests of its kernels alone, since
     # torch would load it in every command.
-    if [ "$(uname)" = Linux ] && ! "$VENV/bin/python" -c 'import triton' 2>/dev/null; then
+    if [ "$(uname -sm)" = "Linux x86_64" ] && ! "$VENV/bin/python" -c 'import triton' 2>/dev/null; then
         pip_install --no-deps --upgrade --target "$VENV/triton" triton==3.9.0
     fi
 }
