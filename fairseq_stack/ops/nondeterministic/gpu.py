@@ -81,18 +81,19 @@ def _weights(logits: Tensor, num_states: int) -> Outputs:
 @_weights.register_fake
 def _outputs(logits: Tensor, num_states: int) -> Outputs:
     """Tensors of the right shapes."""
+    from ._triton import launch
+
     batch_size, length, top, _ = logits.shape
-    tile = _tile_size(length)
-    tiles = (length + 1) // tile + 1
-    cells, block = tiles * (tiles + 1) // 2, top * tile * tile
+    sizes = launch.Sizes(batch_size, length, num_states, top // num_states, _tile_size(length))
+    block = top * sizes.tile**2
     return (
         logits.new_empty(batch_size, length, top, length + 1),
         logits.new_empty(logits.shape),
-        logits.new_empty(batch_size, cells, top * block),
-        logits.new_empty(batch_size, cells, num_states * block),
-        logits.new_empty(batch_size, cells, dtype=torch.int32),
-        logits.new_empty(batch_size, tiles * tile, top),
-        logits.new_empty(batch_size, tiles, dtype=torch.int32),
+        logits.new_empty(batch_size, sizes.cells, top * block),
+        logits.new_empty(batch_size, sizes.cells, num_states * block),
+        logits.new_empty(batch_size, sizes.cells, dtype=torch.int32),
+        logits.new_empty(batch_size, sizes.tiles * sizes.tile, top),
+        logits.new_empty(batch_size, sizes.tiles, dtype=torch.int32),
         logits.new_empty(batch_size, dtype=torch.bool),
     )
 

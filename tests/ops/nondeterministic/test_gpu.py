@@ -109,6 +109,15 @@ def test_every_finite_log_weight_is_exact(kind: str, cost: float) -> None:
     assert_as_reference(inputs)
 
 
+def test_the_kernels_notice_what_they_cannot_hold() -> None:
+    """The log weights of each step are near enough, but the inner weights of some steps are not."""
+    inputs = adversarial("masked-mirror", 60.0, 9, 1, 2)
+    relative = gpu.relative_to_largest(gpu.join_transitions(*inputs[:3]))
+    assert (gpu.spread_of(relative).range < gpu.WIDEST_RANGE).all()
+    assert all(inexact(inputs))
+    assert_as_reference(inputs)
+
+
 def test_only_what_needs_it_is_computed_again() -> None:
     inputs = random_inputs(3, 3, 1, 2, 1)
     with torch.no_grad():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .common import cell_number, power_of_two, product
+from .common import cell_number, popped_offset, power_of_two, product, row_offset
 
 
 @triton.jit
@@ -27,7 +27,7 @@ def forward_derivatives(
     beta += sequence * length * C * (length + 1)
     derivatives += sequence * num_tiles * (T * C)
     m, j, x = tl.arange(0, ROWS), tl.arange(0, TQ), tl.arange(0, CP)
-    of_row = (m // T) * (S * T * T * Q) + (m % T) * (T * Q)
+    of_row = row_offset(m, Q, S, T)
     is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
     for rows in range(num_tiles):
         row = num_tiles - 1 - rows
@@ -93,7 +93,7 @@ def far_outer(
     is_square = (j < T * Q)[:, None] & (j < T * Q)[None, :]
     if block < ALL_ROWS // ROWS:
         m = block * ROWS + tl.arange(0, ROWS)
-        of_row = (m // T) * (S * T * T * Q) + (m % T) * (T * Q) + symbol * (T * T * Q)
+        of_row = row_offset(m, Q, S, T) + symbol * (T * T * Q)
         at = of_row[:, None] + j[None, :]
         is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
         sums = tl.zeros((ROWS, TQ), dtype=tl.float64)
@@ -112,7 +112,7 @@ def far_outer(
             part = tl.zeros((TQ, TQ), dtype=tl.float64)
             for some in range(ALL_ROWS // ROWS):
                 m = some * ROWS + tl.arange(0, ROWS)
-                of_row = (m // T) * (S * T * T * Q) + (m % T) * (T * Q) + symbol * (T * T * Q)
+                of_row = row_offset(m, Q, S, T) + symbol * (T * T * Q)
                 at = of_row[:, None] + j[None, :]
                 is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
                 a = tl.load(g + left * CELL + at, mask=is_element, other=0.0)
@@ -158,8 +158,8 @@ def near_outer(
     m, s, r = tl.arange(0, ROWS), tl.arange(0, SP), tl.arange(0, QP)
     x, i = m // T, m % T
     is_row = m < C * T
-    of_row = x * (S * T * T * Q) + i * (T * Q)
-    of_popped_row = (x % S) * (T * Q * T * Q) + i * (Q * T * Q) + (x // S) * (T * Q)
+    of_row = row_offset(m, Q, S, T)
+    of_popped_row = popped_offset(m, Q, S, T)
     of_top = s[:, None] * (T * T * Q) + r[None, :]
     top = r[None, :] * S + s[:, None]
     own_alpha = tl.load(alpha + (row * T + i) * C + x, mask=is_row, other=0.0) * power_of_two(seed_shift)
@@ -252,10 +252,9 @@ def log_weight_gradients(
     transitions += at
     gradients += at
     m, y, r = tl.arange(0, ROWS), tl.arange(0, CP), tl.arange(0, QP)
-    x, i = m // T, m % T
     is_row = m < C * T
-    of_row = x * (S * T * T * Q) + i * (T * Q)
-    of_popped_row = (x % S) * (T * Q * T * Q) + i * (Q * T * Q) + (x // S) * (T * Q)
+    of_row = row_offset(m, Q, S, T)
+    of_popped_row = popped_offset(m, Q, S, T)
     of_top = (y % S) * (T * T * Q) + y // S
     before_column = tl.where(t > 0, column, column - 1)
     before_t = tl.where(t > 0, t - 1, T - 1)

@@ -32,6 +32,19 @@ def cell_number(row, column):
 
 
 @triton.jit
+def row_offset(m, Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr):
+    """Where the row (x, i) of a cell of ``g`` begins, at its first symbol, for m = x T + i."""
+    return (m // T) * (S * T * T * Q) + (m % T) * (T * Q)
+
+
+@triton.jit
+def popped_offset(m, Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr):
+    """Where the row (k, u) of a cell of ``popped`` begins, for m = (u S + s) T + k."""
+    x = m // T
+    return (x % S) * (T * Q * T * Q) + (m % T) * (Q * T * Q) + (x // S) * (T * Q)
+
+
+@triton.jit
 def is_shift_inexact(exponent):
     """Whether a power of two is so large or small that products with it may leave the range of float64."""
     return (exponent > LARGEST_SHIFT) | (exponent < -LARGEST_SHIFT)

@@ -9,7 +9,16 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .common import cell_number, exponent_of, is_inexact, is_shift_inexact, power_of_two, product
+from .common import (
+    cell_number,
+    exponent_of,
+    is_inexact,
+    is_shift_inexact,
+    popped_offset,
+    power_of_two,
+    product,
+    row_offset,
+)
 
 
 @triton.jit
@@ -28,7 +37,7 @@ def far_pops(
     own = cell_number(row, column)
     exponent = tl.load(exponents + own)
     m = block * ROWS + tl.arange(0, ROWS)
-    of_row = (m // T) * (S * T * T * Q) + (m % T) * (T * Q) + symbol * (T * T * Q)
+    of_row = row_offset(m, Q, S, T) + symbol * (T * T * Q)
     j = tl.arange(0, TQ)
     cell = of_row[:, None] + j[None, :]
     is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
@@ -76,8 +85,8 @@ def near_cell(
     m, s, r, w = tl.arange(0, ROWS), tl.arange(0, SP), tl.arange(0, QP), tl.arange(0, CP)
     x, i = m // T, m % T
     is_row = m < C * T
-    of_row = x * (S * T * T * Q) + i * (T * Q)
-    of_popped = (x % S) * (T * Q * T * Q) + i * (Q * T * Q) + (x // S) * (T * Q)
+    of_row = row_offset(m, Q, S, T)
+    of_popped = popped_offset(m, Q, S, T)
     is_top = (s < S)[:, None] & (r < Q)[None, :]
     of_top = s[:, None] * (T * T * Q) + r[None, :]
     lost = tl.zeros((ROWS,), dtype=tl.int32)
@@ -167,7 +176,7 @@ def forward_weights(
     alpha_exponents += sequence * num_tiles
     s, r, m, j = tl.arange(0, SP), tl.arange(0, QP), tl.arange(0, ROWS), tl.arange(0, TQ)
     is_top = (s < S)[:, None] & (r < Q)[None, :]
-    of_row = (m // T) * (S * T * T * Q) + (m % T) * (T * Q)
+    of_row = row_offset(m, Q, S, T)
     of_alpha = (m % T) * C + m // T
     is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
     lost = 0
@@ -212,7 +221,7 @@ def forward_weights(
 
 @triton.jit
 def reading_weights(
-    g, exponents, alpha, alpha_exponents, weights, inexact, length, num_tiles, num_cells,
+    g, exponents, alpha, alpha_exponents, weights, length, num_tiles, num_cells,
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, CP: tl.constexpr,
 ):  # fmt: skip
     """(d): W_t[i][(r, s)] of a cell, at [t - 1][(r, s)][i + 1]."""

@@ -12,7 +12,7 @@ from . import backward, forward
 
 
 class Inner(NamedTuple):
-    """What the backward pass needs of the forward pass."""
+    """What the forward pass leaves."""
 
     transitions: Tensor  # D_t, (B, n, C, 2 C + Q), up to a factor for each step
     g: Tensor  # (B, cells, C, S, T, T, Q)
@@ -107,7 +107,7 @@ def inner_weights(transitions: Tensor, num_states: int, tile: int) -> Inner:
         **common, **sizes.padded, ROWS=sizes.rows, num_warps=sizes.warps,
     )  # fmt: skip
     forward.reading_weights[sizes.tiles, sizes.tiles, batch](
-        g, exponents, alpha, alpha_exponents, weights, inexact, length, sizes.tiles, sizes.cells,
+        g, exponents, alpha, alpha_exponents, weights, length, sizes.tiles, sizes.cells,
         **common, CP=sizes.padded_top,
     )  # fmt: skip
     return Inner(transitions, g, popped, exponents, alpha, alpha_exponents, weights, inexact)
