@@ -27,8 +27,8 @@ struct sup_tile {
     int limit;          /* how many elements V_t has at most */
 };
 
-/* The depths of F_t or V_t that matter: up to t there were no more pushes, after t there are no more
- * pops, and the limit leaves out what is deeper. A column with parts has no limit. */
+/* How many depths of F_t or V_t matter: as many as vectors have been pushed, as can still come to the top, and as the
+ * limit allows. A column with parts has no limit. */
 #define sup_height NAME(sup_height)
 INLINE int sup_height(const struct sup_tile *tile, int t) {
     if (tile->parts > 1) /* all depths, beside each other */

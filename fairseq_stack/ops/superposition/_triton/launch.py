@@ -21,7 +21,7 @@ def weights(actions: Tensor, limit: int) -> Tensor:
 
 
 def action_gradients(actions: Tensor, cotangents: Tensor, limit: int) -> Tensor:
-    """The gradients of the actions, (B, n, 3), given those of W."""
+    """The gradients of the actions, (B, n, 3), given the gradients of W, (B, n, n)."""
     batch_size, length, _ = actions.shape
     programs, width = triton.cdiv(length, LANES), _width(length, limit)
     gradients = actions.new_zeros(batch_size, programs, length, 3)
