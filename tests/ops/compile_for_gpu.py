@@ -12,6 +12,8 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver, jit
 
 from fairseq_stack.ops.nondeterministic._triton import launch as nondeterministic
+from fairseq_stack.ops.nondeterministic._triton.sizes import Sizes
+from fairseq_stack.ops.stratification._triton import launch as stratification
 from fairseq_stack.ops.superposition._triton import launch as superposition
 
 
@@ -33,7 +35,8 @@ class _Absent:
 
 def _compile_instead(run: Any) -> Any:
     def compiled(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
-        print(self.fn.__name__)
+        stack, _, _, name = f"{self.fn.__module__}.{self.fn.__name__}".rsplit(".", 3)
+        print(stack.rpartition(".")[2], name, sep=".")
         return run(self, *args, grid=grid, warmup=True, **options)
 
     return compiled
@@ -42,14 +45,16 @@ def _compile_instead(run: Any) -> Any:
 def main() -> None:
     jit.JITFunction.run = _compile_instead(jit.JITFunction.run)
     driver.set_active(_Absent(90))
-    for num_states, num_symbols, tile in ((1, 1, 8), (3, 3, 16)):
-        length, top = 3 * tile, num_states * num_symbols
-        transitions = torch.ones(1, length, top, 2 * top + num_states, dtype=torch.float64)
-        inner = nondeterministic.inner_weights(transitions, num_states, tile)
-        nondeterministic.log_weight_gradients(inner, inner.weights, num_states, tile)
+    for num_states, num_symbols, tile, window in ((1, 1, 8, None), (3, 3, 16, None), (2, 3, 8, 20)):
+        sizes = Sizes(1, 4 * tile, num_states, num_symbols, tile, window)
+        transitions = torch.ones(1, sizes.length, sizes.top, 2 * sizes.top + num_states, dtype=torch.float64)
+        inner = nondeterministic.inner_weights(transitions, sizes)
+        nondeterministic.log_weight_gradients(inner, inner.weights, sizes)
     for dtype in (torch.float32, torch.float64):
         actions = torch.ones(1, 9, 3, dtype=dtype)
         superposition.action_gradients(actions, superposition.weights(actions, 9), 9)
+    strengths = torch.ones(1, 9, dtype=torch.float64)
+    stratification.strength_gradients(*stratification.weights(strengths, strengths, strengths))
 
 
 if __name__ == "__main__":

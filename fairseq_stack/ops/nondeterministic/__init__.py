@@ -12,7 +12,7 @@ from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, nati
 from ._log_partition import log_partition
 from .best_runs import best_runs
 from .contents import StackEdge, StackNode, stack_contents
-from .gpu import nondeterministic_stack_triton
+from .gpu import nondeterministic_stack_triton, windowed_readings_triton
 from .native import nondeterministic_stack_native
 from .posterior import Transitions, check_transitions, transition_posterior
 from .pytorch import nondeterministic_stack_pytorch
@@ -46,6 +46,7 @@ BACKENDS = by_name(
 WITH_LIMITED_MEMORY = by_name(
     Backend("native", partial(windowed, windowed_readings_native), native_obstacle),
     Backend("pytorch", partial(windowed, windowed_readings_pytorch)),
+    Backend("triton", partial(windowed, windowed_readings_triton), triton_obstacle),
     Backend("reference", nondeterministic_stack_reference),
 )
 
@@ -147,9 +148,9 @@ def nondeterministic_stack(
         values: v_1..v_n, (B, n, m).
         bottom: v_0, (m,) or (B, m).
         backend: ``"auto"`` (the fastest for the device), ``"native"`` (compiled, on the CPU), ``"pytorch"``
-            (vectorised), ``"triton"`` (for GPUs, without a window; ``"auto"`` does not choose it yet) or
-            ``"reference"`` (the equations, for autograd to differentiate). Only the last has second and forward-mode
-            derivatives; the others raise RuntimeError.
+            (vectorised), ``"triton"`` (for GPUs; ``"auto"`` does not choose it yet) or ``"reference"`` (the equations,
+            for autograd to differentiate). Only the last has second and forward-mode derivatives; the others raise
+            RuntimeError.
         return_weights: also return the weights W.
         return_log_partition: also return log Z, at the cost of n steps of a ``NondeterministicStackState``.
         window: D for limited memory: after t steps, the stack remembers only what was pushed in step t - D + 1 or

@@ -13,9 +13,11 @@ from torch import Tensor
 
 from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
+from . import _bands
 from ._exact import exact_gradients, exact_readings
 from ._log_weights import defined, join_transitions, relative_to_largest
 from ._precision import spread_of
+from ._triton.sizes import Sizes
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
@@ -34,38 +36,58 @@ def nondeterministic_stack_triton(
     """The readings; arguments and results as for ``nondeterministic_stack``."""
     top = push.shape[2:4]
     vectors = torch.cat([bottom.double().expand(len(values), -1)[:, None], values.double()], 1)
-    logits, marks = defined(join_transitions(push, replace, pop))
-    marks = from_then_on(marks)[:, :, None]
-    weights, *_ = _differentiable_weights(logits, top[0])
+    weights, marks = _weights_and_marks(join_transitions(push, replace, pop), top[0], None)
     readings = torch.bmm(weights.flatten(1, 2), finite(vectors)).unflatten(1, weights.shape[1:3])
-    readings = readings + (marks + from_then_on(marks_of(vectors))[:, 1:])[:, :, None]
-    readings = readings.unflatten(2, top).to(values.dtype)
+    readings = (readings + _marks_of_readings(marks, vectors)).unflatten(2, top).to(values.dtype)
     if not return_weights:
         return readings
     return readings, (weights + marks[..., None]).unflatten(2, top).movedim(4, 2).to(values.dtype)
 
 
+def windowed_readings_triton(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Tensor:
+    """With limited memory; arguments and result as for ``window.Compute``."""
+    sizes = _sizes(logits, num_states, window)
+    weights, marks = _weights_and_marks(logits, num_states, window)
+    readings = _bands.readings(weights, finite(vectors).double(), sizes)
+    return (readings + _marks_of_readings(marks, vectors)).to(vectors.dtype)
+
+
+def _weights_and_marks(logits: Tensor, num_states: int, window: int | None) -> tuple[Tensor, Tensor]:
+    """W, and marks of all readings of a step, (B, n, 1)."""
+    logits, marks = defined(logits.double())
+    weights, *_ = _differentiable_weights(logits, num_states, window)
+    return weights, from_then_on(marks)[:, :, None]
+
+
+def _marks_of_readings(marks: Tensor, vectors: Tensor) -> Tensor:
+    """With the marks of v_0..v_n, (B, n, 1, m)."""
+    return (marks + from_then_on(marks_of(vectors))[:, 1:])[:, :, None]
+
+
 @torch.library.custom_op("fairseq_stack::nondeterministic_stack_triton", mutates_args=())
-def _weights(logits: Tensor, num_states: int) -> Outputs:
+def _weights(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     """W_t[i][y] at index [b, t - 1, y, i + 1], (B, n, C, n + 1), for log weights (B, n, C, 2 C + Q) in float64.
 
-    In a CUDA graph, W is NaN where float64 is not precise enough.
+    With a window, only what it contains, as ``_bands.py`` says. In a CUDA graph, W is NaN where float64 is not precise
+    enough.
 
     Returns:
         W, and what ``launch.Inner`` has besides, for the backward pass.
     """
     if logits.numel() == 0:
-        return _outputs(logits, num_states)
+        return _outputs(logits, num_states, window)
     from ._triton import launch
 
+    sizes = _sizes(logits, num_states, window)
     relative = relative_to_largest(logits)
     inexact = spread_of(relative).range > WIDEST_RANGE
     transitions = torch.where(inexact[:, None, None, None], 0, relative).exp_()
-    inner = launch.inner_weights(transitions / _typical(transitions), num_states, _tile_size(logits.shape[1]))
+    inner = launch.inner_weights(transitions / _typical(transitions), sizes)
     inexact = inexact | (inner.inexact > 0)
     weights = torch.where(inexact[:, None, None, None], torch.nan, inner.weights)
     if not _is_captured(logits) and inexact.any():
-        weights[inexact] = _exact_weights(logits[inexact], num_states)
+        exact = exact_readings(logits[inexact], _units(logits[inexact]), num_states, window)
+        weights[inexact] = exact if window is None else _bands.banded(exact, sizes)
     return (
         weights,
         inner.transitions,
@@ -79,15 +101,13 @@ def _weights(logits: Tensor, num_states: int) -> Outputs:
 
 
 @_weights.register_fake
-def _outputs(logits: Tensor, num_states: int) -> Outputs:
+def _outputs(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     """Tensors of the right shapes."""
-    from ._triton import launch
-
-    batch_size, length, top, _ = logits.shape
-    sizes = launch.Sizes(batch_size, length, num_states, top // num_states, _tile_size(length))
+    sizes = _sizes(logits, num_states, window)
+    batch_size, length, top = sizes.batch, sizes.length, sizes.top
     block = top * sizes.tile**2
     return (
-        logits.new_empty(batch_size, length, top, length + 1),
+        logits.new_empty(batch_size, length, top, sizes.width),
         logits.new_empty(logits.shape),
         logits.new_empty(batch_size, sizes.cells, top * block),
         logits.new_empty(batch_size, sizes.cells, num_states * block),
@@ -111,18 +131,21 @@ def _weights_backward(
     alpha_exponents: Tensor,
     inexact: Tensor,
     num_states: int,
+    window: int | None,
 ) -> Tensor:
     """The gradient of the log weights, given what ``_weights`` got and returned: (h) to (m) of the algorithm."""
     if logits.numel() == 0:
         return torch.zeros_like(logits)
     from ._triton import launch
 
+    sizes = _sizes(logits, num_states, window)
     usable = torch.where(inexact[:, None, None, None], 0, weights)
     inner = launch.Inner(transitions, g, popped, exponents, alpha, alpha_exponents, usable, inexact)
-    gradient = launch.log_weight_gradients(inner, _centred(usable, grad), num_states, _tile_size(logits.shape[1]))
+    gradient = launch.log_weight_gradients(inner, _centred(usable, grad), sizes)
     if not _is_captured(logits) and inexact.any():
+        of_weights = grad[inexact] if window is None else _bands.dense(grad[inexact], sizes)
         units = _units(logits[inexact])
-        gradient[inexact], _ = exact_gradients(grad[inexact], logits[inexact], units, num_states, None)
+        gradient[inexact], _ = exact_gradients(of_weights, logits[inexact], units, num_states, window)
     return gradient
 
 
@@ -155,13 +178,14 @@ def _units(logits: Tensor) -> Tensor:
     return torch.eye(size, dtype=logits.dtype, device=logits.device).expand(len(logits), -1, -1)
 
 
-def _exact_weights(logits: Tensor, num_states: int) -> Tensor:
-    return exact_readings(logits, _units(logits), num_states, None)
-
-
 def _is_captured(x: Tensor) -> bool:
     """Whether this becomes a part of a CUDA graph, in which the host cannot read flags."""
     return x.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
+def _sizes(logits: Tensor, num_states: int, window: int | None) -> Sizes:
+    batch_size, length, top, _ = logits.shape
+    return Sizes(batch_size, length, num_states, top // num_states, _tile_size(length), window)
 
 
 def _tile_size(length: int) -> int:
@@ -169,13 +193,13 @@ def _tile_size(length: int) -> int:
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    logits, ctx.num_states = inputs
+    logits, ctx.num_states, ctx.window = inputs
     ctx.save_for_backward(logits, *output)
 
 
 def _gradients(backward: Function, ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    (gradient,) = backward(grad, *ctx.saved_tensors, ctx.num_states)
-    return gradient, None
+    (gradient,) = backward(grad, *ctx.saved_tensors, ctx.num_states, ctx.window)
+    return gradient, None, None
 
 
 _differentiable_weights = differentiable_once(

@@ -6,9 +6,10 @@ from typing import Literal, overload
 
 from torch import Tensor
 
-from .._backends import Backend, Op, RandomTensor, by_name
+from .._backends import Backend, Op, RandomTensor, by_name, triton_obstacle
 from .._strengths import read_items
 from .._units import units_like
+from .gpu import stratification_stack_triton
 from .pytorch import stratification_stack_pytorch
 from .reference import stratification_stack_reference
 from .state import StratificationStackState
@@ -17,6 +18,7 @@ __all__ = ["StratificationStackState", "stratification_stack"]
 
 BACKENDS = by_name(
     Backend("pytorch", stratification_stack_pytorch),
+    Backend("triton", stratification_stack_triton, triton_obstacle),
     Backend("reference", stratification_stack_reference),
 )
 
@@ -68,8 +70,8 @@ def stratification_stack(
 
     Strengths are usually in [0, 1]; the equations make sense if they are not negative. Readings are
     continuous in the strengths but have kinks, where a strength is used up exactly. There gradients are not
-    unique, and the backends may return different ones. All backends support ``torch.func``, with
-    forward-mode and second derivatives, too.
+    unique, and the backends may return different ones. All backends support ``torch.func``; all except
+    ``backend="triton"`` have forward-mode and second derivatives, too.
 
     Args:
         pop: (B, n), the strengths u_t >= 0.
@@ -77,7 +79,8 @@ def stratification_stack(
         values: (B, n, m), the pushed vectors v_t.
         read_strength: the strengths c_t >= 0, a number or (B, n).
         backend: ``"auto"``, ``"pytorch"`` (closed form, in tiles of 64 steps where there are more than 128; its weights
-            have an absolute error of about 1e-16 times the sum of all strengths) or ``"reference"`` (the equations).
+            have an absolute error of about 1e-16 times the sum of all strengths), ``"triton"`` (for GPUs; ``"auto"`` does
+            not choose it yet) or ``"reference"`` (the equations).
         return_weights: also return the weights W.
 
     Returns:
@@ -91,6 +94,7 @@ def stratification_stack(
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, the read strength is a number below 0 or
             not finite, or there is no such backend.
+        RuntimeError: in jvp, jacfwd, hessian or a second backward pass, if the backend is ``"triton"``.
     """
     readings = read_items("stratification_stack", BACKENDS, pop, push, values, read_strength, backend)
     if not return_weights:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
-from fairseq_stack.ops.nondeterministic import gpu
+from fairseq_stack.ops.nondeterministic import WITH_LIMITED_MEMORY, gpu
 from tests.helpers import assert_normwise_close, each_golden_file
 from tests.ops.gpus import DEVICE
 from tests.ops.nondeterministic.inputs import ARGUMENTS, gradients, random_inputs
@@ -39,11 +39,19 @@ def stack(inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     return found[0].cpu(), found[1].cpu()
 
 
-def assert_as_reference(inputs: Sequence[Tensor], tolerance: float = 1e-9) -> None:
+def windowed_stack(inputs: Sequence[Tensor], window: int) -> tuple[Tensor, Tensor]:
+    """The same of a stack with limited memory."""
+    push, replace, pop, values, bottom = (x.to(DEVICE) for x in inputs)
+    compute = WITH_LIMITED_MEMORY["triton"].compute
+    readings, weights = compute(push, replace, pop, values, bottom, return_weights=True, window=window)
+    return readings.cpu(), weights.cpu()
+
+
+def assert_as_reference(inputs: Sequence[Tensor], tolerance: float = 1e-9, window: int | None = None) -> None:
     """Readings, weights, and the gradients of both, beside the largest, or beside 1 if that is larger."""
-    found = stack(inputs)
+    found = stack(inputs) if window is None else windowed_stack(inputs, window)
     wide = [x.detach().double().requires_grad_() for x in inputs]
-    expected = nondeterministic_stack(*wide, backend="reference", return_weights=True)
+    expected = nondeterministic_stack(*wide, backend="reference", return_weights=True, window=window)
     cotangents = [torch.randn_like(x) for x in expected]
     of_found, of_expected = (
         torch.autograd.grad([(x * c).sum() for x, c in zip(results, cotangents, strict=True)], leaves)
@@ -58,13 +66,38 @@ def assert_as_reference(inputs: Sequence[Tensor], tolerance: float = 1e-9) -> No
 def inexact(inputs: Sequence[Tensor]) -> list[bool]:
     """For which sequences float64 is found not to be precise enough."""
     logits = gpu.join_transitions(*inputs[:3]).detach().to(DEVICE)
-    flags: list[bool] = gpu._weights(logits, inputs[0].shape[2])[-1].tolist()
+    flags: list[bool] = gpu._weights(logits, inputs[0].shape[2], None)[-1].tolist()
     return flags
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=["n{}-q{}-s{}-m{}".format(*sizes) for sizes in SIZES])
 def test_values_and_gradients(sizes: tuple[int, int, int, int]) -> None:
     assert_as_reference(random_inputs(2, *sizes, batched_bottom=True))
+
+
+@pytest.mark.parametrize("window", [1, 2, 4, 5, 9, 13])
+def test_limited_memory(window: int) -> None:
+    """Windows that end in each row of a tile, and before and after its last."""
+    assert_as_reference(random_inputs(2, 14, 2, 1, 2), window=window)
+
+
+@pytest.mark.parametrize(("length", "window"), [(1, 1), (2, 2), (9, 8), (18, 3)])
+def test_limited_memory_of_other_lengths(length: int, window: int) -> None:
+    assert_as_reference(random_inputs(1, length, 1, 2, 1), window=window)
+
+
+def test_limited_memory_is_exact_and_floating_point_errors_stay_in_their_sequence() -> None:
+    inputs = random_inputs(3, 9, 1, 2, 1)
+    with torch.no_grad():
+        inputs[0][1] *= 500
+    assert_as_reference(inputs, window=5)
+
+
+def test_limited_memory_takes_memory_in_proportion_to_the_length() -> None:
+    sizes = [gpu._sizes(torch.empty(1, length, 2, 5), 1, 6) for length in (100, 200)]
+    for name in ("cells", "tiles"):
+        assert getattr(sizes[1], name) < 2.1 * getattr(sizes[0], name)
+    assert sizes[0].width == sizes[1].width
 
 
 @pytest.mark.parametrize(("batch_size", "length"), [(0, 3), (2, 0)])
@@ -163,9 +196,11 @@ def assert_as_golden(path: Path) -> None:
 
 def test_the_operators_are_well_formed() -> None:
     logits = gpu.join_transitions(*random_inputs(2, 2, 1, 2, 1)[:3]).detach().to(DEVICE).requires_grad_()
-    torch.library.opcheck(gpu._weights, (logits, 1))
-    weights, *saved = (x.detach() for x in gpu._weights(logits, 1))
-    torch.library.opcheck(gpu._weights_backward, (torch.randn_like(weights), logits.detach(), weights, *saved, 1))
+    for window in (None, 1):
+        torch.library.opcheck(gpu._weights, (logits, 1, window))
+        weights, *saved = (x.detach() for x in gpu._weights(logits, 1, window))
+        arguments = torch.randn_like(weights), logits.detach(), weights, *saved, 1, window
+        torch.library.opcheck(gpu._weights_backward, arguments)
 
 
 def test_vmap_of_gradients() -> None:

@@ -1,7 +1,8 @@
 """(i) to (m) of ``docs/algorithm.md``: the derivatives of forward weights, of inner weights and of log weights.
 
 Names as in ``forward.py``: ``outer`` holds O[i -> t][x -> (r, s)] like ``g``, and ``of_popped`` holds
-P[k -> t][(u, s) -> r] like ``popped``. ``beta`` holds b_t[i, y] / z_t at [t - 1][y][i + 1].
+P[k -> t][(u, s) -> r] like ``popped``. ``beta`` holds b_t[i, y] / z_t where ``weights`` holds
+W_t[i][y].
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .common import cell_number, popped_offset, power_of_two, product, row_offset
+from .common import cell_number, first_weight, popped_offset, power_of_two, product, row_offset
 
 
 @triton.jit
 def forward_derivatives(
-    g, exponents, alpha_exponents, beta, derivatives, length, num_tiles, num_cells,
+    g, exponents, alpha_exponents, beta, derivatives, length, width, bands, num_tiles, num_cells,
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr, CP: tl.constexpr,
+    HAS_WINDOW: tl.constexpr,
 ):  # fmt: skip
     """The second half of (i): 2^A_i dL/dalpha[i] of all coordinates, at [coordinate][x]; one program a sequence."""
     C: tl.constexpr = Q * S
@@ -24,7 +26,7 @@ def forward_derivatives(
     g += sequence * num_cells * CELL
     exponents += sequence * num_cells
     alpha_exponents += sequence * num_tiles
-    beta += sequence * length * C * (length + 1)
+    beta += sequence * length * C * width
     derivatives += sequence * num_tiles * (T * C)
     m, j, x = tl.arange(0, ROWS), tl.arange(0, TQ), tl.arange(0, CP)
     of_row = row_offset(m, Q, S, T)
@@ -33,22 +35,24 @@ def forward_derivatives(
         row = num_tiles - 1 - rows
         i = row * T + m % T
         totals = tl.zeros((ROWS, TQ), dtype=tl.float64)
-        for column in range(row + 1, num_tiles):  # from later tiles, for all rows of this one
-            cell = cell_number(row, column)
+        for column in range(row + 1, tl.minimum(num_tiles, row + bands)):  # from later tiles, for all rows of this one
+            cell = cell_number(row, column, num_tiles)
+            weight_row = i - first_weight(column, bands, T, HAS_WINDOW)
             shift = tl.load(exponents + cell) + tl.load(alpha_exponents + row) - tl.load(alpha_exponents + column)
             now = column * T + j // Q
             is_weight = is_element & ((now >= 2) & (now <= length + 1))[None, :] & (i <= length)[:, None]
             for s in range(S):
                 top = j % Q * S + s
                 own = tl.load(
-                    beta + ((now - 2) * C + top)[None, :] * (length + 1) + i[:, None], mask=is_weight, other=0.0
+                    beta + ((now - 2) * C + top)[None, :] * width + weight_row[:, None], mask=is_weight, other=0.0
                 )
                 own += tl.load(derivatives + now * C + top, mask=(j < T * Q) & (now <= length + 1), other=0.0)[None, :]
                 block = g + cell * CELL + of_row[:, None] + s * (T * T * Q) + j[None, :]
                 totals += own * tl.load(block, mask=is_element, other=0.0) * power_of_two(shift)
         tl.store(derivatives + i * C + m // T, tl.sum(totals, 1), mask=m < C * T)
         tl.debug_barrier()
-        diagonal = g + cell_number(row, row) * CELL
+        diagonal = g + row * CELL
+        first_of_tile = row * T - first_weight(row, bands, T, HAS_WINDOW)
         for rest in range(T):
             k = T - 1 - rest
             sums = tl.load(derivatives + (row * T + k) * C + x, mask=x < C, other=0.0)
@@ -56,7 +60,7 @@ def forward_derivatives(
             is_weight = (j < T * Q) & (j // Q > k) & (now >= 2) & (now <= length + 1)
             for s in range(S):
                 top = j % Q * S + s
-                own = tl.load(beta + ((now - 2) * C + top) * (length + 1) + row * T + k, mask=is_weight, other=0.0)
+                own = tl.load(beta + ((now - 2) * C + top) * width + first_of_tile + k, mask=is_weight, other=0.0)
                 own += tl.load(derivatives + now * C + top, mask=is_weight, other=0.0)
                 block = diagonal + (x * S + s)[:, None] * (T * T * Q) + k * (T * Q) + j[None, :]
                 blocks = tl.load(block, mask=(x < C)[:, None] & is_weight[None, :], other=0.0)
@@ -67,7 +71,7 @@ def forward_derivatives(
 
 @triton.jit
 def far_outer(
-    g, popped, outer, of_popped, exponents, span, num_tiles, num_cells,
+    g, popped, outer, of_popped, exponents, span, bands, num_tiles, num_cells,
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr,
     ALL_ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -86,7 +90,7 @@ def far_outer(
     popped += sequence * num_cells * POPPED
     of_popped += sequence * num_cells * POPPED
     exponents += sequence * num_cells
-    own = cell_number(row, column)
+    own = cell_number(row, column, num_tiles)
     exponent = tl.load(exponents + own)
     j = tl.arange(0, TQ)
     square = symbol * (T * Q * T * Q) + j[:, None] * (T * Q) + j[None, :]
@@ -97,8 +101,8 @@ def far_outer(
         at = of_row[:, None] + j[None, :]
         is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
         sums = tl.zeros((ROWS, TQ), dtype=tl.float64)
-        for later in range(column + 1, num_tiles):
-            left, right = cell_number(row, later), cell_number(column, later)
+        for later in range(column + 1, tl.minimum(num_tiles, row + bands)):
+            left, right = cell_number(row, later, num_tiles), cell_number(column, later, num_tiles)
             shift = exponent + tl.load(exponents + right) - tl.load(exponents + left)
             a = tl.load(outer + left * CELL + at, mask=is_element, other=0.0)
             b = tl.load(popped + right * POPPED + square, mask=is_square, other=0.0)
@@ -106,8 +110,8 @@ def far_outer(
         tl.store(outer + own * CELL + at, sums, mask=is_element)
     else:
         totals = tl.zeros((TQ, TQ), dtype=tl.float64)
-        for earlier in range(row):
-            left, right = cell_number(earlier, row), cell_number(earlier, column)
+        for earlier in range(tl.maximum(column - bands + 1, 0), row):
+            left, right = cell_number(earlier, row, num_tiles), cell_number(earlier, column, num_tiles)
             shift = tl.load(exponents + left) + exponent - tl.load(exponents + right)
             part = tl.zeros((TQ, TQ), dtype=tl.float64)
             for some in range(ALL_ROWS // ROWS):
@@ -125,8 +129,9 @@ def far_outer(
 @triton.jit
 def near_outer(
     transitions, g, popped, outer, of_popped, exponents, alpha, alpha_exponents, beta, derivatives,
-    length, span, num_tiles, num_cells,
+    length, width, window, span, bands, num_tiles, num_cells,
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, ROWS: tl.constexpr, QP: tl.constexpr, SP: tl.constexpr,
+    HAS_WINDOW: tl.constexpr,
 ):  # fmt: skip
     """The rest of O and P of a cell, one column after the other, from the last."""
     C: tl.constexpr = Q * S
@@ -142,16 +147,17 @@ def near_outer(
     exponents += sequence * num_cells
     alpha += sequence * num_tiles * (T * C)
     alpha_exponents += sequence * num_tiles
-    beta += sequence * length * C * (length + 1)
+    beta += sequence * length * C * width
     derivatives += sequence * num_tiles * (T * C)
-    own = cell_number(row, column)
+    own = cell_number(row, column, num_tiles)
     own_outer, own_of_popped = outer + own * CELL, of_popped + own * POPPED
-    above, below = cell_number(row, row), cell_number(column, column)
+    above, below = row, column  # the numbers of the diagonal cells
     exponent = tl.load(exponents + own)
     after_shift = exponent * 0
     after = own
-    if column + 1 < num_tiles:
-        after = cell_number(row, column + 1)
+    is_followed = (column + 1 < num_tiles) & (span + 1 < bands)
+    if is_followed:
+        after = cell_number(row, column + 1, num_tiles)
         after_shift = exponent - tl.load(exponents + after)
     seed_shift = exponent + tl.load(alpha_exponents + row) - tl.load(alpha_exponents + column)
 
@@ -162,19 +168,21 @@ def near_outer(
     of_popped_row = popped_offset(m, Q, S, T)
     of_top = s[:, None] * (T * T * Q) + r[None, :]
     top = r[None, :] * S + s[:, None]
+    weight_row = row * T + i - first_weight(column, bands, T, HAS_WINDOW)
     own_alpha = tl.load(alpha + (row * T + i) * C + x, mask=is_row, other=0.0) * power_of_two(seed_shift)
     for rest in range(T):
         t = T - 1 - rest
         now = column * T + t  # the coordinate
         exists = (now >= 2) & (now <= length + 1)
-        symbols, symbols_after = tl.where(exists, S, 0), tl.where(exists & (now <= length), S, 0)
+        symbols = tl.where(exists, S, 0)
+        symbols_after = tl.where(exists & (now <= length) & ((rest > 0) | is_followed), S, 0)
         is_top = (s < S)[:, None] & (r < Q)[None, :]
         is_step = (s < symbols)[:, None] & (r < Q)[None, :]
         is_before_step = (s < symbols_after)[:, None] & (r < Q)[None, :]
-        is_past = is_row & (row * T + i < now)
+        is_past = is_row & (row * T + i < now) & (now - row * T - i <= window)
         # O, at [row][s][r]: from the readings,
         seed = tl.load(
-            beta + ((now - 2) * C + top)[None, :, :] * (length + 1) + (row * T + i)[:, None, None],
+            beta + ((now - 2) * C + top)[None, :, :] * width + weight_row[:, None, None],
             mask=is_past[:, None, None] & is_step[None, :, :], other=0.0,
         )  # fmt: skip
         seed += tl.load(derivatives + now * C + top, mask=is_step, other=0.0)[None, :, :]
@@ -235,7 +243,7 @@ def near_outer(
 
 @triton.jit
 def log_weight_gradients(
-    transitions, g, outer, of_popped, exponents, gradients, length, num_cells,
+    transitions, g, outer, of_popped, exponents, gradients, length, bands, num_tiles, num_cells,
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, ROWS: tl.constexpr, CP: tl.constexpr, QP: tl.constexpr,
 ):  # fmt: skip
     """(l) for one step: the gradients of its log weights, (C, 2 C + Q)."""
@@ -261,8 +269,8 @@ def log_weight_gradients(
     of_replaces = tl.zeros((CP, CP), dtype=tl.float64)
     of_pops = tl.zeros((CP, QP), dtype=tl.float64)
     is_block = is_row[:, None] & (y < C)[None, :]
-    for row in range(before_column + 1):
-        before, own = cell_number(row, before_column), cell_number(row, column)
+    for row in range(tl.maximum(column - bands + 1, 0), before_column + 1):
+        before, own = cell_number(row, before_column, num_tiles), cell_number(row, column, num_tiles)
         factor = power_of_two(tl.load(exponents + before) - tl.load(exponents + own))
         moved = tl.load(g + before * CELL + of_row[:, None] + of_top[None, :] + before_t * Q, mask=is_block, other=0.0)
         moved = moved * factor
@@ -282,7 +290,7 @@ def log_weight_gradients(
     is_pop = (y < C)[:, None] & (r < Q)[None, :]
     tl.store(gradients + at, of_pops * tl.load(transitions + at, mask=is_pop, other=0.0), mask=is_pop)
     row = (now - 1) // T
-    pushed = cell_number(row, column) * CELL + ((now - 1) % T) * (T * Q) + t * Q
+    pushed = cell_number(row, column, num_tiles) * CELL + ((now - 1) % T) * (T * Q) + t * Q
     of_block = y[:, None] * (S * T * T * Q) + of_top[None, :]
     product = tl.load(g + pushed + of_block, mask=is_weight, other=0.0)
     product *= tl.load(outer + pushed + of_block, mask=is_weight, other=0.0)

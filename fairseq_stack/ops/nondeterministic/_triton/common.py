@@ -26,9 +26,16 @@ def exponent_of(x):
 
 
 @triton.jit
-def cell_number(row, column):
-    """The number of the cell (I, J), I <= J."""
-    return column * (column + 1) // 2 + row
+def cell_number(row, column, num_tiles):
+    """The number of the cell (I, J), I <= J: diagonal after diagonal, so that those of a window are the first."""
+    span = column - row
+    return span * num_tiles - span * (span - 1) // 2 + row
+
+
+@triton.jit
+def first_weight(column, bands, T: tl.constexpr, HAS_WINDOW: tl.constexpr):
+    """The coordinate of the row whose weight is the first of W_t, for the times of a tile."""
+    return (column - bands + 1) * T if HAS_WINDOW else 0
 
 
 @triton.jit

@@ -2,6 +2,7 @@
 
 Names: ``g`` holds g[i -> t][x -> (r, s)] at [cell][x][s][i][t][r], ``popped`` holds g'[k -> t][(u, s) -> r] at
 [cell][s][k][u][t][r], ``exponents`` one integer for each cell. Q states, S symbols, C = Q S, T the size of a tile.
+``window`` is D, or at least n + 1, and ``bands`` says in how many diagonals of cells g is not 0.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import triton.language as tl
 from .common import (
     cell_number,
     exponent_of,
+    first_weight,
     is_inexact,
     is_shift_inexact,
     popped_offset,
@@ -23,7 +25,7 @@ from .common import (
 
 @triton.jit
 def far_pops(
-    g, popped, exponents, inexact, span, num_cells,
+    g, popped, exponents, inexact, span, num_tiles, num_cells,
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """The pops of (a) whose k is between the tiles of a cell, for some rows (x, i) and one symbol: a matrix product."""
@@ -34,7 +36,7 @@ def far_pops(
     g += sequence * num_cells * (C * C * T * T)
     popped += sequence * num_cells * (C * Q * T * T)
     exponents += sequence * num_cells
-    own = cell_number(row, column)
+    own = cell_number(row, column, num_tiles)
     exponent = tl.load(exponents + own)
     m = block * ROWS + tl.arange(0, ROWS)
     of_row = row_offset(m, Q, S, T) + symbol * (T * T * Q)
@@ -46,7 +48,7 @@ def far_pops(
     sums = tl.zeros((ROWS, TQ), dtype=tl.float64)
     lost = 0
     for middle in range(row + 1, column):
-        left, right = cell_number(row, middle), cell_number(middle, column)
+        left, right = cell_number(row, middle, num_tiles), cell_number(middle, column, num_tiles)
         shift = tl.load(exponents + left) + tl.load(exponents + right) - exponent
         lost |= is_shift_inexact(shift).to(tl.int32)
         a = tl.load(g + left * (C * C * T * T) + cell, mask=is_element, other=0.0)
@@ -59,7 +61,7 @@ def far_pops(
 
 @triton.jit
 def near_cell(
-    transitions, g, popped, exponents, inexact, length, span, num_cells,
+    transitions, g, popped, exponents, inexact, length, window, bands, span, num_tiles, num_cells,
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, ROWS: tl.constexpr, QP: tl.constexpr, SP: tl.constexpr,
     CP: tl.constexpr, IS_DIAGONAL: tl.constexpr, HAS_FAR: tl.constexpr,
 ):  # fmt: skip
@@ -73,13 +75,13 @@ def near_cell(
     g += sequence * num_cells * CELL
     popped += sequence * num_cells * POPPED
     exponents += sequence * num_cells
-    own = cell_number(row, column)
+    own = cell_number(row, column, num_tiles)
     own_g, own_popped = g + own * CELL, popped + own * POPPED
-    above, below = cell_number(row, row), cell_number(column, column)  # the diagonal cells of its row and its column
+    above, below = row, column  # the numbers of the diagonal cells of its row and its column
     exponent = tl.load(exponents + own)
     before_g, before_shift = own_g, exponent * 0
     if not IS_DIAGONAL:
-        before = cell_number(row, column - 1)
+        before = cell_number(row, column - 1, num_tiles)
         before_g, before_shift = g + before * CELL, tl.load(exponents + before) - exponent
 
     m, s, r, w = tl.arange(0, ROWS), tl.arange(0, SP), tl.arange(0, QP), tl.arange(0, CP)
@@ -149,6 +151,7 @@ def near_cell(
         sums = tl.where(is_pushed[:, None, None], pushes * power_of_two(-exponent), sums)
         is_start = is_pushed & (row * T + i + x == 0)
         sums = tl.where(is_start[:, None, None] & ((s[:, None] + r[None, :]) == 0)[None, :, :], 1.0, sums)
+        sums = tl.where((now - row * T - i <= window)[:, None, None], sums, 0.0)
         tl.store(pointer + t * Q, sums, mask=is_row[:, None, None] & is_top[None, :, :])
         lost |= tl.max(tl.max(is_inexact(sums).to(tl.int32), 2), 1)
         largest = tl.max(tl.max(sums, 2), 1)
@@ -156,13 +159,14 @@ def near_cell(
     if (tl.max(lost, 0) > 0) | ((span == 1) & is_shift_inexact(exponent)):
         tl.store(inexact + sequence, 1)
     # The next cell of the row begins with the exponent that this one ends with.
-    if column + 1 < (length + 1) // T + 1:
-        tl.store(exponents + cell_number(row, column + 1), exponent + exponent_of(tl.max(largest, 0)))
+    if (column + 1 < num_tiles) & (span + 1 < bands):
+        following = cell_number(row, column + 1, num_tiles)
+        tl.store(exponents + following, exponent + exponent_of(tl.max(largest, 0)))
 
 
 @triton.jit
 def forward_weights(
-    g, exponents, alpha, alpha_exponents, inexact, length, num_tiles, num_cells,
+    g, exponents, alpha, alpha_exponents, inexact, length, bands, num_tiles, num_cells,
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr,
     QP: tl.constexpr, SP: tl.constexpr,
 ):  # fmt: skip
@@ -187,8 +191,8 @@ def forward_weights(
         tl.store(alpha_exponents + column, exponent)
         for symbol in range(S):  # from earlier tiles, for all times of this one
             totals = tl.zeros((ROWS, TQ), dtype=tl.float64)
-            for row in range(column):
-                cell = cell_number(row, column)
+            for row in range(tl.maximum(column - bands + 1, 0), column):
+                cell = cell_number(row, column, num_tiles)
                 shift = tl.load(exponents + cell) + tl.load(alpha_exponents + row) - exponent
                 lost |= is_shift_inexact(shift).to(tl.int32)
                 weights = tl.load(alpha + row * (T * C) + of_alpha, mask=m < C * T, other=0.0) * power_of_two(shift)
@@ -197,7 +201,7 @@ def forward_weights(
             at = alpha + (column * T + j // Q) * C + j % Q * S + symbol
             tl.store(at, tl.sum(totals, 0), mask=j < T * Q)
         tl.debug_barrier()
-        diagonal = g + cell_number(column, column) * CELL
+        diagonal = g + column * CELL
         for t in range(T):
             now = column * T + t
             own = alpha + now * C + r[None, :] * S + s[:, None]
@@ -221,14 +225,15 @@ def forward_weights(
 
 @triton.jit
 def reading_weights(
-    g, exponents, alpha, alpha_exponents, weights, length, num_tiles, num_cells,
-    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, CP: tl.constexpr,
+    g, exponents, alpha, alpha_exponents, weights, length, width, bands, num_tiles, num_cells,
+    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, CP: tl.constexpr, HAS_WINDOW: tl.constexpr,
 ):  # fmt: skip
-    """(d): W_t[i][(r, s)] of a cell, at [t - 1][(r, s)][i + 1]."""
+    """(d): W_t[i][(r, s)] of a cell, at [t - 1][(r, s)][i + 1], or from the first row of the window on."""
     C: tl.constexpr = Q * S
-    row, column, sequence = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
-    if row <= column:
-        cell = cell_number(row, column)
+    column, sequence = tl.program_id(1), tl.program_id(2).to(tl.int64)
+    row = column - tl.program_id(0)
+    if row >= 0:
+        cell = cell_number(row, column, num_tiles)
         g += (sequence * num_cells + cell) * (C * C * T * T)
         alpha += sequence * num_tiles * (T * C)
         alpha_exponents += sequence * num_tiles
@@ -252,8 +257,8 @@ def reading_weights(
                 block = g + (x * S + s) * (T * T * Q) + i[:, None] * (T * Q) + j[None, :]
                 sums += own[:, None] * tl.load(block, mask=(j < T * Q)[None, :], other=0.0)
             sums = sums * power_of_two(shift) / totals[None, :]
-            at = ((sequence * length + now - 2) * C + r * S + s) * (length + 1)
+            at = ((sequence * length + now - 2) * C + r * S + s) * width
             tl.store(
-                weights + at[None, :] + (row * T + i)[:, None], sums,
+                weights + at[None, :] + (row * T + i - first_weight(column, bands, T, HAS_WINDOW))[:, None], sums,
                 mask=is_weight[None, :] & (row * T + i <= length)[:, None],
             )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The stratification stack as Triton kernels, for GPUs."""
