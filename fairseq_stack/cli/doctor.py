@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Print the installed versions, which implementation of each stack is used on each
 device and why, and its float32 error on a small example, measured against the
-equations of the papers. The exit code is 1 if an implementation is wrong."""
+equations of the papers. On a GPU, the Triton kernels are checked, too. The exit
+code is 1 if an implementation is wrong."""
 
 EXAMPLE = """\
 example:
   fairseq-stack doctor"""
 
-PACKAGES = ("fairseq-stack", "fairseq-fixed", "torch", "numpy")
+PACKAGES = ("fairseq-stack", "fairseq-fixed", "torch", "triton", "numpy")
 
 TOLERANCE = 1e-4
 LENGTH = 20
@@ -80,7 +81,9 @@ def _name(device: torch.device) -> str:
 
 
 def checks(device: torch.device) -> Iterator[tuple[str, str, float]]:
-    """For each stack: its name, the backend that is used on the device, and its largest error."""
+    """For each stack: its name, a backend, and its largest error: of the one that is used on the device, and of the
+    Triton kernels where they can run.
+    """
     import torch
 
     from fairseq_stack import ops
@@ -91,5 +94,10 @@ def checks(device: torch.device) -> Iterator[tuple[str, str, float]]:
 
     for op in dict.fromkeys(kind.op for kind in kinds() if kind.op is not None):
         inputs = op.example(random, LENGTH)
-        difference = op.compute(*inputs) - op.compute(*inputs, backend="reference")
-        yield op.name, ops.automatic_backend(op.backends, device).name, float(difference.abs().max())
+        used, triton = ops.automatic_backend(op.backends, device), op.backends.get("triton")
+        labels = {used.name: used.name}
+        if triton is not None and triton.obstacle(device) is None:
+            labels.setdefault("triton", "triton, not used (FAIRSEQ_STACK_TRITON=1 uses it)")
+        for backend, label in labels.items():
+            difference = op.compute(*inputs, backend=backend) - op.compute(*inputs, backend="reference")
+            yield op.name, label, float(difference.abs().max())

@@ -1,8 +1,13 @@
-"""The stacks as records, and the choice among the implementations of each."""
+"""The stacks as records, and the choice among the implementations of each.
+
+Environment variable, read at each call:
+    FAIRSEQ_STACK_TRITON: ``1`` to let ``"auto"`` stand for the Triton kernels on GPUs, and steps run on them there.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +17,7 @@ from torch import Tensor
 
 from ._native import availability, library
 
+TRITON = "FAIRSEQ_STACK_TRITON"
 RandomTensor = Callable[..., Tensor]
 """Makes a tensor of the given sizes whose elements are between 0 and 1."""
 
@@ -43,8 +49,8 @@ class Op:
     Attributes:
         name: the public function's name.
         compute: the public function, which takes ``backend``.
-        backends: its implementations by name. ``"auto"`` stands for the first that can run on the device; the last,
-            the equations of the paper, can run on every device.
+        backends: its implementations by name. ``"auto"`` stands for the first that can run on the device, unless
+            ``prefers_triton``; the last, the equations of the paper, can run on every device.
         example: arguments for a batch of ``length`` steps: maps a source of random tensors and the length to them.
     """
 
@@ -85,8 +91,15 @@ def choose_backend(op: str, backend: str, backends: Mapping[str, Backend], devic
 
 
 def automatic_backend(backends: Mapping[str, Backend], device: torch.device) -> Backend:
-    """The backend that ``"auto"`` stands for: the first that can run on the device."""
+    """The backend that ``"auto"`` stands for: the first that can run on the device, or the Triton kernels."""
+    if "triton" in backends and prefers_triton(device):
+        return backends["triton"]
     return next(backend for backend in backends.values() if backend.obstacle(device) is None)
+
+
+def prefers_triton(device: torch.device) -> bool:
+    """Whether the environment chooses the Triton kernels, and they can run on the device."""
+    return os.environ.get(TRITON) == "1" and triton_obstacle(device) is None
 
 
 def native_obstacle(device: torch.device) -> str | None:

@@ -5,13 +5,16 @@ What is launched is only compiled.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver, jit
 
+from fairseq_stack.ops.nondeterministic._panel_columns import PanelColumns
 from fairseq_stack.ops.nondeterministic._triton import launch as nondeterministic
+from fairseq_stack.ops.nondeterministic._triton.launch_step import step
 from fairseq_stack.ops.nondeterministic._triton.sizes import Sizes
 from fairseq_stack.ops.stratification._triton import launch as stratification
 from fairseq_stack.ops.superposition._triton import launch as superposition
@@ -42,6 +45,16 @@ def _compile_instead(run: Any) -> Any:
     return compiled
 
 
+def _step(num_states: int, num_symbols: int) -> None:
+    """The steps of an incremental state, until one of them has pops."""
+    size = num_states * num_symbols
+    columns = PanelColumns.initial(torch.ones(1, 2), num_states, num_symbols, None, None)
+    assert isinstance(columns, PanelColumns)
+    columns = dataclasses.replace(columns, step=step)
+    for _ in range(3):
+        _, columns = columns.compute(torch.zeros(1, size, 2 * size + num_states), torch.ones(1, 2))
+
+
 def main() -> None:
     jit.JITFunction.run = _compile_instead(jit.JITFunction.run)
     driver.set_active(_Absent(90))
@@ -50,6 +63,8 @@ def main() -> None:
         transitions = torch.ones(1, sizes.length, sizes.top, 2 * sizes.top + num_states, dtype=torch.float64)
         inner = nondeterministic.inner_weights(transitions, sizes)
         nondeterministic.log_weight_gradients(inner, inner.weights, sizes)
+    for num_states, num_symbols in ((1, 1), (3, 10)):
+        _step(num_states, num_symbols)
     for dtype in (torch.float32, torch.float64):
         actions = torch.ones(1, 9, 3, dtype=dtype)
         superposition.action_gradients(actions, superposition.weights(actions, 9), 9)

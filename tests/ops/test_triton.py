@@ -11,8 +11,11 @@ import pytest
 from tests.conftest import REPOSITORY
 
 KERNELS = {
-    "nondeterministic": ("far_pops", "near_cell", "forward_weights", "reading_weights")
-    + ("forward_derivatives", "far_outer", "near_outer", "log_weight_gradients"),
+    "nondeterministic": (
+        *("far_pops", "near_cell", "forward_weights", "reading_weights"),
+        *("forward_derivatives", "far_outer", "near_outer", "log_weight_gradients"),
+        *("weigh", "move", "add_pops", "finish", "read"),
+    ),
     "superposition": ("walk", "walk_back"),
     "stratification": ("walk", "walk_back"),
 }

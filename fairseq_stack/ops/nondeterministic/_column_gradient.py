@@ -70,14 +70,15 @@ def _through_softmax(weights: Tensor, of_weights: Tensor, alpha: Tensor) -> Tens
 def _through_column(past: Past, step: Step, of_gamma: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
     """(j)-(l): the gradients of Delta_t, of column t - 1 and of the blocks from that of column t."""
     column, transitions = step.column, step.transitions
-    size, num_states = past.last.shape[2], column.popped.shape[1]
+    last = past.last()
+    size, num_states = last.shape[2], column.popped.shape[1]
     of_gamma = _before_normalising(of_gamma, column.gamma, column.exponents, column.sums)
     of_sums, of_second, of_pushed = of_gamma[:, :-2], of_gamma[:, -2:-1], of_gamma[:, -1]
     kept = times(of_sums, power_of_two(past.exponents[:, :-1] - column.sums[:, :-2]))
     of_popped, of_blocks = _through_pops(past, column, as_block(of_sums, num_states).flatten(3).flatten(0, 1))
     of_moved = bounded(torch.cat([torch.cat([kept, of_second], 1), pad(of_popped, (0, 0, 0, 0, 1, 0))], 3))
     of_last = of_moved @ transitions[:, None, :, size:].transpose(2, 3)
-    of_kept_and_popped = torch.bmm(past.last.flatten(1, 2).transpose(1, 2), of_moved.flatten(1, 2))
+    of_kept_and_popped = torch.bmm(last.flatten(1, 2).transpose(1, 2), of_moved.flatten(1, 2))
     occurs = past.alpha[:, -1, :, None] > 0
     return torch.cat([of_pushed * occurs, of_kept_and_popped], 2), of_last, of_blocks
 

@@ -32,7 +32,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ._log_weights import defined, relative_to_largest
-from ._precision import Spread, spread_of
+from ._precision import Spread, lowest_power, spread_of
 
 DEAD = -1e9
 _LARGEST_EXPONENT = 1000.0
@@ -49,11 +49,15 @@ class Blocks(NamedTuple):
 class Past(NamedTuple):
     """What step t needs of the steps before. Numbers count from the first row and column that are remembered."""
 
-    last: Tensor  # column t - 1, (B, t, C, C)
+    newest: Tensor  # column t - 1 as a block, (B, S, Q, t, C)
     exponents: Tensor  # its exponents, (B, t)
     blocks: Sequence[Blocks]  # of the columns 0..t-2
     alpha: Tensor  # alpha[i], i = -1..t-1, (B, t + 1, C)
     alpha_exponents: Tensor  # (B, t + 1)
+
+    def last(self) -> Tensor:
+        """Column t - 1, (B, t, C, C)."""
+        return from_block(self.newest)
 
 
 class Top(NamedTuple):
@@ -84,6 +88,7 @@ class Step(NamedTuple):
     top: Top
     mark: Tensor  # (B,), NaN where a log weight is NaN or inf, otherwise 0
     spread: Spread
+    lowest: Tensor  # (B,), the logarithm to base 2 of the smallest mantissa except 0; 0 at most
 
 
 def power_of_two(exponents: Tensor) -> Tensor:
@@ -105,6 +110,25 @@ def first_alpha(start: Tensor) -> tuple[Tensor, Tensor, Spread]:
     return torch.exp(relative)[:, 0], mark, spread_of(relative)
 
 
+def step_into(past: Past, logits: Tensor, window: int | None, gamma: Tensor, exponents: Tensor) -> Step:
+    """``step``, which writes column t.
+
+    Args:
+        past: the columns before it.
+        logits: log weights, (B, C, 2 C + Q).
+        window: D, or None for unlimited memory.
+        gamma: column t as a block, (B, S, Q, t + 1, C), to be written.
+        exponents: its exponents, (B, t + 1), to be written.
+
+    Returns:
+        The step, without ``column.gamma``.
+    """
+    found = step(past, logits.double(), window)
+    gamma.copy_(as_block(found.column.gamma, gamma.shape[2]))
+    exponents.copy_(found.column.exponents)
+    return found._replace(column=found.column._replace(gamma=gamma.new_empty(0)))
+
+
 def step(past: Past, logits: Tensor, window: int | None) -> Step:
     """(a)-(d) for one step.
 
@@ -124,7 +148,10 @@ def step(past: Past, logits: Tensor, window: int | None) -> Step:
         )
         column = column._replace(gamma=gamma, exponents=exponents)
     top = read_top(column.gamma, past.alpha, column.exponents + past.alpha_exponents)
-    return Step(transitions, column, top, mark, spread_of(logits))
+    num_symbols = past.newest.shape[1]
+    popped = lowest_power(column.popped).view(-1, num_symbols).amin(1)
+    lowest = torch.stack([lowest_power(column.gamma), popped, lowest_power(top.alpha)]).amin(0)
+    return Step(transitions, column, top, mark, spread_of(logits), lowest)
 
 
 def next_column(past: Past, transitions: Tensor) -> NewColumn:
@@ -137,8 +164,9 @@ def next_column(past: Past, transitions: Tensor) -> NewColumn:
         past: the columns before it.
         transitions: Delta_t, (B, C, 2 C + Q), up to a positive factor.
     """
-    batch_size, steps, size, _ = past.last.shape
-    pushed, replaced, popped = _move(past.last, transitions, occurs=past.alpha[:, -1] > 0)
+    last = past.last()
+    batch_size, steps, size, _ = last.shape
+    pushed, replaced, popped = _move(last, transitions, occurs=past.alpha[:, -1] > 0)
     popped, popped_exponents = normalise(popped, past.exponents[:, 1:])
     # Exponents of what is added up in block (i, t): for each k, at index [b, i + 1, k], and then altogether.
     of_columns = popped_exponents.split([blocks.exponents.shape[2] for blocks in past.blocks], 1)

@@ -6,19 +6,23 @@ For autograd a step is one function (``_followed_columns.py``), and ``_column_gr
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .._backends import prefers_triton
 from .._undefined import finite, marks_of
 from ._column_gradient import Gradients, Owed, differentiate
-from ._columns import Past, Step, as_block, first_alpha, from_block, step
+from ._columns import Past, Step, as_block, first_alpha, from_block, step_into
 from ._followed_columns import FollowedColumns
 from ._panels import Adjoint, Panel
 from ._precision import Precision
 from ._tracked_columns import Column, TrackedColumns, logarithms
+
+ComputeStep = Callable[[Past, Tensor, int | None, Tensor, Tensor], Step]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,7 @@ class PanelColumns(FollowedColumns):
         latest: step t without gamma, which is in its panel; None where t = 0, or after ``select``.
         precision: whether float64 has been precise enough so far; None before the first column.
         ends: where the derivatives of each panel that autograd follows end.
+        step: computes a step: ``step_into``, or the kernels for GPUs.
     """
 
     num_states: int
@@ -46,6 +51,7 @@ class PanelColumns(FollowedColumns):
     marks: Tensor
     latest: Step | None = None
     precision: Precision | None = None
+    step: ComputeStep = step_into
 
     @classmethod
     def initial(
@@ -59,7 +65,7 @@ class PanelColumns(FollowedColumns):
     ) -> PanelColumns | TrackedColumns:
         """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
         marks = torch.zeros_like(bottom, dtype=torch.float64)
-        empty = cls(num_states, num_symbols, window, (), 0, marks, weighs=weighs)
+        empty = cls(num_states, num_symbols, window, (), 0, marks, step=step_for(bottom.device), weighs=weighs)
         _, columns = empty.advance(start, bottom)
         return columns
 
@@ -87,15 +93,13 @@ class PanelColumns(FollowedColumns):
             return value.new_empty(len(value), 0), self._with(panel, marks_of(value) + marks, None, precision)
         assert logits is not None and self.precision is not None
         panel.logits[:, slot] = logits
-        found = step(self._past(), logits.double(), self.window)
+        block = panel.one(panel.blocks, self.count, self._first)
+        exponents = panel.exponents[:, panel.rows(self._first, self.count + 1), slot]
+        found = self.step(self._past(), logits, self.window, block, exponents)
         reading = torch.bmm(found.top.weights.transpose(1, 2), finite(self._vectors(panel)))
-        panel.one(panel.blocks, self.count, self._first).copy_(as_block(found.column.gamma, self.num_states))
-        panel.exponents[:, panel.rows(self._first, self.count + 1), slot] = found.column.exponents
         panel.alpha[:, slot] = found.top.alpha
         panel.alpha_exponents[:, slot] = found.top.alpha_exponent
-        latest = found._replace(column=found.column._replace(gamma=value.new_empty(0)))
-        precision = self.precision.after(found)
-        after = self._with(panel, marks_of(value) + found.mark[:, None], latest, precision)
+        after = self._with(panel, marks_of(value) + found.mark[:, None], found, self.precision.after(found))
         return reading + after.marks[:, None], after
 
     def ends_of(self, after: PanelColumns) -> tuple[int, ...]:
@@ -201,7 +205,7 @@ class PanelColumns(FollowedColumns):
         first, count, last = self._first, self.count, self.panels[-1]
         alpha, alpha_exponents = self._alpha()
         return Past(
-            from_block(last.one(last.blocks, count - 1, first)),
+            last.one(last.blocks, count - 1, first),
             last.exponents[:, last.rows(first, count), count - 1 - last.begin],
             [x.neighbours(first, count - 1) for x in self._popped()],
             alpha,
@@ -259,6 +263,15 @@ class PanelColumns(FollowedColumns):
             finite(panel.values[:, slot]),
             self.marks,
         )
+
+
+def step_for(device: torch.device) -> ComputeStep:
+    """What computes the steps on a device."""
+    if not prefers_triton(device):
+        return step_into
+    from ._triton.launch_step import step
+
+    return step
 
 
 def _write_start(panel: Panel, start: Tensor | None) -> tuple[Tensor, Precision]:

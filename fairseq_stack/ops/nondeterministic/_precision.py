@@ -56,13 +56,10 @@ class Precision:
 
     def after(self, step: Step) -> Precision:
         """With one more step."""
-        spread, column = step.spread, step.column
-        num_symbols = column.gamma.shape[3] // column.popped.shape[1]
+        spread = step.spread
         careful = self.careful | spread.masked | (spread.range > EXACT_RANGE)
-        popped = lowest_power(column.popped).view(-1, num_symbols).amin(1)
-        parts = self.lowest, lowest_power(column.gamma), popped, lowest_power(step.top.alpha)
-        lowest = torch.stack(parts).amin(0)
-        power = lowest + torch.minimum(lowest, -spread.range / math.log(2)) + column.deepest
+        lowest = torch.minimum(self.lowest, step.lowest)
+        power = lowest + torch.minimum(lowest, -spread.range / math.log(2)) + step.column.deepest
         is_lost = (power < LOWEST_POWER) | step.top.is_lost | (spread.range > -LOWEST_LOG)
         return Precision(careful, lowest, self.is_enough & ~(careful & is_lost))
 

@@ -79,8 +79,8 @@ def stratification_stack(
         values: (B, n, m), the pushed vectors v_t.
         read_strength: the strengths c_t >= 0, a number or (B, n).
         backend: ``"auto"``, ``"pytorch"`` (closed form, in tiles of 64 steps where there are more than 128; its weights
-            have an absolute error of about 1e-16 times the sum of all strengths), ``"triton"`` (for GPUs; ``"auto"`` does
-            not choose it yet) or ``"reference"`` (the equations).
+            have an absolute error of about 1e-16 times the sum of all strengths), ``"triton"`` (for GPUs; ``"auto"``
+            does not choose it yet) or ``"reference"`` (the equations).
         return_weights: also return the weights W.
 
     Returns:

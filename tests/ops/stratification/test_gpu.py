@@ -82,7 +82,7 @@ def test_golden_values_and_gradients(path: Path) -> None:
 
 
 def test_the_operators_are_well_formed() -> None:
-    pop, push, amounts = (x.detach().to(DEVICE) for x in random_inputs(2, 4, 4)[:2] + (torch.rand(2, 4).double(),))
+    pop, push, amounts = (x.detach().to(DEVICE) for x in (*random_inputs(2, 4, 4)[:2], torch.rand(2, 4).double()))
     torch.library.opcheck(gpu._weights, tuple(x.requires_grad_() for x in (pop, push, amounts)))
     flags = gpu._weights(pop, push, amounts)[1].detach()
     torch.library.opcheck(gpu._weights_backward, (torch.randn(2, 4, 4, dtype=torch.float64), flags))

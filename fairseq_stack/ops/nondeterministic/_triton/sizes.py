@@ -53,7 +53,7 @@ class Sizes(NamedTuple):
     @property
     def rows(self) -> int:
         """The rows (x, i) of a cell, padded."""
-        return max(16, _power_of_two(self.top * self.tile))
+        return max(16, power_of_two(self.top * self.tile))
 
     @property
     def warps(self) -> int:
@@ -63,18 +63,18 @@ class Sizes(NamedTuple):
     @property
     def columns(self) -> int:
         """The columns (t, r) of a cell, padded."""
-        return max(16, _power_of_two(self.tile * self.num_states))
+        return max(16, power_of_two(self.tile * self.num_states))
 
     @property
     def padded(self) -> dict[str, int]:
         """Q and S."""
-        return {"QP": _power_of_two(self.num_states), "SP": _power_of_two(self.num_symbols)}
+        return {"QP": power_of_two(self.num_states), "SP": power_of_two(self.num_symbols)}
 
     @property
     def padded_top(self) -> int:
-        return _power_of_two(self.top)
+        return power_of_two(self.top)
 
 
-def _power_of_two(x: int) -> int:
+def power_of_two(x: int) -> int:
     """The lowest power of two that is not less."""
     return 1 << (x - 1).bit_length()

@@ -1,0 +1,120 @@
+"""The steps of the nondeterministic stack by Triton kernels, against the same steps in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import NondeterministicStackState
+from fairseq_stack.ops.nondeterministic import _panel_columns, _panels, state
+from fairseq_stack.ops.nondeterministic._columns import step_into
+from tests.helpers import assert_normwise_close
+from tests.ops.gpus import DEVICE
+from tests.ops.nondeterministic.stepping import random_inputs, step_through, weighted_sum
+
+pytestmark = pytest.mark.triton
+
+
+@pytest.fixture(autouse=True)
+def several_panels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "library", lambda: None)
+    monkeypatch.setattr(_panels, "FEWEST", 3)
+
+
+def first_state(
+    inputs: Sequence[Tensor], monkeypatch: pytest.MonkeyPatch, *, on_kernels: bool, window: int | None = None
+) -> NondeterministicStackState:
+    from fairseq_stack.ops.nondeterministic._triton.launch_step import step
+
+    monkeypatch.setattr(_panel_columns, "step_for", lambda device: step if on_kernels else step_into)
+    batch_size, _, num_states, num_symbols = inputs[0].shape[:4]
+    return NondeterministicStackState.initial(
+        inputs[4].to(DEVICE if on_kernels else "cpu"),
+        batch_size=batch_size, num_states=num_states, num_symbols=num_symbols, window=window, weighs=True,
+    )  # fmt: skip
+
+
+def assert_same_steps(inputs: Sequence[Tensor], monkeypatch: pytest.MonkeyPatch, window: int | None = None) -> None:
+    """Readings, log alpha and the gradients of both."""
+    results = []
+    for on_kernels in (True, False):
+        begin = first_state(inputs, monkeypatch, on_kernels=on_kernels, window=window)
+        readings, end = step_through([x.to(begin.like.device) for x in inputs], begin)
+        loss = weighted_sum(readings.cpu()) + weighted_sum(end.log_weights.cpu().clamp_min(-1e6))
+        gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
+        results.append((readings.cpu(), end.log_weights.cpu(), *gradients))
+    for found, wanted in zip(*results, strict=True):
+        assert_normwise_close(found, wanted, 1e-10)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (2, 1), (1, 3), (2, 3)], ids=str)
+@pytest.mark.parametrize("length", [1, 2, 3, 8])
+def test_values_and_gradients(length: int, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_same_steps(random_inputs(2, length, *sizes), monkeypatch)
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 5])
+def test_limited_memory(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_same_steps(random_inputs(1, 8, 2, 1), monkeypatch, window)
+
+
+def test_parts_of_a_panel(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairseq_stack.ops.nondeterministic._triton import launch_step
+
+    monkeypatch.setattr(launch_step, "ELEMENTS", 16)
+    monkeypatch.setattr(_panels, "FEWEST", 5)
+    assert_same_steps(random_inputs(1, 9, 1, 2), monkeypatch)
+
+
+@pytest.mark.parametrize(("std", "masked"), [(30.0, 0.0), (1.0, 0.6)])
+def test_weights_of_any_size(std: float, masked: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_same_steps(random_inputs(2, 7, 2, 1, std=std, masked=masked), monkeypatch)
+
+
+def test_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = random_inputs(2, 7, 2, 1, dtype=torch.float32)
+    begin = first_state(inputs, monkeypatch, on_kernels=True)
+    readings, _ = step_through([x.to(DEVICE) for x in inputs], begin)
+    wanted, _ = step_through(inputs, first_state(inputs, monkeypatch, on_kernels=False))
+    assert readings.dtype == torch.float32
+    assert_normwise_close(readings.cpu(), wanted, 1e-6)
+
+
+def test_what_float64_cannot_hold_is_computed_in_logarithms(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = random_inputs(1, 5, 1, 2, std=1000.0)
+    kinds = []
+    for on_kernels in (True, False):
+        begin = first_state(inputs, monkeypatch, on_kernels=on_kernels)
+        kinds.append(type(step_through([x.to(begin.like.device) for x in inputs], begin)[1].columns).__name__)
+    assert kinds == ["TrackedColumns", "TrackedColumns"]
+    assert_same_steps(inputs, monkeypatch)
+
+
+def test_undefined_log_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = random_inputs(2, 5, 1, 2)
+    with torch.no_grad():
+        inputs[1][1, 3, 0, 1, 0, 0] = torch.nan
+    begin = first_state(inputs, monkeypatch, on_kernels=True)
+    readings, end = step_through([x.to(DEVICE) for x in inputs], begin)
+    wanted, expected = step_through(inputs, first_state(inputs, monkeypatch, on_kernels=False))
+    assert torch.equal(readings.cpu().isnan(), wanted.isnan())
+    assert_normwise_close(readings.cpu().nan_to_num(0), wanted.nan_to_num(0), 1e-10)
+    assert torch.equal(end.log_weights.cpu().isnan(), expected.log_weights.isnan())
+
+
+def test_a_beam_is_reordered(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = random_inputs(3, 6, 1, 2)
+    index = torch.tensor([2, 0, 0])
+    readings = []
+    for on_kernels in (True, False):
+        begin = first_state(inputs, monkeypatch, on_kernels=on_kernels)
+        device = begin.like.device
+        _, middle = step_through([x[:, :4].to(device) for x in inputs[:4]], begin)
+        _, other = middle.step(*(x[:, 5].to(device) for x in inputs[:4]))  # the room behind the columns is taken
+        end = middle.reorder(index.to(device))
+        readings.append(step_through([x[:, 4:].to(device) for x in inputs[:4]], end)[0].cpu())
+        assert other.columns.count == end.columns.count + 1
+    assert_normwise_close(readings[0], readings[1], 1e-10)
