@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ._arguments import Sizes, check_read_strength, computation_dtype
+from ._backends import prefers_triton
 from ._item_steps import Items, take_step
 from ._native import library
 from ._states import check_fits_state, check_index
@@ -37,6 +38,7 @@ class ItemState(ABC):
     marks: Tensor | None = None
 
     _native: ClassVar[ModuleType | None] = None  # the step by the compiled kernels, which read the strength 1
+    _triton: ClassVar[ModuleType | None] = None  # the same by Triton kernels, for finite arguments
 
     @staticmethod
     @abstractmethod
@@ -109,10 +111,9 @@ class ItemState(ABC):
         """``step`` of the right dtype, which reads an amount of strength (B,), None for 1."""
         inputs = pop, push, value
         plain = self._is_plain(*inputs, *([] if amount is None else [amount]))
-        on_kernels = not plain and amount is None and self.items.settled.device.type == "cpu"
-        native = self._native if on_kernels and library() is not None else None
-        if self.marks is None and native is not None:
-            reading, state, is_finite = self._followed(*inputs, None, native)
+        kernels = self._kernels() if not plain and amount is None else None
+        if self.marks is None and kernels is not None and kernels is not self._triton:
+            reading, state, is_finite = self._followed(*inputs, None, kernels)
             if is_finite:
                 return reading, state
         marks = marks_of(value, pop, push) + (0 if self.marks is None else self.marks)
@@ -120,7 +121,7 @@ class ItemState(ABC):
         if amount is not None:
             of_reading, amount = marks + mark(amount).unsqueeze(1), finite(amount)
         inputs = finite(pop), finite(push), finite(value)
-        reading, state = self._plain(*inputs, amount) if plain else self._followed(*inputs, amount, native)[:2]
+        reading, state = self._plain(*inputs, amount) if plain else self._followed(*inputs, amount, kernels)[:2]
         return reading + of_reading, replace(state, marks=marks)
 
     def reorder(self, index: Tensor) -> Self:
@@ -140,6 +141,13 @@ class ItemState(ABC):
     def detach(self) -> Self:
         """The same items, through which no gradients flow to the steps before, for truncated back-propagation."""
         return replace(self, cumulative_strengths=self.cumulative_strengths.detach(), items=Items(self.values.detach()))
+
+    def _kernels(self) -> ModuleType | None:
+        """What computes a step that reads the strength 1; None for plain PyTorch."""
+        device = self.items.settled.device
+        if device.type == "cpu" and library() is not None:
+            return self._native
+        return self._triton if prefers_triton(device) else None
 
     def _is_plain(self, *inputs: Tensor) -> bool:
         """Whether the step is in plain PyTorch, because it is transformed, or because a step before it was."""

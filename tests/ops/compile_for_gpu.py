@@ -68,8 +68,14 @@ def main() -> None:
     for dtype in (torch.float32, torch.float64):
         actions = torch.ones(1, 9, 3, dtype=dtype)
         superposition.action_gradients(actions, superposition.weights(actions, 9), 9)
+        elements = torch.ones(1, 2, 3, dtype=dtype)
+        after = superposition.step(actions[:, 0], elements[:, 0], elements, 3)
+        superposition.step_gradients(actions[:, 0], elements[:, 0], elements, after)
     strengths = torch.ones(1, 9, dtype=torch.float64)
     stratification.strength_gradients(*stratification.weights(strengths, strengths, strengths))
+    for dtype in (torch.float32, torch.float64):
+        before, strength = torch.ones(1, 3, dtype=dtype), torch.ones(1, dtype=dtype)
+        stratification.step_gradients(before, strength, strength, *stratification.step(before, strength, strength))
 
 
 if __name__ == "__main__":

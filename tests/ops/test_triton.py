@@ -16,8 +16,8 @@ KERNELS = {
         *("forward_derivatives", "far_outer", "near_outer", "log_weight_gradients"),
         *("weigh", "move", "add_pops", "finish", "read"),
     ),
-    "superposition": ("walk", "walk_back"),
-    "stratification": ("walk", "walk_back"),
+    "superposition": ("walk", "walk_back", "step", "step_back"),
+    "stratification": ("walk", "walk_back", "step", "step_back"),
 }
 
 

@@ -9,10 +9,12 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from .._arguments import Sizes, computation_dtype
+from .._backends import prefers_triton
 from .._native import library
 from .._states import check_fits_state, check_index
 from .._transforms import is_transformed
 from .._undefined import finite, marks_of
+from ._gpu_step import step_triton
 from ._native_step import step_native
 
 
@@ -30,8 +32,9 @@ def check_depth_limit(depth_limit: int | None) -> None:
 class SuperpositionStackState:
     """The stacks V_t of a batch after t steps. Immutable; autograd and ``torch.func`` transform its steps.
 
-    On the CPU a step runs on the compiled kernels, unless ``torch.func`` transforms it. For autograd it is then one
-    function, which keeps the stack before it: O(m n^2) memory for n steps.
+    On the CPU a step runs on the compiled kernels, and on a GPU on Triton kernels if ``FAIRSEQ_STACK_TRITON`` is 1,
+    unless ``torch.func`` transforms it. For autograd it is then one function, which keeps the stack before it: O(m n^2)
+    memory for n steps.
 
     Attributes:
         elements: (B, t, m), the elements from the top down, at least float32; everything below them is 0.
@@ -116,13 +119,18 @@ class SuperpositionStackState:
         return replace(self, elements=self.elements.detach())
 
     def _runs_on_kernels(self, *inputs: Tensor) -> bool:
-        transformed = torch.compiler.is_compiling() or is_transformed(*inputs, self.elements)
-        return not transformed and self.elements.device.type == "cpu" and library() is not None
+        on_cpu = self.elements.device.type == "cpu"
+        return on_cpu and library() is not None and not self._is_transformed(*inputs)
+
+    def _is_transformed(self, *inputs: Tensor) -> bool:
+        return torch.compiler.is_compiling() or is_transformed(*inputs, self.elements)
 
     def _next(self, actions: Tensor, value: Tensor) -> Tensor:
         """Eq. 5: the next elements."""
         if self._runs_on_kernels(actions, value):
             return step_native(actions, value, self.elements, self._height())[0]
+        if prefers_triton(self.elements.device) and not self._is_transformed(actions, value):
+            return step_triton(actions, value, self.elements, self._height())
         above = torch.cat([value.unsqueeze(1), self.elements], 1)
         at_and_below = pad(self.elements, (0, 0, 0, 2))
         push, noop, pop = actions[:, :, None, None].unbind(1)

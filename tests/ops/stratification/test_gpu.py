@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import stratification_stack
+from fairseq_stack.ops import _item_state, stratification_stack
 from fairseq_stack.ops.stratification import gpu
 from tests.helpers import assert_normwise_close, each_golden_file
 from tests.ops.gpus import DEVICE
-from tests.ops.stratification.inputs import assert_golden, gradients, random_inputs
+from tests.ops.stratification.inputs import assert_golden, gradients, initial_state, random_inputs, step_through
 
 pytestmark = pytest.mark.triton
 
@@ -99,6 +99,38 @@ def test_vmap_of_gradients() -> None:
     leaf = inputs[0].cpu().requires_grad_()
     together = stratification_stack(leaf, *(x.cpu() for x in inputs[1:]), read_strength=0.7).square().sum()
     assert_normwise_close(each.cpu(), torch.autograd.grad(together, leaf)[0], 1e-12)
+
+
+def test_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairseq_stack.ops.stratification._triton import launch
+
+    monkeypatch.setattr(launch, "ITEMS", 4)
+    monkeypatch.setattr(_item_state, "library", lambda: None)
+    inputs = random_inputs(2, 9, 3)
+    loss_of = torch.randn(2, 9, 3, dtype=torch.float64)
+    results = []
+    for on_kernels in (True, False):
+        monkeypatch.setattr(_item_state, "prefers_triton", lambda device, on_kernels=on_kernels: on_kernels)
+        moved = [x.to(DEVICE if on_kernels else "cpu") for x in inputs]
+        state = initial_state(moved[2])
+        assert (state._kernels() is not None) == on_kernels
+        readings = step_through(moved, state).cpu()
+        results.append((readings, *gradients(readings, inputs, loss_of)))
+    for found, wanted in zip(*results, strict=True):
+        assert_normwise_close(found, wanted, 1e-12)
+
+
+def test_steps_with_a_strength_that_is_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_item_state, "library", lambda: None)
+    monkeypatch.setattr(_item_state, "prefers_triton", lambda device: True)
+    pop, push, values = random_inputs(2, 4, 2)
+    with torch.no_grad():
+        pop[0, 2] = torch.nan
+    moved = [x.to(DEVICE) for x in (pop, push, values)]
+    found = step_through(moved, initial_state(moved[2])).cpu()
+    wanted = stratification_stack(pop, push, values)
+    assert torch.equal(found.isnan(), wanted.isnan())
+    assert_normwise_close(found.nan_to_num(0), wanted.nan_to_num(0), 1e-12)
 
 
 def test_a_cpu_is_refused() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +12,11 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import superposition_stack
-from fairseq_stack.ops.superposition import gpu
+from fairseq_stack.ops.superposition import gpu, state
+from fairseq_stack.ops.superposition._gpu_step import step_triton
 from tests.helpers import assert_normwise_close, each_golden_file
 from tests.ops.gpus import DEVICE
-from tests.ops.superposition.inputs import gradients, random_inputs
+from tests.ops.superposition.inputs import gradients, initial_state, random_inputs, step_through
 
 pytestmark = pytest.mark.triton
 
@@ -89,6 +92,32 @@ def test_the_operators_are_well_formed() -> None:
     actions = random_inputs(2, 4, 1)[0].detach().to(DEVICE).requires_grad_()
     torch.library.opcheck(gpu._weights, (actions, 4))
     torch.library.opcheck(gpu._weights_backward, (torch.randn(2, 4, 4, dtype=torch.float64), actions.detach(), 4))
+
+
+@pytest.mark.parametrize("depth_limit", [None, 1, 3])
+def test_steps(depth_limit: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairseq_stack.ops.superposition._triton import launch
+
+    monkeypatch.setattr(launch, "PLACES", 8)
+    monkeypatch.setattr(state, "library", lambda: None)
+    inputs = random_inputs(2, 9, 3)
+    cotangent = torch.randn_like(inputs[1])
+    expected = superposition_stack(*inputs, backend="reference", depth_limit=depth_limit)
+    calls = []
+
+    def counted(*arguments: Any) -> Tensor:
+        calls.append(arguments)
+        return step_triton(*arguments)
+
+    monkeypatch.setattr(state, "prefers_triton", lambda device: True)
+    monkeypatch.setattr(state, "step_triton", counted)
+    moved = [x.to(DEVICE) for x in inputs]
+    begin = replace(initial_state(moved[1]), depth_limit=depth_limit)
+    found = step_through(moved, begin).cpu()
+    assert len(calls) == 9
+    assert_normwise_close(found, expected, 1e-12)
+    for one, other in zip(gradients(found, inputs, cotangent), gradients(expected, inputs, cotangent), strict=True):
+        assert_normwise_close(one, other, 1e-12)
 
 
 def test_a_cpu_is_refused() -> None:

@@ -7,8 +7,10 @@ import triton
 from torch import Tensor
 
 from . import kernels
+from . import step as step_kernels
 
 LANES = 128
+ITEMS = 256  # of a program in a step
 
 
 def weights(pop: Tensor, push: Tensor, amounts: Tensor) -> tuple[Tensor, Tensor]:
@@ -28,3 +30,27 @@ def strength_gradients(cotangents: Tensor, flags: Tensor) -> tuple[Tensor, Tenso
     kernels.walk_back[programs, batch_size](cotangents, flags, *gradients, length, LANES=LANES)
     of_pop, of_push, of_amounts = (x.sum(1) for x in gradients)  # an operator's results share no memory
     return of_pop, of_push, of_amounts
+
+
+def step(before: Tensor, pop: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
+    """H_t and the weights of the reading, (B, t), for H_{t-1} (B, t - 1) and u_t, d_t (B,)."""
+    batch_size, count = len(before), before.shape[1] + 1
+    after, found = before.new_empty(2, batch_size, count)
+    if batch_size > 0:
+        step_kernels.step[triton.cdiv(count, ITEMS), batch_size](before, pop, push, after, found, count, PART=ITEMS)
+    return after, found
+
+
+def step_gradients(
+    before: Tensor, pop: Tensor, push: Tensor, of_after: Tensor, of_weights: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of H_{t-1}, u_t and d_t, given those of H_t and of the weights."""
+    batch_size, count = of_after.shape
+    programs = triton.cdiv(count, ITEMS)
+    of_before, of_strengths = torch.empty_like(before), before.new_empty(batch_size, programs, 2)
+    if batch_size > 0:
+        step_kernels.step_back[programs, batch_size](
+            before, pop, push, of_after, of_weights, of_before, of_strengths, count, PART=ITEMS
+        )
+    of_pop, of_push = of_strengths.sum(1).unbind(1)
+    return of_before, of_pop, of_push

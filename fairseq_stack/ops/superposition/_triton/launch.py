@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import torch
 import triton
 from torch import Tensor
 
 from . import kernels
+from . import step as step_kernels
 
 LANES, PART, STEPS = 16, 128, 32
+PLACES = 1024  # of a program in a step
 
 
 def weights(actions: Tensor, limit: int) -> Tensor:
@@ -34,6 +37,32 @@ def action_gradients(actions: Tensor, cotangents: Tensor, limit: int) -> Tensor:
         LANES=LANES, PART=PART, STEPS=STEPS,
     )  # fmt: skip
     return gradients.sum(1)
+
+
+def step(actions: Tensor, value: Tensor, elements: Tensor, height: int) -> Tensor:
+    """The elements after a step, (B, height, m), for actions (B, 3), values (B, m) and elements (B, t, m)."""
+    batch_size, before, size = elements.shape
+    after = value.new_empty(batch_size, height, size)
+    if after.numel() > 0:
+        grid = triton.cdiv(height * size, PLACES), batch_size
+        step_kernels.step[grid](actions, value, elements, after, before, height, size, PART=PLACES)
+    return after
+
+
+def step_gradients(
+    actions: Tensor, value: Tensor, elements: Tensor, cotangents: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of the actions, the values and the elements, given those of the elements after the step."""
+    batch_size, before, size = elements.shape
+    height = cotangents.shape[1]
+    programs = triton.cdiv(max(before, height) * size, PLACES)
+    of_actions = actions.new_empty(batch_size, programs, 3)
+    of_value, of_elements = torch.empty_like(value), torch.empty_like(elements)
+    if cotangents.numel() > 0:
+        step_kernels.step_back[programs, batch_size](
+            actions, value, elements, cotangents, of_actions, of_value, of_elements, before, height, size, PART=PLACES
+        )
+    return of_actions.sum(1), of_value, of_elements
 
 
 def _width(length: int, limit: int) -> int:
