@@ -8,7 +8,8 @@ most; 60, or 200 for protocol=paper), rate (a learning rate, or draw), limit (st
 samples (drawn from each model; 1000) and threads (of a training run, 1). The best run by validation is shown.
 
 protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no dropout,
-fairseq's initialisation, batches of 50 strings (a fifth of the updates in an epoch), warm-up and linear decay of the rate.
+fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings (a fifth of the
+updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates, the paper's batches of 10 and 5e-3.
 """
 
 PROTOCOL = config.get("protocol", "recipe")
@@ -25,9 +26,11 @@ include: "cfl.smk"
 
 if PROTOCOL not in ("recipe", "paper"):
     refuse(f"protocol={PROTOCOL}: expected recipe or paper")
-RATE = str(setting("rate", "draw" if PAPER else "1e-2"))
-FOLDER = f"{PROTOCOL}-epochs-{EPOCHS}-rate-{RATE}"
-RESULTS = f"cfl-2024/{FOLDER}{SELECTION}"
+RECIPES = {  # learning rate, strings in a batch, and how batches are made
+    "tf": ("1e-2", 50, []),
+    "lstm": ("5e-3", 10, ["--batches-of-neighbours"]),
+}
+RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
 MODELS = {  # the paper's names, and presets
@@ -49,24 +52,35 @@ def model(language, kind):
     return ["--arch", MODELS[kind][1], *more]
 
 
+def rate_of(kind):
+    """The learning rate of a kind, or that it is drawn."""
+    return str(setting("rate", "draw" if PAPER else RECIPES[family(kind)][0]))
+
+
+def family(kind):
+    return kind.partition("-")[0]
+
+
 def recipe(kind, rate, seed):
     """Training with fewer updates than the paper's."""
-    batch, warm_up = 50, 200
+    _, batch, batching = RECIPES[family(kind)]
     updates = EPOCHS * -(-STRINGS // batch)
-    dropout = ["--dropout", 0, "--attention-dropout", 0, "--activation-dropout", 0] if kind.startswith("tf") else []
+    dropout = ["--dropout", 0, "--attention-dropout", 0, "--activation-dropout", 0] if family(kind) == "tf" else []
     return [
-        *("--seed", seed, "--stack-init", "fairseq", *dropout, "--batch-size", batch, "--sentence-avg"),
+        *("--seed", seed, "--stack-init", "fairseq", *dropout, "--batch-size", batch, *batching, "--sentence-avg"),
         *("--optimizer", "adam", "--adam-betas", "(0.9, 0.999)", "--lr", rate, "--clip-norm", 5),
-        *("--lr-scheduler", "polynomial_decay", "--warmup-updates", warm_up, "--total-num-update", updates),
+        *("--lr-scheduler", "polynomial_decay", "--warmup-updates", 200, "--total-num-update", updates),
     ]
 
 
 for language in LANGUAGES:
     for seed in SEEDS:
         for kind in KINDS:
-            rate = log_uniform(draw(f"{language} {kind}", seed), 5e-4, 1e-2) if RATE == "draw" else RATE
+            rate = rate_of(kind)
+            folder = f"{corpus(language, seed)}/{PROTOCOL}-epochs-{EPOCHS}-rate-{rate}/{kind}"
+            if rate == "draw":
+                rate = log_uniform(draw(f"{language} {kind}", seed), 5e-4, 1e-2)
             training = papers_training(rate, seed) if PAPER else recipe(kind, rate, seed)
-            folder = f"{corpus(language, seed)}/{FOLDER}/{kind}"
             add(MODELS[kind][0], language, folder, [*model(language, kind), *training])
 
 

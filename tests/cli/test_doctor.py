@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from fairseq_stack import cli
-from fairseq_stack.ops import Backend, _backends, nondeterministic
+from fairseq_stack.ops import Backend, _backends, automatic_backend, nondeterministic, stratification, superposition
 from fairseq_stack.ops._native import Availability, availability
 
 
@@ -35,3 +36,27 @@ def test_a_wrong_backend_is_reported(capsys: pytest.CaptureFixture[str], monkeyp
         monkeypatch.setitem(nondeterministic.BACKENDS, backend, wrong)
     assert cli.main(["doctor"]) == 1
     assert "WRONG" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_triton_kernels_that_are_not_used_are_checked(
+    factor: float, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = nondeterministic.BACKENDS["reference"].compute
+    kernels = Backend("triton", lambda *x, **settings: factor * right(*x, **settings))
+    monkeypatch.setitem(nondeterministic.BACKENDS, "triton", kernels)
+    assert cli.main(["doctor"]) == (factor != 1)
+    verdict = "agrees with the reference" if factor == 1 else "WRONG"
+    text = f"nondeterministic_stack: triton, not used (FAIRSEQ_STACK_TRITON=1 uses it); {verdict}"
+    assert text in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("chosen", "used"), [("1", "triton"), ("0", "pytorch"), (None, "pytorch")])
+def test_the_environment_chooses_triton_on_gpus(chosen: str | None, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_backends, "_triton_is_installed", lambda: True)
+    monkeypatch.delenv("FAIRSEQ_STACK_TRITON", raising=False)
+    if chosen is not None:
+        monkeypatch.setenv("FAIRSEQ_STACK_TRITON", chosen)
+    for backends in (nondeterministic.BACKENDS, superposition.BACKENDS, stratification.BACKENDS):
+        assert automatic_backend(backends, torch.device("cuda")).name == used
+        assert automatic_backend(backends, torch.device("cpu")).name != "triton"

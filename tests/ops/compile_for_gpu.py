@@ -14,7 +14,7 @@ from triton.runtime import driver, jit
 
 from fairseq_stack.ops.nondeterministic._panel_columns import PanelColumns
 from fairseq_stack.ops.nondeterministic._triton import launch as nondeterministic
-from fairseq_stack.ops.nondeterministic._triton.launch_step import step
+from fairseq_stack.ops.nondeterministic._triton.launch_step import step_triton
 from fairseq_stack.ops.nondeterministic._triton.sizes import Sizes
 from fairseq_stack.ops.stratification._triton import launch as stratification
 from fairseq_stack.ops.superposition._triton import launch as superposition
@@ -50,7 +50,7 @@ def _step(num_states: int, num_symbols: int) -> None:
     size = num_states * num_symbols
     columns = PanelColumns.initial(torch.ones(1, 2), num_states, num_symbols, None, None)
     assert isinstance(columns, PanelColumns)
-    columns = dataclasses.replace(columns, step=step)
+    columns = dataclasses.replace(columns, step=step_triton)
     for _ in range(3):
         _, columns = columns.compute(torch.zeros(1, size, 2 * size + num_states), torch.ones(1, 2))
 

@@ -110,25 +110,6 @@ def first_alpha(start: Tensor) -> tuple[Tensor, Tensor, Spread]:
     return torch.exp(relative)[:, 0], mark, spread_of(relative)
 
 
-def step_into(past: Past, logits: Tensor, window: int | None, gamma: Tensor, exponents: Tensor) -> Step:
-    """``step``, which writes column t.
-
-    Args:
-        past: the columns before it.
-        logits: log weights, (B, C, 2 C + Q).
-        window: D, or None for unlimited memory.
-        gamma: column t as a block, (B, S, Q, t + 1, C), to be written.
-        exponents: its exponents, (B, t + 1), to be written.
-
-    Returns:
-        The step, without ``column.gamma``.
-    """
-    found = step(past, logits.double(), window)
-    gamma.copy_(as_block(found.column.gamma, gamma.shape[2]))
-    exponents.copy_(found.column.exponents)
-    return found._replace(column=found.column._replace(gamma=gamma.new_empty(0)))
-
-
 def step(past: Past, logits: Tensor, window: int | None) -> Step:
     """(a)-(d) for one step.
 

@@ -6,23 +6,20 @@ For autograd a step is one function (``_followed_columns.py``), and ``_column_gr
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .._backends import prefers_triton
 from .._undefined import finite, marks_of
 from ._column_gradient import Gradients, Owed, differentiate
-from ._columns import Past, Step, as_block, first_alpha, from_block, step_into
+from ._columns import Past, Step, as_block, first_alpha, from_block
 from ._followed_columns import FollowedColumns
 from ._panels import Adjoint, Panel
 from ._precision import Precision
+from ._step_backends import ComputeStep, step_for, step_pytorch
 from ._tracked_columns import Column, TrackedColumns, logarithms
-
-ComputeStep = Callable[[Past, Tensor, int | None, Tensor, Tensor], Step]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +37,7 @@ class PanelColumns(FollowedColumns):
         latest: step t without gamma, which is in its panel; None where t = 0, or after ``select``.
         precision: whether float64 has been precise enough so far; None before the first column.
         ends: where the derivatives of each panel that autograd follows end.
-        step: computes a step: ``step_into``, or the kernels for GPUs.
+        step: what computes the steps.
     """
 
     num_states: int
@@ -51,7 +48,7 @@ class PanelColumns(FollowedColumns):
     marks: Tensor
     latest: Step | None = None
     precision: Precision | None = None
-    step: ComputeStep = step_into
+    step: ComputeStep = step_pytorch
 
     @classmethod
     def initial(
@@ -263,15 +260,6 @@ class PanelColumns(FollowedColumns):
             finite(panel.values[:, slot]),
             self.marks,
         )
-
-
-def step_for(device: torch.device) -> ComputeStep:
-    """What computes the steps on a device."""
-    if not prefers_triton(device):
-        return step_into
-    from ._triton.launch_step import step
-
-    return step
 
 
 def _write_start(panel: Panel, start: Tensor | None) -> tuple[Tensor, Precision]:

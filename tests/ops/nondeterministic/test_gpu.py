@@ -203,6 +203,29 @@ def test_the_operators_are_well_formed() -> None:
         torch.library.opcheck(gpu._weights_backward, arguments)
 
 
+@pytest.mark.skipif(DEVICE.type == "cpu", reason="no CUDA device")
+@pytest.mark.parametrize("window", [None, 5])
+def test_a_cuda_graph_repeats_both_passes(window: int | None) -> None:
+    def take(inputs: Sequence[Tensor]) -> list[Tensor]:
+        readings = nondeterministic_stack(*inputs, backend="triton", window=window)
+        return [readings, *torch.autograd.grad(readings.square().sum(), inputs)]
+
+    fixed, other = ([x.detach().to(DEVICE).requires_grad_() for x in random_inputs(2, 20, 2, 2, 3)] for _ in range(2))
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        take(fixed)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = take(fixed)
+    with torch.no_grad():
+        for x, y in zip(fixed, other, strict=True):
+            x.copy_(y)
+    graph.replay()
+    for found, wanted in zip(results, take(other), strict=True):
+        assert torch.equal(found, wanted)
+
+
 def test_vmap_of_gradients() -> None:
     inputs = [x.detach().to(DEVICE) for x in random_inputs(3, 2, 1, 2, 2)]
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState
 from fairseq_stack.ops.nondeterministic import _panel_columns, _panels, state
-from fairseq_stack.ops.nondeterministic._columns import step_into
+from fairseq_stack.ops.nondeterministic._step_backends import step_pytorch
 from tests.helpers import assert_normwise_close
 from tests.ops.gpus import DEVICE
 from tests.ops.nondeterministic.stepping import random_inputs, step_through, weighted_sum
@@ -27,9 +27,9 @@ def several_panels(monkeypatch: pytest.MonkeyPatch) -> None:
 def first_state(
     inputs: Sequence[Tensor], monkeypatch: pytest.MonkeyPatch, *, on_kernels: bool, window: int | None = None
 ) -> NondeterministicStackState:
-    from fairseq_stack.ops.nondeterministic._triton.launch_step import step
+    from fairseq_stack.ops.nondeterministic._triton.launch_step import step_triton
 
-    monkeypatch.setattr(_panel_columns, "step_for", lambda device: step if on_kernels else step_into)
+    monkeypatch.setattr(_panel_columns, "step_for", lambda device: step_triton if on_kernels else step_pytorch)
     batch_size, _, num_states, num_symbols = inputs[0].shape[:4]
     return NondeterministicStackState.initial(
         inputs[4].to(DEVICE if on_kernels else "cpu"),

@@ -13,8 +13,8 @@ from .sizes import power_of_two
 ELEMENTS = 4096  # of a tile of products
 
 
-def step(past: Past, logits: Tensor, window: int | None, gamma: Tensor, exponents: Tensor) -> Step:
-    """As ``_columns.step_into``."""
+def step_triton(past: Past, logits: Tensor, window: int | None, gamma: Tensor, exponents: Tensor) -> Step:
+    """A step, as ``_step_backends.ComputeStep``."""
     batch_size, num_symbols, num_states, rows, size = gamma.shape
     steps, columns = rows - 1, rows - 2
     made = past.alpha.new_empty

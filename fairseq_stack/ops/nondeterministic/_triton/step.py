@@ -57,7 +57,7 @@ def move(
     last_batch, last_symbol, last_state, past_batch, past_row, gamma_batch, gamma_symbol, gamma_state,
     Q: tl.constexpr, S: tl.constexpr, CP: tl.constexpr, QP: tl.constexpr,
 ):  # fmt: skip
-    """The products of column t - 1 with Delta_t, and the pushes; one program a row of column t."""
+    """The products with Delta_t in (a) and (b) (Eqs. 24 and 25), and the pushes; one program a row of column t."""
     C: tl.constexpr = Q * S
     WIDTH: tl.constexpr = 2 * C + Q
     row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
@@ -108,7 +108,7 @@ def add_pops(
     exponent_batch, exponent_row, exponent_column,
     Q: tl.constexpr, S: tl.constexpr, CP: tl.constexpr, QP: tl.constexpr, SP: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
-    """The pops of (a) to the columns of a panel, which begin with column ``begin``; one program a row of column t."""
+    """The pops of (a) (Eq. 24) to the columns of a panel, from ``begin`` on; one program a row of column t."""
     C: tl.constexpr = Q * S
     row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
     sums += sequence * (steps + 1) + row
@@ -161,7 +161,7 @@ def finish(
     gamma_batch, gamma_symbol, gamma_state, exponent_batch, exponent_row,
     Q: tl.constexpr, S: tl.constexpr, CP: tl.constexpr, FORGETS: tl.constexpr,
 ):  # fmt: skip
-    """Mantissas and exponents of a row of column t, and its part of the numerators of W_t, with their exponent."""
+    """Mantissas and exponents of a row of column t, and its numerators of W_t, with their exponent; (c) and (d)."""
     C: tl.constexpr = Q * S
     row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
     at_row = sequence * (steps + 1) + row
@@ -194,7 +194,10 @@ def read(
     numerators, keys, sums, lowest, smallest, alpha, alpha_exponent, deepest, least, is_lost, rows,
     C: tl.constexpr, CP: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
-    """W_t in place of its numerators, alpha[t], and how small numbers are; one program a sequence."""
+    """(c) and (d) (Eqs. 27 and 29): W_t in place of its numerators, alpha[t], and how small numbers are.
+
+    One program a sequence.
+    """
     sequence = tl.program_id(0).to(tl.int64)
     numerators += sequence * rows * C
     keys += sequence * rows * 2
