@@ -35,7 +35,7 @@ from .report import (
 from .stacks import STACKS, Case, Stack
 from .suite import Results, Settings, Suite
 from .timing import Timer
-from .training import WORKLOADS, tiny
+from .training import PRECISIONS, WORKLOADS, tiny
 from .variants import dtype_name
 from .windowed import WINDOWED
 
@@ -81,6 +81,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", nargs="+", type=positive, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, metavar="DTYPE", help="default: float32 float64")
     parser.add_argument("--device", default="cpu", help="cpu (default), or cuda")
+    parser.add_argument(
+        "--precisions", nargs="+", choices=PRECISIONS, default=["float32"], metavar="PRECISION",
+        help="of training steps, as options of fairseq-train: any of float32 (default), fp16, amp (both for cuda)",
+    )  # fmt: skip
     for name, stack in STACKS.items():
         sizes = ",".join(stack.axes)
         parser.add_argument(f"--{name}", nargs="+", metavar=sizes, help=f"sizes of {name} (default: a list)")
@@ -119,6 +123,8 @@ def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -
         parser.error(f"--device: expected cpu or cuda, got {args.device}")
     if args.device != "cpu" and {LSTM, NEURAL, WINDOW} & {*args.only}:
         parser.error(f"--only: {LSTM}, {NEURAL} and {WINDOW} are measured on the CPU only")
+    if args.device == "cpu" and args.precisions != ["float32"]:
+        parser.error("--precisions: fp16 and amp need --device cuda")
     if args.cpu_time and (args.device != "cpu" or args.threads != [1]):
         parser.error("--cpu-time: measures one thread on the CPU only")
     if args.json is not None and not args.json.absolute().parent.is_dir():
@@ -183,8 +189,9 @@ def run(args: argparse.Namespace) -> Results:
                 results.decoding += rows
                 show(f"Decoding with the stack {name}: each step advances a beam of B rows", decoding_table(rows))
         if "steps" in args.only:
-            for workload in WORKLOADS:
-                results.training += suite.measure_training(tiny(workload) if args.quick else workload)
+            for precision in args.precisions:
+                for workload in WORKLOADS:
+                    results.training += suite.measure_training(tiny(workload) if args.quick else workload, precision)
             show("Training steps", training_table(results.training))
         if LSTM in args.only:
             cases = [case._replace(batch_size=2, length=5) for case in RECURRENT] if args.quick else RECURRENT

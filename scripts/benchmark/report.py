@@ -126,6 +126,7 @@ def training_table(rows: Sequence[Row]) -> str:
     """Rows of :func:`.rows.training_row`."""
     columns = [
         ("preset", _text("preset")),
+        ("precision", _text("precision")),
         ("sentences x tokens", lambda row: f"{row['sentences']} x {row['length']}"),
         ("parameters", lambda row: f"{row['parameters']:,}"),
         ("threads", _text("threads")),

@@ -81,12 +81,20 @@ def decoding_row(case: Case, dtype: str, threads: int, times: Times, last_steps:
 
 
 def training_row(
-    preset: str, sizes: Sequence[int], threads: int, parameters: int, times: Times, tokens: int, baseline: float
+    preset: str,
+    precision: str,
+    sizes: Sequence[int],
+    threads: int,
+    parameters: int,
+    times: Times,
+    tokens: int,
+    baseline: float,
 ) -> Row:
     """The figures of training steps; ``baseline`` is the time of a step of tf."""
     forward, backward, update, total = times
     return {
         "preset": preset,
+        "precision": precision,
         "sentences": sizes[0],
         "length": sizes[1],
         "threads": threads,

@@ -189,10 +189,10 @@ class Suite:
                 )
         return rows
 
-    def measure_training(self, workload: Workload) -> list[Row]:
+    def measure_training(self, workload: Workload, precision: str) -> list[Row]:
         """Measure steps of tf, sup and nd in turn, after a check of their stacks."""
-        say(f"{workload.preset('*')}: building the models")
-        by_kind = trainings(workload, self._timer)
+        say(f"{workload.preset('*')} in {precision}: building the models")
+        by_kind = trainings(workload, self._timer, precision)
         for training in by_kind.values():
             for case in stacks_of(training.model, workload):
                 check(case, [automatic(case, torch.float32)], self._device)
@@ -205,6 +205,7 @@ class Suite:
             rows += [
                 training_row(
                     workload.preset(kind),
+                    precision,
                     (workload.sentences, workload.length),
                     threads,
                     training.parameters,

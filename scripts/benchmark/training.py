@@ -13,6 +13,7 @@ from .stacks import STACKS, Case
 from .timing import Timer, Times
 
 KINDS = ("tf", "sup", "nd")
+PRECISIONS = ("float32", "fp16", "amp")  # the last two are options of fairseq-train
 GRADIENT_NORM = 5.0
 
 
@@ -79,19 +80,22 @@ class Training:
         model: the model, on the device.
     """
 
-    def __init__(self, workload: Workload, kind: str, timer: Timer) -> None:
-        from fairseq import optim, tasks
+    def __init__(self, workload: Workload, kind: str, timer: Timer, precision: str) -> None:
+        from fairseq import tasks
 
         torch.manual_seed(0)
-        cfg, dictionary = _configuration(workload, kind, timer.device), _dictionary(workload.vocabulary)
+        cfg, dictionary = _configuration(workload, kind, timer.device, precision), _dictionary(workload.vocabulary)
         if workload.is_translation:
             task: Any = tasks.translation.TranslationTask(cfg.task, dictionary, dictionary)
         else:
             task = tasks.language_modeling.LanguageModelingTask(cfg.task, dictionary, dictionary)
         self.model = task.build_model(cfg.model).to(timer.device).train()
+        if precision == "fp16":
+            self.model.half()
         self._timer = timer
         self._criterion = task.build_criterion(cfg.criterion)
-        self._optimizer = optim.build_optimizer(cfg.optimizer, [*self.model.parameters()])
+        self._optimizer = _optimizer(cfg, [*self.model.parameters()], precision)
+        self._autocast = torch.autocast(timer.device.type, enabled=precision == "amp")
         self._sample = _sample(workload, dictionary, timer.device)
 
     @property
@@ -103,7 +107,8 @@ class Training:
         """Train on the batch: the seconds that forward pass, backward pass and update took, and their sum."""
         lap = self._timer.start()
         self._optimizer.zero_grad()
-        loss, tokens, _ = self._criterion(self.model, self._sample)
+        with self._autocast:
+            loss, tokens, _ = self._criterion(self.model, self._sample)
         forward = lap()
         self._optimizer.backward(loss)
         backward = lap()
@@ -114,12 +119,24 @@ class Training:
         return forward, backward, update, forward + backward + update
 
 
-def trainings(workload: Workload, timer: Timer) -> dict[str, Training]:
+def trainings(workload: Workload, timer: Timer, precision: str) -> dict[str, Training]:
     """Models of all kinds."""
-    return {kind: Training(workload, kind, timer) for kind in KINDS}
+    return {kind: Training(workload, kind, timer, precision) for kind in KINDS}
 
 
-def _configuration(workload: Workload, kind: str, device: torch.device) -> Any:
+def _optimizer(cfg: Any, parameters: list[Tensor], precision: str) -> Any:
+    """The optimizer that fairseq's trainer makes."""
+    from fairseq import optim
+    from fairseq.optim.amp_optimizer import AMPOptimizer
+
+    if precision == "fp16":
+        return optim.FP16Optimizer.build_optimizer(cfg, parameters)
+    if precision == "amp":
+        return AMPOptimizer.build_optimizer(cfg, parameters)
+    return optim.build_optimizer(cfg.optimizer, parameters)
+
+
+def _configuration(workload: Workload, kind: str, device: torch.device, precision: str) -> Any:
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
@@ -128,6 +145,7 @@ def _configuration(workload: Workload, kind: str, device: torch.device) -> Any:
     flags = ["data", "--task", workload.task, "--arch", workload.preset(kind), "--compact-vocab"]
     flags += ["--optimizer", "adam", "--lr", "1e-4", "--criterion", "cross_entropy"]
     flags += ["--cpu"] if device.type == "cpu" else []
+    flags += [] if precision == "float32" else [f"--{precision}"]
     parser = options.get_training_parser(default_task=workload.task)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # from hydra, about how fairseq uses it

@@ -13,7 +13,7 @@ from ._columns import Past, Step, as_block, step
 ComputeStep = Callable[[Past, Tensor, int | None, Tensor, Tensor], Step]
 """Computes a step, and writes column t.
 
-Its arguments are the columns before it, log weights (B, C, 2 C + Q), the window D, or None for unlimited memory, and two
+Its arguments are the columns before it, log weights (B, C, 2 C + Q), the window D or None for unlimited memory, and two
 tensors to be written: column t as a block, (B, S, Q, t + 1, C), and its exponents, (B, t + 1). It returns the step
 without ``column.gamma``.
 """
