@@ -1,6 +1,8 @@
-"""Launches the kernels of ``step.py``: memory and grids."""
+"""Launches the kernels of ``step.py``: memory and grids. Names are as there."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,66 +15,96 @@ from .sizes import power_of_two
 ELEMENTS = 4096  # of a tile of products
 
 
+class _Rows(NamedTuple):
+    """What the kernels find out about the rows of column t, (B, t + 1)."""
+
+    sums: Tensor  # the exponents of what is added up in it
+    lowest: Tensor  # the lowest exponent of a summand
+    smallest: Tensor  # the smallest mantissa except 0
+
+
+class _Pops(NamedTuple):
+    """gamma', as in ``NewColumn``."""
+
+    popped: Tensor
+    exponents: Tensor
+
+
 def step_triton(past: Past, logits: Tensor, window: int | None, gamma: Tensor, exponents: Tensor) -> Step:
     """A step, as ``_step_backends.ComputeStep``."""
-    batch_size, num_symbols, num_states, rows, size = gamma.shape
-    steps, columns = rows - 1, rows - 2
-    made = past.alpha.new_empty
-    width = 2 * size + num_states
-    transitions = made(batch_size, size, width)
-    ranges, marks, alpha_exponent, deepest, least = (made(batch_size) for _ in range(5))
-    masked, is_lost = (made(batch_size, dtype=torch.bool) for _ in range(2))
-    sums, lowest, smallest = (made(batch_size, rows) for _ in range(3))
-    popped = made(batch_size * num_symbols, num_states, columns * num_states)
-    popped_exponents = made(batch_size, columns)
-    numerators, keys, alpha = made(batch_size, rows, size), made(batch_size, rows, 2), made(batch_size, size)
-    padded = {"CP": power_of_two(size), "QP": power_of_two(num_states)}
-    configurations = {"Q": num_states, "S": num_symbols}
-    strides = _strides(gamma)
-    kernels.weigh[batch_size,](
-        logits.contiguous(), transitions, ranges, masked, marks, C=size, WIDTH=width, WP=power_of_two(size * width)
-    )
-    kernels.move[rows, batch_size](
-        transitions, past.newest, past.exponents, past.alpha, gamma, sums, lowest, popped, popped_exponents, smallest,
-        steps, *_strides(past.newest), *past.exponents.stride(), *strides, **configurations, **padded,
-    )  # fmt: skip
+    transitions, mark, spread = _weigh(logits, past.alpha)
+    pops, rows = _move(past, transitions, gamma)
     begin = 0
     for blocks in past.blocks:
-        _add_pops(blocks, begin, gamma, sums, lowest, popped, popped_exponents)
+        _add_pops(blocks, begin, pops, gamma, rows)
         begin += blocks.mantissas.shape[2]
-    kernels.finish[rows, batch_size](
-        gamma, exponents, sums, smallest, past.alpha, past.alpha_exponents, numerators, keys, steps,
-        *strides, *exponents.stride(), **configurations, CP=padded["CP"], FORGETS=window == 1,
-    )  # fmt: skip
-    kernels.read[batch_size,](
-        numerators, keys, sums, lowest, smallest, alpha, alpha_exponent, deepest, least, is_lost, rows,
-        C=size, CP=padded["CP"], PART=max(1, ELEMENTS // 4 // padded["CP"]),
-    )  # fmt: skip
-    return Step(
-        transitions,
-        NewColumn(gamma.new_empty(0), exponents, sums, popped, popped_exponents, deepest),
-        Top(numerators, alpha, alpha_exponent, is_lost),
-        marks,
-        Spread(ranges, masked),
-        least.log2(),
+    top, deepest, least = _read(past, window, gamma, exponents, rows)
+    column = NewColumn(gamma.new_empty(0), exponents, rows.sums, *pops, deepest)
+    return Step(transitions, column, top, mark, spread, least.log2())
+
+
+def _weigh(logits: Tensor, like: Tensor) -> tuple[Tensor, Tensor, Spread]:
+    """Delta_t, (B, C, 2 C + Q), and the mark and the spread of the step."""
+    batch_size, size, width = logits.shape
+    transitions = like.new_empty(logits.shape)
+    ranges, mark = like.new_empty(batch_size), like.new_empty(batch_size)
+    masked = like.new_empty(batch_size, dtype=torch.bool)
+    kernels.weigh[batch_size,](
+        logits.contiguous(), transitions, ranges, masked, mark, C=size, WIDTH=width, WP=power_of_two(size * width)
     )
+    return transitions, mark, Spread(ranges, masked)
 
 
-def _add_pops(
-    blocks: Blocks, begin: int, gamma: Tensor, sums: Tensor, lowest: Tensor, popped: Tensor, popped_exponents: Tensor
-) -> None:
-    """The pops to the columns of a panel, of which the first has the number ``begin``."""
-    batch_size, num_symbols, num_states, rows, size = gamma.shape
+def _move(past: Past, transitions: Tensor, gamma: Tensor) -> tuple[_Pops, _Rows]:
+    """Write to gamma what does not depend on pops."""
+    batch_size, num_symbols, num_states, count, size = gamma.shape
+    columns = count - 2
+    pops = _Pops(
+        gamma.new_empty(batch_size * num_symbols, num_states, columns * num_states),
+        gamma.new_empty(batch_size, columns),
+    )
+    rows = _Rows(*(gamma.new_empty(batch_size, count) for _ in _Rows._fields))
+    kernels.move[count, batch_size](
+        transitions, past.newest, past.exponents, past.alpha, gamma, rows.sums, rows.lowest, *pops, rows.smallest,
+        count - 1, *_strides(past.newest), *past.exponents.stride(), *_strides(gamma),
+        Q=num_states, S=num_symbols, CP=power_of_two(size), QP=power_of_two(num_states),
+    )  # fmt: skip
+    return pops, rows
+
+
+def _add_pops(blocks: Blocks, begin: int, pops: _Pops, gamma: Tensor, rows: _Rows) -> None:
+    """Add the pops to the columns of a panel, of which the first has the number ``begin``."""
+    batch_size, num_symbols, num_states, count, size = gamma.shape
     columns = blocks.mantissas.shape[2]
     padded = {"CP": power_of_two(size), "QP": power_of_two(num_states), "SP": power_of_two(num_symbols)}
-    of_blocks = blocks.mantissas.stride()[:4]
-    kernels.add_pops[min(rows - 2, begin + columns), batch_size](
-        gamma, sums, lowest, popped, popped_exponents, *blocks, rows - 1, begin, columns,
-        *_strides(gamma), *of_blocks, *blocks.exponents.stride(), Q=num_states, S=num_symbols, **padded,
-        PART=max(1, ELEMENTS // (padded["CP"] * padded["SP"] * padded["QP"])),
+    kernels.add_pops[min(count - 2, begin + columns), batch_size](
+        gamma, rows.sums, rows.lowest, *pops, *blocks, count - 1, begin, columns,
+        *_strides(gamma), *blocks.mantissas.stride()[:4], *blocks.exponents.stride(), Q=num_states, S=num_symbols,
+        **padded, PART=max(1, ELEMENTS // (padded["CP"] * padded["SP"] * padded["QP"])),
     )  # fmt: skip
+
+
+def _read(past: Past, window: int | None, gamma: Tensor, exponents: Tensor, rows: _Rows) -> tuple[Top, Tensor, Tensor]:
+    """Write mantissas and exponents of column t.
+
+    Returns:
+        What is read, and for each sequence how deep the lowest summand is and the smallest mantissa except 0, (B,).
+    """
+    batch_size, num_symbols, num_states, count, size = gamma.shape
+    numerators, keys = gamma.new_empty(batch_size, count, size), gamma.new_empty(batch_size, count, 2)
+    kernels.finish[count, batch_size](
+        gamma, exponents, rows.sums, rows.smallest, past.alpha, past.alpha_exponents, numerators, keys, count - 1,
+        *_strides(gamma), *exponents.stride(), Q=num_states, S=num_symbols, CP=power_of_two(size), FORGETS=window == 1,
+    )  # fmt: skip
+    alpha, is_lost = gamma.new_empty(batch_size, size), gamma.new_empty(batch_size, dtype=torch.bool)
+    exponent, deepest, least = (gamma.new_empty(batch_size) for _ in range(3))
+    kernels.read[batch_size,](
+        numerators, keys, *rows, alpha, exponent, deepest, least, is_lost, count,
+        C=size, CP=power_of_two(size), PART=max(1, ELEMENTS // 4 // power_of_two(size)),
+    )  # fmt: skip
+    return Top(numerators, alpha, exponent, is_lost), deepest, least
 
 
 def _strides(block: Tensor) -> tuple[int, ...]:
-    """Of the batch, of symbols and of states; rows (x) have the stride C."""
+    """Of the batch, of symbols and of states; rows have the stride C."""
     return block.stride()[:3]
