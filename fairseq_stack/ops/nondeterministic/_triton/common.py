@@ -27,8 +27,11 @@ def exponent_of(x):
 
 @triton.jit
 def cell_number(row, column, num_tiles):
-    """The number of the cell (I, J), I <= J: diagonal after diagonal, so that those of a window are the first."""
-    span = column - row
+    """The number of the cell (I, J), I <= J: diagonal after diagonal, so that those of a window are the first.
+
+    It has 64 bits, as what is in all cells of a long sequence may be more than 2^31 numbers.
+    """
+    span = tl.cast(column - row, tl.int64)
     return span * num_tiles - span * (span - 1) // 2 + row
 
 

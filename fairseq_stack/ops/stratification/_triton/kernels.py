@@ -38,8 +38,12 @@ def walk(pops, pushes, amounts, weights, flags, length, LANES: tl.constexpr):
         above, _ = _strengths(above, popped, pushed, t, i + 1)
         is_item = (i <= t) & (i < length)
         weight = tl.minimum(own, amount) - tl.minimum(above, amount)
-        tl.store(weights + t * length + i, weight, mask=is_item)
-        tl.store(flags + t * length + i, is_left.to(tl.uint8) + 2 * (own > amount).to(tl.uint8), mask=is_item)
+        tl.store(weights + tl.cast(t, tl.int64) * length + i, weight, mask=is_item)
+        tl.store(
+            flags + tl.cast(t, tl.int64) * length + i,
+            is_left.to(tl.uint8) + 2 * (own > amount).to(tl.uint8),
+            mask=is_item,
+        )
 
 
 @triton.jit
@@ -57,7 +61,7 @@ def walk_back(
     for back in range(length - first):
         t = length - 1 - back
         is_item = (i <= t) & (i < length)
-        at = t * length + i
+        at = tl.cast(t, tl.int64) * length + i
         flag = tl.load(flags + at, mask=is_item, other=0)
         readable = tl.load(cotangents + at, mask=is_item, other=0.0)
         readable -= tl.load(cotangents + at - 1, mask=is_item & (i > 0), other=0.0)

@@ -56,7 +56,7 @@ def walk(actions, weights, states, length, limit, width, LANES: tl.constexpr, PA
         before, after = states + (t % 2) * LANES * width, states + ((t + 1) % 2) * LANES * width
         push = _step(actions, before, after, t, length, limit, i, width, PART)
         top = _start(push, after, t, first, i, width)
-        tl.store(weights + t * length + first + i, top, mask=first + i < length)
+        tl.store(weights + tl.cast(t, tl.int64) * length + first + i, top, mask=first + i < length)
         tl.debug_barrier()
 
 
@@ -139,7 +139,7 @@ def _step_back(
     noop = tl.load(actions + 3 * t + 4, mask=is_inner, other=0.0)
     pop = tl.load(actions + 3 * t + 5, mask=is_inner, other=0.0)
     depths = _depths(t, length, limit)
-    seed = tl.load(cotangents + t * length + first + i, mask=first + i <= t, other=0.0)
+    seed = tl.load(cotangents + tl.cast(t, tl.int64) * length + first + i, mask=first + i <= t, other=0.0)
     of_push, of_noop, of_pop = seed * 0, seed * 0, seed * 0
     for part in range(tl.cdiv(width - 2, PART)):
         d = part * PART + tl.arange(0, PART)
