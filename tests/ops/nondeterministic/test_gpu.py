@@ -75,10 +75,10 @@ def test_values_and_gradients(sizes: tuple[int, int, int, int]) -> None:
     assert_as_reference(random_inputs(2, *sizes, batched_bottom=True))
 
 
-@pytest.mark.parametrize("window", [1, 2, 4, 5, 9, 13])
+@pytest.mark.parametrize("window", [1, 4, 5, 13])
 def test_limited_memory(window: int) -> None:
     """Windows that end in each row of a tile, and before and after its last."""
-    assert_as_reference(random_inputs(2, 14, 2, 1, 2), window=window)
+    assert_as_reference(random_inputs(1, 14, 2, 1, 2), window=window)
 
 
 @pytest.mark.parametrize(("length", "window"), [(1, 1), (2, 2), (9, 8), (18, 3)])
@@ -86,8 +86,8 @@ def test_limited_memory_of_other_lengths(length: int, window: int) -> None:
     assert_as_reference(random_inputs(1, length, 1, 2, 1), window=window)
 
 
-def test_limited_memory_is_exact_and_floating_point_errors_stay_in_their_sequence() -> None:
-    inputs = random_inputs(3, 9, 1, 2, 1)
+def test_limited_memory_where_float64_is_not_enough() -> None:
+    inputs = random_inputs(2, 7, 1, 2, 1)
     with torch.no_grad():
         inputs[0][1] *= 500
     assert_as_reference(inputs, window=5)

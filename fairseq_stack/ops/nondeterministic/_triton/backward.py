@@ -106,7 +106,7 @@ def far_outer(
             shift = exponent + tl.load(exponents + right) - tl.load(exponents + left)
             a = tl.load(outer + left * CELL + at, mask=is_element, other=0.0)
             b = tl.load(popped + right * POPPED + square, mask=is_square, other=0.0)
-            sums += tl.dot(a, tl.trans(b), input_precision="ieee", out_dtype=tl.float64) * power_of_two(shift)
+            sums += product(a, tl.trans(b)) * power_of_two(shift)
         tl.store(outer + own * CELL + at, sums, mask=is_element)
     else:
         totals = tl.zeros((TQ, TQ), dtype=tl.float64)
@@ -121,7 +121,7 @@ def far_outer(
                 is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
                 a = tl.load(g + left * CELL + at, mask=is_element, other=0.0)
                 b = tl.load(outer + right * CELL + at, mask=is_element, other=0.0)
-                part += tl.dot(tl.trans(a), b, input_precision="ieee", out_dtype=tl.float64)
+                part += product(tl.trans(a), b)
             totals += part * power_of_two(shift)
         tl.store(of_popped + own * POPPED + square, totals, mask=is_square)
 
@@ -130,8 +130,8 @@ def far_outer(
 def near_outer(
     transitions, g, popped, outer, of_popped, exponents, alpha, alpha_exponents, beta, derivatives,
     length, width, window, span, bands, num_tiles, num_cells,
-    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, ROWS: tl.constexpr, QP: tl.constexpr, SP: tl.constexpr,
-    HAS_WINDOW: tl.constexpr,
+    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr, QP: tl.constexpr,
+    CP: tl.constexpr, HAS_WINDOW: tl.constexpr,
 ):  # fmt: skip
     """The rest of O and P of a cell, one column after the other, from the last."""
     C: tl.constexpr = Q * S
@@ -161,83 +161,77 @@ def near_outer(
         after_shift = exponent - tl.load(exponents + after)
     seed_shift = exponent + tl.load(alpha_exponents + row) - tl.load(alpha_exponents + column)
 
-    m, s, r = tl.arange(0, ROWS), tl.arange(0, SP), tl.arange(0, QP)
-    x, i = m // T, m % T
-    is_row = m < C * T
+    m, j, r, y = tl.arange(0, ROWS), tl.arange(0, TQ), tl.arange(0, QP), tl.arange(0, CP)
+    x, i, k = m // T, m % T, j // Q
+    is_row, is_column = m < C * T, j < T * Q
     of_row = row_offset(m, Q, S, T)
     of_popped_row = popped_offset(m, Q, S, T)
-    of_top = s[:, None] * (T * T * Q) + r[None, :]
-    top = r[None, :] * S + s[:, None]
+    of_top = (y % S) * (T * T * Q) + y // S
     weight_row = row * T + i - first_weight(column, bands, T, HAS_WINDOW)
     own_alpha = tl.load(alpha + (row * T + i) * C + x, mask=is_row, other=0.0) * power_of_two(seed_shift)
     for rest in range(T):
         t = T - 1 - rest
         now = column * T + t  # the coordinate
         exists = (now >= 2) & (now <= length + 1)
-        symbols = tl.where(exists, S, 0)
-        symbols_after = tl.where(exists & (now <= length) & ((rest > 0) | is_followed), S, 0)
-        is_top = (s < S)[:, None] & (r < Q)[None, :]
-        is_step = (s < symbols)[:, None] & (r < Q)[None, :]
-        is_before_step = (s < symbols_after)[:, None] & (r < Q)[None, :]
+        states = tl.where(exists, Q, 0)
+        is_before_next = exists & (now <= length) & ((rest > 0) | is_followed)
+        tops_next, states_next = tl.where(is_before_next, C, 0), tl.where(is_before_next, Q, 0)
         is_past = is_row & (row * T + i < now) & (now - row * T - i <= window)
-        # O, at [row][s][r]: from the readings,
-        seed = tl.load(
-            beta + ((now - 2) * C + top)[None, :, :] * width + weight_row[:, None, None],
-            mask=is_past[:, None, None] & is_step[None, :, :], other=0.0,
-        )  # fmt: skip
-        seed += tl.load(derivatives + now * C + top, mask=is_step, other=0.0)[None, :, :]
-        sums = seed * own_alpha[:, None, None]
-        # from far pops,
-        pointer = own_outer + of_row[:, None, None] + of_top[None, :, :] + t * Q
-        sums += tl.load(pointer, mask=is_past[:, None, None] & is_step[None, :, :], other=0.0)
-        # from the next column,
-        is_last = rest == 0
+        # O and P of the next column, at [row][top] and [row][state]
         next_outer, next_popped = own_outer + (t + 1) * Q, own_of_popped + (t + 1) * Q
         shift = exponent * 0
-        if is_last:
+        if rest == 0:
             next_outer, next_popped = outer + after * CELL, of_popped + after * POPPED
             shift = after_shift
-        factor = power_of_two(shift)
-        rows_after = tl.where(symbols_after > 0, C * T, 0)
+        replaced = tl.load(
+            next_outer + of_row[:, None] + of_top[None, :], mask=is_row[:, None] & (y < tops_next)[None, :], other=0.0
+        ) * power_of_two(shift)  # fmt: skip
+        is_popped = is_row & (row * T + i > 0)
+        next_pops = tl.load(
+            next_popped + of_popped_row[:, None] + r[None, :],
+            mask=is_popped[:, None] & (r < states_next)[None, :], other=0.0,
+        ) * power_of_two(shift)  # fmt: skip
         step = transitions + (now - 1) * (C * (2 * C + Q))
-        for y in range(C):
-            element = tl.load(
-                next_outer + of_row + (y % S) * (T * T * Q) + y // S, mask=m < rows_after, other=0.0
-            ) * factor  # fmt: skip
-            weights = tl.load(step + top * (2 * C + Q) + C + y, mask=is_before_step, other=0.0)
-            sums += element[:, None, None] * weights[None, :, :]
-        for v in range(Q):
-            element = tl.load(
-                next_popped + of_popped_row + v, mask=(m < rows_after) & (row * T + i > 0), other=0.0
-            ) * factor  # fmt: skip
-            weights = tl.load(step + top * (2 * C + Q) + 2 * C + v, mask=is_before_step, other=0.0)
-            sums += element[:, None, None] * weights[None, :, :]
-        # and from the pops of later columns of this tile.
-        for later in range(t + 2, T):
-            for v in range(Q):
-                reached = own_outer + of_row[:, None] + s[None, :] * (T * T * Q) + later * Q + v
-                then = popped + below * POPPED + s[:, None] * (T * Q * T * Q) + (t * Q + r[None, :]) * (T * Q)
-                is_reached = is_row[:, None] & (s < symbols)[None, :]
-                sums += product(reached, is_reached, then + later * Q + v, is_step)
-        sums = tl.where(is_past[:, None, None], sums, 0.0)
-        tl.store(pointer, sums, mask=is_row[:, None, None] & is_top[None, :, :])
+        # O, at [row][r] for each symbol: from the readings, far pops, the next column, and pops of later columns
+        for s in range(S):
+            top = r * S + s
+            is_element = is_past[:, None] & (r < states)[None, :]
+            seed = tl.load(
+                beta + ((now - 2) * C + top)[None, :] * width + weight_row[:, None], mask=is_element, other=0.0
+            )
+            seed += tl.load(derivatives + now * C + top, mask=r < states, other=0.0)[None, :]
+            at = own_outer + of_row[:, None] + s * (T * T * Q) + t * Q + r[None, :]
+            sums = seed * own_alpha[:, None] + tl.load(at, mask=is_element, other=0.0)
+            of_step = step + top[None, :] * (2 * C + Q)
+            replaces = tl.load(of_step + C + y[:, None], mask=(y < C)[:, None] & (r < states_next)[None, :], other=0.0)
+            sums += product(replaced, replaces)
+            pops = tl.load(of_step + 2 * C + r[:, None], mask=(r < Q)[:, None] & (r < states_next)[None, :], other=0.0)
+            sums += product(next_pops, pops)
+            is_later = is_column & (k >= t + 2)
+            reached = tl.load(
+                own_outer + of_row[:, None] + s * (T * T * Q) + j[None, :],
+                mask=is_row[:, None] & is_later[None, :], other=0.0,
+            )  # fmt: skip
+            then = tl.load(
+                popped + below * POPPED + s * (T * Q * T * Q) + (t * Q + r)[None, :] * (T * Q) + j[:, None],
+                mask=is_later[:, None] & (r < states)[None, :], other=0.0,
+            )  # fmt: skip
+            sums += product(reached, then)
+            tl.store(at, tl.where(is_past[:, None], sums, 0.0), mask=is_row[:, None] & (r < Q)[None, :])
         tl.debug_barrier()
-        # P, at [row k, (u, s)][r]: from far pops, and from the pops into the rows of this tile.
-        k, us, ss = i, x // S, x % S
-        pointer = own_of_popped + of_popped_row[:, None] + t * Q + r[None, :]
-        is_popped = is_row & (row * T + k > 0) & (row * T + k < now - 1)
-        totals = tl.load(pointer, mask=(is_popped & (m < symbols * ROWS))[:, None] & (r < Q)[None, :], other=0.0)
-        for above_row in range(T - 1):
-            for w in range(C):
-                block = w * (S * T * T * Q) + ss * (T * T * Q) + above_row * (T * Q)
-                is_pop = is_popped & (above_row < k) & (m < symbols * ROWS)
-                own_part = tl.load(
-                    own_outer + block[:, None] + t * Q + r[None, :], mask=is_pop[:, None] & (r < Q)[None, :], other=0.0
-                )
-                left = tl.load(g + above * CELL + block + k * Q + us, mask=is_pop, other=0.0)
-                totals += own_part * left[:, None]
-        totals = tl.where(is_popped[:, None], totals, 0.0)
-        tl.store(pointer, totals, mask=is_row[:, None] & (r < Q)[None, :])
+        # P, at [(k, u)][r] for each symbol: from far pops, and from the pops into the rows of this tile
+        is_pop = is_column & (row * T + k > 0) & (row * T + k < now - 1)
+        for s in range(S):
+            of_symbol = of_row[:, None] + s * (T * T * Q)
+            is_left = is_row[:, None] & is_column[None, :] & (i[:, None] < k[None, :])
+            left = tl.load(g + above * CELL + of_symbol + j[None, :], mask=is_left, other=0.0)
+            own_part = tl.load(
+                own_outer + of_symbol + t * Q + r[None, :], mask=is_row[:, None] & (r < states)[None, :], other=0.0
+            )
+            at = own_of_popped + s * (T * Q * T * Q) + j[:, None] * (T * Q) + t * Q + r[None, :]
+            totals = tl.load(at, mask=is_pop[:, None] & (r < states)[None, :], other=0.0)
+            totals += product(tl.trans(left), own_part)
+            tl.store(at, tl.where(is_pop[:, None], totals, 0.0), mask=is_column[:, None] & (r < Q)[None, :])
         tl.debug_barrier()
 
 
@@ -280,8 +274,8 @@ def log_weight_gradients(
             mask=is_row[:, None] & (r < Q)[None, :], other=0.0,
         )  # fmt: skip
         turned = tl.trans(moved)
-        of_replaces += tl.dot(turned, replaced, input_precision="ieee", out_dtype=tl.float64)
-        of_pops += tl.dot(turned, popped, input_precision="ieee", out_dtype=tl.float64)
+        of_replaces += product(turned, replaced)
+        of_pops += product(turned, popped)
     of_weight = y[:, None] * WIDTH
     at = of_weight + C + y[None, :]
     is_weight = (y < C)[:, None] & (y < C)[None, :]
@@ -292,6 +286,6 @@ def log_weight_gradients(
     row = (now - 1) // T
     pushed = cell_number(row, column, num_tiles) * CELL + ((now - 1) % T) * (T * Q) + t * Q
     of_block = y[:, None] * (S * T * T * Q) + of_top[None, :]
-    product = tl.load(g + pushed + of_block, mask=is_weight, other=0.0)
-    product *= tl.load(outer + pushed + of_block, mask=is_weight, other=0.0)
-    tl.store(gradients + of_weight + y[None, :], product, mask=is_weight)
+    of_pushes = tl.load(g + pushed + of_block, mask=is_weight, other=0.0)
+    of_pushes *= tl.load(outer + pushed + of_block, mask=is_weight, other=0.0)
+    tl.store(gradients + of_weight + y[None, :], of_pushes, mask=is_weight)

@@ -53,7 +53,7 @@ def far_pops(
         lost |= is_shift_inexact(shift).to(tl.int32)
         a = tl.load(g + left * (C * C * T * T) + cell, mask=is_element, other=0.0)
         b = tl.load(popped + right * (C * Q * T * T) + factor, mask=is_factor, other=0.0)
-        sums += tl.dot(a, b, input_precision="ieee", out_dtype=tl.float64) * power_of_two(shift)
+        sums += product(a, b) * power_of_two(shift)
     tl.store(g + own * (C * C * T * T) + cell, sums, mask=is_element)
     if lost > 0:
         tl.store(inexact + sequence, 1)
@@ -62,7 +62,7 @@ def far_pops(
 @triton.jit
 def near_cell(
     transitions, g, popped, exponents, inexact, length, window, bands, span, num_tiles, num_cells,
-    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, ROWS: tl.constexpr, QP: tl.constexpr, SP: tl.constexpr,
+    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr, QP: tl.constexpr,
     CP: tl.constexpr, IS_DIAGONAL: tl.constexpr, HAS_FAR: tl.constexpr,
 ):  # fmt: skip
     """The rest of (a), and (b), for a cell, one column after the other."""
@@ -84,20 +84,20 @@ def near_cell(
         before = cell_number(row, column - 1, num_tiles)
         before_g, before_shift = g + before * CELL, tl.load(exponents + before) - exponent
 
-    m, s, r, w = tl.arange(0, ROWS), tl.arange(0, SP), tl.arange(0, QP), tl.arange(0, CP)
-    x, i = m // T, m % T
-    is_row = m < C * T
+    m, j, r, w = tl.arange(0, ROWS), tl.arange(0, TQ), tl.arange(0, QP), tl.arange(0, CP)
+    x, i, k = m // T, m % T, j // Q
+    is_row, is_column = m < C * T, j < T * Q
     of_row = row_offset(m, Q, S, T)
     of_popped = popped_offset(m, Q, S, T)
-    is_top = (s < S)[:, None] & (r < Q)[None, :]
-    of_top = s[:, None] * (T * T * Q) + r[None, :]
     lost = tl.zeros((ROWS,), dtype=tl.int32)
     largest = tl.zeros((ROWS,), dtype=tl.float64)
     for t in range(T):
         now = column * T + t  # the coordinate
-        step = transitions + (now - 2) * (C * (2 * C + Q))
         exists = (now >= 2) & (now <= length + 1)
-        tops, symbols = tl.where(exists, C, 0), tl.where(exists, S, 0)  # the interpreter cannot broadcast a Boolean
+        tops, states = tl.where(exists, C, 0), tl.where(exists, Q, 0)  # the interpreter cannot broadcast a Boolean
+        step = transitions + (now - 2) * (C * (2 * C + Q))
+        from_top = step + w[:, None] * (2 * C + Q)
+        is_weight = (w < tops)[:, None] & (r < Q)[None, :]
         # Column t - 1, at [row][w].
         is_first = now == column * T
         moving = tops
@@ -111,50 +111,39 @@ def near_cell(
             mask=is_row[:, None] & (w < moving)[None, :], other=0.0,
         ) * power_of_two(shift)  # fmt: skip
         # (b)
-        pop_weights = tl.load(
-            step + w[:, None] * (2 * C + Q) + 2 * C + r[None, :],
-            mask=(w < tops)[:, None] & (r < Q)[None, :], other=0.0,
-        )  # fmt: skip
-        pops = tl.sum(moved[:, :, None] * pop_weights[None, :, :], 1)
+        pops = product(moved, tl.load(from_top + 2 * C + r[None, :], mask=is_weight, other=0.0))
         tl.store(own_popped + of_popped[:, None] + t * Q + r[None, :], pops, mask=is_row[:, None] & (r < Q)[None, :])
         lost |= tl.max(is_inexact(pops).to(tl.int32), 1)
         tl.debug_barrier()
-        # (a), at [row][s][r]
-        pointer = own_g + of_row[:, None, None] + of_top[None, :, :]
-        is_step = (s < symbols)[:, None] & (r < Q)[None, :]
-        sums = tl.zeros((ROWS, SP, QP), dtype=tl.float64)
-        if HAS_FAR:
-            sums = tl.load(pointer + t * Q, mask=is_row[:, None, None] & is_step[None, :, :], other=0.0)
-        for v in range(C):
-            weights = tl.load(step + v * (2 * C + Q) + C + r[None, :] * S + s[:, None], mask=is_step, other=0.0)
-            element = tl.sum(tl.where(w[None, :] == v, moved, 0.0), 1)
-            sums += element[:, None, None] * weights[None, :, :]
-        of_symbol = of_row[:, None] + s[None, :] * (T * T * Q)
-        to_top = s[:, None] * (T * Q * T * Q) + t * Q + r[None, :]
-        is_symbol = (s < S)[None, :]
-        for k in range(t - 1):  # pops to columns of this cell
-            for u in range(Q):
-                kept = own_g + of_symbol + k * Q + u
-                then = popped + below * POPPED + to_top + (k * Q + u) * (T * Q)
-                sums += product(kept, is_row[:, None] & is_symbol, then, is_step)
-        if not IS_DIAGONAL:
-            for k in range(1, T):  # and to columns of the diagonal cell
-                for u in range(Q):
-                    kept = g + above * CELL + of_symbol + k * Q + u
-                    then = own_popped + to_top + (k * Q + u) * (T * Q)
-                    sums += product(kept, (is_row & (i < k))[:, None] & is_symbol, then, is_step)
+        # (a), at [row][r] for each symbol
         is_pushed = is_row & (row * T + i == now - 1)
-        pushes = tl.load(
-            step + x[:, None, None] * (2 * C + Q) + (r[None, :] * S + s[:, None])[None, :, :],
-            mask=is_pushed[:, None, None] & is_step[None, :, :], other=0.0,
-        )  # fmt: skip
-        sums = tl.where(is_pushed[:, None, None], pushes * power_of_two(-exponent), sums)
         is_start = is_pushed & (row * T + i + x == 0)
-        sums = tl.where(is_start[:, None, None] & ((s[:, None] + r[None, :]) == 0)[None, :, :], 1.0, sums)
-        sums = tl.where((now - row * T - i <= window)[:, None, None], sums, 0.0)
-        tl.store(pointer + t * Q, sums, mask=is_row[:, None, None] & is_top[None, :, :])
-        lost |= tl.max(tl.max(is_inexact(sums).to(tl.int32), 2), 1)
-        largest = tl.max(tl.max(sums, 2), 1)
+        largest = tl.zeros((ROWS,), dtype=tl.float64)
+        for s in range(S):
+            at = own_g + of_row[:, None] + s * (T * T * Q) + t * Q + r[None, :]
+            sums = product(moved, tl.load(from_top + C + r[None, :] * S + s, mask=is_weight, other=0.0))
+            if HAS_FAR:
+                sums += tl.load(at, mask=is_row[:, None] & (r < states)[None, :], other=0.0)
+            reached = of_row[:, None] + s * (T * T * Q) + j[None, :]
+            then = s * (T * Q * T * Q) + j[:, None] * (T * Q) + t * Q + r[None, :]
+            kept = tl.load(own_g + reached, mask=is_row[:, None] & (k < t - 1)[None, :], other=0.0)
+            popping = (k < t - 1)[:, None] & (r < Q)[None, :]
+            sums += product(kept, tl.load(popped + below * POPPED + then, mask=popping, other=0.0))
+            if not IS_DIAGONAL:  # pops to columns of the diagonal cell
+                is_kept = is_row[:, None] & is_column[None, :] & (i[:, None] < k[None, :])
+                kept = tl.load(g + above * CELL + reached, mask=is_kept, other=0.0)
+                popping = is_column[:, None] & (r < Q)[None, :]
+                sums += product(kept, tl.load(own_popped + then, mask=popping, other=0.0))
+            pushes = tl.load(
+                step + x[:, None] * (2 * C + Q) + r[None, :] * S + s,
+                mask=is_pushed[:, None] & (r < states)[None, :], other=0.0,
+            )  # fmt: skip
+            sums = tl.where(is_pushed[:, None], pushes * power_of_two(-exponent), sums)
+            sums = tl.where(is_start[:, None] & (r + s == 0)[None, :], 1.0, sums)
+            sums = tl.where((now - row * T - i <= window)[:, None], sums, 0.0)
+            tl.store(at, sums, mask=is_row[:, None] & (r < Q)[None, :])
+            lost |= tl.max(is_inexact(sums).to(tl.int32), 1)
+            largest = tl.maximum(largest, tl.max(sums, 1))
         tl.debug_barrier()
     if (tl.max(lost, 0) > 0) | ((span == 1) & is_shift_inexact(exponent)):
         tl.store(inexact + sequence, 1)

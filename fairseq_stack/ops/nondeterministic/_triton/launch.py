@@ -37,18 +37,17 @@ def inner_weights(transitions: Tensor, sizes: Sizes) -> Inner:
     alpha_exponents = made(batch, sizes.tiles, dtype=torch.int32)
     weights = made(batch, length, top, sizes.width).zero_()
     rows, counts = min(sizes.rows, 64), (sizes.tiles, sizes.cells)
+    common: dict[str, Any] = {**sizes.constants, "TQ": sizes.columns}
     for span in range(bands):
         cells = sizes.tiles - span
         if span > 1:
             forward.far_pops[cells, sizes.rows // rows * sizes.num_symbols, batch](
-                g, popped, exponents, inexact, span, *counts, **sizes.constants, TQ=sizes.columns, ROWS=rows
+                g, popped, exponents, inexact, span, *counts, **common, ROWS=rows
             )
         forward.near_cell[cells, batch](
             transitions, g, popped, exponents, inexact, length, sizes.limit, bands, span, *counts,
-            **sizes.constants, **sizes.padded, ROWS=sizes.rows, CP=sizes.padded_top,
-            IS_DIAGONAL=span == 0, HAS_FAR=span > 1, num_warps=sizes.warps,
+            **common, **sizes.factors, ROWS=sizes.rows, IS_DIAGONAL=span == 0, HAS_FAR=span > 1, num_warps=sizes.warps,
         )  # fmt: skip
-    common: dict[str, Any] = {**sizes.constants, "TQ": sizes.columns}
     forward.forward_weights[batch,](
         g, exponents, alpha, alpha_exponents, inexact, length, bands, *counts,
         **common, **sizes.padded, ROWS=sizes.rows, num_warps=sizes.warps,
@@ -74,27 +73,27 @@ def log_weight_gradients(inner: Inner, beta: Tensor, sizes: Sizes) -> Tensor:
     derivatives = torch.zeros_like(inner.alpha)
     outer, of_popped = torch.empty_like(inner.g), torch.empty_like(inner.popped)
     counts = bands, sizes.tiles, sizes.cells
-    common: dict[str, Any] = sizes.constants
+    common: dict[str, Any] = {**sizes.constants, "TQ": sizes.columns}
     layout = {"HAS_WINDOW": sizes.window is not None}
     backward.forward_derivatives[batch,](
         inner.g, inner.exponents, inner.alpha_exponents, beta, derivatives, length, sizes.width, *counts,
-        **common, **layout, TQ=sizes.columns, ROWS=sizes.rows, CP=sizes.padded_top, num_warps=sizes.warps,
+        **common, **layout, ROWS=sizes.rows, CP=sizes.padded_top, num_warps=sizes.warps,
     )  # fmt: skip
     rows = min(sizes.rows, 64)
     for span in reversed(range(bands)):
         cells = sizes.tiles - span
         backward.far_outer[cells, (sizes.rows // rows + 1) * sizes.num_symbols, batch](
             inner.g, inner.popped, outer, of_popped, inner.exponents, span, *counts,
-            **common, TQ=sizes.columns, ROWS=rows, ALL_ROWS=sizes.rows,
+            **common, ROWS=rows, ALL_ROWS=sizes.rows,
         )  # fmt: skip
         backward.near_outer[cells, batch](
             inner.transitions, inner.g, inner.popped, outer, of_popped, inner.exponents, inner.alpha,
             inner.alpha_exponents, beta, derivatives, length, sizes.width, sizes.limit, span, *counts,
-            **common, **layout, **sizes.padded, ROWS=sizes.rows, num_warps=sizes.warps,
+            **common, **layout, **sizes.factors, ROWS=sizes.rows, num_warps=sizes.warps,
         )  # fmt: skip
     gradients = torch.empty_like(inner.transitions)
     backward.log_weight_gradients[length, batch](
         inner.transitions, inner.g, outer, of_popped, inner.exponents, gradients, length, *counts,
-        **common, ROWS=sizes.rows, CP=max(16, sizes.padded_top), QP=max(16, sizes.padded["QP"]), num_stages=1,
+        **sizes.constants, **sizes.factors, ROWS=sizes.rows, num_stages=1,
     )  # fmt: skip
     return gradients

@@ -71,6 +71,11 @@ class Sizes(NamedTuple):
         return {"QP": power_of_two(self.num_states), "SP": power_of_two(self.num_symbols)}
 
     @property
+    def factors(self) -> dict[str, int]:
+        """C and Q as sides of the factors of matrix products."""
+        return {"CP": max(16, self.padded_top), "QP": max(16, self.padded["QP"])}
+
+    @property
     def padded_top(self) -> int:
         return power_of_two(self.top)
 
