@@ -112,12 +112,18 @@ def hide_unused(panels: Any, number: int) -> None:
 
 
 def draw_legend(panels: Any, number: int) -> None:
-    """One legend for the first ``number`` of the panels: in the first of the others, or below all panels."""
+    """One legend for the first ``number`` of the panels: in the first of the others, or below all panels.
+
+    Its lines come before its areas, even if a later panel has more lines.
+    """
+    from matplotlib.patches import Patch
+
     used, unused = panels.flat[:number], panels.flat[number:]
     entries: dict[str, Any] = {}
     for axes in used:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    entries = dict(sorted(entries.items(), key=lambda entry: isinstance(entry[1], Patch)))
     if len(unused):
         hide_unused(panels, number)
         unused[0].legend(entries.values(), entries.keys(), frameon=False, loc="center")

@@ -150,6 +150,16 @@ def test_one_legend_has_each_label_once_and_as_it_is(tmp_path: Path) -> None:
             assert [axes.axison for axes in panels.flat] == [True] * number + [False] * (panels.size - number)
 
 
+def test_a_legend_has_lines_before_areas(tmp_path: Path) -> None:
+    with figure(tmp_path / "a.png", 1, 2, (4.5, 3)) as panels:
+        for axes, names in zip(panels.flat, (["Tf"], ["Tf", "LSTM"]), strict=True):
+            axes.axvspan(40, 80, label="training lengths")
+            for place, name in enumerate(names):
+                draw_runs(axes, name, [{1.0: 1.0}], 0, style(place))
+        draw_legend(panels, 2)
+        assert labels(panels.flat[0].figure.legends[0]) == ["Tf", "LSTM", "training lengths"]
+
+
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
     [
