@@ -203,6 +203,25 @@ def test_the_operators_are_well_formed() -> None:
         torch.library.opcheck(gpu._weights_backward, arguments)
 
 
+@pytest.mark.parametrize("window", [None, 2])
+def test_torch_compile(window: int | None) -> None:
+    inputs = [x.detach().to(DEVICE).requires_grad_() for x in random_inputs(1, 3, 1, 2, 2)]
+
+    def loss(*arguments: Tensor) -> Tensor:
+        if window is None:
+            found = gpu.nondeterministic_stack_triton(*arguments, return_weights=False)
+            assert isinstance(found, Tensor)
+            return found.square().sum()
+        logits = gpu.join_transitions(*arguments[:3])
+        vectors = torch.cat([arguments[4].expand(1, -1)[:, None], arguments[3]], 1)
+        return gpu.windowed_readings_triton(logits, vectors, 1, window).square().sum()
+
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    found, wanted = (torch.autograd.grad(compute(*inputs), inputs) for compute in (compiled, loss))
+    for one, other in zip(found, wanted, strict=True):
+        assert torch.equal(one, other)
+
+
 @pytest.mark.skipif(DEVICE.type == "cpu", reason="no CUDA device")
 @pytest.mark.parametrize("window", [None, 5])
 def test_a_cuda_graph_repeats_both_passes(window: int | None) -> None:
