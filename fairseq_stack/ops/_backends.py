@@ -6,10 +6,12 @@ Environment variable, read at each call:
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 import torch
@@ -117,7 +119,12 @@ def triton_obstacle(device: torch.device) -> str | None:
 
 
 def _triton_is_installed() -> bool:
-    return importlib.util.find_spec("triton") is not None
+    return _find_triton() is not None
+
+
+@functools.cache
+def _find_triton() -> ModuleSpec | None:
+    return importlib.util.find_spec("triton")
 
 
 def _native_is_available() -> bool:

@@ -5,14 +5,13 @@ What is launched is only compiled.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver, jit
 
-from fairseq_stack.ops.nondeterministic._panel_columns import PanelColumns
+from fairseq_stack.ops.nondeterministic import _panel_columns
 from fairseq_stack.ops.nondeterministic._triton import launch as nondeterministic
 from fairseq_stack.ops.nondeterministic._triton.launch_step import step_triton
 from fairseq_stack.ops.nondeterministic._triton.sizes import Sizes
@@ -48,9 +47,8 @@ def _compile_instead(run: Any) -> Any:
 def _step(num_states: int, num_symbols: int) -> None:
     """The steps of an incremental state, until one of them has pops."""
     size = num_states * num_symbols
-    columns = PanelColumns.initial(torch.ones(1, 2), num_states, num_symbols, None, None)
-    assert isinstance(columns, PanelColumns)
-    columns = dataclasses.replace(columns, step=step_triton)
+    columns = _panel_columns.PanelColumns.initial(torch.ones(1, 2), num_states, num_symbols, None, None)
+    assert isinstance(columns, _panel_columns.PanelColumns)
     for _ in range(3):
         _, columns = columns.compute(torch.zeros(1, size, 2 * size + num_states), torch.ones(1, 2))
 
@@ -58,6 +56,7 @@ def _step(num_states: int, num_symbols: int) -> None:
 def main() -> None:
     jit.JITFunction.run = _compile_instead(jit.JITFunction.run)
     driver.set_active(_Absent(90))
+    _panel_columns.step_for = lambda device: step_triton
     for num_states, num_symbols, tile, window in ((1, 1, 8, None), (3, 3, 16, None), (2, 3, 8, 20)):
         sizes = Sizes(1, 4 * tile, num_states, num_symbols, tile, window)
         transitions = torch.ones(1, sizes.length, sizes.top, 2 * sizes.top + num_states, dtype=torch.float64)

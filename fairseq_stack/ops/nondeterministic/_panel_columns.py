@@ -18,7 +18,7 @@ from ._columns import Past, Step, as_block, first_alpha, from_block
 from ._followed_columns import FollowedColumns
 from ._panels import Adjoint, Panel
 from ._precision import Precision
-from ._step_backends import ComputeStep, step_for, step_pytorch
+from ._step_backends import step_for
 from ._tracked_columns import Column, TrackedColumns, logarithms
 
 
@@ -37,7 +37,6 @@ class PanelColumns(FollowedColumns):
         latest: step t without gamma, which is in its panel; None where t = 0, or after ``select``.
         precision: whether float64 has been precise enough so far; None before the first column.
         ends: where the derivatives of each panel that autograd follows end.
-        step: what computes the steps.
     """
 
     num_states: int
@@ -48,7 +47,6 @@ class PanelColumns(FollowedColumns):
     marks: Tensor
     latest: Step | None = None
     precision: Precision | None = None
-    step: ComputeStep = step_pytorch
 
     @classmethod
     def initial(
@@ -62,7 +60,7 @@ class PanelColumns(FollowedColumns):
     ) -> PanelColumns | TrackedColumns:
         """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
         marks = torch.zeros_like(bottom, dtype=torch.float64)
-        empty = cls(num_states, num_symbols, window, (), 0, marks, step=step_for(bottom.device), weighs=weighs)
+        empty = cls(num_states, num_symbols, window, (), 0, marks, weighs=weighs)
         _, columns = empty.advance(start, bottom)
         return columns
 
@@ -92,7 +90,7 @@ class PanelColumns(FollowedColumns):
         panel.logits[:, slot] = logits
         block = panel.one(panel.blocks, self.count, self._first)
         exponents = panel.exponents[:, panel.rows(self._first, self.count + 1), slot]
-        found = self.step(self._past(), logits, self.window, block, exponents)
+        found = step_for(value.device)(self._past(), logits, self.window, block, exponents)
         reading = torch.bmm(found.top.weights.transpose(1, 2), finite(self._vectors(panel)))
         panel.alpha[:, slot] = found.top.alpha
         panel.alpha_exponents[:, slot] = found.top.alpha_exponent
