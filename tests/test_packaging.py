@@ -60,7 +60,10 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     setup(folder / "copy", "sdist", "--formats=tar", "--dist-dir", str(folder))
     (path,) = folder.glob("*.tar")
     with tarfile.open(path) as archive:
-        archive.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):
+            archive.extractall(folder, filter="data")
+        else:  # Python before 3.11.4
+            archive.extractall(folder)
     return folder / path.stem
 
 

@@ -82,7 +82,7 @@ def _weights(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     relative = relative_to_largest(logits)
     inexact = spread_of(relative).range > WIDEST_RANGE
     transitions = torch.where(inexact[:, None, None, None], 0, relative).exp_()
-    inner = launch.inner_weights(transitions / _typical(transitions), sizes)
+    inner = launch.inner_weights((transitions / _typical(transitions)).contiguous(), sizes)
     inexact = inexact | (inner.inexact > 0)
     weights = torch.where(inexact[:, None, None, None], torch.nan, inner.weights)
     if not _is_captured(logits) and inexact.any():
@@ -142,6 +142,7 @@ def _weights_backward(
     usable = torch.where(inexact[:, None, None, None], 0, weights)
     inner = launch.Inner(transitions, g, popped, exponents, alpha, alpha_exponents, usable, inexact)
     gradient = launch.log_weight_gradients(inner, _centred(usable, grad), sizes)
+    gradient = torch.where(inexact[:, None, None, None], torch.nan, gradient)
     if not _is_captured(logits) and inexact.any():
         of_weights = grad[inexact] if window is None else _bands.dense(grad[inexact], sizes)
         units = _units(logits[inexact])
@@ -169,7 +170,7 @@ def _centred(weights: Tensor, grad: Tensor) -> Tensor:
     centred = of_flat - of_flat.gather(2, flat.argmax(2, keepdim=True))
     # What is not on top of the stack in any run takes no part, whatever its gradient is.
     means = torch.where(flat > 0, flat * centred, 0).sum(2, keepdim=True)
-    return (centred - means).view_as(grad)
+    return torch.where(flat > 0, centred - means, 0).view_as(grad)
 
 
 def _units(logits: Tensor) -> Tensor:
@@ -185,11 +186,11 @@ def _is_captured(x: Tensor) -> bool:
 
 def _sizes(logits: Tensor, num_states: int, window: int | None) -> Sizes:
     batch_size, length, top, _ = logits.shape
-    return Sizes(batch_size, length, num_states, top // num_states, _tile_size(length), window)
+    return Sizes(batch_size, length, num_states, top // num_states, _tile_size(length, top), window)
 
 
-def _tile_size(length: int) -> int:
-    return 8 if length < 150 else 16
+def _tile_size(length: int, top: int) -> int:
+    return 8 if length < 150 or top > 16 else 16
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:

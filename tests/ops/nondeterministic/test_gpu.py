@@ -28,7 +28,7 @@ SIZES = [(1, 1, 1, 1), (2, 2, 1, 2), (3, 1, 3, 1), (4, 2, 2, 3), (5, 3, 1, 2), (
 
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "_tile_size", lambda length: 4)
+    monkeypatch.setattr(gpu, "_tile_size", lambda length, top: 4)
 
 
 def stack(inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
@@ -110,7 +110,7 @@ def test_nothing_to_compute(batch_size: int, length: int) -> None:
 
 
 def test_longer_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "_tile_size", lambda length: 8)
+    monkeypatch.setattr(gpu, "_tile_size", lambda length, top: 8)
     assert_as_reference(random_inputs(1, 17, 1, 2, 2))
 
 
@@ -149,6 +149,29 @@ def test_the_kernels_notice_what_they_cannot_hold() -> None:
     assert (gpu.spread_of(relative).range < gpu.WIDEST_RANGE).all()
     assert all(inexact(inputs))
     assert_as_reference(inputs)
+
+
+def test_derivatives_that_grow_where_no_run_passes() -> None:
+    """Symbol 1 is never on the stack. A derivative there is a large weight more in each step, until it is infinite."""
+    inputs = random_inputs(1, 14, 1, 2, 1)
+    with torch.no_grad():
+        inputs[0][..., 1] = inputs[1][:, :, :, 0, :, 1] = -torch.inf
+        inputs[1][:, :, :, 1, :, 1] = 60
+    assert not any(inexact(inputs))
+    assert_as_reference(inputs)
+
+
+def test_log_weights_and_cotangents_of_any_memory_format() -> None:
+    inputs = random_inputs(2, 6, 1, 2, 1)
+    logits = gpu.join_transitions(*inputs[:3]).detach().to(DEVICE)
+    permuted = logits.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+    assert not permuted.is_contiguous()
+    weights, *saved = gpu._weights(logits, 1, None)
+    assert torch.equal(gpu._weights(permuted, 1, None)[0], weights)
+    grad = torch.randn_like(weights)
+    other = grad.transpose(0, 1).contiguous().transpose(0, 1)
+    found, wanted = (gpu._weights_backward(x, logits, weights, *saved, 1, None) for x in (other, grad))
+    assert torch.equal(found, wanted)
 
 
 def test_only_what_needs_it_is_computed_again() -> None:

@@ -15,16 +15,20 @@ from .common import cell_number, first_weight, popped_offset, power_of_two, prod
 
 @triton.jit
 def forward_derivatives(
-    g, exponents, alpha_exponents, beta, derivatives, length, width, bands, num_tiles, num_cells,
+    g, exponents, alpha, alpha_exponents, beta, derivatives, length, width, bands, num_tiles, num_cells,
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr, CP: tl.constexpr,
     HAS_WINDOW: tl.constexpr,
 ):  # fmt: skip
-    """The second half of (i): 2^A_i dL/dalpha[i] of all coordinates, at [coordinate][x]; one program a sequence."""
+    """The second half of (i): 2^A_i dL/dalpha[i] of all coordinates, at [coordinate][x]; one program a sequence.
+
+    They are 0 where alpha is 0, and products with blocks that are 0 are left out: derivatives there may be infinite.
+    """
     C: tl.constexpr = Q * S
     CELL: tl.constexpr = C * C * T * T
     sequence = tl.program_id(0).to(tl.int64)
     g += sequence * num_cells * CELL
     exponents += sequence * num_cells
+    alpha += sequence * num_tiles * (T * C)
     alpha_exponents += sequence * num_tiles
     beta += sequence * length * C * width
     derivatives += sequence * num_tiles * (T * C)
@@ -39,7 +43,7 @@ def forward_derivatives(
             cell = cell_number(row, column, num_tiles)
             weight_row = i - first_weight(column, bands, T, HAS_WINDOW)
             shift = tl.load(exponents + cell) + tl.load(alpha_exponents + row) - tl.load(alpha_exponents + column)
-            now = column * T + j // Q
+            now = (column * T + j // Q).to(tl.int64)
             is_weight = is_element & ((now >= 2) & (now <= length + 1))[None, :] & (i <= length)[:, None]
             for s in range(S):
                 top = j % Q * S + s
@@ -48,7 +52,8 @@ def forward_derivatives(
                 )
                 own += tl.load(derivatives + now * C + top, mask=(j < T * Q) & (now <= length + 1), other=0.0)[None, :]
                 block = g + cell * CELL + of_row[:, None] + s * (T * T * Q) + j[None, :]
-                totals += own * tl.load(block, mask=is_element, other=0.0) * power_of_two(shift)
+                blocks = tl.load(block, mask=is_element, other=0.0)
+                totals += tl.where(blocks > 0, own * blocks, 0.0) * power_of_two(shift)
         tl.store(derivatives + i * C + m // T, tl.sum(totals, 1), mask=m < C * T)
         tl.debug_barrier()
         diagonal = g + row * CELL
@@ -56,7 +61,7 @@ def forward_derivatives(
         for rest in range(T):
             k = T - 1 - rest
             sums = tl.load(derivatives + (row * T + k) * C + x, mask=x < C, other=0.0)
-            now = row * T + j // Q
+            now = (row * T + j // Q).to(tl.int64)
             is_weight = (j < T * Q) & (j // Q > k) & (now >= 2) & (now <= length + 1)
             for s in range(S):
                 top = j % Q * S + s
@@ -64,8 +69,10 @@ def forward_derivatives(
                 own += tl.load(derivatives + now * C + top, mask=is_weight, other=0.0)
                 block = diagonal + (x * S + s)[:, None] * (T * T * Q) + k * (T * Q) + j[None, :]
                 blocks = tl.load(block, mask=(x < C)[:, None] & is_weight[None, :], other=0.0)
-                sums += tl.sum(own[None, :] * blocks, 1)
-            tl.store(derivatives + (row * T + k) * C + x, sums, mask=x < C)
+                sums += tl.sum(tl.where(blocks > 0, own[None, :] * blocks, 0.0), 1)
+            occurs = tl.load(alpha + (row * T + k) * C + x, mask=x < C, other=0.0) > 0
+            tl.debug_barrier()
+            tl.store(derivatives + (row * T + k) * C + x, tl.where(occurs, sums, 0.0), mask=x < C)
             tl.debug_barrier()
 
 
@@ -133,7 +140,10 @@ def near_outer(
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr, QP: tl.constexpr,
     CP: tl.constexpr, HAS_WINDOW: tl.constexpr,
 ):  # fmt: skip
-    """The rest of O and P of a cell, one column after the other, from the last."""
+    """The rest of O and P of a cell, one column after the other, from the last.
+
+    They are 0 where g and g' are 0: otherwise they could be infinite there.
+    """
     C: tl.constexpr = Q * S
     CELL: tl.constexpr = C * C * T * T
     POPPED: tl.constexpr = C * Q * T * T
@@ -151,6 +161,7 @@ def near_outer(
     derivatives += sequence * num_tiles * (T * C)
     own = cell_number(row, column, num_tiles)
     own_outer, own_of_popped = outer + own * CELL, of_popped + own * POPPED
+    own_g, own_popped = g + own * CELL, popped + own * POPPED
     above, below = row, column  # the numbers of the diagonal cells
     exponent = tl.load(exponents + own)
     after_shift = exponent * 0
@@ -197,10 +208,12 @@ def near_outer(
             top = r * S + s
             is_element = is_past[:, None] & (r < states)[None, :]
             seed = tl.load(
-                beta + ((now - 2) * C + top)[None, :] * width + weight_row[:, None], mask=is_element, other=0.0
-            )
+                beta + (tl.cast(now - 2, tl.int64) * C + top)[None, :] * width + weight_row[:, None],
+                mask=is_element, other=0.0,
+            )  # fmt: skip
             seed += tl.load(derivatives + now * C + top, mask=r < states, other=0.0)[None, :]
-            at = own_outer + of_row[:, None] + s * (T * T * Q) + t * Q + r[None, :]
+            place = of_row[:, None] + s * (T * T * Q) + t * Q + r[None, :]
+            at = own_outer + place
             sums = seed * own_alpha[:, None] + tl.load(at, mask=is_element, other=0.0)
             of_step = step + top[None, :] * (2 * C + Q)
             replaces = tl.load(of_step + C + y[:, None], mask=(y < C)[:, None] & (r < states_next)[None, :], other=0.0)
@@ -217,7 +230,9 @@ def near_outer(
                 mask=is_later[:, None] & (r < states)[None, :], other=0.0,
             )  # fmt: skip
             sums += product(reached, then)
-            tl.store(at, tl.where(is_past[:, None], sums, 0.0), mask=is_row[:, None] & (r < Q)[None, :])
+            is_reached = tl.load(own_g + place, mask=is_element, other=0.0) > 0
+            tl.debug_barrier()
+            tl.store(at, tl.where(is_reached, sums, 0.0), mask=is_row[:, None] & (r < Q)[None, :])
         tl.debug_barrier()
         # P, at [(k, u)][r] for each symbol: from far pops, and from the pops into the rows of this tile
         is_pop = is_column & (row * T + k > 0) & (row * T + k < now - 1)
@@ -228,10 +243,13 @@ def near_outer(
             own_part = tl.load(
                 own_outer + of_symbol + t * Q + r[None, :], mask=is_row[:, None] & (r < states)[None, :], other=0.0
             )
-            at = own_of_popped + s * (T * Q * T * Q) + j[:, None] * (T * Q) + t * Q + r[None, :]
-            totals = tl.load(at, mask=is_pop[:, None] & (r < states)[None, :], other=0.0)
-            totals += product(tl.trans(left), own_part)
-            tl.store(at, tl.where(is_pop[:, None], totals, 0.0), mask=is_column[:, None] & (r < Q)[None, :])
+            place = s * (T * Q * T * Q) + j[:, None] * (T * Q) + t * Q + r[None, :]
+            at = own_of_popped + place
+            is_element = is_pop[:, None] & (r < states)[None, :]
+            totals = tl.load(at, mask=is_element, other=0.0) + product(tl.trans(left), own_part)
+            was_popped = tl.load(own_popped + place, mask=is_element, other=0.0) > 0
+            tl.debug_barrier()
+            tl.store(at, tl.where(was_popped, totals, 0.0), mask=is_column[:, None] & (r < Q)[None, :])
         tl.debug_barrier()
 
 

@@ -141,6 +141,7 @@ def near_cell(
             sums = tl.where(is_pushed[:, None], pushes * power_of_two(-exponent), sums)
             sums = tl.where(is_start[:, None] & (r + s == 0)[None, :], 1.0, sums)
             sums = tl.where((now - row * T - i <= window)[:, None], sums, 0.0)
+            tl.debug_barrier()
             tl.store(at, sums, mask=is_row[:, None] & (r < Q)[None, :])
             lost |= tl.max(is_inexact(sums).to(tl.int32), 1)
             largest = tl.maximum(largest, tl.max(sums, 1))
@@ -203,6 +204,7 @@ def forward_weights(
             sums = tl.load(own, mask=is_top, other=0.0) + tl.sum(blocks * weights[:, None, None], 0)
             if now == 0:
                 sums = tl.where((s[:, None] + r[None, :]) == 0, 1.0, sums)
+            tl.debug_barrier()
             tl.store(own, sums, mask=is_top)
             lost |= tl.max(tl.max(is_inexact(sums).to(tl.int32), 1), 0)
             if now <= length + 1:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ..._devices import on_their_device
 from . import backward, forward
 from .sizes import Sizes
 
@@ -24,6 +25,7 @@ class Inner(NamedTuple):
     inexact: Tensor  # (B,), not 0 where float64 is not precise enough
 
 
+@on_their_device
 def inner_weights(transitions: Tensor, sizes: Sizes) -> Inner:
     """The forward pass, for D_t (B, n, C, 2 C + Q)."""
     batch, length, top, bands = sizes.batch, sizes.length, sizes.top, sizes.bands
@@ -42,7 +44,7 @@ def inner_weights(transitions: Tensor, sizes: Sizes) -> Inner:
         cells = sizes.tiles - span
         if span > 1:
             forward.far_pops[cells, sizes.rows // rows * sizes.num_symbols, batch](
-                g, popped, exponents, inexact, span, *counts, **common, ROWS=rows
+                g, popped, exponents, inexact, span, *counts, **common, ROWS=rows, num_stages=sizes.stages
             )
         forward.near_cell[cells, batch](
             transitions, g, popped, exponents, inexact, length, sizes.limit, bands, span, *counts,
@@ -59,6 +61,7 @@ def inner_weights(transitions: Tensor, sizes: Sizes) -> Inner:
     return Inner(transitions, g, popped, exponents, alpha, alpha_exponents, weights, inexact)
 
 
+@on_their_device
 def log_weight_gradients(inner: Inner, beta: Tensor, sizes: Sizes) -> Tensor:
     """The backward pass: the gradients of the log weights (B, n, C, 2 C + Q).
 
@@ -69,14 +72,14 @@ def log_weight_gradients(inner: Inner, beta: Tensor, sizes: Sizes) -> Tensor:
     """
     batch, length, top, bands = sizes.batch, sizes.length, sizes.top, sizes.bands
     totals = inner.alpha.flatten(1, 2).view(batch, -1, top)[:, 2 : length + 2].sum(2)
-    beta = beta / torch.where(totals > 0, totals, 1)[:, :, None, None]
+    beta = (beta / torch.where(totals > 0, totals, 1)[:, :, None, None]).contiguous()
     derivatives = torch.zeros_like(inner.alpha)
     outer, of_popped = torch.empty_like(inner.g), torch.empty_like(inner.popped)
     counts = bands, sizes.tiles, sizes.cells
     common: dict[str, Any] = {**sizes.constants, "TQ": sizes.columns}
     layout = {"HAS_WINDOW": sizes.window is not None}
     backward.forward_derivatives[batch,](
-        inner.g, inner.exponents, inner.alpha_exponents, beta, derivatives, length, sizes.width, *counts,
+        inner.g, inner.exponents, inner.alpha, inner.alpha_exponents, beta, derivatives, length, sizes.width, *counts,
         **common, **layout, ROWS=sizes.rows, CP=sizes.padded_top, num_warps=sizes.warps,
     )  # fmt: skip
     rows = min(sizes.rows, 64)
@@ -84,7 +87,7 @@ def log_weight_gradients(inner: Inner, beta: Tensor, sizes: Sizes) -> Tensor:
         cells = sizes.tiles - span
         backward.far_outer[cells, (sizes.rows // rows + 1) * sizes.num_symbols, batch](
             inner.g, inner.popped, outer, of_popped, inner.exponents, span, *counts,
-            **common, ROWS=rows, ALL_ROWS=sizes.rows,
+            **common, ROWS=rows, ALL_ROWS=sizes.rows, num_stages=sizes.stages,
         )  # fmt: skip
         backward.near_outer[cells, batch](
             inner.transitions, inner.g, inner.popped, outer, of_popped, inner.exponents, inner.alpha,

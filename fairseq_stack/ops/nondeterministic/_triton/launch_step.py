@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ..._devices import on_their_device
 from .._columns import Blocks, NewColumn, Past, Step, Top
 from .._precision import Spread
 from . import step as kernels
@@ -30,6 +31,7 @@ class _Pops(NamedTuple):
     exponents: Tensor
 
 
+@on_their_device
 def step_triton(past: Past, logits: Tensor, window: int | None, gamma: Tensor, exponents: Tensor) -> Step:
     """A step, as ``_step_backends.ComputeStep``."""
     transitions, mark, spread = _weigh(logits, past.alpha)

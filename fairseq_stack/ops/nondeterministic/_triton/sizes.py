@@ -61,6 +61,11 @@ class Sizes(NamedTuple):
         return 4 if self.rows <= 128 else 8
 
     @property
+    def stages(self) -> int:
+        """How many factors of a sum of products are in shared memory at a time."""
+        return 3 if self.columns < 128 else 1
+
+    @property
     def columns(self) -> int:
         """The columns (t, r) of a cell, padded."""
         return max(16, power_of_two(self.tile * self.num_states))

@@ -61,6 +61,7 @@ def move(
     C: tl.constexpr = Q * S
     WIDTH: tl.constexpr = 2 * C + Q
     row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    last_symbol, gamma_symbol = tl.cast(last_symbol, tl.int64), tl.cast(gamma_symbol, tl.int64)
     transitions += sequence * (C * WIDTH)
     sums += sequence * (steps + 1)
     lowest += sequence * (steps + 1)
@@ -111,6 +112,8 @@ def add_pops(
     """The pops of (a) (Eq. 24) to the columns of a panel, from ``begin`` on; one program a row of column t."""
     C: tl.constexpr = Q * S
     row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    gamma_symbol, block_symbol = tl.cast(gamma_symbol, tl.int64), tl.cast(block_symbol, tl.int64)
+    block_column = tl.cast(block_column, tl.int64)
     sums += sequence * (steps + 1) + row
     lowest += sequence * (steps + 1) + row
     popped += sequence * S * (Q * (steps - 1) * Q)
@@ -150,6 +153,7 @@ def add_pops(
             )  # fmt: skip
             right = right * factors[:, None, None]
             totals += tl.sum(left[:, :, :, None] * right[:, None, :, :], 0)
+    tl.debug_barrier()
     tl.store(at, totals, mask=is_element)
     tl.store(sums, exponent)
     tl.store(lowest, deepest)
@@ -164,6 +168,7 @@ def finish(
     """Mantissas and exponents of a row of column t, and its numerators of W_t, with their exponent; (c) and (d)."""
     C: tl.constexpr = Q * S
     row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    gamma_symbol = tl.cast(gamma_symbol, tl.int64)
     at_row = sequence * (steps + 1) + row
     x, y = tl.arange(0, CP), tl.arange(0, CP)
     at = gamma + sequence * gamma_batch + row * C + (y % S)[None, :] * gamma_symbol + (y // S)[None, :] * gamma_state
@@ -175,6 +180,7 @@ def finish(
     largest = tl.max(tl.max(blocks, 1), 0)
     shift = exponent_of(largest)
     blocks = blocks * power_of_two(-shift)
+    tl.debug_barrier()
     tl.store(at, blocks, mask=is_element)
     exponent = tl.where(largest > 0, tl.load(sums + at_row) + shift, DEAD)
     tl.store(exponents + sequence * exponent_batch + row * exponent_row, exponent)

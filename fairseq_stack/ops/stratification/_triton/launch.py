@@ -6,6 +6,7 @@ import torch
 import triton
 from torch import Tensor
 
+from ..._devices import on_their_device
 from . import kernels
 from . import step as step_kernels
 
@@ -13,6 +14,7 @@ LANES = 128
 ITEMS = 256  # of a program in a step
 
 
+@on_their_device
 def weights(pop: Tensor, push: Tensor, amounts: Tensor) -> tuple[Tensor, Tensor]:
     """W_t[i], (B, n, n), and what the backward pass needs, for u_t, d_t and c_t, (B, n)."""
     batch_size, length = pop.shape
@@ -22,6 +24,7 @@ def weights(pop: Tensor, push: Tensor, amounts: Tensor) -> tuple[Tensor, Tensor]
     return found, flags
 
 
+@on_their_device
 def strength_gradients(cotangents: Tensor, flags: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of u_t, d_t and c_t, (B, n), given the gradients of W, (B, n, n)."""
     batch_size, length, _ = flags.shape
@@ -32,6 +35,7 @@ def strength_gradients(cotangents: Tensor, flags: Tensor) -> tuple[Tensor, Tenso
     return of_pop, of_push, of_amounts
 
 
+@on_their_device
 def step(before: Tensor, pop: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
     """H_t and the weights of the reading, (B, t), for H_{t-1} (B, t - 1) and u_t, d_t (B,)."""
     batch_size, count = len(before), before.shape[1] + 1
@@ -41,6 +45,7 @@ def step(before: Tensor, pop: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
     return after, found
 
 
+@on_their_device
 def step_gradients(
     before: Tensor, pop: Tensor, push: Tensor, of_after: Tensor, of_weights: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:

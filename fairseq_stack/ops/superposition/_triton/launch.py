@@ -6,6 +6,7 @@ import torch
 import triton
 from torch import Tensor
 
+from ..._devices import on_their_device
 from . import kernels
 from . import step as step_kernels
 
@@ -13,6 +14,7 @@ LANES, PART, STEPS = 16, 128, 32
 PLACES = 1024  # of a program in a step
 
 
+@on_their_device
 def weights(actions: Tensor, limit: int) -> Tensor:
     """W_t[i], (B, n, n), for actions (B, n, 3) and a stack that holds so many elements."""
     batch_size, length, _ = actions.shape
@@ -23,6 +25,7 @@ def weights(actions: Tensor, limit: int) -> Tensor:
     return found
 
 
+@on_their_device
 def action_gradients(actions: Tensor, cotangents: Tensor, limit: int) -> Tensor:
     """The gradients of the actions, (B, n, 3), given the gradients of W, (B, n, n)."""
     batch_size, length, _ = actions.shape
@@ -39,6 +42,7 @@ def action_gradients(actions: Tensor, cotangents: Tensor, limit: int) -> Tensor:
     return gradients.sum(1)
 
 
+@on_their_device
 def step(actions: Tensor, value: Tensor, elements: Tensor, height: int) -> Tensor:
     """The elements after a step, (B, height, m), for actions (B, 3), values (B, m) and elements (B, t, m)."""
     batch_size, before, size = elements.shape
@@ -49,6 +53,7 @@ def step(actions: Tensor, value: Tensor, elements: Tensor, height: int) -> Tenso
     return after
 
 
+@on_their_device
 def step_gradients(
     actions: Tensor, value: Tensor, elements: Tensor, cotangents: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
