@@ -1,4 +1,4 @@
-"""(i) to (m) of ``docs/algorithm.md``: the derivatives of forward weights, of inner weights and of log weights.
+"""(i), (j), (k) and (m) of ``docs/algorithm.md``: the derivatives of forward weights and of inner weights.
 
 Names as in ``forward.py``: ``outer`` holds O[i -> t][x -> (r, s)] like ``g``, and ``of_popped`` holds
 P[k -> t][(u, s) -> r] like ``popped``. ``beta`` holds b_t[i, y] / z_t where ``weights`` holds
@@ -251,59 +251,3 @@ def near_outer(
             tl.debug_barrier()
             tl.store(at, tl.where(was_popped, totals, 0.0), mask=is_column[:, None] & (r < Q)[None, :])
         tl.debug_barrier()
-
-
-@triton.jit
-def log_weight_gradients(
-    transitions, g, outer, of_popped, exponents, gradients, length, bands, num_tiles, num_cells,
-    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, ROWS: tl.constexpr, CP: tl.constexpr, QP: tl.constexpr,
-):  # fmt: skip
-    """(l) for one step: the gradients of its log weights, (C, 2 C + Q)."""
-    C: tl.constexpr = Q * S
-    CELL: tl.constexpr = C * C * T * T
-    WIDTH: tl.constexpr = 2 * C + Q
-    now, sequence = tl.program_id(0) + 2, tl.program_id(1).to(tl.int64)
-    column, t = now // T, now % T
-    g += sequence * num_cells * CELL
-    outer += sequence * num_cells * CELL
-    of_popped += sequence * num_cells * (C * Q * T * T)
-    exponents += sequence * num_cells
-    at = (sequence * length + now - 2) * (C * WIDTH)
-    transitions += at
-    gradients += at
-    m, y, r = tl.arange(0, ROWS), tl.arange(0, CP), tl.arange(0, QP)
-    is_row = m < C * T
-    of_row = row_offset(m, Q, S, T)
-    of_popped_row = popped_offset(m, Q, S, T)
-    of_top = (y % S) * (T * T * Q) + y // S
-    before_column = tl.where(t > 0, column, column - 1)
-    before_t = tl.where(t > 0, t - 1, T - 1)
-    of_replaces = tl.zeros((CP, CP), dtype=tl.float64)
-    of_pops = tl.zeros((CP, QP), dtype=tl.float64)
-    is_block = is_row[:, None] & (y < C)[None, :]
-    for row in range(tl.maximum(column - bands + 1, 0), before_column + 1):
-        before, own = cell_number(row, before_column, num_tiles), cell_number(row, column, num_tiles)
-        factor = power_of_two(tl.load(exponents + before) - tl.load(exponents + own))
-        moved = tl.load(g + before * CELL + of_row[:, None] + of_top[None, :] + before_t * Q, mask=is_block, other=0.0)
-        moved = moved * factor
-        replaced = tl.load(outer + own * CELL + of_row[:, None] + of_top[None, :] + t * Q, mask=is_block, other=0.0)
-        popped = tl.load(
-            of_popped + own * (C * Q * T * T) + of_popped_row[:, None] + t * Q + r[None, :],
-            mask=is_row[:, None] & (r < Q)[None, :], other=0.0,
-        )  # fmt: skip
-        turned = tl.trans(moved)
-        of_replaces += product(turned, replaced)
-        of_pops += product(turned, popped)
-    of_weight = y[:, None] * WIDTH
-    at = of_weight + C + y[None, :]
-    is_weight = (y < C)[:, None] & (y < C)[None, :]
-    tl.store(gradients + at, of_replaces * tl.load(transitions + at, mask=is_weight, other=0.0), mask=is_weight)
-    at = of_weight + 2 * C + r[None, :]
-    is_pop = (y < C)[:, None] & (r < Q)[None, :]
-    tl.store(gradients + at, of_pops * tl.load(transitions + at, mask=is_pop, other=0.0), mask=is_pop)
-    row = (now - 1) // T
-    pushed = cell_number(row, column, num_tiles) * CELL + ((now - 1) % T) * (T * Q) + t * Q
-    of_block = y[:, None] * (S * T * T * Q) + of_top[None, :]
-    of_pushes = tl.load(g + pushed + of_block, mask=is_weight, other=0.0)
-    of_pushes *= tl.load(outer + pushed + of_block, mask=is_weight, other=0.0)
-    tl.store(gradients + of_weight + y[None, :], of_pushes, mask=is_weight)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..._devices import on_their_device
-from . import backward, forward
+from . import backward, forward, log_weights
 from .sizes import Sizes
 
 
@@ -95,7 +95,7 @@ def log_weight_gradients(inner: Inner, beta: Tensor, sizes: Sizes) -> Tensor:
             **common, **layout, **sizes.factors, ROWS=sizes.rows, num_warps=sizes.warps,
         )  # fmt: skip
     gradients = torch.empty_like(inner.transitions)
-    backward.log_weight_gradients[length, batch](
+    log_weights.log_weight_gradients[length, batch](
         inner.transitions, inner.g, outer, of_popped, inner.exponents, gradients, length, *counts,
         **sizes.constants, **sizes.factors, ROWS=sizes.rows, num_stages=1,
     )  # fmt: skip
