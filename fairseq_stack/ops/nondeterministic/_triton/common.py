@@ -27,7 +27,7 @@ def exponent_of(x):
 
 @triton.jit
 def cell_number(row, column, num_tiles):
-    """The number of the cell (I, J), I <= J: diagonal after diagonal, so that those of a window are the first.
+    """The number of the cell (I, J), I <= J: diagonal after diagonal, so that the cells of a window come first.
 
     It has 64 bits, as what is in all cells of a long sequence may be more than 2^31 numbers.
     """

@@ -1,6 +1,6 @@
 """(a) to (d) of ``docs/algorithm.md`` for one step of an incremental state; names as in ``_columns.py``.
 
-Row 0..t of column t stands for i = -1..t-1. Exponents are integers in float64, and those of zeros are ``DEAD``. A
+Row 0..t of column t stands for i = -1..t-1. Exponents are integers in float64; a zero has the exponent ``DEAD``. A
 column of gamma lies at [s][r][row][x], with strides.
 """
 

@@ -49,7 +49,7 @@ def step(before: Tensor, pop: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
 def step_gradients(
     before: Tensor, pop: Tensor, push: Tensor, of_after: Tensor, of_weights: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of H_{t-1}, u_t and d_t, given those of H_t and of the weights."""
+    """The gradients of H_{t-1}, u_t and d_t, given the gradients of H_t and of the weights."""
     batch_size, count = of_after.shape
     programs = triton.cdiv(count, ITEMS)
     of_before, of_strengths = torch.empty_like(before), before.new_empty(batch_size, programs, 2)

@@ -34,7 +34,7 @@ def step(before, pops, pushes, after, weights, count, PART: tl.constexpr):
 def step_back(
     before, pops, pushes, of_after, of_weights, of_before, of_strengths, count, PART: tl.constexpr
 ):  # fmt: skip
-    """The gradients of H_{t-1}, and for each program those of u_t and d_t, at [program][u, d]."""
+    """The gradients of H_{t-1}, and at [program][u, d] what each program adds to the gradients of u_t and d_t."""
     sequence, programs = tl.program_id(1).to(tl.int64), tl.num_programs(0)
     i = tl.program_id(0) * PART + tl.arange(0, PART)
     popped, pushed = tl.load(pops + sequence), tl.load(pushes + sequence)

@@ -57,7 +57,7 @@ def step(actions: Tensor, value: Tensor, elements: Tensor, height: int) -> Tenso
 def step_gradients(
     actions: Tensor, value: Tensor, elements: Tensor, cotangents: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of the actions, the values and the elements, given those of the elements after the step."""
+    """The gradients of the actions, the values and the elements, given the gradient of the elements after it."""
     batch_size, before, size = elements.shape
     height = cotangents.shape[1]
     programs = triton.cdiv(max(before, height) * size, PLACES)

@@ -43,7 +43,7 @@ def step_back(
     actions, value, elements, cotangents, action_gradients, value_gradients, element_gradients,
     height, next_height, size, PART: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of the value and the elements, and for each program those of the actions, [program][action]."""
+    """The gradients of the value and the elements, and at [program][action] parts of the gradients of the actions."""
     sequence, programs = tl.program_id(1).to(tl.int64), tl.num_programs(0)
     at = tl.program_id(0) * PART + tl.arange(0, PART)
     push, noop, pop = (
