@@ -2,6 +2,6 @@
 
 :mod:`.stacks` says what a case is and :mod:`.variants` in how many ways it can be computed; :mod:`.agreement` refuses
 what computes something else, and :mod:`.timing`, :mod:`.memory`, :mod:`.peak`, :mod:`.decoding`, :mod:`.training`,
-:mod:`.recurrent`, :mod:`.networks` and :mod:`.windowed` measure. :mod:`.rows` has the figures, and :mod:`.report` the
-tables.
+:mod:`.recurrent`, :mod:`.networks` and :mod:`.long_sequences` measure. :mod:`.rows` has the figures, and
+:mod:`.report` the tables.
 """

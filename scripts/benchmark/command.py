@@ -18,11 +18,13 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
 
 from .agreement import Disagreement
+from .long_sequences import LONG_SEQUENCES
 from .memory import MemoryMeter
 from .networks import NETWORKS
 from .recurrent import RECURRENT
 from .report import (
     decoding_table,
+    long_sequence_table,
     machine_lines,
     network_table,
     peak_lines,
@@ -30,14 +32,12 @@ from .report import (
     stack_table,
     sweep_table,
     training_table,
-    windowed_table,
 )
 from .stacks import STACKS, Case, Stack
 from .suite import Results, Settings, Suite
 from .timing import Timer
 from .training import PRECISIONS, WORKLOADS, tiny
 from .variants import dtype_name
-from .windowed import WINDOWED
 
 DESCRIPTION = """\
 Measure every backend of the stacks (forward and backward pass, peak extra memory,
@@ -202,9 +202,9 @@ def run(args: argparse.Namespace) -> Results:
             results.networks = suite.measure_networks(short)
             show("Training neural stacks, at once and step by step", network_table(results.networks))
         if WINDOW in args.only:
-            results.windowed = suite.measure_windowed(WINDOWED[:2] if args.quick else WINDOWED)
+            results.long_sequences = suite.measure_long_sequences(LONG_SEQUENCES[:2] if args.quick else LONG_SEQUENCES)
             title = "Long sequences: B = 1, float32; nd: Q = 2, S = 3, m = 5; sup and strat: m = 64"
-            show(title, windowed_table(results.windowed))
+            show(title, long_sequence_table(results.long_sequences))
     return results
 
 

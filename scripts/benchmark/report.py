@@ -56,8 +56,8 @@ def network_table(rows: Sequence[Row]) -> str:
     return _table(columns, rows)
 
 
-def windowed_table(rows: Sequence[Row]) -> str:
-    """Rows of :func:`.rows.windowed_row`."""
+def long_sequence_table(rows: Sequence[Row]) -> str:
+    """Rows of :func:`.rows.long_sequence_row`."""
     columns = [
         ("stack", _text("stack")),
         ("n", _text("length")),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .long_sequences import LongSequence
 from .networks import Network
 from .peak import OPERATIONS
 from .recurrent import Recurrent
 from .stacks import Case
 from .timing import Times
 from .variants import Variant, dtype_name
-from .windowed import Windowed
 
 Row = dict[str, Any]
 
@@ -135,7 +135,7 @@ def recurrent_row(case: Recurrent, threads: int, times: Mapping[str, Times], err
     }
 
 
-def windowed_row(case: Windowed, times: Times, unlimited: Times, megabytes: float, error: float) -> Row:
+def long_sequence_row(case: LongSequence, times: Times, unlimited: Times, megabytes: float, error: float) -> Row:
     """The figures of a sequence; ``unlimited`` are the times of the first one of the same stack."""
     forward, backward = times
     return {

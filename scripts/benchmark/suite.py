@@ -14,6 +14,7 @@ from fairseq_stack.ops._backends import automatic_backend
 from . import networks
 from .agreement import check
 from .decoding import check_decoding, decoding, last_steps
+from .long_sequences import LongSequence, check_long_sequence, megabytes_of, passes_of
 from .machine import describe_machine
 from .memory import MemoryMeter, cuda_megabytes
 from .networks import Network, check_network
@@ -26,12 +27,11 @@ from .recurrent import (
     training_of,
     training_of_cells,
 )
-from .rows import Row, decoding_row, network_row, recurrent_row, stack_row, sweep_row, training_row, windowed_row
+from .rows import Row, decoding_row, long_sequence_row, network_row, recurrent_row, stack_row, sweep_row, training_row
 from .stacks import Case
 from .timing import Key, Timer, Times, forward_and_backward, least_times
 from .training import Workload, stacks_of, trainings
 from .variants import Variant, automatic, backends_of, dtype_name, find_variants
-from .windowed import Windowed, check_windowed, megabytes_of, passes_of
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Results:
         training: rows of :func:`.rows.training_row`.
         recurrent: rows of :func:`.rows.recurrent_row`.
         networks: rows of :func:`.rows.network_row`.
-        windowed: rows of :func:`.rows.windowed_row`.
+        long_sequences: rows of :func:`.rows.long_sequence_row`.
     """
 
     machine: dict[str, Any]
@@ -79,7 +79,7 @@ class Results:
     training: list[Row] = field(default_factory=list)
     recurrent: list[Row] = field(default_factory=list)
     networks: list[Row] = field(default_factory=list)
-    windowed: list[Row] = field(default_factory=list)
+    long_sequences: list[Row] = field(default_factory=list)
 
 
 class Suite:
@@ -248,16 +248,16 @@ class Suite:
                 rows.append(network_row(case, threads, times, error))
         return rows
 
-    def measure_windowed(self, cases: Sequence[Windowed]) -> list[Row]:
+    def measure_long_sequences(self, cases: Sequence[LongSequence]) -> list[Row]:
         """Check the stacks on long sequences, and then measure them, with one thread."""
-        errors = [check_windowed(case) for case in cases]
+        errors = [check_long_sequence(case) for case in cases]
         torch.set_num_threads(1)
         megabytes = [megabytes_of(case, self._timer) for case in cases]
         say("long sequences")
         first = {case.stack: case for case in reversed(cases)}
         times = self._least_times({case: passes_of(case, self._timer) for case in cases})
         return [
-            windowed_row(case, times[case], times[first[case.stack]], memory, error)
+            long_sequence_row(case, times[case], times[first[case.stack]], memory, error)
             for case, memory, error in zip(cases, megabytes, errors, strict=True)
         ]
 

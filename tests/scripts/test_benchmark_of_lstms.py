@@ -9,9 +9,9 @@ import pytest
 
 from scripts.benchmark import command
 from scripts.benchmark.command import main
+from scripts.benchmark.long_sequences import LongSequence
 from scripts.benchmark.networks import NETWORKS
 from scripts.benchmark.recurrent import RECURRENT
-from scripts.benchmark.windowed import Windowed
 
 
 def test_stack_lstms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,12 +40,12 @@ def test_neural_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_long_sequences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    cases = Windowed(20, None), Windowed(40, 5), Windowed(9, 2, "sup"), Windowed(9, None, "strat")
-    monkeypatch.setattr(command, "WINDOWED", cases)
+    cases = LongSequence(20, None), LongSequence(40, 5), LongSequence(9, 2, "sup"), LongSequence(9, None, "strat")
+    monkeypatch.setattr(command, "LONG_SEQUENCES", cases)
     path = tmp_path / "figures.json"
     assert main(["--only", "window", "--repeats", "1", "--json", str(path)]) == 0
     assert "\n## Long sequences" in capsys.readouterr().out
-    unlimited, limited, superposition, stratification = json.loads(path.read_text())["windowed"]
+    unlimited, limited, superposition, stratification = json.loads(path.read_text())["long_sequences"]
     assert (unlimited["window"], limited["window"], unlimited["times_unlimited"]) == (None, 5, 1)
     assert limited["total_ms"] > 0 <= limited["extra_megabytes"] and limited["error"] < 2e-5
     assert superposition["times_unlimited"] == stratification["times_unlimited"] == 1

@@ -17,7 +17,7 @@ from .timing import Timer, Times
 NUM_STATES, NUM_SYMBOLS, SIZE, WIDE = 2, 3, 5, 64
 
 
-class Windowed(NamedTuple):
+class LongSequence(NamedTuple):
     """One sequence.
 
     Attributes:
@@ -60,17 +60,17 @@ class Windowed(NamedTuple):
         return stratification_stack(pop, push, values, backend=backend)
 
 
-WINDOWED = (
-    Windowed(500, None),
-    *(Windowed(n, 35) for n in (1_000, 3_000, 10_000)),
-    Windowed(10_000, 64),
-    Windowed(5_000, None, "sup"),
-    *(Windowed(n, 100, "sup") for n in (5_000, 20_000, 80_000)),
-    *(Windowed(n, None, "strat") for n in (1_000, 5_000)),
+LONG_SEQUENCES = (
+    LongSequence(500, None),
+    *(LongSequence(n, 35) for n in (1_000, 3_000, 10_000)),
+    LongSequence(10_000, 64),
+    LongSequence(5_000, None, "sup"),
+    *(LongSequence(n, 100, "sup") for n in (5_000, 20_000, 80_000)),
+    *(LongSequence(n, None, "strat") for n in (1_000, 5_000)),
 )
 
 
-def check_windowed(case: Windowed) -> float:
+def check_long_sequence(case: LongSequence) -> float:
     """Compare the readings of a sequence of at most 300 steps with another backend's in float64.
 
     Returns:
@@ -86,7 +86,7 @@ def check_windowed(case: Windowed) -> float:
     return error
 
 
-def passes_of(case: Windowed, timer: Timer) -> Callable[[], Times]:
+def passes_of(case: LongSequence, timer: Timer) -> Callable[[], Times]:
     """A run of the forward and the backward pass, which returns their seconds."""
     inputs = case.inputs(torch.float32)
 
@@ -100,7 +100,7 @@ def passes_of(case: Windowed, timer: Timer) -> Callable[[], Times]:
     return run
 
 
-def megabytes_of(case: Windowed, timer: Timer) -> float:
+def megabytes_of(case: LongSequence, timer: Timer) -> float:
     """Peak extra memory of both passes, in this process, which has given back what it had kept."""
     run = passes_of(case, timer)
     release_buffers()
