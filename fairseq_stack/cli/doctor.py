@@ -44,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the report."""
     import torch
 
+    from fairseq_stack.ops._backends import triton_obstacle
     from fairseq_stack.ops._native import availability
 
     print(f"Python {platform.python_version()}, {platform.platform()}")
@@ -58,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
     wrong = False
     for device in devices:
         print(f"\n{_name(device)}")
+        if device.type == "cuda" and (obstacle := triton_obstacle(device)) is not None:
+            print(f"  the backend triton {obstacle}")
         for stack, backend, error in checks(device):
             wrong |= not error <= TOLERANCE
             verdict = "agrees with the reference" if error <= TOLERANCE else "WRONG"

@@ -7,19 +7,21 @@ Environment variable, read at each call:
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.machinery import ModuleSpec
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.torch_version import TorchVersion
 
 from ._native import availability, library
 
 TRITON = "FAIRSEQ_STACK_TRITON"
+OLDEST_TRITON = "3.5"  # the first that compiles products of float64 matrices; PyTorch 2.9 comes with it
 RandomTensor = Callable[..., Tensor]
 """Makes a tensor of the given sizes whose elements are between 0 and 1."""
 
@@ -115,16 +117,21 @@ def triton_obstacle(device: torch.device) -> str | None:
     """Why the Triton kernels cannot run on a device."""
     if device.type != "cuda":
         return f"needs tensors on a GPU, got {device}"
-    return None if _triton_is_installed() else "cannot be used: the package triton is not installed"
+    return _obstacle_of_triton()
 
 
-def _triton_is_installed() -> bool:
-    return _find_triton() is not None
+def _obstacle_of_triton() -> str | None:
+    return _find_obstacle_of_triton()
 
 
 @functools.cache
-def _find_triton() -> ModuleSpec | None:
-    return importlib.util.find_spec("triton")
+def _find_obstacle_of_triton() -> str | None:
+    if importlib.util.find_spec("triton") is None:
+        return "cannot be used: the package triton is not installed"
+    version = importlib.import_module("triton").__version__
+    if TorchVersion(version) >= OLDEST_TRITON:
+        return None
+    return f"cannot be used: it needs triton {OLDEST_TRITON} or later, and {version} is installed"
 
 
 def _native_is_available() -> bool:
@@ -133,4 +140,4 @@ def _native_is_available() -> bool:
 
 # As torch.compiler.assume_constant_result does, without its import of torch._dynamo, which takes two seconds.
 _native_is_available._dynamo_marked_constant = True  # type: ignore[attr-defined]
-_triton_is_installed._dynamo_marked_constant = True  # type: ignore[attr-defined]
+_obstacle_of_triton._dynamo_marked_constant = True  # type: ignore[attr-defined]

@@ -53,7 +53,7 @@ def test_triton_kernels_that_are_not_used_are_checked(
 
 @pytest.mark.parametrize(("chosen", "used"), [("1", "triton"), ("0", "pytorch"), (None, "pytorch")])
 def test_the_environment_chooses_triton_on_gpus(chosen: str | None, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_backends, "_triton_is_installed", lambda: True)
+    monkeypatch.setattr(_backends, "_obstacle_of_triton", lambda: None)
     monkeypatch.delenv("FAIRSEQ_STACK_TRITON", raising=False)
     if chosen is not None:
         monkeypatch.setenv("FAIRSEQ_STACK_TRITON", chosen)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -247,3 +250,20 @@ def test_choose_backend_without_the_compiled_kernels(monkeypatch: pytest.MonkeyP
     assert choose_backend("op", "auto", IMPLEMENTATIONS, CPU) is max
     with pytest.raises(ValueError, match=r"^op: backend 'native' cannot be used: no compiler$"):
         choose_backend("op", "native", IMPLEMENTATIONS, CPU)
+
+
+@pytest.mark.parametrize(
+    ("version", "obstacle"),
+    [
+        ("3.5.0", None),
+        ("3.10.1+rocm", None),
+        ("4.0.0", None),
+        ("3.4.9", "cannot be used: it needs triton 3.5 or later, and 3.4.9 is installed"),
+        (None, "cannot be used: the package triton is not installed"),
+    ],
+)
+def test_triton_may_be_too_old(version: str | None, obstacle: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = None if version is None else ModuleSpec("triton", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
+    monkeypatch.setitem(sys.modules, "triton", SimpleNamespace(__version__=version))
+    assert _backends._find_obstacle_of_triton.__wrapped__() == obstacle
