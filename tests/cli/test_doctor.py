@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from fairseq_stack import cli
+from fairseq_stack.cli import doctor
 from fairseq_stack.ops import Backend, _backends, automatic_backend, nondeterministic, stratification, superposition
 from fairseq_stack.ops._native import Availability, availability
 
@@ -60,3 +61,15 @@ def test_the_environment_chooses_triton_on_gpus(chosen: str | None, used: str, m
     for backends in (nondeterministic.BACKENDS, superposition.BACKENDS, stratification.BACKENDS):
         assert automatic_backend(backends, torch.device("cuda")).name == used
         assert automatic_backend(backends, torch.device("cpu")).name != "triton"
+
+
+def test_the_report_says_why_triton_cannot_run_on_a_gpu(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda device: "a GPU")
+    monkeypatch.setattr(doctor, "checks", lambda device: iter(()))
+    monkeypatch.setattr(_backends, "_obstacle_of_triton", lambda: "cannot be used: it is too old")
+    assert cli.main(["doctor"]) == 0
+    _, of_gpu = capsys.readouterr().out.split("cuda:0: a GPU\n")
+    assert of_gpu == "  the backend triton cannot be used: it is too old\n"
