@@ -10,7 +10,8 @@ samples (drawn from each model; 1000) and threads (of a training run, 1). The be
 protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no dropout,
 fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings (a fifth of the
 updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates, the paper's batches of 10 and 5e-3. On ww^R
-(unmarked-reversal), LSTM+Nd has reached the lower bound with protocol=paper rate=5e-3, and not with the recipe.
+(unmarked-reversal), LSTM+Nd reached the lower bound with protocol=paper rate=5e-3, for two of three seeds, but not with
+the recipe.
 """
 
 PROTOCOL = config.get("protocol", "recipe")
