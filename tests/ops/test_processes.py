@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from subprocess import PIPE, STDOUT
 
 import pytest
 
-SECONDS = 600  # for what takes some ten seconds, or two minutes if it is hostile, on a machine with nothing else to do
+SECONDS = 60  # without a sign of life: a round takes three of them at most on a machine with nothing else to do
 
 # Two threads that work, also on the small operations here, and results that can be compared.
 SETUP = """
@@ -37,23 +38,36 @@ def nondeterministic():
     values = torch.linspace(-1, 1, 8 * 9 * 4).reshape(8, 9, 4)
     readings = ops.nondeterministic_stack(push, replace, pop, values, torch.ones(4))
     readings.sum().backward()
+    return [readings.detach(), push.grad, *steps(push, replace, pop, values)]
+
+def steps(push, replace, pop, values, count=3):
     state = ops.NondeterministicStackState.initial(torch.ones(4), batch_size=8, num_states=2, num_symbols=2)
     with torch.no_grad():
-        for t in range(3):
+        for t in range(count):
             reading, state = state.step(push[:, t], replace[:, t], pop[:, t], values[:, t])
-    return [readings.detach(), push.grad, reading]
+    return [reading]
 
 def results():
     return [x.clone() for x in superposition() + nondeterministic()]
 
+def one_step():
+    transitions = torch.zeros(8, 1, 2, 2, 2, 2)
+    steps(transitions, transitions, transitions[..., 0], torch.zeros(8, 1, 4), 1)
+
+def product():
+    return torch.bmm(torch.ones(8, 4, 10), torch.ones(8, 10, 36))
+
 def check(found):
     assert all(torch.equal(x, y) for x, y in zip(found, EXPECTED, strict=True))
 
-def in_threads(count):
+def in_child():
+    check(results())
+
+def in_threads(count, function=in_child):
     failures = []
     def run():
         try:
-            check(results())
+            function()
         except BaseException as error:
             failures.append(error)
     threads = [threading.Thread(target=run) for _ in range(count)]
@@ -70,9 +84,6 @@ class Stacks(Dataset):
         check(results())
         return index
 
-def in_child():
-    check(results())
-
 def in_forked_child(function):
     pid = os.fork()
     if pid == 0:
@@ -84,6 +95,11 @@ def in_forked_child(function):
             os._exit(code)
     assert os.waitpid(pid, 0)[1] == 0
 
+def rounds():
+    for i in range(TIMES):
+        yield
+        print("round", i, "is over", flush=True)
+
 torch.set_num_threads(1)
 EXPECTED = results()
 torch.set_num_threads(2)
@@ -91,29 +107,40 @@ torch.set_num_threads(2)
 
 PROGRAMS = {
     "fork after threads": """
-for _ in range(TIMES):
+for _ in rounds():
     check(results())
     in_threads(2)
     in_forked_child(in_child)
     check(results())
 """,
+    # A thread that has ended for Python still holds locks of MKL for a moment.
+    "products of PyTorch, fork after threads": """
+for _ in rounds():
+    for _ in range(20):
+        in_threads(2, product)
+        in_forked_child(product)
+""",
     # As another thread may be anywhere in a kernel when the process forks.
-    "fork beside threads": """
+    **{
+        f"fork beside {work}": f"""
 stop = threading.Event()
 def work():
     while not stop.is_set():
-        results()
+        {work}()
 beside = threading.Thread(target=work)
 beside.start()
 try:
-    for _ in range(TIMES):
-        in_forked_child(in_child)
+    for _ in rounds():
+        for _ in range(10):
+            in_forked_child({work})
 finally:
     stop.set()
     beside.join()
-""",
+"""
+        for work in ("results", "one_step")
+    },
     "threads after fork": """
-for _ in range(TIMES):
+for _ in rounds():
     check(results())
     in_forked_child(lambda: in_threads(3))
     in_threads(3)
@@ -124,7 +151,7 @@ def child():
     torch.set_num_threads(2)
     for _ in range(2):
         assert torch.equal(superposition()[0], EXPECTED[0])
-for _ in range(TIMES):
+for _ in rounds():
     check(results())
     in_forked_child(child)
 """,
@@ -132,19 +159,19 @@ for _ in range(TIMES):
 def child():
     assert torch.get_num_threads() == 1
     assert torch.ones(400, 400).exp().sum() > 0
-for _ in range(TIMES):
+for _ in rounds():
     check(results())
     assert torch.ones(400, 400).exp().sum() > 0
     in_forked_child(child)
 """,
     "a forked child of a forked child": """
-for _ in range(TIMES):
+for _ in rounds():
     check(results())
     in_forked_child(lambda: (in_child(), in_forked_child(in_child)))
 """,
     "a forked child that is the first to use the kernels": """
 _native.availability.cache_clear()
-for _ in range(TIMES):
+for _ in rounds():
     assert torch.ones(400, 400).exp().sum() > 0
     in_forked_child(in_child)
 """,
@@ -152,7 +179,7 @@ for _ in range(TIMES):
         f"multiprocessing by {method}": f"""
 context = multiprocessing.get_context({method!r})
 if __name__ == "__main__":
-    for _ in range(TIMES):
+    for _ in rounds():
         check(results())
         child = context.Process(target=in_child)
         child.start()
@@ -164,7 +191,7 @@ if __name__ == "__main__":
     **{
         f"DataLoader by {method}": f"""
 if __name__ == "__main__":
-    for _ in range(TIMES):
+    for _ in rounds():
         check(results())
         loader = DataLoader(Stacks(), num_workers=2, multiprocessing_context={method!r})
         assert [int(index) for index in loader] == [0, 1, 2, 3]
@@ -179,13 +206,18 @@ def run(program: str, times: int, folder: Path) -> None:
     path = folder / "program.py"  # a file, since spawned children import it
     path.write_text(SETUP + program)
     command = [sys.executable, "-W", "ignore", str(path), str(times)]
-    with subprocess.Popen(command, stdout=PIPE, stderr=STDOUT, text=True, start_new_session=True) as process:
-        try:
-            output, _ = process.communicate(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
+    output = b""
+    with subprocess.Popen(command, stdout=PIPE, stderr=STDOUT, start_new_session=True) as process:
+        assert process.stdout is not None
+        while select.select([process.stdout], [], [], SECONDS)[0]:
+            more = os.read(process.stdout.fileno(), 65536)
+            if not more:
+                break
+            output += more
+        else:
             os.killpg(process.pid, signal.SIGKILL)
-            pytest.fail(f"hung for {SECONDS} seconds:\n{program}")
-    assert process.returncode == 0, output
+            pytest.fail(f"hung for {SECONDS} seconds after {output.decode()[-200:]!r}:\n{program}")
+    assert process.returncode == 0, output.decode()
 
 
 @pytest.mark.parametrize("part", ["fork", "spawn"])

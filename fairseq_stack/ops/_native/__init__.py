@@ -4,7 +4,8 @@ The library needs neither torch nor Python to be compiled, runs without the GIL,
 run time. Where it is missing, the stacks use their PyTorch implementations.
 
 A forked child does not have the OpenMP threads of its parent. An operation that uses them never returns, and this
-includes PyTorch's own operations. So the child computes with one thread; see :func:`_leave_threads_to_parent`.
+includes PyTorch's own operations. The child therefore computes with one thread; see :func:`_leave_threads_to_parent`.
+For the locks of MKL, see :mod:`.forks`.
 
 Environment variables, read when the library is first asked for:
     FAIRSEQ_STACK_NATIVE: ``0`` to do without the library.
@@ -24,6 +25,7 @@ from typing import NamedTuple
 
 import torch
 
+from . import forks as forks  # waits before each fork
 from .buffers import Buffers, buffers
 
 __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "crew_size", "library", "required_library"]

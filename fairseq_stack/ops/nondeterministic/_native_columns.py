@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import functools
 from array import array
 from dataclasses import dataclass
 
@@ -165,7 +164,7 @@ class NativeColumns(FollowedColumns):
             origin=None,
         )
 
-    @functools.cached_property
+    @property
     def sizes(self) -> Sizes:
         """What the next step takes."""
         sizes = (ctypes.c_size_t * 4)()
