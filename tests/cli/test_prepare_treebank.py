@@ -58,6 +58,7 @@ def test_fairseq_reads_as_many_tokens_as_there_are_attachments_and_again_the_sam
     assert (tmp_path / "a" / "manifest.json").read_bytes() == (tmp_path / "b" / "manifest.json").read_bytes()
     data, text = tmp_path / "a" / "data-bin", tmp_path / "a" / "text"
     dictionary = Dictionary.load(str(data / "dict.txt"))
+    assert lines_of(data / "dict.txt") == lines_of(text / "vocabulary.txt")
     for split in ("train", "valid", "test"):
         sentences = data_utils.load_indexed_dataset(str(data / split), dictionary)
         attachments = [line.split(" ") for line in lines_of(text / f"{split}.attach")]

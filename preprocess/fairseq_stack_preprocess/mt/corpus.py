@@ -4,10 +4,11 @@ The steps, in the order of DuSell & Chiang (2024), Appendix G.1: every line is n
 (NFKC, if asked for also Moses' punctuation); pairs are dropped (:class:`.pair_filters.PairFilter`); the
 training pairs are sampled; a BPE model is trained on both sides of the training text, or one on each; each
 side is cut into the pieces that are frequent on that side of the training text; fairseq-preprocess makes the
-dictionary and the binary files.
+binary files. The dictionary has all pieces that text can be cut into.
 
 Files: ``text/{train,valid,test}.{source,target}``, the text before BPE, of which ``text/test.<target>`` is the
-reference for sacrebleu; ``pieces/`` with the same names; ``sentencepiece.<language>.model``, which cuts text of
+reference for sacrebleu; ``pieces/`` with the same names, and ``vocabulary.txt``, the dictionary (or
+``vocabulary.<language>.txt``); ``sentencepiece.<language>.model``, which cuts text of
 that language, restricted as above; ``sentencepiece.<language>.vocabulary``, how often each piece occurs in the
 training text when nothing is restricted; ``data-bin/``.
 """
@@ -29,7 +30,7 @@ from ..text.sentence_pieces import require_model_format
 from ..text.splits import SPLITS
 from .options import CORPUS, Options
 from .parallel_text import PairedFiles, find_files, what_is_read
-from .pieces import PIECES, write_pieces
+from .pieces import PIECES, dictionaries, write_pieces
 from .presets import PresetText
 from .sentences import write_text
 
@@ -58,7 +59,8 @@ def prepare(options: Options, folder: Path, *, force: bool = False, workers: int
         vocabulary = write_pieces(options, new, reports)
         if options.binarise:
             say(f"{CORPUS}: fairseq-preprocess")
-            binarise_translation(new, *options.languages(), text=PIECES, joined=options.joint, workers=workers)
+            known = list(dictionaries(options, new).values())
+            binarise_translation(new, *options.languages(), text=PIECES, dictionaries=known, workers=workers)
             vocabulary |= {
                 f"{language}_dictionary": _dictionary_size(new, language) for language in options.languages()
             }

@@ -1,4 +1,4 @@
-"""The text of ``mt`` in BPE pieces, and the models that cut it."""
+"""The text of ``mt`` in BPE pieces, the models that cut it, and the dictionaries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from pathlib import Path
 from ..text.binarise import TEXT
 from ..text.output import create_text
 from ..text.progress import say
-from ..text.sentence_pieces import Encoder, made_blank, restricted, train_model, write_vocabulary
+from ..text.sentence_pieces import (
+    Encoder,
+    count_unknown,
+    made_blank,
+    restricted,
+    train_model,
+    write_dictionary,
+    write_vocabulary,
+)
 from ..text.streams import read_lines
 from .options import CORPUS, Options
 from .sentences import SplitReport, side_of
@@ -25,31 +33,51 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def write_pieces(options: Options, folder: Path, reports: dict[str, SplitReport]) -> dict[str, int]:
-    """Train BPE on the training text, write models, vocabularies and the pieces of every split.
+    """Train BPE on the training text, write models, vocabularies, dictionaries and the pieces of every split.
 
     Returns:
         For each language the number of different pieces in its training text.
     """
     (folder / PIECES).mkdir()
     models = _train_models(options, folder)
-    used = {}
-    for language in options.languages():
-        say(f"{CORPUS}: pieces of {language}")
-        encoder = Encoder(_restrict(models[language], options, folder, language))
-        for split, report in reports.items():
-            path = side_of(folder / PIECES, split, language)
-            counts = _encode(encoder, side_of(folder / TEXT, split, language), path, report)
-            report.pieces[language] = counts.total()
-            if split == "train":
-                used[f"{language}_distinct_pieces"] = len(counts)
-    return used
+    encoders = {
+        language: Encoder(_restrict(models[language], options, folder, language)) for language in options.languages()
+    }
+    trained: dict[str, Counter[str]] = {}
+    for languages, dictionary in dictionaries(options, folder).items():
+        known = frozenset().union(*(encoders[language].pieces() for language in languages))
+        for language in languages:
+            trained[language] = _write_side(encoders[language], known, folder, language, reports)
+        write_dictionary(known, sum((trained[language] for language in languages), Counter()), dictionary)
+    return {f"{language}_distinct_pieces": len(trained[language]) for language in options.languages()}
+
+
+def dictionaries(options: Options, folder: Path) -> dict[tuple[str, ...], Path]:
+    """The dictionary of both languages, or of each."""
+    if options.joint:
+        return {options.languages(): folder / PIECES / "vocabulary.txt"}
+    return {(language,): folder / PIECES / f"vocabulary.{language}.txt" for language in options.languages()}
+
+
+def _write_side(
+    encoder: Encoder, known: frozenset[str], folder: Path, language: str, reports: dict[str, SplitReport]
+) -> Counter[str]:
+    """Write the pieces of a language in every split, and return how often each occurs in train."""
+    say(f"{CORPUS}: pieces of {language}")
+    counts = {}
+    for split, report in reports.items():
+        path = side_of(folder / PIECES, split, language)
+        counts[split] = _encode(encoder, side_of(folder / TEXT, split, language), path, report)
+        unknown = count_unknown(counts[split], known, f"{CORPUS}: {path.name}")
+        found = {"pieces": counts[split].total(), **unknown}
+        report.pieces |= {f"{language}_{name}": value for name, value in found.items()}
+    return counts["train"]
 
 
 def _train_models(options: Options, folder: Path) -> dict[str, bytes]:
     """The model of each language, as trained; with a shared model both are the same object."""
-    sides = [options.languages()] if options.joint else [(language,) for language in options.languages()]
     models: dict[str, bytes] = {}
-    for languages in sides:
+    for languages in dictionaries(options, folder):
         say(f"{CORPUS}: training BPE on {' and '.join(languages)}")
         model = train_model(
             chain.from_iterable(_lines(side_of(folder / TEXT, "train", language)) for language in languages),

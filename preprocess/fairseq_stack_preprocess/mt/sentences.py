@@ -27,14 +27,13 @@ class SplitReport:
     read: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     pairs: int = 0
-    pieces: dict[str, int] = field(default_factory=dict)
+    pieces: dict[str, float] = field(default_factory=dict)
     made_blank: Counter[str] = field(default_factory=Counter)
 
     def counts(self) -> dict[str, Any]:
         """For the manifest."""
-        pieces = {f"{language}_pieces": count for language, count in self.pieces.items()}
         blank = {"white_space_made_blank": dict(sorted(self.made_blank.items()))} if self.made_blank else {}
-        return {"pairs_read": self.read, "pairs": self.pairs, **pieces, **blank}
+        return {"pairs_read": self.read, "pairs": self.pairs, **self.pieces, **blank}
 
 
 def normalizer(language: str, normalization: str, moses: bool) -> Transform:

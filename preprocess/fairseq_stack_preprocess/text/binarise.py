@@ -31,8 +31,7 @@ def binarise_translation(
     target: str,
     *,
     text: str = TEXT,
-    joined: bool = True,
-    dictionary: Path | None = None,
+    dictionaries: Sequence[Path] = (),
     workers: int = 1,
 ) -> None:
     """Binarise ``<text>/{train,valid,test}.{source,target}`` into ``data-bin``.
@@ -41,12 +40,13 @@ def binarise_translation(
         folder: where both are.
         source: the source language (likewise ``target``).
         text: the folder with the tokens.
-        joined: whether there is one dictionary for both languages.
-        dictionary: the joint dictionary, a file in fairseq's format; None: the words of train, frequent ones first.
+        dictionaries: files in fairseq's format, one for both languages or one for each; empty: a joint dictionary of
+            the words of train, frequent ones first.
         workers: processes; the result does not depend on their number.
     """
-    options = ["--source-lang", source, "--target-lang", target, *(["--joined-dictionary"] if joined else [])]
-    _preprocess(folder, [*options, *_given(dictionary)], suffix="", text=text, workers=workers)
+    options = ["--source-lang", source, "--target-lang", target]
+    options += ["--joined-dictionary"] if len(dictionaries) < 2 else ["--tgtdict", str(dictionaries[1])]
+    _preprocess(folder, [*options, *_given(*dictionaries[:1])], suffix="", text=text, workers=workers)
 
 
 def binarise_language(folder: Path, *, dictionary: Path | None = None) -> None:
@@ -57,7 +57,7 @@ def binarise_language(folder: Path, *, dictionary: Path | None = None) -> None:
     _preprocess(folder, ["--only-source", *_given(dictionary)], suffix=f".{SUFFIX}")
 
 
-def _given(dictionary: Path | None) -> Sequence[str]:
+def _given(dictionary: Path | None = None) -> Sequence[str]:
     return [] if dictionary is None else ["--srcdict", str(dictionary)]
 
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
+from .fairseq_words import SPECIAL_WORDS
 from .output import write_lines
+from .progress import say
 
 LINES_AT_A_TIME = 10_000
 
 MOST_PIECES = 10_000_000
 """More pieces than any text has; SentencePiece counts them in 32 bits."""
+
+MOST_UNKNOWN = 0.005
+"""The share of unknown pieces in a text above which there is a warning."""
 
 WORD_MARK = "\u2581"
 """What SentencePiece writes for a blank."""
@@ -91,6 +96,12 @@ class Encoder:
         for batch in _batches(lines):
             yield from self._processor.encode(batch, out_type=str)
 
+    def pieces(self) -> frozenset[str]:
+        """All pieces that text can be cut into, except ``<unk>``. Characters outside of them are unknown."""
+        model = self._processor
+        in_use = (i for i in range(model.get_piece_size()) if not (model.is_unused(i) or model.is_unknown(i)))
+        return frozenset(map(model.id_to_piece, in_use))
+
     def vocabulary(self, lines: Iterable[str]) -> Counter[str]:
         """How often each piece of the model occurs, as ``spm_encode --generate_vocabulary`` counts."""
         counts: Counter[int] = Counter()
@@ -105,6 +116,21 @@ def write_vocabulary(vocabulary: Counter[str], path: Path) -> None:
     """Write pieces and counts in the format of ``spm_encode --generate_vocabulary``, the most frequent first."""
     frequent_first = sorted(vocabulary.items(), key=lambda item: (-item[1], item[0]))
     write_lines(path, (f"{piece}\t{count}" for piece, count in frequent_first))
+
+
+def write_dictionary(pieces: Iterable[str], counts: Counter[str], path: Path) -> None:
+    """Write pieces in fairseq's format and order. Those that do not occur in train are needed for other text."""
+    words = sorted(set(pieces) - SPECIAL_WORDS, key=lambda piece: (-counts[piece], piece))
+    write_lines(path, (f"{piece} {counts[piece]}" for piece in words))
+
+
+def count_unknown(pieces: Counter[str], known: Collection[str], label: str) -> dict[str, float]:
+    """The number and the share of pieces that are not ``known``, for the manifest; also said on standard error."""
+    unknown = sum(count for piece, count in pieces.items() if piece not in known)
+    rate = unknown / max(pieces.total(), 1)
+    warning = "warning: " if rate > MOST_UNKNOWN else ""
+    say(f"{warning}{label}: {unknown:,} of {pieces.total():,} pieces are unknown ({rate:.2%})")
+    return {"unknown_pieces": unknown, "unknown_rate": round(rate, 6)}
 
 
 def restricted(model: bytes, keep: Callable[[str], bool]) -> bytes:

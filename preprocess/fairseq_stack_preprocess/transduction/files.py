@@ -56,4 +56,4 @@ def write_task(folder: Path, task: str, alphabet: Alphabet, longest: Mapping[str
 
 def binarise(folder: Path) -> None:
     """Binarise what the other functions wrote, as a pair of languages with one dictionary."""
-    binarise_translation(folder, SOURCE, TARGET, dictionary=folder / TEXT / VOCABULARY_NAME)
+    binarise_translation(folder, SOURCE, TARGET, dictionaries=[folder / TEXT / VOCABULARY_NAME])

@@ -7,7 +7,7 @@ Traces, function tags, indices and wrappers are removed as for the Penn Treebank
 The tokens are words, with classes for rare ones (:mod:`.word_classes`) or without; or pieces of words, by a
 SentencePiece BPE model that is trained on the words of train, or one that is given. Each word is cut by itself, so that
 no piece spans two words. With pieces, ``.spans`` and ``.attach`` are over pieces, and there are also ``.word-spans``
-and ``.pieces-per-word``; the model is ``spm.model``.
+and ``.pieces-per-word``; the model is ``spm.model``, and the dictionary has all pieces of the model.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..text.binarise import SUFFIX, TEXT, binarise_language
 from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder, create_text
 from ..text.progress import progress
-from ..text.sentence_pieces import MOST_PIECES, WORD_MARK, Encoder, train_model
+from ..text.sentence_pieces import MOST_PIECES, WORD_MARK, Encoder, count_unknown, train_model, write_dictionary
 from ..text.splits import SPLITS
 from ..text.streams import read_lines, require_file
 from .side_files import (
@@ -46,6 +46,7 @@ from .word_classes import known_words
 CORPUS = "treebank"
 RARE_WORDS = ("classes", "keep")
 MODEL_NAME = "spm.model"
+VOCABULARY_NAME = "vocabulary.txt"
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,8 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
         else:
             tokens = _write_words(text, options, reports["train"])
         if options.binarise:
-            binarise_language(new)
+            dictionary = text / VOCABULARY_NAME
+            binarise_language(new, dictionary=dictionary if options.in_pieces() else None)
         _manifest(options, files, reports, tokens).write(new)
 
 
@@ -163,7 +165,7 @@ def _write_words(text: Path, options: Options, train: SplitReport) -> dict[str, 
 
 
 def _token_counts(tokens: Counter[str], train: Counter[str]) -> dict[str, Any]:
-    """Counts of tokens for the manifest; the last one counts tokens that become ``<unk>``."""
+    """Counts of tokens for the manifest; the last one counts words that become ``<unk>``."""
     return {
         "tokens": tokens.total(),
         "distinct_tokens": len(tokens),
@@ -172,10 +174,11 @@ def _token_counts(tokens: Counter[str], train: Counter[str]) -> dict[str, Any]:
 
 
 class PieceCutter:
-    """Cuts words into pieces, each word by itself."""
+    """Cuts words into pieces, each word by itself. ``pieces`` are those of the model."""
 
     def __init__(self, model: bytes) -> None:
         self._encoder = Encoder(model)
+        self.pieces = self._encoder.pieces()
         self._known: dict[str, list[str]] = {}
 
     def cut(self, words: Sequence[str], place: str) -> list[list[str]]:
@@ -207,7 +210,7 @@ def _read_model(path: Path) -> bytes:
 
 
 def _write_pieces(folder: Path, options: Options, model: bytes | None) -> dict[str, dict[str, Any]]:
-    """Write pieces as text, the spans over them, and the model; return counts for each split."""
+    """Write pieces as text, the spans over them, the model and the dictionary; return counts for each split."""
     text = folder / TEXT
     if model is None:
         assert options.pieces is not None
@@ -217,8 +220,14 @@ def _write_pieces(folder: Path, options: Options, model: bytes | None) -> dict[s
     cutter = PieceCutter(model)
     written = {split: _write_split_in_pieces(text, split, cutter) for split in SPLITS}
     train = written["train"][0]
+    write_dictionary(cutter.pieces, train, text / VOCABULARY_NAME)
     return {
-        split: {**_token_counts(tokens, train), "longest_in_tokens": longest, "deepest_in_tokens": deepest}
+        split: {
+            **_token_counts(tokens, train),
+            **count_unknown(tokens, cutter.pieces, f"{CORPUS}: {split}"),
+            "longest_in_tokens": longest,
+            "deepest_in_tokens": deepest,
+        }
         for split, (tokens, longest, deepest) in written.items()
     }
 

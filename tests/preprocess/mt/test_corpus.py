@@ -147,6 +147,38 @@ def test_separate_dictionaries_and_workers(prefix: Path, tmp_path: Path) -> None
     assert (tmp_path / "one" / "manifest.json").read_bytes() == (tmp_path / "two" / "manifest.json").read_bytes()
 
 
+@pytest.mark.parametrize("settings", [{}, {"joint": False}, {"piece_threshold": 30}], ids=["joint", "separate", "few"])
+def test_text_of_known_letters_has_no_unknown_piece(settings: dict[str, Any], prefix: Path, tmp_path: Path) -> None:
+    """Letters and shorter pieces that training text never has by themselves are in the dictionary."""
+    valid = write_pairs(tmp_path / "valid", [("ztaS Satmer 0 .", "ecnetnes numsent 1 .")])
+    prepare(options_for(prefix, valid=valid, pieces=90, binarise=True, **settings), tmp_path / "out")
+    counts = manifest_of(tmp_path / "out")["splits"]
+    for language in ("de", "en"):
+        dictionary = lines_of(tmp_path / "out" / "data-bin" / f"dict.{language}.txt")
+        (pieces,) = lines_of(tmp_path / "out" / "pieces" / f"valid.{language}")
+        assert set(pieces.split(" ")) <= {line.rpartition(" ")[0] for line in dictionary}
+        assert any(line.endswith(" 0") for line in dictionary)
+        assert [counts[split][f"{language}_unknown_pieces"] for split in SPLITS] == [0, 0, 0]
+
+
+def test_unknown_pieces_are_counted(prefix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    valid = write_pairs(tmp_path / "valid", [("Ω Satz", "sentence")])
+    prepare(options_for(prefix, valid=valid, pieces=90), tmp_path / "out")
+    assert manifest_of(tmp_path / "out")["splits"]["valid"] == {
+        "pairs_read": 1,
+        "pairs": 1,
+        "de_pieces": 3,
+        "de_unknown_pieces": 1,
+        "de_unknown_rate": 0.333333,
+        "en_pieces": 1,
+        "en_unknown_pieces": 0,
+        "en_unknown_rate": 0.0,
+    }
+    said = capsys.readouterr().err.splitlines()
+    assert "warning: mt: valid.de: 1 of 3 pieces are unknown (33.33%)" in said
+    assert "mt: valid.en: 0 of 1 pieces are unknown (0.00%)" in said
+
+
 def test_sgm_and_xml_give_the_same_as_plain_text(prefix: Path, tmp_path: Path) -> None:
     sides = {language: lines_of(Path(f"{prefix}.{language}")) for language in ("de", "en")}
     segments = {

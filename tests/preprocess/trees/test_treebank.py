@@ -99,7 +99,7 @@ def test_words_are_kept_when_told(raw: Path, tmp_path: Path) -> None:
 
 
 def test_small_pieces(raw: Path, tmp_path: Path) -> None:
-    run(tmp_path / "out", raw, pieces=40)
+    manifest = run(tmp_path / "out", raw, pieces=40)
     out = tmp_path / "out"
     counts = [int(count) for count in text_of(out, "valid.pieces-per-word")[0].split(" ")]
     pieces = text_of(out, "valid.txt")[0].split(" ")
@@ -107,6 +107,9 @@ def test_small_pieces(raw: Path, tmp_path: Path) -> None:
     assert sum(counts) == len(pieces) > 5
     assert text_of(out, "valid.word-spans") == ["1-2 3-4 3-5 1-5"]
     assert "".join(pieces) == "▁The▁dog▁barked▁loudly▁."
+    dictionary = {line.rpartition(" ")[0] for line in text_of(out, "vocabulary.txt")}
+    assert {"▁", *"Thedogbarkedloudly."} <= dictionary
+    assert manifest["splits"]["valid"]["unknown_pieces"] == 0
 
 
 def test_folders_and_several_paths(tmp_path: Path) -> None:
