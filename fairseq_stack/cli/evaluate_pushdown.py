@@ -28,7 +28,8 @@ fairseq-stack prepare treebank, or prepare cfl --task bounded-dyck, wrote to DIR
 with the gold parse of what is before a word, and with the model's own parses. The
 tables have the perplexity, the share of words that attach as in the gold parse, and
 unlabelled F1 of the best parse: of all spans, without the spans of sentences, and
-without punctuation, which is deleted by tags as EVALB does. For strings of brackets
+without punctuation, which is deleted by tags as EVALB does. F1 is over words: where
+tokens are pieces, siblings that belong to one word are merged first. For strings of brackets
 there is also the accuracy of closing brackets, by distance and depth."""
 
 EXAMPLE = """\
@@ -112,7 +113,7 @@ def evaluate(args: argparse.Namespace) -> PushdownResult:
         confidence=args.confidence,
         model=model_of(hub, args.checkpoint),
         sentences=len(sentences),
-        words=sum(len(sentence.words) for sentence in sentences),
+        words=sum(len(set(sentence.word_of)) for sentence in sentences),
         gold=scores_of(sentences, [sentence.gold for sentence in sentences], intervals),
         own=scores_of(sentences, own, intervals) if own else None,
         parses=parse_scores(sentences, own, intervals) if own else None,
@@ -133,7 +134,9 @@ def _score(hub: LanguageModelHub, corpus: ParsedCorpus, args: argparse.Namespace
     sentences = {}
     for number, gold, own in progress(found, label=args.split, total=len(strings), unit="sentence"):
         marks = None if corpus.punctuation is None else corpus.punctuation[number]
-        sentences[number] = Sentence(strings[number], attachments[number].tolist(), marks, gold, own)
+        sentences[number] = Sentence(
+            strings[number], corpus.word_of[number], attachments[number].tolist(), marks, gold, own
+        )
     return [sentences[number] for number in range(len(sentences))]
 
 

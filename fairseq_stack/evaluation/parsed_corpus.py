@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
@@ -25,6 +24,7 @@ class ParsedCorpus:
     Attributes:
         sentences: the tokens of each sentence.
         attachments: the file with what they attach to, a line for each sentence.
+        word_of: the number of the word that each token belongs to, from 0, for each sentence.
         punctuation: whether each token is punctuation, for each sentence; None if the corpus has no tags.
         has_brackets: whether sentences are strings of brackets.
         dictionaries: the folder of the dictionary; None if the corpus was not binarised.
@@ -32,6 +32,7 @@ class ParsedCorpus:
 
     sentences: Sequence[Line]
     attachments: Path
+    word_of: Sequence[Sequence[int]]
     punctuation: Sequence[Sequence[bool]] | None
     has_brackets: bool
     dictionaries: Path | None
@@ -61,10 +62,12 @@ def read_parsed_corpus(folder: Path, split: str) -> ParsedCorpus:
     has_brackets = is_bounded_dyck(read_manifest(root))
     if has_brackets:
         _check_brackets(path, sentences)
+    word_of = _word_of(text / f"{split}.pieces-per-word", path, sentences)
     return ParsedCorpus(
         sentences=sentences,
         attachments=text / f"{split}.attach",
-        punctuation=_punctuation(text, split, sentences),
+        word_of=word_of,
+        punctuation=_punctuation(text / f"{split}.tags", path, word_of),
         has_brackets=has_brackets,
         dictionaries=root / DATA_BIN if (root / DATA_BIN).is_dir() else None,
     )
@@ -78,27 +81,22 @@ def _check_brackets(path: Path, strings: Sequence[Line]) -> None:
             raise UserError(f"{path}, line {number}: {error}") from error
 
 
-def _punctuation(text: Path, split: str, sentences: Sequence[Line]) -> list[list[bool]] | None:
+def _word_of(path: Path, text: Path, sentences: Sequence[Line]) -> list[Sequence[int]]:
+    """The number of the word that each token belongs to, where tokens are pieces of words; otherwise its own number."""
+    if not path.is_file():
+        return [range(len(sentence)) for sentence in sentences]
+    lines = [line.split() for line in read_lines(path)]
+    counts = [[int(count) for count in line] if all(map(str.isdecimal, line)) else [] for line in lines]
+    if [sum(line) for line in counts] != list(map(len, sentences)) or any(0 in line for line in counts):
+        raise UserError(f"{path} does not say how many tokens of {text.name} each word is; prepare the corpus again")
+    return [[number for number, count in enumerate(line) for _ in range(count)] for line in counts]
+
+
+def _punctuation(path: Path, text: Path, word_of: Sequence[Sequence[int]]) -> list[list[bool]] | None:
     """Whether tokens are punctuation, by the tags of their words."""
-    path = text / f"{split}.tags"
     if not path.is_file():
         return None
     tags = [line.split() for line in read_lines(path)]
-    pieces = _pieces_per_word(text / f"{split}.pieces-per-word", tags)
-    found = [
-        [tag in PUNCTUATION_TAGS for tag, count in zip(*line, strict=True) for _ in range(int(count))]
-        for line in zip(tags, pieces, strict=True)
-    ]
-    if list(map(len, found)) != list(map(len, sentences)):
-        raise UserError(f"{path} does not have a tag for each word of {split}.{SUFFIX}; prepare the corpus again")
-    return found
-
-
-def _pieces_per_word(path: Path, tags: Sequence[Sequence[str]]) -> list[list[str]]:
-    """How many tokens each word is, where tokens are pieces of words; otherwise 1."""
-    if not path.is_file():
-        return [["1"] * len(line) for line in tags]
-    pieces = [line.split() for line in read_lines(path)]
-    if list(map(len, pieces)) != list(map(len, tags)) or not all(map(str.isdecimal, chain.from_iterable(pieces))):
-        raise UserError(f"{path} does not have a number for each tag; prepare the corpus again")
-    return pieces
+    if list(map(len, tags)) != [len(set(words)) for words in word_of]:
+        raise UserError(f"{path} does not have a tag for each word of {text.name}; prepare the corpus again")
+    return [[line[word] in PUNCTUATION_TAGS for word in words] for line, words in zip(tags, word_of, strict=True)]

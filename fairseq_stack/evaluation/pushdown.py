@@ -14,7 +14,7 @@ import numpy as np
 from .closing_brackets import GROUPS, closings
 from .intervals import Intervals
 from .results import Estimate, Model, read_result, write_result
-from .unlabelled_f1 import SpanCounts, span_counts
+from .unlabelled_f1 import span_counts
 
 KIND = "evaluate-pushdown"
 """The entry ``kind`` of every result, by which a reader knows the file."""
@@ -45,14 +45,16 @@ class Sentence:
     """A sentence and its scores.
 
     Attributes:
-        words: the n words.
+        words: the n tokens: words, or pieces of words.
+        word_of: the number of the word that each token belongs to.
         attachments: the gold parse.
-        punctuation: whether each word is punctuation; None if tags are not known.
+        punctuation: whether each token is punctuation; None if tags are not known.
         gold: with the gold parse of what is before each word.
         own: with the model's own parses; None unless they are wanted.
     """
 
     words: Sequence[str]
+    word_of: Sequence[int]
     attachments: Sequence[int]
     punctuation: Sequence[bool] | None
     gold: ScoredParse
@@ -74,7 +76,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class ParseScores:
-    """How well the best parses agree with the gold parses; unlabelled F1 over the spans of all sentences.
+    """How well the best parses agree with the gold parses; unlabelled F1 over the spans of all sentences, in words.
 
     Attributes:
         trees: the share of parses that are one tree.
@@ -170,21 +172,27 @@ def scores_of(sentences: Sequence[Sentence], found: Sequence[ScoredParse], inter
 
 def parse_scores(sentences: Sequence[Sentence], found: Sequence[ScoredParse], intervals: Intervals) -> ParseScores:
     """How well the model's own parses ``found`` agree with the gold parses."""
-    pairs = [(parse.attachments, sentence.attachments) for sentence, parse in zip(sentences, found, strict=True)]
-    marks = [sentence.punctuation for sentence in sentences if sentence.punctuation is not None]
-    without = None
-    if marks:
-        without = [span_counts(*pair, left_out=left_out) for pair, left_out in zip(pairs, marks, strict=True)]
+
+    def f1(stream: int, *, with_sentence: bool = True, punctuation: bool = True) -> Estimate:
+        counts = [
+            span_counts(
+                parse.attachments,
+                sentence.attachments,
+                word_of=sentence.word_of,
+                left_out=None if punctuation else sentence.punctuation,
+                with_sentence=with_sentence,
+            )
+            for sentence, parse in zip(sentences, found, strict=True)
+        ]
+        return _share([(2 * each.matched, each.predicted + each.gold) for each in counts], intervals, stream)
+
+    has_tags = any(sentence.punctuation is not None for sentence in sentences)
     return ParseScores(
         _share([(int(bool(parse.is_tree)), 1) for parse in found], intervals, 2),
-        _f1([span_counts(*pair) for pair in pairs], intervals, 3),
-        _f1([span_counts(*pair, with_sentence=False) for pair in pairs], intervals, 4),
-        None if without is None else _f1(without, intervals, 5),
+        f1(3),
+        f1(4, with_sentence=False),
+        f1(5, punctuation=False) if has_tags else None,
     )
-
-
-def _f1(counts: Sequence[SpanCounts], intervals: Intervals, stream: int) -> Estimate:
-    return _share([(2 * each.matched, each.predicted + each.gold) for each in counts], intervals, stream)
 
 
 def closing_accuracies(sentences: Sequence[Sentence], intervals: Intervals) -> Iterator[ClosingAccuracy]:

@@ -1,6 +1,8 @@
 """Unlabelled F1 of parses, in a corpus: the spans of all sentences are counted together.
 
 A span is a set of neighbouring words that a node covers, at least two, and counts once however many nodes cover it.
+Where tokens are pieces of words, siblings that belong to one word are merged first (Murty et al. 2023, Appendix C).
+Pieces that a parse separates stay apart: a span that begins or ends within a word is in no gold parse.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ def span_counts(
     predicted: Sequence[int],
     gold: Sequence[int],
     *,
+    word_of: Sequence[int] | None = None,
     left_out: Sequence[bool] | None = None,
     with_sentence: bool = True,
 ) -> SpanCounts:
@@ -47,23 +50,27 @@ def span_counts(
     Args:
         predicted: the attachments r_1, ..., r_n.
         gold: likewise.
-        left_out: for each word, whether it is deleted before spans are taken, as EVALB deletes punctuation.
+        word_of: the number of the word that each token belongs to; None if tokens are words.
+        left_out: for each token, whether it is deleted before spans are taken, as EVALB deletes punctuation.
         with_sentence: whether the span of the whole sentence counts, which is in every tree.
     """
-    parses = [_spans(spans_of_attachments(parse), left_out or [False] * len(gold)) for parse in (predicted, gold)]
+    words = range(len(gold)) if word_of is None else word_of
+    deleted = left_out or [False] * len(gold)
+    parses = [_spans(spans_of_attachments(parse), words, deleted) for parse in (predicted, gold)]
     if not with_sentence:
-        parses = [spans - {(1, len(gold) - sum(left_out or ()))} for spans in parses]
+        parses = [spans - {(1, len(gold) - sum(deleted))} for spans in parses]
     first, second = parses
     return SpanCounts(len(first & second), len(first), len(second))
 
 
-def _spans(nodes: Iterable[Span], left_out: Sequence[bool]) -> set[Span]:
-    """The spans of nodes over the words that are not left out."""
+def _spans(nodes: Iterable[Span], word_of: Sequence[int], left_out: Sequence[bool]) -> set[Span]:
+    """The spans of at least two words over the tokens that are not left out."""
     kept = [0]
     for is_left_out in left_out:
         kept.append(kept[-1] + (not is_left_out))
+    words = [word for word, is_left_out in zip(word_of, left_out, strict=True) if not is_left_out]
     spans = ((kept[first - 1] + 1, kept[last]) for first, last in nodes)
-    return {(first, last) for first, last in spans if first < last}
+    return {(first, last) for first, last in spans if first < last and words[first - 1] != words[last - 1]}
 
 
 def total(counts: Iterable[SpanCounts]) -> SpanCounts:

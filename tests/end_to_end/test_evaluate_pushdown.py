@@ -168,6 +168,20 @@ def test_the_tables(models: dict[str, Trained], tmp_path: Path, capsys: pytest.C
     assert "F1 without punctuation" not in printed
 
 
+def test_spans_are_over_words_where_tokens_are_pieces(models: dict[str, Trained], tmp_path: Path) -> None:
+    """The same tokens, of which the first two are now pieces of one word: their span no longer counts."""
+    model = models["trees"]
+    corpus = shutil.copytree(model.corpus, tmp_path / "corpus")
+    lines = [line.split() for line in (corpus / "text" / "test.txt").read_text().splitlines()]
+    counts = "".join(f"{' '.join(['2', *['1'] * (len(line) - 2)])}\n" for line in lines)
+    (corpus / "text" / "test.pieces-per-word").write_text(counts)
+    (corpus / "text" / "test.tags").unlink()
+    words, pieces = (Trained(data, model.checkpoint).evaluate(tmp_path) for data in (model.corpus, corpus))
+    assert (words.words, pieces.words) == (sum(map(len, lines)), sum(map(len, lines)) - len(lines))
+    assert words.gold == pieces.gold
+    assert words.parses is not None and pieces.parses is not None and words.parses.f1 != pieces.parses.f1
+
+
 def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     assert cli.main(["evaluate-pushdown", *map(str, arguments), "--cpu"]) == 2
     return capsys.readouterr().err.splitlines()[-1].removeprefix("fairseq-stack: error: ")

@@ -25,12 +25,14 @@ def test_punctuation_of_words(tmp_path: Path) -> None:
     corpus = read_parsed_corpus(write(tmp_path, FILES), "test")
     assert corpus.sentences == [("The", "dogs", "bark", "."), ("Bark", "!")]
     assert corpus.punctuation == [[False, False, False, True], [False, True]]
+    assert list(map(list, corpus.word_of)) == [[0, 1, 2, 3], [0, 1]]
     assert not corpus.has_brackets and corpus.dictionaries is None
 
 
 def test_punctuation_of_pieces(tmp_path: Path) -> None:
     corpus = read_parsed_corpus(write(tmp_path, FILES | PIECES), "test")
     assert corpus.punctuation == [[False, False, False, False, True], [False, False, True]]
+    assert corpus.word_of == [[0, 1, 1, 2, 3], [0, 0, 1]]
 
 
 def test_without_tags(tmp_path: Path) -> None:
@@ -45,15 +47,19 @@ def test_without_tags(tmp_path: Path) -> None:
     [
         ({"test.tags": "DT NNS VBP .\nVB\n"}, r"test\.tags does not have a tag for each word of test\.txt"),
         ({"test.tags": "DT NNS VBP .\n"}, r"test\.tags does not have a tag for each word of test\.txt"),
-        ({**PIECES, "test.pieces-per-word": "1 2 1\n2 1\n"}, "pieces-per-word does not have a number for each tag"),
-        ({**PIECES, "test.pieces-per-word": "1 x 1 1\n2 1\n"}, "pieces-per-word does not have a number for each tag"),
+        (
+            {**PIECES, "test.pieces-per-word": "1 2 1\n2 1\n"},
+            r"pieces-per-word does not say how many tokens of test\.txt",
+        ),
+        ({**PIECES, "test.pieces-per-word": "1 x 1 1\n2 1\n"}, r"pieces-per-word does not say how many tokens of test"),
+        ({**PIECES, "test.pieces-per-word": "1 2 0 1 1\n2 1\n"}, "pieces-per-word does not say how many tokens"),
         (
             {"../manifest.json": MANIFEST, "test.txt": "(a a)\n(a b)\n"},
             r"test\.txt, line 2: symbol 2, 'b\)', closes no bracket",
         ),
         ({"test.txt": "\n"}, r"test\.txt is empty: expected a sentence in each line"),
     ],
-    ids=["tag", "line", "number", "no-number", "bracket", "empty"],
+    ids=["tag", "line", "number", "no-number", "no-piece", "bracket", "empty"],
 )
 def test_files_that_do_not_fit(tmp_path: Path, files: dict[str, str], problem: str) -> None:
     with pytest.raises(UserError, match=problem):

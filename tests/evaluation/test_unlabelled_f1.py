@@ -74,6 +74,32 @@ def test_a_span_counts_once_when_punctuation_is_deleted() -> None:
     assert without == SpanCounts(0, 0, 0) and without.f1 == 1
 
 
+def pieces_counts(predicted: str, gold: str, word_of: list[int], **options: Any) -> SpanCounts:
+    parses = (from_brackets(tree, len(word_of)) for tree in (predicted, gold))
+    return span_counts(*parses, word_of=word_of, **options)
+
+
+def test_sibling_pieces_of_a_word_are_merged() -> None:
+    """Murty et al. (2023), Appendix C: (ab (ra (ca dabra))) is one word, in whatever shape."""
+    gold = "(the (((a b) c) sleeps))"
+    assert pieces_counts("(the ((a (b c)) sleeps))", gold, [0, 1, 1, 1, 2]) == SpanCounts(2, 2, 2)
+    assert pieces_counts("((the ((a b) c)) sleeps)", gold, [0, 1, 1, 1, 2]) == SpanCounts(1, 2, 2)
+    assert pieces_counts("((a b) c)", "(a (b c))", [0, 0, 0]) == SpanCounts(0, 0, 0)
+
+
+def test_pieces_that_a_parse_separates_stay_apart() -> None:
+    """((the a) (b sleeps)): two spans that begin or end within a word, and the sentence."""
+    word_of = [0, 1, 1, 2]
+    separated, gold = "((the a) (b sleeps))", "(the ((a b) sleeps))"
+    assert pieces_counts(separated, gold, word_of) == SpanCounts(1, 3, 2)
+    assert pieces_counts(separated, gold, word_of, with_sentence=False) == SpanCounts(0, 2, 1)
+
+
+def test_a_word_of_pieces_is_no_span_when_its_punctuation_is_deleted() -> None:
+    counts = pieces_counts("(x ((a b) .))", "((x (a b)) .)", [0, 1, 1, 2], left_out=[False, False, False, True])
+    assert counts == SpanCounts(1, 1, 1)
+
+
 def test_parses_that_are_no_tree_have_fewer_spans() -> None:
     counts = span_counts([1, 1, 3, 3], LEFT)
     assert counts == SpanCounts(1, 2, 3) and counts.f1 == pytest.approx(0.4)
