@@ -1,18 +1,19 @@
 """The companions of a checkpoint: the files in its folder without which the model cannot be used elsewhere.
 
 They are the dictionaries of the data, the SentencePiece models that cut its text, and the corpus' manifest and
-``task.json``, if ``fairseq-stack prepare`` made it.
+``task.json``, if ``fairseq-stack prepare`` made it. They also tell whether other data are of the same task.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fairseq_stack.compat.wrapping import Function, wrap_once
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import written_whole
+from fairseq_stack.files import read_text, written_whole
 
 DICTIONARIES = "dict*.txt"
 MANIFEST = "corpus-manifest.json"
@@ -31,6 +32,59 @@ def save_companions_with_checkpoints() -> None:
 
     wrap_once(checkpoint_utils, "load_checkpoint", _reading_companions)
     wrap_once(checkpoint_utils, "save_checkpoint", _saving_companions)
+
+
+def refuse_data_of_other_tasks() -> None:
+    """Let no command load one of our models with data of another task than it was trained on.
+
+    The dictionaries of two tasks may be the same, and the scores would look like scores of a bad model.
+    """
+    from fairseq import checkpoint_utils
+
+    wrap_once(checkpoint_utils, "load_model_ensemble_and_task", _comparing_tasks)
+
+
+def _comparing_tasks(load: Function) -> Function:
+    def load_and_compare_tasks(filenames: Any, *args: Any, **kwargs: Any) -> Any:
+        from fairseq import utils
+
+        models, cfg, task = load(filenames, *args, **kwargs)
+        data = getattr(task.cfg, "data", None)
+        if data and any(getattr(model, "has_companions", False) for model in models):
+            for filename in filenames:
+                require_same_task(Path(filename), Path(utils.split_paths(data)[0]))
+        return models, cfg, task
+
+    return load_and_compare_tasks
+
+
+def require_same_task(checkpoint: Path, data: Path) -> None:
+    """Compare what the companions of a checkpoint and of data say of their tasks.
+
+    Raises:
+        UserError: they name different tasks, or symbols, a blank or scored words that differ; or a file is not JSON.
+    """
+    trained, given = companions_beside(checkpoint), companions_of_data(data)
+    for name in (TASK, MANIFEST):
+        if name not in trained or name not in given:
+            continue
+        expected, found = (_facts_of_task(companions[name]) for companions in (trained, given))
+        for key, value in expected.items():
+            if value != found.get(key, value):
+                raise UserError(
+                    f"{given[name]}: expected {key} {json.dumps(value)}, on which the model was trained "
+                    f"({trained[name]}), got {json.dumps(found[key])}"
+                )
+
+
+def _facts_of_task(path: Path) -> dict[str, Any]:
+    """What must not differ between the data of one task: of a manifest, the name of the task."""
+    try:
+        content = json.loads(read_text(path))
+        facts = content if path.name == TASK else content.get("options", {})
+        return {key: facts[key] for key in ("task", "alphabet", "blank", "scored") if facts.get(key) is not None}
+    except (AttributeError, RecursionError, ValueError) as error:
+        raise UserError(f"{path} is not a file of fairseq-stack prepare: {error}") from error
 
 
 def _reading_companions(load_checkpoint: Function) -> Function:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,7 @@ def test_mistakes(
     unscored = prepare(tmp_path / "unscored", "xor", "--limit", 2)
     content = json.loads((unscored / "task.json").read_text())
     (unscored / "task.json").write_text(json.dumps({**content, "scored": ["2"]}))
+    alone = shutil.copy(checkpoint, tmp_path / "alone.pt")  # without a task.json to compare with
     given = (checkpoint, "--data", corpus)
     for arguments, message in (
         ((*given, "--split", "dev"), "has no split dev"),
@@ -180,7 +182,7 @@ def test_mistakes(
         ((*given, "--confidence", 1), "--confidence must be greater than 0 and less than 1"),
         ((*given, "--json", tmp_path / "no/f.json"), "no is not a folder"),
         ((checkpoint, "--data", other), "cannot be loaded with the data of"),
-        ((checkpoint, "--data", unscored), "test: no target has one of the scored words 2"),
+        ((alone, "--data", unscored), "test: no target has one of the scored words 2"),
         ((checkpoint, "--data", tmp_path), "has no dictionary"),
         ((language_model, "--data", language_model.parent), "the checkpoint holds no model of transductions"),
     ):
@@ -191,6 +193,25 @@ def test_mistakes(
     for option in (["--score-reference"], ["--prefix-size", 2]):
         with pytest.raises(UserError, match=f"^{option[0]}: --task stack_transduction writes all symbols at once"):
             run("generate", *generate, *option)
+
+
+@pytest.mark.parametrize("checkpoint", ["buffered"], indirect=True)
+def test_data_of_another_task(
+    corpus: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tasks may share a dictionary. Other sizes and lengths are no other task."""
+    copy = prepare(tmp_path / "copy", "copy", "--limit", 5)
+    changed = shutil.copytree(corpus, tmp_path / "changed")
+    (changed / "task.json").write_text((corpus / "task.json").read_text().replace('"blank": "2"', '"blank": "1"'))
+    for data, problem in ((copy, 'expected task "reversal", .* got "copy"'), (changed, 'blank "2", .* got "1"')):
+        expected = rf"{data / 'task.json'}: .*{problem}$"
+        evaluate(checkpoint, "--data", data, "--cpu", code=2)
+        assert re.search(expected, capsys.readouterr().err.splitlines()[-1])
+        for command in ("validate", "generate"):
+            with pytest.raises(UserError, match=expected):
+                run(command, data / "data-bin", *TASK, "--path", checkpoint, *GENERATION)
+    long = prepare(tmp_path / "long", "reversal", "--limit", 5, "--test-set", "drawn", "--test-seed", 3)
+    evaluate(checkpoint, "--data", long, "--cpu")
 
 
 @with_two_models

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from fairseq_stack.hub.companions import (
     companions_of_data,
     companions_of_training,
     note_languages,
+    require_same_task,
     save_companions,
 )
 
@@ -77,6 +79,25 @@ def test_other_files_are_not_overwritten(corpus: Path, tmp_path: Path, name: str
     with pytest.raises(UserError, match=rf"checkpoints/{name} differs from .*{name}.*another --save-dir"):
         saved(corpus, folder)
     assert {path.name: path.read_text() for path in folder.iterdir()} == {name: "b 2\na 1\n"}
+
+
+@pytest.mark.parametrize(
+    ("trained", "given", "problem"),
+    [
+        ('{"options": {"task": "dyck"}}', '{"options": {"task": "hardest-cfl"}}', 'task "dyck", .* got "hardest-cfl"$'),
+        ('{"options": {"task": "dyck"}}', '{"options": {"task": "dyck", "seed": 2}}', None),
+        ('{"options": {"task": null}}', '{"options": {"task": "dyck"}}', None),
+        ('{"corpus": "mt"}', '{"corpus": "treebank"}', None),
+        ("{}", "[]", r"corpus/manifest\.json is not a file of fairseq-stack prepare: "),
+        ("{", "{}", r"corpus-manifest\.json is not a file of fairseq-stack prepare: "),
+    ],
+    ids=["other", "seed", "grammar", "no-task", "list", "broken"],
+)
+def test_tasks_of_manifests(corpus: Path, trained: str, given: str, problem: str | None) -> None:
+    (corpus / MANIFEST).write_text(trained)
+    (corpus / "manifest.json").write_text(given)
+    with pytest.raises(UserError, match=problem) if problem else nullcontext():
+        require_same_task(corpus / "checkpoint_best.pt", corpus / "data-bin")
 
 
 def test_tasks_of_every_kind(corpus: Path, tmp_path: Path) -> None:
