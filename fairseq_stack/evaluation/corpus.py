@@ -122,6 +122,8 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         raise UserError(f"{path} is not a manifest: {error}") from error
     if not isinstance(content, dict):
         raise UserError(f"{path} is not a manifest: expected an object, got {type(content).__name__}")
+    if not isinstance(content.get("corpus", ""), str):
+        raise UserError(f"{path} is not a manifest: expected corpus to be a name, got {content['corpus']}")
     parts = {key: content.get(key, {}) for key in ("options", "versions", "vocabulary", "inputs", "splits", "dropped")}
     for key in ("splits", "dropped"):
         if isinstance(parts[key], dict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
@@ -85,9 +86,11 @@ def _word_of(path: Path, text: Path, sentences: Sequence[Line]) -> list[Sequence
     """The number of the word that each token belongs to, where tokens are pieces of words; otherwise its own number."""
     if not path.is_file():
         return [range(len(sentence)) for sentence in sentences]
-    lines = [line.split() for line in read_lines(path)]
-    counts = [[int(count) for count in line] if all(map(str.isdecimal, line)) else [] for line in lines]
-    if [sum(line) for line in counts] != list(map(len, sentences)) or any(0 in line for line in counts):
+    try:
+        counts = [[int(count) for count in line.split()] for line in read_lines(path)]
+    except ValueError:
+        counts = []
+    if list(map(sum, counts)) != list(map(len, sentences)) or min(chain(*counts), default=1) < 1:
         raise UserError(f"{path} does not say how many tokens of {text.name} each word is; prepare the corpus again")
     return [[number for number, count in enumerate(line) for _ in range(count)] for line in counts]
 

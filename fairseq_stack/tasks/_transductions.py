@@ -38,6 +38,9 @@ class TaskFile:
     longest: Mapping[str, int] = field(default_factory=dict)
 
 
+_TYPES = {"task": str, "blank": str, "scored": list, "longest": dict}
+
+
 def read_task_file(data: Path) -> TaskFile:
     """Read the ``task.json`` in a folder of data, as beside a checkpoint, or in the folder that holds it.
 
@@ -45,20 +48,28 @@ def read_task_file(data: Path) -> TaskFile:
         UserError: the file is not one that ``fairseq-stack prepare transduction`` wrote.
     """
     # Not above: that package imports fairseq_stack, which registers this task.
-    from fairseq_stack_preprocess.transduction.files import TASK_NAME
+    from fairseq_stack_preprocess.transduction.files import GREATEST_INPUT, TASK_NAME
 
     paths = [folder / TASK_NAME for folder in (data, data.absolute().parent) if (folder / TASK_NAME).is_file()]
     if not paths:
         return TaskFile()
     try:
         content = json.loads(read_text(paths[0]))
-        longest = {str(split): int(length) for split, length in content["longest"].items()}
-        scored = [str(word) for word in content["scored"]]
-        return TaskFile(paths[0], str(content["task"]), str(content["blank"]), scored, longest)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        values = {name: content[name] for name in _TYPES}
+    except (KeyError, RecursionError, TypeError, ValueError) as error:
         raise UserError(
             f"{paths[0]} is not a task.json of fairseq-stack prepare transduction: {type(error).__name__}: {error}"
         ) from error
+    for name, value in values.items():
+        if not isinstance(value, _TYPES[name]):
+            raise UserError(f"{paths[0]}: expected {name} to be a {_TYPES[name].__name__}, got {json.dumps(value)}")
+    for split, length in values["longest"].items():
+        if type(length) is not int or not 1 <= length <= GREATEST_INPUT:
+            raise UserError(
+                f"{paths[0]}: expected longest of {split} to be a number from 1 to {GREATEST_INPUT}, "
+                f"got {json.dumps(length)}"
+            )
+    return TaskFile(paths[0], values["task"], values["blank"], list(map(str, values["scored"])), values["longest"])
 
 
 class Transductions(FairseqDataset):

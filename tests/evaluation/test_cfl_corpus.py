@@ -107,6 +107,11 @@ def test_folders_that_hold_no_such_corpus(folder: Path, tmp_path: Path) -> None:
     (folder / "manifest.json").write_text('{"corpus": "cfl", "options": {"task": "bounded-dyck"}}')
     with pytest.raises(UserError, match=r"has no probabilities of strings: score .* evaluate-pushdown"):
         read_cfl_corpus(folder)
+    (folder / "manifest.json").write_text('{"corpus": ["cfl"]}')
+    with pytest.raises(
+        UserError, match=r"manifest\.json is not a manifest: expected corpus to be a name, got \['cfl'\]"
+    ):
+        read_cfl_corpus(folder)
 
 
 def test_splits_that_cannot_be_used(folder: Path) -> None:

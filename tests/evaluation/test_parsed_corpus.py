@@ -53,13 +53,14 @@ def test_without_tags(tmp_path: Path) -> None:
         ),
         ({**PIECES, "test.pieces-per-word": "1 x 1 1\n2 1\n"}, r"pieces-per-word does not say how many tokens of test"),
         ({**PIECES, "test.pieces-per-word": "1 2 0 1 1\n2 1\n"}, "pieces-per-word does not say how many tokens"),
+        ({**PIECES, "test.pieces-per-word": f"1 2 1 1\n{'9' * 5000} 1\n"}, "does not say how many tokens of test"),
         (
             {"../manifest.json": MANIFEST, "test.txt": "(a a)\n(a b)\n"},
             r"test\.txt, line 2: symbol 2, 'b\)', closes no bracket",
         ),
         ({"test.txt": "\n"}, r"test\.txt is empty: expected a sentence in each line"),
     ],
-    ids=["tag", "line", "number", "no-number", "no-piece", "bracket", "empty"],
+    ids=["tag", "line", "number", "no-number", "no-piece", "digits", "bracket", "empty"],
 )
 def test_files_that_do_not_fit(tmp_path: Path, files: dict[str, str], problem: str) -> None:
     with pytest.raises(UserError, match=problem):
