@@ -247,9 +247,20 @@ def _remembering_the_training(load: Function) -> Function:
         models, cfg, task = load(*args, **kwargs)
         if any(type(model).__module__.startswith("fairseq_stack.") for model in models):
             task.task_of_training = cfg.task
+            _refuse_another_task_than_the_stream(task, str(getattr(cfg.task, "_name", "")))
         return models, cfg, task
 
     return load_and_remember
+
+
+def _refuse_another_task_than_the_stream(task: Any, trained: str) -> None:
+    """Only with the task of streams does a model read, before a sentence, the end of another."""
+    if trained == _STREAM and not hasattr(task, "end_of_sentence"):
+        raise UserError(
+            f"the model was trained on one stream: expected --task {_STREAM} here (fairseq-eval-lm cannot carry the "
+            f"state of a stream: score it with fairseq-validate --task {_STREAM} --batch-size 1, and single sentences "
+            "with fairseq-stack surprisal --end)"
+        )
 
 
 def _refuse_other_data_than_in_training(task: Any, context_window: int) -> None:
@@ -257,12 +268,6 @@ def _refuse_other_data_than_in_training(task: Any, context_window: int) -> None:
     if trained is None:
         return
     mode = str(task.args.sample_break_mode)
-    if str(getattr(trained, "_name", "")) == _STREAM and mode != "eos":
-        raise UserError(
-            f"the model was trained on one stream (--task {_STREAM}), and fairseq-eval-lm does not carry its state "
-            f"from block to block: score the stream with fairseq-validate --task {_STREAM} --batch-size 1 (or single "
-            "sentences, each from the initial state, with --sample-break-mode eos)"
-        )
     if str(getattr(trained, "sample_break_mode", mode)) == "eos":
         if mode != "eos":
             overrides = f"--model-overrides \"{{'sample_break_mode': '{mode}'}}\""

@@ -159,6 +159,11 @@ class TransductionHub(Hub):
 class LanguageModelHub(Hub):
     """A language model: :meth:`sample`, which continues sentences, as in fairseq's hub interface, and :meth:`score`."""
 
+    def __init__(self, cfg: Any, task: Any, models: Sequence[Any], companions: dict[str, Path]) -> None:
+        super().__init__(cfg, task, models, companions)
+        # The word <eos> ends the sentences of some streams, and </s> does not occur in them.
+        self.tgt_dict.eos_index = getattr(task, "end_of_sentence", self.tgt_dict.eos())
+
     def translate(self, sentences: Any, beam: int = 5, verbose: bool = False, **kwargs: Any) -> Any:
         """A language model does not translate.
 

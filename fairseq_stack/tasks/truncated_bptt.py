@@ -69,7 +69,7 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
     ) -> None:
         super().__init__(args, dictionary, output_dictionary, targets)
         _check(args)
-        self.reads_ends = end_of_sentence(dictionary) == dictionary.eos()
+        self.end_of_sentence = end_of_sentence(dictionary)
         self._training = CarriedStates()
         self._validation = CarriedStates()
         self._layout: dict[str, int] = {"segments": 0}
@@ -178,7 +178,7 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
         """
         raise UserError(
             "fairseq-eval-lm does not carry the state of a stream from segment to segment: score it with "
-            f"fairseq-validate --task {TASK} --batch-size 1"
+            f"fairseq-validate --task {TASK} --batch-size 1, and single sentences with fairseq-stack surprisal --end"
         )
 
     def get_checkpoint_dict(self) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from fairseq import checkpoint_utils
 
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import LanguageModelHub, load
+from fairseq_stack.hub.surprisals import surprisals
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.ops import NondeterministicStackState
 from fairseq_stack.tasks._carried import CarriedStates
@@ -143,6 +145,24 @@ def test_ends_of_sentences_are_read(
     end = task.dictionary.eos() if lines else task.dictionary.index("<eos>")
     read = [model(torch.tensor([[token]]), state=model.initial_state(1))[0] for token in (end, task.dictionary.pad())]
     assert not torch.equal(*read)
+    check_scores_of_sentences(tmp_path, end)
+
+
+def check_scores_of_sentences(folder: Path, end: int) -> None:
+    """Each sentence follows the end of another, as in the stream, and may be longer than a segment."""
+    hub = load(folder)
+    assert isinstance(hub, LanguageModelHub)
+    (model,), text = hub.models, "a b c a b c"
+    tokens = torch.tensor([[end, *map(hub.tgt_dict.index, text.split()), end]])
+    logits, _ = model(tokens[:, :-1], state=model.initial_state(1))
+    expected = logits.log_softmax(2).gather(2, tokens[:, 1:, None]).flatten().tolist()
+    assert hub.score([text, "a"])[0]["positional_scores"].tolist() == pytest.approx(expected, abs=1e-6)
+    ((*words, last),) = surprisals(hub, [text])
+    assert [-word.surprisal for word in (*words, last)] == pytest.approx(expected, abs=1e-6)
+    assert last.text == hub.tgt_dict[end]
+    state: dict[str, Any] = {}
+    steps = [model.decoder(tokens[:, : t + 1], incremental_state=state)[0] for t in range(len(words) + 1)]
+    assert torch.cat(steps, 1).flatten().tolist() == pytest.approx(logits.flatten().tolist(), abs=1e-6)
 
 
 def test_the_commands_of_the_documentation(stream: Path, tmp_path: Path) -> None:
@@ -207,17 +227,20 @@ def test_several_processes(stream: Path, stream_model: Path) -> None:
         task.get_batch_iterator(task.dataset("valid"), None, 2, num_shards=2)
 
 
-@pytest.mark.parametrize("options", [["--task", TASK], []], ids=["task", "blocks"])
+@pytest.mark.parametrize(
+    "options", [["--task", TASK], [], ["--sample-break-mode", "eos"]], ids=["task", "blocks", "sentences"]
+)
 def test_eval_lm_is_refused(stream: Path, stream_model: Path, options: list[Any]) -> None:
     with pytest.raises(UserError, match=f"fairseq-validate --task {TASK} --batch-size 1"):
         run("eval-lm", stream, "--path", stream_model, "--gen-subset", "test", "--cpu", *options)
 
 
-@pytest.mark.parametrize("task", ["language_modeling", TASK])
-def test_continues_a_prefix(stream: Path, stream_model: Path, task: str) -> None:
-    options = ["--task", task, "--path", stream_model, *GENERATION, "--batch-size", 1]
-    answered = run("interactive", stream, *options, stdin="<eos> a b\n")
-    assert answered.hypotheses()[0].startswith("<eos> a b")
+def test_continues_a_prefix(stream: Path, stream_model: Path) -> None:
+    options = ["--path", stream_model, *GENERATION, "--batch-size", 1]
+    answered = run("interactive", stream, "--task", TASK, *options, stdin="a b\n")
+    assert answered.hypotheses()[0].startswith("a b")
+    with pytest.raises(UserError, match=f"expected --task {TASK} here"):
+        run("interactive", stream, "--task", "language_modeling", *options, stdin="a b\n")
 
 
 def limited(self: AutomatonStackAttention, batch_size: int) -> NondeterministicStackState:

@@ -9,6 +9,7 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqIncrementalDecoder
 from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from fairseq_stack.models.checkpoints import FINGERPRINT
 from fairseq_stack.models.incremental import IncrementalState, count_step
@@ -20,7 +21,8 @@ from fairseq_stack.modules import StackLSTM, StackLSTMState
 class StackLSTMDecoder(FairseqIncrementalDecoder):
     """A language model whose first distribution comes from the initial state of the LSTM.
 
-    fairseq begins each sequence with ``</s>``; that first token is not read.
+    fairseq begins each sequence with ``</s>``; that first token is not read. A model of a stream reads the end of a
+    sentence in its place, as it does in the stream.
 
     Args:
         cfg: the options of the model, settled.
@@ -28,10 +30,17 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
         embed_tokens: maps tokens (...) to what the LSTM reads: vectors (..., d), or integers for one-hot vectors.
         lstm: the LSTM.
         output_projection: maps hidden states to logits.
+        first: of a model of a stream, the token that ends sentences there; None for other models.
     """
 
     def __init__(
-        self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module, lstm: StackLSTM, output_projection: nn.Module
+        self,
+        cfg: Any,
+        dictionary: Dictionary,
+        embed_tokens: nn.Module,
+        lstm: StackLSTM,
+        output_projection: nn.Module,
+        first: int | None = None,
     ) -> None:
         super().__init__(dictionary)
         self.cfg = cfg
@@ -39,6 +48,7 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
         self.embed_tokens = embed_tokens
         self.lstm = lstm
         self.output_projection = output_projection
+        self.first = first
         self.dropout_in = FairseqDropout(cfg.decoder_dropout_in, module_name=type(self).__name__)
         self.dropout_out = FairseqDropout(cfg.decoder_dropout_out, module_name=type(self).__name__)
         self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
@@ -107,14 +117,18 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
             self.set_incremental_state(incremental_state, "lstm", {"state": saved["state"].reorder(new_order)})
 
     def _read_from_the_beginning(self, tokens: Tensor) -> Tensor:
-        """h_0..h_{n-1} for tokens (B, n) whose first one is not read; padding on the left is moved to the right."""
+        """The hidden states for tokens (B, n) from a beginning on; padding on the left is moved to the right.
+
+        They are h_0..h_{n-1}, where h_0 stands for the first token, or h_1..h_n where a first token is read.
+        """
         lefts = None
         if tokens[:, :1].eq(self.padding_idx).any():
             lefts = num_left(tokens.eq(self.padding_idx))
             tokens = rotate(tokens, lefts)
-        later, _ = self.lstm(self._embed(tokens[:, 1:]), return_state=False)
-        first = later.new_zeros(len(later), 1, later.size(2))
-        features = torch.cat([first, later], dim=1)
+        later = tokens[:, 1:] if self.first is None else tokens.index_fill(1, tokens.new_zeros(1), self.first)
+        features, _ = self.lstm(self._embed(later), return_state=False)
+        if self.first is None:
+            features = pad(features, (0, 0, 1, 0))
         return features if lefts is None else rotate(features, -lefts)
 
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
@@ -122,6 +136,8 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
         saved = self.get_incremental_state(incremental_state, "lstm")
         if saved is None:
             state = self.lstm.initial_state(len(tokens))
+            if self.first is not None:
+                _, state = self.lstm.step(self._embed(torch.full_like(tokens[:, 0], self.first)), state)
         else:
             _, state = self.lstm.step(self._embed(tokens[:, -1]), saved["state"])
         self.set_incremental_state(incremental_state, "lstm", {"state": state})

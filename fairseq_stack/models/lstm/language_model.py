@@ -35,6 +35,9 @@ from fairseq_stack.models.vocabulary import (
 )
 from fairseq_stack.modules import StackLSTM, StackLSTMState
 
+_NO_LIMIT = 1_000_000
+"""The greatest length where there is no limit, as in fairseq."""
+
 
 @register_model(MODEL, dataclass=StackLSTMLanguageModelConfig)
 class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
@@ -53,9 +56,12 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
                 f"{MODEL} is a language model: expected --task language_modeling, got {type(task).__name__}"
             )
         options = plain_namespace(args)
+        first = getattr(task, "end_of_sentence", None)  # of a stream, which goes on from sentence to sentence
+        if first is not None and options.max_target_positions is None:
+            options.max_target_positions = _NO_LIMIT
         settle(options)
         stacks, dictionary = stacks_of(options), task.target_dictionary
-        end = End.EOS if getattr(task, "reads_ends", False) else End.UNREAD
+        end = End.EOS if first == dictionary.eos() else End.UNREAD
         vocabulary = _vocabulary(options, dictionary, end)
         size = options.decoder_hidden_size
         input_size = options.decoder_embed_dim or (vocabulary.num_input_rows() if vocabulary else len(dictionary))
@@ -68,7 +74,7 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
             input_size, size, [stack.build_stack(size, options) for stack in stacks], options.recurrent_dropout
         )
         output = _output(options, dictionary, vocabulary, embed_tokens)
-        decoder = StackLSTMDecoder(options, dictionary, embed_tokens, lstm, output)
+        decoder = StackLSTMDecoder(options, dictionary, embed_tokens, lstm, output, first)
         initialize(decoder, options)
         return cls(decoder)
 
