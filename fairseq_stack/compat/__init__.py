@@ -47,6 +47,7 @@ def apply() -> None:
     building.note_what_a_model_is_built_for()
     data.keep_last_batches()
     data.refuse_empty_data()
+    data.refuse_reserved_words()
     data.make_batches_anew_in_each_epoch()
     data.end_workers_with_their_epoch()
     data.end_readers_with_the_process()

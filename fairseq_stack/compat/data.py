@@ -91,6 +91,28 @@ def _refusing_empty(load_indexed_dataset: Function) -> Function:
     return load_nonempty_dataset
 
 
+def refuse_reserved_words() -> None:
+    """Refuse text that a model is to read if one of its words is ``<s>`` or ``<pad>``.
+
+    fairseq makes them its own symbols: a ``<pad>`` is hidden from the model, or left out of a score. Unnecessary with a
+    fairseq whose symbols cannot be written in a text.
+    """
+    from fairseq.data import Dictionary
+
+    wrap_once(Dictionary, "encode_line", _refusing_reserved)
+
+
+def _refusing_reserved(encode_line: Function) -> Function:
+    def encode_line_without_reserved(self: Any, line: str, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs.get("add_if_not_exist", True):  # a text for a given dictionary
+            for word in line.split():
+                if word in (self.bos_word, self.pad_word):
+                    raise UserError(f"{line!r}: fairseq reserves the symbol {word}; it cannot be a word of a text")
+        return encode_line(self, line, *args, **kwargs)
+
+    return encode_line_without_reserved
+
+
 def make_batches_anew_in_each_epoch() -> None:
     """Let resumed training see the batches that uninterrupted training sees.
 

@@ -47,7 +47,7 @@ class Cutter:
         """
         hub, dictionary = self._hub, self._hub.tgt_dict
         pieces = hub.cut(text)
-        tokens = torch.tensor([*(dictionary.index(piece) for piece in pieces), dictionary.eos()])
+        tokens = dictionary.encode_line(" ".join(pieces), add_if_not_exist=False).long()
         if len(tokens) > hub.max_positions:
             raise UserError(
                 f"sentence {number} has {len(tokens):,} tokens with its end; the model accepts {hub.max_positions:,}"
