@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.text.progress import progress
+from fairseq_stack_preprocess.text.progress import progress, say
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, on_device
@@ -69,7 +69,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the table."""
+    """Print the table, once all sentences are scored: a sentence that is refused leaves no part of it."""
     check_scoring(args)
     sentences = None if args.file is None else read_lines(args.file)
     _check_mark(args, sentences)
@@ -78,11 +78,18 @@ def run(args: argparse.Namespace) -> int:
     found = _rows_of_words(hub, lines, args) if args.regions is None else _rows_of_regions(hub, lines, args)
     total = None if sentences is None else len(sentences)
     columns = ["word_id", "word"] if args.regions is None else ["region_id", "region", "n_words"]
-    print("sentence", *columns, "n_tokens", f"surprisal_{args.unit}", "is_unk", sep="\t")
+    table: list[tuple[object, ...]] = [("sentence", *columns, "n_tokens", f"surprisal_{args.unit}", "is_unk")]
+    unknown = 0
     for number, rows in enumerate(progress(found, label="surprisals", total=total, unit="sentence"), start=1):
         for place, (texts, part) in enumerate(rows, start=1):
             surprisal = f"{part.surprisal / UNITS[args.unit]:.6f}"
-            print(number, place, *texts, part.num_tokens, surprisal, int(part.is_unknown), sep="\t")
+            table.append((number, place, *texts, part.num_tokens, surprisal, int(part.is_unknown)))
+            unknown += part.is_unknown
+    for cells in table:
+        print(*cells, sep="\t")
+    if unknown:
+        parts = "unknown words" if args.regions is None else "regions with unknown words"
+        say(f"{parts}: {unknown:,} (is_unk is 1; the model reads <unk> for such a word)")
     return 0
 
 

@@ -102,11 +102,14 @@ def refuse_reserved_words() -> None:
     wrap_once(Dictionary, "encode_line", _refusing_reserved)
 
 
+_RESERVED = ("<s>", "<pad>")
+
+
 def _refusing_reserved(encode_line: Function) -> Function:
     def encode_line_without_reserved(self: Any, line: str, *args: Any, **kwargs: Any) -> Any:
         if not kwargs.get("add_if_not_exist", True):  # a text for a given dictionary
             for word in line.split():
-                if word in (self.bos_word, self.pad_word):
+                if word in _RESERVED:
                     raise UserError(f"{line!r}: fairseq reserves the symbol {word}; it cannot be a word of a text")
         return encode_line(self, line, *args, **kwargs)
 

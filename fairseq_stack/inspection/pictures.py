@@ -193,12 +193,16 @@ def draw_run(axes: Any, stack: InspectedAutomaton, number: int) -> None:
     operations = ["", *(step.operation if step.operation != "replace" else "repl." for step in run.steps)]
     draw_growing_stack(axes, cells, [operations, states], stack.inputs)
     name_cells(axes, [f"stack symbol {symbol}" for symbol in range(stack.size[1])])
-    share = f"{100 * stack.shares()[number]:.2g} % of the weight of all runs"
-    which = "the best run" if number == 0 else f"run {number + 1}"
-    axes.set_title(f"{stack.layer}: {which} ({share})", loc="left")
+    axes.set_title(name_of_run(stack, number), loc="left")
     has_texts = len(cells) <= MOST_COLUMNS_WITH_TEXT_BELOW
     label = "input; below the stack after it: operation and state" if has_texts else "input"
     axes.set(xlabel=label, ylabel="height of the stack")
+
+
+def name_of_run(stack: InspectedAutomaton, number: int) -> str:
+    """What one of the best runs is called, from 0 on: with its share, which says whether it stands for the others."""
+    which = "the best run" if number == 0 else f"run {number + 1}"
+    return f"{stack.layer}: {which} ({100 * stack.shares()[number]:.2g} % of the weight of all runs)"
 
 
 def draw_readings(stacks: Sequence[Readings], by: Named, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -82,12 +83,19 @@ def test_runs(language_model: Path, tmp_path: Path) -> None:
     ("shown", "text"),
     [("operations", "a"), hostile("operations", "a b c d " * 9), hostile("runs", "a"), ("runs", "a b c d " * 9)],
 )
-def test_other_pictures(translation_model: Path, tmp_path: Path, shown: str, text: str) -> None:
+def test_other_pictures(
+    translation_model: Path, tmp_path: Path, shown: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("matplotlib")
     output = tmp_path / "picture.svg"
     arguments = ["--text", text, "--layer", "all", "--show", shown, "--runs", 2, "--least", 0.01]
     assert inspect(translation_model, *arguments, "--output", output) == 0
     assert output.read_bytes().startswith(b"<?xml")
+    shares = re.findall(
+        r"^(\S+): (the best run|run 2) \(\S+ % of the weight of all runs\)$", capsys.readouterr().err, re.M
+    )
+    layers = ("encoder.layers.2", "decoder.layers.0") if shown == "runs" else ()
+    assert shares == [(layer, run) for layer in layers for run in ("the best run", "run 2")]
 
 
 @pytest.mark.parametrize("model", ["language_model", "translation_model"])

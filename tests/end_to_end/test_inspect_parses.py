@@ -122,6 +122,12 @@ def test_pictures(pushdown_model: Path, tmp_path: Path, suffix: str, options: li
     assert output.read_bytes().startswith({".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix])
 
 
+def test_unknown_words_are_named(pushdown_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = ["--text", "a zebra <unk> b", "--output", str(tmp_path / "parse.txt")]
+    assert inspect(pushdown_model, *text) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == "the model does not know 'zebra': it reads <unk> there"
+
+
 MISTAKES: list[tuple[list[Any], str]] = [
     (["--show", "runs"], "--show runs: expected one of tape, tree, attention for a model that parses"),
     (["--layer", "all"], "--layer: a model that parses has one stack tape and no translation; leave it out"),

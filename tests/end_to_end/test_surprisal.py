@@ -59,7 +59,9 @@ def test_the_table(
 ) -> None:
     (tmp_path / "text").write_text("a b\n\nzebra d\n")
     assert cli.main(["surprisal", str(checkpoint), str(tmp_path / "text")]) == 0
-    bits = rows_of(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    assert "unknown words: 1 (is_unk is 1; the model reads <unk> for such a word)\n" in printed.err
+    bits = rows_of(printed.out)
     assert bits[0] == ["sentence", "word_id", "word", "n_tokens", "surprisal_bits", "is_unk"]
     assert [row[:4] + row[5:] for row in bits[1:]] == [
         ["1", "1", "a", "1", "0"],
@@ -87,7 +89,9 @@ def test_regions(
     marked = "a | b c | | d\n\n| a zebra\n"
     (tmp_path / "regions").write_text(marked)
     assert cli.main(["surprisal", str(checkpoint), str(tmp_path / "regions"), "--regions", "|"]) == 0
-    header, *rows = rows_of(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    assert "regions with unknown words: 1 (" in printed.err
+    header, *rows = rows_of(printed.out)
     assert header == ["sentence", "region_id", "region", "n_words", "n_tokens", "surprisal_bits", "is_unk"]
     assert [row[:5] + row[6:] for row in rows] == [
         ["1", "1", "a", "1", "1", "0"],
@@ -208,4 +212,6 @@ def test_mistakes(
         (["--regions", "|"], "sentence 2: '|d' has the mark '|' in it; write blanks around the mark"),
     ):
         assert cli.main(["surprisal", str(language_model), str(tmp_path / "text"), *options]) == 2
-        assert message in capsys.readouterr().err
+        printed = capsys.readouterr()
+        assert message in printed.err
+        assert printed.out == "", "no part of the table"

@@ -13,6 +13,7 @@ from fairseq_stack.cli.checkpoint import add_checkpoint, load_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
 from fairseq_stack.plots.style import FORMATS as PICTURES
+from fairseq_stack_preprocess.text.progress import say
 
 from . import parses
 from .layers import chosen
@@ -35,7 +36,7 @@ words of the dictionary, or <unk> for any other word."""
 
 EXAMPLE = """\
 examples:
-  fairseq-stack inspect checkpoints/mt --text "der Hund schläft ." --output w.png
+  fairseq-stack inspect checkpoints/mt --text "der Hund schläft." --output w.png
   fairseq-stack inspect checkpoints/lm --text "a b b a" --show runs --output r.svg
   fairseq-stack inspect checkpoints/mt --data data/mt --split valid --line 12 \\
       --output w.json
@@ -170,8 +171,9 @@ def as_text(stacks: Sequence[InspectedStack], suffix: str, least: float) -> str:
 
 
 def draw(stacks: Sequence[InspectedStack], shown: str, least: float, path: Path) -> None:
-    """Draw what ``--show`` names."""
+    """Draw what ``--show`` names; standard error also has the share of each run."""
     from fairseq_stack.inspection import pictures
+    from fairseq_stack.inspection.stacks import InspectedAutomaton
 
     if shown == "weights":
         pictures.draw_all_weights(stacks, path)
@@ -179,3 +181,6 @@ def draw(stacks: Sequence[InspectedStack], shown: str, least: float, path: Path)
         pictures.draw_operations(stacks, least, path)
     else:
         pictures.draw_runs(stacks, path)
+        for stack in stacks:
+            for number in range(len(stack.runs) if isinstance(stack, InspectedAutomaton) else 0):
+                say(pictures.name_of_run(stack, number))

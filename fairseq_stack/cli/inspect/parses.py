@@ -13,7 +13,7 @@ from fairseq_stack.files import written_whole
 from fairseq_stack.plots.style import FORMATS as PICTURES
 from fairseq_stack.plots.style import figure, require_matplotlib
 
-from .sentences import text_of
+from .sentences import say_unknown, text_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import LanguageModelHub
@@ -75,6 +75,7 @@ def inspect_parsed(hub: LanguageModelHub, args: argparse.Namespace) -> None:
     beam = BEAM_SIZE if args.beam is None else args.beam
     before = None if args.verb is None else roles["verb"][0]
     found = inspect_parses(hub, text, tree=args.tree, beam_size=beam, num_parses=args.runs, before=before)
+    say_unknown(hub, [text])
     if args.output.suffix == ".json":
         content = {"beam": None if args.tree else beam, **as_json(found, roles)}
         _write(args.output, json.dumps(content, indent=2, ensure_ascii=False))

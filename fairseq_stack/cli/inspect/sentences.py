@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from fairseq_stack.files import read_lines
 from fairseq_stack.inspection.patterns import MARK, PATTERNS, marked_reversal
 from fairseq_stack_preprocess.errors import require_at_least
 from fairseq_stack_preprocess.text.binarise import DATA_BIN
+from fairseq_stack_preprocess.text.progress import say
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub
@@ -95,14 +97,26 @@ def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
     if args.file is not None:
         lines = read_lines(args.file)
         require_line(str(args.file), len(lines), first)
-        numbered = enumerate(lines[first - 1 : first - 1 + count], first)
-        return [sentence_of_text(hub, text, name=f"{args.file}, line {number}") for number, text in numbered]
+        texts = lines[first - 1 : first - 1 + count]
+        found = [sentence_of_text(hub, text, name=f"{args.file}, line {n}") for n, text in enumerate(texts, first)]
+        say_unknown(hub, texts)
+        return found
     if args.split is not None:
         folder = folder_of_data(args.data)
         assert folder is not None
         return sentences_of_split(hub, folder, args.split, first, count)
     text = args.text if args.pattern is None else _pattern(hub, args)
-    return [sentence_of_text(hub, text, args.translation)]
+    sentence = sentence_of_text(hub, text, args.translation)
+    say_unknown(hub, [text])
+    return [sentence]
+
+
+def say_unknown(hub: Hub, texts: Sequence[str]) -> None:
+    """Say on standard error which tokens of texts the model reads as ``<unk>``, as the dictionary lacks them."""
+    dictionary = hub.src_dict
+    unknown = dict.fromkeys(token for text in texts for token in hub.cut(text) if token not in dictionary)
+    if unknown:
+        say(f"the model does not know {', '.join(map(repr, unknown))}: it reads {dictionary.unk_word} there")
 
 
 def text_of(args: argparse.Namespace) -> str:
