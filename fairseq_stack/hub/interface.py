@@ -231,16 +231,24 @@ def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: An
 
     Args:
         checkpoint: a checkpoint; or a folder, for its ``checkpoint_best.pt`` (or else ``checkpoint_last.pt``); or
-            several checkpoints of an ensemble with ``:`` between them.
+            several checkpoints of an ensemble with ``:`` between them, unless a file has that name.
         data: the folder with the dictionaries (default: the folder of the checkpoint; if it has none, the folder of the
             data in training).
         overrides: replace options of the training run.
 
     Raises:
-        UserError: the checkpoint or its dictionaries do not exist, or they do not fit together.
+        UserError: the checkpoint or its dictionaries do not exist, or they do not fit together; or the folder of the
+            dictionaries has ``:`` in its name.
     """
-    paths = [_checkpoint_at(Path(path)) for path in os.fspath(checkpoint).split(os.pathsep)]
+    name = os.fspath(checkpoint)
+    names = [name] if os.path.exists(name) else name.split(os.pathsep)
+    paths = [_checkpoint_at(Path(path)) for path in names]
     folder = _folder_of_dictionaries(paths[0]) if data is None else _existing_folder(Path(data))
+    if os.pathsep in str(folder):
+        raise UserError(
+            f"{folder} has {os.pathsep!r} in its name, at which fairseq divides the names of folders; rename it, or "
+            "name another folder with the dictionaries (--data)"
+        )
     try:
         models, cfg, task = checkpoint_utils.load_model_ensemble_and_task(
             [str(path) for path in paths], {"data": str(folder), **overrides}

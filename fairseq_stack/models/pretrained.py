@@ -45,8 +45,10 @@ class Pretrained:
         from fairseq_stack.hub.interface import load
 
         folder = Path(model_name_or_path)
-        names = [] if checkpoint_file is None else checkpoint_file.split(os.pathsep)
-        hub = load(os.pathsep.join(str(folder / name) for name in names) or folder, data_name_or_path, **kwargs)
+        files = checkpoint_file or ""
+        names = [files] if (folder / files).exists() else files.split(os.pathsep)
+        checkpoint = os.pathsep.join(str(folder / name) for name in names)
+        hub = load(checkpoint, data_name_or_path, **kwargs)
         for model in hub.models:
             if not isinstance(model, cls):
                 raise UserError(f"{folder} holds a {type(model).__name__}, not a {cls.__name__}")

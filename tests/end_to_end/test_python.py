@@ -129,6 +129,18 @@ def test_an_ensemble(handed_on: Path, translator: TranslationHub) -> None:
     assert probabilities[0].tolist() == pytest.approx((sum(probabilities[1:]) / 2).tolist(), abs=1e-6)
 
 
+def test_a_name_with_a_colon(handed_on: Path, tmp_path: Path) -> None:
+    """A file of the name is one checkpoint. fairseq cannot take such a folder for the data."""
+    shutil.copytree(handed_on / "lm", tmp_path / "lm")
+    (tmp_path / "lm" / "checkpoint_last.pt").rename(tmp_path / "lm" / "12:30.pt")
+    assert len(load(tmp_path / "lm" / "12:30.pt").models) == 1
+    assert len(StackTransformerLanguageModel.from_pretrained(tmp_path / "lm", "12:30.pt").models) == 1
+    (tmp_path / "lm").rename(tmp_path / "12:30")
+    with pytest.raises(UserError, match="12:30 has ':' in its name, at which fairseq divides the names of folders"):
+        load(tmp_path / "12:30")
+    assert len(load(tmp_path / "12:30", handed_on / "lm").models) == 1
+
+
 @pytest.mark.parametrize("save_bpe", [False, True], ids=["prepared", "own"])
 def test_raw_text(tmp_path: Path, save_bpe: bool) -> None:
     """The model gets the pieces of the corpus; with --bpe, it gets the pieces of the model that the option names."""
