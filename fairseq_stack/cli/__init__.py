@@ -107,6 +107,8 @@ def _run(argv: Sequence[str] | None) -> int:
         return int(args.run(args))
     except (PrepareError, UserError) as error:
         return _fail(str(error))
+    except BrokenPipeError:
+        raise
     except OSError as error:
         if error.filename is None:
             sys.stdout.flush()  # fails again if printing caused the error

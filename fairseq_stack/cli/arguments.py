@@ -27,6 +27,13 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, **settings)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse's, but arguments that the parser does not know are its own mistake, and not the main parser's."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, unknown
+
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 after one line on standard error."""
         self.exit(USER_ERROR, f"{self.prog}: error: {in_one_line(message)} (see {self.prog} --help)\n")

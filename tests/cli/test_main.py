@@ -73,9 +73,17 @@ def test_user_dir(capsys: pytest.CaptureFixture[str]) -> None:
         (["prepare"], "fairseq-stack prepare: error: the following arguments are required: CORPUS"),
         (["prepare", "reversal"], "prepare reversal: error: the following arguments are required: FOLDER"),
         (["prepare", "reversal", "out", "--seed", "x"], "argument --seed: invalid int value: 'x'"),
-        (["prepare", "reversal", "out", "--train", "5"], "unrecognized arguments: --train"),
+        (
+            ["prepare", "reversal", "out", "--train", "5"],
+            "fairseq-stack prepare reversal: error: unrecognized arguments: --train 5 (see fairseq-stack prepare "
+            "reversal --help)",
+        ),
+        (
+            ["surprisal", "lm", "--json", "x"],
+            "fairseq-stack surprisal: error: unrecognized arguments: --json x (see fairseq-stack surprisal --help)",
+        ),
     ],
-    ids=["nothing", "typo", "no-corpus", "no-folder", "not-a-number", "abbreviation"],
+    ids=["nothing", "typo", "no-corpus", "no-folder", "not-a-number", "abbreviation", "of-another"],
 )
 def test_mistakes_on_the_command_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -113,6 +121,18 @@ def test_reader_that_closes_the_pipe_ends_the_command_quietly(arguments: list[st
     os.close(read)
     with os.fdopen(write, "wb") as pipe:
         result = run_module(*arguments, folder=tmp_path, stdout=pipe)
+    assert (result.returncode, result.stderr) == (141, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes as on POSIX")
+def test_reader_that_closes_the_pipe_while_the_command_prints(tmp_path: Path) -> None:
+    """More than a buffer holds, so that printing fails, and not the end of the command."""
+    strings = ["prepare", "reversal", str(tmp_path / "strings"), "--train-size", "500", "--no-binarise"]
+    assert cli.main(strings) == 0
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as pipe:
+        result = run_module("show", "strings", "--examples", "500", folder=tmp_path, stdout=pipe)
     assert (result.returncode, result.stderr) == (141, "")
 
 
