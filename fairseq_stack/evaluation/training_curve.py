@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
 from fairseq_stack_preprocess.cfl.string_sets import LOWER_BOUND_NAME
 
-from .training_log import entries, read_training_log
+from .training_log import Entry, read_entries, read_training_log
 
 _DATA = re.compile(r"""'data': (?:'([^']*)'|"([^"]*)")""")
 _WITHOUT_EOS = "'without_eos': True"
@@ -29,7 +29,8 @@ class TrainingCurve:
         values: a figure of the validations, by number of updates or of epochs, ascending.
         learning_rates: by number of updates or of epochs, ascending; empty if the log has none.
         updates_in_epoch: None if the log ends too early to tell it.
-        least_loss: the least negative log-likelihood of a validation in nats a token, by which runs are compared.
+        least_loss: the least negative log-likelihood of a validation in nats a token, by which runs are compared;
+            infinite if none is a number.
     """
 
     values: Mapping[float, float]
@@ -60,16 +61,20 @@ def read_training_curve(path: Path, metric: str | None = None) -> TrainingCurve:
             negative log-likelihood, without label smoothing, in nats a token).
 
     Raises:
-        UserError: see :func:`.read_training_log`; or no validation has this figure.
+        UserError: see :func:`.read_training_log`; or no validation has this figure, or in none it is finite.
     """
     log = read_training_log(path)
-    text = read_text(path)
+    entries = read_entries(path)
     losses = {float(validation.updates): validation.loss for validation in log.validations}
+    values = losses if metric is None else _figures(path, entries, metric)
+    if not any(map(math.isfinite, values.values())):
+        what = "valid_loss" if metric is None else f"valid_{metric}"
+        raise UserError(f"{path}: {what} is not a finite number in any validation")
     return TrainingCurve(
-        values=losses if metric is None else _figures(path, text, metric),
-        learning_rates=_learning_rates(text),
-        updates_in_epoch=_updates_in_epoch(text),
-        least_loss=min((loss for loss in losses.values() if not math.isnan(loss)), default=math.inf),
+        values=values,
+        learning_rates=_learning_rates(entries),
+        updates_in_epoch=_updates_in_epoch(entries),
+        least_loss=log.least_loss,
     )
 
 
@@ -97,38 +102,42 @@ def read_valid_bound(log: Path) -> float:
 
 def _valid_bound(path: Path, *, eos: bool) -> float:
     try:
-        return float(json.loads(read_text(path))["valid"][f"nats_per_token_{'with' if eos else 'without'}_eos"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UserError(f"{path} has no lower bound of the validation data; did fairseq-stack write it?") from error
+        bound = float(json.loads(read_text(path))["valid"][f"nats_per_token_{'with' if eos else 'without'}_eos"])
+        if math.isfinite(bound):
+            return bound
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        pass
+    raise UserError(f"{path} has no lower bound of the validation data; did fairseq-stack write it?")
 
 
-def _figures(path: Path, text: str, metric: str) -> dict[float, float]:
+def _figures(path: Path, entries: Sequence[Entry], metric: str) -> dict[float, float]:
     name = f"valid_{metric}"
     values: dict[float, float] = {}
     known: set[str] = set()
-    for entry in entries(text):
-        if name in entry and "valid_num_updates" in entry:
-            values[float(entry["valid_num_updates"])] = float(entry[name])
-        known |= {key.removeprefix("valid_") for key in entry if key.startswith("valid_")}
+    for entry in entries:
+        if name in entry:
+            values[entry.count("valid_num_updates")] = entry.figure(name)
+        known |= {key.removeprefix("valid_") for key in entry.figures if key.startswith("valid_")}
     if not values:
         raise UserError(f"{path}: no validation has {metric}; expected one of {', '.join(sorted(known))}")
     return dict(sorted(values.items()))
 
 
-def _learning_rates(text: str) -> dict[float, float]:
+def _learning_rates(entries: Sequence[Entry]) -> dict[float, float]:
     rates = {
-        float(entry[updates]): float(entry[rate])
-        for entry in entries(text)
+        entry.count(updates): entry.figure(rate)
+        for entry in entries
         for rate, updates in _RATE.items()
         if rate in entry and updates in entry
     }
     return dict(sorted(rates.items()))
 
 
-def _updates_in_epoch(text: str) -> float | None:
+def _updates_in_epoch(entries: Sequence[Entry]) -> float | None:
     """From the last line of progress, which says how much of an epoch is done; without one, from an end of an epoch."""
-    progress = [entry for entry in entries(text) if entry.get("update") and "num_updates" in entry]
-    if progress:
-        return float(progress[-1]["num_updates"]) / float(progress[-1]["update"])
-    ends = [entry for entry in entries(text) if "train_num_updates" in entry]
-    return float(ends[0]["train_num_updates"]) / ends[0]["epoch"] if ends else None
+    progress = ((entry, "num_updates", "update") for entry in reversed(entries))
+    ends = ((entry, "train_num_updates", "epoch") for entry in entries)
+    for entry, updates, epochs in (*progress, *ends):
+        if updates in entry and epochs in entry and entry.count(updates) and entry.count(epochs):
+            return entry.count(updates) / entry.count(epochs)
+    return None

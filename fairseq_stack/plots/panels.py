@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
+from fairseq_stack.errors import UserError
+
 from .style import BOUND, style
 
 GROUP_WIDTH = 0.8
@@ -95,7 +97,12 @@ def scale_logarithmically(axes: Any, steps: Sequence[int] = (1, 2, 5)) -> None:
     """Make y, which is drawn already, logarithmic.
 
     Numbers stand at ``steps`` in each decade, such as 0.2 and 0.5, unless there are very few decades or many.
+
+    Raises:
+        UserError: no y is greater than 0.
     """
+    if not any(y > 0 for line in axes.get_lines() for y in line.get_ydata()):
+        raise UserError("a logarithmic scale needs values greater than 0; there are none; leave out --log")
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     if LEAST_DECADES <= math.log10(high / low) <= MOST_DECADES:

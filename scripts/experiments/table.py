@@ -112,7 +112,7 @@ READERS: dict[str, Callable[[Path], tuple[Score, ...]]] = {
 def read_runs(folders: Sequence[Path], read_scores: Callable[[Path], tuple[Score, ...]]) -> list[Run]:
     """The runs of a kind; the one with the least validation loss is the first."""
     runs = [Run(folder, read_training_log(_log_of(folder)), read_scores(folder)) for folder in folders]
-    return sorted(runs, key=lambda run: run.training.best.loss)
+    return sorted(runs, key=lambda run: run.training.least_loss)
 
 
 def _log_of(folder: Path) -> Path:
@@ -160,6 +160,8 @@ def figures(run: Run) -> dict[str, float]:
 
 def mean_and_deviation(values: Sequence[float]) -> str:
     """The mean, and the standard deviation of the population that the values are a sample of."""
+    if not all(map(math.isfinite, values)):  # a run has diverged
+        return "nan"
     deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
     return f"{statistics.mean(values):.2f}{deviation}"
 

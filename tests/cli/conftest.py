@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,3 +36,18 @@ def refusal(plot: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         return captured.err.removeprefix("fairseq-stack: error: ").rstrip("\n")
 
     return run
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The figures that commands draw."""
+    Figure = pytest.importorskip("matplotlib.figure").Figure
+    figures: list[Any] = []
+    savefig = Figure.savefig
+
+    def save(figure: Any, *args: Any, **kwargs: Any) -> None:
+        figures.append(figure)
+        savefig(figure, *args, **kwargs)
+
+    monkeypatch.setattr(Figure, "savefig", save)
+    return figures

@@ -61,7 +61,16 @@ def test_a_figure_that_no_validation_has(tmp_path: Path) -> None:
 def test_a_loss_that_is_not_a_number_is_not_the_least(tmp_path: Path) -> None:
     text = HEAD + validation(50, math.nan) + validation(100, 2)
     assert read_training_curve(write(tmp_path, text)).least_loss == 2 * math.log(2)
-    assert read_training_curve(write(tmp_path, HEAD + validation(50, math.nan))).least_loss == math.inf
+    only_bleu = write(tmp_path, HEAD + validation(50, math.nan, bleu="3"))
+    assert read_training_curve(only_bleu, "bleu").least_loss == math.inf
+
+
+@pytest.mark.parametrize("metric", [None, "ppl"])
+def test_a_run_in_which_no_validation_has_a_number(tmp_path: Path, metric: str | None) -> None:
+    log = write(tmp_path, HEAD + validation(50, math.nan, ppl="nan") + validation(100, math.inf, ppl="inf"))
+    with pytest.raises(UserError) as caught:
+        read_training_curve(log, metric)
+    assert str(caught.value) == f"{log}: valid_{metric or 'loss'} is not a finite number in any validation"
 
 
 def test_learning_rates_are_from_progress_and_from_ends_of_epochs(tmp_path: Path) -> None:
@@ -74,9 +83,10 @@ def test_learning_rates_are_from_progress_and_from_ends_of_epochs(tmp_path: Path
     [
         (progress(100, 0.498, 0.1) + end_of_epoch(1, 200, 0.1) + progress(300, 1.5, 0.1), 200),
         (end_of_epoch(1, 150, 0.1) + end_of_epoch(2, 200, 0.1), 150),
+        (entry(epoch=1, update=0, num_updates="0") + entry(train_num_updates="100"), None),
         ("", None),
     ],
-    ids=["progress", "the-last-epoch-ended-early", "nothing"],
+    ids=["progress", "the-last-epoch-ended-early", "no-epoch", "nothing"],
 )
 def test_updates_in_an_epoch(tmp_path: Path, text: str, updates: float | None) -> None:
     assert read_training_curve(write(tmp_path, HEAD + validation(50, 2) + text)).updates_in_epoch == updates
@@ -134,7 +144,15 @@ def test_a_run_without_a_bound(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"valid": {}}', '{"valid": {"nats_per_token_with_eos": null}}', "[" * 10**5]
+    "text",
+    [
+        "{",
+        "[]",
+        '{"valid": {}}',
+        '{"valid": {"nats_per_token_with_eos": null}}',
+        "[" * 10**5,
+        BOUND.replace("0.5", "NaN"),
+    ],
 )
 def test_a_broken_bound(tmp_path: Path, text: str) -> None:
     write_bound(tmp_path / "corpus", text)

@@ -125,12 +125,12 @@ def plot_cases() -> Iterator[Case]:
         "plot one point",
         f"{S} plot training x:_=r y:$x^=r --learning-rate --log -o a.pdf",
         prints="a.pdf",
-        files={"r/train.log": log},
+        files={"r/train.log": f'{log}{{"num_updates": "5", "lr": "1"}}\n'},
     )
     yield Case(
         "plot not a number",
         f"{S} plot training r --log -o a.png",
-        prints="a.png",
+        "r/train.log: valid_loss is not a finite number in any validation",
         files={"r/train.log": log.replace('"1"', '"nan"')},
     )
     yield Case("plot binary log", f"{S} plot training f -o a.png", "f is not UTF-8", files={"f": b"\xff\n"})

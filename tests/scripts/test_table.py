@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from pathlib import Path
 from types import ModuleType
 
@@ -45,3 +46,15 @@ def test_the_best_run_the_mean_and_the_deviation(
     assert cells[1][0] == ["model", "valid ppl", "BLEU"]
     assert cells[1][2:] == [["tf", "1.47 ± 0.26", "21.50 ± 2.12"], ["sup", "1.00", "30.00"]]
     assert tables[3] == "`BLEU|data:test|how:so`\n"
+
+
+def test_a_run_that_diverged_is_the_last(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = {"tf-1": math.nan, "tf-2": 0.25}
+    monkeypatch.setattr(
+        script, "read_training_log", lambda path: TrainingLog(1, 1, 1, (Validation(7, losses[path.parent.name]),))
+    )
+    monkeypatch.setitem(script.READERS, "translation", lambda folder: ())
+    script.main("translation", str(tmp_path / "table.md"), "tf=tf-1,tf-2")
+    best, _, means, _ = (tmp_path / "table.md").read_text(encoding="utf-8").split("\n\n")
+    assert best.splitlines()[2].split("|")[5].strip() == "1.28"
+    assert means.splitlines()[2].split("|")[2].strip() == "nan"

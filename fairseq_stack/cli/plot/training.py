@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     unnamed = names_of([path for name, path in arguments if name is None])
     for name, path in arguments:
         panel, model = ("", unnamed[path]) if name is None else panel_and_model(name)
-        curve = read_run(path, args.metric, bound=args.bound, epochs=args.epochs)
+        curve = read_run(path, args.metric, bound=args.bound, epochs=args.epochs, learning_rate=args.learning_rate)
         panels.setdefault(panel, {}).setdefault(model, []).append(curve)
     what = f"validation {args.metric}" if args.metric is not None else DIFFERENCE if args.bound else LOSS
     draw(
@@ -102,16 +102,18 @@ def names_of(runs: Sequence[Path]) -> dict[Path, str]:
     return {run: os.path.relpath(run.absolute(), folder) for run in runs}
 
 
-def read_run(run: Path, metric: str | None, *, bound: bool, epochs: bool) -> TrainingCurve:
+def read_run(run: Path, metric: str | None, *, bound: bool, epochs: bool, learning_rate: bool) -> TrainingCurve:
     """Read what is drawn of a run.
 
     Raises:
-        UserError: see :mod:`fairseq_stack.evaluation.training_curve`.
+        UserError: the log lacks what the options ask for; see also :mod:`fairseq_stack.evaluation.training_curve`.
     """
     from fairseq_stack.evaluation.training_curve import read_training_curve, read_valid_bound
 
     log = run / LOG_NAME if run.is_dir() else run
     curve = read_training_curve(log, metric)
+    if learning_rate and not any(rate > 0 for rate in curve.learning_rates.values()):
+        raise UserError(f"{log} has no learning rate greater than 0; leave out --learning-rate")
     if bound:
         curve = curve.above(read_valid_bound(log))
     if not epochs:
