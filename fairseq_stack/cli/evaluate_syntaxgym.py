@@ -41,7 +41,7 @@ the text what the text of the model looks like."""
 EXAMPLE = """\
 example:
   fairseq-stack evaluate-syntaxgym checkpoints/ptb --suites test_suites/json \\
-      --lowercase --without-punctuation --json syntaxgym.json"""
+      --penn --lowercase --json syntaxgym.json"""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -79,13 +79,18 @@ def evaluate(args: argparse.Namespace) -> SyntaxGymResult:
         UserError: the suites cannot be read, or the model cannot score them.
     """
     from fairseq_stack.evaluation.syntaxgym.result import SyntaxGymResult, score_categories, total
-    from fairseq_stack.evaluation.syntaxgym.suites import read_suites
+    from fairseq_stack.evaluation.syntaxgym.suites import SUM, read_suites
 
     suites = read_suites(args.suites)
     change, text = text_changer(args)
     hub = load_checkpoint(args.checkpoint, args.data)
     scores = tuple(_score(hub, suites, change, args))
-    content = [(suite.name, [formula.text for formula in suite.formulas], suite.items) for suite in suites]
+    content = [
+        # Suites of sums have the hash of earlier versions, which knew no other metric.
+        (suite.name, [formula.text for formula in suite.formulas], suite.items)
+        + (() if suite.metric == SUM else (suite.metric,))
+        for suite in suites
+    ]
     return SyntaxGymResult(
         signature=own_method(
             suites=len(suites), sha=sha_of(content), text=text, **beam_in_signature(hub, args, args.telescoping)
@@ -123,18 +128,22 @@ def _score(
             of_item: dict[str, dict[int, float]] = {}
             for condition, regions in item.regions.items():
                 parts, sentence = next(pairs)
-                of_item[condition] = dict.fromkeys(regions, 0.0) | _of_regions(parts, sentence)
+                of_item[condition] = dict.fromkeys(regions, 0.0) | _of_regions(parts, sentence, suite.metric)
                 unknown.append(any(word.is_unknown for word in sentence))
             items.append(of_item)
         yield score_suite(suite, items, sum(unknown) / len(unknown))
 
 
-def _of_regions(parts: Sequence[tuple[int, str]], words: Sequence[Word]) -> dict[int, float]:
+def _of_regions(parts: Sequence[tuple[int, str]], words: Sequence[Word], metric: str) -> dict[int, float]:
     """The surprisal of each region, in bits, from the words of a sentence."""
+    from fairseq_stack.evaluation.syntaxgym.suites import MEAN
     from fairseq_stack.hub.regions import regions_of
 
-    regions = regions_of([text for _, text in parts], words)
-    return {number: region.surprisal / math.log(2) for (number, _), region in zip(parts, regions, strict=True)}
+    found = {}
+    for (number, _), region in zip(parts, regions_of([text for _, text in parts], words), strict=True):
+        tokens = max(1, region.num_tokens) if metric == MEAN else 1
+        found[number] = region.surprisal / math.log(2) / tokens
+    return found
 
 
 def _lines(result: SyntaxGymResult) -> list[str]:

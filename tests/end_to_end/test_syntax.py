@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_syntaxgym(
     language_model: Path, hub: LanguageModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     conditions = {"x": ["A", "b c", ""], "y": ["A zebra", "", "b c"]}
-    suite = {
+    suite: dict[str, Any] = {
         "meta": {"name": "cleft"},
         "region_meta": {"1": "first", "2": "second", "3": "third"},
         "predictions": [{"formula": "(2;%x%) > (3;%y%)"}, {"formula": "(3;%x%) = (2;%y%)"}],
@@ -92,6 +93,14 @@ def test_syntaxgym(
     assert (found.unknown, result.accuracy) == (1.0, found.accuracy)  # the full stop is unknown
     assert capsys.readouterr().out.endswith(f"\n{result.signature}\n")
     assert result.signature.startswith("suites:1|sha:a097f55e|text:lowercase|version:fairseq_stack-")
+    suite["meta"]["metric"] = "mean"
+    (folder / "cleft.json").write_text(json.dumps(suite))
+    assert cli.main(["evaluate-syntaxgym", str(language_model), *options]) == 0
+    result = read_syntaxgym_result(tmp_path / "out")
+    regions = {(region.condition, region.number): region.surprisal for region in result.suites[0].regions}
+    of_two_tokens = {("x", 2), ("y", 1), ("y", 3)}
+    assert regions == pytest.approx({key: expected[key] / (1 + (key in of_two_tokens)) for key in expected}, abs=1e-5)
+    assert "|sha:a097f55e|" not in result.signature
 
 
 def test_mistakes(language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,6 +41,16 @@ def test_formulas(formula: str, holds: bool) -> None:
     assert parse(formula).holds(VALUES) is holds
 
 
+def test_a_formula_of_many_terms() -> None:
+    formula = parse(" + ".join(["(1;%a%)"] * 5000) + " > 4999" + " & (1;%a%) > 0" * 5000)
+    assert formula.holds(VALUES)
+    assert not formula.holds({"a": {1: 0.5}})
+
+
+def test_differences_are_taken_from_left_to_right() -> None:
+    assert parse("(10;%a%) - (2;%a%) - (1;%a%) = 1").holds(VALUES)
+
+
 def test_regions_of_a_formula() -> None:
     assert parse(" ( 1 ; %a% ) + (10;%a%) > (2;%b-c%)").regions == {(1, "a"), (10, "a"), (2, "b-c")}
 
@@ -58,6 +68,7 @@ def test_regions_of_a_formula() -> None:
         ("(1;%a%) * 2 > 1", "character 9: expected a region, a number, an operator or a bracket"),
         ("(1;%a%) + 2", "is a number; expected a comparison"),
         ("", "character 1: expected a region"),
+        ("[" * 10**5, "[...' has too many brackets within brackets"),
         ("__import__('os')", "character 1: expected a region"),
     ],
 )
@@ -82,7 +93,7 @@ def test_golden_formulas(path: Path) -> None:
             assert formula.holds(item) is case["result"], suite["suite"]
         category = next(name for name, suites in CATEGORIES.items() if suite["suite"] in suites)
         assert category == suite["category"]
-        read = Suite(suite["suite"], category, {}, (formula,), tuple(Item(n, {}) for n in range(len(items))))
+        read = Suite(suite["suite"], category, "sum", {}, (formula,), tuple(Item(n, {}) for n in range(len(items))))
         scores.append(score_suite(read, items, 0.0))
     assert {score.name: score.accuracy for score in scores} == golden["suite_accuracy"]
     categories = {score.name: score.accuracy for score in score_categories(scores)}
@@ -106,11 +117,8 @@ def suite_file(path: Path, **changes: Any) -> Path:
 
 def test_a_suite(tmp_path: Path) -> None:
     suite = read_suite(suite_file(tmp_path / "cleft.json"))
-    assert (suite.name, suite.category, suite.region_names) == (
-        "cleft",
-        "long-distance dependencies",
-        {1: "det", 2: "noun"},
-    )
+    assert (suite.name, suite.category, suite.metric) == ("cleft", "long-distance dependencies", "sum")
+    assert suite.region_names == {1: "det", 2: "noun"}
     assert suite.items == (Item(7, {"a": {1: "The", 2: " cat "}, "b": {1: "The", 2: " cat "}}),)
     score = score_suite(suite, [{"a": {1: 1.0, 2: 2.0}, "b": {1: 1.0, 2: 3.0}}], 0.25)
     assert (score.accuracy, [prediction.accuracy for prediction in score.predictions]) == (1, [1, 1])
@@ -139,6 +147,10 @@ def test_mistakes_in_suites(tmp_path: Path) -> None:
     assert refusal(predictions=formula) == ", item 7: region 2 of the condition c, of a formula, is missing"
     assert refusal(predictions=[{"formula": "(2;%c%) <"}]).startswith(": '(2;%c%) <', character 10: expected")
     assert refusal(items=[{"item_number": 1}]) == " is not a test suite of SyntaxGym: KeyError('conditions')"
+    assert refusal(items=[]) == ": the suite has no items"
+    assert refusal(predictions=[]) == ": the suite has no predictions"
+    assert refusal(meta={"name": "x", "metric": "max"}) == ": the metric must be one of sum, mean, got 'max'"
+    assert refusal(meta={"name": 5}) == ": the name of the suite must be a string, got 5"
     (tmp_path / "x.json").write_text("{")
     with pytest.raises(UserError, match="is not a test suite of SyntaxGym"):
         read_suites(tmp_path)
@@ -147,6 +159,39 @@ def test_mistakes_in_suites(tmp_path: Path) -> None:
         read_suites(tmp_path)
     with pytest.raises(UserError, match="is not a folder"):
         read_suites(tmp_path / "x.json")
+
+
+def test_items_that_would_count_wrongly(tmp_path: Path) -> None:
+    """Of regions and conditions with the same name the last one would count, and items would count twice."""
+
+    def refusal(items: list[Any]) -> str:
+        with pytest.raises(UserError) as caught:
+            read_suite(suite_file(tmp_path / "x.json", items=items))
+        return str(caught.value).removeprefix(f"{tmp_path / 'x.json'}: ")
+
+    def item(*regions: dict[str, Any], number: Any = 7) -> dict[str, Any]:
+        return {"item_number": number, "conditions": [{"condition_name": "a", "regions": regions}]}
+
+    first, second = ({"region_number": number, "content": "cat"} for number in (1, 2))
+    assert refusal([item(first, second, second)]) == "item 7, condition a: region 2 is there twice"
+    assert refusal([item(first), item(second)]) == "item 7 is there twice"
+    twice = item(first) | {"conditions": item(first)["conditions"] * 2}
+    assert refusal([twice]) == "item 7 has the condition a twice"
+    assert refusal([item(first) | {"conditions": []}]) == "item 7 has no conditions"
+    for wrong, problem in (
+        ({"region_number": 0}, "region_number must be at least 1, got 0"),
+        ({"region_number": 1.5}, "region_number must be an integer, got 1.5"),
+        ({"content": None}, "content must be a string, got None"),
+    ):
+        assert refusal([item(first | wrong)]).endswith(problem)
+
+
+def test_the_same_suite_twice(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        suite_file(tmp_path / f"{name}.json")
+    with pytest.raises(UserError) as caught:
+        read_suites(tmp_path)
+    assert str(caught.value) == f"{tmp_path}/b.json has the same suite as {tmp_path}/a.json: cleft"
 
 
 def test_suites_without_a_category_do_not_count() -> None:

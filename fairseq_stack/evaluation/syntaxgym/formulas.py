@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -30,6 +30,9 @@ _OPERATORS: tuple[Mapping[str, tuple[Callable[[Any, Any], Any], type]], ...] = (
 )
 """From the loosest to the tightest, what they compute and what they take; one of the third cannot follow another."""
 _COMPARISON = 2
+
+MOST_QUOTED = 200
+"""How many characters of a formula an error quotes at most."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,13 @@ def parse(text: str) -> Formula:
         ValueError: the text is not a formula; the message says what was expected, and where.
     """
     parser = _Parser(text)
-    term = parser.formula()
+    try:
+        term = parser.formula()
+    except RecursionError as error:
+        raise ValueError(f"{_quoted(text)} has too many brackets within brackets") from error
     parser.require_end()
     if term.kind is not bool:
-        raise ValueError(f"{text!r} is a number; expected a comparison")
+        raise ValueError(f"{_quoted(text)} is a number; expected a comparison")
     return Formula(text, frozenset(parser.regions), term.value)
 
 
@@ -93,7 +99,7 @@ class _Parser:
         self.place, self.next, self.match = next(self._tokens)
 
     def _refuse(self, place: int, expected: str) -> NoReturn:
-        raise ValueError(f"{self.text!r}, character {place + 1}: expected {expected}")
+        raise ValueError(f"{_quoted(self.text)}, character {place + 1}: expected {expected}")
 
     def require_end(self) -> None:
         if self.next:
@@ -103,17 +109,18 @@ class _Parser:
         """The loosest operators at ``level`` and what is between them."""
         if level == len(_OPERATORS):
             return self._term()
-        left = self.formula(level + 1)
+        first = self.formula(level + 1)
+        others = []
         while self.next in _OPERATORS[level]:
             place, (compute, kind) = self.place, _OPERATORS[level][self.next]
             self._advance()
-            right = self.formula(level + 1)
-            if not left.kind is right.kind is kind:
+            term = self.formula(level + 1)
+            if not first.kind is term.kind is kind:
                 self._refuse(place, f"{'numbers' if kind is float else 'comparisons'} on both sides")
-            left = _Term(_binary(compute, left.value, right.value), bool if level <= _COMPARISON else float)
+            others.append((compute, term.value))
             if level == _COMPARISON:
                 break
-        return left
+        return _Term(_chain(first.value, others), bool if level <= _COMPARISON else float) if others else first
 
     def _term(self) -> _Term:
         text, match = self.next, self.match
@@ -136,7 +143,19 @@ class _Parser:
         return inner
 
 
-def _binary(
-    compute: Callable[[Any, Any], Any], left: Callable[[Surprisals], Any], right: Callable[[Surprisals], Any]
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}...")
+
+
+def _chain(
+    first: Callable[[Surprisals], Any], others: Sequence[tuple[Callable[[Any, Any], Any], Callable[[Surprisals], Any]]]
 ) -> Callable[[Surprisals], Any]:
-    return lambda surprisals: compute(left(surprisals), right(surprisals))
+    """The value of terms with operators of one level between them, from left to right."""
+
+    def value(surprisals: Surprisals) -> Any:
+        found = first(surprisals)
+        for compute, term in others:
+            found = compute(found, term(surprisals))
+        return found
+
+    return value

@@ -25,7 +25,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Region:
-    """The mean surprisal of a region over the items, in bits."""
+    """The mean over the items of the surprisal of a region, by the metric of the suite, in bits."""
 
     condition: str
     number: int

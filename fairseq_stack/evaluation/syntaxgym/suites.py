@@ -32,6 +32,9 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
 }
 """The categories of Hu et al. (2020) and their suites; other suites have none."""
 
+SUM, MEAN = METRICS = ("sum", "mean")
+"""How the surprisal of a region comes from those of its tokens, as the entry ``metric`` of a suite says."""
+
 
 @dataclass(frozen=True)
 class Item:
@@ -53,6 +56,7 @@ class Suite:
     Attributes:
         name: its name.
         category: its category, or None.
+        metric: of :data:`METRICS`.
         region_names: by number.
         formulas: its predictions; the first one is the suite's score.
         items: its items.
@@ -60,6 +64,7 @@ class Suite:
 
     name: str
     category: str | None
+    metric: str
     region_names: Mapping[int, str]
     formulas: tuple[Formula, ...]
     items: tuple[Item, ...]
@@ -69,14 +74,21 @@ def read_suites(folder: Path) -> list[Suite]:
     """Read all ``*.json`` of a folder, in the order of their names.
 
     Raises:
-        UserError: the folder has none, or a file is not a suite: the message names the file and the item.
+        UserError: the folder has none, two have the same name, or a file is not a suite: the message names the file and
+            the item.
     """
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder; expected the one with the test suites, *.json")
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise UserError(f"{folder} has no test suites, *.json")
-    return [read_suite(path) for path in paths]
+    suites: dict[str, tuple[Path, Suite]] = {}
+    for path in paths:
+        suite = read_suite(path)
+        other, _ = suites.setdefault(suite.name, (path, suite))
+        if other != path:
+            raise UserError(f"{path} has the same suite as {other}: {suite.name}")
+    return [suite for _, suite in suites.values()]
 
 
 def read_suite(path: Path) -> Suite:
@@ -98,25 +110,63 @@ def read_suite(path: Path) -> Suite:
 
 
 def _suite(content: Any) -> Suite:
-    name = content["meta"]["name"]
+    """The suite of a file; ValueError says what is wrong with it."""
+    name, metric = content["meta"]["name"], content["meta"].get("metric", SUM)
+    if metric not in METRICS:
+        raise ValueError(f"the metric must be one of {', '.join(METRICS)}, got {metric!r}")
+    items: dict[int, Item] = {}
+    for item in map(_item, content["items"]):
+        if items.setdefault(item.number, item) is not item:
+            raise ValueError(f"item {item.number} is there twice")
+    formulas = tuple(parse(prediction["formula"]) for prediction in content["predictions"])
+    if not items or not formulas:
+        raise ValueError(f"the suite has no {'predictions' if items else 'items'}")
     return Suite(
-        name=name,
+        name=_text(name, "the name of the suite"),
         category=next((category for category, suites in CATEGORIES.items() if name in suites), None),
-        region_names={int(number): text for number, text in content["region_meta"].items()},
-        formulas=tuple(parse(prediction["formula"]) for prediction in content["predictions"]),
-        items=tuple(
-            Item(
-                int(item["item_number"]),
-                {
-                    condition["condition_name"]: {
-                        int(region["region_number"]): str(region["content"]) for region in condition["regions"]
-                    }
-                    for condition in item["conditions"]
-                },
-            )
-            for item in content["items"]
-        ),
+        metric=metric,
+        region_names={int(number): str(text) for number, text in content["region_meta"].items()},
+        formulas=formulas,
+        items=tuple(items.values()),
     )
+
+
+def _item(content: Any) -> Item:
+    number = _integer(content["item_number"], "item_number")
+    found: dict[str, Mapping[int, str]] = {}
+    for condition in content["conditions"]:
+        name = _text(condition["condition_name"], f"item {number}: condition_name")
+        if name in found:
+            raise ValueError(f"item {number} has the condition {name} twice")
+        found[name] = _regions(condition["regions"], f"item {number}, condition {name}")
+    if not found:
+        raise ValueError(f"item {number} has no conditions")
+    return Item(number, found)
+
+
+def _regions(content: Any, where: str) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for region in content:
+        number = _integer(region["region_number"], f"{where}: region_number")
+        if number < 1:
+            raise ValueError(f"{where}: region_number must be at least 1, got {number}")
+        if number in found:
+            raise ValueError(f"{where}: region {number} is there twice")
+        found[number] = _text(region["content"], f"{where}, region {number}: content")
+    return found
+
+
+def _integer(value: Any, what: str) -> int:
+    try:
+        return int(str(value))
+    except ValueError:
+        raise ValueError(f"{what} must be an integer, got {value!r}") from None
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{what} must be a string, got {value!r}")
+    return value
 
 
 def _require_regions(path: Path, suite: Suite, item: Item) -> None:
