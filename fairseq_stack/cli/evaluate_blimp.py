@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack_preprocess.errors import require_at_least
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Score a language model on BLiMP (Warstadt et al., 2020): how often it finds the
 acceptable sentence of a pair more probable than the other one, for each phenomenon
-and field, and the mean over all paradigms, with bootstrap intervals over pairs.
-Say with the options of the text what the text of the model looks like."""
+and field, and the mean over all paradigms, with bootstrap intervals over pairs. A
+pair whose sentences are equally probable counts one half; the table has the share of
+these ties. Say with the options of the text what the text of the model looks like."""
 
 EXAMPLE = """\
 example:
@@ -83,6 +85,7 @@ def evaluate(args: argparse.Namespace) -> BLiMPResult:
             sha=sha_of([(pair.good, pair.bad) for pair in pairs]),
             text=text,
             **beam_in_signature(hub, args),
+            ties="half",
             bootstrap=args.bootstrap,
             confidence=args.confidence,
             seed=args.seed,
@@ -102,7 +105,7 @@ def _score(hub: Hub, pairs: Sequence[Pair], change: Callable[[str], str], args: 
     from fairseq_stack.hub.parses import parses_sentences
     from fairseq_stack.hub.surprisals import surprisals
 
-    texts = [change(sentence) for pair in pairs for sentence in (pair.good, pair.bad)]
+    texts = [_changed(sentence, pair, change) for pair in pairs for sentence in (pair.good, pair.bad)]
     # Telescoping surprisals add up to -log p of the sentence with the parses of the beam.
     found = surprisals(on_device(hub, args), texts, telescoping=parses_sentences(hub), **sizes(args))
     words = list(progress(found, label="BLiMP", total=len(texts), unit="sentence"))
@@ -114,10 +117,18 @@ def _score(hub: Hub, pairs: Sequence[Pair], change: Callable[[str], str], args: 
     ]
 
 
+def _changed(sentence: str, pair: Pair, change: Callable[[str], str]) -> str:
+    """The sentence as the model reads it; an empty one would win every pair."""
+    text = change(sentence)
+    if not text:
+        raise UserError(f"{pair.paradigm}: the options of the text leave nothing of the sentence {sentence!r}")
+    return text
+
+
 def _lines(result: BLiMPResult) -> list[str]:
     """The result as a user reads it."""
     parts = (result.fields, result.phenomena, (result.overall,))
-    columns = ("", "pairs", "with unknown words", "accuracy", "interval")
+    columns = ("", "pairs", "with unknown words", "ties", "accuracy", "interval")
     return [
         title("BLiMP", result.model),
         "",
@@ -131,6 +142,7 @@ def _row(accuracy: Accuracy) -> list[str]:
         accuracy.name,
         f"{accuracy.pairs:,}",
         f"{100 * accuracy.unknown:.1f} %",
+        f"{100 * accuracy.ties:.1f} %",
         f"{100 * estimate.value:.1f} %",
         f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}",
     ]

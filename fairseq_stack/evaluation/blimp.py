@@ -64,12 +64,14 @@ class Accuracy:
         name: of the paradigm, the phenomenon or the field; ``all`` for all pairs.
         pairs: number of pairs.
         unknown: share of the pairs with a word that the model does not know.
-        accuracy: the mean over paradigms, with its bootstrap interval over pairs; a tie is wrong.
+        ties: share of the pairs whose sentences are equally probable, mostly because they differ in unknown words only.
+        accuracy: the mean over paradigms, with its bootstrap interval over pairs; a tie counts one half.
     """
 
     name: str
     pairs: int
     unknown: float
+    ties: float
     accuracy: Estimate
 
 
@@ -134,16 +136,16 @@ def read_pairs(folder: Path, limit: int | None) -> list[Pair]:
 
 
 def _read_paradigm(path: Path, limit: int | None) -> Iterable[Pair]:
-    lines = [line for line in read_lines(path) if line.strip()]
-    for number, line in enumerate(lines[:limit], start=1):
+    lines = [(number, line) for number, line in enumerate(read_lines(path), start=1) if line.strip()]
+    for number, line in lines[:limit]:
         try:
             content: Any = json.loads(line)
-            good, bad = content["sentence_good"], content["sentence_bad"]
-            pair = Pair(
-                path.stem, content["field"].replace("/", "_"), content["linguistics_term"], good.strip(), bad.strip()
-            )
+            good, bad = content["sentence_good"].strip(), content["sentence_bad"].strip()
+            pair = Pair(path.stem, content["field"].replace("/", "_"), content["linguistics_term"].strip(), good, bad)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UserError(f"{path}, line {number} is not a pair of BLiMP: {error!r}") from error
+        if not good or not bad:
+            raise UserError(f"{path}, line {number}: sentence_{'bad' if good else 'good'} is empty")
         yield pair
 
 
@@ -170,6 +172,8 @@ def _accuracy(name: str, pairs: Sequence[Scored], intervals: Intervals, stream: 
     sizes = Counter(scored.pair.paradigm for scored in pairs)
     # Each paradigm has the same weight, whatever its size.
     weights = np.array([len(pairs) / (len(sizes) * sizes[scored.pair.paradigm]) for scored in pairs])
-    right = np.array([scored.good > scored.bad for scored in pairs])
+    ties = np.array([scored.good == scored.bad for scored in pairs])
+    right = np.array([scored.good > scored.bad for scored in pairs]) + ties / 2
     accuracy = intervals.of_rate(weights * right, np.ones(len(pairs), dtype=np.int64), stream)
-    return Accuracy(name, len(pairs), float(np.mean([scored.unknown for scored in pairs])), accuracy)
+    unknown = float(np.mean([scored.unknown for scored in pairs]))
+    return Accuracy(name, len(pairs), unknown, float(ties.mean()), accuracy)

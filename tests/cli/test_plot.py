@@ -138,7 +138,7 @@ def blimp(value: float, sha: str = "1") -> BLiMPResult:
     """A made-up result; the interval reaches from half to twice the accuracy."""
 
     def row(name: str, value: float) -> blimp_accuracy:
-        return blimp_accuracy(name, 10, 0.0, Estimate(value, value / 2, value * 2))
+        return blimp_accuracy(name, 10, 0.0, 0.0, Estimate(value, value / 2, value * 2))
 
     rows = (row("x_y", value), row("z", value / 2))
     return BLiMPResult(

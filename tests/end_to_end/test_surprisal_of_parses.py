@@ -162,7 +162,7 @@ def test_blimp(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> N
         return float(parse(hub.models[0].decoder.network, hub.encode(text)[:-1], beam_size=3).log_probability)
 
     assert result.overall.accuracy.value == pytest.approx(sum(score(a) > score(b) for a, b in pairs) / len(pairs))
-    assert "|text:as-is|beam:3|bootstrap:5|" in result.signature
+    assert "|text:as-is|beam:3|ties:half|bootstrap:5|" in result.signature
 
 
 def test_syntaxgym(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from fairseq_stack.evaluation.blimp import read_blimp_result
 from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
 from fairseq_stack.hub.interface import LanguageModelHub, load
 
-PAIRS = [("A b.", "B b."), ("c c", "c zebra"), ("d, a?", "d a b")]
+PAIRS = [("A b.", "B b."), ("c c", "c zebra"), ("d, a?", "d a b"), ("a lion", "a zebra")]
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def test_blimp(language_model: Path, hub: LanguageModelHub, tmp_path: Path, caps
     result = read_blimp_result(tmp_path / "out")
     seen = [("a b", "b b"), ("c c", "c zebra"), ("d a", "d a b")]
     right = [log_probability(hub, good) > log_probability(hub, bad) for good, bad in seen]
-    assert result.overall.accuracy.value == pytest.approx((right[0] + (right[1] + right[2]) / 2) / 2)
-    assert [(found.name, found.pairs, found.unknown) for found in result.paradigms] == [
-        ("first", 1, 0.0), ("second", 2, 0.5),
+    assert result.overall.accuracy.value == pytest.approx((right[0] + (right[1] + right[2] + 1 / 2) / 3) / 2)
+    assert [(found.name, found.pairs, found.unknown, found.ties) for found in result.paradigms] == [
+        ("first", 1, 0.0, 0.0), ("second", 3, 2 / 3, 1 / 3),
     ]  # fmt: skip
     printed = capsys.readouterr().out
     assert printed.endswith(f"\n{result.signature}\n")
@@ -101,6 +101,16 @@ def test_syntaxgym(
     of_two_tokens = {("x", 2), ("y", 1), ("y", 3)}
     assert regions == pytest.approx({key: expected[key] / (1 + (key in of_two_tokens)) for key in expected}, abs=1e-5)
     assert "|sha:a097f55e|" not in result.signature
+
+
+def test_nothing_is_left_of_a_sentence(
+    language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = {"sentence_good": "?!", "sentence_bad": "a", "field": "syntax", "linguistics_term": "x"}
+    (tmp_path / "p.jsonl").write_text(json.dumps(pair))
+    options = ["--blimp", str(tmp_path), "--without-punctuation"]
+    assert cli.main(["evaluate-blimp", str(language_model), *options]) == 2
+    assert capsys.readouterr().err.endswith("error: p: the options of the text leave nothing of the sentence '?!'\n")
 
 
 def test_mistakes(language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,10 @@ def test_mistakes(tmp_path: Path) -> None:
         with pytest.raises(UserError) as caught:
             read_pairs(tmp_path, None)
         assert str(caught.value).startswith(f"{path}, line 2 is not a pair of BLiMP: {error}")
+    path.write_text(f"{line('a1')}\n\n{line('')}\n")  # an empty sentence would always be the more probable one
+    with pytest.raises(UserError) as caught:
+        read_pairs(tmp_path, None)
+    assert str(caught.value) == f"{path}, line 3: sentence_good is empty"
     with pytest.raises(UserError, match="is not a folder"):
         read_pairs(path, None)
 
@@ -45,7 +49,7 @@ def scored(paradigm: str, phenomenon: str, good: float, bad: float, unknown: boo
 
 
 def test_the_mean_over_paradigms() -> None:
-    """A tie is wrong, and a paradigm counts as much as another one, whatever its size."""
+    """A tie counts one half, and a paradigm counts as much as another one, whatever its size."""
     pairs = [
         scored("p", "x", -1, -2),
         scored("q", "x", -2, -2, True),
@@ -54,8 +58,14 @@ def test_the_mean_over_paradigms() -> None:
     ]
     overall, fields, phenomena, paradigms = accuracies(pairs, Intervals(50, 0.9, 1))
     assert [(found.name, found.pairs) for found in (overall, *fields)] == [("all", 4), ("syntax", 4)]
-    assert overall.accuracy.value == pytest.approx((1 + 1 / 3) / 2)
+    assert overall.accuracy.value == pytest.approx((1 + 1.5 / 3) / 2)
     assert overall.accuracy.low <= overall.accuracy.value <= overall.accuracy.high
-    assert overall.unknown == 0.25
-    assert {found.name: found.accuracy.value for found in phenomena} == pytest.approx({"x": 0.75, "y": 0})
-    assert {found.name: found.accuracy.value for found in paradigms} == pytest.approx({"p": 1, "q": 1 / 3})
+    assert (overall.unknown, overall.ties) == (0.25, 0.25)
+    assert {found.name: found.ties for found in phenomena} == pytest.approx({"x": 1 / 3, "y": 0})
+    assert {found.name: found.accuracy.value for found in phenomena} == pytest.approx({"x": 0.875, "y": 0})
+    assert {found.name: found.accuracy.value for found in paradigms} == pytest.approx({"p": 1, "q": 0.5})
+
+
+def test_a_model_that_cannot_tell_any_pair_apart_is_at_chance() -> None:
+    overall, *_ = accuracies([scored("p", "x", -2, -2, True)] * 3, Intervals(50, 0.9, 1))
+    assert (overall.ties, overall.accuracy.value, overall.accuracy.low, overall.accuracy.high) == (1, 0.5, 0.5, 0.5)

@@ -23,7 +23,7 @@ suites, with a row for each. A RESULT is a file that fairseq-stack evaluate-blim
 or evaluate-syntaxgym wrote. Several results of one NAME are restarts: the point is
 their mean, and the line through it reaches from the least to the greatest
 accuracy. A single result of BLiMP has its bootstrap interval. The dashed line is
-chance."""
+chance: a pair of equally probable sentences counts one half."""
 
 EXAMPLE = """\
 example:
