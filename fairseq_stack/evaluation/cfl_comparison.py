@@ -71,7 +71,8 @@ def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False)
         results: at least one; the n-th result of a model on a language and on one split is of the same checkpoint as
             the n-th on another split.
         mean: keep all restarts, for their mean, instead of the best one.
-        by_length: results on validation data, too, have to be on strings of the same lengths.
+        by_length: each result has to have lengths, and results on validation data have to be on strings of the same
+            lengths, as others always have.
 
     Raises:
         UserError: results that stand side by side cannot be compared, or it is not known which restart is the best.
@@ -82,6 +83,8 @@ def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False)
         raise UserError(f"the results are on the splits {', '.join((split, *others))}; give results on one of them")
     groups, valid = _grouped(results, split), _grouped(results, VALID)
     for labelled in results:
+        if by_length and not labelled.result.by_length:
+            raise UserError(f"{labelled.file}: expected figures for at least one length of strings, got none")
         language = labelled.result.language
         if labelled.model not in groups.get(language, {}):
             raise UserError(
@@ -148,7 +151,10 @@ def _alphabet(language: str) -> tuple[str, int]:
             words = key.replace("_", " ")
             sizes = [text.removeprefix(words) for text in parameters if text.startswith(words)]
             rest = [text for text in parameters if not text.startswith(words)]
-            return ", ".join([name, *rest]), int(float(sizes[0] if sizes else defaults[key]))
+            try:
+                return ", ".join([name, *rest]), int(float(sizes[0] if sizes else defaults[key]))
+            except ValueError:
+                raise UserError(f"{language}: expected a number of {words}, got {sizes[0].strip()}") from None
     raise UserError(f"{language} has no number of symbols that could be varied")
 
 
@@ -181,11 +187,10 @@ _CONDITIONS = ("the ends of strings are", "training lengths are", _LENGTHS)
 def _conditions(labelled: Labelled) -> tuple[str, ...]:
     """What has to be the same for all results on a language, in words."""
     result = labelled.result
-    lengths = [scores.length for scores in result.by_length]
     return (
         "counted" if result.eos else "not counted",
         "{} to {}".format(*result.train_lengths),
-        f"{min(lengths, default=0)} to {max(lengths, default=0)} ({len(lengths)} of them)",
+        ", ".join(f"{scores.length}" for scores in result.by_length) or "none",
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import types
 import typing
 from dataclasses import dataclass
@@ -18,6 +17,9 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text, written_whole
 
 Result = TypeVar("Result")
+
+GREATEST = 2**53
+"""The greatest number in a result: a count up to it is exact as a float."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,12 @@ def read_result(path: Path, kind: str, expected: type[Result]) -> Result:
         UserError: the file cannot be read, is not such a result, or an entry is missing or of another type.
     """
     try:
-        content = json.loads(read_text(path))
+        text = read_text(path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from error
-    except (json.JSONDecodeError, RecursionError) as error:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}") from error
     if not isinstance(content, dict) or content.pop("kind", None) != kind:
         raise UserError(f"{path} is not a result of fairseq-stack {kind}")
@@ -90,9 +94,12 @@ def _parsed(value: Any, expected: Any, name: str) -> Any:
         return None if value is None else _parsed(value, arguments[0], name)
     if typing.get_origin(expected) is tuple:
         return _sequence(value, arguments, name)
-    if expected is float and type(value) is int:
-        value = float(value)
-    if type(value) is not expected or (expected is float and not math.isfinite(value)):
+    is_number = type(value) in (int, float)
+    if is_number and not abs(value) <= GREATEST:
+        raise ValueError(f"{name} must be a number of at most {GREATEST}, got {json.dumps(value)[:40]}")
+    if expected is float and is_number:
+        return float(value)
+    if type(value) is not expected:
         raise ValueError(f"{name} must be {_NAMES[expected]}, got {json.dumps(value)[:40]}")
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -97,6 +98,15 @@ def test_alphabets(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -
 def test_a_language_without_a_size(tmp_path: Path, refusal: Callable[[str], str]) -> None:
     cfl_result(language="my.grammar").write(tmp_path / "a.json")
     assert refusal("alphabets Tf=a.json -o a.png") == "my.grammar has no number of symbols that could be varied"
+    cfl_result(language="dyck, bracket types x").write(tmp_path / "a.json")
+    assert refusal("alphabets Tf=a.json -o a.png") == "dyck, bracket types x: expected a number of bracket types, got x"
+
+
+def test_results_without_lengths(tmp_path: Path, refusal: Callable[[str], str]) -> None:
+    cfl_result(by_length={}).write(tmp_path / "a.json")
+    dataclasses.replace(transduction({2: 1.0}), by_length=()).write(tmp_path / "b.json")
+    for command in ("lengths Tf=a.json -o a.png", "accuracy x=b.json -o a.png"):
+        assert refusal(command).endswith(".json: expected figures for at least one length of strings, got none")
 
 
 def transduction(by_length: dict[int, float], task: str = "reversal", split: str = "test") -> TransductionResult:
@@ -170,6 +180,8 @@ def test_accuracies_on_different_sentences(tmp_path: Path, refusal: Callable[[st
     assert refusal("syntax x=a.json y=b.json -o a.png") == (
         "a.json and b.json cannot be compared: they are on different sentences of BLiMP"
     )
+    dataclasses.replace(blimp(0.5), phenomena=()).write(tmp_path / "b.json")
+    assert "are on different sentences of BLiMP" in refusal("syntax x=a.json y=b.json -o a.png")
     assert refusal("syntax a.json -o a.png") == "a.json: expected NAME=RESULT"
     (tmp_path / "c.json").write_text("[]")
     assert refusal("syntax x=c.json -o a.png") == "c.json is not a result of fairseq-stack evaluate-blimp"

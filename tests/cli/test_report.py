@@ -118,7 +118,7 @@ def test_reading_language_models(tmp_path: Path) -> None:
 def test_scores_of_another_corpus(tmp_path: Path) -> None:
     write_language_model(tmp_path, "nd", cfl_result())
     write_language_model(tmp_path, "tf", cfl_result(by_length={40: 0.5}))
-    with pytest.raises(UserError, match=r"tf/test\.json and .*nd/test\.json cannot be compared: lengths are 40 to 40"):
+    with pytest.raises(UserError, match=r"tf/test\.json and .*nd/test\.json cannot be compared: lengths are 40 in"):
         read_language_models(tmp_path)
 
 

@@ -101,7 +101,7 @@ def test_strings_of_other_lengths_on_validation_data() -> None:
         labelled("Tf+Nd", cfl_result(0.25, split="valid", by_length={40: 1.0})),
     ]
     assert values(compare(results, mean=False)) == {"dyck": {"Tf": [0.5], "Tf+Nd": [0.25]}}
-    with pytest.raises(UserError, match="lengths are 40 to 44"):
+    with pytest.raises(UserError, match="lengths are 40, 42, 44 in the one and 40 in the other"):
         compare(results, mean=False, by_length=True)
 
 
@@ -115,10 +115,14 @@ def test_one_result_twice() -> None:
     [
         ({"eos": False}, "the ends of strings are counted in the one and not counted in the other"),
         ({"train_lengths": (40, 80)}, "training lengths are 40 to 42 in the one and 40 to 80 in the other"),
-        ({"by_length": {40: 1.0}}, "lengths are 40 to 44 (3 of them) in the one and 40 to 40 (1 of them) in the other"),
-        ({"by_length": {}}, "lengths are 40 to 44 (3 of them) in the one and 0 to 0 (0 of them) in the other"),
+        ({"by_length": {40: 1.0}}, "lengths are 40, 42, 44 in the one and 40 in the other"),
+        ({"by_length": {}}, "lengths are 40, 42, 44 in the one and none in the other"),
+        (
+            {"by_length": {40: 1.0, 43: 1.0, 44: 1.0}},
+            "lengths are 40, 42, 44 in the one and 40, 43, 44 in the other",
+        ),
     ],
-    ids=["eos", "train-lengths", "lengths", "no-lengths"],
+    ids=["eos", "train-lengths", "lengths", "no-lengths", "a-length-between"],
 )
 def test_results_that_cannot_be_compared(other: dict[str, Any], difference: str) -> None:
     results = [labelled("Tf", cfl_result()), labelled("Tf+Nd", cfl_result(**other))]

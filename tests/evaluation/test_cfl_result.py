@@ -90,7 +90,16 @@ def changed(change: Callable[[Any], Any], tmp_path: Path) -> Path:
         (lambda content: content.update(bootstrap=1.5), r"bootstrap must be an integer, got 1\.5"),
         (lambda content: content.update(bootstrap=True), "bootstrap must be an integer, got true"),
         (lambda content: content.update(confidence="x"), 'confidence must be a number, got "x"'),
-        (lambda content: content.update(confidence=float("nan")), "confidence must be a number, got NaN"),
+        (
+            lambda content: content.update(confidence=float("nan")),
+            "confidence must be a number of at most .*, got NaN",
+        ),
+        (
+            lambda content: content.update(bootstrap=10**400),
+            "bootstrap must be a number of at most 9007199254740992, got 1000",
+        ),
+        (lambda content: content["overall"].update(bound=-(10**400)), r"overall\.bound must be a number of at most"),
+        (lambda content: content["samples"].update(strings=0), r"samples\.strings must be at least 1, got 0"),
         (lambda content: content.update(model=[]), r"model must be an object, got \[\]"),
         (lambda content: content.update(train_lengths=[1]), "train_lengths must have 2 items, got 1"),
         (lambda content: content.update(by_length={}), "by_length must be an array, got {}"),
@@ -110,8 +119,14 @@ def test_whole_numbers_are_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", "is not JSON"), (b"[1]", "is not a result"), (b"[" * 100_000, "is not JSON"), (b"\xff", "is not UTF-8")],
-    ids=["empty", "list", "deep", "bytes"],
+    [
+        (b"", "is not JSON"),
+        (b"[1]", "is not a result"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"\xff", "is not UTF-8"),
+        (b"1" * 5000, "is not JSON"),
+    ],
+    ids=["empty", "list", "deep", "bytes", "long"],
 )
 def test_other_files(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "f"

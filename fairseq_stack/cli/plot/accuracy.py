@@ -54,7 +54,7 @@ def read_trials(arguments: Sequence[str]) -> dict[tuple[str, str], Trials]:
     """The trials by task and network.
 
     Raises:
-        UserError: a result has no name or cannot be read, or results on one task are on different splits.
+        UserError: a result has no name, no lengths or cannot be read, or results on one task are on different splits.
     """
     from fairseq_stack.evaluation.transduction import read_transduction_result
 
@@ -65,6 +65,8 @@ def read_trials(arguments: Sequence[str]) -> dict[tuple[str, str], Trials]:
         if name is None:
             raise UserError(f"{argument}: expected NAME=RESULT")
         result = read_transduction_result(path)
+        if not result.by_length:
+            raise UserError(f"{path}: expected figures for at least one length of strings, got none")
         first, split = splits.setdefault(result.task, (str(path), result.split))
         if result.split != split:
             raise UserError(

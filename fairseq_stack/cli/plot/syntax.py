@@ -64,14 +64,14 @@ def read_accuracies(arguments: Sequence[str]) -> dict[str, dict[str, Accuracies]
             are on different sentences.
     """
     restarts: dict[str, dict[str, list[Accuracies]]] = {}
-    signatures: dict[str, tuple[Path, str]] = {}
+    contents: dict[str, tuple[Path, tuple[str, list[str]]]] = {}
     for argument in arguments:
         name, path = named(argument)
         if name is None:
             raise UserError(f"{argument}: expected NAME=RESULT")
         collection, sha, found = _read(path)
-        first, other = signatures.setdefault(collection, (path, sha))
-        if sha != other:
+        first, content = contents.setdefault(collection, (path, (sha, list(found))))
+        if content != (sha, list(found)):
             raise UserError(f"{first} and {path} cannot be compared: they are on different sentences of {collection}")
         restarts.setdefault(collection, {}).setdefault(name, []).append(found)
     return {
