@@ -13,6 +13,8 @@ import pytest
 import torch
 from _pytest.mark import ParameterSet
 from torch import Tensor
+from torch.autograd import forward_ad
+from torch.func import grad, jvp, vmap
 from torch.profiler import ProfilerActivity, profile
 
 from fairseq_stack.ops import _native
@@ -59,6 +61,22 @@ def _to_float64(values: ArrayLike) -> np.ndarray:
     if isinstance(values, Tensor):
         values = values.detach().to("cpu", torch.float64).numpy()
     return np.asarray(values, dtype=np.float64)
+
+
+def assert_refuses_forward_mode(function: Callable[[Tensor], Tensor], x: Tensor, op: str) -> None:
+    """Assert that a tangent of ``x`` raises an error, alone and next to other transformations, and no tangent none."""
+    message = f"{op}: only backend='reference' has the forward-mode derivatives"
+    expected = function(x)
+    _, tangent = jvp(lambda y: y * function(x), (expected,), (expected,))
+    assert_normwise_close(tangent, expected * expected, 1e-12)
+    with pytest.raises(RuntimeError, match=message):
+        jvp(function, (x,), (x,))
+    with pytest.raises(RuntimeError, match=message):
+        jvp(vmap(function), (torch.stack([x, x]),), (torch.stack([x, x]),))
+    with pytest.raises(RuntimeError, match=message):  # another derivative inside, with regard to another tensor
+        jvp(lambda x: grad(lambda y: (y * function(x)).sum())(expected), (x,), (x,))
+    with forward_ad.dual_level(), pytest.raises(RuntimeError, match=message):
+        function(forward_ad.make_dual(x, x))
 
 
 def hostile(*values: object) -> ParameterSet:

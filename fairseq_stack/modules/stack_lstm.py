@@ -12,7 +12,7 @@ from torch.nn.functional import embedding, linear
 
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import StackAttention
-from fairseq_stack.ops import ControlledStack, stack_lstm, stack_lstm_is_compiled
+from fairseq_stack.ops import stack_lstm, stack_lstm_is_compiled
 
 _LARGE = 2**20  # weights that leave the caches between two steps: PyTorch's products for the whole batch are faster
 
@@ -108,8 +108,10 @@ class StackLSTM(nn.Module):
             The outputs h_1..h_n, (B, n, hidden_size), and the state after the last step, or None if it is not wanted.
         """
         gates, weights = self._input_gates(inputs), self._weights()
-        if state is None and not return_state and self._is_compiled(gates, weights):
-            return self._all_steps(gates, weights), None
+        if state is None and not return_state:
+            computed = self._all_steps(gates, weights)
+            if computed is not None:
+                return computed, None
         if state is None:
             state = self.initial_state(inputs.size(0))
         outputs = []
@@ -146,29 +148,20 @@ class StackLSTM(nn.Module):
         columns = embedding(inputs.clamp_min(0), weight.t())
         return columns * inputs.ge(0).unsqueeze(-1).to(columns.dtype) + self.gates.bias
 
-    def _is_compiled(self, gates: Tensor, weights: _Weights) -> bool:
-        if weights.recurrent.numel() >= _LARGE or None in self._controlled():
-            return False
-        return stack_lstm_is_compiled(gates, weights.recurrent, *(weights.driving or ()))
-
-    def _controlled(self) -> list[ControlledStack | None]:
-        return [stack.controlled() for stack in self._stacks()]
-
-    def _all_steps(self, gates: Tensor, weights: _Weights) -> Tensor:
-        """h_1..h_n, in one operation."""
-        bias, driving = weights.driving or (gates.new_empty(0), gates.new_empty(self.hidden_size, 0))
-        nothing, stacks = gates.new_empty(0), self._stacks()
-        automata = [stack for stack in stacks if isinstance(stack, AutomatonStackAttention)]
-        return stack_lstm(
-            gates,
-            weights.recurrent.t(),
-            [controlled for controlled in self._controlled() if controlled is not None],
-            driving.t(),
-            bias,
-            torch.cat([nothing, *(stack.initial_reading(1)[0] for stack in stacks)]),
-            torch.cat([nothing, *(stack.bottom() for stack in automata)]),
-            kept=self._kept(gates),
-        )
+    def _all_steps(self, gates: Tensor, weights: _Weights) -> Tensor | None:
+        """h_1..h_n, in one operation, or None if it cannot compute them."""
+        stacks = self._stacks()
+        controlled = [own for own in (stack.controlled() for stack in stacks) if own is not None]
+        if len(controlled) < len(stacks) or weights.recurrent.numel() >= _LARGE:
+            return None
+        nothing, automata = gates.new_empty(0), [x for x in stacks if isinstance(x, AutomatonStackAttention)]
+        bias, driving = weights.driving or (nothing, gates.new_empty(self.hidden_size, 0))
+        reading = torch.cat([nothing, *(stack.initial_reading(1)[0] for stack in stacks)])
+        bottoms = torch.cat([nothing, *(stack.bottom() for stack in automata)])
+        if not stack_lstm_is_compiled(gates, weights.recurrent, driving, bias, reading, bottoms):
+            return None
+        kept = self._kept(gates)
+        return stack_lstm(gates, weights.recurrent.t(), controlled, driving.t(), bias, reading, bottoms, kept=kept)
 
     def _kept(self, gates: Tensor) -> Tensor | None:
         """What the candidates tanh(g_t) of a whole sequence are multiplied by, (B, n, hidden_size)."""

@@ -33,9 +33,7 @@ class DifferentiableOnce(torch.autograd.Function):
 
     @classmethod
     def jvp(cls, ctx: Any, *tangents: Any) -> NoReturn:
-        raise RuntimeError(
-            f"{cls.op}: only backend='reference' has the forward-mode derivatives that jvp, jacfwd and hessian take"
-        )
+        _refuse_tangents(cls.op)
 
     @classmethod
     def vmap(cls, info: Any, in_dims: Sequence[int | None], *inputs: Any) -> Mapped:
@@ -68,6 +66,38 @@ class BackwardPass(DifferentiableOnce):
 
 def refuse_second_derivative(op: str) -> NoReturn:
     raise RuntimeError(f"{op}: only backend='reference' has second derivatives")
+
+
+def refuse_forward_mode(op: str, *tensors: Tensor) -> None:
+    """Raise RuntimeError if a tensor has a forward-mode derivative: a custom operator would return none, silently."""
+    if forward_ad._current_level >= 0:
+        _NoTangents.apply(op, *tensors)
+
+
+class _NoTangents(torch.autograd.Function):
+    """Computes nothing; ``torch.func`` calls ``jvp`` if a tensor has a tangent at any level of its transformations."""
+
+    @staticmethod
+    def forward(op: str, *tensors: Tensor) -> Tensor:
+        return tensors[0].new_empty(0)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.op = inputs[0]
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> NoReturn:
+        _refuse_tangents(ctx.op)
+
+    @classmethod
+    def vmap(cls, info: Any, in_dims: Sequence[int | None], *inputs: Any) -> tuple[Tensor, None]:
+        return cls.apply(*inputs), None
+
+
+def _refuse_tangents(op: str) -> NoReturn:
+    raise RuntimeError(
+        f"{op}: only backend='reference' has the forward-mode derivatives that jvp, jacfwd and hessian take"
+    )
 
 
 def is_transformed(*tensors: Tensor) -> bool:

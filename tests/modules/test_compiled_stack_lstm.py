@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from fairseq_stack.modules import (
     NondeterministicStackAttention,
@@ -150,3 +151,20 @@ class TestStepsOneByOne:
         found = torch.func.vmap(lambda x: lstm(x[None], return_state=False)[0][0])(inputs)
         assert len(steps) == inputs.size(1)
         assert_normwise_close(found, expected, 1e-12)
+
+    @pytest.mark.parametrize("name", [name for name, _ in build("nd").named_parameters()])
+    def test_with_a_forward_mode_derivative(self, name: str, steps: list[int]) -> None:
+        lstm, inputs = build("nd").requires_grad_(False), random_inputs()
+        parameter = lstm.get_parameter(name)
+
+        def outputs(parameter: Tensor, return_state: bool) -> Tensor:
+            options = {"return_state": return_state}
+            return torch.func.functional_call(lstm, {name: parameter}, (inputs,), options)[0]
+
+        tangent = torch.ones_like(parameter)
+        _, expected = torch.func.jvp(lambda x: outputs(x, True), (parameter,), (tangent,))
+        assert expected.any()
+        with forward_ad.dual_level():
+            found = forward_ad.unpack_dual(outputs(forward_ad.make_dual(parameter, tangent), False)).tangent
+        assert_normwise_close(found, expected, 1e-12)
+        assert len(steps) == 2 * inputs.size(1)

@@ -62,6 +62,7 @@ def neural_stack(
     Raises:
         ValueError: an argument's shape, dtype, layout or device is wrong, there are fewer steps than inputs, or the
             controller, the memory or the backend is unknown.
+        RuntimeError: an argument has a forward-mode derivative, unless the backend is ``"reference"``.
     """
     _check(x, weight, bias, cell, setup)
     if steps < x.shape[1]:

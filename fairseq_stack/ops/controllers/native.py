@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from .._native import SMALL, buffers, required_library
-from .._transforms import refuse_second_derivative
+from .._transforms import refuse_forward_mode, refuse_second_derivative
 from .setup import GATES, MEMORIES, ControllerSetup
 
 
@@ -19,6 +19,7 @@ def neural_stack_native(
     x: Tensor, weight: Tensor, bias: Tensor, cell: Sequence[Tensor], setup: ControllerSetup, steps: int
 ) -> tuple[Tensor, Tensor]:
     """The rows, and [x_{t+1}; r_t; h_t]; arguments and results as for ``neural_stack``."""
+    refuse_forward_mode("neural_stack", x, weight, bias, *cell)
     recurrent, recurrent_bias = _joined(x, cell, setup)
     numbers = (
         steps, setup.vector_size, [*GATES].index(setup.controller), MEMORIES.index(setup.memory),

@@ -62,6 +62,7 @@ def stack_lstm(
 
     Raises:
         ValueError: an argument's shape, dtype, layout or device is wrong, or there is no such backend.
+        RuntimeError: an argument has a forward-mode derivative, unless the backend is ``"reference"``.
     """
     sizes = Sizes()
     sizes.check("gates", gates, "B n G")

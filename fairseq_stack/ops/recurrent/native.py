@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._native import SMALL, buffers, required_library
-from .._transforms import refuse_second_derivative
+from .._transforms import refuse_forward_mode, refuse_second_derivative
 from ._exact import exact_gradients, exact_outputs
 from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
 
@@ -30,6 +30,7 @@ def stack_lstm_native(
     stacks: Sequence[ControlledStack],
 ) -> Tensor:
     """The hidden states; arguments and result as for ``stack_lstm``."""
+    refuse_forward_mode("stack_lstm", gates, recurrent, driving, bias, reading, bottoms)
     numbers = [number for stack in stacks for number in _numbers(stack)]
     outputs: Tensor
     outputs, *_ = _stack_lstm(gates, recurrent, driving, bias, reading, bottoms, kept, numbers)

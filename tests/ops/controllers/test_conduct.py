@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.func import jvp
 
 from fairseq_stack.ops import neural_stack, neural_stack_is_compiled
+from tests.helpers import assert_refuses_forward_mode
 from tests.ops.controllers.inputs import SETUPS, names, outputs_of, random_arguments, weighted_sum
 
 EACH = pytest.mark.parametrize("name", SETUPS)
@@ -49,6 +51,20 @@ def test_only_the_reference_has_second_derivatives() -> None:
     assert torch.autograd.grad(first_derivative("reference").square().sum(), arguments[1])[0].isfinite().all()
     with pytest.raises(RuntimeError, match="neural_stack: only backend='reference' has second derivatives"):
         torch.autograd.grad(first_derivative("native").square().sum(), arguments[1])
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", names(SETUPS["lstm"]))
+def test_only_the_reference_has_forward_mode_derivatives(name: str) -> None:
+    arguments = [x.detach() for x in random_arguments(SETUPS["lstm"], 2, 3)]
+    i = names(SETUPS["lstm"]).index(name)
+
+    def outputs(x: Tensor, backend: str) -> Tensor:
+        return outputs_of(SETUPS["lstm"], [*arguments[:i], x, *arguments[i + 1 :]], backend=backend)[0]
+
+    assert jvp(lambda x: outputs(x, "reference"), (arguments[i],), (arguments[i],))[1].abs().max() > 1e-9
+    for backend in ("auto", "native"):
+        assert_refuses_forward_mode(lambda x, backend=backend: outputs(x, backend), arguments[i], "neural_stack")
 
 
 @pytest.mark.usefixtures("compiled")

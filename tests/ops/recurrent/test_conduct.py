@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.func import jvp
 
 from fairseq_stack.ops import stack_lstm
+from tests.helpers import assert_refuses_forward_mode
 from tests.ops.recurrent.inputs import NAMES, STACKS, outputs_of, random_arguments, weighted_sum
 
 EACH = pytest.mark.parametrize("name", STACKS)
@@ -47,6 +49,20 @@ def test_only_the_reference_has_second_derivatives() -> None:
     assert torch.autograd.grad(first_derivative("reference").square().sum(), arguments[1])[0].isfinite().all()
     with pytest.raises(RuntimeError, match="stack_lstm: only backend='reference' has second derivatives"):
         torch.autograd.grad(first_derivative("native").square().sum(), arguments[1])
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", NAMES)
+def test_only_the_reference_has_forward_mode_derivatives(name: str) -> None:
+    arguments = dict(zip(NAMES, (x.detach() for x in random_arguments(STACKS["four"], 2, 3)), strict=True))
+    x = arguments.pop(name)
+
+    def outputs(x: Tensor, backend: str) -> Tensor:
+        return stack_lstm(**arguments, **{name: x}, stacks=STACKS["four"], backend=backend)
+
+    assert jvp(lambda x: outputs(x, "reference"), (x,), (x,))[1].abs().max() > 1e-9
+    for backend in ("auto", "native"):
+        assert_refuses_forward_mode(lambda x, backend=backend: outputs(x, backend), x, "stack_lstm")
 
 
 @pytest.mark.parametrize(
