@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
 from omegaconf import OmegaConf
 
+from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer, kinds
 
@@ -23,6 +25,8 @@ def plain_namespace(args: Any) -> Namespace:
 
 def fill_in(args: Any, settings: Settings) -> None:
     """Set the options that the user has not set."""
+    if getattr(args, "stack_init", None) == "fairseq":
+        settings = settings | {"stack_init_scale": None}  # the preset's is for another initialisation
     for name, value in settings.items():
         setattr(args, name, getattr(args, name, value))
 
@@ -57,6 +61,25 @@ def settle_depth_limit(args: Namespace, layers: Sequence[Layer]) -> None:
         limited = " or ".join(kind.name for kind in kinds() if "stack_depth_limit" in kind.options.values())
         listed = ",".join(map(str, layers))
         raise UserError(f"--stack-depth-limit has no effect: expected a layer of the kind {limited}, got {listed}")
+
+
+def initial_scale(args: Namespace, default: float) -> float:
+    """The scale of a new model's parameters: ``--stack-init-scale``.
+
+    Raises:
+        UserError: the scale is not a positive number, or ``--stack-init fairseq`` does not use it.
+    """
+    scale: float | None = args.stack_init_scale
+    if scale is None:
+        return default
+    if not 0 < scale < math.inf:
+        raise UserError(f"--stack-init-scale: expected a positive number, got {scale}")
+    if args.stack_init == "fairseq" and not is_from_checkpoint():
+        raise UserError(
+            f"--stack-init-scale {scale} has no effect with --stack-init fairseq: expected another --stack-init, or no "
+            "scale"
+        )
+    return scale
 
 
 def check_compact_vocabulary(args: Namespace) -> None:

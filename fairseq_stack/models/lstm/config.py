@@ -89,10 +89,11 @@ class StackLSTMLanguageModelConfig(VocabularyOptions):
             "all parameters from [-scale, scale] ('uniform')"
         },
     )
-    stack_init_scale: float = field(
-        default=0.1,
+    stack_init_scale: Optional[float] = field(
+        default=None,
         metadata={
-            "help": "with --stack-init paper: other parameters are drawn from [-scale, scale]; with uniform: all are"
+            "help": "with --stack-init paper: other parameters are drawn from [-scale, scale]; with uniform: all are "
+            "(default: 0.1)"
         },
     )
     add_bos_token: bool = II("task.add_bos_token")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from argparse import Namespace
 
 import torch
 from torch import nn
 
-from fairseq_stack.errors import UserError
 from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
+from fairseq_stack.models.options import initial_scale
 from fairseq_stack.modules import StratificationStackAttention, SuperpositionStackAttention
 
 FAIRSEQ_SCALE = 0.1
@@ -26,11 +25,9 @@ def initialize(decoder: StackLSTMDecoder, args: Namespace) -> None:
     them.
 
     Raises:
-        UserError: the scale is not a positive number.
+        UserError: the scale is not a positive number, or has no effect.
     """
-    scale = FAIRSEQ_SCALE if args.stack_init == "fairseq" else args.stack_init_scale
-    if not 0 < scale < math.inf:
-        raise UserError(f"--stack-init-scale: expected a positive number, got {scale}")
+    scale = initial_scale(args, FAIRSEQ_SCALE)
     for parameter in decoder.parameters():
         parameter.uniform_(-scale, scale)
     for module in decoder.modules():

@@ -45,9 +45,9 @@ class StackOptions(VocabularyOptions):
         default="fairseq",
         metadata={"help": "initialization: fairseq's, or as in Appendix D.2 of DuSell & Chiang 2024 ('paper')"},
     )
-    stack_init_scale: float = field(
-        default=0.01,
-        metadata={"help": "with --stack-init paper: other parameters are drawn from [-scale, scale]"},
+    stack_init_scale: Optional[float] = field(
+        default=None,
+        metadata={"help": "with --stack-init paper: other parameters are drawn from [-scale, scale] (default: 0.01)"},
     )
 
 

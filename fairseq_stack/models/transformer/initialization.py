@@ -9,15 +9,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from fairseq_stack.errors import UserError
+from fairseq_stack.models.options import initial_scale
 from fairseq_stack.models.transformer.layers import StackDecoderLayer, StackEncoderLayer
 from fairseq_stack.modules import StackAttention
 
 
 def initialize(model: Any, args: Namespace) -> None:
-    """Initialise the model again if ``--stack-init paper`` is set."""
+    """Initialise the model again if ``--stack-init paper`` is set.
+
+    Raises:
+        UserError: the scale is not a positive number, or has no effect.
+    """
+    scale = initial_scale(args, 0.01)
     if args.stack_init == "paper":
-        initialize_as_in_paper(model, args.stack_init_scale)
+        initialize_as_in_paper(model, scale)
         if not args.share_decoder_input_output_embed:
             _initialize_linear(model.decoder.output_projection)
 
@@ -29,12 +34,7 @@ def initialize_as_in_paper(model: nn.Module, scale: float) -> None:
     Fully connected layers are Xavier uniform with biases 0, except in SDPA layers; layer norm has weights 1
     and biases 0; everything else (embeddings, bottom vectors, SDPA layers, cross-attention) is uniform in
     [-scale, scale]. The first feedforward layer has gain sqrt(2), for its ReLU.
-
-    Raises:
-        UserError: if ``scale`` is not a positive number.
     """
-    if not 0 < scale < math.inf:
-        raise UserError(f"--stack-init-scale: expected a positive number, got {scale}")
     for parameter in model.parameters():
         parameter.uniform_(-scale, scale)
     for module in model.modules():

@@ -94,6 +94,10 @@ MISTAKES = {
         ["--stack-init=paper", "--stack-init-scale=0"],
         "--stack-init-scale: expected a positive number, got 0.0",
     ),
+    "no-scale": (
+        ["--stack-init-scale=0.5"],
+        "--stack-init-scale 0.5 has no effect with --stack-init fairseq: expected",
+    ),
     "push": (
         [SIZE, "--stack=sup-5", "--push-hidden-state"],
         "--push-hidden-state: the stack holds hidden states, expected sup-6, the size of --decoder-hidden-size, got",

@@ -53,6 +53,13 @@ def test_the_scale_must_be_positive() -> None:
         build_language_model("stack_transformer_lm_tf_cfl", DICTIONARY, "--stack-init-scale=0")
 
 
+def test_fairseq_initialization_has_no_scale() -> None:
+    with pytest.raises(ValueError, match=r"--stack-init-scale 0\.5 has no effect with --stack-init fairseq: expected"):
+        build_language_model(
+            "stack_transformer_lm_tf_ptb", DICTIONARY, "--stack-init=fairseq", "--stack-init-scale=0.5"
+        )
+
+
 def test_fairseq_initialization_is_an_option() -> None:
     model = build_language_model("stack_transformer_lm_tf_ptb", DICTIONARY, "--stack-init=fairseq")
     assert model.decoder.embed_tokens.weight.abs().max() > 0.1
