@@ -52,6 +52,7 @@ def apply() -> None:
     data.end_workers_with_their_epoch()
     data.end_readers_with_the_process()
     flags.refuse_flags_that_cannot_work()
+    flags.refuse_flags_without_effect()
     checkpoints.say_why_a_checkpoint_does_not_fit()
     checkpoints.say_why_a_checkpoint_cannot_be_read()
     checkpoints.refuse_to_restore_nothing()

@@ -1,4 +1,4 @@
-"""Refuse fairseq's options that cannot work with these models or on this machine, before anything is done."""
+"""Refuse fairseq's options that cannot work with these models or on this machine, or have no effect."""
 
 from __future__ import annotations
 
@@ -20,6 +20,31 @@ def refuse_flags_that_cannot_work() -> None:
 
     wrap_once(Trainer, "__init__", _checking_precision)
     wrap_once(FairseqTask, "build_generator", _checking_generation)
+
+
+def refuse_flags_without_effect() -> None:
+    """Refuse another ``--task`` or ``--criterion`` than that of the checkpoint, for which ``fairseq-validate`` asks.
+
+    It scores with those of the checkpoint, whatever it is given. Unnecessary with a fairseq that heeds these options.
+    """
+    from fairseq import checkpoint_utils
+
+    wrap_once(checkpoint_utils, "load_model_ensemble_and_task", _checking_overrides)
+
+
+def _checking_overrides(load: Function) -> Function:
+    def load_and_check(filenames: Any, arg_overrides: Any = None, *args: Any, **kwargs: Any) -> Any:
+        models, cfg, task = load(filenames, arg_overrides, *args, **kwargs)
+        for name in ("task", "criterion"):
+            trained, given = getattr(cfg[name], "_name", None), (arg_overrides or {}).get(name)
+            if trained is not None and given not in (None, trained):
+                raise UserError(
+                    f"--{name} {given} has no effect: the model is scored with the {name} of its training, expected "
+                    f"--{name} {trained}"
+                )
+        return models, cfg, task
+
+    return load_and_check
 
 
 def _checking_precision(init: Function) -> Function:

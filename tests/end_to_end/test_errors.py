@@ -77,6 +77,14 @@ def test_applying_again_changes_nothing() -> None:
     assert (Trainer.load_checkpoint, data_utils.load_indexed_dataset) == before
 
 
+def test_options_that_a_checkpoint_replaces(corpora: Corpora, language_model: Path) -> None:
+    command = ["validate", corpora.language_modeling, "--path", language_model, "--batch-size", 1, "--cpu", "--task"]
+    assert_refused("--task stack_truncated_bptt has no effect: the model", *command, "stack_truncated_bptt")
+    command += ["language_modeling", "--criterion"]
+    assert_refused("--criterion adaptive_loss has no effect: the model", *command, "adaptive_loss")
+    assert run(*command, "cross_entropy").validation_losses()
+
+
 @pytest.mark.parametrize("traceback", [False, True])
 def test_last_line_and_exit_code(server: Server, corpora: Corpora, tmp_path: Path, traceback: bool) -> None:
     arguments = [corpora.translation, *BARE_TRANSLATION, "--stack-encoder-layers", "spda", *TRAINING]

@@ -144,3 +144,8 @@ def test_a_checkpoint_from_before_an_option() -> None:
     del options.read_log_weights
     settle(options)
     assert options.read_log_weights is False
+
+
+def test_a_checkpoint_with_a_scale_that_had_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairseq_stack.models.options.is_from_checkpoint", lambda: True)
+    build_language_model("stack_lstm_lm", DICTIONARY, "--stack-init-scale=0.5")
