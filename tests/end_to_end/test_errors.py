@@ -13,9 +13,6 @@ from fairseq.data import data_utils
 from fairseq.trainer import Trainer
 
 from fairseq_stack import compat
-from fairseq_stack.errors import UserError
-from fairseq_stack.hub.interface import LanguageModelHub, TranslationHub, load
-from fairseq_stack.hub.surprisals import surprisals
 from tests.commands.running import Server
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import (
@@ -281,29 +278,6 @@ class TestTooLong:
         log = run("interactive", *arguments, stdin=stdin).log
         assert any(f"line 1 is not translated: it has {size} tokens" in line for line in log)
         assert not any("the first" in line for line in log)
-
-
-@pytest.mark.parametrize("word", ["<s>", "<pad>"])
-def test_words_that_fairseq_reserves(translation_model: Path, language_model: Path, word: str) -> None:
-    """They are no words of a text: padding in a sentence would be hidden from the model, and not be scored."""
-    lm, mt = load(language_model), load(translation_model)
-    assert isinstance(lm, LanguageModelHub) and isinstance(mt, TranslationHub)
-    text = f"a {word} b"
-    message = re.escape(f"{text!r}: fairseq reserves the symbol {word}; it cannot be a word of a text")
-    calls: list[Callable[[], Any]] = [
-        lambda: lm.score(text),
-        lambda: list(surprisals(lm, ["a", text])),
-        lambda: mt.translate(text),
-        lambda: mt.score("a", text),
-        lambda: run(
-            *("interactive", translation_model.parent, "--path", translation_model, *GENERATION, "--batch-size", 1),
-            *("--source-lang", "src", "--target-lang", "tgt"),
-            stdin=f"{text}\n",
-        ),
-    ]
-    for call in calls:
-        with pytest.raises(UserError, match=message):
-            call()
 
 
 def test_symbol_outside_a_compact_vocabulary(corpora: Corpora, tmp_path: Path) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fairseq.checkpoint_utils import load_model_ensemble_and_task
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, TranslationHub, load
+from fairseq_stack.hub.surprisals import surprisals
 from fairseq_stack.inspection.sentences import sentence_of_text
 from fairseq_stack.models import StackTransformer, StackTransformerLanguageModel
 from fairseq_stack_preprocess.mt.corpus import prepare
@@ -184,6 +187,26 @@ def test_mistakes(handed_on: Path, translator: TranslationHub, scorer: LanguageM
             call(too_long)
     with pytest.raises(UserError, match=r"sentence 2 has 2,001 tokens"):
         translator.translate(["a", too_long])
+
+
+@pytest.mark.parametrize("word", ["<s>", "<pad>"])
+def test_words_that_fairseq_reserves(
+    translation_model: Path, translator: TranslationHub, scorer: LanguageModelHub, word: str
+) -> None:
+    """They are no words of a text: padding in a sentence would be hidden from the model, and not be scored."""
+    text = f"a {word} b"
+    command = ["--path", translation_model, *GENERATION, "--source-lang", "src", "--target-lang", "tgt"]
+    command += ["--batch-size", 1]
+    calls: list[Callable[[], Any]] = [
+        lambda: scorer.score(text),
+        lambda: list(surprisals(scorer, ["a", text])),
+        lambda: translator.translate(text),
+        lambda: translator.score("a", text),
+        lambda: run("interactive", translation_model.parent, *command, stdin=f"{text}\n"),
+    ]
+    for call in calls:
+        with pytest.raises(UserError, match=f"^'{text}': fairseq reserves the symbol {word}; it cannot be a word"):
+            call()
 
 
 def test_without_dictionaries_beside_the_checkpoint(translation_model: Path, tmp_path: Path) -> None:

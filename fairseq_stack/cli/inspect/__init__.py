@@ -182,5 +182,6 @@ def draw(stacks: Sequence[InspectedStack], shown: str, least: float, path: Path)
     else:
         pictures.draw_runs(stacks, path)
         for stack in stacks:
-            for number in range(len(stack.runs) if isinstance(stack, InspectedAutomaton) else 0):
-                say(pictures.name_of_run(stack, number))
+            if isinstance(stack, InspectedAutomaton):
+                for number in range(len(stack.runs)):
+                    say(pictures.name_of_run(stack, number))
