@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
+from .._transforms import is_transformed
 from .pytorch import composed_scores_pytorch, depth_scores_pytorch
 from .reference import composed_scores_reference
 
@@ -26,7 +27,7 @@ def depth_scores(queries: Tensor, table: Tensor, tape: Tensor) -> Tensor:
         The scores (B, H, m, n), computed in O(m n + m D) memory for each head.
 
     Raises:
-        ValueError: an argument's shape or dtype is wrong.
+        ValueError: an argument's shape or dtype is wrong, or a depth is negative.
     """
     table = table.unsqueeze(0).expand(queries.size(1), -1, -1) if table.dim() == 2 else table
     sizes = Sizes()
@@ -52,7 +53,7 @@ def composed_scores(queries: Tensor, keys: Tensor, depths: Tensor, tape: Tensor)
         O(m n + n h) memory. They can be differentiated once.
 
     Raises:
-        ValueError: an argument's shape, dtype or device is wrong.
+        ValueError: an argument's shape, dtype or device is wrong, or a depth is negative.
     """
     sizes = Sizes()
     sizes.check("queries", queries, "B m h")
@@ -72,3 +73,5 @@ def _check_tape(tape: Tensor, shape: tuple[int, ...]) -> None:
         raise ValueError(
             f"tape: expected a LongTensor of shape ({expected}), got shape {tuple(tape.shape)} of {tape.dtype}"
         )
+    if tape.numel() and not (torch.compiler.is_compiling() or is_transformed(tape)) and int(tape.min()) < 0:
+        raise ValueError(f"tape: expected depths from 0 on, got {int(tape.min())}")

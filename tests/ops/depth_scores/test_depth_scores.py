@@ -100,8 +100,11 @@ def test_memory(name: str) -> None:
         (lambda q, e, w: depth_scores(q, e, w.int()), "tape: expected a LongTensor of shape (2, 5, n), got "),
         (lambda q, e, w: composed_scores(q[:, 0], q[:, 1], e[:, :2], w), "depths: expected shape (D, h) with "),
         (lambda q, e, w: composed_scores(q[:, 0], q[:, 1], e, w[:, :, :4]), "tape: expected a LongTensor of "),
+        (lambda q, e, w: depth_scores(q, e, w - 1), "tape: expected depths from 0 on, got -1"),
+        (lambda q, e, w: composed_scores(q[:, 0], q[:, 1], e, w - 1), "tape: expected depths from 0 on, got -1"),
+        (lambda q, e, w: composed_scores(q[:, 0, :1], q[:, 1], e, w[:, :1] - 2), "tape: expected depths from 0 on, "),
     ],
-    ids=["queries", "table", "tape", "dtype", "depths", "keys"],
+    ids=["queries", "table", "tape", "dtype", "depths", "keys", "negative", "composed", "one-query"],
 )
 def test_wrong_arguments(call: Callable[[Tensor, Tensor, Tensor], object], problem: str) -> None:
     queries, table, tape = torch.randn(2, 2, 5, 3), torch.randn(4, 3), torch.zeros(2, 5, 5, dtype=torch.long)
