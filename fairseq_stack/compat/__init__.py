@@ -66,6 +66,6 @@ def apply() -> None:
     diverse.count_overlaps_by_place_in_batch()
     generation.repeat_no_ngrams()
     generation.search_each_sentence_as_if_alone()
-    interactive.go_on_after_long_lines()
+    interactive.go_on_after_unusable_lines()
     scoring.say_what_scores_leave_out()
     scoring.score_sentences_one_by_one()

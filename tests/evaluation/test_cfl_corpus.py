@@ -108,9 +108,7 @@ def test_folders_that_hold_no_such_corpus(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"has no probabilities of strings: score .* evaluate-pushdown"):
         read_cfl_corpus(folder)
     (folder / "manifest.json").write_text('{"corpus": ["cfl"]}')
-    with pytest.raises(
-        UserError, match=r"manifest\.json is not a manifest: expected corpus to be a name, got \['cfl'\]"
-    ):
+    with pytest.raises(UserError, match=r"manifest\.json is not a manifest: expected corpus to be a name, got \['cfl"):
         read_cfl_corpus(folder)
 
 
