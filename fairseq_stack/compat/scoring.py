@@ -134,8 +134,10 @@ def _counting_what_is_left_out(reduce_metrics: Function) -> Function:
 
 
 def _completing_the_results(build_scorer: Function) -> Function:
-    def build_and_complete(*args: Any, **kwargs: Any) -> Any:
-        scorer = build_scorer(*args, **kwargs)
+    def build_and_complete(choice: Any, tgt_dict: Any) -> Any:
+        is_default = getattr(choice, "_name", choice) == "bleu"
+        scorer = getattr(tgt_dict, "scorer", None) if is_default else None
+        scorer = scorer or build_scorer(choice, tgt_dict)
         wrap_once(scorer, "result_string", _completing_the_result)
         return scorer
 

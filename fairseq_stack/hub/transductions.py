@@ -62,7 +62,7 @@ def transduce(hub: TransductionHub, split: str, *, batch_size: int) -> Iterator[
     )
     for batch in batches.next_epoch_itr(shuffle=False):
         batch = utils.apply_to_sample(lambda tensor: tensor.to(hub.device), batch)
-        words, _ = generator.best_words(hub.models, batch)
+        words = generator.best_words(hub.models, batch)
         scored = batch["target"].ne(hub.tgt_dict.pad())
         correct = words.eq(batch["target"]) & scored
         columns = (batch["net_input"]["src_lengths"], scored.sum(1), correct.sum(1))

@@ -34,7 +34,7 @@ class StackRun:
 
     Attributes:
         inputs: the words that it reads, with the blanks that a buffered network needs.
-        outputs: the most probable words, as many.
+        outputs: the most probable words, as many; blanks where the task never scores one.
         pops: u_t in each of T steps.
         pushes: d_t.
         vectors: v_t, each of size m.
@@ -62,7 +62,8 @@ def stack_run(hub: TransductionHub, sentence: str | Sentence) -> StackRun:
         sentence = sentence_of_text(hub, sentence)
     encoder, tokens = hub.models[0].encoder, sentence.source
     dataset = hub.task.build_dataset_for_inference([tokens], [len(tokens)])
-    batch = dataset.collater([dataset[0]])["net_input"]["src_tokens"].to(hub.device)
+    net_input = dataset.collater([dataset[0]])["net_input"]
+    batch = net_input["src_tokens"].to(hub.device)
     inputs, network, buffers = encoder.inputs(batch), encoder.network, None
     if isinstance(network, BufferedNeuralStack):
         steps, reading = encoder.num_steps(batch.size(1)), str(encoder.cfg.output_reading)
@@ -77,7 +78,10 @@ def stack_run(hub: TransductionHub, sentence: str | Sentence) -> StackRun:
     else:
         found = network(inputs)
         logits = found.output
-    outputs = logits[0].argmax(1) + hub.tgt_dict.nspecial
+    outputs = logits[0].argmax(1).cpu() + hub.tgt_dict.nspecial
+    if hub.task.blank is not None:
+        is_scored = hub.task.scored_positions(net_input["src_tokens"], net_input["src_lengths"])[0]
+        outputs = outputs.where(is_scored, hub.tgt_dict.index(hub.task.blank))
     return StackRun(
         tuple(hub.src_dict[word] for word in batch[0].tolist()),
         tuple(hub.tgt_dict[word] for word in outputs.tolist()),

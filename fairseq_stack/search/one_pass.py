@@ -11,16 +11,20 @@ from torch import Tensor, nn
 
 
 class OnePassGenerator:
-    """Writes the most probable word at each position of the input, as a generator of fairseq.
+    """Writes the most probable word at each scored position, and blanks elsewhere, as a generator of fairseq.
+
+    A model is not trained to write anything where nothing is scored.
 
     Args:
         dictionary: the dictionary of the output, of whose words the models give the probabilities.
+        blank: the number of the blank; None if there is none: the most probable word then stands at all positions.
     """
 
     symbols_to_strip_from_output: frozenset[int] = frozenset()
 
-    def __init__(self, dictionary: Dictionary) -> None:
+    def __init__(self, dictionary: Dictionary, blank: int | None) -> None:
         self.first_word: int = dictionary.nspecial
+        self.blank = blank
 
     @torch.no_grad()
     def generate(
@@ -35,22 +39,26 @@ class OnePassGenerator:
 
         Args:
             models: the model, or an ensemble, whose probabilities are averaged.
-            sample: ``net_input`` has the inputs (B, n) and their lengths.
+            sample: ``net_input`` has the inputs (B, n) and their lengths; ``is_scored`` (B, n), where outputs count.
             prefix_tokens: not used, like the arguments after it.
             constraints: not used.
             bos_token: not used.
 
         Returns:
             For each input a list with one hypothesis: ``tokens``, as many as the input has, their log-probabilities
-            ``positional_scores``, and the mean of these, ``score``.
+            ``positional_scores``, and the mean of these where outputs count (or of all), ``score``.
         """
-        words, scores = self.best_words(models, sample)
+        log_probs = self._log_probs(models, sample)
+        words, is_scored = log_probs.argmax(2), sample["is_scored"]
+        if self.blank is not None:
+            words = words.where(is_scored, self.blank - self.first_word)
+        scores = log_probs.gather(2, words.unsqueeze(2)).squeeze(2)
         found = []
         for row, length in enumerate(sample["net_input"]["src_lengths"].tolist()):
-            own = scores[row, :length]
+            own, counts = scores[row, :length], is_scored[row, :length]
             hypothesis = {
-                "tokens": words[row, :length],
-                "score": own.mean(),
+                "tokens": words[row, :length] + self.first_word,
+                "score": (own[counts] if counts.any() else own).mean(),
                 "positional_scores": own,
                 "attention": None,
                 "alignment": None,
@@ -58,8 +66,11 @@ class OnePassGenerator:
             found.append([hypothesis])
         return found
 
-    def best_words(self, models: Sequence[Any], sample: dict[str, Any]) -> tuple[Tensor, Tensor]:
-        """The most probable word at each position, (B, n), and its log-probability; of words that tie, the first."""
+    def best_words(self, models: Sequence[Any], sample: dict[str, Any]) -> Tensor:
+        """The most probable word at each position, (B, n); of words that tie, the first."""
+        return self._log_probs(models, sample).argmax(2) + self.first_word
+
+    def _log_probs(self, models: Sequence[Any], sample: dict[str, Any]) -> Tensor:
         for model in models:
             model.eval()
         together = torch.stack(
@@ -68,6 +79,28 @@ class OnePassGenerator:
                 for model in models
             ]
         )
-        log_probs = together[0] if len(together) == 1 else together.logsumexp(0) - torch.tensor(len(together)).log()
-        words = log_probs.argmax(2)
-        return words + self.first_word, log_probs.gather(2, words.unsqueeze(2)).squeeze(2)
+        return together[0] if len(together) == 1 else together.logsumexp(0) - torch.tensor(len(together)).log()
+
+
+class AccuracyScorer:
+    """The accuracy of scored words, as a scorer of ``fairseq-generate``.
+
+    Args:
+        is_scored: whether each word of the dictionary is scored, (V,).
+    """
+
+    def __init__(self, is_scored: Tensor) -> None:
+        self.is_scored = is_scored
+        self.correct = self.scored = 0
+
+    def add(self, target: Tensor, output: Tensor) -> None:
+        """Count the words of an output that are right, where those of the target, as many, are scored."""
+        counts = self.is_scored[target.long()]
+        self.scored += int(counts.sum())
+        self.correct += int((counts & target.eq(output)).sum())
+
+    def result_string(self) -> str:
+        """The accuracy, for the last line of the command."""
+        if not self.scored:
+            return "no scored symbol"
+        return f"accuracy {self.correct / self.scored:.2%}, {self.correct:,} of {self.scored:,} scored symbols"

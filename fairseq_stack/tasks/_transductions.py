@@ -72,6 +72,18 @@ def read_task_file(data: Path) -> TaskFile:
     return TaskFile(paths[0], values["task"], values["blank"], list(map(str, values["scored"])), values["longest"])
 
 
+def may_be_scored(task: str | None, inputs: Tensor, lengths: Tensor, blank: int | None) -> Tensor:
+    """Where targets of a task can be scored, (B, n), for inputs (B, n) of these lengths (B,)."""
+    from fairseq_stack_preprocess.transduction.options import NATURAL
+    from fairseq_stack_preprocess.transduction.tasks import AFTER_READING
+
+    places = torch.arange(inputs.size(1), device=inputs.device)
+    if task == NATURAL:
+        return places == lengths.unsqueeze(1) - 1
+    within = places < lengths.unsqueeze(1)
+    return within & (inputs == blank) if task in AFTER_READING else within
+
+
 class Transductions(FairseqDataset):
     """Pairs of strings of words, without ``</s>``, in batches that are padded on the right.
 

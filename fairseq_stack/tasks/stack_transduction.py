@@ -22,9 +22,9 @@ from omegaconf import II
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.search import OnePassGenerator
+from fairseq_stack.search import AccuracyScorer, OnePassGenerator
 
-from ._transductions import Transductions, read_task_file, words_of
+from ._transductions import Transductions, may_be_scored, read_task_file, words_of
 
 TASK = "stack_transduction"
 DATASET_IMPLEMENTATIONS = ChoiceEnum(get_available_dataset_impl())
@@ -138,7 +138,7 @@ class StackTransductionTask(FairseqTask):
         return self._transductions(src_tokens, None, "input", longest)
 
     def build_generator(self, models: list[nn.Module], args: Any, *rest: Any, **kwargs: Any) -> OnePassGenerator:
-        """A generator that writes the most probable word at each position.
+        """A generator that writes the most probable word at each scored position, and blanks elsewhere.
 
         Raises:
             UserError: ``--score-reference`` or ``--prefix-size`` is given.
@@ -148,7 +148,9 @@ class StackTransductionTask(FairseqTask):
                 raise UserError(
                     f"--{name.replace('_', '-')}: --task {TASK} writes all symbols at once; leave the option out"
                 )
-        return OnePassGenerator(self.target_dictionary)
+        # fairseq-generate gives its scorer nothing else of the task.
+        self.dictionary.scorer = AccuracyScorer(self._is_scored())
+        return OnePassGenerator(self.dictionary, self._number_of_blank())
 
     def inference_step(
         self,
@@ -159,12 +161,25 @@ class StackTransductionTask(FairseqTask):
         constraints: Tensor | None = None,
     ) -> list[list[dict[str, Any]]]:
         """As in fairseq. What ``fairseq-generate`` prints of the batch is then whole strings, without padding."""
+        inputs, lengths = sample["net_input"]["src_tokens"], sample["net_input"]["src_lengths"]
+        sample["is_scored"] = self.scored_positions(inputs, lengths, sample.get("target"))
         found = generator.generate(models, sample)
         sample["target"] = sample.get("whole_target")
-        inputs, lengths = sample["net_input"]["src_tokens"], sample["net_input"]["src_lengths"]
         is_padding = torch.arange(inputs.size(1), device=inputs.device) >= lengths.unsqueeze(1)
         sample["net_input"]["src_tokens"] = inputs.masked_fill(is_padding, self.dictionary.pad())
         return found
+
+    def scored_positions(self, inputs: Tensor, lengths: Tensor, target: Tensor | None = None) -> Tensor:
+        """Where outputs count, (B, n): where a target is scored; without targets, wherever the task can score one.
+
+        Args:
+            inputs: (B, n).
+            lengths: of the inputs, (B,).
+            target: (B, n), with padding where it is not scored.
+        """
+        if target is not None:
+            return target.ne(self.dictionary.pad())
+        return may_be_scored(self.task_file.name, inputs, lengths, self._number_of_blank())
 
     def max_positions(self) -> None:
         """There is no greatest length."""
@@ -189,19 +204,27 @@ class StackTransductionTask(FairseqTask):
     ) -> Transductions:
         if self.pads_to_longest and self.blank is None:
             raise UserError("--blank: expected the word that pads inputs, which this model reads; task.json is missing")
-        scored = torch.zeros(len(self.dictionary), dtype=torch.bool)
-        scored[[self.dictionary.index(word) for word in self.score_words]] = True
+        blank = self._number_of_blank()
         return Transductions(
             inputs,
             targets,
             self.dictionary,
             name=name,
-            scored=scored,
-            padding=self.dictionary.index(self.blank) if self.blank is not None else self.dictionary.pad(),
+            scored=self._is_scored(),
+            padding=self.dictionary.pad() if blank is None else blank,
             pad_to_longest=self.pads_to_longest,
             longest=longest,
             shuffle=shuffle,
         )
+
+    def _is_scored(self) -> Tensor:
+        """Whether each word of the dictionary is scored."""
+        scored = torch.zeros(len(self.dictionary), dtype=torch.bool)
+        scored[[self.dictionary.index(word) for word in self.score_words]] = True
+        return scored
+
+    def _number_of_blank(self) -> int | None:
+        return None if self.blank is None else self.dictionary.index(self.blank)
 
     def _find_blank(self) -> str | None:
         blank = self.cfg.blank or self.task_file.blank or ("#" if "#" in self.dictionary else None)

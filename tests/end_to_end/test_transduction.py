@@ -91,6 +91,11 @@ def test_validation_evaluation_and_generation_agree(corpus: Path, checkpoint: Pa
         assert len(lines["H"][number]) == len(target)
         rights = [ours == theirs for ours, theirs in zip(lines["H"][number], target, strict=True) if theirs != "2"]
         correct, scored, whole = correct + sum(rights), scored + len(rights), whole + all(rights)
+        unscored = {ours for ours, theirs in zip(lines["H"][number], target, strict=True) if theirs == "2"}
+        assert unscored == {"2"}, "blanks where nothing is scored"
+    assert generated.printed.splitlines()[-1] == (
+        f"Generate valid with beam=5: accuracy {correct / scored:.2%}, {correct} of {scored} scored symbols"
+    )
     assert (result.overall.correct, result.overall.scored) == (correct, scored)
     assert result.overall.whole_strings.value == pytest.approx(whole / 30)
 
@@ -125,6 +130,7 @@ def test_python_and_interactive(corpus: Path, checkpoint: Path, tmp_path: Path) 
     sentences = ["0 1 1 2 2 2", "1", "0 0 2 2"]
     outputs = hub.translate(sentences)
     assert [len(output.split()) for output in outputs] == [6, 1, 4]
+    assert outputs[0].startswith("2 2 2 ") and outputs[1] == "2", "blanks while the string is read"
     assert outputs == [hub.translate(sentence) for sentence in sentences]
     found = run("interactive", checkpoint.parent, *TASK, "--path", checkpoint, "--cpu", "--source-lang", "input",
                 "--target-lang", "target", stdin="\n".join(sentences))  # fmt: skip
@@ -251,7 +257,7 @@ def test_inspect(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     is_buffered, output = "buffered" in str(checkpoint), hub.translate("0 1 1 2 2 2").split()
     length = 48 if is_buffered else 6  # padded to the greatest length
     assert found["inputs"] == ["0", "1", "1", *["2"] * (length - 3)]
-    assert found["outputs"][:6] == output and len(found["outputs"]) == length
+    assert found["outputs"] == [*output, *["2"] * (length - 6)]
     network = hub.models[0].encoder.network
     state, total = network.initial_state(1), 0.0
     for step in range(length):

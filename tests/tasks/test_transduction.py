@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from fairseq.data import data_utils
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.tasks import StackTransductionConfig, StackTransductionTask
+from fairseq_stack.tasks._transductions import may_be_scored
+from fairseq_stack_preprocess.transduction.tasks import AFTER_READING, TASKS
 from tests.end_to_end.running import run
 
 PAIRS = [("a b #", "# b a"), ("a #", "# a"), ("b b # a", "# # b b"), ("a", "a")]
@@ -97,6 +100,30 @@ def test_batches_are_shuffled_and_not_sorted_by_length(data: Path) -> None:
     assert len(orders) > 5
     assert all(sorted(order) == [0, 1, 2, 3] for order in orders)
     assert np.array_equal(test.ordered_indices(), np.arange(4))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_where_a_task_can_score(name: str) -> None:
+    """All scored positions are among them; in the tasks that answer after reading, none is before the blanks."""
+    source, rng = TASKS[name].training(TASKS[name].train), random.Random(0)
+    number = {word: index for index, word in enumerate(source.alphabet.symbols)}
+    scored_while_reading = False
+    for _ in range(50):
+        pair = source.draw(rng)
+        inputs = torch.tensor([[number[word] for word in pair.input]])
+        scored = torch.tensor([[word in source.alphabet.scored for word in pair.target]])
+        places = may_be_scored(name, inputs, torch.tensor([len(pair.input)]), number[source.alphabet.blank])
+        assert not (scored & ~places).any()
+        scored_while_reading |= bool((scored & (inputs != number[source.alphabet.blank])).any())
+    assert scored_while_reading == (name not in AFTER_READING)
+
+
+def test_where_other_data_can_be_scored() -> None:
+    """The label is at the last word in natural_agreement; of other data nothing is known but the lengths."""
+    inputs, lengths = torch.tensor([[4, 5, 6], [4, 6, 6]]), torch.tensor([3, 1])
+    last, anywhere = [[0, 0, 1], [1, 0, 0]], [[1, 1, 1], [1, 0, 0]]
+    assert may_be_scored("natural_agreement", inputs, lengths, 6).int().tolist() == last
+    assert may_be_scored(None, inputs, lengths, 6).int().tolist() == anywhere
 
 
 def test_task_file(tmp_path: Path) -> None:

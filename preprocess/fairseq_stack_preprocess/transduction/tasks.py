@@ -137,3 +137,8 @@ TASKS = {
     )
 }
 """All generated tasks by name."""
+
+AFTER_READING = frozenset(
+    {"reversal", "reverse_deletion", "reverse_string", "stack_manipulation", "modular_arithmetic", "solve_equation"}
+)
+"""The tasks whose targets are blank until the input is, and are not scored there."""
