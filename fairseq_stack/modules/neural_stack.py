@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.ops import (
     ControllerSetup,
     InputBufferState,
@@ -155,7 +156,11 @@ class Controller(nn.Module):
         Args:
             x: (B, k), x_t.
             state: after step t - 1.
+
+        Raises:
+            ValueError: if the shape of ``x`` is wrong.
         """
+        check_shape("x", x, len(state.reading), self.input_size)
         features, hidden = self._control(torch.cat([x, state.reading], 1), state.hidden)
         *strengths, z, output = self.out(features).split(self._sizes, 1)
         pop, push, *buffers = (torch.sigmoid(u).squeeze(1) for u in strengths)

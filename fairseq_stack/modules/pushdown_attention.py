@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.modules.distances import DistanceScores
 from fairseq_stack.modules.stack_attention import at_least_float32
 from fairseq_stack.ops.depth_scores import depth_scores
@@ -93,7 +94,13 @@ class PushdownAttention(nn.Module):
             nn.init.normal_(self.depths.weight, std=0.02)
 
     def forward(self, inputs: Tensor, tape: Tensor) -> Tensor:
-        """The outputs (B, n, d) of the inputs (B, n, d) with the tape W_0, ..., W_{n-1}, (B, n, n)."""
+        """The outputs (B, n, d) of the inputs (B, n, d) with the tape W_0, ..., W_{n-1}, (B, n, n).
+
+        Raises:
+            ValueError: the inputs or the tape have another shape.
+        """
+        check_shape("inputs", inputs, "B", "n", self.model_size)
+        check_shape("tape", tape, *inputs.shape[:2], inputs.size(1))
         return self._attend(*self._project(inputs), tape)
 
     def weights(self, inputs: Tensor, tape: Tensor) -> Tensor:
@@ -110,7 +117,13 @@ class PushdownAttention(nn.Module):
         """The output (B, d) of token t, for its input (B, d) and the row W_t of the tape, and the state after it.
 
         The row has the shape (B, t + 1). What was computed for earlier tokens with their rows stays as it is.
+
+        Raises:
+            ValueError: the input or the row has another shape.
         """
+        batch_size, _, length, _ = state.keys.shape
+        check_shape("inputs", inputs, batch_size, self.model_size)
+        check_shape("row", row, batch_size, length + 1)
         queries, key, value = self._project(inputs.unsqueeze(1))
         state = KeysAndValues(torch.cat([state.keys, key], 2), torch.cat([state.values, value], 2))
         return self._attend(queries, state.keys, state.values, row.unsqueeze(1)).squeeze(1), state

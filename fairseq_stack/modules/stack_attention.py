@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
+from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.ops import ControlledStack, computation_dtype
 
 ValueActivation = Literal["sigmoid", "tanh", "released"]
@@ -69,12 +70,22 @@ class StackAttention(nn.Module, ABC):
                     nn.init.zeros_(linear.bias)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Map the inputs x_1..x_n, (B, n, d_model), to the outputs y_1..y_n, (B, n, output_size)."""
+        """Map the inputs x_1..x_n, (B, n, d_model), to the outputs y_1..y_n, (B, n, output_size).
+
+        Raises:
+            ValueError: the inputs have another shape.
+        """
+        check_shape("inputs", inputs, "B", "n", self.model_size)
         readings = self.readings(at_least_float32(self.actions(inputs)), self.pushed_values(inputs))
         return self.output(readings.flatten(2).to(inputs.dtype))
 
     def step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Eq. 4: map the input x_t, (B, d_model), to y_t, (B, output_size), and the state before t to the one after."""
+        """Eq. 4: map the input x_t, (B, d_model), to y_t, (B, output_size), and the state before t to the one after.
+
+        Raises:
+            ValueError: the input has another shape, or not as many rows as the state.
+        """
+        check_shape("inputs", inputs, "B", self.model_size)
         reading, state = self.projected_step(self.actions(inputs), self.values(inputs), state)
         return self.output(reading.to(inputs.dtype)), state
 

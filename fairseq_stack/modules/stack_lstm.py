@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
+from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import StackAttention
 from fairseq_stack.ops import stack_lstm, stack_lstm_is_compiled
@@ -67,10 +68,14 @@ class StackLSTM(nn.Module):
     Args:
         input_size: the size d of x_t.
         hidden_size: the size of h_t and c_t.
-        stacks: stacks for inputs of size ``hidden_size``, built with ``output=False``; none make a plain LSTM.
+        stacks: stacks for inputs of size ``hidden_size``, built with ``output=False`` (and with ``bias=True`` in the
+            papers); none make a plain LSTM.
         recurrent_dropout: the probability p of dropping a component of tanh(g_t), for each step anew. As in the code of
             Semeniuta et al. (2016), what is kept is not scaled in training; in evaluation all components are multiplied
             by 1 - p.
+
+    Raises:
+        ValueError: a stack is for inputs of another size, or has an output of its own.
     """
 
     def __init__(
@@ -81,6 +86,11 @@ class StackLSTM(nn.Module):
         recurrent_dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        for stack in stacks:
+            if stack.model_size != hidden_size:
+                raise ValueError(f"stacks: expected model_size {hidden_size} like hidden_size, got {stack.model_size}")
+            if not isinstance(stack.output, nn.Identity):
+                raise ValueError("stacks: expected stacks built with output=False, since the gates read the readings")
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.recurrent_dropout = recurrent_dropout
@@ -106,7 +116,11 @@ class StackLSTM(nn.Module):
 
         Returns:
             The outputs h_1..h_n, (B, n, hidden_size), and the state after the last step, or None if it is not wanted.
+
+        Raises:
+            ValueError: the inputs have another shape, or the state another batch size.
         """
+        self._check(inputs, "B" if state is None else len(state.hidden), "n")
         gates, weights = self._input_gates(inputs), self._weights()
         if state is None and not return_state:
             computed = self._all_steps(gates, weights)
@@ -122,7 +136,12 @@ class StackLSTM(nn.Module):
         return hidden, state if return_state else None
 
     def step(self, inputs: Tensor, state: StackLSTMState) -> tuple[Tensor, StackLSTMState]:
-        """One step of :meth:`forward`: x_t, (B, d) or (B,), and the state before t to h_t and the state after t."""
+        """One step of :meth:`forward`: x_t, (B, d) or (B,), and the state before t to h_t and the state after t.
+
+        Raises:
+            ValueError: the input has another shape.
+        """
+        self._check(inputs, len(state.hidden))
         state = self._advance(self._input_gates(inputs), self._weights(), state)
         return state.hidden, state
 
@@ -139,6 +158,9 @@ class StackLSTM(nn.Module):
 
     def _stacks(self) -> list[StackAttention]:
         return [cast(StackAttention, stack) for stack in self.stacks]
+
+    def _check(self, inputs: Tensor, *shape: int | str) -> None:
+        check_shape("inputs", inputs, *shape, *([self.input_size] if inputs.is_floating_point() else []))
 
     def _input_gates(self, inputs: Tensor) -> Tensor:
         """What x_t and the bias contribute to the gates, (..., 4 hidden_size)."""
@@ -187,8 +209,8 @@ class StackLSTM(nn.Module):
         projections = [projection for stack in self._stacks() for projection in stack.projections]
         driving = None
         if projections:
-            bias = torch.cat([projection.bias for projection in projections])
-            driving = bias, torch.cat([projection.weight for projection in projections]).t()
+            biases = [x.weight.new_zeros(x.out_features) if x.bias is None else x.bias for x in projections]
+            driving = torch.cat(biases), torch.cat([projection.weight for projection in projections]).t()
         recurrent = self.gates.weight[:, self.input_size :].t()
         return _Weights(recurrent, driving, [projection.out_features for projection in projections])
 

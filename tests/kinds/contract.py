@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,6 +73,18 @@ class KindContract:
         for step in range(length):
             output, state = sublayer.step(inputs[:, step], state)
             assert_normwise_close(output, outputs[:, step], 1e-12)
+
+    @BOTH_USES
+    def test_wrong_inputs(self, use: str) -> None:
+        sublayer = self.build_for(use)
+        for shape in ((5, SIZE), (2, 5, SIZE + 1), (SIZE,), (2, 1, 5, SIZE)):
+            with pytest.raises(
+                ValueError, match=f"^inputs: expected shape .B, n, {SIZE}., got {re.escape(str(shape))}$"
+            ):
+                sublayer(torch.randn(shape).double())
+        for shape in ((SIZE,), (2, SIZE + 1), (2, 1, SIZE)):
+            with pytest.raises(ValueError, match=f"^inputs: expected shape .B, {SIZE}., got {re.escape(str(shape))}$"):
+                sublayer.step(torch.randn(shape).double(), sublayer.initial_state(2))
 
     def test_a_controller_has_biases_and_no_output_layer(self) -> None:
         stack = self.build_stack()

@@ -152,5 +152,8 @@ def test_wrong_arguments() -> None:
         NeuralStack(3, 2, pushed="input")
     with pytest.raises(ValueError, match=r"^x: expected shape \(B, n, 3\) with n > 0, got \(2, 5, 4\)$"):
         NeuralStack(3, 2)(torch.rand(2, 5, 4))
+    for shape in ((2, 4), (3,), (2, 1, 3), (3, 3)):
+        with pytest.raises(ValueError, match=r"^x: expected shape \(2, 3\), got \("):
+            NeuralStack(3, 2).step(torch.rand(shape), NeuralStack(3, 2).initial_state(2))
     with pytest.raises(ValueError, match=r"^steps: expected at least 5, one for each input, got 4$"):
         BufferedNeuralStack(3, 2)(torch.rand(2, 5, 3), steps=4)

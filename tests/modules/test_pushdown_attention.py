@@ -141,3 +141,18 @@ def test_wrong_arguments() -> None:
         PushdownAttention(12, 3, 0)
     with pytest.raises(ValueError, match=r"^parametrization: expected one of \('equations', .*, got 'eq6'$"):
         PushdownAttention(12, 3, 3, "eq6")  # type: ignore[arg-type]
+
+
+def test_wrong_inputs() -> None:
+    model, x, tape = PushdownAttention(12, 3, 3), torch.randn(2, 5, 12), torch.zeros(2, 5, 5, dtype=torch.long)
+    for arguments, message in (
+        ((x[0], tape), r"inputs: expected shape \(B, n, 12\), got \(5, 12\)"),
+        ((x[..., :11], tape), r"inputs: expected shape \(B, n, 12\), got \(2, 5, 11\)"),
+        ((x, tape[0]), r"tape: expected shape \(2, 5, 5\), got \(5, 5\)"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            model(*arguments)
+    with pytest.raises(ValueError, match=r"^inputs: expected shape \(2, 12\), got \(2, 1, 12\)$"):
+        model.step(x[:, :1], model.initial_state(2), tape[:, 0, :1])
+    with pytest.raises(ValueError, match=r"^row: expected shape \(2, 1\), got \(2, 5\)$"):
+        model.step(x[:, 0], model.initial_state(2), tape[:, 0])

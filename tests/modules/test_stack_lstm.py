@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from fairseq_stack.modules import StackLSTMState
+from fairseq_stack.modules import (
+    NondeterministicStackAttention,
+    StackLSTM,
+    StackLSTMState,
+    SuperpositionStackAttention,
+)
 from tests.helpers import assert_normwise_close
 from tests.modules.lstms import HIDDEN, INPUT, STACKS, build, random_inputs
 
@@ -42,6 +49,45 @@ def test_it_is_its_equations(name: str) -> None:
     assert_normwise_close(state.cell, cell, 1e-12)
     for found, expected in zip(state.readings, readings, strict=True):
         assert_normwise_close(found, expected[:, -1], 1e-12)
+
+
+@pytest.mark.parametrize("return_state", [False, True])
+def test_stacks_without_biases_are_those_with_biases_of_0(return_state: bool) -> None:
+    def make(**options: bool) -> StackLSTM:
+        sup = SuperpositionStackAttention(HIDDEN, 4, output=False, **options)
+        nd = NondeterministicStackAttention(HIDDEN, 2, 2, 3, output=False, **options)
+        return StackLSTM(INPUT, HIDDEN, [sup, nd]).double()
+
+    biased, unbiased, inputs = make(bias=True), make(), random_inputs()
+    unbiased.load_state_dict({name: biased.state_dict()[name] for name in unbiased.state_dict()})
+    outputs, expected = (model(inputs, return_state=return_state)[0] for model in (unbiased, biased))
+    assert torch.equal(outputs, expected)
+    for model in (unbiased, biased):
+        model(inputs, return_state=return_state)[0].square().sum().backward()
+    for name, parameter in unbiased.named_parameters():
+        assert_normwise_close(parameter.grad, biased.get_parameter(name).grad, 1e-12, name)
+
+
+@pytest.mark.parametrize("return_state", [False, True])
+def test_wrong_inputs(return_state: bool) -> None:
+    lstm = build("sup")
+    for shape, got in (((2, 6, 4), "(2, 6, 4)"), ((6, 3), "(6, 3)"), ((2, 1, 6, 3), "(2, 1, 6, 3)")):
+        with pytest.raises(ValueError, match=re.escape(f"inputs: expected shape (B, n, 3), got {got}")):
+            lstm(torch.randn(shape).double(), return_state=return_state)
+    with pytest.raises(ValueError, match=re.escape("inputs: expected shape (B, n), got (2,)")):
+        lstm(torch.tensor([0, 1]), return_state=return_state)
+    with pytest.raises(ValueError, match=re.escape("inputs: expected shape (3, n, 3), got (2, 6, 3)")):
+        lstm(random_inputs(2), lstm.initial_state(3), return_state=return_state)
+    for inputs, shape in ((torch.randn(3), "(2, 3), got (3,)"), (torch.tensor([[0], [1]]), "(2), got (2, 1)")):
+        with pytest.raises(ValueError, match=re.escape(f"inputs: expected shape {shape}")):
+            lstm.step(inputs, lstm.initial_state(2))
+
+
+def test_stacks_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match=r"^stacks: expected model_size 5 like hidden_size, got 6$"):
+        StackLSTM(INPUT, HIDDEN, [SuperpositionStackAttention(6, 4, output=False)])
+    with pytest.raises(ValueError, match=r"^stacks: expected stacks built with output=False"):
+        StackLSTM(INPUT, HIDDEN, [SuperpositionStackAttention(HIDDEN, 4)])
 
 
 @EACH
