@@ -15,7 +15,7 @@ AnyHub = TypeVar("AnyHub", bound="Hub")
 
 
 def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None) -> None:
-    """Declare CHECKPOINT and ``--data``.
+    """Declare CHECKPOINT, ``--data`` and ``--user-dir``.
 
     Args:
         parser: the parser of the command.
@@ -26,6 +26,12 @@ def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None) -
     )
     dictionaries = "the folder with the dictionaries (default: the checkpoint's folder)"
     parser.add_argument("--data", metavar="DIR", type=Path, required=corpus is not None, help=corpus or dictionaries)
+    parser.add_argument(
+        "--user-dir",
+        metavar="PACKAGE",
+        type=Path,
+        help="the folder of a package of your own that the model needs (default: that of its training, if it exists)",
+    )
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
@@ -40,16 +46,21 @@ def on_device(hub: AnyHub, args: argparse.Namespace) -> AnyHub:
     return hub.to("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
 
 
-def load_checkpoint(checkpoint: Path, data: Path | None) -> Hub:
-    """Load the model that the arguments name.
+def load_checkpoint(args: argparse.Namespace, data: Path | None) -> Hub:
+    """Load the model that the arguments name, with the dictionaries of a folder.
 
     Raises:
-        UserError: see :func:`fairseq_stack.hub.interface.load`.
+        UserError: see :func:`fairseq_stack.hub.interface.load`; or a package that the model needs cannot be imported.
     """
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
-    from fairseq_stack.hub.interface import load
+    from fairseq_stack.hub.interface import checkpoints_at, load
+    from fairseq_stack.hub.user_dirs import import_recorded_user_dirs, import_user_dir
 
-    return load(checkpoint, data)
+    if args.user_dir is not None:
+        import_user_dir(args.user_dir)
+    else:
+        import_recorded_user_dirs(checkpoints_at(args.checkpoint))
+    return load(args.checkpoint, data)
 
 
 def model_of(hub: Hub, checkpoint: Path) -> Model:

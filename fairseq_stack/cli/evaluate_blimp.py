@@ -76,7 +76,7 @@ def evaluate(args: argparse.Namespace) -> BLiMPResult:
 
     pairs = read_pairs(args.blimp, args.pairs or None)
     change, text = text_changer(args)
-    hub = load_checkpoint(args.checkpoint, args.data)
+    hub = load_checkpoint(args, args.data)
     intervals = Intervals(args.bootstrap, args.confidence, args.seed)
     overall, fields, phenomena, paradigms = accuracies(_score(hub, pairs, change, args), intervals)
     return BLiMPResult(

@@ -98,7 +98,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _load(args: argparse.Namespace, corpus: CFLCorpus) -> LanguageModelHub:
-    hub = load_checkpoint(args.checkpoint, corpus.dictionaries)
+    hub = load_checkpoint(args, corpus.dictionaries)
     from fairseq_stack.hub.strings import require_strings
 
     return on_device(require_strings(hub), args)

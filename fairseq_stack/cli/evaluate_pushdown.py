@@ -91,7 +91,7 @@ def evaluate(args: argparse.Namespace) -> PushdownResult:
     from fairseq_stack.evaluation.pushdown import PushdownResult, closing_accuracies, parse_scores, scores_of
 
     corpus = read_parsed_corpus(args.data, args.split)
-    hub = load_checkpoint(args.checkpoint, corpus.dictionaries)
+    hub = load_checkpoint(args, corpus.dictionaries)
     from fairseq_stack.hub.parsed_strings import require_parses
 
     sentences = _score(on_device(require_parses(hub), args), corpus, args)

@@ -83,7 +83,7 @@ def evaluate(args: argparse.Namespace) -> SyntaxGymResult:
 
     suites = read_suites(args.suites)
     change, text = text_changer(args)
-    hub = load_checkpoint(args.checkpoint, args.data)
+    hub = load_checkpoint(args, args.data)
     scores = tuple(_score(hub, suites, change, args))
     content = [
         # Suites of sums have the hash of earlier versions, which knew no other metric.

@@ -67,7 +67,7 @@ def evaluate(args: argparse.Namespace) -> TransductionResult:
         UserError: the checkpoint holds another kind of model, the data do not fit it, or nothing is scored in them.
     """
     data = args.data / DATA_BIN if (args.data / DATA_BIN).is_dir() else args.data
-    hub = load_checkpoint(args.checkpoint, data)
+    hub = load_checkpoint(args, data)
     import numpy as np
 
     from fairseq_stack.evaluation.intervals import Intervals

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     check_scoring(args)
     sentences = None if args.file is None else read_lines(args.file)
     _check_mark(args, sentences)
-    hub = load_checkpoint(args.checkpoint, args.data)
+    hub = load_checkpoint(args, args.data)
     lines = iter(_standard_input() if sentences is None else sentences)
     found = _rows_of_words(hub, lines, args) if args.regions is None else _rows_of_regions(hub, lines, args)
     total = None if sentences is None else len(sentences)

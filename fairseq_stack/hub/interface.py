@@ -240,9 +240,7 @@ def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: An
         UserError: the checkpoint or its dictionaries do not exist, or they do not fit together; or the folder of the
             dictionaries has ``:`` in its name.
     """
-    name = os.fspath(checkpoint)
-    names = [name] if os.path.exists(name) else name.split(os.pathsep)
-    paths = [_checkpoint_at(Path(path)) for path in names]
+    paths = checkpoints_at(checkpoint)
     folder = _folder_of_dictionaries(paths[0]) if data is None else _existing_folder(Path(data))
     if os.pathsep in str(folder):
         raise UserError(
@@ -263,6 +261,17 @@ def _kind_of(task: Any) -> type[Hub]:
     if isinstance(task, LanguageModelingTask):
         return LanguageModelHub
     return TransductionHub if getattr(task, "transduces", False) else TranslationHub
+
+
+def checkpoints_at(checkpoint: str | Path) -> list[Path]:
+    """The files of a checkpoint or an ensemble, named as for :func:`load`.
+
+    Raises:
+        UserError: a file does not exist, or a folder has no checkpoint.
+    """
+    name = os.fspath(checkpoint)
+    names = [name] if os.path.exists(name) else name.split(os.pathsep)
+    return [_checkpoint_at(Path(path)) for path in names]
 
 
 def _checkpoint_at(path: Path) -> Path:

@@ -13,7 +13,9 @@ import pytest
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import STRATIFICATION, SUPERPOSITION, Layer, Size, kinds, register
 from fairseq_stack.models.transformer.options import settle_layers
-from tests.commands.running import REPOSITORY, Server
+from tests.commands.running import REPOSITORY, Ending, Server
+from tests.end_to_end.conftest import Corpora
+from tests.end_to_end.running import BARE_LANGUAGE_MODEL, TRAINING
 from tests.kinds.contract import KindContract, LimitedMemoryContract
 
 for _kind in kinds():
@@ -94,6 +96,35 @@ def test_a_plugin_adds_a_kind(server: Server, tmp_path: Path) -> None:
     assert done.code == 0, done.printed
     found = re.search(r"(\d+) passed", done.printed)
     assert found is not None and int(found[1]) > 20
+
+
+def test_commands_read_models_with_a_kind_of_a_plugin(server: Server, corpora: Corpora, tmp_path: Path) -> None:
+    package, moved, model = (tmp_path / name for name in ("backwards", "elsewhere/backwards", "model"))
+    package.mkdir()
+    (package / "__init__.py").write_text(PLUGIN, encoding="utf-8")
+    arguments = [*BARE_LANGUAGE_MODEL, "--stack-layers", "sdpa,back-4", *TRAINING, "--save-dir", model]
+    training = ["fairseq-train", corpora.language_modeling, "--user-dir", package, *arguments]
+    assert server.run([str(word) for word in training], tmp_path).code == 0
+
+    def score(*options: str) -> Ending:
+        command = ["fairseq-stack", "surprisal", str(model), "--data", str(corpora.language_modeling), *options]
+        return server.run(command, tmp_path, stdin="a b c\n")
+
+    recorded, given = score(), score("--user-dir", str(package))
+    assert recorded.code == 0 and recorded.printed == given.printed
+    assert f"was trained with --user-dir {package}: importing it\n" in recorded.errors
+    assert "importing" not in given.errors
+    moved.parent.mkdir()
+    package.rename(moved)
+    assert score("--user-dir", str(moved)).printed == recorded.printed
+    lost = score()
+    assert lost.code == 2 and f"with --user-dir {package}, which does not exist; if the model needs it," in lost.errors
+    assert (
+        score("--user-dir", "no").last_line == "fairseq-stack: error: --user-dir no: expected the folder of a package"
+    )
+    (moved / "__init__.py").write_text("import nothing_of_that_name", encoding="utf-8")
+    message = f"--user-dir {moved} cannot be imported: No module named 'nothing_of_that_name'"
+    assert score("--user-dir", str(moved)).last_line == f"fairseq-stack: error: {message}"
 
 
 @pytest.mark.parametrize(

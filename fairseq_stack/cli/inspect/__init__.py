@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     if not 0 <= args.least <= 1:
         raise UserError(f"--least: expected a number from 0 to 1, got {args.least}")
     check_sentences(args)
-    hub = load_checkpoint(args.checkpoint, folder_of_data(args.data))
+    hub = load_checkpoint(args, folder_of_data(args.data))
     from fairseq_stack.hub.interface import TransductionHub
     from fairseq_stack.hub.parses import parses_sentences
 
