@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import uuid
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ def written_whole(path: Path, beside: Path | None = None) -> Iterator[BinaryIO]:
     Raises:
         UserError: the file cannot be written.
     """
-    beside = beside or path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    beside = beside or _hidden_beside(path)
     try:
         if path.exists() and not path.is_file():
             with open(path, "wb") as file:
@@ -64,6 +65,28 @@ def written_whole(path: Path, beside: Path | None = None) -> Iterator[BinaryIO]:
                 yield file
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def require_writable(path: Path) -> None:
+    """Raise UserError if :func:`written_whole` cannot write ``path``: before its content is computed.
+
+    Nothing is left behind, and ``path`` is unchanged. Whether the disk has room for the content is not tested.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not path.exists() or path.is_file():
+            beside = _hidden_beside(path)
+            beside.touch(exist_ok=False)
+            beside.unlink()
+        elif not os.access(path, os.W_OK):  # opening a pipe would tell its reader that this is the end
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _hidden_beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_lines, read_text, written_whole
+from fairseq_stack.files import read_lines, read_text, require_writable, written_whole
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -45,6 +45,37 @@ def test_a_failure_of_the_system(tmp_path: Path, operation: str, monkeypatch: py
     assert str(caught.value) == f"cannot write {path}: No space left on device"
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
+    old = tmp_path / "old.txt"
+    old.write_bytes(b"old")
+    for path in (old, tmp_path / "new.txt", Path("/dev/null")):
+        require_writable(path)
+    assert list(tmp_path.iterdir()) == [old]
+    assert old.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("", "Is a directory"),
+        ("no/a", "No such file or directory"),
+        ("f/a", "Not a directory"),
+        ("x" * 250, "name too"),
+    ],
+    ids=["folder", "no-folder", "in-a-file", "long"],
+)
+def test_a_file_that_cannot_be_written(tmp_path: Path, name: str, problem: str) -> None:
+    (tmp_path / "f").touch()
+    with pytest.raises(UserError, match=rf"^cannot write {tmp_path / name}: .*{problem}"):
+        require_writable(tmp_path / name)
+
+
+def test_a_device_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(UserError, match=r"^cannot write /dev/null: Permission denied$"):
+        require_writable(Path("/dev/null"))
 
 
 def test_a_folder_in_its_place(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from fairseq_stack.errors import UserError
+from fairseq_stack.files import require_writable
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.results import Model
@@ -31,9 +31,9 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def check_json(args: argparse.Namespace) -> None:
-    """Raise UserError if the result could not be written: before it is computed, which may take long."""
-    if args.json is not None and not args.json.absolute().parent.is_dir():
-        raise UserError(f"cannot write {args.json}: {args.json.parent} is not a folder")
+    """Raise UserError if the result cannot be written: before it is computed, which may take long."""
+    if args.json is not None:
+        require_writable(args.json)
 
 
 def report(result: Result, lines: Sequence[str], args: argparse.Namespace) -> None:

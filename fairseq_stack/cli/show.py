@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairseq_stack.files import require_writable
 from fairseq_stack_preprocess.errors import PrepareError, require_at_least
 
 from .arguments import Subparsers
@@ -51,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack.evaluation.corpus import read_corpus
     from fairseq_stack.plots.lengths import draw_lengths
 
+    if args.png is not None:
+        require_writable(args.png)
     corpus = read_corpus(args.folder)
     split = corpus.split(args.split)
     if args.first >= len(split):

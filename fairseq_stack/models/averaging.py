@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fairseq_stack.compat.divergence import is_uninitialised
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import written_whole
+from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.models.checkpoints import FINGERPRINT
 
 EPOCHS = re.compile(r"checkpoint(\d+)\.pt")
@@ -154,6 +154,7 @@ def _check_files(paths: Sequence[Path], output: Path, force: bool) -> None:
         raise UserError(f"--output {output} already exists; give --force to replace it")
     if not output.absolute().parent.is_dir():
         raise UserError(f"--output {output}: there is no folder {output.parent}")
+    require_writable(output)
 
 
 def _read(path: Path) -> State:

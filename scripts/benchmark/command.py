@@ -15,7 +15,7 @@ import torch
 
 import fairseq_stack
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import written_whole
+from fairseq_stack.files import require_writable, written_whole
 
 from .agreement import Disagreement
 from .long_sequences import LONG_SEQUENCES
@@ -219,6 +219,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     threads = torch.get_num_threads()
     try:
+        if args.json is not None:
+            require_writable(args.json)
         results = run(args)
         if args.json is not None:
             with written_whole(args.json) as file:

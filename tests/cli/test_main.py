@@ -53,6 +53,36 @@ def test_each_help_has_an_example_and_fits_a_terminal(
     assert max(map(len, text.splitlines())) <= 85
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate-cfl m --data d --json",
+        "evaluate-blimp m --blimp d --json",
+        "evaluate-pushdown m --data d --json",
+        "evaluate-syntaxgym m --suites d --json",
+        "evaluate-transduction m --data d --json",
+        "inspect m --text a --output",
+        "average m --output",
+        "plot training m --output",
+        "plot lengths a=m --output",
+        "plot alphabets a=m --output",
+        "plot accuracy a=m --output",
+        "plot syntax a=m --output",
+        "plot table a=m --output",
+    ],
+)
+def test_what_cannot_be_written_is_said_at_once(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before a model, data or results are read, none of which are here."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m").touch()
+    output = "x" * 250 + (".md" if "table" in command else ".svg")
+    assert cli.main([*command.split(), output]) == 2
+    assert capsys.readouterr().err == f"fairseq-stack: error: cannot write {output}: File name too long\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main(["--version"])

@@ -202,7 +202,7 @@ def test_mistakes(
             "string 1 has 99 symbols and an end; the model accepts 50 tokens: train it with",
         ),
         ((*given, "--sample-length", 50), "samples of 50 symbols and an end are too long: the model accepts 50 tokens"),
-        ((*given, "--json", tmp_path / "no/f.json"), "no is not a folder"),
+        ((*given, "--json", tmp_path / "no/f.json"), "no/f.json: No such file or directory"),
         ((tmp_path / "nowhere.pt", "--data", corpus), "nowhere.pt does not exist"),
     ):
         capsys.readouterr()

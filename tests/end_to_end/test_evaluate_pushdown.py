@@ -195,7 +195,7 @@ def test_errors(models: dict[str, Trained], corpora: Path, tmp_path: Path, capsy
     known = "depth, distance, test, train, valid"
     assert error_of(capsys, *start, model.corpus, "--split", "dev").endswith(f"dev.txt; it has parses of {known}")
     problem = error_of(capsys, *start, model.corpus, "--split", "depth", "--json", tmp_path / "no" / "x.json")
-    assert problem.endswith("no is not a folder")
+    assert problem.endswith("no/x.json: No such file or directory")
     path = model.corpus / "text" / "depth.attach"
     content = path.read_text()
     try:

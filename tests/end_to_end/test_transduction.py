@@ -204,7 +204,7 @@ def test_mistakes(
         ((*given, "--batch-size", 0), "--batch-size must be at least 1"),
         ((*given, "--bootstrap", 0), "--bootstrap must be at least 1"),
         ((*given, "--confidence", 1), "--confidence must be greater than 0 and less than 1"),
-        ((*given, "--json", tmp_path / "no/f.json"), "no is not a folder"),
+        ((*given, "--json", tmp_path / "no/f.json"), "no/f.json: No such file or directory"),
         ((checkpoint, "--data", other), "cannot be loaded with the data of"),
         ((alone, "--data", unscored), "test: no target has one of the scored words 2"),
         ((checkpoint, "--data", tmp_path), "has no dictionary"),

@@ -181,7 +181,7 @@ def evaluation_cases() -> Iterator[Case]:
     yield Case("evaluate long", f"{good} --sample-length {10**30}", "are too long: the model accepts 64 tokens")
     for flag in ("--seed", "--bootstrap", "--samples"):
         yield Case(f"evaluate huge {flag}", f"{good} {flag} {10**30}", f"{flag} must be at most ")
-    yield Case("evaluate json nowhere", f"{good} --json no/f", "cannot write no/f: no is not a folder")
+    yield Case("evaluate json nowhere", f"{good} --json no/f", "cannot write no/f: No such file or directory")
     yield Case("evaluate json folder", f"{good} --json d", "cannot write d: Is a directory", files={"d/x": ""})
     yield Case("evaluate json full", f"{good} --json /dev/full", "cannot write /dev/full: No space left")
     manifest = '{"corpus": "cfl", "options": {"task": "dyck"}}'

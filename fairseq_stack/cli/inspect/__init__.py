@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fairseq_stack.cli.arguments import Subparsers
 from fairseq_stack.cli.checkpoint import add_checkpoint, load_checkpoint
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import written_whole
+from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.plots.style import FORMATS as PICTURES
 from fairseq_stack_preprocess.text.progress import say
 
@@ -108,6 +108,7 @@ def run(args: argparse.Namespace) -> int:
     if not 0 <= args.least <= 1:
         raise UserError(f"--least: expected a number from 0 to 1, got {args.least}")
     check_sentences(args)
+    require_writable(args.output)
     hub = load_checkpoint(args, folder_of_data(args.data))
     from fairseq_stack.hub.interface import TransductionHub
     from fairseq_stack.hub.parses import parses_sentences

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.files import require_writable
 from fairseq_stack.plots.panels import draw_legend, literal
 from fairseq_stack.plots.style import FORMATS, figure, grid, require_format, require_matplotlib, styles_of
 
@@ -79,9 +80,10 @@ def add_log(parser: argparse.ArgumentParser) -> None:
 
 
 def check_figure(path: Path) -> None:
-    """Raise UserError if the figure cannot be drawn: before results are read, which may take long."""
+    """Raise UserError if the figure cannot be drawn or written: before results are read, which may take long."""
     require_matplotlib()
     require_format(path)
+    require_writable(path)
 
 
 def draw_panels(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation import latex, markdown
-from fairseq_stack.files import written_whole
+from fairseq_stack.files import require_writable, written_whole
 
 from ..arguments import Subparsers
 from ._common import RESTARTS, add_results, read_comparison
@@ -99,6 +99,8 @@ def add_parser(plots: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print or write the table."""
     name = format_of(args.output, args.format)
+    if args.output is not None:
+        require_writable(args.output)
     text = render(read_comparison(args), METRICS[args.metric], FORMATS[name])
     if args.output is None:
         print(text)

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import written_whole
+from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack_preprocess.errors import require_at_least
 
 from ..arguments import Subparsers
@@ -57,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
     require_at_least("--length", args.length, 1)
     _check_replaceable(args.folder)
     experiment = read_experiment(args.folder)
+    for name in (RESULTS, TABLE, PICTURE):
+        require_writable(args.folder / name)
     stack = read_run(args.folder, args.length)
     table = tables.as_markdown(experiment)
     results = json.dumps(tables.as_json(experiment), indent=2)
