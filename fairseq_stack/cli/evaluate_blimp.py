@@ -17,11 +17,12 @@ from fairseq_stack_preprocess.text.progress import progress
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
 from .intervals import add_intervals, check_intervals
-from .results import report, sha_of, title
+from .results import add_outputs, check_outputs, report, sha_of, title
 from .sentences import add_scoring, add_text, beam_in_signature, check_scoring, sizes, text_changer
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.blimp import Accuracy, BLiMPResult, Pair, Scored
+    from fairseq_stack.evaluation.results import Row
     from fairseq_stack.hub.interface import Hub
 
 DESCRIPTION = """\
@@ -52,6 +53,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_text(parser)
     add_scoring(parser)
     add_intervals(parser)
+    add_outputs(parser, row="pair")
     parser.set_defaults(run=run)
 
 
@@ -60,13 +62,14 @@ def run(args: argparse.Namespace) -> int:
     require_at_least("--pairs", args.pairs, 0)
     check_scoring(args)
     check_intervals(args)
-    result = evaluate(args)
-    report(result, _lines(result), args)
+    check_outputs(args)
+    result, pairs = evaluate(args)
+    report(result, _lines(result), [_row_of_pair(pair) for pair in pairs], args)
     return 0
 
 
-def evaluate(args: argparse.Namespace) -> BLiMPResult:
-    """The result that the arguments ask for.
+def evaluate(args: argparse.Namespace) -> tuple[BLiMPResult, Sequence[Scored]]:
+    """The result that the arguments ask for, and its pairs.
 
     Raises:
         UserError: the pairs cannot be read, or the model cannot score them.
@@ -78,8 +81,9 @@ def evaluate(args: argparse.Namespace) -> BLiMPResult:
     change, text = text_changer(args)
     hub = load_checkpoint(args, args.data)
     intervals = Intervals(args.bootstrap, args.confidence, args.seed)
-    overall, fields, phenomena, paradigms = accuracies(_score(hub, pairs, change, args), intervals)
-    return BLiMPResult(
+    scored = _score(hub, pairs, change, args)
+    overall, fields, phenomena, paradigms = accuracies(scored, intervals)
+    result = BLiMPResult(
         signature=own_method(
             pairs=len(pairs),
             sha=sha_of([(pair.good, pair.bad) for pair in pairs]),
@@ -98,6 +102,7 @@ def evaluate(args: argparse.Namespace) -> BLiMPResult:
         phenomena=phenomena,
         paradigms=paradigms,
     )
+    return result, scored
 
 
 def _score(hub: Hub, pairs: Sequence[Pair], change: Callable[[str], str], args: argparse.Namespace) -> list[Scored]:
@@ -134,6 +139,16 @@ def _lines(result: BLiMPResult) -> list[str]:
         "",
         table(columns, [_row(accuracy) for part in parts for accuracy in part]),
     ]
+
+
+def _row_of_pair(scored: Scored) -> Row:
+    return {
+        **vars(scored.pair),
+        "log_p_good": scored.good,
+        "log_p_bad": scored.bad,
+        "tie": scored.good == scored.bad,
+        "unknown": scored.unknown,
+    }
 
 
 def _row(accuracy: Accuracy) -> list[str]:

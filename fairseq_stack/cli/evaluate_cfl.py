@@ -15,7 +15,7 @@ from fairseq_stack_preprocess.text.progress import progress
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
 from .intervals import GREATEST, add_intervals, check_intervals
-from .results import report, title
+from .results import add_outputs, check_outputs, report, title
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.cfl_corpus import CFLCorpus, CFLStrings
@@ -68,6 +68,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--max-tokens", type=int, metavar="N", default=8000, help="most symbols at a time (default: 8000)"
     )
+    add_outputs(parser, row="length")
     add_device(parser)
     parser.set_defaults(run=run)
 
@@ -76,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the table, and write the result."""
     _check(args)
     from fairseq_stack.evaluation.cfl_corpus import read_cfl_corpus
+    from fairseq_stack.evaluation.results import rows_by_length
 
     corpus = read_cfl_corpus(args.data)
     strings = corpus.read(args.split)
@@ -84,7 +86,8 @@ def run(args: argparse.Namespace) -> int:
     losses = _losses(hub, corpus, strings, args)
     samples = _draw(hub, sample_length, args)
     result = _result(hub, corpus, strings, losses, samples, sample_length, args)
-    report(result, [*_lines(result), *map(_shown, samples[: args.show_samples])], args)
+    lines = [*_lines(result), *map(_shown, samples[: args.show_samples])]
+    report(result, lines, rows_by_length(result.by_length), args)
     return 0
 
 
@@ -95,6 +98,7 @@ def _check(args: argparse.Namespace) -> None:
         require_at_least(flag_of(name), getattr(args, name), value)
     require_at_most("--samples", args.samples, GREATEST)
     check_intervals(args)
+    check_outputs(args)
 
 
 def _load(args: argparse.Namespace, corpus: CFLCorpus) -> LanguageModelHub:

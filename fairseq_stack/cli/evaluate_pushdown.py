@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fairseq_stack.evaluation.markdown import table
@@ -14,7 +14,7 @@ from fairseq_stack_preprocess.text.progress import progress
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
 from .intervals import add_intervals, check_intervals
-from .results import report, sha_of, title
+from .results import add_outputs, check_outputs, report, sha_of, title
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.parsed_corpus import ParsedCorpus
@@ -65,6 +65,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--max-tokens", type=int, metavar="N", default=8000, help="most words at a time, in all parses (default: 8000)"
     )
     add_intervals(parser)
+    add_outputs(parser, row="sentence")
     add_device(parser)
     parser.set_defaults(run=run)
 
@@ -75,13 +76,16 @@ def run(args: argparse.Namespace) -> int:
     require_at_most("--beam", args.beam, GREATEST_BEAM)
     require_at_least("--max-tokens", args.max_tokens, 1)
     check_intervals(args)
-    result = evaluate(args)
-    report(result, list(_lines(result)), args)
+    check_outputs(args)
+    from fairseq_stack.evaluation.pushdown import row_of_sentence
+
+    result, sentences = evaluate(args)
+    report(result, list(_lines(result)), [row_of_sentence(sentence) for sentence in sentences], args)
     return 0
 
 
-def evaluate(args: argparse.Namespace) -> PushdownResult:
-    """The result that the arguments ask for.
+def evaluate(args: argparse.Namespace) -> tuple[PushdownResult, Sequence[Sentence]]:
+    """The result that the arguments ask for, and its sentences.
 
     Raises:
         UserError: the checkpoint holds a model that does not parse, or the corpus cannot be read or does not fit it.
@@ -97,7 +101,7 @@ def evaluate(args: argparse.Namespace) -> PushdownResult:
     sentences = _score(on_device(require_parses(hub), args), corpus, args)
     intervals = Intervals(args.bootstrap, args.confidence, args.seed)
     own = [sentence.own for sentence in sentences if sentence.own is not None]
-    return PushdownResult(
+    result = PushdownResult(
         signature=own_method(
             split=args.split,
             sentences=len(sentences),
@@ -119,6 +123,7 @@ def evaluate(args: argparse.Namespace) -> PushdownResult:
         parses=parse_scores(sentences, own, intervals) if own else None,
         closings=tuple(closing_accuracies(sentences, intervals)) if corpus.has_brackets else (),
     )
+    return result, sentences
 
 
 def _score(hub: LanguageModelHub, corpus: ParsedCorpus, args: argparse.Namespace) -> list[Sentence]:

@@ -14,7 +14,7 @@ from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
-from .results import add_json, check_json, report, sha_of, title
+from .results import add_outputs, check_outputs, report, sha_of, title
 from .sentences import (
     add_scoring,
     add_telescoping,
@@ -26,7 +26,9 @@ from .sentences import (
 )
 
 if TYPE_CHECKING:
-    from fairseq_stack.evaluation.syntaxgym.result import SuiteScore, SyntaxGymResult
+    from fairseq_stack.evaluation.results import Row
+    from fairseq_stack.evaluation.syntaxgym.formulas import Surprisals
+    from fairseq_stack.evaluation.syntaxgym.result import SyntaxGymResult
     from fairseq_stack.evaluation.syntaxgym.suites import Suite
     from fairseq_stack.hub.interface import Hub
     from fairseq_stack.hub.surprisals import Word
@@ -59,39 +61,46 @@ def add_parser(subparsers: Subparsers) -> None:
     add_text(parser)
     add_telescoping(parser)
     add_scoring(parser)
-    add_json(parser)
+    add_outputs(parser, row="prediction of each item")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the tables, and write the result."""
     check_scoring(args)
-    check_json(args)
-    result = evaluate(args)
-    report(result, _lines(result), args)
+    check_outputs(args)
+    result, rows = evaluate(args)
+    report(result, _lines(result), rows, args)
     return 0
 
 
-def evaluate(args: argparse.Namespace) -> SyntaxGymResult:
-    """The result that the arguments ask for.
+def evaluate(args: argparse.Namespace) -> tuple[SyntaxGymResult, Sequence[Row]]:
+    """The result that the arguments ask for, and a row for each prediction of each item.
 
     Raises:
         UserError: the suites cannot be read, or the model cannot score them.
     """
-    from fairseq_stack.evaluation.syntaxgym.result import SyntaxGymResult, score_categories, total
+    from fairseq_stack.evaluation.syntaxgym.result import (
+        SyntaxGymResult,
+        rows_of_suite,
+        score_categories,
+        score_suite,
+        total,
+    )
     from fairseq_stack.evaluation.syntaxgym.suites import SUM, read_suites
 
     suites = read_suites(args.suites)
     change, text = text_changer(args)
     hub = load_checkpoint(args, args.data)
-    scores = tuple(_score(hub, suites, change, args))
+    measured = list(_measure(hub, suites, change, args))
+    scores = tuple(score_suite(suite, items, unknown) for suite, items, unknown in measured)
     content = [
         # Suites of sums have the hash of earlier versions, which knew no other metric.
         (suite.name, [formula.text for formula in suite.formulas], suite.items)
         + (() if suite.metric == SUM else (suite.metric,))
         for suite in suites
     ]
-    return SyntaxGymResult(
+    result = SyntaxGymResult(
         signature=own_method(
             suites=len(suites), sha=sha_of(content), text=text, **beam_in_signature(hub, args, args.telescoping)
         ),
@@ -100,12 +109,14 @@ def evaluate(args: argparse.Namespace) -> SyntaxGymResult:
         categories=score_categories(scores),
         suites=scores,
     )
+    return result, [row for suite, items, _ in measured for row in rows_of_suite(suite, items)]
 
 
-def _score(
+def _measure(
     hub: Hub, suites: Sequence[Suite], change: Callable[[str], str], args: argparse.Namespace
-) -> Iterator[SuiteScore]:
-    from fairseq_stack.evaluation.syntaxgym.result import score_suite, sentences_of
+) -> Iterator[tuple[Suite, list[Surprisals], float]]:
+    """For each suite the surprisals of its items in bits, and the share of its sentences with an unknown word."""
+    from fairseq_stack.evaluation.syntaxgym.result import sentences_of
     from fairseq_stack.hub.surprisals import surprisals
 
     sentences = [
@@ -123,7 +134,8 @@ def _score(
     words = list(progress(found, label="SyntaxGym", total=len(sentences), unit="sentence"))
     pairs = zip(sentences, words, strict=True)
     for suite in suites:
-        items, unknown = [], []
+        items: list[Surprisals] = []
+        unknown = []
         for item in suite.items:
             of_item: dict[str, dict[int, float]] = {}
             for condition, regions in item.regions.items():
@@ -131,7 +143,7 @@ def _score(
                 of_item[condition] = dict.fromkeys(regions, 0.0) | _of_regions(parts, sentence, suite.metric)
                 unknown.append(any(word.is_unknown for word in sentence))
             items.append(of_item)
-        yield score_suite(suite, items, sum(unknown) / len(unknown))
+        yield suite, items, sum(unknown) / len(unknown)
 
 
 def _of_regions(parts: Sequence[tuple[int, str]], words: Sequence[Word], metric: str) -> dict[int, float]:

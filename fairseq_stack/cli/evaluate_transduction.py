@@ -15,7 +15,7 @@ from fairseq_stack_preprocess.text.progress import progress
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
 from .intervals import add_intervals, check_intervals
-from .results import report, sha_of, title
+from .results import add_outputs, check_outputs, report, sha_of, title
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.results import Estimate
@@ -47,6 +47,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--batch-size", type=int, metavar="N", default=100, help="most strings at a time (default: 100)"
     )
     add_intervals(parser)
+    add_outputs(parser, row="length")
     add_device(parser)
     parser.set_defaults(run=run)
 
@@ -55,8 +56,11 @@ def run(args: argparse.Namespace) -> int:
     """Print the table, and write the result."""
     require_at_least("--batch-size", args.batch_size, 1)
     check_intervals(args)
+    check_outputs(args)
+    from fairseq_stack.evaluation.results import rows_by_length
+
     result = evaluate(args)
-    report(result, _lines(result), args)
+    report(result, _lines(result), rows_by_length(result.by_length), args)
     return 0
 
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable
 
 if TYPE_CHECKING:
-    from fairseq_stack.evaluation.results import Model
+    from fairseq_stack.evaluation.results import Model, Row
 
 DIGITS_OF_SHA = 8
 
@@ -25,22 +26,29 @@ class Result(Protocol):
     def write(self, path: Path) -> None: ...
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--json``."""
+def add_outputs(parser: argparse.ArgumentParser, row: str) -> None:
+    """Declare ``--json``, and ``--csv`` with a row for each ``row``."""
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the result to FILE")
+    parser.add_argument("--csv", metavar="FILE", type=Path, help=f"also write a row for each {row} to FILE")
 
 
-def check_json(args: argparse.Namespace) -> None:
-    """Raise UserError if the result cannot be written: before it is computed, which may take long."""
-    if args.json is not None:
-        require_writable(args.json)
+def check_outputs(args: argparse.Namespace) -> None:
+    """Raise UserError if a file cannot be written: before the result is computed, which may take long."""
+    if args.json is not None and args.json == args.csv:
+        raise UserError(f"--json and --csv are the same file, {args.csv}; expected two")
+    for path in filter(None, (args.json, args.csv)):
+        require_writable(path)
 
 
-def report(result: Result, lines: Sequence[str], args: argparse.Namespace) -> None:
-    """Print a result as lines and its signature, and write it if ``--json`` says where."""
+def report(result: Result, lines: Sequence[str], rows: Sequence[Row], args: argparse.Namespace) -> None:
+    """Print a result as lines and its signature, and write it and its rows where the options say."""
+    from fairseq_stack.evaluation.results import write_rows
+
     print("\n".join([*lines, "", result.signature]))
     if args.json is not None:
         result.write(args.json)
+    if args.csv is not None:
+        write_rows(args.csv, rows)
 
 
 def title(what: str, model: Model) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .closing_brackets import GROUPS, closings
 from .intervals import Intervals
-from .results import Estimate, Model, read_result, write_result
+from .results import Estimate, Model, Row, read_result, write_result
 from .unlabelled_f1 import span_counts
 
 KIND = "evaluate-pushdown"
@@ -163,11 +163,23 @@ def scores_of(sentences: Sequence[Sentence], found: Sequence[ScoredParse], inter
     """The scores of sentences with the parses ``found``."""
     nats = np.array([parse.nats for parse in found])
     rate = intervals.of_rate(nats, np.array([len(sentence.words) + 1 for sentence in sentences]), 0)
-    same = [
-        (sum(map(operator.eq, parse.attachments, sentence.attachments)), len(sentence.words))
-        for sentence, parse in zip(sentences, found, strict=True)
-    ]
+    same = [(_attached(sentence, parse), len(sentence.words)) for sentence, parse in zip(sentences, found, strict=True)]
     return Scores(Estimate(*map(math.exp, (rate.value, rate.low, rate.high))), _share(same, intervals, 1))
+
+
+def _attached(sentence: Sentence, parse: ScoredParse) -> int:
+    """How many tokens attach as in the gold parse."""
+    return sum(map(operator.eq, parse.attachments, sentence.attachments))
+
+
+def row_of_sentence(sentence: Sentence) -> Row:
+    """The figures of a sentence, with gold parses and, unless there are none, with the model's own."""
+    own, row = sentence.own, {"sentence": " ".join(sentence.words), "tokens": len(sentence.words)}
+    found: dict[str, object] = {"nats": sentence.gold.nats, "attached": _attached(sentence, sentence.gold)}
+    if own is not None:
+        f1 = span_counts(own.attachments, sentence.attachments, word_of=sentence.word_of).f1
+        found |= {"own_nats": own.nats, "own_attached": _attached(sentence, own), "own_f1": f1, "own_tree": own.is_tree}
+    return row | found
 
 
 def parse_scores(sentences: Sequence[Sentence], found: Sequence[ScoredParse], intervals: Intervals) -> ParseScores:

@@ -5,18 +5,24 @@ A result is a dataclass. Its JSON has an entry ``kind`` that names the command.
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import json
 import types
 import typing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text, written_whole
 
 Result = TypeVar("Result")
+
+Row: TypeAlias = "Mapping[str, object]"
+"""Of a CSV file: a value for each column. All rows have the same columns."""
 
 GREATEST = 2**53
 """The greatest number in a result: a count up to it is exact as a float."""
@@ -60,6 +66,35 @@ def write_result(path: Path, kind: str, result: Any) -> None:
     text = json.dumps({"kind": kind, **dataclasses.asdict(result)}, indent=2, ensure_ascii=False, allow_nan=False)
     with written_whole(path) as file:
         file.write(f"{text}\n".encode())
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Write a CSV file in UTF-8 with a line of names and a line for each row; True and False are 1 and 0.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: int(value) if isinstance(value, bool) else value for name, value in row.items()})
+    with written_whole(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def rows_by_length(figures: Sequence[Any]) -> list[Row]:
+    """A row for each length, which comes first, from the dataclasses of a result's ``by_length``."""
+    return [{"length": scores.length, **_flat(scores)} for scores in figures]
+
+
+def _flat(record: Any, prefix: str = "") -> dict[str, object]:
+    """The entries of a dataclass; those of a dataclass in it have both names, as ``difference_low``, except a value."""
+    found: dict[str, object] = {}
+    for entry in dataclasses.fields(record):
+        name, value = f"{prefix}{entry.name}".removesuffix("_value"), getattr(record, entry.name)
+        found |= _flat(value, f"{name}_") if dataclasses.is_dataclass(value) else {name: value}
+    return found
 
 
 def read_result(path: Path, kind: str, expected: type[Result]) -> Result:

@@ -57,6 +57,7 @@ def test_each_help_has_an_example_and_fits_a_terminal(
     "command",
     [
         "evaluate-cfl m --data d --json",
+        "evaluate-cfl m --data d --csv",
         "evaluate-blimp m --blimp d --json",
         "evaluate-pushdown m --data d --json",
         "evaluate-syntaxgym m --suites d --json",
@@ -81,6 +82,11 @@ def test_what_cannot_be_written_is_said_at_once(
     assert cli.main([*command.split(), output]) == 2
     assert capsys.readouterr().err == f"fairseq-stack: error: cannot write {output}: File name too long\n"
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_two_outputs_in_one_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["evaluate-cfl", "m", "--data", "d", "--json", "a", "--csv", "a"]) == 2
+    assert capsys.readouterr().err == "fairseq-stack: error: --json and --csv are the same file, a; expected two\n"
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

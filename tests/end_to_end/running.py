@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import logging
 import re
@@ -92,6 +93,12 @@ class Output:
     def _numbers(self, pattern: str) -> list[float]:
         text = "\n".join([*self.log, self.printed])
         return [float(found[found.lastindex or 0]) for found in re.finditer(pattern, text)]
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def run(command: str, *arguments: Any, stdin: str = "") -> Output:

@@ -21,7 +21,7 @@ from fairseq_stack.hub.strings import draw_strings, predictions
 from fairseq_stack_preprocess.cfl.corpus import Options, prepare
 from fairseq_stack_preprocess.cfl.languages import Word
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, run
+from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, rows_of, run
 from tests.preprocess.cfl.test_pcfg import assert_chi_square
 
 END = "</s>"
@@ -75,7 +75,8 @@ def test_agrees_with_eval_lm(corpus: Path, checkpoint: Path, tmp_path: Path) -> 
 
 
 def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus, "--samples", 30, "--show-samples", 2)
+    options = ["--samples", 30, "--show-samples", 2, "--csv", tmp_path / "lengths.csv"]
+    result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus, *options)
     printed = capsys.readouterr().out.splitlines()
     assert (result.language, result.split, result.eos, result.train_lengths) == (
         "marked-reversal",
@@ -105,6 +106,10 @@ def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: 
     ]
     assert f"samples: {result.samples.in_language} of 30 in the language" in "\n".join(printed)
     assert sum(line.startswith("  ") for line in printed) == 2
+    rows = rows_of(tmp_path / "lengths.csv")
+    assert [(int(row["length"]), float(row["difference"])) for row in rows] == [
+        (scores.length, scores.difference.value) for scores in result.by_length
+    ]
     assert printed[-1] == result.signature
     assert result.signature.startswith("language:marked-reversal|split:test|strings:16|sha:")
     assert result.signature.endswith(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import shutil
@@ -19,7 +20,7 @@ from fairseq_stack.evaluation.pushdown import PushdownResult, read_pushdown_resu
 from fairseq_stack.hub.interface import load
 from fairseq_stack.ops import stack_tape
 from fairseq_stack_preprocess.cfl.bounded_dyck import attachments
-from tests.end_to_end.running import LANGUAGE_MODEL, TRAINING, run
+from tests.end_to_end.running import LANGUAGE_MODEL, TRAINING, rows_of, run
 from tests.end_to_end.test_pushdown import last
 
 SHAPES = (
@@ -149,7 +150,7 @@ def test_small_batches_give_the_same(models: dict[str, Trained], tmp_path: Path)
 
 
 def test_the_tables(models: dict[str, Trained], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = models["trees"].evaluate(tmp_path, "--beam", "4")
+    result = models["trees"].evaluate(tmp_path, "--beam", "4", "--csv", str(tmp_path / "sentences.csv"))
     printed = capsys.readouterr().out
     assert result.parses is not None and result.parses.f1_without_punctuation is not None
     assert result.closings == () and "closing brackets" not in printed
@@ -162,6 +163,15 @@ def test_the_tables(models: dict[str, Trained], tmp_path: Path, capsys: pytest.C
     assert result.own is not None
     assert re.search(rf"^\| beam of 4 +\| +{result.own.perplexity.value:.2f} \|", printed, re.MULTILINE)
     assert printed.endswith(f"{result.signature}\n") and "|beam:4|" in result.signature
+    rows = rows_of(tmp_path / "sentences.csv")
+    words = sum(int(row["words"]) for row in rows)
+    assert (len(rows), words) == (result.sentences, result.words)
+    assert result.own is not None
+    for prefix, scores in (("", result.gold), ("own_", result.own)):
+        nats = sum(float(row[f"{prefix}nats"]) for row in rows)
+        assert math.exp(nats / (words + len(rows))) == pytest.approx(scores.perplexity.value)
+        attached = sum(int(row[f"{prefix}attached"]) for row in rows)
+        assert attached / words == pytest.approx(scores.attachments.value)
     models["dyck"].evaluate(tmp_path, "--beam", "1", "--split", "depth")
     printed = capsys.readouterr().out
     assert re.search(r"^\| closing brackets +\| number \| gold parses \| +interval \| greedy parses \|", printed, re.M)

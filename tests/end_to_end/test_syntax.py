@@ -13,6 +13,7 @@ from fairseq_stack import cli
 from fairseq_stack.evaluation.blimp import read_blimp_result
 from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
 from fairseq_stack.hub.interface import LanguageModelHub, load
+from tests.end_to_end.running import rows_of
 
 PAIRS = [("A b.", "B b."), ("c c", "c zebra"), ("d, a?", "d a b"), ("a lion", "a zebra")]
 
@@ -36,7 +37,8 @@ def test_blimp(language_model: Path, hub: LanguageModelHub, tmp_path: Path, caps
         ]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     options = ["--blimp", str(tmp_path), "--penn", "--lowercase", "--without-punctuation", "--bootstrap", "20"]
-    assert cli.main(["evaluate-blimp", str(language_model), *options, "--json", str(tmp_path / "out")]) == 0
+    outputs = ["--json", str(tmp_path / "out"), "--csv", str(tmp_path / "pairs.csv")]
+    assert cli.main(["evaluate-blimp", str(language_model), *options, *outputs]) == 0
     result = read_blimp_result(tmp_path / "out")
     seen = [("a b", "b b"), ("c c", "c zebra"), ("d a", "d a b")]
     right = [log_probability(hub, good) > log_probability(hub, bad) for good, bad in seen]
@@ -44,6 +46,11 @@ def test_blimp(language_model: Path, hub: LanguageModelHub, tmp_path: Path, caps
     assert [(found.name, found.pairs, found.unknown, found.ties) for found in result.paradigms] == [
         ("first", 1, 0.0, 0.0), ("second", 3, 2 / 3, 1 / 3),
     ]  # fmt: skip
+    rows = rows_of(tmp_path / "pairs.csv")
+    assert [(row["good"], row["bad"]) for row in rows] == PAIRS
+    assert [row["tie"] for row in rows] == ["0", "0", "0", "1"]
+    measured = [float(row[f"log_p_{name}"]) for row in rows[:3] for name in ("good", "bad")]
+    assert measured == pytest.approx([log_probability(hub, text) for pair in seen for text in pair], abs=1e-4)
     printed = capsys.readouterr().out
     assert printed.endswith(f"\n{result.signature}\n")
     assert "|text:penn+lowercase+without-punctuation|" in result.signature
@@ -76,7 +83,8 @@ def test_syntaxgym(
     folder = tmp_path / "suites"
     folder.mkdir()
     (folder / "cleft.json").write_text(json.dumps(suite))
-    options = ["--suites", str(folder), "--lowercase", "--json", str(tmp_path / "out")]
+    outputs = ["--json", str(tmp_path / "out"), "--csv", str(tmp_path / "items.csv")]
+    options = ["--suites", str(folder), "--lowercase", *outputs]
     assert cli.main(["evaluate-syntaxgym", str(language_model), *options]) == 0
     result = read_syntaxgym_result(tmp_path / "out")
     (found,) = result.suites
@@ -90,6 +98,12 @@ def test_syntaxgym(
     assert measured == pytest.approx(expected, abs=1e-5)
     assert found.accuracy == (expected["x", 2] > expected["y", 3])
     assert [prediction.accuracy for prediction in found.predictions] == [found.accuracy, 1.0]
+    rows = rows_of(tmp_path / "items.csv")
+    assert [(row["suite"], row["item"], row["prediction"]) for row in rows] == [
+        ("cleft", "1", "1"),
+        ("cleft", "1", "2"),
+    ]
+    assert [float(row["holds"]) for row in rows] == [found.accuracy, 1.0]
     assert (found.unknown, result.accuracy) == (1.0, found.accuracy)  # the full stop is unknown
     assert capsys.readouterr().out.endswith(f"\n{result.signature}\n")
     assert result.signature.startswith("suites:1|sha:a097f55e|text:lowercase|version:fairseq_stack-")

@@ -19,7 +19,7 @@ from fairseq_stack.hub.interface import load
 from fairseq_stack.hub.transductions import load_split, require_transductions, transduce
 from fairseq_stack.models import BufferedNeuralStackModel, NeuralStackModel
 from fairseq_stack.models.checkpoints import FINGERPRINT
-from tests.end_to_end.running import run
+from tests.end_to_end.running import rows_of, run
 from tests.helpers import each_golden_file
 
 TASK = ["--task", "stack_transduction"]
@@ -167,7 +167,7 @@ def test_an_ensemble_averages_probabilities(corpus: Path, checkpoint: Path) -> N
 
 @pytest.mark.parametrize("checkpoint", ["linear"], indirect=True)
 def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus)
+    result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus, "--csv", tmp_path / "lengths.csv")
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == f"reversal, test: {checkpoint} (neural_stack_linear_2018, 42 parameters)"
     assert printed[-1] == result.signature
@@ -185,6 +185,9 @@ def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: 
     for name in ("strings", "scored", "correct"):
         assert sum(getattr(row, name) for row in result.by_length) == getattr(overall, name)
     assert all(row.scored == row.strings * row.length // 2 for row in result.by_length)  # w #^n: half are scored
+    assert [(int(row["length"]), int(row["correct"])) for row in rows_of(tmp_path / "lengths.csv")] == [
+        (row.length, row.correct) for row in result.by_length
+    ]
     again = result_of(tmp_path / "result.json", checkpoint, "--data", corpus / "data-bin", "--batch-size", 3)
     assert again == result
 

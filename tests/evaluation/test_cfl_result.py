@@ -19,7 +19,7 @@ from fairseq_stack.evaluation.cfl_result import (
     StringScores,
     read_cfl_result,
 )
-from fairseq_stack.evaluation.results import Estimate, Model
+from fairseq_stack.evaluation.results import Estimate, Model, rows_by_length, write_rows
 
 OVERALL = StringScores(3, 33, 1.5, 1.25, Estimate(0.25, 0.125, 0.5), NextSymbol(4, 3))
 RESULT = CFLResult(
@@ -51,6 +51,27 @@ def test_round_trip(result: CFLResult, tmp_path: Path) -> None:
     result.write(path)
     assert read_cfl_result(path) == result
     assert "ä/checkpoint_best.pt" in path.read_text(encoding="utf-8")
+
+
+def test_rows(tmp_path: Path) -> None:
+    """Names are in the first line; what has commas or quotes in it is quoted."""
+    assert rows_by_length(RESULT.by_length) == [
+        {
+            "length": 10,
+            "strings": 3,
+            "tokens": 33,
+            "cross_entropy": 1.5,
+            "bound": 1.25,
+            "difference": 0.25,
+            "difference_low": 0.125,
+            "difference_high": 0.5,
+            "next_symbol_positions": 4,
+            "next_symbol_correct": 3,
+        }
+    ]
+    assert next(iter(rows_by_length(RESULT.by_length)[0])) == "length"
+    write_rows(tmp_path / "a.csv", [{"a": 'ä, "b"', "b": True}, {"a": None, "b": 0.1}])
+    assert (tmp_path / "a.csv").read_bytes().decode() == 'a,b\n"ä, ""b""",1\n,0.1\n'
 
 
 def test_shares() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..results import Model, read_result, write_result
+from ..results import Model, Row, read_result, write_result
 from .formulas import Surprisals
 from .suites import CATEGORIES, Item, Suite
 
@@ -116,6 +116,20 @@ def score_suite(suite: Suite, surprisals: Sequence[Surprisals], unknown: float) 
     regions = _mean_surprisals(suite, surprisals)
     accuracy = predictions[0].accuracy
     return SuiteScore(suite.name, suite.category, len(suite.items), unknown, accuracy, predictions, regions)
+
+
+def rows_of_suite(suite: Suite, surprisals: Sequence[Surprisals]) -> Iterator[Row]:
+    """A row for each item and prediction: whether it holds. The first prediction is the suite's score."""
+    for item, found in zip(suite.items, surprisals, strict=True):
+        for number, formula in enumerate(suite.formulas, start=1):
+            yield {
+                "suite": suite.name,
+                "category": suite.category,
+                "item": item.number,
+                "prediction": number,
+                "formula": formula.text,
+                "holds": formula.holds(found),
+            }
 
 
 def _mean_surprisals(suite: Suite, surprisals: Iterable[Surprisals]) -> tuple[Region, ...]:
