@@ -164,14 +164,14 @@ def test_the_tables(models: dict[str, Trained], tmp_path: Path, capsys: pytest.C
     assert re.search(rf"^\| beam of 4 +\| +{result.own.perplexity.value:.2f} \|", printed, re.MULTILINE)
     assert printed.endswith(f"{result.signature}\n") and "|beam:4|" in result.signature
     rows = rows_of(tmp_path / "sentences.csv")
-    words = sum(int(row["words"]) for row in rows)
-    assert (len(rows), words) == (result.sentences, result.words)
+    tokens = sum(int(row["tokens"]) for row in rows)
+    assert (len(rows), tokens) == (result.sentences, result.words)
     assert result.own is not None
     for prefix, scores in (("", result.gold), ("own_", result.own)):
         nats = sum(float(row[f"{prefix}nats"]) for row in rows)
-        assert math.exp(nats / (words + len(rows))) == pytest.approx(scores.perplexity.value)
+        assert math.exp(nats / (tokens + len(rows))) == pytest.approx(scores.perplexity.value)
         attached = sum(int(row[f"{prefix}attached"]) for row in rows)
-        assert attached / words == pytest.approx(scores.attachments.value)
+        assert attached / tokens == pytest.approx(scores.attachments.value)
     models["dyck"].evaluate(tmp_path, "--beam", "1", "--split", "depth")
     printed = capsys.readouterr().out
     assert re.search(r"^\| closing brackets +\| number \| gold parses \| +interval \| greedy parses \|", printed, re.M)
