@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -16,11 +15,9 @@ from fairseq_stack import cli, compat
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.transduction import TransductionResult, read_transduction_result
 from fairseq_stack.hub.interface import load
-from fairseq_stack.hub.transductions import load_split, require_transductions, transduce
 from fairseq_stack.models import BufferedNeuralStackModel, NeuralStackModel
 from fairseq_stack.models.checkpoints import FINGERPRINT
 from tests.end_to_end.running import rows_of, run
-from tests.helpers import each_golden_file
 
 TASK = ["--task", "stack_transduction"]
 TRAINING = [
@@ -287,29 +284,3 @@ def test_inspect(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     ):
         assert cli.main([*arguments, str(tmp_path / "no.png"), *wrong]) == 2
         assert message in capsys.readouterr().err.splitlines()[-1]
-
-
-@each_golden_file("neural_stacks/trained_*.npz")
-def test_golden_accuracy_on_the_authors_test_set(path: Path, tmp_path: Path) -> None:
-    """Trained parameters in a checkpoint, and the authors' 1,000 strings as prepare writes them."""
-    golden = np.load(path)
-    found = re.fullmatch(r"trained_(.+?)(_buffered)?_(linear|lstm)", path.stem)
-    assert found is not None
-    task, buffered, controller = found.groups()
-    corpus = prepare(tmp_path / "corpus", task, "--train-size", 1, "--valid-size", 1)
-    arch = f"neural_stack{buffered or ''}_{controller}{'_xor' if 'xor' in task else ''}_2018"
-    run("train", corpus / "data-bin", "--arch", arch, *TRAINING, "--max-update", 1, "--save-dir", tmp_path)
-    checkpoint = tmp_path / "checkpoint_last.pt"
-    state = torch.load(checkpoint, weights_only=False)
-    state["model"] |= {
-        f"encoder.network.{name.removeprefix('param_')}": torch.tensor(golden[name])
-        for name in golden
-        if name.startswith("param_")
-    }
-    torch.save(state, checkpoint)
-    hub = require_transductions(load(checkpoint, corpus / "data-bin"))
-    load_split(hub, "test")
-    hub.models.double()
-    strings = list(transduce(hub, "test", batch_size=100))
-    assert sum(string.scored for string in strings) == golden["scored_of_1000"]
-    assert sum(string.correct for string in strings) == golden["correct_of_1000"]
