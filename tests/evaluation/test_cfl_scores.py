@@ -108,6 +108,16 @@ def test_intervals_depend_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch) -> 
     assert wider.low < first.low < first.value < first.high < wider.high
 
 
+def test_each_length_has_random_numbers_of_its_own() -> None:
+    costs = [np.array([-float(i), *[0.0] * length]) for length in (2, 3) for i in range(30)]
+    is_best = [np.ones(len(cost), dtype=bool) for cost in costs]
+    losses = string_losses(costs, is_best, [0.0] * 60, [0.0] * 60, None, eos=True)
+    shorter, longer = (
+        np.array([row.difference.low, row.difference.high]) for row in scores_by_length(losses, INTERVALS)
+    )
+    assert not np.allclose(shorter * 3, longer * 4)
+
+
 def test_a_set_that_is_larger_than_the_memory_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairseq_stack.evaluation.intervals.INDICES_AT_ONCE", 7)
     estimate = Intervals(200, 0.9, seed=3).of_rate(np.full(30, 2.0), np.full(30, 4), stream=0)

@@ -14,6 +14,7 @@ from fairseq_stack.modules import (
     SuperpositionStackAttention,
 )
 from tests.helpers import assert_normwise_close
+from tests.models.building import assert_uniform
 from tests.modules.lstms import HIDDEN, INPUT, STACKS, build, random_inputs
 
 EACH = pytest.mark.parametrize("name", STACKS)
@@ -31,6 +32,11 @@ def test_without_stacks_it_is_pytorchs_lstm() -> None:
     expected, (hidden, cell) = theirs(inputs)
     for found, wanted in ((outputs, expected), (state.hidden, hidden[0]), (state.cell, cell[0])):
         assert_normwise_close(found, wanted, 1e-12)
+
+
+def test_initialisation() -> None:
+    for name in ("weight", "bias"):
+        assert_uniform(StackLSTM(100, 16).gates, name, 0.25)
 
 
 @EACH

@@ -106,20 +106,24 @@ def test_iid_is_the_rule_of_the_released_files() -> None:
 
 
 def test_strings_of_the_depth_test() -> None:
-    """d nested brackets of ten types with a string of test inserted before the last bracket."""
+    """d nested brackets of ten types with a string of test inserted anywhere before the last bracket."""
     sets = generate(SMALL)
     assert len(sets["depth"]) == 3 * SMALL.depth_strings
     inserted = {" ".join(string) for string in sets["test"]}
+    last_places = []
     for number, string in enumerate(sets["depth"]):
         depth = 3 + number // SMALL.depth_strings
         assert depths(string)[-1] == 0 and attachments(string)
-        rests = [
-            (*string[:start], *string[stop:])
+        rests = {
+            start: (*string[:start], *string[stop:])
             for start in range(2 * depth)
             for stop in range(start + 1, len(string))
             if " ".join(string[start:stop]) in inserted
-        ]
-        assert any(depths(rest) == [*range(1, depth + 1), *range(depth - 1, -1, -1)] for rest in rests)
+        }
+        nested = [*range(1, depth + 1), *range(depth - 1, -1, -1)]
+        places = [start for start, rest in rests.items() if depths(rest) == nested]
+        last_places.append(max(places) / depth)
+    assert 0 <= min(last_places) < 0.5 and 1.5 < max(last_places) < 2
 
 
 def test_seeds() -> None:
