@@ -53,7 +53,8 @@ def load_checkpoint(args: argparse.Namespace, data: Path | None) -> Hub:
         UserError: see :func:`fairseq_stack.hub.interface.load`; or a package that the model needs cannot be imported.
     """
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
-    from fairseq_stack.hub.interface import checkpoints_at, load
+    from fairseq_stack.hub.interface import load
+    from fairseq_stack.hub.paths import checkpoints_at
     from fairseq_stack.hub.user_dirs import import_recorded_user_dirs, import_user_dir
 
     if args.user_dir is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,13 @@ from fairseq.tokenizer import tokenize_line
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.companions import DICTIONARIES, companions_beside, companions_of_data
+from fairseq_stack.hub.companions import companions_beside, companions_of_data
+from fairseq_stack.hub.paths import checkpoints_at, folder_of_dictionaries
 from fairseq_stack.hub.text import joined, tokenizer_of
 
 Hypothesis = dict[str, Any]
 """fairseq's: ``tokens``, ``positional_scores`` (their log-probabilities) and ``score`` (the mean of these), among
 others."""
-
-CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt")
-"""The checkpoints that are looked for in a folder; the first that exists is loaded."""
 
 
 class Hub(GeneratorHubInterface):
@@ -241,12 +238,7 @@ def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: An
             dictionaries has ``:`` in its name.
     """
     paths = checkpoints_at(checkpoint)
-    folder = _folder_of_dictionaries(paths[0]) if data is None else _existing_folder(Path(data))
-    if os.pathsep in str(folder):
-        raise UserError(
-            f"{folder} has {os.pathsep!r} in its name, at which fairseq divides the names of folders; rename it, or "
-            "name another folder with the dictionaries (--data)"
-        )
+    folder = folder_of_dictionaries(paths[0], None if data is None else Path(data))
     try:
         models, cfg, task = checkpoint_utils.load_model_ensemble_and_task(
             [str(path) for path in paths], {"data": str(folder), **overrides}
@@ -261,45 +253,3 @@ def _kind_of(task: Any) -> type[Hub]:
     if isinstance(task, LanguageModelingTask):
         return LanguageModelHub
     return TransductionHub if getattr(task, "transduces", False) else TranslationHub
-
-
-def checkpoints_at(checkpoint: str | Path) -> list[Path]:
-    """The files of a checkpoint or an ensemble, named as for :func:`load`.
-
-    Raises:
-        UserError: a file does not exist, or a folder has no checkpoint.
-    """
-    name = os.fspath(checkpoint)
-    names = [name] if os.path.exists(name) else name.split(os.pathsep)
-    return [_checkpoint_at(Path(path)) for path in names]
-
-
-def _checkpoint_at(path: Path) -> Path:
-    if not path.is_dir():
-        if not path.is_file():
-            raise UserError(f"{path} does not exist")
-        return path
-    for name in CHECKPOINTS:
-        if (path / name).is_file():
-            return path / name
-    raise UserError(f"{path} has neither {' nor '.join(CHECKPOINTS)}; name a checkpoint")
-
-
-def _existing_folder(folder: Path) -> Path:
-    if not any(folder.glob(DICTIONARIES)):
-        raise UserError(f"{folder} has no dictionary ({DICTIONARIES}); expected the folder of the model's data")
-    return folder
-
-
-def _folder_of_dictionaries(checkpoint: Path) -> Path:
-    """The folder of a checkpoint or, if it holds no dictionaries, of its data in training."""
-    if any(checkpoint.parent.glob(DICTIONARIES)):
-        return checkpoint.parent
-    state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
-    data = Path(utils.split_paths(state["cfg"].task.data)[0])
-    if not any(data.glob(DICTIONARIES)):
-        raise UserError(
-            f"{checkpoint.parent} has no dictionary ({DICTIONARIES}), and neither has the folder of its data in "
-            f"training, {data}; copy the dictionaries beside the checkpoint, or name the folder that holds them"
-        )
-    return data

@@ -1,0 +1,67 @@
+"""Where the checkpoints and the dictionaries of a trained model are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fairseq import checkpoint_utils, utils
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.companions import DICTIONARIES
+
+CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt")
+"""The checkpoints that are looked for in a folder; the first that exists is loaded."""
+
+
+def checkpoints_at(checkpoint: str | Path) -> list[Path]:
+    """The files of a checkpoint, or of an ensemble: several checkpoints with ``:`` between them, unless a file has that
+    name. A folder stands for one of its :data:`CHECKPOINTS`.
+
+    Raises:
+        UserError: a file does not exist, or a folder has no checkpoint.
+    """
+    name = os.fspath(checkpoint)
+    names = [name] if os.path.exists(name) else name.split(os.pathsep)
+    return [_checkpoint_at(Path(path)) for path in names]
+
+
+def _checkpoint_at(path: Path) -> Path:
+    if not path.is_dir():
+        if not path.is_file():
+            raise UserError(f"{path} does not exist")
+        return path
+    for name in CHECKPOINTS:
+        if (path / name).is_file():
+            return path / name
+    raise UserError(f"{path} has neither {' nor '.join(CHECKPOINTS)}; name a checkpoint")
+
+
+def folder_of_dictionaries(checkpoint: Path, data: Path | None) -> Path:
+    """``data``, or the folder of a checkpoint or, if it holds no dictionaries, of its data in training.
+
+    Raises:
+        UserError: the folder has no dictionary, or ``:`` in its name.
+    """
+    folder = _beside_or_of_training(checkpoint) if data is None else data
+    if not any(folder.glob(DICTIONARIES)):
+        raise UserError(f"{folder} has no dictionary ({DICTIONARIES}); expected the folder of the model's data")
+    if os.pathsep in str(folder):
+        raise UserError(
+            f"{folder} has {os.pathsep!r} in its name, at which fairseq divides the names of folders; rename it, or "
+            "name another folder with the dictionaries (--data)"
+        )
+    return folder
+
+
+def _beside_or_of_training(checkpoint: Path) -> Path:
+    if any(checkpoint.parent.glob(DICTIONARIES)):
+        return checkpoint.parent
+    state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
+    data = Path(utils.split_paths(state["cfg"].task.data)[0])
+    if not any(data.glob(DICTIONARIES)):
+        raise UserError(
+            f"{checkpoint.parent} has no dictionary ({DICTIONARIES}), and neither has the folder of its data in "
+            f"training, {data}; copy the dictionaries beside the checkpoint, or name the folder that holds them"
+        )
+    return data
