@@ -184,6 +184,8 @@ def _counted(samples: Sequence[Sample], corpus: CFLCorpus, sample_length: int) -
 
 def _lines(result: CFLResult) -> list[str]:
     """The result as a user reads it."""
+    from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
+
     rows = [_row(f"{scores.length}", scores) for scores in result.by_length]
     columns = ("length", "strings", "nats a token", "bound", "difference", "interval", "next symbol")
     lines = [
@@ -191,6 +193,7 @@ def _lines(result: CFLResult) -> list[str]:
         "",
         table(columns, [*rows, _row("all", result.overall)]),
         "",
+        NOTE_ON_BOUNDS,
     ]
     if result.overall.next_symbol is None:
         lines.append("next symbol: it is not known where the grammar allows only one")

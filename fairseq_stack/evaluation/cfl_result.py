@@ -11,6 +11,13 @@ KIND = "evaluate-cfl"
 """The entry ``kind`` of every result, by which a reader knows the file."""
 
 
+NOTE_ON_BOUNDS = (
+    "The bound of all strings has the cost of the length, the bound of one length does not: the difference of all "
+    "strings can be less than that of every length."
+)
+"""A footnote, wherever the two differences can be compared."""
+
+
 @dataclass(frozen=True)
 class NextSymbol:
     """How often the model's most probable symbol is right, where the language allows only one.

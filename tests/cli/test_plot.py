@@ -12,6 +12,7 @@ import pytest
 
 from fairseq_stack.evaluation.blimp import Accuracy as blimp_accuracy
 from fairseq_stack.evaluation.blimp import BLiMPResult
+from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
 from fairseq_stack.evaluation.results import Estimate, Model
 from fairseq_stack.evaluation.syntaxgym.result import CategoryScore, SyntaxGymResult
 from fairseq_stack.evaluation.transduction import Accuracy, LengthAccuracy, TransductionResult
@@ -41,7 +42,8 @@ def legend_of(figure: Any) -> list[str]:
 def test_the_difference_by_length(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:
     write_results(tmp_path)
     printed = plot(f"lengths {TF} {TF_VALID} Tf+Nd=nd.json -o a.png")
-    assert printed == "The best of 1 to 2 runs, by the cross-entropy difference on the validation data.\na.png\n"
+    best = "The best of 1 to 2 runs, by the cross-entropy difference on the validation data."
+    assert printed == f"{best}\n{NOTE_ON_BOUNDS}\na.png\n"
     dyck, hardest = drawn[0].axes
     bound = ("", {0: 0.0, 1: 0.0})
     nd = ("Tf+Nd", {40: 0.125, 42: 0.25, 44: 0.5})
@@ -69,7 +71,7 @@ def edges(band: Any) -> dict[float, tuple[float, float]]:
 def test_the_mean_by_length_on_a_logarithmic_scale(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:
     write_results(tmp_path)
     printed = plot("lengths Tf=tf-1.json Tf=tf-2.json --mean --log -o a.png")
-    assert printed == "Mean and standard deviation of 2 runs.\na.png\n"
+    assert printed == f"Mean and standard deviation of 2 runs.\n{NOTE_ON_BOUNDS}\na.png\n"
     (axes,) = drawn[0].axes
     assert lines_of(axes) == [("Tf", {40: 0.375, 42: 0.75, 44: 1.5})]
     assert axes.get_yscale() == "log"

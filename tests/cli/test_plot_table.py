@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.evaluation.cfl_result import NextSymbol
+from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS, NextSymbol
 from tests.evaluation.cfl_results import TF, TF_VALID, cfl_result, write_results
 
 
@@ -22,6 +22,9 @@ The best of 1 to 2 runs, by the cross-entropy difference on the validation data.
 | ----- | --------: | ----------: |
 | Tf    |     0.250 |   **0.062** |
 | Tf+Nd | **0.125** |           - |
+
+The bound of all strings has the cost of the length, the bound of one length does not: the difference of all strings \
+can be less than that of every length.
 
 `language:dyck|split:test|version:fairseq_stack-1`
 `language:hardest-cfl|split:test|version:fairseq_stack-1`
@@ -43,9 +46,11 @@ Tf       & 0.375 $\pm$ 0.177 & \textbf{0.062} \\
 Tf\_\&Nd & \textbf{0.125}    & --             \\
 \bottomrule
 \end{tabular}
+% {NOTE_ON_BOUNDS}
 % language:dyck|split:test|version:fairseq_stack-1
 % language:hardest-cfl|split:test|version:fairseq_stack-1
 """
+    expected = expected.replace("{NOTE_ON_BOUNDS}", NOTE_ON_BOUNDS)
     assert (tmp_path / "a.tex").read_text(encoding="utf-8") == expected
     assert plot(f"table {TF} Tf_&Nd=nd.json --mean --format latex") == expected
 

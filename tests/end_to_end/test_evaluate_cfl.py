@@ -14,7 +14,7 @@ import pytest
 
 from fairseq_stack import __version__, cli
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.cfl_result import CFLResult, read_cfl_result
+from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS, CFLResult, read_cfl_result
 from fairseq_stack.evaluation.word_scores import read_word_scores
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.strings import draw_strings, predictions
@@ -106,6 +106,7 @@ def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: 
     ]
     assert f"samples: {result.samples.in_language} of 30 in the language" in "\n".join(printed)
     assert sum(line.startswith("  ") for line in printed) == 2
+    assert NOTE_ON_BOUNDS in printed
     rows = rows_of(tmp_path / "lengths.csv")
     assert [(int(row["length"]), float(row["difference"])) for row in rows] == [
         (scores.length, scores.difference.value) for scores in result.by_length

@@ -43,11 +43,14 @@ def add_parser(plots: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Draw the figure and print its path."""
+    from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
+
     check_figure(args.output)
     comparison = read_comparison(args, by_length=True)
     draw_panels(comparison.groups, args.output, partial(draw_panel, log=args.log), xlabel="length", ylabel=DIFFERENCE)
     if comparison.note:
         print(comparison.note)
+    print(NOTE_ON_BOUNDS)
     print(args.output)
     return 0
 

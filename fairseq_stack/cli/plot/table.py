@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation import latex, markdown
+from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
 from fairseq_stack.files import require_writable, written_whole
 
 from ..arguments import Subparsers
@@ -45,12 +46,14 @@ class Metric:
         value: it, of a result; None if the result does not have it.
         digits: number of digits after the point.
         least: whether the least figure is the best.
+        note: a footnote; "" if there is none.
     """
 
     title: str
     value: Callable[[CFLResult], float | None]
     digits: int
     least: bool
+    note: str = ""
 
 
 def _accuracy(result: CFLResult) -> float | None:
@@ -64,7 +67,11 @@ def _share(result: CFLResult) -> float | None:
 
 METRICS = {
     "difference": Metric(
-        "cross-entropy difference (nats a token)", lambda result: result.overall.difference.value, 3, least=True
+        "cross-entropy difference (nats a token)",
+        lambda result: result.overall.difference.value,
+        3,
+        least=True,
+        note=NOTE_ON_BOUNDS,
     ),
     "cross-entropy": Metric("cross-entropy (nats a token)", lambda result: result.overall.cross_entropy, 3, least=True),
     "accuracy": Metric("accuracy of the next symbol where only one is possible (%)", _accuracy, 1, least=False),
@@ -155,8 +162,14 @@ def render(comparison: Comparison, metric: Metric, markup: ModuleType) -> str:
         for restarts in of_language.values()
         for labelled in restarts
     )
-    parts = [map(markup.remark, remarks), [table], map(markup.signature, signatures)]
-    return str(markup.BETWEEN.join("\n".join(part) for part in parts))
+    notes = [metric.note] if metric.note else []
+    parts = [
+        [*map(markup.remark, remarks)],
+        [table],
+        [*map(markup.remark, notes)],
+        [*map(markup.signature, signatures)],
+    ]
+    return str(markup.BETWEEN.join("\n".join(part) for part in parts if part))
 
 
 def values_of(restarts: Restarts, metric: Metric) -> list[float]:
