@@ -107,6 +107,7 @@ def evaluate(args: argparse.Namespace) -> tuple[PushdownResult, Sequence[Sentenc
             sentences=len(sentences),
             sha=sha_of([(sentence.words, sentence.attachments) for sentence in sentences]),
             beam=args.beam,
+            spans="words",
             bootstrap=args.bootstrap,
             confidence=args.confidence,
             seed=args.seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -117,6 +118,17 @@ def difference_by_length(restarts: Restarts) -> dict[int, Estimate]:
     """The cross-entropy difference for each length, ascending; see :func:`combined`."""
     rows = zip(*(labelled.result.by_length for labelled in restarts), strict=True)
     return {scores[0].length: combined([score.difference for score in scores]) for scores in rows}
+
+
+def price_of_length(result: CFLResult) -> dict[int, float]:
+    """What a model that is perfect on the training lengths is above the bounds of these lengths, in nats per symbol.
+
+    It predicts which of L equally probable lengths a string has, at the price of log L, and the bound of one length does
+    not. L is the number of training lengths that the result has. Empty if the ends of strings do not count.
+    """
+    low, high = result.train_lengths
+    known = [scores for scores in result.by_length if low <= scores.length <= high and result.eos]
+    return {scores.length: math.log(len(known)) * scores.strings / scores.tokens for scores in known}
 
 
 def difference_by_alphabet(comparison: Comparison) -> dict[str, dict[str, dict[int, Estimate]]]:

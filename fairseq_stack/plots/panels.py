@@ -40,6 +40,11 @@ def draw_bound(axes: Any, bound: float, label: str = "") -> None:
     axes.axhline(bound, label=label, **BOUND)
 
 
+def draw_price(axes: Any, points: Mapping[int, float], label: str) -> None:
+    """A dotted line above the bound; ``points`` maps x to y."""
+    axes.plot(list(points), list(points.values()), label=label, **{**BOUND, "linestyle": ":"})
+
+
 def draw_runs(
     axes: Any, label: str, runs: Sequence[Mapping[float, float]], shown: int, look: Mapping[str, str]
 ) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.cfl_comparison import Comparison, Labelled, combined, compare, difference_by_length
+from fairseq_stack.evaluation.cfl_comparison import (
+    Comparison,
+    Labelled,
+    combined,
+    compare,
+    difference_by_length,
+    price_of_length,
+)
 from fairseq_stack.evaluation.cfl_result import CFLResult
 from fairseq_stack.evaluation.results import Estimate
 from tests.evaluation.cfl_results import cfl_result, estimate
@@ -136,6 +144,12 @@ def test_results_that_cannot_be_compared(other: dict[str, Any], difference: str)
 def test_one_estimate_keeps_its_interval_and_several_have_a_deviation() -> None:
     assert combined([estimate(0.5)]) == Estimate(0.5, 0.25, 1.0)
     assert combined([estimate(1), estimate(2), estimate(3)]) == Estimate(2, 1, 3)
+
+
+def test_price_of_length() -> None:
+    """log 2 in each string of n symbols and their end, since 40 and 42 are in train; nothing without ends."""
+    assert price_of_length(cfl_result()) == pytest.approx({40: math.log(2) / 41, 42: math.log(2) / 43})
+    assert price_of_length(cfl_result(eos=False)) == {}
 
 
 def test_difference_by_length() -> None:

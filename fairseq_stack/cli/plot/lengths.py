@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairseq_stack.plots.panels import draw_bound, draw_intervals, scale_logarithmically, shade
+from fairseq_stack.plots.panels import draw_bound, draw_intervals, draw_price, scale_logarithmically, shade
 
 from ..arguments import Subparsers
 from ._common import DIFFERENCE, RESTARTS, add_figure, add_log, add_results, check_figure, draw_panels, read_comparison
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 DESCRIPTION = f"""\
 Draw the cross-entropy difference by length of string, with a panel for each language
 (Fig. 2 of DuSell and Chiang, 2024). The lengths of the training strings are shaded.
+The bound of a length knows the length. A model predicts it: the dotted line is where
+a model that is perfect on the training lengths would be.
 The band around a line is its bootstrap interval, or with --mean one standard
 deviation.
 
@@ -57,14 +59,17 @@ def run(args: argparse.Namespace) -> int:
 
 def draw_panel(axes: Any, models: Mapping[str, Restarts], looks: Mapping[str, Mapping[str, str]], *, log: bool) -> None:
     """The models on one language."""
-    from fairseq_stack.evaluation.cfl_comparison import difference_by_length
+    from fairseq_stack.evaluation.cfl_comparison import difference_by_length, price_of_length
 
     for model, restarts in models.items():
         points = {
             length: (found.value, found.low, found.high) for length, found in difference_by_length(restarts).items()
         }
         draw_intervals(axes, model, points, looks[model])
-    shade(axes, *restarts[0].result.train_lengths, "training lengths")
+    result = restarts[0].result
+    shade(axes, *result.train_lengths, "training lengths")
+    if price := price_of_length(result):
+        draw_price(axes, price, "price of the length")
     if log:
         scale_logarithmically(axes)
     else:
