@@ -39,6 +39,13 @@ def test_lengths() -> None:
     assert (short.whole_strings.value, long.whole_strings.value) == (0.5, 0.5)
 
 
+def test_each_length_has_random_numbers_of_its_own() -> None:
+    scored, correct = np.full(60, 9), np.tile(np.arange(30) % 9, 2)
+    short, long = accuracy_by_length(Counts(np.repeat([4, 6], 30), scored, correct), INTERVALS)
+    assert short.accuracy.value == long.accuracy.value
+    assert short.accuracy != long.accuracy
+
+
 def test_json(tmp_path: Path) -> None:
     result = TransductionResult(
         signature="task:reversal",

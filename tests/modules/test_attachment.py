@@ -10,7 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.modules import AttachmentHead, attachment, attachment_head, attachment_log_probabilities
+from fairseq_stack.modules import (
+    AttachmentHead,
+    KeyedAttachmentHead,
+    attachment,
+    attachment_head,
+    attachment_log_probabilities,
+)
 from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS, Parametrization
 from fairseq_stack.ops import legal_attachments, stack_tape
 from fairseq_stack.ops.depth_scores.reference import composed_scores_reference
@@ -75,6 +81,18 @@ def test_lean_form_equals_naive_form(parametrization: Parametrization, monkeypat
     monkeypatch.setattr(attachment, "composed_scores", naive_scores)
     for found, expected in zip(lean, gradients(), strict=True):
         assert_normwise_close(found, expected, 1e-12)
+
+
+def test_dropout_of_the_hidden_layer_of_keys() -> None:
+    """Where all of it is dropped, only the bias of the second layer is left, which is the same for all keys."""
+    _, hidden, next_words, attachments = model_and_inputs("figures")
+    model = attachment_head(6, 3, dropout=1.0).double()
+    assert isinstance(model, KeyedAttachmentHead) and model.key is not None
+    model.query.dropout.p = model.own_key.dropout.p = 0.0
+    torch.nn.init.normal_(model.key.second.bias)
+    scores = model(hidden, next_words, stack_tape(attachments))
+    for t in range(1, 7):
+        assert_normwise_close(scores[:, t, 1 : t + 1], scores[:, t, :1].expand(-1, t), 1e-12)
 
 
 @pytest.mark.parametrize("depths", [3, None])
