@@ -123,8 +123,8 @@ def difference_by_length(restarts: Restarts) -> dict[int, Estimate]:
 def price_of_length(result: CFLResult) -> dict[int, float]:
     """What a model that is perfect on the training lengths is above the bounds of these lengths, in nats per symbol.
 
-    It predicts which of L equally probable lengths a string has, at the price of log L, and the bound of one length does
-    not. L is the number of training lengths that the result has. Empty if the ends of strings do not count.
+    It predicts which of L equally probable lengths a string has, which costs log L; the bound of one length does not. L
+    is the number of training lengths that the result has. Empty if the ends of strings do not count.
     """
     low, high = result.train_lengths
     known = [scores for scores in result.by_length if low <= scores.length <= high and result.eos]

@@ -71,9 +71,3 @@ def _spans(nodes: Iterable[Span], word_of: Sequence[int], left_out: Sequence[boo
     words = [word for word, is_left_out in zip(word_of, left_out, strict=True) if not is_left_out]
     spans = ((kept[first - 1] + 1, kept[last]) for first, last in nodes)
     return {(first, last) for first, last in spans if first < last and words[first - 1] != words[last - 1]}
-
-
-def total(counts: Iterable[SpanCounts]) -> SpanCounts:
-    """The counts of all sentences together."""
-    columns = [(each.matched, each.predicted, each.gold) for each in counts]
-    return SpanCounts(*(sum(column) for column in zip(*columns, strict=True)))
