@@ -209,7 +209,9 @@ class StackLSTM(nn.Module):
         projections = [projection for stack in self._stacks() for projection in stack.projections]
         driving = None
         if projections:
-            biases = [x.weight.new_zeros(x.out_features) if x.bias is None else x.bias for x in projections]
+            biases: list[Tensor] = [
+                x.weight.new_zeros(x.out_features) if x.bias is None else x.bias for x in projections
+            ]
             driving = torch.cat(biases), torch.cat([projection.weight for projection in projections]).t()
         recurrent = self.gates.weight[:, self.input_size :].t()
         return _Weights(recurrent, driving, [projection.out_features for projection in projections])

@@ -75,11 +75,11 @@ def test_applying_again_changes_nothing() -> None:
 
 
 def test_options_that_a_checkpoint_replaces(corpora: Corpora, language_model: Path) -> None:
-    command = ["validate", corpora.language_modeling, "--path", language_model, "--batch-size", 1, "--cpu", "--task"]
-    assert_refused("--task stack_truncated_bptt has no effect: the model", *command, "stack_truncated_bptt")
-    command += ["language_modeling", "--criterion"]
-    assert_refused("--criterion adaptive_loss has no effect: the model", *command, "adaptive_loss")
-    assert run(*command, "cross_entropy").validation_losses()
+    options = [corpora.language_modeling, "--path", language_model, "--batch-size", 1, "--cpu", "--task"]
+    assert_refused("--task stack_truncated_bptt has no effect: the", "validate", *options, "stack_truncated_bptt")
+    options += ["language_modeling", "--criterion"]
+    assert_refused("--criterion adaptive_loss has no effect: the", "validate", *options, "adaptive_loss")
+    assert run("validate", *options, "cross_entropy").validation_losses()
 
 
 @pytest.mark.parametrize("traceback", [False, True])

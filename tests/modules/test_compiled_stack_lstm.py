@@ -159,10 +159,11 @@ class TestStepsOneByOne:
 
         def outputs(parameter: Tensor, return_state: bool) -> Tensor:
             options = {"return_state": return_state}
-            return torch.func.functional_call(lstm, {name: parameter}, (inputs,), options)[0]
+            hidden: Tensor = torch.func.functional_call(lstm, {name: parameter}, (inputs,), options)[0]
+            return hidden
 
         tangent = torch.ones_like(parameter)
-        _, expected = torch.func.jvp(lambda x: outputs(x, True), (parameter,), (tangent,))
+        expected = torch.func.jvp(lambda x: outputs(x, True), (parameter,), (tangent,))[1]
         assert expected.any()
         with forward_ad.dual_level():
             found = forward_ad.unpack_dual(outputs(forward_ad.make_dual(parameter, tangent), False)).tangent
