@@ -29,8 +29,8 @@ with the gold parse of what is before a word, and with the model's own parses. T
 tables have the perplexity, the share of words that attach as in the gold parse, and
 unlabelled F1 of the best parse: of all spans, without the spans of sentences, and
 without punctuation, which is deleted by tags as EVALB does. F1 is over words: where
-tokens are pieces, siblings that belong to one word are merged first. For strings of brackets
-there is also the accuracy of closing brackets, by distance and depth."""
+tokens are pieces, siblings that belong to one word are merged first. For strings of
+brackets there is also the accuracy of closing brackets, by distance and depth."""
 
 EXAMPLE = """\
 examples:
