@@ -70,9 +70,8 @@ class _Lines:
 
     def _is_accepted(self, number: int, line: str, task: Any, encode_fn: Any) -> bool:
         """Whether the task accepts a line; otherwise it is left out."""
-        tokens, lengths = task.get_interactive_tokens_and_lengths([line], encode_fn)
         try:
-            task.build_dataset_for_inference(tokens, lengths)
+            task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([line], encode_fn))
         except UserError as error:
             self._leave_out(number, str(error).removeprefix("input, string 1: "))
             return False

@@ -12,7 +12,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 
 from .cfl_result import CFLResult
-from .results import Estimate
+from .results import Estimate, require_lengths
 
 VALID = "valid"
 """The split by which the best of several restarts is chosen."""
@@ -84,8 +84,8 @@ def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False)
         raise UserError(f"the results are on the splits {', '.join((split, *others))}; give results on one of them")
     groups, valid = _grouped(results, split), _grouped(results, VALID)
     for labelled in results:
-        if by_length and not labelled.result.by_length:
-            raise UserError(f"{labelled.file}: expected figures for at least one length of strings, got none")
+        if by_length:
+            require_lengths(labelled.file, labelled.result.by_length)
         language = labelled.result.language
         if labelled.model not in groups.get(language, {}):
             raise UserError(

@@ -88,6 +88,14 @@ def rows_by_length(figures: Sequence[Any]) -> list[Row]:
     return [{"length": scores.length, **_flat(scores)} for scores in figures]
 
 
+def require_lengths(file: Path | str, figures: Sequence[Any]) -> None:
+    """Raise UserError unless a result's ``by_length`` has figures for at least one length, and once for each."""
+    lengths = [scores.length for scores in figures]
+    if not lengths or len(set(lengths)) < len(lengths):
+        shown = ", ".join(map(str, lengths[:10])) or "none"
+        raise UserError(f"{file}: expected figures for at least one length of strings, once for each, got {shown}")
+
+
 def _flat(record: Any, prefix: str = "") -> dict[str, object]:
     """The entries of a dataclass; those of a dataclass in it have both names, as ``difference_low``, except a value."""
     found: dict[str, object] = {}

@@ -110,11 +110,14 @@ def test_a_language_without_a_size(tmp_path: Path, refusal: Callable[[str], str]
     assert refusal("alphabets Tf=a.json -o a.png") == "dyck, bracket types x: expected a number of bracket types, got x"
 
 
-def test_results_without_lengths(tmp_path: Path, refusal: Callable[[str], str]) -> None:
-    cfl_result(by_length={}).write(tmp_path / "a.json")
-    dataclasses.replace(transduction({2: 1.0}), by_length=()).write(tmp_path / "b.json")
-    for command in ("lengths Tf=a.json -o a.png", "accuracy x=b.json -o a.png"):
-        assert refusal(command).endswith(".json: expected figures for at least one length of strings, got none")
+def test_lengths_that_are_missing_or_there_twice(tmp_path: Path, refusal: Callable[[str], str]) -> None:
+    expected = ".json: expected figures for at least one length of strings, once for each, got"
+    cfl, xor = cfl_result(by_length={40: 1.0}), transduction({2: 1.0})
+    for times, shown in ((0, "none"), (2, "40, 40")):
+        dataclasses.replace(cfl, by_length=times * cfl.by_length).write(tmp_path / "a.json")
+        assert refusal("lengths Tf=a.json -o a.png").endswith(f"{expected} {shown}")
+    dataclasses.replace(xor, by_length=()).write(tmp_path / "b.json")
+    assert refusal("accuracy x=b.json -o a.png").endswith(f"{expected} none")
 
 
 def transduction(by_length: dict[int, float], task: str = "reversal", split: str = "test") -> TransductionResult:

@@ -56,6 +56,7 @@ def read_trials(arguments: Sequence[str]) -> dict[tuple[str, str], Trials]:
     Raises:
         UserError: a result has no name, no lengths or cannot be read, or results on one task are on different splits.
     """
+    from fairseq_stack.evaluation.results import require_lengths
     from fairseq_stack.evaluation.transduction import read_transduction_result
 
     found: dict[tuple[str, str], Trials] = {}
@@ -65,8 +66,7 @@ def read_trials(arguments: Sequence[str]) -> dict[tuple[str, str], Trials]:
         if name is None:
             raise UserError(f"{argument}: expected NAME=RESULT")
         result = read_transduction_result(path)
-        if not result.by_length:
-            raise UserError(f"{path}: expected figures for at least one length of strings, got none")
+        require_lengths(path, result.by_length)
         first, split = splits.setdefault(result.task, (str(path), result.split))
         if result.split != split:
             raise UserError(
