@@ -245,8 +245,16 @@ def _num_tokens(dataset: Any) -> int:
 
 
 def _remembering_the_training(load: Function) -> Function:
-    def load_and_remember(*args: Any, **kwargs: Any) -> Any:
-        models, cfg, task = load(*args, **kwargs)
+    from fairseq import checkpoint_utils
+
+    def load_and_remember(filenames: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            models, cfg, task = load(filenames, *args, **kwargs)
+        except UserError:  # a model of another task does not always fit
+            if kwargs.get("task") is not None:
+                cfg = checkpoint_utils.load_checkpoint_to_cpu(filenames[0])["cfg"]
+                _refuse_another_task_than_the_stream(kwargs["task"], str(getattr(cfg.task, "_name", "")))
+            raise
         if any(type(model).__module__.startswith("fairseq_stack.") for model in models):
             task.task_of_training = cfg.task
             _refuse_another_task_than_the_stream(task, str(getattr(cfg.task, "_name", "")))

@@ -146,6 +146,8 @@ def test_ends_of_sentences_are_read(
     read = [model(torch.tensor([[token]]), state=model.initial_state(1))[0] for token in (end, task.dictionary.pad())]
     assert not torch.equal(*read)
     check_scores_of_sentences(tmp_path, end)
+    with pytest.raises(UserError, match=f"expected --task {TASK} here"):  # whether the parameters fit or not
+        run("eval-lm", data, "--path", tmp_path / "checkpoint_last.pt", "--gen-subset", "test", "--cpu")
 
 
 def check_scores_of_sentences(folder: Path, end: int) -> None:
