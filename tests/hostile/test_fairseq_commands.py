@@ -45,7 +45,6 @@ WRONG_LISTS = [
     *(
         "2x2xsdpa",
         "sdpa,,sdpa",
-        "pushdown",
         "strat",
         "nd-1e3-2-3",
         "None",
@@ -58,6 +57,7 @@ WRONG_LISTS = [
 ]
 LAYER_LISTS = [
     *refused("encoder list", MT, [(f"--stack-encoder-layers={text}", GRAMMAR) for text in WRONG_LISTS], quick=2),
+    *refused("encoder list", MT, [("--stack-encoder-layers=pushdown", "it needs --arch pushdown_transformer_lm")]),
     *refused("decoder list", MT, [(f"--stack-decoder-layers={text}", GRAMMAR) for text in ("spda", "sup-0", "nd-2")]),
     *refused("list", LM, [(f"--stack-layers={text}", GRAMMAR) for text in ("spda", "sup-0", "nd-2", "", "''")]),
     *refused("list that is too long", LM, [("--stack-layers 10001xsdpa", "expected at most 10,000 layers, got 10,001"),
@@ -223,7 +223,8 @@ INTERACTION = [
     Case("only lines that are too long", INTERACTIVE, stdin=f"{LONG}\n{LONG}\n"),
     Case("no lines", INTERACTIVE), Case("an empty line", INTERACTIVE, stdin="\n", prints="H-0\t"),
     Case("no line feed at the end", INTERACTIVE, stdin="a", prints="H-0\t"),
-    Case("unknown words", INTERACTIVE, stdin="\U0001f600 ä <pad> </s> <s>\n", prints="H-0\t"),
+    Case("unknown words", INTERACTIVE, stdin="\U0001f600 ä </s>\n", prints="H-0\t"),
+    Case("reserved words", INTERACTIVE, stdin="ä <pad>\n<s> ä\nä\n", prints="H-2\t"),
     Case("a NUL", INTERACTIVE, stdin="a\0b c\n", prints="H-0\t"),
     Case("a file that is missing", f"{INTERACTIVE} --input missing", "--input missing does not exist: expected a text"),
 ]  # fmt: skip
