@@ -23,9 +23,9 @@ def refuse_flags_that_cannot_work() -> None:
 
 
 def refuse_flags_without_effect() -> None:
-    """Refuse another ``--task`` or ``--criterion`` than that of the checkpoint, for which ``fairseq-validate`` asks.
+    """Refuse a ``--task`` or ``--criterion`` of ``fairseq-validate`` that differs from the checkpoint's.
 
-    It scores with those of the checkpoint, whatever it is given. Unnecessary with a fairseq that heeds these options.
+    It scores with the checkpoint's, whatever it is given. Unnecessary with a fairseq that heeds these options.
     """
     from fairseq import checkpoint_utils
 
