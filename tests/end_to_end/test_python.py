@@ -190,19 +190,14 @@ def test_mistakes(handed_on: Path, translator: TranslationHub, scorer: LanguageM
 
 
 @pytest.mark.parametrize("word", ["<s>", "<pad>"])
-def test_words_that_fairseq_reserves(
-    translation_model: Path, translator: TranslationHub, scorer: LanguageModelHub, word: str
-) -> None:
-    """They are no words of a text: padding in a sentence would be hidden from the model, and not be scored."""
+def test_words_that_fairseq_reserves(translator: TranslationHub, scorer: LanguageModelHub, word: str) -> None:
+    """Padding in a sentence would be hidden from the model, and not be scored."""
     text = f"a {word} b"
-    command = ["--path", translation_model, *GENERATION, "--source-lang", "src", "--target-lang", "tgt"]
-    command += ["--batch-size", 1]
     calls: list[Callable[[], Any]] = [
         lambda: scorer.score(text),
         lambda: list(surprisals(scorer, ["a", text])),
         lambda: translator.translate(text),
         lambda: translator.score("a", text),
-        lambda: run("interactive", translation_model.parent, *command, stdin=f"{text}\n"),
     ]
     for call in calls:
         with pytest.raises(UserError, match=f"^'{text}': fairseq reserves the symbol {word}; it cannot be a word"):
