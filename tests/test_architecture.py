@@ -44,7 +44,7 @@ ALLOWED = {
         "fairseq_stack_preprocess",
     ),
     "cli": ("fairseq_stack", "fairseq_stack_preprocess"),  # and nothing imports cli
-    "fairseq_stack_preprocess": ("fairseq_stack_preprocess", "__version__"),
+    "fairseq_stack_preprocess": ("fairseq_stack_preprocess",),
 }
 Rule = Callable[[Path, str], set[str]]
 
