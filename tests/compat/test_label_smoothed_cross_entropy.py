@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
+from fairseq.criterions import label_smoothed_cross_entropy
 from torch import Tensor
 
-from fairseq_stack.compat import numerics
+import fairseq_stack.models  # noqa: F401  (installs what is tested)
 from tests.helpers import assert_normwise_close
-
-pytestmark = pytest.mark.usefixtures("shims")
 
 
 @pytest.mark.parametrize("function", ["softmax", "log_softmax"])
@@ -43,16 +39,8 @@ POSSIBLE = [0, 2, 3, 6]  # of 8 symbols
 PAD = 1
 
 
-@pytest.fixture(scope="module")
-def fairseq_loss() -> Loss:
-    """fairseq's own function, from its file, since the shim has taken its place."""
-    from fairseq.criterions import label_smoothed_cross_entropy
-
-    source = Path(label_smoothed_cross_entropy.__file__).read_text()
-    functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-    namespace: dict[str, Any] = {}
-    exec(compile(ast.Module([functions[0]], []), "label_smoothed_cross_entropy.py", "exec"), namespace)
-    return namespace["label_smoothed_nll_loss"]
+label_smoothed_nll_loss: Any = label_smoothed_cross_entropy.label_smoothed_nll_loss
+fairseq_loss: Loss = label_smoothed_nll_loss.__wrapped__
 
 
 def compact_log_probabilities(rows: int) -> Tensor:
@@ -65,12 +53,12 @@ def compact_log_probabilities(rows: int) -> Tensor:
 @pytest.mark.parametrize("ignore_index", [None, PAD], ids=["all", "no-pad"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_loss_is_bit_identical_to_fairseqs_without_impossible_symbols(
-    fairseq_loss: Loss, dtype: torch.dtype, ignore_index: int | None, reduce: bool
+    dtype: torch.dtype, ignore_index: int | None, reduce: bool
 ) -> None:
     lprobs = torch.randn(30, 8, dtype=dtype).log_softmax(dim=-1).requires_grad_()
     target = torch.randint(8, (30,))
     results = []
-    for function in (numerics.label_smoothed_nll_loss, fairseq_loss):
+    for function in (label_smoothed_nll_loss, fairseq_loss):
         losses = function(lprobs, target, 0.1, ignore_index=ignore_index, reduce=reduce)
         results.append([*losses, *torch.autograd.grad(losses[0].sum(), lprobs)])
     for ours, fairseqs in zip(*results, strict=True):
@@ -80,16 +68,14 @@ def test_loss_is_bit_identical_to_fairseqs_without_impossible_symbols(
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
 @pytest.mark.parametrize("ignore_index", [None, PAD], ids=["all", "no-pad"])
-def test_loss_is_fairseqs_of_the_reduced_vocabulary(
-    fairseq_loss: Loss, ignore_index: int | None, epsilon: float
-) -> None:
+def test_loss_is_fairseqs_of_the_reduced_vocabulary(ignore_index: int | None, epsilon: float) -> None:
     lprobs = compact_log_probabilities(12)
     target = torch.tensor(POSSIBLE * 3)
     reduced = lprobs.detach()[:, POSSIBLE].requires_grad_()
     reduced_target = torch.arange(len(POSSIBLE)).repeat(3)
     if ignore_index is not None:
         target[5], reduced_target[5] = PAD, -1
-    ours = numerics.label_smoothed_nll_loss(lprobs, target, epsilon, ignore_index)
+    ours = label_smoothed_nll_loss(lprobs, target, epsilon, ignore_index)
     kept = reduced_target >= 0
     expected = fairseq_loss(reduced[kept], reduced_target[kept], epsilon)
     gradient, expected_gradient = (
@@ -102,19 +88,19 @@ def test_loss_is_fairseqs_of_the_reduced_vocabulary(
 
 
 def test_impossible_target_costs_infinity() -> None:
-    loss, nll_loss = numerics.label_smoothed_nll_loss(compact_log_probabilities(2), torch.tensor([0, 5]), 0.1)
+    loss, nll_loss = label_smoothed_nll_loss(compact_log_probabilities(2), torch.tensor([0, 5]), 0.1)
     assert loss.item() == nll_loss.item() == float("inf")
 
 
 def test_nan_is_not_hidden() -> None:
     lprobs = torch.zeros(2, 8)
     lprobs[0, 3] = torch.nan
-    loss, _ = numerics.label_smoothed_nll_loss(lprobs, torch.tensor([0, 1]), 0.1)
+    loss, _ = label_smoothed_nll_loss(lprobs, torch.tensor([0, 1]), 0.1)
     assert loss.isnan()
 
 
 def test_no_rows_cost_nothing() -> None:
-    loss, nll_loss = numerics.label_smoothed_nll_loss(torch.zeros(0, 8), torch.zeros(0, dtype=torch.long), 0.1)
+    loss, nll_loss = label_smoothed_nll_loss(torch.zeros(0, 8), torch.zeros(0, dtype=torch.long), 0.1)
     assert loss.item() == nll_loss.item() == 0.0
 
 
@@ -125,12 +111,10 @@ def test_all_criterions_of_fairseq_use_it() -> None:
         if name.startswith("fairseq.criterions.") and hasattr(module, "label_smoothed_nll_loss")
     ]
     assert len(users) >= 2
-    assert all(user.label_smoothed_nll_loss is numerics.label_smoothed_nll_loss for user in users)
+    assert all(user.label_smoothed_nll_loss.replacement is label_smoothed_nll_loss.replacement for user in users)
 
 
 def test_criterion_is_finite_on_a_compact_vocabulary() -> None:
-    from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
-
     class Model:
         def get_normalized_probs(self, net_output: Tensor, log_probs: bool) -> Tensor:
             return net_output.log_softmax(dim=-1)
@@ -139,7 +123,9 @@ def test_criterion_is_finite_on_a_compact_vocabulary() -> None:
             return sample["target"]
 
     task = SimpleNamespace(target_dictionary=SimpleNamespace(pad=lambda: PAD))
-    criterion = LabelSmoothedCrossEntropyCriterion(task, sentence_avg=False, label_smoothing=0.1)
+    criterion = label_smoothed_cross_entropy.LabelSmoothedCrossEntropyCriterion(
+        task, sentence_avg=False, label_smoothing=0.1
+    )
     logits = compact_log_probabilities(6).detach().requires_grad_()
     sample = {"target": torch.tensor([0, 2, 3, 6, PAD, PAD])}
     loss, _ = criterion.compute_loss(Model(), logits, sample)
