@@ -39,8 +39,7 @@ def torch_persistent_save(original: Any, obj: object, filename: str, async_write
 
     A second attempt of fairseq's appends to what the first has written.
 
-    For: every model.
-    Unnecessary with: a fairseq that renames, and begins a second attempt with an empty file.
+    Unnecessary with a fairseq that renames, and begins a second attempt with an empty file.
     """
     from fairseq.file_io import PathManager
 
@@ -57,8 +56,7 @@ def verify_checkpoint_directory(original: Any, save_dir: str) -> None:
     Raises:
         UserError: the folder cannot be made, or no file can be made in it.
 
-    For: every model.
-    Unnecessary with: a fairseq that renames finished checkpoints and tests the folder with a temporary file.
+    Unnecessary with a fairseq that renames finished checkpoints and tests the folder with a temporary file.
     """
     try:
         if not os.path.exists(save_dir):
@@ -76,8 +74,7 @@ def save_checkpoint(original: Any, cfg: Any, trainer: Any, *args: Any, **kwargs:
 
     Its checkpoints can then be used without the data.
 
-    For: stack models.
-    Unnecessary with: a fairseq that saves dictionaries in its checkpoints.
+    For stack models. Unnecessary with a fairseq that saves dictionaries in its checkpoints.
     """
     if not cfg.no_save:
         write(getattr(trainer, "missing_companions", {}))
@@ -93,9 +90,8 @@ def load_checkpoint(original: Any, cfg: Any, trainer: Any, **passthrough: Any) -
     made and saved an update: each start moves ``checkpoint_last.pt`` one update beyond the end. It also forgets the
     validations that ``--patience`` has counted.
 
-    For: every model; a stack model also reads its companions.
-    Unnecessary with: a fairseq that starts afresh only if ``checkpoint_last.pt`` is missing, and checks its limits
-    before the first update.
+    For every model; a stack model also reads its companions. Unnecessary with a fairseq that starts afresh only if
+    ``checkpoint_last.pt`` is missing, and checks its limits before the first update.
     """
     _require_restore_file(cfg.restore_file)
     extra_state, epoch_itr = original(cfg, trainer, **passthrough)
@@ -158,8 +154,7 @@ def load_checkpoint_to_cpu(original: Any, path: str, *args: Any, **kwargs: Any) 
     Raises:
         UserError: see above.
 
-    For: every model.
-    Unnecessary with: a fairseq that checks what it loads.
+    Unnecessary with a fairseq that checks what it loads.
     """
     try:
         state = original(path, *args, **kwargs)
@@ -221,8 +216,8 @@ def load_model_ensemble_and_task(
     The dictionaries of two tasks may be the same, and the scores would look like scores of a bad model.
     ``fairseq-validate`` scores with the checkpoint's ``--task`` and ``--criterion``, whatever it is given.
 
-    For: every model; what a task of training was, only for stack models.
-    Unnecessary with: a fairseq that heeds these options, and takes from the checkpoint how data are divided.
+    For every model; what a task of training was, only for stack models. Unnecessary with a fairseq that heeds these
+    options, and takes from the checkpoint how data are divided.
     """
     from fairseq import checkpoint_utils, utils
 

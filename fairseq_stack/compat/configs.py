@@ -23,8 +23,7 @@ def set_options() -> None:
     ``fairseq-hydra-train`` reads its options before it imports plugins: there they are
     ``++dataset.validate_interval_sentences=N`` and ``++checkpoint.exact_best_checkpoint_metric=true``.
 
-    For: every model.
-    Unnecessary with: a fairseq that has such options, and 1 for the default.
+    Unnecessary with a fairseq that has such options, and 1 for the default.
     """
     from fairseq.dataclass.configs import CheckpointConfig, DatasetConfig
     from fairseq.dataclass.initialize import hydra_init

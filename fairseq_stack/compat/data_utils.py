@@ -24,8 +24,7 @@ def batch_by_size(
     Raises:
         UserError: a sentence does not fit into a batch of ``--max-tokens``.
 
-    For: every model.
-    Unnecessary with: a fairseq that keeps the last batch, as it did up to 0.12.2.
+    Unnecessary with a fairseq that keeps the last batch, as it did up to 0.12.2.
     """
     if not isinstance(indices, np.ndarray):
         indices = np.fromiter(indices, dtype=np.int64)
@@ -49,8 +48,7 @@ def batch_by_size(
 def load_indexed_dataset(original: Any, path: str, *args: Any, **kwargs: Any) -> Any:
     """Name an empty data set, instead of failing with "cannot mmap an empty file".
 
-    For: every model.
-    Unnecessary with: a fairseq that says which file is empty.
+    Unnecessary with a fairseq that says which file is empty.
     """
     for file in (f"{path}.bin", path):  # binarised, or text of --dataset-impl raw
         if os.path.isfile(file) and os.path.getsize(file) == 0:

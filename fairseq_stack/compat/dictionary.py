@@ -16,8 +16,7 @@ def encode_line(original: Any, self: Any, line: str, *args: Any, **kwargs: Any) 
 
     fairseq makes them its own symbols: a ``<pad>`` is hidden from the model, or left out of a score.
 
-    For: every model.
-    Unnecessary with: a fairseq whose symbols cannot be written in a text.
+    Unnecessary with a fairseq whose symbols cannot be written in a text.
     """
     if not kwargs.get("add_if_not_exist", True):  # a text for a given dictionary
         for word in line.split():

@@ -34,8 +34,7 @@ _lines = _Lines()
 def buffered_read(original: Any, input: str, buffer_size: int) -> Iterator[list[str]]:
     """Count the lines, and say in the end how many were left out.
 
-    For: every model.
-    Unnecessary with: a fairseq whose ``fairseq-interactive`` names a line that it cannot translate, and continues.
+    Unnecessary with a fairseq whose ``fairseq-interactive`` names a line that it cannot translate, and continues.
     """
     _lines.read = _lines.left_out = 0
     for lines in original(input, buffer_size):
@@ -53,8 +52,7 @@ def make_batches(
 
     With ``--skip-invalid-size-inputs-valid-test`` fairseq leaves out lines that are too long, without their numbers.
 
-    For: every model.
-    Unnecessary with: a fairseq that names the line and continues.
+    Unnecessary with a fairseq that names the line and continues.
     """
     cfg.dataset.skip_invalid_size_inputs_valid_test = True
     numbers = [number for number, line in enumerate(lines) if _is_accepted(number, line, task, encode_fn)]

@@ -29,8 +29,7 @@ def validate_and_save(
 ) -> Any:
     """Validate and save after ``--validate-interval-sentences``; note whether only the end of training validates.
 
-    For: every model.
-    Unnecessary with: a fairseq that has such an option, and does not count a validation that only the end brings.
+    Unnecessary with a fairseq that has such an option, and does not count a validation that only the end brings.
     """
     if trainer.has_passed_interval:
         trainer.has_passed_interval = False
@@ -63,8 +62,7 @@ def should_stop_early(original: Any, cfg: Any, valid_loss: float | None) -> bool
     Training that continues from there, with a raised limit, would have counted one validation more than uninterrupted
     training.
 
-    For: every model.
-    Unnecessary with: a fairseq that does not count it.
+    Unnecessary with a fairseq that does not count it.
     """
     return bool(original(cfg, valid_loss if _validation_is_due() else None))
 
@@ -76,8 +74,7 @@ def validate(original: Any, cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -
     fairseq compares the three decimals that it logs. A schedule such as ``validation_plateau`` hears of a validation
     before its checkpoint is saved, and so counts the same validations after resuming.
 
-    For: every model.
-    Unnecessary with: a fairseq that has such an option, and makes the scheduler's step before it saves.
+    Unnecessary with a fairseq that has such an option, and makes the scheduler's step before it saves.
     """
     exact = cfg.checkpoint.get(EXACT, False)
     with _all_digits(cfg.checkpoint.best_checkpoint_metric) if exact else contextlib.nullcontext():

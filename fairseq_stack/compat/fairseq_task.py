@@ -23,8 +23,7 @@ def can_reuse_epoch_itr(original: Any, self: Any, dataset: Any) -> bool:
     resuming, the first epoch is a different one: sentences of equal length are grouped differently, and the parameters
     differ from the parameters of an uninterrupted run.
 
-    For: every model.
-    Unnecessary with: a fairseq where the groups do not depend on where a run began.
+    Unnecessary with a fairseq where the groups do not depend on where a run began.
     """
     return False
 
@@ -47,8 +46,7 @@ def filter_indices_by_size(
     Raises:
         UserError: samples are too long and must not be left out, or nothing is left of a data set.
 
-    For: every model.
-    Unnecessary with: a fairseq that counts them.
+    Unnecessary with a fairseq that counts them.
     """
     kept, ignored = dataset.filter_indices_by_size(indices, max_positions)
     left_out.num_samples, left_out.text = len(ignored), ""
@@ -91,8 +89,7 @@ def _samples(task: Any) -> str:
 def reduce_metrics(original: Any, self: Any, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
     """Log as ``left_out`` how many samples a validation leaves out.
 
-    For: every model.
-    Unnecessary with: a fairseq that counts them.
+    Unnecessary with a fairseq that counts them.
     """
     from fairseq.logging import metrics
 
@@ -105,8 +102,7 @@ def reduce_metrics(original: Any, self: Any, logging_outputs: list[dict[str, Any
 def build_generator(original: Any, self: Any, models: Any, args: Any, *others: Any, **kwargs: Any) -> Any:
     """Refuse ``--beam 0`` and ``--print-step``, which fail later.
 
-    For: every model.
-    Unnecessary with: a fairseq that checks its options.
+    Unnecessary with a fairseq that checks its options.
     """
     beam = getattr(args, "beam", 1)
     if beam < 1:

@@ -25,8 +25,7 @@ def copy(original: Any, src_path: str, dst_path: str, overwrite: bool = False) -
     fairseq copies over them byte by byte: if the process is killed meanwhile, or the disk is full, an incomplete file
     replaces the old checkpoint.
 
-    For: every model.
-    Unnecessary with: a fairseq that renames copies.
+    Unnecessary with a fairseq that renames copies.
     """
     from fairseq import file_io
 

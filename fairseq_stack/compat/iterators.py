@@ -25,8 +25,7 @@ def init(original: Any, self: Any, queue: Any, source: Iterable[Any], *args: Any
     fairseq does not wait for its threads. A thread that frees a tensor while Python is ending aborts the process, which
     exits with 134 and "terminate called without an active exception" although all its work is done.
 
-    For: every model.
-    Unnecessary with: a fairseq that exhausts its loaders and joins its threads.
+    Unnecessary with a fairseq that exhausts its loaders and joins its threads.
     """
     original(self, queue, _EndingWorkers(source), *args, **kwargs)
     if not _readers:

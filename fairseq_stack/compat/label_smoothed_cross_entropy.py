@@ -39,8 +39,8 @@ def label_smoothed_nll_loss(
     Returns:
         The smoothed loss and the negative log-likelihood.
 
-    For: every model; different only with ``--compact-vocab``.
-    Unnecessary with: a fairseq that leaves out symbols of probability 0.
+    For every model; different only with ``--compact-vocab``. Unnecessary with a fairseq that leaves out symbols of
+    probability 0.
     """
     nll_loss, smooth_loss, num_possible = negative_log_likelihoods(lprobs, target, ignore_index, reduce)
     epsilon_each = epsilon / (num_possible - 1)

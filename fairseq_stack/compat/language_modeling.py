@@ -34,8 +34,8 @@ def eval_lm_dataloader(
     Raises:
         UserError: the data is not divided as it was when a stack model was trained, or there is nothing to score.
 
-    For: every model; the refusal for stack models.
-    Unnecessary with: a fairseq that counts them, and takes from the checkpoint how data are divided.
+    For every model; the refusal for stack models. Unnecessary with a fairseq that counts them, and takes from the
+    checkpoint how data are divided.
     """
     from fairseq.data import LMContextWindowDataset
 

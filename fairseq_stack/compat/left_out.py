@@ -36,8 +36,7 @@ left_out = _LeftOut()
 def say_what_scores_leave_out() -> None:
     """Say in each line with a score how much of the data the score does not cover.
 
-    For: every model.
-    Unnecessary with: a fairseq that counts what it leaves out.
+    Unnecessary with a fairseq that counts what it leaves out.
     """
     for command in _COMMANDS:
         logging.getLogger(command).addFilter(left_out)

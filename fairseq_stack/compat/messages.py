@@ -107,8 +107,7 @@ def end_commands_with_a_message() -> None:
     errors keep their traceback. In a program that only imports the plugin, ``sys.excepthook`` stays as it is. The
     environment variable ``FAIRSEQ_STACK_TRACEBACK`` shows all tracebacks.
 
-    For: every model.
-    Unnecessary with: a fairseq that distinguishes mistakes of the user from its own faults.
+    Unnecessary with a fairseq that distinguishes mistakes of the user from its own faults.
     """
     if command() is not None and not isinstance(sys.excepthook, _EndWithMessage):
         sys.excepthook = _EndWithMessage(sys.excepthook)
@@ -169,8 +168,7 @@ def end_hydra_with_a_message() -> None:
     hydra catches every exception of the program that it runs and prints a traceback, so no exception reaches
     ``sys.excepthook``.
 
-    For: every model.
-    Unnecessary with: a fairseq that distinguishes mistakes of the user from its own faults.
+    Unnecessary with a fairseq that distinguishes mistakes of the user from its own faults.
     """
     utils: Any = sys.modules.get("hydra._internal.utils")
     if utils is not None and isinstance(utils.CompactHydraException, type):

@@ -19,8 +19,7 @@ def is_from_checkpoint() -> bool:
 def build_model(original: Any, cfg: Any, task: Any, from_checkpoint: bool = False) -> Any:
     """Check the options of a new model only: the version that trained a checkpoint has checked its options.
 
-    For: stack models.
-    Unnecessary with: a fairseq that passes ``from_checkpoint`` on to ``build_model`` of the model.
+    For stack models. Unnecessary with a fairseq that passes ``from_checkpoint`` on to ``build_model`` of the model.
     """
     token = _FROM_CHECKPOINT.set(from_checkpoint)
     try:

@@ -19,8 +19,7 @@ def no_repeat_ngram(
     fairseq looks for the last tokens of a hypothesis at the end of a buffer that is longer than every hypothesis, so
     it compares padding and forbids nothing.
 
-    For: every model.
-    Unnecessary with: a fairseq that looks at the end of the hypothesis.
+    Unnecessary with a fairseq that looks at the end of the hypothesis.
     """
     num_recent = self.no_repeat_ngram_size - 1
     for row, history in enumerate(tokens[:, 1 : step + 1].tolist()):

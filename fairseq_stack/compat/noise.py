@@ -36,8 +36,7 @@ def silence_harmless_warnings() -> None:
     The warnings are in :data:`HARMLESS`. A worker process of a data loader that ends while it still holds the parent's
     loader prints an ignored AssertionError.
 
-    For: every model.
-    Unnecessary with: a fairseq that is written for the current hydra and torch.
+    Unnecessary with a fairseq that is written for the current hydra and torch.
     """
     for message in HARMLESS:
         warnings.filterwarnings("ignore", message=message)

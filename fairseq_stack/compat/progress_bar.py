@@ -15,8 +15,7 @@ def progress_bar(original: Any, *args: Any, log_file: str | None = None, **kwarg
 
     After the k-th, fairseq writes each line k times, and a long training run fails because too many files are open.
 
-    For: every model.
-    Unnecessary with: a fairseq that opens it once.
+    Unnecessary with a fairseq that opens it once.
     """
     handlers = logging.getLogger("fairseq.logging.progress_bar").handlers
     is_open = {handler.baseFilename for handler in handlers if isinstance(handler, logging.FileHandler)}

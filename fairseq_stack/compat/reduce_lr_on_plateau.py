@@ -13,8 +13,7 @@ _SCHEDULE = "fairseq.optim.lr_scheduler.reduce_lr_on_plateau:ReduceLROnPlateauLR
 def state_dict(original: Any, self: Any) -> dict[str, Any]:
     """Save how many validations without improvement the schedule has counted.
 
-    For: every model.
-    Unnecessary with: a fairseq that saves this count.
+    Unnecessary with a fairseq that saves this count.
     """
     return {**original(self), "num_bad_epochs": self.lr_scheduler.num_bad_epochs}
 
@@ -23,8 +22,7 @@ def state_dict(original: Any, self: Any) -> dict[str, Any]:
 def load_state_dict(original: Any, self: Any, state_dict: dict[str, Any]) -> None:
     """Restore the count of validations without improvement.
 
-    For: every model.
-    Unnecessary with: a fairseq that restores this count.
+    Unnecessary with a fairseq that restores this count.
     """
     original(self, state_dict)
     self.lr_scheduler.num_bad_epochs = state_dict.get("num_bad_epochs", 0)

@@ -9,21 +9,21 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _replacements: dict[str, Callable[..., Any]] = {}  # by the place of fairseq's function
 _settings: dict[str, Callable[[], None]] = {}  # by what is set
-_NAMED = re.compile(r"^(For|Unnecessary with): ", re.MULTILINE)
+_END = re.compile(r"(?:For (.+?)\. )?Unnecessary with (.+)\.")
 
 
 def replaces(*places: str) -> Callable[[Function], Function]:
     """Register a function that takes the place of one of fairseq's, such as ``fairseq.trainer:Trainer.train_step``.
 
     It is called with fairseq's function and then with the arguments of the call. Several places are given if modules of
-    fairseq import the function by its name. :func:`changes` reads the docstring: the first paragraph says what is
-    different, and two entries at its end begin with ``For:`` (for which models) and ``Unnecessary with:``.
+    fairseq import the function by its name. :func:`table` reads the docstring: the first paragraph says what is
+    different, and the last one for which models, unless for every one, and what makes the change unnecessary.
     """
 
     def register(function: Function) -> Function:
@@ -90,47 +90,22 @@ def _replace(owner: Any, name: str, function: Callable[..., Any]) -> None:
     setattr(owner, name, staticmethod(replacement) if is_static else replacement)
 
 
-class Change(NamedTuple):
-    """One row of the table of changes.
-
-    Attributes:
-        place: the function that is replaced, or what is set.
-        difference: what is different.
-        models: for which models.
-        unnecessary: what makes the change unnecessary.
-    """
-
-    place: str
-    difference: str
-    models: str
-    unnecessary: str
-
-
-def changes() -> list[Change]:
-    """All changes, from the docstrings.
+def table() -> str:
+    """All changes as a table in Markdown, from the docstrings.
 
     Raises:
-        ValueError: a docstring lacks one of its entries.
+        ValueError: a docstring does not end as :func:`replaces` says.
     """
-    places: dict[Callable[..., Any], list[str]] = {}
+    rows = {}
     for place, function in {**_replacements, **_settings}.items():
-        places.setdefault(function, []).append(place.replace(":", "."))
-    return sorted(Change(min(names, key=len), *_description(function)) for function, names in places.items())
-
-
-def _description(function: Callable[..., Any]) -> tuple[str, str, str]:
-    text, *entries = _NAMED.split(inspect.getdoc(function) or "")
-    named = dict(zip(entries[::2], entries[1::2], strict=True))
-    try:
-        parts = text.split("\n\n")[0], named["For"], named["Unnecessary with"]
-    except KeyError as error:
-        raise ValueError(f"the docstring of {function.__module__}.{function.__qualname__} has no {error}") from None
-    difference, models, unnecessary = (" ".join(part.split()).rstrip(".") for part in parts)
-    return difference, models, unnecessary
-
-
-def table() -> str:
-    """All changes as a table in Markdown."""
-    rows = [f"| `{place}` | {' | '.join(rest)} |".replace("``", "`") for place, *rest in changes()]
+        rows.setdefault(function, f"| `{place.replace(':', '.')}` | {_description(function)} |".replace("``", "`"))
     head = ["| what is replaced | what is different | for | unnecessary with |", "| --- | --- | --- | --- |"]
-    return "\n".join([*head, *rows])
+    return "\n".join([*head, *sorted(rows.values())])
+
+
+def _description(function: Callable[..., Any]) -> str:
+    paragraphs = [" ".join(text.split()) for text in (inspect.getdoc(function) or "").split("\n\n")]
+    ending = _END.fullmatch(paragraphs[-1])
+    if ending is None:
+        raise ValueError(f"{function.__module__}.{function.__qualname__}: its docstring does not end with a reason")
+    return " | ".join([paragraphs[0].rstrip("."), ending[1] or "every model", ending[2]])

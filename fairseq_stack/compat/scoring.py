@@ -13,8 +13,7 @@ from fairseq_stack.compat.replacing import replaces
 def build_scorer(original: Any, choice: Any, tgt_dict: Any) -> Any:
     """Say beside a score what it leaves out, and score transductions by accuracy unless another score is asked for.
 
-    For: every model; accuracy for stack models.
-    Unnecessary with: a fairseq that counts what it leaves out.
+    For every model; accuracy for stack models. Unnecessary with a fairseq that counts what it leaves out.
     """
     is_default = getattr(choice, "_name", choice) == "bleu"
     scorer = getattr(tgt_dict, "scorer", None) if is_default else None

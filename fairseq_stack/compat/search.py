@@ -25,8 +25,7 @@ def step(
     batch. It crashes with "index out of bounds" if a number is too large for the table, and otherwise mixes sentences
     up.
 
-    For: every model.
-    Unnecessary with: a fairseq that indexes by the place in the batch.
+    Unnecessary with a fairseq that indexes by the place in the batch.
     """
     if original_batch_idxs is not None:
         if step == 0:  # all sentences of the batch; later steps have only unfinished ones

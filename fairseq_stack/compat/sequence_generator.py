@@ -84,8 +84,8 @@ def generate(
     fairseq computes one maximum length for the batch, from its longest source. With ``--max-len-a`` a sentence may
     therefore get longer hypotheses beside a long sentence than alone.
 
-    For: every model, so that stack models and fairseq's are compared under the same search.
-    Unnecessary with: a fairseq that has a maximum length for each sentence.
+    For every model, so that stack models and fairseq's are compared under the same search. Unnecessary with a fairseq
+    that has a maximum length for each sentence.
     """
     source = sample["net_input"].get("src_tokens")
     if source is None or source.dim() != 2:  # speech
@@ -138,8 +138,7 @@ def prefix_tokens(
 ) -> tuple[Tensor, ...]:
     """Heed ``--min-len`` and suppressed tokens also in a sentence whose prefix is shorter than another of the batch.
 
-    For: every model.
-    Unnecessary with: a fairseq that heeds them.
+    Unnecessary with a fairseq that heeds them.
     """
     if isinstance(self.search, OwnLengths):
         at_limit = self.search.at_limit(step).to(prefix_tokens.device)
@@ -158,8 +157,7 @@ def is_finished(
 ) -> bool:
     """End a sentence at its own maximum length.
 
-    For: every model.
-    Unnecessary with: a fairseq that has a maximum length for each sentence.
+    Unnecessary with a fairseq that has a maximum length for each sentence.
     """
     if isinstance(self.search, OwnLengths) and bool(self.search.at_limit(step)[unfin_idx]):
         max_len = step

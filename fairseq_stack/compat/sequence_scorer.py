@@ -12,8 +12,7 @@ from fairseq_stack.errors import UserError
 def init(original: Any, self: Any, tgt_dict: Any, softmax_batch: int | None = None, *args: Any, **kwargs: Any) -> None:
     """Remember the dictionary in a scorer of ``fairseq-eval-lm``, which alone gives ``softmax_batch``.
 
-    For: every model.
-    Unnecessary with: a fairseq that gives the infinite perplexity.
+    Unnecessary with a fairseq that gives the infinite perplexity.
     """
     original(self, tgt_dict, softmax_batch, *args, **kwargs)
     self.dictionary_of_eval_lm = None if softmax_batch is None else tgt_dict
@@ -25,8 +24,7 @@ def generate(original: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
 
     ``fairseq-generate --score-reference`` prints the score ``-inf`` of such data, which is right.
 
-    For: every model.
-    Unnecessary with: a fairseq that gives the infinite perplexity.
+    Unnecessary with a fairseq that gives the infinite perplexity.
     """
     hypotheses = original(self, *args, **kwargs)
     dictionary = getattr(self, "dictionary_of_eval_lm", None)

@@ -27,8 +27,7 @@ _REMEDY = (
 def init(original: Any, self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
     """Refuse ``--bf16``, and ``--fp16`` without a GPU, which fail later; begin to count sentences.
 
-    For: every model.
-    Unnecessary with: a fairseq that checks its options.
+    Unnecessary with a fairseq that checks its options.
     """
     _check_precision(cfg.common)
     original(self, cfg, *args, **kwargs)
@@ -53,8 +52,7 @@ def set_seed(original: Any, self: Any) -> None:
     Where CUDA has not been started, PyTorch notes each call that seeds GPUs with its traceback. The CPU's generator
     gets the same seed.
 
-    For: every model.
-    Unnecessary with: a PyTorch that does not trace these calls.
+    Unnecessary with a PyTorch that does not trace these calls.
     """
     if self.cuda or self.tpu:
         original(self)
@@ -66,8 +64,7 @@ def set_seed(original: Any, self: Any) -> None:
 def nan_detector(original: Any, *args: Any, **kwargs: Any) -> Any:
     """Do not run a failed update again with hooks, which fail on modules whose outputs are dictionaries.
 
-    For: every model.
-    Unnecessary with: a fairseq whose hooks accept dictionaries.
+    Unnecessary with a fairseq whose hooks accept dictionaries.
     """
     return contextlib.nullcontext()
 
@@ -76,8 +73,7 @@ def nan_detector(original: Any, *args: Any, **kwargs: Any) -> Any:
 def train_step(original: Any, self: Any, samples: list[Any], raise_oom: bool = False) -> Any:
     """End training when a loss or a gradient is not finite, and say where values stop being finite.
 
-    For: every model.
-    Unnecessary with: a fairseq that ends with the name of the module, gradient or parameter.
+    Unnecessary with a fairseq that ends with the name of the module, gradient or parameter.
     """
     update = self.get_num_updates() + 1
     try:
@@ -96,8 +92,7 @@ def valid_step(original: Any, self: Any, sample: Any, raise_oom: bool = False) -
 
     fairseq continues, forgets the best loss, and saves parameters that are NaN.
 
-    For: every model.
-    Unnecessary with: a fairseq that ends.
+    Unnecessary with a fairseq that ends.
     """
     logged = original(self, sample, raise_oom)
     problem = infinite_loss(logged)
@@ -115,8 +110,7 @@ def reduce_and_log_stats(
 ) -> Any:
     """Count the sentences of all workers for ``--validate-interval-sentences``.
 
-    For: every model.
-    Unnecessary with: a fairseq that has such an option.
+    Unnecessary with a fairseq that has such an option.
     """
     interval = self.cfg.dataset.get(INTERVAL, 0)
     if interval > 0 and grad_norm is not None:  # an update; validation has no gradient
@@ -142,8 +136,7 @@ def save_checkpoint(original: Any, self: Any, filename: str, extra_state: dict[s
 
     Training cannot resume from ``crash.pt``.
 
-    For: every model.
-    Unnecessary with: a fairseq that saves the count of ``--patience`` and refuses parameters that are not finite.
+    Unnecessary with a fairseq that saves the count of ``--patience`` and refuses parameters that are not finite.
     """
     if os.path.basename(filename) == "crash.pt":
         return None
@@ -175,8 +168,7 @@ def load_checkpoint(
     a resumed run never sees it. fairseq also replaces the model's error by "please ensure that the architectures
     match", which misleads users who have changed a dictionary: here the error is the model's.
 
-    For: every model.
-    Unnecessary with: a fairseq that makes the scheduler's step before it saves, and passes the model's error on.
+    Unnecessary with a fairseq that makes the scheduler's step before it saves, and passes the model's error on.
     """
     try:
         extra_state = original(

@@ -18,8 +18,7 @@ def softmax(original: Any, x: Tensor, dim: int, onnx_trace: bool = False) -> Ten
     fairseq computes every softmax in float32, which is right for half precision but costs a model in float64
     eight digits, so that it cannot be compared exactly with another implementation.
 
-    For: every model.
-    Unnecessary with: a fairseq whose softmax does not round down.
+    Unnecessary with a fairseq whose softmax does not round down.
     """
     return torch.softmax(x, dim, dtype=computation_dtype(x.dtype))
 
@@ -28,8 +27,7 @@ def softmax(original: Any, x: Tensor, dim: int, onnx_trace: bool = False) -> Ten
 def log_softmax(original: Any, x: Tensor, dim: int, onnx_trace: bool = False) -> Tensor:
     """Compute in float32, or in float64 if the arguments are in float64.
 
-    For: every model.
-    Unnecessary with: a fairseq whose softmax does not round down.
+    Unnecessary with a fairseq whose softmax does not round down.
     """
     return torch.log_softmax(x, dim, dtype=computation_dtype(x.dtype))
 
@@ -40,8 +38,7 @@ def import_user_module(original: Any, args: Any) -> None:
 
     Each command of fairseq calls this function before it does anything else.
 
-    For: every model.
-    Unnecessary with: a fairseq without the changes to ``fairseq_cli``.
+    Unnecessary with a fairseq without the changes to ``fairseq_cli``.
     """
     original(args)
     install()

@@ -53,8 +53,7 @@ def restore_numpy_compat() -> None:
     numpy 2 has no ``np.compat``; without it ``--sample-break-mode eos`` and ``fairseq-interactive`` with
     language models crash.
 
-    For: every model.
-    Unnecessary with: a fairseq that says ``int``.
+    Unnecessary with a fairseq that says ``int``.
     """
     if not hasattr(np, "compat"):
         np.compat = SimpleNamespace(long=int)  # type: ignore[attr-defined]
@@ -68,8 +67,7 @@ def allow_checkpoint_globals() -> None:
     ``--eval-bleu``. ``weights_only`` stays on, so torch refuses a checkpoint that names anything else. (That
     does not make a stranger's checkpoint safe, since fairseq evaluates some strings of its configuration.)
 
-    For: every model.
-    Unnecessary with: a fairseq that writes plain containers and tensors.
+    Unnecessary with a fairseq that writes plain containers and tensors.
     """
     core = "numpy._core" if hasattr(np, "_core") else "numpy.core"  # numpy 2, numpy 1
     multiarray = importlib.import_module(f"{core}.multiarray")
