@@ -96,7 +96,7 @@ def table() -> str:
     Raises:
         ValueError: a docstring does not end as :func:`replaces` says.
     """
-    rows = {}
+    rows: dict[Callable[..., Any], str] = {}
     for place, function in {**_replacements, **_settings}.items():
         rows.setdefault(function, f"| `{place.replace(':', '.')}` | {_description(function)} |".replace("``", "`"))
     head = ["| what is replaced | what is different | for | unnecessary with |", "| --- | --- | --- | --- |"]

@@ -1,10 +1,9 @@
-"""Softmax and label smoothing on a vocabulary in which some symbols cannot occur."""
+"""Label smoothing on a vocabulary in which some symbols cannot occur."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,26 +13,6 @@ from torch import Tensor
 
 import fairseq_stack.models  # noqa: F401  (installs what is tested)
 from tests.helpers import assert_normwise_close
-
-
-@pytest.mark.parametrize("function", ["softmax", "log_softmax"])
-@pytest.mark.parametrize(
-    ("dtype", "computed_in"),
-    [
-        (torch.float16, torch.float32),
-        (torch.bfloat16, torch.float32),
-        (torch.float32, torch.float32),
-        (torch.float64, torch.float64),
-    ],
-    ids=str,
-)
-def test_softmax_rounds_nothing_down(function: str, dtype: torch.dtype, computed_in: torch.dtype) -> None:
-    from fairseq import utils
-
-    logits = torch.randn(3, 5, dtype=torch.float64).to(dtype)
-    expected = getattr(torch, function)(logits.to(computed_in), dim=-1)
-    assert torch.equal(getattr(utils, function)(logits, dim=-1), expected)
-
 
 Loss = Callable[..., tuple[Tensor, Tensor]]
 POSSIBLE = [0, 2, 3, 6]  # of 8 symbols
@@ -113,24 +92,3 @@ def test_all_criterions_of_fairseq_use_it() -> None:
     ]
     assert len(users) >= 2
     assert all(user.label_smoothed_nll_loss.replacement is label_smoothed_nll_loss.replacement for user in users)
-
-
-def test_criterion_is_finite_on_a_compact_vocabulary() -> None:
-    class Model:
-        def get_normalized_probs(self, net_output: Tensor, log_probs: bool) -> Tensor:
-            return net_output.log_softmax(dim=-1)
-
-        def get_targets(self, sample: dict[str, Tensor], net_output: Tensor) -> Tensor:
-            return sample["target"]
-
-    task = SimpleNamespace(target_dictionary=SimpleNamespace(pad=lambda: PAD))
-    criterion = label_smoothed_cross_entropy.LabelSmoothedCrossEntropyCriterion(
-        task, sentence_avg=False, label_smoothing=0.1
-    )
-    logits = compact_log_probabilities(6).detach().requires_grad_()
-    sample = {"target": torch.tensor([0, 2, 3, 6, PAD, PAD])}
-    loss, _ = criterion.compute_loss(Model(), logits, sample)
-    (gradient,) = torch.autograd.grad(loss, logits)
-    assert loss.isfinite()
-    assert gradient.isfinite().all()
-    assert gradient[4:].eq(0).all(), "pads have no gradient"
