@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from fairseq_stack.compat.replacing import sets
+
 HARMLESS = (
     # fairseq is written for an earlier hydra, and uses its deprecated parts.
     r"hydra\.experimental",
@@ -27,11 +29,14 @@ HARMLESS = (
 _FORKED = "can only test a child process"
 
 
+@sets("warnings")
 def silence_harmless_warnings() -> None:
-    """Filter the warnings in :data:`HARMLESS`, and the complaint of forked workers about their siblings.
+    """Filter warnings that say nothing to the user, and the complaint of forked workers about their siblings.
 
-    A worker process of a data loader that ends while it still holds the parent's loader prints an ignored
-    AssertionError. Unnecessary with a fairseq that is written for the current hydra and torch.
+    The warnings are in :data:`HARMLESS`. A worker process of a data loader that ends while it still holds the parent's
+    loader prints an ignored AssertionError.
+
+    Unnecessary with a fairseq that is written for the current hydra and torch.
     """
     for message in HARMLESS:
         warnings.filterwarnings("ignore", message=message)

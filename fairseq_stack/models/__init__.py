@@ -1,11 +1,8 @@
 """The architectures that fairseq knows after ``--user-dir fairseq_stack``: importing this package registers them."""
 
 from fairseq_stack import compat
-from fairseq_stack.hub.companions import refuse_data_of_other_tasks, save_companions_with_checkpoints
 
 compat.apply()
-save_companions_with_checkpoints()
-refuse_data_of_other_tasks()
 
 from fairseq_stack.models.lstm import StackLSTMLanguageModel  # noqa: E402  (needs the shims above)
 from fairseq_stack.models.neural_stack import BufferedNeuralStackModel, NeuralStackModel  # noqa: E402

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairseq_stack.compat.divergence import is_uninitialised
+from fairseq_stack.compat.checkpoint_utils import is_uninitialised
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.models.checkpoints import FINGERPRINT

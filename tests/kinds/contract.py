@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.cli import doctor
-from fairseq_stack.compat.divergence import is_uninitialised
+from fairseq_stack.compat.checkpoint_utils import is_uninitialised
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 from fairseq_stack.modules import StackAttention, StackLSTM

@@ -12,7 +12,7 @@ from fairseq.tasks import FairseqTask
 from fairseq.tasks.translation import TranslationTask
 from torch import Tensor, nn
 
-from fairseq_stack.compat.building import is_from_checkpoint
+from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.lstm.config import StackLSTMLanguageModelConfig

@@ -11,7 +11,7 @@ from fairseq.models import FairseqEncoderModel, register_model, register_model_a
 from fairseq.tasks import FairseqTask
 from torch import Tensor
 
-from fairseq_stack.compat.building import is_from_checkpoint
+from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.neural_stack.config import BufferedNeuralStackConfig, NeuralStackConfig

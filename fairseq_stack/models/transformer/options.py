@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from fairseq_stack.compat.building import is_from_checkpoint
+from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, parse_layer_list
 from fairseq_stack.models.options import Settings, check_compact_vocabulary, check_kinds, flag

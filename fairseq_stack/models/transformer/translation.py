@@ -15,7 +15,7 @@ from fairseq.tasks import FairseqTask
 from fairseq.tasks.language_modeling import LanguageModelingTask
 from torch import Tensor, nn
 
-from fairseq_stack.compat.building import is_from_checkpoint
+from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import spellings
 from fairseq_stack.models.checkpoints import CheckedLoading

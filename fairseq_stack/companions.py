@@ -11,51 +11,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack.compat.wrapping import Function, wrap_once
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text, written_whole
 
 DICTIONARIES = "dict*.txt"
+MANIFEST_OF_CORPUS = "manifest.json"
+"""As ``fairseq_stack_preprocess`` writes it, which a checkout that only ``--user-dir`` names cannot import."""
 MANIFEST = "corpus-manifest.json"
+"""The name of its copy beside checkpoints."""
 TASK = "task.json"
 PIECE_MODELS = ("sentencepiece.*.model", "spm.model")
 OWN_PIECE_MODEL = "sentencepiece.bpe.model"
 """The model that the user named with ``--sentencepiece-model``, as fairseq's ``from_pretrained`` looks for it."""
-
-
-def save_companions_with_checkpoints() -> None:
-    """Let ``fairseq-train`` put the companions of our models into ``--save-dir``, with the first checkpoint.
-
-    Its checkpoints can then be used without the data.
-    """
-    from fairseq import checkpoint_utils
-
-    wrap_once(checkpoint_utils, "load_checkpoint", _reading_companions)
-    wrap_once(checkpoint_utils, "save_checkpoint", _saving_companions)
-
-
-def refuse_data_of_other_tasks() -> None:
-    """Let no command load one of our models with data of another task than it was trained on.
-
-    The dictionaries of two tasks may be the same, and the scores would look like scores of a bad model.
-    """
-    from fairseq import checkpoint_utils
-
-    wrap_once(checkpoint_utils, "load_model_ensemble_and_task", _comparing_tasks)
-
-
-def _comparing_tasks(load: Function) -> Function:
-    def load_and_compare_tasks(filenames: Any, *args: Any, **kwargs: Any) -> Any:
-        from fairseq import utils
-
-        models, cfg, task = load(filenames, *args, **kwargs)
-        data = getattr(task.cfg, "data", None)
-        if data and any(getattr(model, "has_companions", False) for model in models):
-            for filename in filenames:
-                require_same_task(Path(filename), Path(utils.split_paths(data)[0]))
-        return models, cfg, task
-
-    return load_and_compare_tasks
 
 
 def require_same_task(checkpoint: Path, data: Path) -> None:
@@ -87,28 +54,6 @@ def _facts_of_task(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is not a file of fairseq-stack prepare: {error}") from error
 
 
-def _reading_companions(load_checkpoint: Function) -> Function:
-    def load_checkpoint_and_read_companions(cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
-        loaded = load_checkpoint(cfg, trainer, *args, **kwargs)
-        # After loading, since a checkpoint of another vocabulary has an error of its own.
-        if getattr(trainer.model, "has_companions", False) and trainer.is_data_parallel_master and not cfg.no_save:
-            trainer.missing_companions = missing_companions(companions_of_training(trainer.cfg), Path(cfg.save_dir))
-            note_languages(trainer)
-        return loaded
-
-    return load_checkpoint_and_read_companions
-
-
-def _saving_companions(save_checkpoint: Function) -> Function:
-    def save_companions_and_checkpoint(cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
-        if not cfg.no_save:
-            write(getattr(trainer, "missing_companions", {}))
-            trainer.missing_companions = {}
-        return save_checkpoint(cfg, trainer, *args, **kwargs)
-
-    return save_companions_and_checkpoint
-
-
 def note_languages(trainer: Any) -> None:
     """Have the checkpoints name the languages of a translation task, which fairseq infers from the names of the data.
 
@@ -136,14 +81,11 @@ def companions_of_training(cfg: Any) -> dict[str, Path]:
 
 def companions_of_data(folder: Path) -> dict[str, Path]:
     """The companions in a folder of data and, if ``fairseq-stack prepare`` made it, in the folder that holds it."""
-    # Not above: that package imports fairseq_stack, which registers its models, which import this module.
-    from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
-
     companions = {path.name: path for path in folder.glob(DICTIONARIES)}
     corpus = folder.absolute().parent
-    if (corpus / MANIFEST_NAME).is_file():
+    if (corpus / MANIFEST_OF_CORPUS).is_file():
         companions |= {path.name: path for pattern in PIECE_MODELS for path in corpus.glob(pattern)}
-        companions[MANIFEST] = corpus / MANIFEST_NAME
+        companions[MANIFEST] = corpus / MANIFEST_OF_CORPUS
         if (corpus / TASK).is_file():
             companions[TASK] = corpus / TASK
     return companions

@@ -11,8 +11,7 @@ from types import SimpleNamespace
 import pytest
 from omegaconf import OmegaConf
 
-from fairseq_stack.errors import UserError
-from fairseq_stack.hub.companions import (
+from fairseq_stack.companions import (
     MANIFEST,
     OWN_PIECE_MODEL,
     companions_beside,
@@ -22,6 +21,7 @@ from fairseq_stack.hub.companions import (
     require_same_task,
     save_companions,
 )
+from fairseq_stack.errors import UserError
 
 
 @pytest.fixture

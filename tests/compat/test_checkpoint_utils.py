@@ -225,7 +225,7 @@ def test_a_failure_that_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             failures.append(operation)
             raise OSError(errno.EIO, "a network file system")
 
-    monkeypatch.setattr("fairseq_stack.compat.saving._SECONDS_BETWEEN", 0)
+    monkeypatch.setattr("fairseq_stack.compat.file_io._SECONDS_BETWEEN", 0)
     saver = Saver(tmp_path, False, **MID_EPOCH)
     with monkeypatch.context() as patch:
         Operations(10, fail_once).install(patch)
