@@ -17,13 +17,9 @@ from torch import Tensor
 from fairseq_stack.errors import UserError
 from fairseq_stack.inspection.operations import MeanOperations
 from fairseq_stack.inspection.readings import Named, Readings, principal_components
-from fairseq_stack.inspection.stacks import (
-    OPERATIONS,
-    InspectedAutomaton,
-    InspectedStack,
-    InspectedStratification,
-)
 from fairseq_stack.inspection.texts import spelt
+from fairseq_stack.modules import InspectedAutomaton, InspectedStack, InspectedStratification
+from fairseq_stack.modules.inspected import OPERATIONS
 from fairseq_stack.ops.nondeterministic import Step, Transitions
 from fairseq_stack.plots.panels import draw_weights, hide_unused
 from fairseq_stack.plots.points import draw_points
@@ -85,9 +81,9 @@ def draw_operations(stacks: Sequence[InspectedStack], least: float, path: Path) 
     require_matplotlib()
     panels: list[_Panel] = []
     for stack in stacks:
-        given = ", given the whole input" if stack.is_automaton else ""
+        title = "operations, given the whole input" if stack.is_automaton else "operations"
         shares = stack.operations().T.tolist()
-        panels.append(_Panel(stack, shares, stack.operation_names, stack.unit, "operation", f"operations{given}"))
+        panels.append(_Panel(stack, shares, tuple(stack.actions), stack.unit, "operation", title))
         if isinstance(stack, InspectedStratification):
             strengths = stack.strengths.T.tolist()
             panels.append(_Panel(stack, strengths, stack.inputs, "strength", "item pushed at", "items on the stack"))

@@ -8,6 +8,7 @@ from fairseq_stack.modules.attachment import (
     attachment_log_probabilities,
 )
 from fairseq_stack.modules.distances import DistanceScores
+from fairseq_stack.modules.inspected import InspectedAutomaton, InspectedStack, InspectedStratification
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention, NondeterministicStackAttention
 from fairseq_stack.modules.parsing import Parses, Sample, parse, parse_all, sample
@@ -30,6 +31,9 @@ __all__ = [
     "BilinearAttachmentHead",
     "BufferedNeuralStack",
     "DistanceScores",
+    "InspectedAutomaton",
+    "InspectedStack",
+    "InspectedStratification",
     "InterleavedSinusoidalPositions",
     "KeyedAttachmentHead",
     "KeysAndValues",

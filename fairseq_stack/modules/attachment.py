@@ -11,6 +11,7 @@ from torch.nn.functional import linear, pad
 
 from fairseq_stack.modules.distances import DistanceScores
 from fairseq_stack.modules.pushdown_attention import Parametrization, check_parametrization, is_later
+from fairseq_stack.modules.stack_attention import draw_linear
 from fairseq_stack.ops import computation_dtype
 from fairseq_stack.ops.depth_scores import composed_scores
 
@@ -211,8 +212,6 @@ def _initialize(head: nn.Module) -> None:
     """Draw the parameters: biases are 0."""
     for module in head.modules():
         if isinstance(module, nn.Linear):
-            nn.init.xavier_uniform_(module.weight)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
+            draw_linear(module)
         elif isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=0.02)

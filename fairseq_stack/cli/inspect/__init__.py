@@ -24,7 +24,7 @@ from .sentences import add_sentences, check_sentences, folder_of_data, reads_man
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub
-    from fairseq_stack.inspection.stacks import InspectedStack
+    from fairseq_stack.modules import InspectedStack
 
 DESCRIPTION = """\
 Show what the stacks of a trained model do while it reads a sentence: a picture, or
@@ -155,7 +155,7 @@ def inspect_sentence(hub: Hub, args: argparse.Namespace) -> None:
 def as_text(stacks: Sequence[InspectedStack], suffix: str, least: float) -> str:
     """The likely transitions, or the contents of the stack in the end, of the only automaton."""
     from fairseq_stack.inspection import texts
-    from fairseq_stack.inspection.stacks import InspectedAutomaton
+    from fairseq_stack.modules import InspectedAutomaton
 
     automata = [stack for stack in stacks if isinstance(stack, InspectedAutomaton)]
     if len(automata) != 1:
@@ -174,7 +174,7 @@ def as_text(stacks: Sequence[InspectedStack], suffix: str, least: float) -> str:
 def draw(stacks: Sequence[InspectedStack], shown: str, least: float, path: Path) -> None:
     """Draw what ``--show`` names; standard error also has the share of each run."""
     from fairseq_stack.inspection import pictures
-    from fairseq_stack.inspection.stacks import InspectedAutomaton
+    from fairseq_stack.modules import InspectedAutomaton
 
     if shown == "weights":
         pictures.draw_all_weights(stacks, path)
