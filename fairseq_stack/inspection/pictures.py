@@ -53,7 +53,7 @@ class Picture:
     png: bytes
 
     @classmethod
-    def of(cls, draw: Callable[..., None], *arguments: Any) -> Picture:
+    def of(cls, draw: Callable[..., Any], *arguments: Any) -> Picture:
         """What a function of this module draws for these arguments, which its path follows."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "picture.png")
@@ -163,8 +163,8 @@ def draw_mean_operations(stacks: Sequence[MeanOperations], path: Path) -> None:
             axes.set(ylabel="operation", xlabel="input, the most frequent ones")
 
 
-def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> None:
-    """The best runs of each automaton, as stacks that grow and shrink."""
+def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> list[str]:
+    """The best runs of each automaton, as stacks that grow and shrink; what each is called, with its share."""
     require_matplotlib()
     automata = [stack for stack in stacks if isinstance(stack, InspectedAutomaton)]
     runs = [(stack, number) for stack in automata for number in range(len(stack.runs))]
@@ -178,6 +178,7 @@ def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> None:
     with figure(path, len(runs), 1, size, path.suffix[1:], heights=heights) as panels:
         for (axes,), (stack, number) in zip(panels, runs, strict=True):
             draw_run(axes, stack, number)
+    return [name_of_run(stack, number) for stack, number in runs]
 
 
 def draw_run(axes: Any, stack: InspectedAutomaton, number: int) -> None:
