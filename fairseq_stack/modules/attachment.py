@@ -188,10 +188,10 @@ def attachment_log_probabilities(scores: Tensor, legal: Tensor | None = None) ->
     return scores.log_softmax(-1, dtype=computation_dtype(scores.dtype))
 
 
-def _with_own(scores: Tensor, own: Tensor) -> Tensor:
+def _with_own(scores: Tensor, of_words: Tensor) -> Tensor:
     """(B, m, n + 1) from the scores of keys (B, m, n) and of the words themselves (B, m); -inf behind them."""
     _, queries, keys = scores.shape
-    together = torch.diagonal_scatter(pad(scores, (0, 1)), own, keys - queries + 1, 1, 2)
+    together = torch.diagonal_scatter(pad(scores, (0, 1)), of_words, keys - queries + 1, 1, 2)
     return together.masked_fill(is_later(queries, keys + 1, scores.device), -math.inf)
 
 

@@ -10,6 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_stack.hub.interface import Hub
+from fairseq_stack.inspection.operations import mean_operations
+from fairseq_stack.inspection.readings import readings
+from fairseq_stack.inspection.sentences import sentence_of_text
 from fairseq_stack.inspection.stack_weights import stack_weights
 from fairseq_stack.inspection.stacks import DrivenStack
 from fairseq_stack.inspection.texts import contents_as_graphviz, spelt, transitions_as_latex, transitions_as_tsv
@@ -199,3 +202,18 @@ def test_weights_of_a_checkpoint(hub: Hub) -> None:
     _, translated = stack_weights(hub, "w0 w1", hub.translate("w0 w1"))
     assert torch.equal(of_beam_search.weights, translated.weights)
     assert not any(module._forward_pre_hooks for module in hub.models[0].modules())
+
+
+def test_a_kind_that_does_not_say_what_it_does(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is left out, which is said once; its readings can be seen all the same."""
+    monkeypatch.setattr(SuperpositionStackAttention, "inspected", StackAttention.inspected)
+    sentences = [sentence_of_text(hub, text, "w0") for text in ("w0 w1", "w1")]
+    stacks = mean_operations(hub, sentences)
+    layers = [f"{side}.layers" for side in ("encoder", "decoder")]
+    assert [stack.layer for stack in stacks] == [f"{layer}.{n}" for layer in layers for n in (1, 3)]
+    lines = capsys.readouterr().err.splitlines()
+    left_out = "is left out: SuperpositionStackAttention does not say what its stack does"
+    assert [line.partition(" (")[0] for line in lines] == [f"{layer}.2 {left_out}" for layer in layers]
+    assert len(readings(hub, sentences)) == 6
