@@ -92,20 +92,22 @@ def test_commands_know_a_kind_of_a_package(server: Server, corpora: Corpora, pac
         assert done.code == 0, done.errors
         return json.loads((tmp_path / "stacks.json").read_text(encoding="utf-8"))
 
-    by_record, by_option = inspect(), inspect("--user-dir", str(package))
+    by_record = inspect()
     (stack,) = numbers(by_record)
     assert (stack["layer"], stack["inputs"]) == ("decoder.layers.1", ["</s>", "a", "b", "c"])
     assert len(stack["weights"]) == len(stack["actions"]["write"]) == 4
     assert f"was trained with --user-dir {package}: importing it\n" in by_record.errors
-    assert "importing" not in by_option.errors
     moved = tmp_path / "elsewhere" / "latch"
     moved.parent.mkdir()
     package.rename(moved)
-    assert numbers(inspect("--user-dir", str(moved))) == [stack]
+    by_option = inspect("--user-dir", str(moved))
+    assert numbers(by_option) == [stack] and "importing" not in by_option.errors
     lost = inspect()
     assert lost.code == 2 and f"with --user-dir {package}, which does not exist; if the model needs it," in lost.errors
     message = "fairseq-stack: error: --user-dir no: expected the folder of a package"
     assert inspect("--user-dir", "no").last_line == message
+    checked = server.run(["fairseq-stack", "doctor", "--user-dir", str(moved)], tmp_path)
+    assert checked.code == 0 and "latch: pytorch; agrees with the reference" in checked.printed
     measured = ["--quick", "--only", "latch", "decoding", "--user-dir", str(moved)]
     done = server.run_program(BENCHMARK, tmp_path, *measured)
     assert done.code == 0, done.errors
