@@ -13,9 +13,9 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.plots.style import FORMATS as PICTURES
 
-from . import parses, stacks
-from .neural_stack import inspect_neural_stack
-from .sentences import add_sentences, check_sentences, folder_of_data
+from . import inspect_parses, inspect_stacks
+from .inspect_neural_stack import inspect_neural_stack
+from .sentence_options import add_sentences, check_sentences, folder_of_data
 
 DESCRIPTION = """\
 Show what the stacks of a trained model do while it reads a sentence: a picture, or
@@ -38,8 +38,8 @@ examples:
   fairseq-stack inspect checkpoints/reversal --text "0 1 1 2 2 2" --output r.png
   fairseq-stack inspect checkpoints/pushdown --text "the dog barks" --output t.png"""
 
-SHOWN = (*stacks.SHOWN, *parses.SHOWN)
-FORMATS = (".json", *PICTURES, *stacks.TEXTS)
+SHOWN = (*inspect_stacks.SHOWN, *inspect_parses.SHOWN)
+FORMATS = (".json", *PICTURES, *inspect_stacks.TEXTS)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -84,14 +84,14 @@ def add_parser(subparsers: Subparsers) -> None:
         default=0.1,
         help="leave out transitions that are less probable everywhere (default: %(default)s)",
     )
-    stacks.add_options(parser)
-    parses.add_options(parser)
+    inspect_stacks.add_options(parser)
+    inspect_parses.add_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the picture, the numbers or the text."""
-    if args.output.suffix not in parses.FORMATS:
+    if args.output.suffix not in inspect_parses.FORMATS:
         _require_format(args.output)
     if args.runs < 1:
         raise UserError(f"--runs: expected at least 1, got {args.runs}")
@@ -104,11 +104,11 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack.hub.parses import parses_sentences
 
     if parses_sentences(hub):
-        content: Any = parses.inspect_parsed(hub, args)
+        content: Any = inspect_parses.inspect_parsed(hub, args)
     else:
-        parses.refuse_options(args)
+        inspect_parses.refuse_options(args)
         _require_format(args.output)
-        inspect = inspect_neural_stack if isinstance(hub, TransductionHub) else stacks.inspect_stacks
+        inspect = inspect_neural_stack if isinstance(hub, TransductionHub) else inspect_stacks.inspect_stacks
         content = inspect(hub, args)
     if content is not None:
         text = content if isinstance(content, str) else f"{json.dumps(content, indent=2, ensure_ascii=False)}\n"

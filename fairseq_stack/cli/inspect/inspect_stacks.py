@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fairseq_stack.errors import UserError
 from fairseq_stack_preprocess.text.progress import progress, say
 
-from .sentences import reads_many, sentences_of
+from .sentence_options import reads_many, sentences_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_stack.errors import UserError
 
-from .sentences import sentences_of
+from .sentence_options import sentences_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import TransductionHub
