@@ -1,4 +1,14 @@
-"""``fairseq-stack inspect CHECKPOINT``: what the stacks of a trained model do."""
+"""``fairseq-stack inspect CHECKPOINT``: what the stacks of a trained model do.
+
+Begin with :func:`run`, which loads the model and asks one of three functions for what is to be written, by the model:
+:func:`.inspect_stacks.inspect_stacks` for stacks as layers or in an LSTM (one sentence, means of operations or readings
+of many), :func:`.inspect_neural_stack.inspect_neural_stack` for the networks of Hao et al. (2018), and
+:func:`.inspect_parses.inspect_parsed` for models that parse. Each declares and checks the options that only its models
+have. :mod:`.sentence_options` has those that all share: which sentences are read.
+
+What is computed and drawn is in :mod:`fairseq_stack.inspection`. Everything that loads torch is imported in functions,
+so that ``fairseq-stack --help`` starts at once.
+"""
 
 from __future__ import annotations
 
