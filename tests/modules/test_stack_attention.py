@@ -5,7 +5,6 @@ from typing import Literal
 
 import pytest
 import torch
-from torch import Tensor
 
 from fairseq_stack.modules import (
     NondeterministicStackAttention,
@@ -23,18 +22,6 @@ BUILDERS: dict[str, Callable[..., StackAttention]] = {
     "nd": lambda **options: NondeterministicStackAttention(SIZE, 2, 3, 4, **options),
 }
 KINDS = pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
-ACTIVATIONS = pytest.mark.parametrize("activation", ["sigmoid", "released"])
-
-
-def count(module: StackAttention) -> int:
-    return sum(parameter.numel() for parameter in module.parameters())
-
-
-def test_parameter_counts_follow_the_formulas() -> None:
-    d, q, s, m = 28, 2, 3, 5
-    assert count(SuperpositionStackAttention(d, m)) == 3 * d + 2 * m * d
-    nondeterministic = NondeterministicStackAttention(d, q, s, m)
-    assert count(nondeterministic) == q * s * q * (2 * s + 1) * d + m * d + q * s * m * d + m == 3_337
 
 
 def test_superposition_is_equations_17_18_and_20() -> None:
@@ -130,31 +117,6 @@ def test_the_weights_of_transitions_can_be_normalised(symbols: bool) -> None:
     push, replace, pop = stack.transitions(stack.actions(torch.randn(5, SIZE)))
     total = push.exp().sum((-2, -1)) + replace.exp().sum((-2, -1)) + pop.exp().sum(-1)
     assert_normwise_close(total, torch.ones(5, 2, 3), 1e-6)
-
-
-@KINDS
-@ACTIVATIONS
-@pytest.mark.parametrize("length", [0, 1, 2, 9])
-def test_steps_equal_the_whole_sequence(build: Callable[..., StackAttention], activation: str, length: int) -> None:
-    attention = build(value_activation=activation).double()
-    inputs = torch.randn(3, length, SIZE, dtype=torch.float64)
-    state = attention.initial_state(3)
-    outputs: list[Tensor] = []
-    for step in range(length):
-        output, state = attention.step(inputs[:, step], state)
-        outputs.append(output)
-    parallel = attention(inputs)
-    assert parallel.shape == inputs.shape
-    if length:
-        assert_normwise_close(torch.stack(outputs, dim=1), parallel, 1e-12)
-
-
-@KINDS
-def test_every_parameter_learns(build: Callable[..., StackAttention]) -> None:
-    attention = build()
-    attention(torch.randn(2, 6, SIZE)).square().sum().backward()
-    for name, parameter in attention.named_parameters():
-        assert parameter.grad is not None and parameter.grad.count_nonzero() > 0, name
 
 
 @KINDS

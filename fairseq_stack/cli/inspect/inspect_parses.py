@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import written_whole
 from fairseq_stack.plots.style import FORMATS as PICTURES
 from fairseq_stack.plots.style import figure, require_matplotlib
 
-from .sentences import say_unknown, text_of
+from .sentence_options import say_unknown, text_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import LanguageModelHub
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = ("tape", "tree", "attention")
 FORMATS = (".json", *PICTURES, ".txt")
-OWN = ("tree", "beam", "verb", "subject", "distractors")
+OF_PARSES = ("tree", "beam", "verb", "subject", "distractors")
 """Options that other models do not have."""
 OF_OTHER_MODELS = {"translation": None, "layer": None, "least": 0.1}
 """Options that a model that parses does not have, and their defaults."""
@@ -51,15 +49,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def refuse_options(args: argparse.Namespace) -> None:
     """Raise UserError if an option or what is to be shown is for models that parse."""
-    given = [f"--{name}" for name in OWN if getattr(args, name) is not None]
+    refused = [f"--{name}" for name in OF_PARSES if getattr(args, name) is not None]
     if args.show in SHOWN:
-        given.append(f"--show {args.show}")
-    if given:
-        raise UserError(f"{', '.join(given)}: the model does not parse sentences; leave this out")
+        refused.append(f"--show {args.show}")
+    if refused:
+        raise UserError(f"{', '.join(refused)}: the model does not parse sentences; leave this out")
 
 
-def inspect_parsed(hub: LanguageModelHub, args: argparse.Namespace) -> None:
-    """Write the picture, the numbers or the brackets.
+def inspect_parsed(hub: LanguageModelHub, args: argparse.Namespace) -> str | dict[str, Any] | None:
+    """The numbers or the brackets to write; None if a picture is drawn.
 
     Raises:
         UserError: an option or a format is for other models, a word is not in the sentence, or see
@@ -74,19 +72,19 @@ def inspect_parsed(hub: LanguageModelHub, args: argparse.Namespace) -> None:
     roles = _roles(hub, text, args)
     beam = BEAM_SIZE if args.beam is None else args.beam
     before = None if args.verb is None else roles["verb"][0]
-    found = inspect_parses(hub, text, tree=args.tree, beam_size=beam, num_parses=args.runs, before=before)
+    sentence = inspect_parses(hub, text, tree=args.tree, beam_size=beam, num_parses=args.runs, before=before)
     say_unknown(hub, [text])
     if args.output.suffix == ".json":
-        content = {"beam": None if args.tree else beam, **as_json(found, roles)}
-        _write(args.output, json.dumps(content, indent=2, ensure_ascii=False))
-    elif args.output.suffix == ".txt":
-        _write(args.output, "\n".join(parse.brackets for parse in found.parses))
-    elif shown == "tape":
-        draw_tape_of(found, args.output)
+        return {"beam": None if args.tree else beam, **as_json(sentence, roles)}
+    if args.output.suffix == ".txt":
+        return "".join(f"{parse.brackets}\n" for parse in sentence.parses)
+    if shown == "tape":
+        draw_tape_of(sentence, args.output)
     elif shown == "tree":
-        draw_trees(found, args.output)
+        draw_trees(sentence, args.output)
     else:
-        draw_attention_of(found, roles, args.output)
+        draw_attention_of(sentence, roles, args.output)
+    return None
 
 
 def _check(args: argparse.Namespace, shown: str) -> None:
@@ -120,11 +118,12 @@ def _roles(hub: LanguageModelHub, text: str, args: argparse.Namespace) -> dict[s
     words = Cutter(hub).cut(text).words[:-1]
     roles = {"verb": args.verb, "subject": args.subject, "distractors": args.distractors}
     named = {name: value.split(",") if name == "distractors" else [value] for name, value in roles.items() if value}
-    found = {name: [_number(name, value, words) for value in values] for name, values in named.items()}
-    for name, numbers in found.items():
-        if name != "verb" and max(numbers) >= found["verb"][0]:
-            raise UserError(f"--{name} {roles[name]}: expected words before the verb, {words[found['verb'][0] - 1]!r}")
-    return found
+    numbers_of = {name: [_number(name, value, words) for value in values] for name, values in named.items()}
+    for name, numbers in numbers_of.items():
+        if name != "verb" and max(numbers) >= numbers_of["verb"][0]:
+            verb = words[numbers_of["verb"][0] - 1]
+            raise UserError(f"--{name} {roles[name]}: expected words before the verb, {verb!r}")
+    return numbers_of
 
 
 def _number(name: str, value: str, words: Sequence[str]) -> int:
@@ -137,60 +136,60 @@ def _number(name: str, value: str, words: Sequence[str]) -> int:
     return words.index(value) + 1
 
 
-def as_json(found: InspectedSentence, roles: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+def as_json(sentence: InspectedSentence, roles: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """The numbers of all parses, and the mean attention to each word that has a role."""
-    best = found.parses[0]
+    best = sentence.parses[0]
     content: dict[str, Any] = {"tokens": list(best.tokens)}
     if roles:
         weights = best.mean_attention()[-1]
-        content["predicted"] = found.sentence.words[roles["verb"][0] - 1]
+        content["predicted"] = sentence.sentence.words[roles["verb"][0] - 1]
         content["mean_attention"] = {
-            name: [float(weights[list(found.tokens_of(word))].sum()) for word in words]
+            name: [float(weights[list(sentence.tokens_of(word))].sum()) for word in words]
             for name, words in roles.items()
             if name != "verb"
         }
-    return {**content, "parses": [parse.as_json() for parse in found.parses]}
+    return {**content, "parses": [parse.as_json() for parse in sentence.parses]}
 
 
-def draw_tape_of(found: InspectedSentence, path: Path) -> None:
+def draw_tape_of(sentence: InspectedSentence, path: Path) -> None:
     """Draw the stack tape of the best parse."""
     from fairseq_stack.plots.parses import draw_tape, width_of
 
     require_matplotlib()
-    (parse,) = found.parses
+    (parse,) = sentence.parses
     words = parse.tokens[1:]
     rows = [row[1 : t + 1] for t, row in enumerate(parse.tape.tolist())][1:]
     deepest = int(parse.tape.max())
-    limit = f" (the model sees at most {found.num_depths - 1})" if deepest >= found.num_depths else ""
+    limit = f" (the model sees at most {sentence.num_depths - 1})" if deepest >= sentence.num_depths else ""
     side = min(max(0.27 * len(words), 1.6), 18) + max(map(width_of, words))
     with figure(path, 1, 1, (max(side + 1.6, 4.5), side + 0.9), path.suffix[1:], texts=words) as panels:
         draw_tape(panels[0, 0], rows, words, f"depth{limit}")
         panels[0, 0].set_title(_title(parse), loc="left")
 
 
-def draw_trees(found: InspectedSentence, path: Path) -> None:
+def draw_trees(sentence: InspectedSentence, path: Path) -> None:
     """Draw each parse as a tree, the best one on top."""
     from fairseq_stack.plots.parses import draw_tree, tree_size
 
     require_matplotlib()
-    sizes = [tree_size(parse.tokens[1:], parse.attachments[1:]) for parse in found.parses]
+    sizes = [tree_size(parse.tokens[1:], parse.attachments[1:]) for parse in sentence.parses]
     heights = [height + 0.4 for _, height in sizes]
     size = max(width for width, _ in sizes), sum(heights)
-    texts = found.parses[0].tokens
+    texts = sentence.parses[0].tokens
     with figure(path, len(sizes), 1, size, path.suffix[1:], heights=heights, texts=texts) as panels:
-        for number, (axes, parse) in enumerate(zip(panels[:, 0], found.parses, strict=True), start=1):
+        for number, (axes, parse) in enumerate(zip(panels[:, 0], sentence.parses, strict=True), start=1):
             draw_tree(axes, parse.tokens[1:], parse.attachments[1:])
             axes.set_title(_title(parse, number), loc="left")
 
 
-def draw_attention_of(found: InspectedSentence, roles: Mapping[str, Sequence[int]], path: Path) -> None:
+def draw_attention_of(sentence: InspectedSentence, roles: Mapping[str, Sequence[int]], path: Path) -> None:
     """Draw the mean attention of all heads of all layers: when the verb is predicted, or at each token."""
     from fairseq_stack.plots.panels import literal
     from fairseq_stack.plots.parses import draw_attention, width_of
     from fairseq_stack.plots.stacks import draw_shares, width_for
 
     require_matplotlib()
-    (parse,) = found.parses
+    (parse,) = sentence.parses
     weights, tokens = parse.mean_attention(), parse.tokens
     longest = max(map(width_of, tokens))
     if not roles:
@@ -200,8 +199,8 @@ def draw_attention_of(found: InspectedSentence, roles: Mapping[str, Sequence[int
             panels[0, 0].set(xlabel="attention to", ylabel="after reading")
             panels[0, 0].set_title(_title(parse), loc="left")
         return
-    groups = {name: [token for word in words for token in found.tokens_of(word)] for name, words in roles.items()}
-    verb = found.sentence.words[roles["verb"][0] - 1]
+    groups = {name: [token for word in words for token in sentence.tokens_of(word)] for name, words in roles.items()}
+    verb = sentence.sentence.words[roles["verb"][0] - 1]
     with figure(path, 1, 1, (width_for(len(tokens)) + 2, 2.8 + longest), path.suffix[1:], texts=tokens) as panels:
         draw_attention(panels[0, 0], weights[-1].tolist(), tokens, {x: y for x, y in groups.items() if x != "verb"})
         panels[0, 0].set_title(f"when “{literal(verb)}” is predicted", loc="left")
@@ -213,8 +212,3 @@ def _title(parse: InspectedParse, number: int = 1) -> str:
     percent = 100 * parse.share
     share = f"{percent:.1f}" if percent >= 0.1 else f"{percent:.0e}"
     return f"{'best parse' if number == 1 else f'parse {number}'} ({share} % of the beam)"
-
-
-def _write(path: Path, text: str) -> None:
-    with written_whole(path) as file:
-        file.write(f"{text}\n".encode())

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import written_whole
 
-from .sentences import sentences_of
+from .sentence_options import sentences_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import TransductionHub
@@ -21,8 +19,8 @@ OF_OTHER_MODELS = {"translation": None, "layer": None, "show": None, "runs": 1}
 """Options that a neural stack does not have, and their defaults."""
 
 
-def inspect_neural_stack(hub: TransductionHub, args: argparse.Namespace) -> None:
-    """Write the picture or the numbers.
+def inspect_neural_stack(hub: TransductionHub, args: argparse.Namespace) -> dict[str, Any] | None:
+    """The numbers to write; None if a picture is drawn.
 
     Raises:
         UserError: an option or a format is for other models, or the network cannot read the string.
@@ -39,10 +37,9 @@ def inspect_neural_stack(hub: TransductionHub, args: argparse.Namespace) -> None
     (sentence,) = sentences_of(hub, args)
     run = stack_run(hub, sentence)
     if args.output.suffix == ".json":
-        with written_whole(args.output) as file:
-            file.write(f"{json.dumps(dataclasses.asdict(run), indent=2, ensure_ascii=False)}\n".encode())
-    else:
-        draw_run(run, args.output)
+        return dataclasses.asdict(run)
+    draw_run(run, args.output)
+    return None
 
 
 def draw_run(run: StackRun, path: Path) -> None:

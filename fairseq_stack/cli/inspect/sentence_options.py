@@ -98,9 +98,9 @@ def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
         lines = read_lines(args.file)
         require_line(str(args.file), len(lines), first)
         texts = lines[first - 1 : first - 1 + count]
-        found = [sentence_of_text(hub, text, name=f"{args.file}, line {n}") for n, text in enumerate(texts, first)]
+        sentences = [sentence_of_text(hub, text, name=f"{args.file}, line {n}") for n, text in enumerate(texts, first)]
         say_unknown(hub, texts)
-        return found
+        return sentences
     if args.split is not None:
         folder = folder_of_data(args.data)
         assert folder is not None
@@ -130,12 +130,10 @@ def text_of(args: argparse.Namespace) -> str:
     if args.file is not None:
         lines = read_lines(args.file)
         require_line(str(args.file), len(lines), args.line)
-        text: str = lines[args.line - 1]
-        return text
+        return lines[args.line - 1]
     if args.text is None:
         raise UserError("a model that parses reads --text, or a line of --file")
-    text = args.text
-    return text
+    return str(args.text)
 
 
 def _pattern(hub: Hub, args: argparse.Namespace) -> str:
