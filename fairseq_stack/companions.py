@@ -31,16 +31,16 @@ def require_same_task(checkpoint: Path, data: Path) -> None:
     Raises:
         UserError: they name different tasks, or symbols, a blank or scored words that differ; or a file is not JSON.
     """
-    trained, given = companions_beside(checkpoint), companions_of_data(data)
+    of_model, of_data = companions_beside(checkpoint), companions_of_data(data)
     for name in (TASK, MANIFEST):
-        if name not in trained or name not in given:
+        if name not in of_model or name not in of_data:
             continue
-        expected, found = (_facts_of_task(companions[name]) for companions in (trained, given))
+        expected, actual = (_facts_of_task(companions[name]) for companions in (of_model, of_data))
         for key, value in expected.items():
-            if value != found.get(key, value):
+            if value != actual.get(key, value):
                 raise UserError(
-                    f"{given[name]}: expected {key} {json.dumps(value)}, on which the model was trained "
-                    f"({trained[name]}), got {json.dumps(found[key])}"
+                    f"{of_data[name]}: expected {key} {json.dumps(value)}, on which the model was trained "
+                    f"({of_model[name]}), got {json.dumps(actual[key])}"
                 )
 
 
@@ -73,9 +73,9 @@ def companions_of_training(cfg: Any) -> dict[str, Path]:
 
     data = getattr(cfg.task, "data", None)  # some tasks have none
     companions = companions_of_data(Path(utils.split_paths(data)[0])) if data else {}
-    own = getattr(cfg.bpe, "sentencepiece_model", None)
-    if own is not None and Path(own).is_file():
-        companions[OWN_PIECE_MODEL] = Path(own)
+    piece_model = getattr(cfg.bpe, "sentencepiece_model", None)
+    if piece_model is not None and Path(piece_model).is_file():
+        companions[OWN_PIECE_MODEL] = Path(piece_model)
     return companions
 
 

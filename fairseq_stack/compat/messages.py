@@ -136,13 +136,13 @@ def message_of(error: BaseException) -> str | None:
 
 def _advice(known: Known, error: BaseException) -> str | None:
     text = (str(error).splitlines() or [""])[0]
-    found = re.match(known.pattern, text)
-    if found is None or not isinstance(error, known.kind):
+    match = re.match(known.pattern, text)
+    if match is None or not isinstance(error, known.kind):
         return None
     frames = traceback.extract_tb(error.__traceback__)
     if known.raised_in and not (frames and frames[-1].name == known.raised_in):
         return None
-    return known.advice.format(text, *found.groups())
+    return known.advice.format(text, *match.groups())
 
 
 class _EndWithMessage:
