@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import one_hot
 
 from fairseq_stack.modules import (
@@ -17,20 +17,6 @@ from tests.models.building import assert_uniform
 from tests.modules.lstms import HIDDEN, INPUT, STACKS, build, random_inputs
 
 EACH = pytest.mark.parametrize("name", STACKS)
-
-
-def test_without_stacks_it_is_pytorchs_lstm() -> None:
-    ours, theirs = build("none"), nn.LSTM(INPUT, HIDDEN, batch_first=True).double()
-    with torch.no_grad():
-        theirs.weight_ih_l0.copy_(ours.gates.weight[:, :INPUT])
-        theirs.weight_hh_l0.copy_(ours.gates.weight[:, INPUT:])
-        theirs.bias_ih_l0.copy_(ours.gates.bias)
-        theirs.bias_hh_l0.zero_()
-    inputs = random_inputs()
-    outputs, state = ours(inputs)
-    expected, (hidden, cell) = theirs(inputs)
-    for found, wanted in ((outputs, expected), (state.hidden, hidden[0]), (state.cell, cell[0])):
-        assert_normwise_close(found, wanted, 1e-12)
 
 
 def test_initialisation() -> None:
