@@ -13,22 +13,12 @@ from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer, kinds
 
-Settings = dict[str, Any]
-
 
 def plain_namespace(args: Any) -> Namespace:
     """The options as a namespace, whatever form fairseq holds them in: other forms lose our own options."""
     if OmegaConf.is_config(args):
         return Namespace(**OmegaConf.to_container(args, resolve=True))
     return args
-
-
-def fill_in(args: Any, settings: Settings) -> None:
-    """Set the options that the user has not set."""
-    if getattr(args, "stack_init", None) == "fairseq":
-        settings = settings | {"stack_init_scale": None}  # the preset's is for another initialisation
-    for name, value in settings.items():
-        setattr(args, name, getattr(args, name, value))
 
 
 def flag(name: str) -> str:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.configs import CommonConfig, DatasetConfig
 from fairseq.models import build_model
+from fairseq.tasks import FairseqTask
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 from torch import nn
 
-from fairseq_stack.models.lstm.presets import PRESETS as LSTM_PRESETS
-from fairseq_stack.models.neural_stack.presets import BUFFERED_PRESETS
-from fairseq_stack.models.neural_stack.presets import PRESETS as NEURAL_STACK_PRESETS
-from fairseq_stack.models.pushdown.presets import PRESETS as PUSHDOWN_PRESETS
-from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
 from fairseq_stack.tasks import (
     PushdownLanguageModelingConfig,
     PushdownLanguageModelingTask,
@@ -30,7 +28,6 @@ from fairseq_stack.tasks import (
 from tests.commands.running import Server
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.running import GENERATION, USER_DIR, run
-from tests.helpers import hostile
 from tests.models.building import (
     build_language_model,
     build_pushdown_model,
@@ -41,23 +38,6 @@ from tests.models.building import (
 )
 
 CONFIGS = Path(USER_DIR) / "configs"
-MODELS = {
-    **dict.fromkeys(TRANSLATION_PRESETS, "stack_transformer"),
-    **dict.fromkeys(LANGUAGE_MODEL_PRESETS, "stack_transformer_lm"),
-    **dict.fromkeys(LSTM_PRESETS, "stack_lstm_lm"),
-    **dict.fromkeys(NEURAL_STACK_PRESETS, "neural_stack"),
-    **dict.fromkeys(BUFFERED_PRESETS, "neural_stack_buffered"),
-    **dict.fromkeys(PUSHDOWN_PRESETS, "pushdown_transformer_lm"),
-}
-TRANSDUCTION_PRESETS = {**NEURAL_STACK_PRESETS, **BUFFERED_PRESETS}
-PRESETS = {
-    **TRANSLATION_PRESETS,
-    **LANGUAGE_MODEL_PRESETS,
-    **LSTM_PRESETS,
-    **TRANSDUCTION_PRESETS,
-    **PUSHDOWN_PRESETS,
-}
-LARGE = [name for name in PUSHDOWN_PRESETS if "dyck" not in name]
 DICTIONARY = make_dictionary(9)
 TRAINING = [
     *("optimizer=adam", "optimization.lr=[0.01]", "optimization.max_epoch=2", "dataset.batch_size=10"),
@@ -73,45 +53,41 @@ def small(*sides: str) -> list[str]:
     return [f"model.{side}_{name}={size}" for side in sides for name, size in sizes.items()]
 
 
-class TestConfigurations:
-    def test_one_for_each_preset(self) -> None:
-        assert {path.stem for path in (CONFIGS / "model").glob("*.yaml")} == set(PRESETS)
-
-    @pytest.mark.parametrize("preset", PRESETS)
-    def test_says_what_the_preset_says(self, preset: str) -> None:
-        expected = {"_name": MODELS[preset], **PRESETS[preset]}
-        actual = OmegaConf.load(CONFIGS / "model" / f"{preset}.yaml")
-        assert OmegaConf.to_container(actual) == expected, f"it should be:\n{OmegaConf.to_yaml(expected)}"
-
-    @pytest.mark.parametrize("preset", [hostile(name) if name in LARGE else name for name in PRESETS])
-    def test_gives_the_model_of_the_preset(self, preset: str) -> None:
-        expected, actual = build_by_arch(preset), build_by_configuration(preset)
-        assert count_parameters(actual) == count_parameters(expected)
-        assert str(actual) == str(expected)
-        given, by_arch = options_of(actual), options_of(expected)
-        assert {name: by_arch[name] for name in given} == given  # --arch drags the whole command line along
-
-
-def build_by_arch(preset: str) -> nn.Module:
-    if preset in TRANSDUCTION_PRESETS:
-        return build_transduction_model(preset, DICTIONARY)
-    if preset in PUSHDOWN_PRESETS:
-        return build_pushdown_model(preset, DICTIONARY)
-    build = build_translation_model if preset in TRANSLATION_PRESETS else build_language_model
-    return build(preset, DICTIONARY)
+BUILDERS: dict[str, tuple[Callable[..., Any], type[FairseqTask], FairseqDataclass]] = {
+    "stack_transformer_nd_small": (build_translation_model, TranslationTask, TranslationConfig()),
+    "stack_transformer_lm_nd_cfl": (build_language_model, LanguageModelingTask, LanguageModelingConfig()),
+    "stack_lstm_lm_ns_2020": (build_language_model, LanguageModelingTask, LanguageModelingConfig()),
+    "neural_stack_lstm_xor_2018": (
+        build_transduction_model,
+        StackTransductionTask,
+        StackTransductionConfig(data="data"),
+    ),
+    "neural_stack_buffered_linear_xor_2018": (
+        build_transduction_model,
+        StackTransductionTask,
+        StackTransductionConfig(data="data"),
+    ),
+    "pushdown_transformer_lm_dyck_base": (
+        build_pushdown_model,
+        PushdownLanguageModelingTask,
+        PushdownLanguageModelingConfig(),
+    ),
+}
 
 
-def build_by_configuration(preset: str) -> nn.Module:
-    cfg = OmegaConf.load(CONFIGS / "model" / f"{preset}.yaml")
-    if preset in TRANSLATION_PRESETS:
-        return build_model(cfg, TranslationTask(TranslationConfig(), DICTIONARY, DICTIONARY))
-    if preset in TRANSDUCTION_PRESETS:
-        return build_model(cfg, StackTransductionTask(StackTransductionConfig(data="data"), DICTIONARY))
-    has_tapes = preset in PUSHDOWN_PRESETS
-    task = PushdownLanguageModelingConfig() if has_tapes else LanguageModelingConfig()
-    cfg = OmegaConf.create({"common": CommonConfig(), "dataset": DatasetConfig(), "task": task, "model": cfg})
-    task_class = PushdownLanguageModelingTask if has_tapes else LanguageModelingTask
-    return build_model(cfg.model, task_class(cfg.task, DICTIONARY))
+@pytest.mark.parametrize("preset", BUILDERS)
+def test_a_configuration_gives_the_model_of_the_preset(preset: str) -> None:
+    """Both read the options from one file, and complete them with the defaults of the model."""
+    build_by_arch, task_class, task_options = BUILDERS[preset]
+    expected = build_by_arch(preset, DICTIONARY)
+    cfg = OmegaConf.create({"common": CommonConfig(), "dataset": DatasetConfig(), "task": task_options})
+    cfg.model = OmegaConf.load(CONFIGS / "model" / f"{preset}.yaml")
+    dictionaries = [DICTIONARY] * (2 if task_class is TranslationTask else 1)
+    actual = build_model(cfg.model, task_class(cfg.task, *dictionaries))
+    assert count_parameters(actual) == count_parameters(expected)
+    assert str(actual) == str(expected)
+    given, by_arch = options_of(actual), options_of(expected)
+    assert {name: by_arch[name] for name in given} == given  # --arch drags the whole command line along
 
 
 def options_of(model: nn.Module) -> dict[str, Any]:

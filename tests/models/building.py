@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.models.incremental import IncrementalState
 from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
-from fairseq_stack.models.transformer.presets import TRANSLATION_PRESETS
+from fairseq_stack.models.presets import PRESETS
 from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 from fairseq_stack.modules import StackAttention, StackLSTM
 from fairseq_stack.tasks import PushdownLanguageModelingTask, StackTransductionTask
@@ -74,7 +74,7 @@ def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> Any:
 
     The stacks get a loud voice, so that what goes wrong in them changes what the model prefers.
     """
-    make = build_translation_model if preset in TRANSLATION_PRESETS else build_language_model
+    make = build_translation_model if preset in PRESETS["stack_transformer"] else build_language_model
     model = make(preset, DICTIONARY, *flags).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():

@@ -10,8 +10,7 @@ import torch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
-from fairseq_stack.models.lstm.presets import PRESETS as LSTM_PRESETS
-from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
+from fairseq_stack.models.presets import PRESETS as ALL_PRESETS
 from tests.helpers import assert_normwise_close, hostile
 from tests.models.building import (
     DICTIONARY,
@@ -26,7 +25,8 @@ from tests.models.building import (
     with_eos,
 )
 
-PRESETS = [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *LSTM_PRESETS]
+TRANSLATION_PRESETS = ALL_PRESETS["stack_transformer"]
+PRESETS = [*TRANSLATION_PRESETS, *ALL_PRESETS["stack_transformer_lm"], *ALL_PRESETS["stack_lstm_lm"]]
 
 
 def parametrize(presets: Iterable[str]) -> pytest.MarkDecorator:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from functools import partial
 from typing import Any
 
 from fairseq.data import Dictionary
-from fairseq.models import FairseqLanguageModel, register_model, register_model_architecture
+from fairseq.models import FairseqLanguageModel, register_model
 from fairseq.tasks import FairseqTask
 from fairseq.tasks.translation import TranslationTask
 from torch import Tensor, nn
@@ -19,8 +18,8 @@ from fairseq_stack.models.lstm.config import StackLSTMLanguageModelConfig
 from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
 from fairseq_stack.models.lstm.initialization import initialize
 from fairseq_stack.models.lstm.options import MODEL, settle, stacks_of
-from fairseq_stack.models.lstm.presets import PRESETS
-from fairseq_stack.models.options import fill_in, plain_namespace
+from fairseq_stack.models.options import plain_namespace
+from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.sizes import Recurrent, require_memory
 from fairseq_stack.models.vocabulary import (
@@ -137,9 +136,4 @@ def _output(
     return output
 
 
-def _preset(settings: dict[str, Any], args: Namespace) -> None:
-    fill_in(args, settings)
-
-
-for _name, _settings in PRESETS.items():
-    register_model_architecture(MODEL, _name)(partial(_preset, _settings))
+register_presets(MODEL)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
-from functools import partial
 from typing import Any, ClassVar, Self
 
-from fairseq.models import FairseqEncoderModel, register_model, register_model_architecture
+from fairseq.models import FairseqEncoderModel, register_model
 from fairseq.tasks import FairseqTask
 from torch import Tensor
 
@@ -16,8 +14,8 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.neural_stack.config import BufferedNeuralStackConfig, NeuralStackConfig
 from fairseq_stack.models.neural_stack.encoder import BufferedNeuralStackEncoder, NeuralStackEncoder, Output
-from fairseq_stack.models.neural_stack.presets import BUFFERED_PRESETS, PRESETS
-from fairseq_stack.models.options import Settings, fill_in, flag, plain_namespace
+from fairseq_stack.models.options import flag, plain_namespace
+from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.sizes import Recurrent, require_memory
 from fairseq_stack.models.vocabulary import num_words
@@ -121,11 +119,5 @@ def _network(
     )
 
 
-def _preset(settings: Settings, args: Namespace) -> None:
-    fill_in(args, settings)
-
-
-_ARCHITECTURES: Mapping[str, Mapping[str, Settings]] = {MODEL: PRESETS, BUFFERED_MODEL: BUFFERED_PRESETS}
-for _model, _presets in _ARCHITECTURES.items():
-    for _name, _settings in _presets.items():
-        register_model_architecture(_model, _name)(partial(_preset, _settings))
+register_presets(MODEL)
+register_presets(BUFFERED_MODEL)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from functools import partial
 from typing import Any
 
 from fairseq.data import Dictionary
-from fairseq.models import FairseqLanguageModel, register_model, register_model_architecture
+from fairseq.models import FairseqLanguageModel, register_model
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
@@ -16,18 +15,16 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.options import (
-    Settings,
     check_compact_vocabulary,
     check_kinds,
-    fill_in,
     flag,
     plain_namespace,
     settle_depth_limit,
 )
+from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.pushdown.config import PushdownLanguageModelConfig
 from fairseq_stack.models.pushdown.decoder import PushdownDecoder
-from fairseq_stack.models.pushdown.presets import PRESETS
 from fairseq_stack.models.sizes import Side, require_memory
 from fairseq_stack.models.transformer.options import parse_option
 from fairseq_stack.models.vocabulary import (
@@ -151,9 +148,4 @@ def _tables(args: Namespace, dictionary: Dictionary) -> tuple[nn.Module, nn.Modu
     return table, output
 
 
-def _preset(settings: Settings, args: Namespace) -> None:
-    fill_in(args, settings)
-
-
-for _name, _settings in PRESETS.items():
-    register_model_architecture(MODEL, _name)(partial(_preset, _settings))
+register_presets(MODEL)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from functools import partial
 from typing import Any
 
-from fairseq.models import register_model, register_model_architecture
+from fairseq.models import register_model
 from fairseq.models.transformer import TransformerConfig
 from fairseq.models.transformer_lm import (
     TransformerLanguageModel,
@@ -20,7 +19,8 @@ from torch import Tensor
 from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.options import Settings, fill_in, plain_namespace, settle_depth_limit
+from fairseq_stack.models.options import plain_namespace, settle_depth_limit
+from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.sizes import Side, require_memory
 from fairseq_stack.models.transformer.config import StackTransformerLanguageModelConfig
@@ -32,7 +32,6 @@ from fairseq_stack.models.transformer.options import (
     set_depth,
     settle_layers,
 )
-from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS
 from fairseq_stack.models.vocabulary import CompactVocabulary, check_symbols, compact_embedding
 
 
@@ -102,11 +101,9 @@ def _side(options: Namespace, num_embeddings: int) -> Side:
     )
 
 
-def _preset(settings: Settings, args: Namespace) -> None:
-    fill_in(args, settings)
+def _complete(args: Namespace) -> None:
     set_depth(args, "stack_layers", "decoder_layers")
     base_lm_architecture(args)
 
 
-for _name, _settings in LANGUAGE_MODEL_PRESETS.items():
-    register_model_architecture("stack_transformer_lm", _name)(partial(_preset, _settings))
+register_presets("stack_transformer_lm", _complete)

@@ -8,7 +8,8 @@ from typing import Any
 from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, parse_layer_list
-from fairseq_stack.models.options import Settings, check_compact_vocabulary, check_kinds, flag
+from fairseq_stack.models.options import check_compact_vocabulary, check_kinds, flag
+from fairseq_stack.models.presets import Settings
 from fairseq_stack.models.transformer.config import StackOptions
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from functools import partial
 from typing import Any
 
 from fairseq.data import Dictionary
@@ -19,7 +18,8 @@ from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import spellings
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.options import Settings, fill_in, plain_namespace, settle_depth_limit
+from fairseq_stack.models.options import plain_namespace, settle_depth_limit
+from fairseq_stack.models.presets import fill_in, register_presets
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.sizes import Side, require_memory
 from fairseq_stack.models.transformer.config import StackOptions
@@ -35,7 +35,6 @@ from fairseq_stack.models.transformer.options import (
     set_depth,
     settle_layers,
 )
-from fairseq_stack.models.transformer.presets import TRANSLATION_PRESETS
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactVocabulary, check_symbols, compact_embedding
 
 
@@ -136,10 +135,4 @@ def stack_transformer(args: Namespace) -> None:
     base_architecture(args)
 
 
-def _preset(settings: Settings, args: Namespace) -> None:
-    fill_in(args, settings)
-    stack_transformer(args)
-
-
-for _name, _settings in TRANSLATION_PRESETS.items():
-    register_model_architecture("stack_transformer", _name)(partial(_preset, _settings))
+register_presets("stack_transformer", stack_transformer)

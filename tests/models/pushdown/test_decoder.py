@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.pushdown.presets import PRESETS
+from fairseq_stack.models.presets import PRESETS
 from fairseq_stack.models.vocabulary import CompactOutput
 from fairseq_stack.modules import (
     BilinearAttachmentHead,
@@ -139,5 +139,5 @@ def test_only_zero_and_one() -> None:
 )
 def test_sizes_of_presets(preset: str, parameters: int) -> None:
     """The authors have 1.91 million for Dyck(20, 10)."""
-    assert preset in PRESETS
+    assert preset in PRESETS["pushdown_transformer_lm"]
     assert count_parameters(build_pushdown_model(preset, make_dictionary(41), "--compact-vocab")) == parameters
