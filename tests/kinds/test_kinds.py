@@ -154,5 +154,5 @@ def test_a_kind_that_a_model_cannot_have(monkeypatch: pytest.MonkeyPatch) -> Non
         "--arch pushdown_transformer_lm"
     )
     with pytest.raises(UserError, match=re.escape(message)):
-        settle_layers(options, "stack_layers", "decoder_layers", "stack_transformer_lm")
-    settle_layers(options, "stack_layers", "decoder_layers", "pushdown_transformer_lm")
+        settle_layers(options, "stack_layers", "decoder", "stack_transformer_lm")
+    settle_layers(options, "stack_layers", "decoder", "pushdown_transformer_lm")

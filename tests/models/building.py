@@ -19,10 +19,8 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
-from fairseq_stack.models.incremental import IncrementalState
-from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
+from fairseq_stack.models.incremental import IncrementalState, KeepsState
 from fairseq_stack.models.presets import PRESETS
-from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 from fairseq_stack.modules import StackAttention, StackLSTM
 from fairseq_stack.tasks import PushdownLanguageModelingTask, StackTransductionTask
 
@@ -153,15 +151,13 @@ def search_inputs(model: nn.Module, sources: list[Tensor]) -> tuple[dict[str, An
 
 def forget_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let models reorder nothing but sizes, for the tests of the tests."""
-    for part, key in ((StackSelfAttention, "stack"), (StackLSTMDecoder, "lstm")):
 
-        def reorder(self: Any, state: IncrementalState, new_order: Tensor, key: str = key) -> None:
-            saved = self.get_incremental_state(state, key)
-            if saved is not None:
-                kept = saved["state"].reorder(torch.arange(len(new_order)))
-                self.set_incremental_state(state, key, {"state": kept})
+    def reorder(self: KeepsState, incremental_state: IncrementalState, new_order: Tensor) -> None:
+        state = self.kept_state(incremental_state)
+        if state is not None:
+            self.keep_state(incremental_state, state.reorder(torch.arange(len(new_order))))
 
-        monkeypatch.setattr(part, "reorder_incremental_state", reorder)
+    monkeypatch.setattr(KeepsState, "reorder_incremental_state", reorder)
 
 
 def xavier_bound(module: nn.Module, gain: float = 1.0) -> float:

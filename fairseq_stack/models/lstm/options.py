@@ -1,93 +1,175 @@
-"""Completes and checks the options before a model is built from them."""
+"""The options of the stack LSTMs: their declaration, and how they are settled before a model is built.
 
-from __future__ import annotations
+fairseq reads the types of options at run time: annotations must not be postponed, and optional ones be spelled
+``Optional``.
+"""
+
+# ruff: noqa: UP045
 
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Optional
+
+from fairseq.dataclass import ChoiceEnum
+from omegaconf import II
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.kinds import Layer, kinds, parse_stacks
-from fairseq_stack.models.options import check_compact_vocabulary, check_kinds, flag
+from fairseq_stack.kinds import Layer, kinds, parse_stacks, spellings
+from fairseq_stack.models.options import (
+    VocabularyOptions,
+    check_at_least_one,
+    check_compact_vocabulary,
+    check_kinds,
+    check_probabilities,
+    flag,
+    parse_option,
+)
 
 MODEL = "stack_lstm_lm"
-# What options of stacks are when the user has not set them.
-_NOT_SET = {
-    "push_hidden_state": False,
-    "stack_depth_limit": None,
-    "normalize_transitions": False,
-    "no_states_in_reading": False,
-    "read_log_weights": False,
-    "original_bottom": False,
-    "bottom_vector": "learned",
-}
+INITIALIZATIONS = ChoiceEnum(["fairseq", "paper", "uniform"])
+BOTTOM_VECTORS = ChoiceEnum(["learned", "zero", "one"])
 
 
-def stacks_of(args: Namespace) -> tuple[Layer, ...]:
-    """The stacks that ``--stack`` gives; errors name the flag."""
-    try:
-        return parse_stacks(args.stack)
-    except UserError as error:
-        raise UserError(f"--stack: {error}") from None
+@dataclass
+class StackLSTMLanguageModelConfig(VocabularyOptions):
+    """The options of a language model that is an LSTM with stacks; the presets set them as in the papers."""
+
+    stack: str = field(
+        default="none",
+        metadata={
+            "help": f"the stack of the LSTM ({spellings(stacks_only=True)}), several of them joined by '+', "
+            "e.g. sup-3+sup-3, or none"
+        },
+    )
+    decoder_hidden_size: int = field(default=100, metadata={"help": "size of the hidden state"})
+    decoder_embed_dim: Optional[int] = field(
+        default=None,
+        metadata={
+            "help": "size of input embeddings (default: --decoder-hidden-size with "
+            "--share-decoder-input-output-embed, otherwise the input is one-hot vectors)"
+        },
+    )
+    share_decoder_input_output_embed: bool = field(
+        default=False, metadata={"help": "share the table of the embeddings with the output layer"}
+    )
+    dropout: float = field(default=0.0, metadata={"help": "dropout probability of embeddings and hidden states"})
+    decoder_dropout_in: Optional[float] = field(
+        default=None, metadata={"help": "dropout probability of embeddings (default: --dropout)"}
+    )
+    decoder_dropout_out: Optional[float] = field(
+        default=None,
+        metadata={"help": "dropout probability of the hidden states that the output layer reads (default: --dropout)"},
+    )
+    recurrent_dropout: float = field(
+        default=0.0,
+        metadata={"help": "dropout probability of the updates of the memory cell, as in Semeniuta et al. (2016)"},
+    )
+    push_hidden_state: bool = field(
+        default=False,
+        metadata={"help": "sup: push the hidden state itself, whose size M must be, instead of a learned vector"},
+    )
+    stack_depth_limit: Optional[int] = field(
+        default=None, metadata={"help": "sup: hold so many elements, and lose what is deeper (default: no limit)"}
+    )
+    normalize_transitions: bool = field(
+        default=False,
+        metadata={"help": "nd, ns: make the weights of the transitions that leave a state and symbol sum to 1"},
+    )
+    no_states_in_reading: bool = field(
+        default=False, metadata={"help": "ns: read a distribution over symbols instead of over states and symbols"}
+    )
+    read_log_weights: bool = field(
+        default=False,
+        metadata={
+            "help": "ns: read tanh(log w) for each state and symbol, where w is the weight of all runs that end there, "
+            "instead of a distribution"
+        },
+    )
+    original_bottom: bool = field(
+        default=False,
+        metadata={
+            "help": "ns: as in DuSell & Chiang 2020 and 2022, the bottom symbol cannot be popped, replaced or uncovered"
+        },
+    )
+    bottom_vector: BOTTOM_VECTORS = field(  # type: ignore[valid-type]
+        default="learned", metadata={"help": "nd: the vector at the bottom of the stack"}
+    )
+    stack_init: INITIALIZATIONS = field(  # type: ignore[valid-type]
+        default="fairseq",
+        metadata={
+            "help": "initialization: that of fairseq's LSTM; as in Appendix D.2 of DuSell & Chiang 2024 ('paper'); or "
+            "all parameters from [-scale, scale] ('uniform')"
+        },
+    )
+    stack_init_scale: Optional[float] = field(
+        default=None,
+        metadata={
+            "help": "with --stack-init paper: other parameters are drawn from [-scale, scale]; with uniform: all are "
+            "(default: 0.1)"
+        },
+    )
+    add_bos_token: bool = II("task.add_bos_token")
+    tokens_per_sample: int = II("task.tokens_per_sample")
+    max_target_positions: Optional[int] = II("task.max_target_positions")
 
 
-def settle(args: Namespace) -> None:
+def settle(options: Namespace) -> tuple[Layer, ...]:
     """Fill in the options whose defaults depend on others, and check all options of a new model.
 
-    Options of stacks that an older checkpoint lacks get the values with which it was trained.
+    Returns:
+        The stacks.
 
     Raises:
         UserError: an option is wrong, or options cannot be combined.
     """
-    for name, default in _NOT_SET.items():
-        setattr(args, name, getattr(args, name, default))
-    args.states_in_reading = not args.no_states_in_reading  # as kinds know it
-    for name in ("decoder_hidden_size", "decoder_embed_dim", "stack_depth_limit"):
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise UserError(f"{flag(name)}: expected at least 1, got {getattr(args, name)}")
-    if args.share_decoder_input_output_embed:
-        args.decoder_embed_dim = args.decoder_embed_dim or args.decoder_hidden_size
-        if args.decoder_embed_dim != args.decoder_hidden_size:
+    options.states_in_reading = not options.no_states_in_reading  # as kinds know it
+    check_at_least_one(options, "decoder_hidden_size", "decoder_embed_dim", "stack_depth_limit")
+    if options.share_decoder_input_output_embed:
+        options.decoder_embed_dim = options.decoder_embed_dim or options.decoder_hidden_size
+        if options.decoder_embed_dim != options.decoder_hidden_size:
             raise UserError(
                 "--share-decoder-input-output-embed needs embeddings of the size of the hidden state: expected "
-                f"--decoder-embed-dim {args.decoder_hidden_size}, got {args.decoder_embed_dim}"
+                f"--decoder-embed-dim {options.decoder_hidden_size}, got {options.decoder_embed_dim}"
             )
-    if args.add_bos_token:
+    if options.add_bos_token:
         raise UserError(f"--add-bos-token: {MODEL} reads no beginning of a sentence; leave the option out")
-    _settle_dropout(args)
-    check_compact_vocabulary(args)
-    stacks = stacks_of(args)
-    check_kinds("--stack", stacks, MODEL)
-    _check_options_of_stacks(args, stacks)
-    if args.max_target_positions is None:
-        args.max_target_positions = args.tokens_per_sample
+    _settle_dropout(options)
+    check_compact_vocabulary(options)
+    stacks = parse_option(options, "stack", parse_stacks)
+    check_kinds("stack", stacks, MODEL)
+    _check_options_of_stacks(options, stacks)
+    if options.max_target_positions is None:
+        options.max_target_positions = options.tokens_per_sample
+    return stacks
 
 
-def _settle_dropout(args: Namespace) -> None:
-    if args.decoder_embed_dim is None and args.decoder_dropout_in:
+def _settle_dropout(options: Namespace) -> None:
+    if options.decoder_embed_dim is None and options.decoder_dropout_in:
         raise UserError("--decoder-dropout-in needs embeddings: give --decoder-embed-dim")
-    if args.decoder_dropout_in is None:
-        args.decoder_dropout_in = args.dropout if args.decoder_embed_dim else 0.0
-    if args.decoder_dropout_out is None:
-        args.decoder_dropout_out = args.dropout
-    for name in ("dropout", "decoder_dropout_in", "decoder_dropout_out", "recurrent_dropout"):
-        if not 0 <= getattr(args, name) < 1:
-            raise UserError(f"{flag(name)}: expected a probability below 1, got {getattr(args, name)}")
+    if options.decoder_dropout_in is None:
+        options.decoder_dropout_in = options.dropout if options.decoder_embed_dim else 0.0
+    if options.decoder_dropout_out is None:
+        options.decoder_dropout_out = options.dropout
+    check_probabilities(options, "dropout", "decoder_dropout_in", "decoder_dropout_out", "recurrent_dropout")
 
 
-def _check_options_of_stacks(args: Namespace, stacks: Sequence[Layer]) -> None:
-    for name, default in _NOT_SET.items():
-        option = "states_in_reading" if name == "no_states_in_reading" else name
-        if getattr(args, name) != default and not any(_takes(layer, option) for layer in stacks):
+def _check_options_of_stacks(options: Namespace, stacks: Sequence[Layer]) -> None:
+    for option in dict.fromkeys(option for kind in kinds() for option in kind.controller_options.values()):
+        name = "no_states_in_reading" if option == "states_in_reading" else option
+        declared = StackLSTMLanguageModelConfig.__dataclass_fields__.get(name)
+        is_set = declared is not None and getattr(options, name) != declared.default
+        if is_set and not any(_takes(layer, option) for layer in stacks):
             taking = " or ".join(kind.name for kind in kinds() if option in kind.controller_options.values())
             raise UserError(
-                f"{flag(name)} has no effect: expected a stack of the kind {taking}, got --stack {args.stack}"
+                f"{flag(name)} has no effect: expected a stack of the kind {taking}, got --stack {options.stack}"
             )
-    if args.push_hidden_state:
+    if options.push_hidden_state:
         for layer in stacks:
-            if _takes(layer, "push_hidden_state") and layer.sizes != (args.decoder_hidden_size,):
+            if _takes(layer, "push_hidden_state") and layer.sizes != (options.decoder_hidden_size,):
                 raise UserError(
                     f"--push-hidden-state: the stack holds hidden states, expected {layer.kind.name}-"
-                    f"{args.decoder_hidden_size}, the size of --decoder-hidden-size, got {layer}"
+                    f"{options.decoder_hidden_size}, the size of --decoder-hidden-size, got {layer}"
                 )
 
 

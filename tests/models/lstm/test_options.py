@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
 
 import pytest
 from torch import nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.lstm.config import StackLSTMLanguageModelConfig
-from fairseq_stack.models.lstm.options import settle
 from fairseq_stack.models.vocabulary import CompactOutput
 from fairseq_stack.modules import SuperpositionStackAttention
 from tests.models.building import build_language_model, build_opinionated_model, make_dictionary, random_words
@@ -136,14 +133,6 @@ def test_superposition_takes_the_hidden_state() -> None:
         "stack_lstm_lm", DICTIONARY, SIZE, "--stack=sup-6", "--push-hidden-state"
     ).decoder.lstm.stacks
     assert isinstance(stack, SuperpositionStackAttention) and stack.push_inputs
-
-
-def test_a_checkpoint_from_before_an_option() -> None:
-    config = StackLSTMLanguageModelConfig(stack="ns-1-2", add_bos_token=False, tokens_per_sample=8)
-    options = Namespace(**vars(config))
-    del options.read_log_weights
-    settle(options)
-    assert options.read_log_weights is False
 
 
 def test_a_checkpoint_with_a_scale_that_had_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
