@@ -56,14 +56,14 @@ def last_checkpoints(folder: Path, pattern: re.Pattern[str], count: int, upper_b
         raise UserError(f"{folder} is not a folder: expected the --save-dir of a training run")
     matches = {path: pattern.fullmatch(path.name) for path in folder.iterdir()}
     numbers = {path: int(match[1]) for path, match in matches.items() if match}
-    found = [path for path, number in numbers.items() if upper_bound is None or number <= upper_bound]
-    if len(found) < count:
+    within = [path for path, number in numbers.items() if upper_bound is None or number <= upper_bound]
+    if len(within) < count:
         example = "checkpoint12.pt" if pattern is EPOCHS else "checkpoint_12_3000.pt"
         bound = "" if upper_bound is None else f" up to number {upper_bound}"
         raise UserError(
-            f"{folder}: expected at least {count} checkpoints with names such as {example}{bound}, found {len(found)}"
+            f"{folder}: expected at least {count} checkpoints with names such as {example}{bound}, found {len(within)}"
         )
-    return sorted(found, key=lambda path: numbers[path], reverse=True)[:count]
+    return sorted(within, key=lambda path: numbers[path], reverse=True)[:count]
 
 
 def average_checkpoints(paths: Sequence[Path], output: Path, force: bool = False) -> None:

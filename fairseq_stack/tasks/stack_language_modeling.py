@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.vocabulary import check_symbols
-from fairseq_stack.search import BEAM_SEARCH_CHOICES, BEAM_SEARCH_HELP
 
-from ._generation import BeamSearchChoice
+from ._generation import BEAM_SEARCH_CHOICES, BEAM_SEARCH_HELP, BeamSearchChoice
 
 
 @dataclass

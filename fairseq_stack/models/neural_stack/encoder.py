@@ -105,8 +105,8 @@ class BufferedNeuralStackEncoder(OneHotEncoder):
             UserError: the input is longer.
         """
         factors = {"n": 1, "2n": 2}
-        given = self.cfg.time_steps
-        steps = factors[given] * length if given in factors else int(given)
+        time_steps = self.cfg.time_steps
+        steps = factors[time_steps] * length if time_steps in factors else int(time_steps)
         if steps < length:
             raise UserError(
                 f"--time-steps {steps}: expected at least {length}, the length of the padded input, or n or 2n"
