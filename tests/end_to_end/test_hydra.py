@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from fairseq.dataclass import FairseqDataclass
-from fairseq.dataclass.configs import CommonConfig, DatasetConfig
-from fairseq.models import build_model
-from fairseq.tasks import FairseqTask
-from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
-from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
-from torch import nn
 
-from fairseq_stack.tasks import (
-    PushdownLanguageModelingConfig,
-    PushdownLanguageModelingTask,
-    StackTransductionConfig,
-    StackTransductionTask,
-)
 from tests.commands.running import Server
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.running import GENERATION, USER_DIR, run
 from tests.models.building import (
-    build_language_model,
-    build_pushdown_model,
-    build_transduction_model,
-    build_translation_model,
-    count_parameters,
     make_dictionary,
 )
 
@@ -51,62 +31,6 @@ def small(*sides: str) -> list[str]:
     """Overrides that make a preset small."""
     sizes = {"embed_dim": 16, "ffn_embed_dim": 16, "attention_heads": 2}
     return [f"model.{side}_{name}={size}" for side in sides for name, size in sizes.items()]
-
-
-BUILDERS: dict[str, tuple[Callable[..., Any], type[FairseqTask], FairseqDataclass]] = {
-    "stack_transformer_nd_small": (build_translation_model, TranslationTask, TranslationConfig()),
-    "stack_transformer_lm_nd_cfl": (build_language_model, LanguageModelingTask, LanguageModelingConfig()),
-    "stack_lstm_lm_ns_2020": (build_language_model, LanguageModelingTask, LanguageModelingConfig()),
-    "neural_stack_lstm_xor_2018": (
-        build_transduction_model,
-        StackTransductionTask,
-        StackTransductionConfig(data="data"),
-    ),
-    "neural_stack_buffered_linear_xor_2018": (
-        build_transduction_model,
-        StackTransductionTask,
-        StackTransductionConfig(data="data"),
-    ),
-    "pushdown_transformer_lm_dyck_base": (
-        build_pushdown_model,
-        PushdownLanguageModelingTask,
-        PushdownLanguageModelingConfig(),
-    ),
-}
-
-
-@pytest.mark.parametrize("preset", BUILDERS)
-def test_a_configuration_gives_the_model_of_the_preset(preset: str) -> None:
-    """Both read the options from one file, and complete them with the defaults of the model."""
-    build_by_arch, task_class, task_options = BUILDERS[preset]
-    expected = build_by_arch(preset, DICTIONARY)
-    cfg = OmegaConf.create({"common": CommonConfig(), "dataset": DatasetConfig(), "task": task_options})
-    cfg.model = OmegaConf.load(CONFIGS / "model" / f"{preset}.yaml")
-    dictionaries = [DICTIONARY] * (2 if task_class is TranslationTask else 1)
-    actual = build_model(cfg.model, task_class(cfg.task, *dictionaries))
-    assert count_parameters(actual) == count_parameters(expected)
-    assert str(actual) == str(expected)
-    given, by_arch = options_of(actual), options_of(expected)
-    assert {name: by_arch[name] for name in given} == given  # --arch drags the whole command line along
-
-
-def options_of(model: nn.Module) -> dict[str, Any]:
-    """The options that a model was built with."""
-    return flatten((model.decoder if hasattr(model, "decoder") else model.encoder).cfg)
-
-
-def flatten(options: Any, prefix: str = "") -> dict[str, Any]:
-    """Options of nested configurations by their dotted names.
-
-    ``_name`` is how the model was asked for, and ``base_shuffle`` is of layers that are not there.
-    """
-    flat: dict[str, Any] = {}
-    for name, value in vars(options).items():
-        if is_dataclass(value):
-            flat |= flatten(value, f"{prefix}{name}.")
-        elif name not in ("_name", "base_shuffle"):
-            flat[prefix + name] = value
-    return flat
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
-from fairseq_stack.models.incremental import IncrementalState, KeepsState
 from fairseq_stack.models.presets import PRESETS
 from fairseq_stack.modules import StackAttention, StackLSTM
 from fairseq_stack.tasks import PushdownLanguageModelingTask, StackTransductionTask
@@ -147,17 +146,6 @@ def search_inputs(model: nn.Module, sources: list[Tensor]) -> tuple[dict[str, An
         prefix = batch[:, 1:]
     sample = {"net_input": {"src_tokens": batch, "src_lengths": batch.ne(DICTIONARY.pad()).sum(1)}}
     return sample, prefix
-
-
-def forget_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let models reorder nothing but sizes, for the tests of the tests."""
-
-    def reorder(self: KeepsState, incremental_state: IncrementalState, new_order: Tensor) -> None:
-        state = self.kept_state(incremental_state)
-        if state is not None:
-            self.keep_state(incremental_state, state.reorder(torch.arange(len(new_order))))
-
-    monkeypatch.setattr(KeepsState, "reorder_incremental_state", reorder)
 
 
 def xavier_bound(module: nn.Module, gain: float = 1.0) -> float:

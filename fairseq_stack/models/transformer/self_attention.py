@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairseq.incremental_decoding_utils import with_incremental_state
 from torch import Tensor, nn
 
@@ -31,23 +33,18 @@ class StackSelfAttention(KeepsState, nn.Module):
     def forward(
         self,
         query: Tensor,
-        key: Tensor | None = None,
-        value: Tensor | None = None,
+        *,
         key_padding_mask: Tensor | None = None,
         incremental_state: IncrementalState | None = None,
-        need_weights: bool = False,
-        static_kv: bool = False,
-        attn_mask: Tensor | None = None,
-        before_softmax: bool = False,
-        need_head_weights: bool = False,
+        **kwargs: Any,
     ) -> tuple[Tensor, None]:
         """Map ``query`` (n, B, d) to the sublayer's output (n, B, d), which is 0 at padding.
 
-        The inputs that are not described here only say how fairseq calls.
-
         Args:
+            query: (n, B, d).
             key_padding_mask: (B, n), true at padding, or None if there is none.
             incremental_state: if given, ``query`` is the newest symbol only, (1, B, d).
+            kwargs: what else fairseq gives, such as keys and values, which are the query.
         """
         if incremental_state is not None:
             return self._step(query, incremental_state), None

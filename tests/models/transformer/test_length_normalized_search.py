@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor, nn
 
@@ -15,7 +14,6 @@ from tests.models.building import (
     DICTIONARY,
     build_opinionated_model,
     each_model,
-    forget_the_order,
     search_inputs,
     sources_for,
 )
@@ -70,13 +68,3 @@ def test_incremental_state_and_batch_change_nothing(preset: str, flags: tuple[st
     assert len({len(sentence[0]["tokens"]) for sentence in found}) > 1, "all sentences finish at the same time"
     assert_same(found, search(model, sources, incremental=False))
     assert_same(found, [search(model, [source])[0] for source in sources])
-
-
-@each_model(PRESETS)
-def test_search_needs_reordering(preset: str, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test above would notice if stacks were not reordered."""
-    model, sources = build_model_and_sources(preset, flags)
-    expected = search(model, sources)
-    forget_the_order(monkeypatch)
-    with pytest.raises(AssertionError):
-        assert_same(search(model, sources), expected)
