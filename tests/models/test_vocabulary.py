@@ -81,18 +81,12 @@ def test_output_layer(bias: bool, shared: bool) -> None:
 
 
 def build(task: str) -> nn.Module:
-    if task.startswith("recurrent"):
-        shared = ["--share-decoder-input-output-embed"] * task.endswith("shared")
-        return build_language_model("stack_lstm_lm_nd_cfl", DICTIONARY, "--compact-vocab", *shared)
     if task == "translation":
-        return build_translation_model(
-            "stack_transformer_nd_small",
-            DICTIONARY,
-            "--compact-vocab",
-            "--encoder-embed-dim=16",
-            "--decoder-embed-dim=16",
-        )
-    return build_language_model("stack_transformer_lm_sup_cfl", DICTIONARY, "--compact-vocab")
+        small = ["--encoder-embed-dim=16", "--decoder-embed-dim=16"]
+        return build_translation_model("stack_transformer_nd_small", DICTIONARY, "--compact-vocab", *small)
+    shared = ["--share-decoder-input-output-embed"] * task.endswith("shared")
+    arch = "stack_lstm_lm_nd_cfl" if task.startswith("recurrent") else "stack_transformer_lm_sup_cfl"
+    return build_language_model(arch, DICTIONARY, "--compact-vocab", *shared)
 
 
 def sample_for(task: str) -> dict:
