@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
 from fairseq_stack.models.lstm.initialization import initialize
-from fairseq_stack.models.lstm.options import MODEL, StackLSTMLanguageModelConfig, settle
+from fairseq_stack.models.lstm.lstm_options import MODEL, StackLSTMLanguageModelConfig, settle
 from fairseq_stack.models.options import plain_namespace, require_language_modeling
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
