@@ -18,7 +18,7 @@ from fairseq_stack.models.options import plain_namespace
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.pushdown.decoder import PushdownDecoder
-from fairseq_stack.models.pushdown.options import MODEL, PushdownLanguageModelConfig, settle
+from fairseq_stack.models.pushdown.pushdown_options import MODEL, PushdownLanguageModelConfig, settle
 from fairseq_stack.models.vocabulary import (
     CompactOutput,
     CompactVocabulary,
