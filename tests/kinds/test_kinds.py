@@ -12,7 +12,7 @@ import pytest
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import STRATIFICATION, SUPERPOSITION, Layer, Size, kinds, register
-from fairseq_stack.models.transformer.options import settle_layers
+from fairseq_stack.models.transformer.transformer_options import settle_layers
 from tests.commands.running import REPOSITORY, Ending, Server
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import BARE_LANGUAGE_MODEL, TRAINING

@@ -30,7 +30,7 @@ def test_the_count_is_that_of_the_model_less_its_small_parameters(
     layers: str, options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: dict[str, int] = {}
-    monkeypatch.setattr("fairseq_stack.models.transformer.options.require_memory", counted.update)
+    monkeypatch.setattr("fairseq_stack.models.transformer.transformer_options.require_memory", counted.update)
     lists = [f"--stack-{side}-layers={layers}" for side in ("encoder", "decoder")]
     model = build_translation_model("stack_transformer", DICTIONARY, *lists, *options)
     assert sum(counted.values()) == large_parameters(model)

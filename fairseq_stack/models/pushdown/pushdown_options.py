@@ -26,7 +26,7 @@ from fairseq_stack.models.options import (
     parse_option,
 )
 from fairseq_stack.models.sizes import num_transformer_weights, require_memory
-from fairseq_stack.models.transformer.options import VALUE_ACTIVATIONS
+from fairseq_stack.models.transformer.transformer_options import VALUE_ACTIVATIONS
 from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS
 
 MODEL = "pushdown_transformer_lm"

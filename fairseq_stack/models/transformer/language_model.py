@@ -18,7 +18,7 @@ from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder
 from fairseq_stack.models.transformer.initialization import initialize
-from fairseq_stack.models.transformer.options import StackTransformerLanguageModelConfig, set_depth, settle
+from fairseq_stack.models.transformer.transformer_options import StackTransformerLanguageModelConfig, set_depth, settle
 from fairseq_stack.models.vocabulary import CompactVocabulary, check_symbols, compact_embedding
 
 MODEL = "stack_transformer_lm"

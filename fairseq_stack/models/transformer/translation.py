@@ -25,7 +25,7 @@ from fairseq_stack.models.transformer.encoder_decoder import (
     StackTransformerEncoder,
 )
 from fairseq_stack.models.transformer.initialization import initialize
-from fairseq_stack.models.transformer.options import StackOptions, option_defaults, set_depth, settle
+from fairseq_stack.models.transformer.transformer_options import StackOptions, option_defaults, set_depth, settle
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactVocabulary, check_symbols, compact_embedding
 
 MODEL = "stack_transformer"
