@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
-from fairseq_stack.models.options import initial_scale
+from fairseq_stack.models.shared_options import initial_scale
 from fairseq_stack.modules import StratificationStackAttention, SuperpositionStackAttention
 
 FAIRSEQ_SCALE = 0.1

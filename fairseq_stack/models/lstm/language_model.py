@@ -14,9 +14,9 @@ from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
 from fairseq_stack.models.lstm.initialization import initialize
 from fairseq_stack.models.lstm.lstm_options import MODEL, StackLSTMLanguageModelConfig, settle
-from fairseq_stack.models.options import plain_namespace, require_language_modeling
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
+from fairseq_stack.models.shared_options import plain_namespace, require_language_modeling
 from fairseq_stack.models.sizes import num_lstm_weights, require_memory
 from fairseq_stack.models.vocabulary import (
     ABSENT,

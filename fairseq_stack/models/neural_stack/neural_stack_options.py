@@ -13,7 +13,7 @@ from typing import Optional
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.options import check_at_least_one
+from fairseq_stack.models.shared_options import check_at_least_one
 from fairseq_stack.modules.neural_stack import CELLS, MEMORIES, PUSHED
 from fairseq_stack.ops.buffers import FIRST_READS
 

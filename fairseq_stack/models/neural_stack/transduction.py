@@ -13,9 +13,9 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.neural_stack.encoder import BufferedNeuralStackEncoder, NeuralStackEncoder, Output
 from fairseq_stack.models.neural_stack.neural_stack_options import BufferedNeuralStackConfig, NeuralStackConfig, settle
-from fairseq_stack.models.options import plain_namespace
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
+from fairseq_stack.models.shared_options import plain_namespace
 from fairseq_stack.models.sizes import num_lstm_weights, require_memory
 from fairseq_stack.models.vocabulary import num_words
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack

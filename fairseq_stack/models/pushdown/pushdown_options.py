@@ -15,7 +15,7 @@ from omegaconf import II
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer, spellings
-from fairseq_stack.models.options import (
+from fairseq_stack.models.shared_options import (
     VocabularyOptions,
     check_at_least_one,
     check_compact_vocabulary,

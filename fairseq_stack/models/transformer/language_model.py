@@ -13,9 +13,9 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.options import plain_namespace, require_language_modeling
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
+from fairseq_stack.models.shared_options import plain_namespace, require_language_modeling
 from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder
 from fairseq_stack.models.transformer.initialization import initialize
 from fairseq_stack.models.transformer.transformer_options import StackTransformerLanguageModelConfig, set_depth, settle

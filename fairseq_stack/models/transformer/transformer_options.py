@@ -17,7 +17,7 @@ from fairseq.models.transformer_lm import TransformerLanguageModelConfig
 from fairseq_stack.compat.building import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, spellings
-from fairseq_stack.models.options import (
+from fairseq_stack.models.shared_options import (
     VocabularyOptions,
     check_compact_vocabulary,
     check_depth_limit,

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import spellings
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.options import flag, plain_namespace
 from fairseq_stack.models.presets import fill_in, register_presets
 from fairseq_stack.models.pretrained import Pretrained
+from fairseq_stack.models.shared_options import flag, plain_namespace
 from fairseq_stack.models.transformer.encoder_decoder import (
     StackTransformerDecoder,
     StackTransformerEncoder,
