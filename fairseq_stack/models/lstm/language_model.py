@@ -11,8 +11,8 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
 from fairseq_stack.models.lstm.initialization import initialize
+from fairseq_stack.models.lstm.lstm_decoder import StackLSTMDecoder
 from fairseq_stack.models.lstm.lstm_options import MODEL, StackLSTMLanguageModelConfig, settle
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
