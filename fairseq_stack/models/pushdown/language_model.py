@@ -16,7 +16,7 @@ from fairseq_stack.kinds import Layer
 from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.pushdown.decoder import PushdownDecoder
+from fairseq_stack.models.pushdown.pushdown_decoder import PushdownDecoder
 from fairseq_stack.models.pushdown.pushdown_options import MODEL, PushdownLanguageModelConfig, settle
 from fairseq_stack.models.shared_options import plain_namespace
 from fairseq_stack.models.vocabulary import (
