@@ -11,7 +11,11 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.neural_stack.encoder import BufferedNeuralStackEncoder, NeuralStackEncoder, Output
+from fairseq_stack.models.neural_stack.neural_stack_encoder import (
+    BufferedNeuralStackEncoder,
+    NeuralStackEncoder,
+    Output,
+)
 from fairseq_stack.models.neural_stack.neural_stack_options import BufferedNeuralStackConfig, NeuralStackConfig, settle
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
