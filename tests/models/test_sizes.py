@@ -41,7 +41,7 @@ def test_the_count_of_an_lstm_is_that_of_the_model_less_the_gates_of_readings(
     options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: dict[str, int] = {}
-    monkeypatch.setattr("fairseq_stack.models.lstm.language_model.require_memory", counted.update)
+    monkeypatch.setattr("fairseq_stack.models.lstm.stack_lstm_lm.require_memory", counted.update)
     flags = ["--stack=sup-4+nd-2-3-5+ns-2-2", "--decoder-hidden-size=30", *options]
     model = build_language_model("stack_lstm_lm", DICTIONARY, *flags)
     num_readings = 4 + 2 * 3 * 5 + 2 * 2
