@@ -15,7 +15,7 @@ from torch.nn.functional import pad
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
-from fairseq_stack.hub.parses import network_of, parses_sentences
+from fairseq_stack.hub.parse_beams import network_of, parses_sentences
 from fairseq_stack.hub.strings import batches_of_lengths, tokens_of
 from fairseq_stack.modules import attachment_log_probabilities, parse_all
 from fairseq_stack.ops import legal_attachments, stack_tape

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
-from fairseq_stack.hub.parses import Beam, Scores, beam_of, scores_of_parses
+from fairseq_stack.hub.parse_beams import Beam, Scores, beam_of, scores_of_parses
 from fairseq_stack.hub.sentences import CutSentence, Cutter
 from fairseq_stack.hub.strings import at_targets, batches_of_lengths, log_probabilities, padded, require_strings
 from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
@@ -72,7 +72,8 @@ def surprisals(
         hub: a language model, or an ensemble, whose probabilities are averaged.
         sentences: raw text if the data of the model are in pieces, else tokens separated by blanks.
         correct_word_ends: count the end of a word of pieces with the word.
-        beam_size: of a model that parses, how many parses are kept; None: :data:`~fairseq_stack.hub.parses.BEAM_SIZE`.
+        beam_size: of a model that parses, how many parses are kept (None:
+            :data:`~fairseq_stack.hub.parse_beams.BEAM_SIZE`).
         telescoping: of a model that parses, whether its surprisals are telescoping ones.
         batch_size: the greatest number of sentences at a time, or None for any number.
         max_tokens: the greatest number of tokens at a time, with padding, in each of the parses of a beam (a single

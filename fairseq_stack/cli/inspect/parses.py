@@ -65,7 +65,7 @@ def inspect_parsed(hub: LanguageModelHub, args: argparse.Namespace) -> None:
         UserError: an option or a format is for other models, a word is not in the sentence, or see
             :func:`fairseq_stack.inspection.parses.inspect_parses`.
     """
-    from fairseq_stack.hub.parses import BEAM_SIZE
+    from fairseq_stack.hub.parse_beams import BEAM_SIZE
     from fairseq_stack.inspection.parses import inspect_parses
 
     shown = args.show or SHOWN[0]
