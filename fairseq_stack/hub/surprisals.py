@@ -13,7 +13,7 @@ from torch import Tensor
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
 from fairseq_stack.hub.parse_beams import Beam, Scores, beam_of, scores_of_parses
-from fairseq_stack.hub.sentences import CutSentence, Cutter
+from fairseq_stack.hub.sentence_cutter import CutSentence, Cutter
 from fairseq_stack.hub.strings import at_targets, batches_of_lengths, log_probabilities, padded, require_strings
 from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
 

@@ -115,7 +115,7 @@ def _roles(hub: LanguageModelHub, text: str, args: argparse.Namespace) -> dict[s
     Raises:
         UserError: the sentence has no such word, or has it twice; or a word is not before the verb.
     """
-    from fairseq_stack.hub.sentences import Cutter
+    from fairseq_stack.hub.sentence_cutter import Cutter
 
     words = Cutter(hub).cut(text).words[:-1]
     roles = {"verb": args.verb, "subject": args.subject, "distractors": args.distractors}
