@@ -11,6 +11,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
 from fairseq_stack.models.presets import PRESETS
+from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from tests.helpers import assert_normwise_close, hostile
 from tests.models.building import (
     DICTIONARY,
@@ -133,10 +134,12 @@ def test_decoder_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags
         assert_normwise_close(in_batch, alone[0], 1e-9, f"row {row}")
 
 
-def beam_search(model: nn.Module, sources: list[Tensor], incremental: bool = True) -> list[list[list[int]]]:
-    """The hypotheses that fairseq's generator finds, as lists of tokens."""
+def beam_search(
+    model: nn.Module, sources: list[Tensor], incremental: bool = True, search: Any = SequenceGenerator
+) -> list[list[list[int]]]:
+    """The hypotheses that a generator finds, as lists of tokens."""
     sample, prefix = search_inputs(model, sources)
-    generator = SequenceGenerator([model], DICTIONARY, beam_size=4, max_len_a=0, max_len_b=12)
+    generator = search([model], DICTIONARY, beam_size=4, max_len_a=0, max_len_b=12)
     generator.model.has_incremental = incremental
     found = generator.generate([model], sample, prefix_tokens=prefix)
     return [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in found]
@@ -155,6 +158,21 @@ def test_beam_search_does_not_depend_on_the_batch(preset: str) -> None:
     sources = sources_for(model)
     together = beam_search(model, sources)
     assert together == [beam_search(model, [source])[0] for source in sources]
+
+
+@each_model([f"stack_transformer_{kind}" for kind in ("sup_small", "nd_small", "lm_sup_cfl", "lm_nd_cfl")])
+def test_the_search_of_the_paper(preset: str, flags: tuple[str, ...]) -> None:
+    """Its searches end at different times: the end gets more probable until half of the sentences have one."""
+    model = build_opinionated_model(preset, (*flags, "--output-bias"))
+    sources, paper = sources_for(model) * 2, LengthNormalizedBeamSearchGenerator
+    eos = DICTIONARY.eos() if not flags else -1  # the last row of a compact output layer
+    while sum(len(best) < 12 for best, *_ in beam_search(model, sources, search=paper)) < len(sources) / 2:
+        with torch.no_grad():
+            model.decoder.output_projection.bias[eos] += 1.0
+    found = beam_search(model, sources, search=paper)
+    assert len({len(best) for best, *_ in found}) > 1, "all searches end at the same time"
+    assert found == beam_search(model, sources, incremental=False, search=paper)
+    assert found == [beam_search(model, [source], search=paper)[0] for source in sources]
 
 
 def test_skipping_a_step_is_an_error() -> None:
