@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from fairseq_stack.models.neural_stack.presets import BUFFERED_PRESETS, PRESETS
+from fairseq_stack.models.presets import PRESETS
 from tests.commands.running import Server
 from tests.documents import REPOSITORY, Document, run_block
 
@@ -45,7 +45,10 @@ def test_the_experiment_exists() -> None:
 
 
 def test_every_preset_is_named() -> None:
-    assert set(re.findall(r"`(neural_stack_\w+_2018)`", DOCUMENT.text)) == {*PRESETS, *BUFFERED_PRESETS}
+    assert set(re.findall(r"`(neural_stack_\w+_2018)`", DOCUMENT.text)) == {
+        *PRESETS["neural_stack"],
+        *PRESETS["neural_stack_buffered"],
+    }
 
 
 def test_the_links_lead_somewhere() -> None:

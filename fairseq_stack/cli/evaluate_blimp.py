@@ -107,7 +107,7 @@ def evaluate(args: argparse.Namespace) -> tuple[BLiMPResult, Sequence[Scored]]:
 
 def _score(hub: Hub, pairs: Sequence[Pair], change: Callable[[str], str], args: argparse.Namespace) -> list[Scored]:
     from fairseq_stack.evaluation.blimp import Scored
-    from fairseq_stack.hub.parses import parses_sentences
+    from fairseq_stack.hub.parse_beams import parses_sentences
     from fairseq_stack.hub.surprisals import surprisals
 
     texts = [_changed(sentence, pair, change) for pair in pairs for sentence in (pair.good, pair.bad)]

@@ -67,7 +67,7 @@ def sizes(args: argparse.Namespace) -> Sizes:
 
 def beam_in_signature(hub: Hub, args: argparse.Namespace, telescoping: bool | None = None) -> dict[str, object]:
     """What signatures say of a model that parses: its beam and, where it matters, which surprisals."""
-    from fairseq_stack.hub.parses import BEAM_SIZE, parses_sentences
+    from fairseq_stack.hub.parse_beams import BEAM_SIZE, parses_sentences
 
     if not parses_sentences(hub):
         return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, repeat
+from itertools import repeat
 
 import numpy as np
 import torch
@@ -15,7 +15,8 @@ from torch.nn.functional import pad
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
-from fairseq_stack.hub.parses import network_of, parses_sentences
+from fairseq_stack.hub.parse_beams import network_of, parses_sentences
+from fairseq_stack.hub.strings import batches_of_lengths, tokens_of
 from fairseq_stack.modules import attachment_log_probabilities, parse_all
 from fairseq_stack.ops import legal_attachments, stack_tape
 
@@ -77,12 +78,12 @@ def score_parses(
     """
     tokens = [_encoded(hub, string, number) for number, string in enumerate(strings, start=1)]
     indices = None if choices is None else torch.tensor([*map(hub.tgt_dict.index, choices)])
-    for batch in _batches(list(map(len, tokens)), max_tokens // max(1, beam_size)):
+    for batch in batches_of_lengths(list(map(len, tokens)), None, max_tokens // max(1, beam_size), same_length=True):
         targets = torch.stack([tokens[number] for number in batch]).to(hub.device)
         attached = torch.from_numpy(np.stack([attachments[number] for number in batch])).long().to(hub.device)
         gold = _with_gold_parses(hub, targets, attached, indices)
-        own = _with_beams(hub, targets, beam_size, indices) if beam_size else repeat(None)
-        for number, with_gold, with_beam in zip(batch, gold, own, strict=False):
+        of_beams = _with_beams(hub, targets, beam_size, indices) if beam_size else repeat(None)
+        for number, with_gold, with_beam in zip(batch, gold, of_beams, strict=False):
             if not math.isfinite(with_gold.nats) or not (with_beam is None or math.isfinite(with_beam.nats)):
                 raise UserError(f"the model's probability of string {number + 1} is 0 or not a number")
             yield number, with_gold, with_beam
@@ -90,24 +91,10 @@ def score_parses(
 
 def _encoded(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tensor:
     """The tokens of a string and ``</s>``."""
-    dictionary = hub.tgt_dict
-    tokens = torch.tensor([*map(dictionary.index, string), dictionary.eos()])
-    if len(tokens) > hub.max_positions:
-        raise UserError(
-            f"string {number} has {len(string):,} symbols and an end; the model accepts {hub.max_positions:,} tokens: "
-            "train it with a greater --tokens-per-sample"
-        )
-    if dictionary.eos() in tokens[:-1]:
-        raise UserError(f"string {number}: {dictionary.eos_word} ends a string, and cannot be a symbol of one")
+    tokens = tokens_of(hub, string, number)
+    if hub.tgt_dict.eos() in tokens[:-1]:
+        raise UserError(f"string {number}: {hub.tgt_dict.eos_word} ends a string, and cannot be a symbol of one")
     return tokens
-
-
-def _batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
-    """The positions of strings of the same length, which need no padding."""
-    in_order = sorted(range(len(lengths)), key=lambda number: lengths[number])
-    for length, group in groupby(in_order, key=lambda number: lengths[number]):
-        numbers, size = list(group), max(1, max_tokens // length)
-        yield from (numbers[start : start + size] for start in range(0, len(numbers), size))
 
 
 def _with_gold_parses(
@@ -121,8 +108,8 @@ def _with_gold_parses(
     log_attached = attachment_log_probabilities(output[1]["attachment_scores"], legal_attachments(before))
     nats = -log_words.gather(2, targets.unsqueeze(2)).squeeze(2).sum(1)
     columns = (nats.tolist(), log_attached.argmax(2)[:, :-1].tolist(), log_words)
-    for of_string, found, log_next in zip(*columns, strict=True):
-        yield Scored(of_string, found, _chosen(hub, log_next, choices), None)
+    for of_string, best, log_next in zip(*columns, strict=True):
+        yield Scored(of_string, best, _chosen(hub, log_next, choices), None)
 
 
 def _with_beams(hub: LanguageModelHub, targets: Tensor, beam_size: int, choices: Tensor | None) -> Iterator[Scored]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.surprisals import Word
@@ -67,17 +68,10 @@ def regions_of(texts: Sequence[str], words: Sequence[Word]) -> list[Region]:
     if sum(lengths) != len(words) - 1:
         read = " ".join(word.text for word in words[:-1])
         raise UserError(f"the regions {' | '.join(texts)!r} have {sum(lengths)} words, but the model reads {read!r}")
-    found, start = [], 0
+    remaining, regions = iter(words), []
     for text, length in zip(texts, lengths, strict=True):
-        own = words[start : start + length]
-        start += length
-        found.append(
-            Region(
-                text,
-                length,
-                sum(word.num_tokens for word in own),
-                math.fsum(word.surprisal for word in own),
-                any(word.is_unknown for word in own),
-            )
-        )
-    return found
+        inside = list(islice(remaining, length))
+        surprisal = math.fsum(word.surprisal for word in inside)
+        num_tokens = sum(word.num_tokens for word in inside)
+        regions.append(Region(text, length, num_tokens, surprisal, any(word.is_unknown for word in inside)))
+    return regions

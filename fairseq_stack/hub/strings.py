@@ -12,6 +12,7 @@ from fairseq.data import Dictionary
 from fairseq.sequence_generator import EnsembleModel
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
@@ -73,22 +74,14 @@ def predictions(
             computes a probability that is not a number, or is 0.
     """
     tokens = [_encoded(hub, string, number) for number, string in enumerate(strings, start=1)]
-    for number, length in enumerate(map(len, tokens), start=1):
-        if length > hub.max_positions:
-            raise UserError(
-                f"string {number} has {length - 1:,} symbols and an end; the model accepts {hub.max_positions:,} tokens"
-                ": train it with a greater --tokens-per-sample"
-            )
     for batch in batches_of_lengths(list(map(len, tokens)), batch_size, max_tokens):
-        targets = torch.nn.utils.rnn.pad_sequence(
-            [tokens[i] for i in batch], batch_first=True, padding_value=hub.tgt_dict.pad()
-        ).to(hub.device)
+        targets = padded(hub, [tokens[number] for number in batch])
         log_probs = log_probabilities(hub, targets)
-        own = log_probs.gather(2, targets.unsqueeze(2)).squeeze(2).double().cpu().numpy()
+        of_targets = at_targets(log_probs, targets)
         is_best = log_probs.argmax(2).eq(targets).cpu().numpy()
         for row, number in enumerate(batch):
             length = len(tokens[number])
-            prediction = Prediction(own[row, :length], is_best[row, :length])
+            prediction = Prediction(of_targets[row, :length], is_best[row, :length])
             if not np.isfinite(prediction.log_probabilities).all():
                 raise UserError(f"the model's probability of a symbol of string {number + 1} is 0 or not a number")
             yield number, prediction
@@ -103,27 +96,56 @@ def _encoded(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tenso
                 f"string {number} has the symbol {symbol!r}, which the dictionary of the model lacks: "
                 "expected strings of the language that the model was trained on"
             )
-    return torch.tensor([*(dictionary.index(symbol) for symbol in string), dictionary.eos()])
+    return tokens_of(hub, string, number)
 
 
-def batches_of_lengths(lengths: Sequence[int], batch_size: int | None, max_tokens: int | None) -> Iterator[list[int]]:
+def tokens_of(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tensor:
+    """The tokens of a string of symbols and ``</s>``; ``number`` is for the error.
+
+    Raises:
+        UserError: the string is longer than the model accepts.
+    """
+    if len(string) >= hub.max_positions:
+        raise UserError(
+            f"string {number} has {len(string):,} symbols and an end; the model accepts {hub.max_positions:,} tokens: "
+            "train it with a greater --tokens-per-sample"
+        )
+    return torch.tensor([*map(hub.tgt_dict.index, string), hub.tgt_dict.eos()])
+
+
+def batches_of_lengths(
+    lengths: Sequence[int], batch_size: int | None, max_tokens: int | None, *, same_length: bool = False
+) -> Iterator[list[int]]:
     """Yield the positions of strings of similar lengths, shortest first.
 
     Args:
         lengths: of the strings, in tokens.
         batch_size: the greatest number of strings in a batch, or None for any number.
         max_tokens: the greatest number of tokens in a batch, with padding (a single string may have more), or None.
+        same_length: whether all strings of a batch have the same length, and no padding.
     """
     batch: list[int] = []
     for number in sorted(range(len(lengths)), key=lambda number: lengths[number]):
         too_many = batch_size is not None and len(batch) == batch_size
         too_long = max_tokens is not None and (len(batch) + 1) * lengths[number] > max_tokens
-        if batch and (too_many or too_long):
+        differs = same_length and batch and lengths[batch[0]] != lengths[number]
+        if batch and (too_many or too_long or differs):
             yield batch
             batch = []
         batch.append(number)
     if batch:
         yield batch
+
+
+def padded(hub: LanguageModelHub, strings: Sequence[Tensor]) -> Tensor:
+    """The tokens of strings, (B, n), padded at the end."""
+    return pad_sequence(list(strings), batch_first=True, padding_value=hub.tgt_dict.pad()).to(hub.device)
+
+
+def at_targets(log_probs: Tensor, targets: Tensor) -> NDArray[np.float64]:
+    """The log-probabilities of targets (B, n), of those of all symbols (B, n, V)."""
+    of_targets: NDArray[np.float64] = log_probs.gather(2, targets.unsqueeze(2)).squeeze(2).double().cpu().numpy()
+    return of_targets
 
 
 def log_probabilities(hub: LanguageModelHub, targets: Tensor) -> Tensor:
@@ -172,22 +194,22 @@ def _draw(hub: LanguageModelHub, places: Tensor) -> list[Sample]:
     states: list[dict[str, Any]] = [{} for _ in hub.models]
     rows = torch.arange(len(places), device=places.device)  # of the strings that go on
     tokens = rows.new_full((len(rows), 1), dictionary.eos())
-    found: dict[int, Sample] = {}
+    samples: dict[int, Sample] = {}
 
     for step in range(places.size(1)):
         log_probs, _ = model.forward_decoder(tokens, [], states)
         chosen = _chosen(log_probs, places[rows, step], dictionary.pad())
         ends = chosen.eq(dictionary.eos())
-        found |= zip(rows[ends].tolist(), _samples(tokens[ends], dictionary, is_finished=True), strict=True)
+        samples |= zip(rows[ends].tolist(), _samples(tokens[ends], dictionary, is_finished=True), strict=True)
         going_on = (~ends).nonzero().flatten()
         if not len(going_on) or step == places.size(1) - 1:
-            found |= zip(
+            samples |= zip(
                 rows[going_on].tolist(), _samples(tokens[going_on], dictionary, is_finished=False), strict=True
             )
             break
         model.reorder_incremental_state(states, going_on)
         rows, tokens = rows[going_on], torch.cat([tokens, chosen.unsqueeze(1)], dim=1)[going_on]
-    return [found[row] for row in range(len(places))]
+    return [samples[row] for row in range(len(places))]
 
 
 def _samples(tokens: Tensor, dictionary: Dictionary, is_finished: bool) -> list[Sample]:

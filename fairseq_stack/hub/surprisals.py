@@ -12,9 +12,9 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
-from fairseq_stack.hub.parses import Beam, Scores, beam_of, scores_of_parses
-from fairseq_stack.hub.sentences import CutSentence, Cutter
-from fairseq_stack.hub.strings import batches_of_lengths, log_probabilities, require_strings
+from fairseq_stack.hub.parse_beams import Beam, Scores, beam_of, scores_of_parses
+from fairseq_stack.hub.sentence_cutter import CutSentence, Cutter
+from fairseq_stack.hub.strings import at_targets, batches_of_lengths, log_probabilities, padded, require_strings
 from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
 
 SENTENCES_AT_ONCE = 1000
@@ -72,7 +72,8 @@ def surprisals(
         hub: a language model, or an ensemble, whose probabilities are averaged.
         sentences: raw text if the data of the model are in pieces, else tokens separated by blanks.
         correct_word_ends: count the end of a word of pieces with the word.
-        beam_size: of a model that parses, how many parses are kept; None: :data:`~fairseq_stack.hub.parses.BEAM_SIZE`.
+        beam_size: of a model that parses, how many parses are kept (None:
+            :data:`~fairseq_stack.hub.parse_beams.BEAM_SIZE`).
         telescoping: of a model that parses, whether its surprisals are telescoping ones.
         batch_size: the greatest number of sentences at a time, or None for any number.
         max_tokens: the greatest number of tokens at a time, with padding, in each of the parses of a beam (a single
@@ -88,23 +89,12 @@ def surprisals(
     cutter = Cutter(model)
     numbered = enumerate(sentences, start=1)
     while chunk := [cutter.cut(text, number) for number, text in itertools.islice(numbered, SENTENCES_AT_ONCE)]:
-        found: dict[int, list[Word]] = {}
+        words: dict[int, list[Word]] = {}
         lengths = [len(sentence.tokens) for sentence in chunk]
-        for batch in _batches(lengths, beam, batch_size, max_tokens):
-            found |= zip(batch, _score(model, [chunk[place] for place in batch], begins, beam), strict=True)
-        yield from (found[place] for place in range(len(chunk)))
-
-
-def _batches(
-    lengths: Sequence[int], beam: Beam | None, batch_size: int | None, max_tokens: int | None
-) -> Iterator[list[int]]:
-    """Yield the places of the sentences of each batch; those that are parsed have the same length."""
-    if beam is None:
-        yield from batches_of_lengths(lengths, batch_size, max_tokens)
-        return
-    for batch in batches_of_lengths(lengths, batch_size, None if max_tokens is None else max_tokens // beam.size):
-        for _, group in itertools.groupby(batch, key=lambda place: lengths[place]):
-            yield list(group)
+        limit = max_tokens if max_tokens is None or beam is None else max_tokens // beam.size
+        for batch in batches_of_lengths(lengths, batch_size, limit, same_length=beam is not None):
+            words |= zip(batch, _score(model, [chunk[place] for place in batch], begins, beam), strict=True)
+        yield from (words[place] for place in range(len(chunk)))
 
 
 def _beginnings(hub: LanguageModelHub) -> Tensor:
@@ -123,9 +113,7 @@ def _beginnings(hub: LanguageModelHub) -> Tensor:
 def _score(
     hub: LanguageModelHub, sentences: Sequence[CutSentence], begins: Tensor | None, beam: Beam | None
 ) -> Iterator[list[Word]]:
-    targets = torch.nn.utils.rnn.pad_sequence(
-        [sentence.tokens for sentence in sentences], batch_first=True, padding_value=hub.tgt_dict.pad()
-    ).to(hub.device)
+    targets = padded(hub, [sentence.tokens for sentence in sentences])
     scores = _scores(hub, targets, begins) if beam is None else scores_of_parses(hub, targets, begins, beam)
     for sentence, of_sentence in zip(sentences, scores, strict=True):
         yield _words(hub, sentence, of_sentence)
@@ -133,24 +121,24 @@ def _score(
 
 def _scores(hub: LanguageModelHub, targets: Tensor, begins: Tensor | None) -> list[Scores]:
     log_probs = log_probabilities(hub, targets)
-    own = log_probs.gather(2, targets.unsqueeze(2)).squeeze(2).double().cpu().numpy()
+    of_tokens = at_targets(log_probs, targets)
     if begins is None:
-        return [(row, None) for row in own]
+        return [(row, None) for row in of_tokens]
     ends = log_probs[:, :, begins].double().logsumexp(2).cpu().numpy()
-    return list(zip(own, ends, strict=True))
+    return list(zip(of_tokens, ends, strict=True))
 
 
 def _words(hub: LanguageModelHub, sentence: CutSentence, scores: Scores) -> list[Word]:
     """The words of a sentence."""
-    own, ends = scores
-    found = []
+    log_probs, ends = scores
+    words = []
     for word, (start, stop) in zip(sentence.words, itertools.pairwise(sentence.starts), strict=True):
-        surprisal = -float(own[start:stop].sum())
+        surprisal = -float(log_probs[start:stop].sum())
         if ends is not None:
             after = ends[stop] if stop < len(sentence.tokens) else 0.0  # the end of a sentence is followed by nothing
             surprisal += float(ends[start] - after)
         if not np.isfinite(surprisal):
             raise UserError(f"the model's probability of {word!r} is 0 or not a number")
         is_unknown = bool((sentence.tokens[start:stop] == hub.tgt_dict.unk()).any())
-        found.append(Word(word, stop - start, surprisal, is_unknown))
-    return found
+        words.append(Word(word, stop - start, surprisal, is_unknown))
+    return words

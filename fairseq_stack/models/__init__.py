@@ -1,4 +1,20 @@
-"""The architectures that fairseq knows after ``--user-dir fairseq_stack``: importing this package registers them."""
+"""fairseq's models: how options become networks, and what their checkpoints hold. Importing this room registers them.
+
+Each family has a folder:
+
+- ``transformer/``: layers that a layer list names, for translation and for language modelling (DuSell & Chiang, 2024);
+- ``lstm/``: LSTMs that control stacks (2020, 2022, 2023), decoded from sequence to sequence or along one stream;
+- ``pushdown/``: the syntactic language model of Murty et al. (2023);
+- ``neural_stack/``: the transducers of Hao et al. (2018).
+
+Begin with ``build_model`` in ``transformer/stack_transformer_lm.py``: a file has the name of the ``--arch`` that it
+builds. The options of a family are declared, completed and checked in one file of its folder. What all families share
+of this stands beside the folders, with the vocabularies, the memory that a model may take, what a decoder keeps from
+step to step, and the averages of checkpoints. Presets are the files in ``configs/model``.
+
+The equations are in ``modules``, which these models call. Here are the papers' sizes and initialisations (Appendix D.2
+of 2024). The room imports ``modules``, ``kinds``, ``ops``, ``hub`` and ``compat``, and no task.
+"""
 
 from fairseq_stack import compat
 

@@ -3,77 +3,39 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from fairseq.models import MODEL_REGISTRY
 from torch import Tensor
 
 from fairseq_stack.compat.checkpoint_utils import is_uninitialised
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.models.checkpoints import FINGERPRINT
+from fairseq_stack.models.presets import PRESETS
 
 EPOCHS = re.compile(r"checkpoint(\d+)\.pt")
 UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
 
-# Options that can change what parameters of the same names and shapes mean, in the models of fairseq_stack.
-_MEANING = (
-    # layers
-    "stack_layers",
-    "stack_encoder_layers",
-    "stack_decoder_layers",
-    "encoder_layers_to_keep",
-    "decoder_layers_to_keep",
-    "stack_value_activation",
-    "encoder_attention_heads",
-    "decoder_attention_heads",
-    "stack",
-    "controller",
-    "memory",
-    "pushed",
-    "time_steps",
-    "output_reading",
-    "push_hidden_state",
-    "stack_depth_limit",
-    "normalize_transitions",
-    "no_states_in_reading",
-    "read_log_weights",
-    "original_bottom",
-    "bottom_vector",
-    "recurrent_dropout",
-    "no_cross_attention",
-    "cross_self_attention",
-    "activation_fn",
-    "pushdown_parametrization",
-    "pushdown_depths",
-    "no_depths_in_head",
-    # layer norm
-    "encoder_normalize_before",
-    "decoder_normalize_before",
-    "no_decoder_final_norm",
-    "layernorm_embedding",
-    # positions
-    "stack_positions",
-    "encoder_learned_pos",
-    "decoder_learned_pos",
-    "no_token_positional_embeddings",
-    # embeddings and output layer
-    "no_scale_embedding",
-    "share_decoder_input_output_embed",
-    "share_all_embeddings",
-    "merge_src_tgt_embed",
-    "compact_vocab",
-    "compact_vocab_unk",
-    "output_bias",
-    "adaptive_input",
-    "adaptive_input_cutoff",
-    "adaptive_softmax_cutoff",
-    "tie_adaptive_weights",
-    "tie_adaptive_proj",
-)
+# All options of our models can change what parameters of the same names and shapes mean, except these.
+_WITHOUT_MEANING = {
+    # used in training only
+    *("dropout", "attention_dropout", "activation_dropout", "relu_dropout", "adaptive_softmax_dropout"),
+    *("decoder_dropout_in", "decoder_dropout_out", "encoder_layerdrop", "decoder_layerdrop"),
+    *("quant_noise_pq", "quant_noise_pq_block_size", "quant_noise_scalar"),
+    *("stack_init", "stack_init_scale", "encoder_embed_path", "decoder_embed_path"),
+    # the names and shapes of parameters tell
+    *("encoder_layers", "encoder_embed_dim", "encoder_ffn_embed_dim", "decoder_layers", "decoder_embed_dim"),
+    *("decoder_ffn_embed_dim", "decoder_input_dim", "decoder_output_dim", "decoder_hidden_size", "hidden_size"),
+    *("vector_size", "attachment_size", "attachment_depth_size", "adaptive_input_factor", "adaptive_softmax_factor"),
+    # how the same is computed, and of which inputs
+    *("checkpoint_activations", "offload_activations", "min_params_to_wrap", "export"),
+    *("max_source_positions", "max_target_positions"),
+}
 
 State = dict[str, Any]
 
@@ -94,14 +56,14 @@ def last_checkpoints(folder: Path, pattern: re.Pattern[str], count: int, upper_b
         raise UserError(f"{folder} is not a folder: expected the --save-dir of a training run")
     matches = {path: pattern.fullmatch(path.name) for path in folder.iterdir()}
     numbers = {path: int(match[1]) for path, match in matches.items() if match}
-    found = [path for path, number in numbers.items() if upper_bound is None or number <= upper_bound]
-    if len(found) < count:
+    within = [path for path, number in numbers.items() if upper_bound is None or number <= upper_bound]
+    if len(within) < count:
         example = "checkpoint12.pt" if pattern is EPOCHS else "checkpoint_12_3000.pt"
         bound = "" if upper_bound is None else f" up to number {upper_bound}"
         raise UserError(
-            f"{folder}: expected at least {count} checkpoints with names such as {example}{bound}, found {len(found)}"
+            f"{folder}: expected at least {count} checkpoints with names such as {example}{bound}, found {len(within)}"
         )
-    return sorted(found, key=lambda path: numbers[path], reverse=True)[:count]
+    return sorted(within, key=lambda path: numbers[path], reverse=True)[:count]
 
 
 def average_checkpoints(paths: Sequence[Path], output: Path, force: bool = False) -> None:
@@ -201,13 +163,21 @@ def _check_same_model(first: State, other: State, first_path: Path, path: Path) 
         if not value.is_floating_point() and not torch.equal(got[name], value):
             refuse(f"{name} cannot be averaged, and its values differ")
     options, others = _options(first), _options(other)
-    for name in _MEANING:
+    for name in options_with_meaning():
         if (options.get(name) or None) != (others.get(name) or None):  # an option that is off may be absent
             flag = f"--{name.replace('_', '-')}"
             refuse(f"it was trained with {flag} {others.get(name)}, expected {options.get(name)}")
     for name, tied_to in _tied(expected).items():
         if not is_uninitialised(name) and not (got[name] == got[tied_to]).all():
             refuse(f"its {tied_to} and {name} differ; expected one shared parameter")
+
+
+def options_with_meaning() -> list[str]:
+    """The options that models of different meaning differ in; an option that is new here is one of them."""
+    parser = ArgumentParser(add_help=False, conflict_handler="resolve")
+    for model in PRESETS:
+        MODEL_REGISTRY[model].add_args(parser)
+    return [action.dest for action in parser._actions if action.dest not in _WITHOUT_MEANING]
 
 
 def _options(state: State) -> dict[str, Any]:

@@ -26,29 +26,29 @@ class CheckedLoading:
             UserError: if the checkpoint has another vocabulary or another architecture.
         """
         assert isinstance(self, nn.Module)
-        own = self.state_dict()
-        problem = _other_vocabulary(own, state_dict)
+        ours = self.state_dict()
+        problem = _other_vocabulary(ours, state_dict)
         if problem is not None:
             raise UserError(problem)
         try:
             return super().load_state_dict(state_dict, strict, model_cfg, args)  # type: ignore[misc]
         except RuntimeError as error:
-            problems = _other_architecture(own, state_dict)
+            problems = _other_architecture(ours, state_dict)
             if not problems:
                 raise
             raise UserError(f"the checkpoint has another architecture; {problems}") from error
 
 
-def _other_vocabulary(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str | None:
-    sides = _sides(own)
+def _other_vocabulary(ours: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str | None:
+    sides = _sides(ours)
     if sides != _sides(loaded):  # not even of the same kind of model
         return None
     for side in sides:
         name = f"{side}.{FINGERPRINT}"
-        if int(own[name]) != int(loaded[name]):
+        if int(ours[name]) != int(loaded[name]):
             which = {"encoder": "source ", "decoder": "target "}[side] if len(sides) > 1 else ""
             return (
-                f"the checkpoint's {which}vocabulary differs from the data's: {_difference(own, loaded, side)}; "
+                f"the checkpoint's {which}vocabulary differs from the data's: {_difference(ours, loaded, side)}; "
                 "use the dictionary that the model was trained with (give its dict.txt or dict.*.txt to "
                 "fairseq-preprocess as --srcdict and --tgtdict)"
             )
@@ -60,21 +60,21 @@ def _sides(state: Mapping[str, Tensor]) -> list[str]:
     return [side for side in ("encoder", "decoder") if f"{side}.{FINGERPRINT}" in state]
 
 
-def _difference(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor], side: str) -> str:
+def _difference(ours: Mapping[str, Tensor], loaded: Mapping[str, Tensor], side: str) -> str:
     table = f"{side}.embed_tokens.weight"
-    expected, got = (len(state[table]) if table in state else None for state in (loaded, own))
+    expected, got = (len(state[table]) if table in state else None for state in (loaded, ours))
     if expected == got:
         return "it has different symbols, or the same symbols in another order"
     return f"expected {expected} embeddings, got {got}"
 
 
-def _other_architecture(own: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str:
-    missing = [name for name in own if name not in loaded]
-    unexpected = [name for name in loaded if name not in own]
+def _other_architecture(ours: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str:
+    missing = [name for name in ours if name not in loaded]
+    unexpected = [name for name in loaded if name not in ours]
     other_shape = [
-        f"{name} is {tuple(loaded[name].shape)}, not {tuple(own[name].shape)}"
-        for name in own
-        if name in loaded and own[name].shape != loaded[name].shape
+        f"{name} is {tuple(loaded[name].shape)}, not {tuple(ours[name].shape)}"
+        for name in ours
+        if name in loaded and ours[name].shape != loaded[name].shape
     ]
     problems = [
         f"{title}: {_first(names)}"

@@ -1,10 +1,62 @@
-"""Decoding one token a step."""
+"""Decoding one token a step: what a model keeps from step to step."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import FairseqIncrementalDecoder
+from torch import Tensor
+
+from fairseq_stack.models.checkpoints import FINGERPRINT
+from fairseq_stack.models.vocabulary import fingerprint
+
 IncrementalState = dict[str, dict[str, Any]]
+
+
+class KeepsState:
+    """Mixin for fairseq's incremental modules: keeps one state, in which each hypothesis of a beam has a row."""
+
+    # fairseq's ``with_incremental_state`` gives them.
+    get_incremental_state: Callable[..., dict[str, Any] | None]
+    set_incremental_state: Callable[..., None]
+
+    def kept_state(self, incremental_state: IncrementalState) -> Any:
+        """The state after the last step; None before the first."""
+        saved = self.get_incremental_state(incremental_state, "state")
+        return None if saved is None else saved["state"]
+
+    def keep_state(self, incremental_state: IncrementalState, state: Any) -> None:
+        """Keep a state for the next step."""
+        self.set_incremental_state(incremental_state, "state", {"state": state})
+
+    def reorder_incremental_state(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
+        """Keep the states of the hypotheses that ``new_order`` lists."""
+        state = self.kept_state(incremental_state)
+        if state is not None:
+            self.keep_state(incremental_state, state.reorder(new_order))
+
+
+class RecurrentDecoder(KeepsState, FairseqIncrementalDecoder):
+    """The decoder of a language model that goes on from a state.
+
+    Args:
+        cfg: the options of the model, settled.
+        dictionary: the dictionary.
+    """
+
+    def __init__(self, cfg: Any, dictionary: Dictionary) -> None:
+        super().__init__(dictionary)
+        self.cfg = cfg
+        self.padding_idx = dictionary.pad()
+        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
+
+    def max_positions(self) -> int:
+        """The longest sequence that is accepted."""
+        max_positions: int = self.cfg.max_target_positions
+        return max_positions
 
 
 def count_step(decoder: Any, incremental_state: IncrementalState, num_tokens: int) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
 
+from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer
 
@@ -16,79 +16,35 @@ BYTES_A_PARAMETER = 16
 """In training with Adam in float32: the parameter, its gradient, and the averages of the gradient and of its square."""
 
 
-class Side(NamedTuple):
-    """An encoder or a decoder.
-
-    Attributes:
-        flag: the option that gives its layer list.
-        layers: the attention of its layers.
-        model_size: d_model.
-        hidden_size: the hidden size of the feedforward sublayers.
-        num_embeddings: the rows of its own tables: embeddings and, if it is another table, the output layer.
-        attends_to_encoder: whether its layers have cross-attention.
-    """
-
-    flag: str
-    layers: Sequence[Layer]
-    model_size: int
-    hidden_size: int
-    num_embeddings: int
-    attends_to_encoder: bool = False
-
-    def num_parameters(self) -> int:
-        """How many parameters it has; the small ones (biases, layer norm) are left out."""
-        size = self.model_size
-        each = 2 * size * self.hidden_size + (4 * size**2 if self.attends_to_encoder else 0)
-        layers = sum(layer.num_weights(size) + each for layer in self.layers)
-        return layers + self.num_embeddings * size
+def num_transformer_weights(
+    layers: Sequence[Layer], model_size: int, hidden_size: int, attends_to_encoder: bool = False
+) -> int:
+    """How many weights layers have, with feedforward sublayers; biases and layer norm are left out."""
+    each = 2 * model_size * hidden_size + (4 * model_size**2 if attends_to_encoder else 0)
+    return sum(layer.num_weights(model_size) + each for layer in layers)
 
 
-class Recurrent(NamedTuple):
-    """An LSTM with stacks.
-
-    Attributes:
-        flag: the option that gives its stacks.
-        stacks: the stacks.
-        input_size: the size of its input.
-        hidden_size: the size of its hidden state.
-        num_embeddings: how many weights the embeddings and the output layer have.
-    """
-
-    flag: str
-    stacks: Sequence[Layer]
-    input_size: int
-    hidden_size: int
-    num_embeddings: int
-
-    def num_parameters(self) -> int:
-        """How many parameters it has at least: of what multiplies a reading, only one of four gates is counted."""
-        size = self.hidden_size
-        stacks = sum(stack.num_weights(size) for stack in self.stacks)
-        return 4 * size * (self.input_size + size) + stacks + self.num_embeddings
+def num_lstm_weights(stacks: Sequence[Layer], input_size: int, hidden_size: int) -> int:
+    """How many weights an LSTM with stacks has at least: what multiplies a reading is counted for one of four gates."""
+    return 4 * hidden_size * (input_size + hidden_size) + sum(stack.num_weights(hidden_size) for stack in stacks)
 
 
-class Part(Protocol):
-    """A model, or a side of it."""
+def require_memory(num_weights: Mapping[str, int]) -> None:
+    """Check that a new model could be trained in the memory of this machine.
 
-    @property
-    def flag(self) -> str: ...
-
-    def num_parameters(self) -> int: ...
-
-
-def require_memory(parts: Sequence[Part]) -> None:
-    """Check that a model could be trained in the memory of this machine.
+    Args:
+        num_weights: how many weights the parts of the model have, by the flags that set their sizes.
 
     Raises:
         UserError: the parameters would take more than the limit.
     """
-    limit = memory_limit()
-    total = sum(part.num_parameters() for part in parts)
+    limit = None if is_from_checkpoint() else memory_limit()
+    total = sum(num_weights.values())
     if limit is None or BYTES_A_PARAMETER * total <= limit:
         return
-    largest = max(parts, key=lambda part: part.num_parameters())
+    largest = max(num_weights, key=lambda flag: num_weights[flag])
     raise UserError(
-        f"{largest.flag} and the sizes of the model: {total:,} parameters would take "
+        f"{largest} and the sizes of the model: {total:,} parameters would take "
         f"{BYTES_A_PARAMETER * total / 2**30:,.0f} GiB in training ({BYTES_A_PARAMETER} bytes each with Adam); the "
         f"limit is {limit / 2**30:,.1f} GiB, the memory of this machine unless {MEMORY_LIMIT} sets another, in GiB"
     )
@@ -100,14 +56,14 @@ def memory_limit() -> float | None:
     Raises:
         UserError: if the environment variable is not a positive number.
     """
-    given = os.environ.get(MEMORY_LIMIT)
-    if given is not None:
+    named = os.environ.get(MEMORY_LIMIT)
+    if named is not None:
         try:
-            limit = float(given)
+            limit = float(named)
         except ValueError:
             limit = 0.0
         if not limit > 0:
-            raise UserError(f"{MEMORY_LIMIT}: expected a positive number of GiB, got {given!r}")
+            raise UserError(f"{MEMORY_LIMIT}: expected a positive number of GiB, got {named!r}")
         return limit * 2**30
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

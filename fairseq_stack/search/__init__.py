@@ -1,20 +1,15 @@
-"""Searches for the most probable output that fairseq's own generators do not have."""
+"""Outputs of a model, found in ways that fairseq's own generators do not know.
+
+- ``length_normalized.py``: the beam search of DuSell & Chiang (2024), Appendix G.4, which divides log-probabilities by
+  length before it selects the next beam. Begin with the class: its docstring is the algorithm. ``beam.py`` holds the
+  hypotheses of a batch after a step;
+- ``one_pass.py``: the outputs of transducers, whose positions are independent given the input.
+
+Both are generators as fairseq's commands call them. The tasks choose between them and fairseq's. The room imports only
+``errors``.
+"""
 
 from .length_normalized import LengthNormalizedBeamSearchGenerator
 from .one_pass import AccuracyScorer, OnePassGenerator
-from .options import (
-    BEAM_SEARCH_CHOICES,
-    BEAM_SEARCH_HELP,
-    LENGTH_NORMALIZED,
-    build_length_normalized_generator,
-)
 
-__all__ = [
-    "BEAM_SEARCH_CHOICES",
-    "BEAM_SEARCH_HELP",
-    "LENGTH_NORMALIZED",
-    "AccuracyScorer",
-    "LengthNormalizedBeamSearchGenerator",
-    "OnePassGenerator",
-    "build_length_normalized_generator",
-]
+__all__ = ["AccuracyScorer", "LengthNormalizedBeamSearchGenerator", "OnePassGenerator"]

@@ -53,18 +53,18 @@ class OnePassGenerator:
         if self.blank is not None:
             words = words.where(is_scored, self.blank - self.first_word)
         scores = log_probs.gather(2, words.unsqueeze(2)).squeeze(2)
-        found = []
+        outputs = []
         for row, length in enumerate(sample["net_input"]["src_lengths"].tolist()):
-            own, counts = scores[row, :length], is_scored[row, :length]
+            of_words, counts = scores[row, :length], is_scored[row, :length]
             hypothesis = {
                 "tokens": words[row, :length] + self.first_word,
-                "score": (own[counts] if counts.any() else own).mean(),
-                "positional_scores": own,
+                "score": (of_words[counts] if counts.any() else of_words).mean(),
+                "positional_scores": of_words,
                 "attention": None,
                 "alignment": None,
             }
-            found.append([hypothesis])
-        return found
+            outputs.append([hypothesis])
+        return outputs
 
     def best_words(self, models: Sequence[Any], sample: dict[str, Any]) -> Tensor:
         """The most probable word at each position, (B, n); of words that tie, the first."""

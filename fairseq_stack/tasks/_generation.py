@@ -5,10 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import FairseqTask
 from torch import nn
 
-from fairseq_stack.search import LENGTH_NORMALIZED, build_length_normalized_generator
+from fairseq_stack.errors import UserError
+from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
+
+LENGTH_NORMALIZED = "length-normalized"
+BEAM_SEARCH_CHOICES = ChoiceEnum(["fairseq", LENGTH_NORMALIZED])
+BEAM_SEARCH_HELP = (
+    "the beam search of fairseq-generate, fairseq-interactive and --eval-bleu: fairseq's own, or the search of "
+    "DuSell & Chiang (2024, G.4), which divides log-probabilities by length before it selects the next beam"
+)
+
+# Options of fairseq's generators that this search has no meaning for, with their neutral values.
+_UNSUPPORTED: dict[str, Any] = {
+    "sampling": False,
+    "sampling_topk": -1,
+    "sampling_topp": -1.0,
+    "diverse_beam_groups": -1,
+    "diversity_rate": -1.0,
+    "match_source_len": False,
+    "constraints": None,
+    "prefix_allowed_tokens_fn": None,
+    "no_repeat_ngram_size": 0,
+    "unnormalized": False,
+    "lenpen": 1,
+    "print_alignment": None,
+    "print_step": False,
+    "retain_iter_history": False,
+    "lm_path": None,
+}
 
 
 class BeamSearchChoice(FairseqTask):
@@ -29,18 +57,33 @@ class BeamSearchChoice(FairseqTask):
         ``--score-reference`` gives fairseq's scorer whatever the search.
 
         Raises:
-            ValueError: an option is set that the paper's search does not have.
+            UserError: an option is set that the paper's search does not have, or a value is out of range.
         """
         if self.beam_search != LENGTH_NORMALIZED or getattr(args, "score_reference", False):
             return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, prefix_allowed_tokens_fn)
         extra = dict(extra_gen_cls_kwargs or {})
         if extra.get("lm_model") is None:
             extra.pop("lm_weight", None)  # fairseq-generate always passes one
-        return build_length_normalized_generator(
-            self,
+        _refuse_others(args, seq_gen_cls=seq_gen_cls, prefix_allowed_tokens_fn=prefix_allowed_tokens_fn, **extra)
+        return LengthNormalizedBeamSearchGenerator(
             models,
-            args,
-            seq_gen_cls=seq_gen_cls,
-            prefix_allowed_tokens_fn=prefix_allowed_tokens_fn,
-            **extra,
+            self.target_dictionary,
+            beam_size=getattr(args, "beam", 5),
+            max_len_a=getattr(args, "max_len_a", 0),
+            max_len_b=getattr(args, "max_len_b", 200),
+            min_len=getattr(args, "min_len", 1),
+            unk_penalty=getattr(args, "unkpen", 0.0),
+            temperature=getattr(args, "temperature", 1.0),
+        )
+
+
+def _refuse_others(args: Any, **arguments: Any) -> None:
+    """Raise UserError for an option or an argument that the paper's search does not have."""
+    options = {name: getattr(args, name, neutral) for name, neutral in _UNSUPPORTED.items()}
+    others = [f"--{name.replace('_', '-')} {value}" for name, value in options.items() if value != _UNSUPPORTED[name]]
+    others += [f"{name}={value}" for name, value in arguments.items() if value is not None]
+    if others:
+        raise UserError(
+            f"--beam-search {LENGTH_NORMALIZED} cannot be combined with: {', '.join(others)}; "
+            "leave these options out, or use --beam-search fairseq"
         )

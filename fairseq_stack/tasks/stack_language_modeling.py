@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.vocabulary import check_symbols
-from fairseq_stack.search import BEAM_SEARCH_CHOICES, BEAM_SEARCH_HELP
 
-from ._generation import BeamSearchChoice
+from ._generation import BEAM_SEARCH_CHOICES, BEAM_SEARCH_HELP, BeamSearchChoice
 
 
 @dataclass
@@ -65,14 +64,8 @@ class StackLanguageModelingTask(BeamSearchChoice, LanguageModelingTask):
     ``fairseq-stack prepare cfl`` are the papers': strings of one length, drawn together.
     """
 
-    def __init__(
-        self,
-        args: StackLanguageModelingConfig,
-        dictionary: Dictionary,
-        output_dictionary: Dictionary | None = None,
-        targets: list[str] | None = None,
-    ) -> None:
-        super().__init__(args, dictionary, output_dictionary, targets)
+    def __init__(self, args: StackLanguageModelingConfig, dictionary: Dictionary, *others: Any, **kwargs: Any) -> None:
+        super().__init__(args, dictionary, *others, **kwargs)
         if args.without_eos and args.sample_break_mode != "eos":
             raise UserError(
                 f"--without-eos needs --sample-break-mode eos, one sentence in a sample; got {args.sample_break_mode}"

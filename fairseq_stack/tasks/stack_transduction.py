@@ -163,11 +163,11 @@ class StackTransductionTask(FairseqTask):
         """As in fairseq. What ``fairseq-generate`` prints of the batch is then whole strings, without padding."""
         inputs, lengths = sample["net_input"]["src_tokens"], sample["net_input"]["src_lengths"]
         sample["is_scored"] = self.scored_positions(inputs, lengths, sample.get("target"))
-        found = generator.generate(models, sample)
+        hypotheses = generator.generate(models, sample)
         sample["target"] = sample.get("whole_target")
         is_padding = torch.arange(inputs.size(1), device=inputs.device) >= lengths.unsqueeze(1)
         sample["net_input"]["src_tokens"] = inputs.masked_fill(is_padding, self.dictionary.pad())
-        return found
+        return hypotheses
 
     def scored_positions(self, inputs: Tensor, lengths: Tensor, target: Tensor | None = None) -> Tensor:
         """Where outputs count, (B, n): where a target is scored; without targets, wherever the task can score one.
@@ -229,19 +229,19 @@ class StackTransductionTask(FairseqTask):
     def _find_blank(self) -> str | None:
         blank = self.cfg.blank or self.task_file.blank or ("#" if "#" in self.dictionary else None)
         if blank is not None and blank not in words_of(self.dictionary):
-            given = "--blank" if self.cfg.blank else f"blank in {self.task_file.path}"
-            raise UserError(f"{given}: expected one of {' '.join(words_of(self.dictionary))}, got {blank}")
+            origin = "--blank" if self.cfg.blank else f"blank in {self.task_file.path}"
+            raise UserError(f"{origin}: expected one of {' '.join(words_of(self.dictionary))}, got {blank}")
         return blank
 
     def _find_score_words(self) -> list[str]:
         known = words_of(self.dictionary)
         if self.cfg.score_words is not None:
-            given, words = "--score-words", self.cfg.score_words.split()
+            origin, words = "--score-words", self.cfg.score_words.split()
         elif self.task_file.scored is not None:
-            given, words = f"scored in {self.task_file.path}", list(self.task_file.scored)
+            origin, words = f"scored in {self.task_file.path}", list(self.task_file.scored)
         else:
-            given, words = "--blank", [word for word in known if word != self.blank]
+            origin, words = "--blank", [word for word in known if word != self.blank]
         if not words or not set(words) <= set(known):
             wrong = next((word for word in words if word not in known), "nothing")
-            raise UserError(f"{given}: expected some of {' '.join(known)}, got {wrong}")
+            raise UserError(f"{origin}: expected some of {' '.join(known)}, got {wrong}")
         return words

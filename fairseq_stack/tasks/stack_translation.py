@@ -6,9 +6,7 @@ from fairseq.data import Dictionary
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from fairseq_stack.search import BEAM_SEARCH_CHOICES, BEAM_SEARCH_HELP
-
-from ._generation import BeamSearchChoice
+from ._generation import BEAM_SEARCH_CHOICES, BEAM_SEARCH_HELP, BeamSearchChoice
 
 
 @dataclass

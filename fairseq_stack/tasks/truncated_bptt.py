@@ -60,14 +60,8 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
     dataclass of tensors, numbers, tuples and dataclasses, and has ``detach()``.
     """
 
-    def __init__(
-        self,
-        args: StackTruncatedBPTTConfig,
-        dictionary: Dictionary,
-        output_dictionary: Dictionary | None = None,
-        targets: list[str] | None = None,
-    ) -> None:
-        super().__init__(args, dictionary, output_dictionary, targets)
+    def __init__(self, args: StackTruncatedBPTTConfig, dictionary: Dictionary, *others: Any, **kwargs: Any) -> None:
+        super().__init__(args, dictionary, *others, **kwargs)
         _check(args)
         self.end_of_sentence = end_of_sentence(dictionary)
         self._training = CarriedStates()
@@ -205,7 +199,8 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
         layout = self._layout_of(sample)
         if layout != restored["layout"]:
             expected, got = (
-                ", ".join(f"{name} {value}" for name, value in found.items()) for found in (restored["layout"], layout)
+                ", ".join(f"{name} {value}" for name, value in of_one.items())
+                for of_one in (restored["layout"], layout)
             )
             raise UserError(
                 f"the checkpoint is from within an epoch of another division of the stream: expected {expected}, got "

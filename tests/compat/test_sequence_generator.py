@@ -11,8 +11,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.lstm.presets import PRESETS as LSTM_PRESETS
-from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
+from fairseq_stack.models.presets import PRESETS
 from tests.models.building import DICTIONARY, build_opinionated_model, random_words
 
 PAD, EOS = DICTIONARY.pad(), DICTIONARY.eos()
@@ -135,10 +134,13 @@ def test_ensemble() -> None:
 
 
 @pytest.mark.hostile
-@pytest.mark.parametrize("preset", [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *LSTM_PRESETS])
+@pytest.mark.parametrize(
+    "preset",
+    [name for model in ("stack_transformer", "stack_transformer_lm", "stack_lstm_lm") for name in PRESETS[model]],
+)
 def test_hundreds_of_sentences(preset: str) -> None:
-    model = reluctant_to_end(build_opinionated_model(preset, TINY if preset in TRANSLATION_PRESETS else ()))
-    if preset not in TRANSLATION_PRESETS:
+    model = reluctant_to_end(build_opinionated_model(preset, TINY if preset in PRESETS["stack_transformer"] else ()))
+    if preset not in PRESETS["stack_transformer"]:
         continue_as_alone(model, repetitions=50, beam_size=4, max_len_a=1, max_len_b=2)
         return
     for side in ("left", "right"):

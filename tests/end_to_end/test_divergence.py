@@ -14,7 +14,7 @@ from fairseq.trainer import Trainer
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.transformer.language_model import StackTransformerLanguageModel
+from fairseq_stack.models.transformer.stack_transformer_lm import StackTransformerLanguageModel
 from fairseq_stack.modules import StackAttention
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import BARE_LANGUAGE_MODEL, GENERATION, LANGUAGE_MODEL, TRAINING, TRANSLATION, run

@@ -3,61 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from fairseq.dataclass.configs import CommonConfig, DatasetConfig
-from fairseq.models import build_model
-from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
-from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
-from torch import nn
 
-from fairseq_stack.models.lstm.presets import PRESETS as LSTM_PRESETS
-from fairseq_stack.models.neural_stack.presets import BUFFERED_PRESETS
-from fairseq_stack.models.neural_stack.presets import PRESETS as NEURAL_STACK_PRESETS
-from fairseq_stack.models.pushdown.presets import PRESETS as PUSHDOWN_PRESETS
-from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
-from fairseq_stack.tasks import (
-    PushdownLanguageModelingConfig,
-    PushdownLanguageModelingTask,
-    StackTransductionConfig,
-    StackTransductionTask,
-)
 from tests.commands.running import Server
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.running import GENERATION, USER_DIR, run
-from tests.helpers import hostile
 from tests.models.building import (
-    build_language_model,
-    build_pushdown_model,
-    build_transduction_model,
-    build_translation_model,
-    count_parameters,
     make_dictionary,
 )
 
 CONFIGS = Path(USER_DIR) / "configs"
-MODELS = {
-    **dict.fromkeys(TRANSLATION_PRESETS, "stack_transformer"),
-    **dict.fromkeys(LANGUAGE_MODEL_PRESETS, "stack_transformer_lm"),
-    **dict.fromkeys(LSTM_PRESETS, "stack_lstm_lm"),
-    **dict.fromkeys(NEURAL_STACK_PRESETS, "neural_stack"),
-    **dict.fromkeys(BUFFERED_PRESETS, "neural_stack_buffered"),
-    **dict.fromkeys(PUSHDOWN_PRESETS, "pushdown_transformer_lm"),
-}
-TRANSDUCTION_PRESETS = {**NEURAL_STACK_PRESETS, **BUFFERED_PRESETS}
-PRESETS = {
-    **TRANSLATION_PRESETS,
-    **LANGUAGE_MODEL_PRESETS,
-    **LSTM_PRESETS,
-    **TRANSDUCTION_PRESETS,
-    **PUSHDOWN_PRESETS,
-}
-LARGE = [name for name in PUSHDOWN_PRESETS if "dyck" not in name]
 DICTIONARY = make_dictionary(9)
 TRAINING = [
     *("optimizer=adam", "optimization.lr=[0.01]", "optimization.max_epoch=2", "dataset.batch_size=10"),
@@ -71,66 +31,6 @@ def small(*sides: str) -> list[str]:
     """Overrides that make a preset small."""
     sizes = {"embed_dim": 16, "ffn_embed_dim": 16, "attention_heads": 2}
     return [f"model.{side}_{name}={size}" for side in sides for name, size in sizes.items()]
-
-
-class TestConfigurations:
-    def test_one_for_each_preset(self) -> None:
-        assert {path.stem for path in (CONFIGS / "model").glob("*.yaml")} == set(PRESETS)
-
-    @pytest.mark.parametrize("preset", PRESETS)
-    def test_says_what_the_preset_says(self, preset: str) -> None:
-        expected = {"_name": MODELS[preset], **PRESETS[preset]}
-        actual = OmegaConf.load(CONFIGS / "model" / f"{preset}.yaml")
-        assert OmegaConf.to_container(actual) == expected, f"it should be:\n{OmegaConf.to_yaml(expected)}"
-
-    @pytest.mark.parametrize("preset", [hostile(name) if name in LARGE else name for name in PRESETS])
-    def test_gives_the_model_of_the_preset(self, preset: str) -> None:
-        expected, actual = build_by_arch(preset), build_by_configuration(preset)
-        assert count_parameters(actual) == count_parameters(expected)
-        assert str(actual) == str(expected)
-        given, by_arch = options_of(actual), options_of(expected)
-        assert {name: by_arch[name] for name in given} == given  # --arch drags the whole command line along
-
-
-def build_by_arch(preset: str) -> nn.Module:
-    if preset in TRANSDUCTION_PRESETS:
-        return build_transduction_model(preset, DICTIONARY)
-    if preset in PUSHDOWN_PRESETS:
-        return build_pushdown_model(preset, DICTIONARY)
-    build = build_translation_model if preset in TRANSLATION_PRESETS else build_language_model
-    return build(preset, DICTIONARY)
-
-
-def build_by_configuration(preset: str) -> nn.Module:
-    cfg = OmegaConf.load(CONFIGS / "model" / f"{preset}.yaml")
-    if preset in TRANSLATION_PRESETS:
-        return build_model(cfg, TranslationTask(TranslationConfig(), DICTIONARY, DICTIONARY))
-    if preset in TRANSDUCTION_PRESETS:
-        return build_model(cfg, StackTransductionTask(StackTransductionConfig(data="data"), DICTIONARY))
-    has_tapes = preset in PUSHDOWN_PRESETS
-    task = PushdownLanguageModelingConfig() if has_tapes else LanguageModelingConfig()
-    cfg = OmegaConf.create({"common": CommonConfig(), "dataset": DatasetConfig(), "task": task, "model": cfg})
-    task_class = PushdownLanguageModelingTask if has_tapes else LanguageModelingTask
-    return build_model(cfg.model, task_class(cfg.task, DICTIONARY))
-
-
-def options_of(model: nn.Module) -> dict[str, Any]:
-    """The options that a model was built with."""
-    return flatten((model.decoder if hasattr(model, "decoder") else model.encoder).cfg)
-
-
-def flatten(options: Any, prefix: str = "") -> dict[str, Any]:
-    """Options of nested configurations by their dotted names.
-
-    ``_name`` is how the model was asked for, and ``base_shuffle`` is of layers that are not there.
-    """
-    flat: dict[str, Any] = {}
-    for name, value in vars(options).items():
-        if is_dataclass(value):
-            flat |= flatten(value, f"{prefix}{name}.")
-        elif name not in ("_name", "base_shuffle"):
-            flat[prefix + name] = value
-    return flat
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import read_blimp_result
 from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
 from fairseq_stack.hub.interface import LanguageModelHub, load
-from fairseq_stack.hub.parses import BEAM_SIZE
+from fairseq_stack.hub.parse_beams import BEAM_SIZE
 from fairseq_stack.hub.surprisals import Word, surprisals
 from fairseq_stack.modules import parse_all
 from tests.helpers import each_golden_file
@@ -89,7 +89,7 @@ def test_sizes_of_batches_change_nothing(hub: LanguageModelHub, monkeypatch: pyt
         at_once.append(len(words) * (words.size(1) + 1) * 3)
         return parse_all(model, words, **options)
 
-    monkeypatch.setattr("fairseq_stack.hub.parses.parse_all", counting)
+    monkeypatch.setattr("fairseq_stack.hub.parse_beams.parse_all", counting)
     list(surprisals(hub, texts, beam_size=3, max_tokens=24))
     assert max(at_once) == 24
 

@@ -17,8 +17,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("normalization", ["nfkc", "nfc", "none"])
-@pytest.mark.parametrize("moses", [True, False])
+@pytest.mark.parametrize(("normalization", "moses"), [("nfkc", True), ("nfc", False), ("none", True)])
 def test_pieces_are_those_of_the_corpus(tmp_path: Path, normalization: str, moses: bool) -> None:
     prefix = write_pairs(tmp_path / "c", PAIRS)
     options = options_for(prefix, pieces=60, piece_threshold=5, normalization=normalization, moses=moses)

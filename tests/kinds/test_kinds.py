@@ -15,7 +15,7 @@ import pytest
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import STRATIFICATION, SUPERPOSITION, Layer, Size, kinds, register
-from fairseq_stack.models.transformer.options import settle_layers
+from fairseq_stack.models.transformer.transformer_options import settle_layers
 from tests.commands.running import REPOSITORY, Ending, Server
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import BARE_LANGUAGE_MODEL, TRAINING
@@ -145,5 +145,5 @@ def test_a_kind_that_a_model_cannot_have(monkeypatch: pytest.MonkeyPatch) -> Non
         "--arch pushdown_transformer_lm"
     )
     with pytest.raises(UserError, match=re.escape(message)):
-        settle_layers(options, "stack_layers", "decoder_layers", "stack_transformer_lm")
-    settle_layers(options, "stack_layers", "decoder_layers", "pushdown_transformer_lm")
+        settle_layers(options, "stack_layers", "decoder", "stack_transformer_lm")
+    settle_layers(options, "stack_layers", "decoder", "pushdown_transformer_lm")

@@ -19,10 +19,7 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
-from fairseq_stack.models.incremental import IncrementalState
-from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
-from fairseq_stack.models.transformer.presets import TRANSLATION_PRESETS
-from fairseq_stack.models.transformer.self_attention import StackSelfAttention
+from fairseq_stack.models.presets import PRESETS
 from fairseq_stack.modules import StackAttention, StackLSTM
 from fairseq_stack.tasks import PushdownLanguageModelingTask, StackTransductionTask
 
@@ -74,7 +71,7 @@ def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> Any:
 
     The stacks get a loud voice, so that what goes wrong in them changes what the model prefers.
     """
-    make = build_translation_model if preset in TRANSLATION_PRESETS else build_language_model
+    make = build_translation_model if preset in PRESETS["stack_transformer"] else build_language_model
     model = make(preset, DICTIONARY, *flags).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -149,19 +146,6 @@ def search_inputs(model: nn.Module, sources: list[Tensor]) -> tuple[dict[str, An
         prefix = batch[:, 1:]
     sample = {"net_input": {"src_tokens": batch, "src_lengths": batch.ne(DICTIONARY.pad()).sum(1)}}
     return sample, prefix
-
-
-def forget_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let models reorder nothing but sizes, for the tests of the tests."""
-    for part, key in ((StackSelfAttention, "stack"), (StackLSTMDecoder, "lstm")):
-
-        def reorder(self: Any, state: IncrementalState, new_order: Tensor, key: str = key) -> None:
-            saved = self.get_incremental_state(state, key)
-            if saved is not None:
-                kept = saved["state"].reorder(torch.arange(len(new_order)))
-                self.set_incremental_state(state, key, {"state": kept})
-
-        monkeypatch.setattr(part, "reorder_incremental_state", reorder)
 
 
 def xavier_bound(module: nn.Module, gain: float = 1.0) -> float:

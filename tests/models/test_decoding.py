@@ -10,15 +10,13 @@ import torch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
-from fairseq_stack.models.lstm.presets import PRESETS as LSTM_PRESETS
-from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS, TRANSLATION_PRESETS
+from fairseq_stack.models.presets import PRESETS
+from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from tests.helpers import assert_normwise_close, hostile
 from tests.models.building import (
     DICTIONARY,
     build_opinionated_model,
-    build_translation_model,
     each_model,
-    forget_the_order,
     is_wide,
     random_words,
     search_inputs,
@@ -26,7 +24,8 @@ from tests.models.building import (
     with_eos,
 )
 
-PRESETS = [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS, *LSTM_PRESETS]
+TRANSLATION_PRESETS = PRESETS["stack_transformer"]
+NAMES = [*TRANSLATION_PRESETS, *PRESETS["stack_transformer_lm"], *PRESETS["stack_lstm_lm"]]
 
 
 def parametrize(presets: Iterable[str]) -> pytest.MarkDecorator:
@@ -39,9 +38,8 @@ OTHERS = (
     ("stack_lstm_lm_ns_2020", ("--stack=ns-2-2@3",)),
     ("stack_lstm_lm_ns_2020", ("--read-log-weights",)),
 )
-ALL_MODELS = each_model(PRESETS, *OTHERS)
-ALL_PRESETS = parametrize(PRESETS)
-STACK_PRESETS = parametrize(name for name in PRESETS if "_tf_" not in name)
+ALL_MODELS = each_model(NAMES, *OTHERS)
+EACH_PRESET = parametrize(NAMES)
 
 
 def decoder_input(batch_size: int, length: int) -> Tensor:
@@ -104,19 +102,6 @@ def test_outputs_are_causal(preset: str, flags: tuple[str, ...]) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("kind", ["sup-12", "nd-2-3-4"])
-def test_stack_layers_of_the_encoder_are_causal(kind: str) -> None:
-    model = build_translation_model(
-        "stack_transformer_tf_small", DICTIONARY, f"--stack-encoder-layers={kind}", f"--stack-decoder-layers={kind}"
-    ).double().eval()  # fmt: skip
-    source = random_words(2, 7)
-    changed = torch.cat([source[:, :4], random_words(2, 3)], dim=1)
-    before, after = (encode(model, tokens)["encoder_out"][0] for tokens in (source, changed))
-    assert_normwise_close(after[:4], before[:4], 1e-12)
-    assert not torch.allclose(after[4:], before[4:])
-
-
-@torch.no_grad()
 @each_model(TRANSLATION_PRESETS)
 @pytest.mark.parametrize("left_pad", [True, False], ids=["pads-left", "pads-right"])
 def test_translation_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags: tuple[str, ...]) -> None:
@@ -149,10 +134,12 @@ def test_decoder_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags
         assert_normwise_close(in_batch, alone[0], 1e-9, f"row {row}")
 
 
-def beam_search(model: nn.Module, sources: list[Tensor], incremental: bool = True) -> list[list[list[int]]]:
-    """The hypotheses that fairseq's generator finds, as lists of tokens."""
+def beam_search(
+    model: nn.Module, sources: list[Tensor], incremental: bool = True, search: Any = SequenceGenerator
+) -> list[list[list[int]]]:
+    """The hypotheses that a generator finds, as lists of tokens."""
     sample, prefix = search_inputs(model, sources)
-    generator = SequenceGenerator([model], DICTIONARY, beam_size=4, max_len_a=0, max_len_b=12)
+    generator = search([model], DICTIONARY, beam_size=4, max_len_a=0, max_len_b=12)
     generator.model.has_incremental = incremental
     found = generator.generate([model], sample, prefix_tokens=prefix)
     return [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in found]
@@ -165,22 +152,27 @@ def test_beam_search_finds_what_it_finds_without_incremental_state(preset: str, 
     assert beam_search(model, sources) == beam_search(model, sources, incremental=False)
 
 
-@STACK_PRESETS
-def test_beam_search_needs_reordering(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test above would notice if stacks were not reordered."""
-    model = build_opinionated_model(preset)
-    sources = sources_for(model)
-    expected = beam_search(model, sources)
-    forget_the_order(monkeypatch)
-    assert beam_search(model, sources) != expected
-
-
-@ALL_PRESETS
+@EACH_PRESET
 def test_beam_search_does_not_depend_on_the_batch(preset: str) -> None:
     model = build_opinionated_model(preset)
     sources = sources_for(model)
     together = beam_search(model, sources)
     assert together == [beam_search(model, [source])[0] for source in sources]
+
+
+@each_model([f"stack_transformer_{kind}" for kind in ("sup_small", "nd_small", "lm_sup_cfl", "lm_nd_cfl")])
+def test_the_search_of_the_paper(preset: str, flags: tuple[str, ...]) -> None:
+    """Its searches end at different times: the end gets more probable until half of the sentences have one."""
+    model = build_opinionated_model(preset, (*flags, "--output-bias"))
+    sources, paper = sources_for(model) * 2, LengthNormalizedBeamSearchGenerator
+    eos = DICTIONARY.eos() if not flags else -1  # the last row of a compact output layer
+    while sum(len(best) < 12 for best, *_ in beam_search(model, sources, search=paper)) < len(sources) / 2:
+        with torch.no_grad():
+            model.decoder.output_projection.bias[eos] += 1.0
+    found = beam_search(model, sources, search=paper)
+    assert len({len(best) for best, *_ in found}) > 1, "all searches end at the same time"
+    assert found == beam_search(model, sources, incremental=False, search=paper)
+    assert found == [beam_search(model, [source], search=paper)[0] for source in sources]
 
 
 def test_skipping_a_step_is_an_error() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -207,23 +206,6 @@ def reference_search(log_probs: NextLogProbs, beam_size: int, max_len: int) -> l
         if beam[0].finished:
             return [item for item in beam if item.finished]
     return beam
-
-
-def exhaustive_search(log_probs: NextLogProbs, max_len: int, symbols: Sequence[int]) -> list[Item]:
-    """What a beam that loses nothing returns, from all strings over ``symbols``."""
-
-    def scored(tokens: Tokens) -> Item:
-        return Item(tokens, tuple(log_probs(tokens[:i])[tokens[i]] for i in range(len(tokens))))
-
-    words = [symbol for symbol in symbols if symbol != EOS]
-    finished: list[Item] = []
-    for length in range(1, max_len + 1):
-        finished += [scored((*string, EOS)) for string in itertools.product(words, repeat=length - 1)]
-        unfinished = [scored(string) for string in itertools.product(words, repeat=length)]
-        ranking = sorted(finished + unfinished, key=lambda item: item.score, reverse=True)
-        if ranking[0].finished:
-            return [item for item in ranking if item.finished]
-    return ranking
 
 
 def assert_same_hypotheses(

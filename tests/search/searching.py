@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
-from fairseq.sequence_generator import EnsembleModel
 from torch import Tensor
 
 from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
@@ -20,7 +18,6 @@ from tests.search.reference import (
     make_sample,
 )
 
-OPTIONS: dict[str, Any] = {"beam_size": 4, "max_len_a": 1, "max_len_b": 6}
 SOURCES: list[Tokens] = [(5, 4, EOS), (EOS,), (4, 4, 5, 5, EOS), (6, EOS)]
 
 
@@ -49,10 +46,3 @@ def pad_prefixes(prefixes: list[Tokens]) -> Tensor:
 
 def plain(results: list[list[dict[str, Any]]]) -> list[list[Tokens]]:
     return [[tuple(hypothesis["tokens"].tolist()) for hypothesis in result] for result in results]
-
-
-def assert_needs_reordering(models: list[Any], sources: list[Tokens], monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sentence at a time, since a batch that shrinks would not fit a state that is not reordered."""
-    expected = [plain(search(models, [source], **OPTIONS)) for source in sources]
-    monkeypatch.setattr(EnsembleModel, "reorder_incremental_state", lambda self, states, order: None)
-    assert [plain(search(models, [source], **OPTIONS)) for source in sources] != expected

@@ -24,13 +24,12 @@ from tests.search.reference import (
     Tokens,
     assert_same_hypotheses,
     attention_of,
-    exhaustive_search,
     make_dictionary,
     make_sample,
     next_log_probs,
     reference_search,
 )
-from tests.search.searching import SOURCES, assert_needs_reordering, plain, scripted_model, search
+from tests.search.searching import SOURCES, plain, scripted_model, search
 
 
 class TestAgainstReference:
@@ -85,29 +84,6 @@ class TestAgainstReference:
             log_probs = next_log_probs(models, source, bos=bos, prefix=forced, **options)
             max_len = int(max_len_a * len(source) + max_len_b)
             assert_same_hypotheses(result, reference_search(log_probs, beam_size, max_len))
-
-    @pytest.mark.parametrize("eos_bonus", [-3.0, 0.0, 2.0])
-    @pytest.mark.parametrize("seed", range(4))
-    def test_beam_that_loses_nothing(self, seed: int, eos_bonus: float) -> None:
-        """With a huge beam the result follows from the scores of all strings."""
-        model = scripted_model(seed, num_words=3, impossible=frozenset([BOS, UNK]), eos_bonus=eos_bonus)
-        symbols = [EOS, 4, 5, 6]
-        results = search([model], SOURCES, beam_size=1000, max_len_b=4, min_len=0)
-        for source, result in zip(SOURCES, results, strict=True):
-            expected = exhaustive_search(next_log_probs([model], source), 4, symbols)
-            assert_same_hypotheses(result, expected)
-
-    @pytest.mark.parametrize("seed", range(5))
-    def test_beam_of_one_is_greedy(self, seed: int) -> None:
-        model = scripted_model(seed)
-        results = search([model], SOURCES, beam_size=1, max_len_b=8, min_len=0)
-        for source, result in zip(SOURCES, results, strict=True):
-            log_probs = next_log_probs([model], source)
-            tokens: Tokens = ()
-            while tokens[-1:] != (EOS,) and len(tokens) < 8:
-                scores = log_probs(tokens)
-                tokens = (*tokens, scores.index(max(scores)))
-            assert plain([result]) == [[tokens if tokens[-1] == EOS else (*tokens, EOS)]]
 
 
 class TestScripted:
@@ -172,22 +148,11 @@ class TestScripted:
         assert float(second["score"]) == pytest.approx(math.log(0.2))
         assert second["finished"]
 
-    def test_fewer_hypotheses_than_slots(self) -> None:
-        """Impossible symbols fill no slot, however large the beam is."""
-        rows = {(): {self.A: 1.0}, (self.A,): {self.A: 0.6, EOS: 0.4}, (self.A, self.A): {EOS: 1.0}}
-        result = self.run(rows, beam_size=50)
-        assert plain([result]) == [[(self.A, self.A, EOS), (self.A, EOS)]]
-
     def test_prefix_is_forced_and_counts(self) -> None:
         rows = {(): {self.A: 0.9, self.B: 0.1}, (self.B,): {self.A: 0.6, EOS: 0.4}}
         result = self.run(rows, [(self.B,)], beam_size=2)
         assert plain([result])[0][0] == (self.B, self.A, EOS)
         assert float(result[0]["score"]) == pytest.approx((math.log(0.1) + math.log(0.6)) / 3)
-
-    def test_prefix_as_long_as_the_maximal_length(self) -> None:
-        rows: dict[Tokens, dict[int, float]] = {(): {self.A: 1.0}, (self.A,): {self.A: 0.5, EOS: 0.5}}
-        result = self.run(rows, [(self.A, self.A, self.A)], beam_size=2, max_len_b=2)
-        assert plain([result]) == [[(self.A, self.A, EOS)]]
 
 
 class TestBatching:
@@ -204,9 +169,6 @@ class TestBatching:
                 if not hypothesis["finished"]:
                     expected[:, -1] = 0
                 assert torch.equal(hypothesis["attention"], expected)
-
-    def test_needs_reordering(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert_needs_reordering([scripted_model(1, eos_bonus=-1.0)], SOURCES, monkeypatch)
 
     def test_maximal_length_is_limited_by_the_decoder(self) -> None:
         dictionary = make_dictionary(2)

@@ -12,7 +12,6 @@ import torch
 from fairseq_stack.errors import UserError
 from fairseq_stack.ops import legal_attachments, stack_tape
 from fairseq_stack.tasks import PushdownLanguageModelingConfig, PushdownLanguageModelingTask
-from fairseq_stack.tasks._attachments import read_attachments
 from tests.end_to_end.running import run
 
 SENTENCES = ["the dog is happy", "go", "the cat sat"]
@@ -60,17 +59,7 @@ def test_batches(corpus: Path) -> None:
     is_scored = batch["target"] != task.dictionary.pad()
     chosen = batch["legal_attachments"].gather(2, batch["attachments"].unsqueeze(2)).squeeze(2)
     assert chosen[is_scored].all()
-
-
-def test_a_file_that_is_not_text(tmp_path: Path) -> None:
-    path = tmp_path / "train.attach"
-    path.write_bytes(b"1 \xff\n")
-    with pytest.raises(UserError, match=r"train\.attach is not UTF-8: invalid start byte at byte 2"):
-        read_attachments(path, [3])
-
-
-def test_no_sentences(corpus: Path) -> None:
-    assert batch_of(task_of(corpus), []) == {}
+    assert batch_of(task, []) == {}
 
 
 @pytest.mark.parametrize(

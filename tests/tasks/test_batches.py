@@ -73,14 +73,6 @@ def test_batches_of_neighbours(data: Path) -> None:
     assert found[0] != sorted(found[0])
 
 
-def test_fairseqs_batches(data: Path) -> None:
-    """Sorted by length: the smaller batch lets others mix lengths. The batches differ between epochs."""
-    first, second, _ = epochs(data, BATCH_SIZE)
-    assert {number for batch in first for number in batch} == set(range(48))
-    assert any(len(lengths) > 1 for lengths in lengths_in(data, first))
-    assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}
-
-
 @pytest.mark.parametrize("neighbours", [False, True])
 def test_without_ends(data: Path, neighbours: bool) -> None:
     """Only the last target of each string is not scored, and the input stays as it is."""

@@ -18,9 +18,8 @@ from fairseq_stack.modules import (
     StratificationStackAttention,
     SuperpositionStackAttention,
 )
-from fairseq_stack.ops import NondeterministicStackState
 from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
-from fairseq_stack.tasks._carried import CarriedStates, Carrying, as_plain, from_plain
+from fairseq_stack.tasks._carried import CarriedStates, as_plain, from_plain
 from fairseq_stack.tasks._streams import EOS_WORD, Segments, TextStream
 from fairseq_stack_preprocess.trees import mikolov
 
@@ -167,26 +166,3 @@ def test_a_state_of_other_kernels() -> None:
     plain["stacks"][0]["columns"]["instruction_set"] = "mmx"
     with pytest.raises(UserError, match=r"expected '.*', got 'mmx'"):
         from_plain(plain, like=state)
-
-
-class LimitedMemory(NondeterministicStackAttention):
-    """A stack that remembers the last five steps."""
-
-    def initial_state(self, batch_size: int) -> NondeterministicStackState:
-        return NondeterministicStackState.initial(
-            self.bottom(), batch_size=batch_size, num_states=2, num_symbols=2, window=5
-        )
-
-
-@pytest.mark.parametrize("stacks", [[], [LimitedMemory(4, 2, 2, 2, output=False, bias=True)]], ids=["none", "nd@5"])
-def test_carried_states_do_not_grow(stacks: list[LimitedMemory]) -> None:
-    """They hold no gradients, and become no larger than they are after a few segments."""
-    model = StackLSTM(3, 4, stacks).double()
-    carrying = Carrying(lambda inputs, state: (None, {"state": model(inputs, state)[1]}), model.initial_state(2))
-    sizes = []
-    for _ in range(30):
-        carrying(inputs=torch.randn(2, 3, 3, dtype=torch.float64))
-        tensors = tensors_of(as_plain(carrying.state))
-        assert not any(tensor.requires_grad for tensor in [carrying.state.hidden, *carrying.state.readings])
-        sizes.append(sum(tensor.nbytes for tensor in tensors))
-    assert max(sizes[10:]) <= max(sizes[:10])

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fairseq.data import data_utils
 
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
@@ -93,12 +92,8 @@ def test_a_whole_input_has_the_length_of_the_longest(data: Path) -> None:
 def test_batches_are_shuffled_and_not_sorted_by_length(data: Path) -> None:
     task = task_of(data)
     train, test = dataset_of(task, "train"), dataset_of(task, "test")
-    orders = set()
-    for seed in range(20):
-        with data_utils.numpy_seed(seed):
-            orders.add(tuple(train.ordered_indices()))
-    assert len(orders) > 5
-    assert all(sorted(order) == [0, 1, 2, 3] for order in orders)
+    orders = [train.ordered_indices().tolist() for _ in range(20)]
+    assert len(set(map(tuple, orders))) > 5
     assert np.array_equal(test.ordered_indices(), np.arange(4))
 
 
@@ -184,12 +179,6 @@ def test_wrong_data(tmp_path: Path, pairs: list[tuple[str, str]], message: str) 
 def test_words_that_the_dictionary_lacks(data: Path, options: dict[str, str], message: str) -> None:
     with pytest.raises(UserError, match=f"^{message}$"):
         task_of(data, **options)
-
-
-def test_fewer_targets_than_inputs(data: Path) -> None:
-    task = task_of(data)
-    with pytest.raises(UserError, match=r"expected as many targets as inputs, got 2 inputs and 1 targets"):
-        task._transductions([torch.tensor([4])] * 2, [torch.tensor([4])], "test", None)
 
 
 def test_wrong_folders(data: Path, tmp_path: Path) -> None:

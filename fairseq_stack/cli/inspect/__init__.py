@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
     require_writable(args.output)
     hub = load_checkpoint(args, folder_of_data(args.data))
     from fairseq_stack.hub.interface import TransductionHub
-    from fairseq_stack.hub.parses import parses_sentences
+    from fairseq_stack.hub.parse_beams import parses_sentences
 
     if parses_sentences(hub):
         content: Any = inspect_parses.inspect_parsed(hub, args)

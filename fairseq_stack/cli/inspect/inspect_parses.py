@@ -63,7 +63,7 @@ def inspect_parsed(hub: LanguageModelHub, args: argparse.Namespace) -> str | dic
         UserError: an option or a format is for other models, a word is not in the sentence, or see
             :func:`fairseq_stack.inspection.parses.inspect_parses`.
     """
-    from fairseq_stack.hub.parses import BEAM_SIZE
+    from fairseq_stack.hub.parse_beams import BEAM_SIZE
     from fairseq_stack.inspection.parses import inspect_parses
 
     shown = args.show or SHOWN[0]
@@ -113,7 +113,7 @@ def _roles(hub: LanguageModelHub, text: str, args: argparse.Namespace) -> dict[s
     Raises:
         UserError: the sentence has no such word, or has it twice; or a word is not before the verb.
     """
-    from fairseq_stack.hub.sentences import Cutter
+    from fairseq_stack.hub.sentence_cutter import Cutter
 
     words = Cutter(hub).cut(text).words[:-1]
     roles = {"verb": args.verb, "subject": args.subject, "distractors": args.distractors}

@@ -7,8 +7,8 @@ from argparse import Namespace
 import torch
 from torch import nn
 
-from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
-from fairseq_stack.models.options import initial_scale
+from fairseq_stack.models.lstm.lstm_decoder import StackLSTMDecoder
+from fairseq_stack.models.shared_options import initial_scale
 from fairseq_stack.modules import StackAttention
 from fairseq_stack.modules.stack_attention import draw_linear
 

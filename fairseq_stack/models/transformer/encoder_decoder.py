@@ -72,9 +72,8 @@ class StackTransformerDecoder(TransformerDecoderBase):
         prev_output_tokens: Tensor,
         encoder_out: dict[str, list[Tensor]] | None = None,
         incremental_state: IncrementalState | None = None,
-        full_context_alignment: bool = False,
-        alignment_layer: int | None = None,
-        alignment_heads: int | None = None,
+        *args: Any,
+        **kwargs: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
         """As fairseq's.
 
@@ -84,14 +83,7 @@ class StackTransformerDecoder(TransformerDecoderBase):
         """
         if incremental_state is not None:
             count_step(self, incremental_state, prev_output_tokens.size(1))
-        return super().extract_features(
-            prev_output_tokens,
-            encoder_out,
-            incremental_state,
-            full_context_alignment,
-            alignment_layer,
-            alignment_heads,
-        )
+        return super().extract_features(prev_output_tokens, encoder_out, incremental_state, *args, **kwargs)
 
 
 def _layers_to_build(layers: str | None, cfg: Any) -> Iterator[Layer]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from fairseq_stack.models.options import initial_scale
+from fairseq_stack.models.shared_options import initial_scale
 from fairseq_stack.models.transformer.layers import StackDecoderLayer, StackEncoderLayer
 from fairseq_stack.modules import StackAttention
 from fairseq_stack.modules.stack_attention import draw_linear

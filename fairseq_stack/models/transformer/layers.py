@@ -49,25 +49,12 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
         encoder_out: Tensor | None = None,
         encoder_padding_mask: Tensor | None = None,
         incremental_state: IncrementalState | None = None,
-        prev_self_attn_state: list[Tensor] | None = None,
-        prev_attn_state: list[Tensor] | None = None,
-        self_attn_mask: Tensor | None = None,
+        *args: Any,
         self_attn_padding_mask: Tensor | None = None,
-        need_attn: bool = False,
-        need_head_weights: bool = False,
+        **kwargs: Any,
     ) -> Any:
-        output, *others = super().forward(
-            x,
-            encoder_out,
-            encoder_padding_mask,
-            incremental_state,
-            prev_self_attn_state,
-            prev_attn_state,
-            self_attn_mask,
-            self_attn_padding_mask,
-            need_attn,
-            need_head_weights,
-        )
+        kwargs["self_attn_padding_mask"] = self_attn_padding_mask
+        output, *others = super().forward(x, encoder_out, encoder_padding_mask, incremental_state, *args, **kwargs)
         if incremental_state is None:  # otherwise ``x`` is one symbol, and the mask also covers the symbols before it
             output = _without_padding(output, self_attn_padding_mask)
         return output, *others

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from fairseq.incremental_decoding_utils import with_incremental_state
 from torch import Tensor, nn
 
-from fairseq_stack.models.incremental import IncrementalState
+from fairseq_stack.models.incremental import IncrementalState, KeepsState
 from fairseq_stack.models.padding import num_left, rotate
 from fairseq_stack.modules import StackAttention
 
 
 @with_incremental_state
-class StackSelfAttention(nn.Module):
+class StackSelfAttention(KeepsState, nn.Module):
     """A stack attention sublayer that replaces fairseq's ``MultiheadAttention`` in ``layer.self_attn``.
 
     Padding on the left is moved to the right before the stack sees it, so that the stack is empty at a
@@ -23,10 +22,6 @@ class StackSelfAttention(nn.Module):
     Args:
         attention: the sublayer function.
     """
-
-    # Given by the decorator.
-    get_incremental_state: Callable[..., dict[str, Any] | None]
-    set_incremental_state: Callable[..., None]
 
     def __init__(self, attention: StackAttention) -> None:
         super().__init__()
@@ -38,23 +33,18 @@ class StackSelfAttention(nn.Module):
     def forward(
         self,
         query: Tensor,
-        key: Tensor | None = None,
-        value: Tensor | None = None,
+        *,
         key_padding_mask: Tensor | None = None,
         incremental_state: IncrementalState | None = None,
-        need_weights: bool = False,
-        static_kv: bool = False,
-        attn_mask: Tensor | None = None,
-        before_softmax: bool = False,
-        need_head_weights: bool = False,
+        **kwargs: Any,
     ) -> tuple[Tensor, None]:
         """Map ``query`` (n, B, d) to the sublayer's output (n, B, d), which is 0 at padding.
 
-        The inputs that are not described here only say how fairseq calls.
-
         Args:
+            query: (n, B, d).
             key_padding_mask: (B, n), true at padding, or None if there is none.
             incremental_state: if given, ``query`` is the newest symbol only, (1, B, d).
+            kwargs: what else fairseq gives, such as keys and values, which are the query.
         """
         if incremental_state is not None:
             return self._step(query, incremental_state), None
@@ -68,17 +58,12 @@ class StackSelfAttention(nn.Module):
         return outputs.masked_fill(key_padding_mask.unsqueeze(-1), 0).transpose(0, 1), None
 
     def _step(self, query: Tensor, incremental_state: IncrementalState) -> Tensor:
-        saved = self.get_incremental_state(incremental_state, "stack")
-        state = self.attention.initial_state(query.size(1)) if saved is None else saved["state"]
+        state = self.kept_state(incremental_state)
+        if state is None:
+            state = self.attention.initial_state(query.size(1))
         output, state = self.attention.step(query[0], state)
-        self.set_incremental_state(incremental_state, "stack", {"state": state})
+        self.keep_state(incremental_state, state)
         return output.unsqueeze(0)
-
-    def reorder_incremental_state(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
-        """Keep the stacks of the hypotheses that ``new_order`` lists."""
-        saved = self.get_incremental_state(incremental_state, "stack")
-        if saved is not None:
-            self.set_incremental_state(incremental_state, "stack", {"state": saved["state"].reorder(new_order)})
 
     def _get_input_buffer(self, incremental_state: IncrementalState | None) -> dict[str, Tensor]:
         """fairseq's decoder layer asks for saved keys and values; a stack has none."""

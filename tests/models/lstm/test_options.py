@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
 
 import pytest
 from torch import nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.lstm.config import StackLSTMLanguageModelConfig
-from fairseq_stack.models.lstm.options import settle
 from fairseq_stack.models.vocabulary import CompactOutput
-from fairseq_stack.modules import SuperpositionStackAttention
 from tests.models.building import build_language_model, build_opinionated_model, make_dictionary, random_words
 
 DICTIONARY = make_dictionary(5)
@@ -73,12 +69,7 @@ MISTAKES = {
         ["--stack=stack"],
         "--stack: stacks 'stack': expected 'sup-M', 'nd-Q-S-M[@D]', 'ns-Q-S[@D]' or 'strat-M' at pos",
     ),
-    "attention": (["--stack=sdpa"], "--stack: stacks 'sdpa': expected 'sup-M'"),
-    "position": (["--stack=sup-3+ns-2"], "'ns' takes 2 numbers, not 1 at position 7, got 'ns-2'; a list of stacks is"),
-    "window": (["--stack=sup-3@4"], "--stack: stacks 'sup-3@4': 'sup' cannot have limited memory ('@D') at position 1"),
-    "comma": (["--stack=sup-3,sup-3"], "at position 1, got 'sup-3,sup-3'"),
     "hidden-size": (["--decoder-hidden-size=0"], "--decoder-hidden-size: expected at least 1, got 0"),
-    "embed-dim": (["--decoder-embed-dim=-1"], "--decoder-embed-dim: expected at least 1, got -1"),
     "shared": (
         [SIZE, "--decoder-embed-dim=5", "--share-decoder-input-output-embed"],
         "expected --decoder-embed-dim 6, got 5",
@@ -116,11 +107,7 @@ MISTAKES = {
         ["--stack=nd-1-2-3", "--no-states-in-reading"],
         "--no-states-in-reading has no effect: expected a stack of the kind ns, got --stack nd-1-2-3",
     ),
-    "no-log-weights": (["--stack=nd-1-2-3", "--read-log-weights"], "--read-log-weights has no effect"),
-    "no-bottom": (["--stack=sup-3", "--bottom-vector=one"], "--bottom-vector has no effect"),
-    "no-original": (["--stack=sup-3", "--original-bottom"], "--original-bottom has no effect"),
     "memory": (["--decoder-hidden-size=999999999"], "--stack and the sizes of the model: "),
-    "memory-of-the-stack": (["--stack=nd-999999-9999-9"], "--stack and the sizes of the model: "),
 }
 
 
@@ -131,21 +118,6 @@ def test_mistakes(flags: list[str], message: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_superposition_takes_the_hidden_state() -> None:
-    (stack,) = build_language_model(
-        "stack_lstm_lm", DICTIONARY, SIZE, "--stack=sup-6", "--push-hidden-state"
-    ).decoder.lstm.stacks
-    assert isinstance(stack, SuperpositionStackAttention) and stack.push_inputs
-
-
-def test_a_checkpoint_from_before_an_option() -> None:
-    config = StackLSTMLanguageModelConfig(stack="ns-1-2", add_bos_token=False, tokens_per_sample=8)
-    options = Namespace(**vars(config))
-    del options.read_log_weights
-    settle(options)
-    assert options.read_log_weights is False
-
-
 def test_a_checkpoint_with_a_scale_that_had_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairseq_stack.models.options.is_from_checkpoint", lambda: True)
+    monkeypatch.setattr("fairseq_stack.models.shared_options.is_from_checkpoint", lambda: True)
     build_language_model("stack_lstm_lm", DICTIONARY, "--stack-init-scale=0.5")

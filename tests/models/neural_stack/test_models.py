@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from fairseq.data import Dictionary
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.incremental import IncrementalState
-from fairseq_stack.models.neural_stack.presets import BUFFERED_PRESETS, PRESETS
+from fairseq_stack.models.presets import PRESETS
 from tests.helpers import assert_normwise_close
 from tests.models.building import (
     build_language_model,
@@ -54,7 +53,7 @@ def test_counts_of_the_paper(task: str, multiple_of: int) -> None:
         assert count_parameters(build_transduction_model(preset, make_dictionary(size, multiple_of))) == count
 
 
-@pytest.mark.parametrize("flags", [f"--arch={preset}" for preset in PRESETS] + list(OTHERS))
+@pytest.mark.parametrize("flags", [f"--arch={preset}" for preset in PRESETS["neural_stack"]] + list(OTHERS))
 def test_incremental_equals_parallel(flags: str) -> None:
     """Also where rows are reordered, repeated and dropped in between."""
     arch = flags.removeprefix("--arch=") if "arch" in flags else "neural_stack"
@@ -71,7 +70,7 @@ def test_incremental_equals_parallel(flags: str) -> None:
         logits(model, random_tokens(4, 9), incremental_state=state)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", PRESETS["neural_stack"])
 def test_what_follows_changes_nothing(preset: str) -> None:
     model, tokens = build_transduction_model(preset, DICTIONARY).double(), random_tokens(2, 6)
     assert_normwise_close(logits(model, tokens)[:, :4], logits(model, tokens[:, :4]), 1e-12)
@@ -91,11 +90,6 @@ def test_steps_and_reading_of_a_buffered_network(given: str, steps: int, reading
     expected, _ = model.encoder.network(inputs, steps=steps, reading=reading)
     assert_normwise_close(logits(model, tokens), expected, 1e-12)
     assert_normwise_close(logits(model, tokens[1:]), expected[1:], 1e-12)
-
-
-def test_presets_differ_from_each_other() -> None:
-    settings = [tuple(settings.items()) for settings in [*PRESETS.values(), *BUFFERED_PRESETS.values()]]
-    assert len(set(settings)) == 8
 
 
 @pytest.mark.parametrize(
@@ -123,14 +117,3 @@ def test_an_input_that_is_longer_than_the_steps() -> None:
 def test_another_task() -> None:
     with pytest.raises(UserError, match=r"^neural_stack: expected --task stack_transduction, got LanguageModelingTask"):
         build_language_model("neural_stack", DICTIONARY)
-
-
-def test_a_checkpoint_of_another_alphabet() -> None:
-    other = Dictionary()
-    for word in "abcde":
-        other.add_symbol(word)
-    state = build_transduction_model("neural_stack", other).state_dict()
-    with pytest.raises(
-        UserError, match="the checkpoint's vocabulary differs from the data's: it has different symbols"
-    ):
-        build_transduction_model("neural_stack", DICTIONARY).load_state_dict(state)

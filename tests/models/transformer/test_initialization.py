@@ -48,18 +48,6 @@ def test_language_model_with_an_output_layer_of_its_own(flags: tuple[str, ...]) 
     assert_uniform(model.decoder.layers[2].self_attn.attention, "bottom_logits", 0.1)
 
 
-def test_the_scale_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="--stack-init-scale: expected a positive number, got 0"):
-        build_language_model("stack_transformer_lm_tf_cfl", DICTIONARY, "--stack-init-scale=0")
-
-
-def test_fairseq_initialization_has_no_scale() -> None:
-    with pytest.raises(ValueError, match=r"--stack-init-scale 0\.5 has no effect with --stack-init fairseq: expected"):
-        build_language_model(
-            "stack_transformer_lm_tf_ptb", DICTIONARY, "--stack-init=fairseq", "--stack-init-scale=0.5"
-        )
-
-
 def test_fairseq_initialization_is_an_option() -> None:
     model = build_language_model("stack_transformer_lm_tf_ptb", DICTIONARY, "--stack-init=fairseq")
     assert model.decoder.embed_tokens.weight.abs().max() > 0.1

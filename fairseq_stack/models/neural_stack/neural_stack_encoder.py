@@ -13,7 +13,7 @@ from torch.nn.functional import embedding
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import FINGERPRINT
-from fairseq_stack.models.incremental import IncrementalState, count_step
+from fairseq_stack.models.incremental import IncrementalState, KeepsState, count_step
 from fairseq_stack.models.vocabulary import fingerprint, num_words
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, Controller, NeuralStack
 
@@ -46,7 +46,7 @@ class OneHotEncoder(FairseqEncoder):
 
 
 @with_incremental_state
-class NeuralStackEncoder(OneHotEncoder):
+class NeuralStackEncoder(KeepsState, OneHotEncoder):
     """A neural stack, which takes a step for each token."""
 
     network: NeuralStack
@@ -75,17 +75,12 @@ class NeuralStackEncoder(OneHotEncoder):
         if incremental_state is None:
             return {"encoder_out": self.network(self.inputs(src_tokens)).output}
         count_step(self, incremental_state, src_tokens.size(1))
-        saved = self.get_incremental_state(incremental_state, "network")
-        state = self.network.initial_state(len(src_tokens)) if saved is None else saved["state"]
+        state = self.kept_state(incremental_state)
+        if state is None:
+            state = self.network.initial_state(len(src_tokens))
         step, state = self.network.step(self.inputs(src_tokens[:, -1]), state)
-        self.set_incremental_state(incremental_state, "network", {"state": state})
+        self.keep_state(incremental_state, state)
         return {"encoder_out": step.output.unsqueeze(1)}
-
-    def reorder_incremental_state(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
-        """Keep the states of the rows that ``new_order`` lists."""
-        saved = self.get_incremental_state(incremental_state, "network")
-        if saved is not None:
-            self.set_incremental_state(incremental_state, "network", {"state": saved["state"].reorder(new_order)})
 
 
 class BufferedNeuralStackEncoder(OneHotEncoder):
@@ -110,8 +105,8 @@ class BufferedNeuralStackEncoder(OneHotEncoder):
             UserError: the input is longer.
         """
         factors = {"n": 1, "2n": 2}
-        given = self.cfg.time_steps
-        steps = factors[given] * length if given in factors else int(given)
+        time_steps = self.cfg.time_steps
+        steps = factors[time_steps] * length if time_steps in factors else int(time_steps)
         if steps < length:
             raise UserError(
                 f"--time-steps {steps}: expected at least {length}, the length of the padded input, or n or 2n"

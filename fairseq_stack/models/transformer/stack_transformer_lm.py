@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from functools import partial
 from typing import Any
 
-from fairseq.models import register_model, register_model_architecture
+from fairseq.models import register_model
 from fairseq.models.transformer import TransformerConfig
-from fairseq.models.transformer_lm import (
-    TransformerLanguageModel,
-    TransformerLanguageModelConfig,
-    base_lm_architecture,
-)
+from fairseq.models.transformer_lm import TransformerLanguageModel, base_lm_architecture
 from fairseq.tasks import FairseqTask
-from fairseq.tasks.translation import TranslationTask
 from torch import Tensor
 
-from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.options import Settings, fill_in, plain_namespace, settle_depth_limit
+from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.sizes import Side, require_memory
-from fairseq_stack.models.transformer.config import StackTransformerLanguageModelConfig
+from fairseq_stack.models.shared_options import plain_namespace, require_language_modeling
 from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder
 from fairseq_stack.models.transformer.initialization import initialize
-from fairseq_stack.models.transformer.options import (
-    check_options,
-    layers_of,
-    set_depth,
-    settle_layers,
-)
-from fairseq_stack.models.transformer.presets import LANGUAGE_MODEL_PRESETS
+from fairseq_stack.models.transformer.transformer_options import StackTransformerLanguageModelConfig, set_depth, settle
 from fairseq_stack.models.vocabulary import CompactVocabulary, check_symbols, compact_embedding
 
+MODEL = "stack_transformer_lm"
 
-@register_model("stack_transformer_lm", dataclass=StackTransformerLanguageModelConfig)
+
+@register_model(MODEL, dataclass=StackTransformerLanguageModelConfig)
 class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLanguageModel):
     """A causal, pre-norm transformer language model whose layers are given by a layer list."""
 
@@ -48,23 +36,13 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
             UserError: for a wrong layer list, options that cannot be combined, sizes beyond the memory of this machine,
                 or a task of translation.
         """
-        if isinstance(task, TranslationTask):
-            raise UserError(
-                "stack_transformer_lm is a language model: expected --task language_modeling, "
-                f"got {type(task).__name__}"
-            )
+        require_language_modeling(MODEL, task)
         options = plain_namespace(args)
         if options.character_embeddings or options.adaptive_input:
-            raise UserError("stack_transformer_lm has no character embeddings and no adaptive input")
-        check_options(options)
+            raise UserError(f"{MODEL} has no character embeddings and no adaptive input")
         options.stack_decoder_layers = options.stack_layers
-        settle_layers(options, "stack_layers", "decoder_layers", "stack_transformer_lm")
-        if options.decoder_layers is None:
-            options.decoder_layers = TransformerLanguageModelConfig.decoder_layers
-        settle_depth_limit(options, layers_of(options, "stack_layers", "decoder_layers"))
-        if not is_from_checkpoint():
-            tables = 1 if options.share_decoder_input_output_embed else 2
-            require_memory([_side(options, tables * len(task.target_dictionary))])
+        tables = 1 if options.share_decoder_input_output_embed else 2
+        settle(options, MODEL, {"decoder": "stack_layers"}, {"decoder": tables * len(task.target_dictionary)})
         if options.decoder_layers_to_keep:
             options.decoder_layers = len(str(options.decoder_layers_to_keep).split(","))
         options.decoder_normalize_before = True  # as in the paper, and in all of fairseq's own presets
@@ -91,22 +69,9 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
         return super().forward(src_tokens, **kwargs)
 
 
-def _side(options: Namespace, num_embeddings: int) -> Side:
-    """The sizes of the decoder, the only part of the model."""
-    return Side(
-        flag="--stack-layers",
-        layers=layers_of(options, "stack_layers", "decoder_layers"),
-        model_size=options.decoder_embed_dim,
-        hidden_size=options.decoder_ffn_embed_dim,
-        num_embeddings=num_embeddings,
-    )
-
-
-def _preset(settings: Settings, args: Namespace) -> None:
-    fill_in(args, settings)
-    set_depth(args, "stack_layers", "decoder_layers")
+def _complete(args: Namespace) -> None:
+    set_depth(args, "stack_layers", "decoder")
     base_lm_architecture(args)
 
 
-for _name, _settings in LANGUAGE_MODEL_PRESETS.items():
-    register_model_architecture("stack_transformer_lm", _name)(partial(_preset, _settings))
+register_presets(MODEL, _complete)

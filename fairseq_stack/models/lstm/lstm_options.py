@@ -1,19 +1,32 @@
-"""The options of the stack LSTMs.
+"""The options of the stack LSTMs: their declaration, and how they are settled before a model is built.
 
-fairseq reads these types at run time: annotations must not be postponed, and optional ones be spelled ``Optional``.
+fairseq reads the types of options at run time: annotations must not be postponed, and optional ones be spelled
+``Optional``.
 """
 
 # ruff: noqa: UP045
 
+from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum
 from omegaconf import II
 
-from fairseq_stack.kinds import spellings
-from fairseq_stack.models.config import VocabularyOptions
+from fairseq_stack.errors import UserError
+from fairseq_stack.kinds import Layer, kinds, parse_stacks, spellings
+from fairseq_stack.models.shared_options import (
+    VocabularyOptions,
+    check_at_least_one,
+    check_compact_vocabulary,
+    check_kinds,
+    check_probabilities,
+    flag,
+    parse_option,
+)
 
+MODEL = "stack_lstm_lm"
 INITIALIZATIONS = ChoiceEnum(["fairseq", "paper", "uniform"])
 BOTTOM_VECTORS = ChoiceEnum(["learned", "zero", "one"])
 
@@ -99,3 +112,66 @@ class StackLSTMLanguageModelConfig(VocabularyOptions):
     add_bos_token: bool = II("task.add_bos_token")
     tokens_per_sample: int = II("task.tokens_per_sample")
     max_target_positions: Optional[int] = II("task.max_target_positions")
+
+
+def settle(options: Namespace) -> tuple[Layer, ...]:
+    """Fill in the options whose defaults depend on others, and check all options of a new model.
+
+    Returns:
+        The stacks.
+
+    Raises:
+        UserError: an option is wrong, or options cannot be combined.
+    """
+    options.states_in_reading = not options.no_states_in_reading  # as kinds know it
+    check_at_least_one(options, "decoder_hidden_size", "decoder_embed_dim", "stack_depth_limit")
+    if options.share_decoder_input_output_embed:
+        options.decoder_embed_dim = options.decoder_embed_dim or options.decoder_hidden_size
+        if options.decoder_embed_dim != options.decoder_hidden_size:
+            raise UserError(
+                "--share-decoder-input-output-embed needs embeddings of the size of the hidden state: expected "
+                f"--decoder-embed-dim {options.decoder_hidden_size}, got {options.decoder_embed_dim}"
+            )
+    if options.add_bos_token:
+        raise UserError(f"--add-bos-token: {MODEL} reads no beginning of a sentence; leave the option out")
+    _settle_dropout(options)
+    check_compact_vocabulary(options)
+    stacks = parse_option(options, "stack", parse_stacks)
+    check_kinds("stack", stacks, MODEL)
+    _check_options_of_stacks(options, stacks)
+    if options.max_target_positions is None:
+        options.max_target_positions = options.tokens_per_sample
+    return stacks
+
+
+def _settle_dropout(options: Namespace) -> None:
+    if options.decoder_embed_dim is None and options.decoder_dropout_in:
+        raise UserError("--decoder-dropout-in needs embeddings: give --decoder-embed-dim")
+    if options.decoder_dropout_in is None:
+        options.decoder_dropout_in = options.dropout if options.decoder_embed_dim else 0.0
+    if options.decoder_dropout_out is None:
+        options.decoder_dropout_out = options.dropout
+    check_probabilities(options, "dropout", "decoder_dropout_in", "decoder_dropout_out", "recurrent_dropout")
+
+
+def _check_options_of_stacks(options: Namespace, stacks: Sequence[Layer]) -> None:
+    for option in dict.fromkeys(option for kind in kinds() for option in kind.controller_options.values()):
+        name = "no_states_in_reading" if option == "states_in_reading" else option
+        declared = StackLSTMLanguageModelConfig.__dataclass_fields__.get(name)
+        is_set = declared is not None and getattr(options, name) != declared.default
+        if is_set and not any(_takes(layer, option) for layer in stacks):
+            taking = " or ".join(kind.name for kind in kinds() if option in kind.controller_options.values())
+            raise UserError(
+                f"{flag(name)} has no effect: expected a stack of the kind {taking}, got --stack {options.stack}"
+            )
+    if options.push_hidden_state:
+        for layer in stacks:
+            if _takes(layer, "push_hidden_state") and layer.sizes != (options.decoder_hidden_size,):
+                raise UserError(
+                    f"--push-hidden-state: the stack holds hidden states, expected {layer.kind.name}-"
+                    f"{options.decoder_hidden_size}, the size of --decoder-hidden-size, got {layer}"
+                )
+
+
+def _takes(layer: Layer, option: str) -> bool:
+    return option in layer.kind.controller_options.values()

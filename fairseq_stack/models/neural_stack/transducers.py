@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
-from functools import partial
 from typing import Any, ClassVar, Self
 
-from fairseq.models import FairseqEncoderModel, register_model, register_model_architecture
+from fairseq.models import FairseqEncoderModel, register_model
 from fairseq.tasks import FairseqTask
 from torch import Tensor
 
-from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.neural_stack.config import BufferedNeuralStackConfig, NeuralStackConfig
-from fairseq_stack.models.neural_stack.encoder import BufferedNeuralStackEncoder, NeuralStackEncoder, Output
-from fairseq_stack.models.neural_stack.presets import BUFFERED_PRESETS, PRESETS
-from fairseq_stack.models.options import Settings, fill_in, flag, plain_namespace
+from fairseq_stack.models.neural_stack.neural_stack_encoder import (
+    BufferedNeuralStackEncoder,
+    NeuralStackEncoder,
+    Output,
+)
+from fairseq_stack.models.neural_stack.neural_stack_options import BufferedNeuralStackConfig, NeuralStackConfig, settle
+from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.sizes import Recurrent, require_memory
+from fairseq_stack.models.shared_options import plain_namespace
+from fairseq_stack.models.sizes import num_lstm_weights, require_memory
 from fairseq_stack.models.vocabulary import num_words
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
 
 MODEL, BUFFERED_MODEL = "neural_stack", "neural_stack_buffered"
-VECTOR_SIZE = 2
 
 
 class Transducer(CheckedLoading, Pretrained, FairseqEncoderModel):
@@ -77,40 +77,15 @@ class BufferedNeuralStackModel(Transducer):
     network_class, encoder_class = BufferedNeuralStack, BufferedNeuralStackEncoder
 
 
-def settle(options: Namespace, count: int) -> None:
-    """Fill in the size of the vectors, and check sizes, for a task with ``count`` words.
-
-    Raises:
-        UserError: a size or a number of steps is out of range, or inputs are pushed as vectors of another size.
-    """
-    if options.vector_size is None:
-        options.vector_size = count if options.pushed == "input" else VECTOR_SIZE
-    for name in ("vector_size", "hidden_size"):
-        if getattr(options, name) < 1:
-            raise UserError(f"{flag(name)}: expected at least 1, got {getattr(options, name)}")
-    if options.pushed == "input" and options.vector_size != count:
-        raise UserError(
-            f"--pushed input: expected --vector-size {count}, the number of symbols, got {options.vector_size}; leave "
-            "--vector-size out"
-        )
-    steps = getattr(options, "time_steps", "n")
-    if steps not in ("n", "2n") and not steps.isdecimal():
-        raise UserError(f"--time-steps: expected n, 2n or a number, got {steps}")
-
-
 def _network(
     kind: type[NeuralStack] | type[BufferedNeuralStack], options: Namespace, task: FairseqTask
 ) -> NeuralStack | BufferedNeuralStack:
     size, vector, hidden = num_words(task.target_dictionary), options.vector_size, options.hidden_size
-    if not is_from_checkpoint():
-        is_linear = options.controller == "linear"
-        rows = kind.num_strengths + vector + size
-        part = (
-            Recurrent("--vector-size", (), 0, 0, rows * (size + vector))
-            if is_linear
-            else Recurrent("--hidden-size", (), size + vector, hidden, rows * hidden)
-        )
-        require_memory([part])
+    rows = kind.num_strengths + vector + size
+    if options.controller == "linear":
+        require_memory({"--vector-size": rows * (size + vector)})
+    else:
+        require_memory({"--hidden-size": num_lstm_weights((), size + vector, hidden) + rows * hidden})
     return kind(
         size,
         vector,
@@ -121,11 +96,5 @@ def _network(
     )
 
 
-def _preset(settings: Settings, args: Namespace) -> None:
-    fill_in(args, settings)
-
-
-_ARCHITECTURES: Mapping[str, Mapping[str, Settings]] = {MODEL: PRESETS, BUFFERED_MODEL: BUFFERED_PRESETS}
-for _model, _presets in _ARCHITECTURES.items():
-    for _name, _settings in _presets.items():
-        register_model_architecture(_model, _name)(partial(_preset, _settings))
+register_presets(MODEL)
+register_presets(BUFFERED_MODEL)

@@ -6,19 +6,16 @@ from typing import Any
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import FairseqIncrementalDecoder
 from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from fairseq_stack.models.checkpoints import FINGERPRINT
-from fairseq_stack.models.incremental import IncrementalState, count_step
+from fairseq_stack.models.incremental import IncrementalState, RecurrentDecoder, count_step
 from fairseq_stack.models.padding import num_left, rotate
-from fairseq_stack.models.vocabulary import fingerprint
 from fairseq_stack.modules import StackLSTM, StackLSTMState
 
 
-class StackLSTMDecoder(FairseqIncrementalDecoder):
+class StackLSTMDecoder(RecurrentDecoder):
     """A language model whose first distribution comes from the initial state of the LSTM.
 
     fairseq begins each sequence with ``</s>``; that first token is not read. A model of a stream reads the end of a
@@ -42,16 +39,13 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
         output_projection: nn.Module,
         first: int | None = None,
     ) -> None:
-        super().__init__(dictionary)
-        self.cfg = cfg
-        self.padding_idx = dictionary.pad()
+        super().__init__(cfg, dictionary)
         self.embed_tokens = embed_tokens
         self.lstm = lstm
         self.output_projection = output_projection
         self.first = first
         self.dropout_in = FairseqDropout(cfg.decoder_dropout_in, module_name=type(self).__name__)
         self.dropout_out = FairseqDropout(cfg.decoder_dropout_out, module_name=type(self).__name__)
-        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
     def forward(
         self,
@@ -105,17 +99,6 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
         logits: Tensor = self.output_projection(features)
         return logits
 
-    def max_positions(self) -> int:
-        """The longest sequence that is accepted."""
-        max_positions: int = self.cfg.max_target_positions
-        return max_positions
-
-    def reorder_incremental_state(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
-        """Keep the states of the hypotheses that ``new_order`` lists."""
-        saved = self.get_incremental_state(incremental_state, "lstm")
-        if saved is not None:
-            self.set_incremental_state(incremental_state, "lstm", {"state": saved["state"].reorder(new_order)})
-
     def _read_from_the_beginning(self, tokens: Tensor) -> Tensor:
         """The hidden states for tokens (B, n) from a beginning on; padding on the left is moved to the right.
 
@@ -133,14 +116,14 @@ class StackLSTMDecoder(FairseqIncrementalDecoder):
 
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         count_step(self, incremental_state, tokens.size(1))
-        saved = self.get_incremental_state(incremental_state, "lstm")
-        if saved is None:
+        state = self.kept_state(incremental_state)
+        if state is None:
             state = self.lstm.initial_state(len(tokens))
             if self.first is not None:
                 _, state = self.lstm.step(self._embed(torch.full_like(tokens[:, 0], self.first)), state)
         else:
-            _, state = self.lstm.step(self._embed(tokens[:, -1]), saved["state"])
-        self.set_incremental_state(incremental_state, "lstm", {"state": state})
+            _, state = self.lstm.step(self._embed(tokens[:, -1]), state)
+        self.keep_state(incremental_state, state)
         return state.hidden.unsqueeze(1)
 
     def _embed(self, tokens: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub
-from fairseq_stack.hub.parses import parses_sentences
+from fairseq_stack.hub.parse_beams import parses_sentences
 from fairseq_stack.hub.strings import log_probabilities
 from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
 

@@ -58,9 +58,9 @@ def beam_of(hub: Hub, size: int | None, telescoping: bool) -> Beam | None:
     """
     if parses_sentences(hub):
         return Beam(BEAM_SIZE if size is None else size, telescoping)
-    given = ["--beam"] * (size is not None) + ["--telescoping"] * telescoping
-    if given:
-        raise UserError(f"{', '.join(given)}: the model does not parse sentences, so it has no beam; leave this out")
+    flags = ["--beam"] * (size is not None) + ["--telescoping"] * telescoping
+    if flags:
+        raise UserError(f"{', '.join(flags)}: the model does not parse sentences, so it has no beam; leave this out")
     return None
 
 
@@ -71,15 +71,15 @@ def scores_of_parses(hub: LanguageModelHub, targets: Tensor, begins: Tensor | No
         UserError: the hub holds an ensemble.
     """
     keep = begins is not None
-    found = parse_all(network_of(hub), targets[:, :-1], beam_size=beam.size, keep_next_words=keep)
-    return [_scores(parses, begins, beam.telescoping) for parses in found]
+    beams = parse_all(network_of(hub), targets[:, :-1], beam_size=beam.size, keep_next_words=keep)
+    return [_scores(parses, begins, beam.telescoping) for parses in beams]
 
 
 def _scores(parses: Parses, begins: Tensor | None, telescoping: bool) -> Scores:
     surprisals = parses.telescoping_surprisals if telescoping else parses.surprisals
-    own = -surprisals.cpu().numpy()
+    log_probs = -surprisals.cpu().numpy()
     if begins is None or parses.next_words is None:
-        return own, None
+        return log_probs, None
     # Telescoping ones are relative to all parses before the word, and not to those that the beam has kept.
     ends = parses.next_words[:, begins].logsumexp(1) + (parses.surprisals - surprisals)
-    return own, ends.cpu().numpy()
+    return log_probs, ends.cpu().numpy()

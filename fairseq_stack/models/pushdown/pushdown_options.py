@@ -1,21 +1,35 @@
-"""The options of the syntactic language model.
+"""The options of the syntactic language model: their declaration, and how they are settled before a model is built.
 
-fairseq reads these types at run time: annotations must not be postponed, and optional ones be spelled ``Optional``.
+fairseq reads the types of options at run time: annotations must not be postponed, and optional ones be spelled
+``Optional``.
 """
 
 # ruff: noqa: UP045
 
+from argparse import Namespace
 from dataclasses import dataclass, field
 from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum
 from omegaconf import II
 
-from fairseq_stack.kinds import spellings
-from fairseq_stack.models.config import VocabularyOptions
-from fairseq_stack.models.transformer.config import VALUE_ACTIVATIONS
+from fairseq_stack.errors import UserError
+from fairseq_stack.kinds import Layer, spellings
+from fairseq_stack.models.shared_options import (
+    VocabularyOptions,
+    check_at_least_one,
+    check_compact_vocabulary,
+    check_depth_limit,
+    check_kinds,
+    check_probabilities,
+    flag,
+    parse_option,
+)
+from fairseq_stack.models.sizes import num_transformer_weights, require_memory
+from fairseq_stack.models.transformer.transformer_options import VALUE_ACTIVATIONS
 from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS
 
+MODEL = "pushdown_transformer_lm"
 PARAMETRIZATION_CHOICES = ChoiceEnum(list(PARAMETRIZATIONS))
 ACTIVATIONS = ChoiceEnum(["relu", "gelu"])
 
@@ -78,3 +92,39 @@ class PushdownLanguageModelConfig(VocabularyOptions):
     )
     tokens_per_sample: int = II("task.tokens_per_sample")
     max_target_positions: Optional[int] = II("task.max_target_positions")
+
+
+def settle(options: Namespace, num_words: int) -> tuple[Layer, ...]:
+    """Fill in the options whose defaults depend on others, and check all options.
+
+    Args:
+        options: the options.
+        num_words: the size of the dictionary.
+
+    Returns:
+        The layers.
+
+    Raises:
+        UserError: an option is wrong, or options cannot be combined; or the model would not fit into the memory of
+            this machine.
+    """
+    layers = parse_option(options, "stack_layers")
+    check_kinds("stack_layers", layers, MODEL)
+    check_depth_limit(options.stack_depth_limit, layers)
+    check_compact_vocabulary(options)
+    size, hidden, heads = options.decoder_embed_dim, options.decoder_ffn_embed_dim, options.decoder_attention_heads
+    of_head = ("attachment_size", "attachment_depth_size")
+    check_at_least_one(
+        options, "decoder_embed_dim", "decoder_ffn_embed_dim", "decoder_attention_heads", "pushdown_depths", *of_head
+    )
+    if size % heads:
+        raise UserError(f"--decoder-embed-dim: expected a multiple of --decoder-attention-heads {heads}, got {size}")
+    check_probabilities(options, "dropout", "attention_dropout")
+    if options.pushdown_parametrization == "equations":
+        for name in of_head:
+            if getattr(options, name) is not None:
+                raise UserError(f"{flag(name)} and --pushdown-parametrization equations cannot be combined")
+    require_memory({"--stack-layers": num_transformer_weights(layers, size, hidden) + num_words * size})
+    if options.max_target_positions is None:
+        options.max_target_positions = options.tokens_per_sample
+    return layers

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from functools import partial
 from typing import Any
 
 from fairseq.data import Dictionary
@@ -15,31 +14,26 @@ from fairseq.tasks import FairseqTask
 from fairseq.tasks.language_modeling import LanguageModelingTask
 from torch import Tensor, nn
 
-from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import spellings
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.options import Settings, fill_in, plain_namespace, settle_depth_limit
+from fairseq_stack.models.presets import fill_in, register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.sizes import Side, require_memory
-from fairseq_stack.models.transformer.config import StackOptions
+from fairseq_stack.models.shared_options import flag, plain_namespace
 from fairseq_stack.models.transformer.encoder_decoder import (
     StackTransformerDecoder,
     StackTransformerEncoder,
 )
 from fairseq_stack.models.transformer.initialization import initialize
-from fairseq_stack.models.transformer.options import (
-    check_options,
-    layers_of,
-    option_defaults,
-    set_depth,
-    settle_layers,
-)
-from fairseq_stack.models.transformer.presets import TRANSLATION_PRESETS
+from fairseq_stack.models.transformer.transformer_options import StackOptions, option_defaults, set_depth, settle
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactVocabulary, check_symbols, compact_embedding
 
+MODEL = "stack_transformer"
+LAYER_LISTS = {"encoder": "stack_encoder_layers", "decoder": "stack_decoder_layers"}
+"""For each side, the option that lists its layers."""
 
-@register_model("stack_transformer")
+
+@register_model(MODEL)
 class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
     """A transformer for translation whose encoder and decoder layers are given by layer lists."""
 
@@ -47,9 +41,9 @@ class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
     def add_args(cls, parser: ArgumentParser) -> None:
         """Add fairseq's transformer options, the layer lists and the options of all stack transformers."""
         super().add_args(parser)
-        for side in ("encoder", "decoder"):
+        for side, name in LAYER_LISTS.items():
             parser.add_argument(
-                f"--stack-{side}-layers",
+                flag(name),
                 metavar="LIST",
                 help=f"attention of each {side} layer ({spellings()}), e.g. 2xsdpa,nd-3-3-5,2xsdpa; it sets the "
                 "depth too",
@@ -68,21 +62,13 @@ class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
             raise UserError(f"stack_transformer translates: expected --task translation, got {type(task).__name__}")
         args = plain_namespace(args)
         stack_transformer(args)
-        for side in ("encoder", "decoder"):
+        for side in LAYER_LISTS:
             kept = getattr(args, f"{side}_layers_to_keep", None)
             if isinstance(kept, list | tuple):  # the command line gives a list, but fairseq then splits a string
                 setattr(args, f"{side}_layers_to_keep", ",".join(map(str, kept)))
-            settle_layers(args, f"stack_{side}_layers", f"{side}_layers", "stack_transformer")
-        check_options(args)
-        listed = [layers_of(args, f"stack_{side}_layers", f"{side}_layers") for side in ("encoder", "decoder")]
-        settle_depth_limit(args, [layer for layers in listed for layer in layers])
-        if not is_from_checkpoint():
-            decoder_tables = 0 if args.share_all_embeddings else 1 if args.share_decoder_input_output_embed else 2
-            num_embeddings = {
-                "encoder": len(task.source_dictionary),
-                "decoder": decoder_tables * len(task.target_dictionary),
-            }
-            require_memory([_side(args, side, number) for side, number in num_embeddings.items()])
+        tables = 0 if args.share_all_embeddings else 1 if args.share_decoder_input_output_embed else 2
+        num_embeddings = {"encoder": len(task.source_dictionary), "decoder": tables * len(task.target_dictionary)}
+        settle(args, MODEL, LAYER_LISTS, num_embeddings)
         model = super().build_model(args, task)
         initialize(model, args)
         return model
@@ -115,31 +101,13 @@ class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
         return super().forward(src_tokens, src_lengths, prev_output_tokens, **kwargs)
 
 
-def _side(args: Namespace, side: str, num_embeddings: int) -> Side:
-    """The sizes of the encoder or the decoder."""
-    return Side(
-        flag=f"--stack-{side}-layers",
-        layers=layers_of(args, f"stack_{side}_layers", f"{side}_layers"),
-        model_size=getattr(args, f"{side}_embed_dim"),
-        hidden_size=getattr(args, f"{side}_ffn_embed_dim"),
-        num_embeddings=num_embeddings,
-        attends_to_encoder=side == "decoder",
-    )
-
-
-@register_model_architecture("stack_transformer", "stack_transformer")
+@register_model_architecture(MODEL, MODEL)
 def stack_transformer(args: Namespace) -> None:
     """fairseq's base transformer; without layer lists all layers are SDPA."""
-    fill_in(args, {"stack_encoder_layers": None, "stack_decoder_layers": None, **option_defaults()})
-    for side in ("encoder", "decoder"):
-        set_depth(args, f"stack_{side}_layers", f"{side}_layers")
+    fill_in(args, dict.fromkeys(LAYER_LISTS.values()) | option_defaults())
+    for side, name in LAYER_LISTS.items():
+        set_depth(args, name, side)
     base_architecture(args)
 
 
-def _preset(settings: Settings, args: Namespace) -> None:
-    fill_in(args, settings)
-    stack_transformer(args)
-
-
-for _name, _settings in TRANSLATION_PRESETS.items():
-    register_model_architecture("stack_transformer", _name)(partial(_preset, _settings))
+register_presets(MODEL, stack_transformer)

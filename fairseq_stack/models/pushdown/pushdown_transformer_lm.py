@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from functools import partial
 from typing import Any
 
 from fairseq.data import Dictionary
-from fairseq.models import FairseqLanguageModel, register_model, register_model_architecture
+from fairseq.models import FairseqLanguageModel, register_model
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
@@ -15,21 +14,11 @@ from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.options import (
-    Settings,
-    check_compact_vocabulary,
-    check_kinds,
-    fill_in,
-    flag,
-    plain_namespace,
-    settle_depth_limit,
-)
+from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.pushdown.config import PushdownLanguageModelConfig
-from fairseq_stack.models.pushdown.decoder import PushdownDecoder
-from fairseq_stack.models.pushdown.presets import PRESETS
-from fairseq_stack.models.sizes import Side, require_memory
-from fairseq_stack.models.transformer.options import parse_option
+from fairseq_stack.models.pushdown.pushdown_decoder import PushdownDecoder
+from fairseq_stack.models.pushdown.pushdown_options import MODEL, PushdownLanguageModelConfig, settle
+from fairseq_stack.models.shared_options import plain_namespace
 from fairseq_stack.models.vocabulary import (
     CompactOutput,
     CompactVocabulary,
@@ -40,7 +29,6 @@ from fairseq_stack.models.vocabulary import (
 from fairseq_stack.modules import PushdownAttention, PushdownTransformer, attachment_head
 from fairseq_stack.modules.pushdown_transformer import Attention
 
-MODEL = "pushdown_transformer_lm"
 _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
@@ -61,40 +49,14 @@ class PushdownLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
             raise UserError(
                 f"{MODEL} learns from parses: expected --task pushdown_language_modeling, got {type(task).__name__}"
             )
-        layers = parse_option("--stack-layers", options.stack_layers)
-        _check(options, layers)
         dictionary = task.target_dictionary
-        if not is_from_checkpoint():
-            size, hidden = options.decoder_embed_dim, options.decoder_ffn_embed_dim
-            require_memory([Side("--stack-layers", layers, size, hidden, len(dictionary))])
-        if options.max_target_positions is None:
-            options.max_target_positions = options.tokens_per_sample
+        layers = settle(options, len(dictionary))
         return cls(PushdownDecoder(options, dictionary, _network(options, dictionary, layers)))
 
     def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
         """As :meth:`PushdownDecoder.forward`; symbols that a compact vocabulary excludes raise UserError."""
         check_symbols(self.decoder, src_tokens)
         return super().forward(src_tokens, **kwargs)
-
-
-def _check(args: Namespace, layers: tuple[Layer, ...]) -> None:
-    check_kinds("--stack-layers", layers, MODEL)
-    settle_depth_limit(args, layers)
-    check_compact_vocabulary(args)
-    for name in ("decoder_embed_dim", "decoder_ffn_embed_dim", "decoder_attention_heads", "pushdown_depths",
-                 "attachment_size", "attachment_depth_size"):  # fmt: skip
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise UserError(f"{flag(name)}: expected at least 1, got {getattr(args, name)}")
-    size, heads = args.decoder_embed_dim, args.decoder_attention_heads
-    if size % heads:
-        raise UserError(f"--decoder-embed-dim: expected a multiple of --decoder-attention-heads {heads}, got {size}")
-    for name in ("dropout", "attention_dropout"):
-        if not 0 <= getattr(args, name) < 1:
-            raise UserError(f"{flag(name)}: expected a probability below 1, got {getattr(args, name)}")
-    if args.pushdown_parametrization == "equations":
-        for name in ("attachment_size", "attachment_depth_size"):
-            if getattr(args, name) is not None:
-                raise UserError(f"{flag(name)} and --pushdown-parametrization equations cannot be combined")
 
 
 def _network(args: Namespace, dictionary: Dictionary, layers: tuple[Layer, ...]) -> PushdownTransformer:
@@ -151,9 +113,4 @@ def _tables(args: Namespace, dictionary: Dictionary) -> tuple[nn.Module, nn.Modu
     return table, output
 
 
-def _preset(settings: Settings, args: Namespace) -> None:
-    fill_in(args, settings)
-
-
-for _name, _settings in PRESETS.items():
-    register_model_architecture(MODEL, _name)(partial(_preset, _settings))
+register_presets(MODEL)

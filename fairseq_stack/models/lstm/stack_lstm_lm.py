@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from functools import partial
 from typing import Any
 
 from fairseq.data import Dictionary
-from fairseq.models import FairseqLanguageModel, register_model, register_model_architecture
+from fairseq.models import FairseqLanguageModel, register_model
 from fairseq.tasks import FairseqTask
-from fairseq.tasks.translation import TranslationTask
 from torch import Tensor, nn
 
-from fairseq_stack.compat.models import is_from_checkpoint
-from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.lstm.config import StackLSTMLanguageModelConfig
-from fairseq_stack.models.lstm.decoder import StackLSTMDecoder
 from fairseq_stack.models.lstm.initialization import initialize
-from fairseq_stack.models.lstm.options import MODEL, settle, stacks_of
-from fairseq_stack.models.lstm.presets import PRESETS
-from fairseq_stack.models.options import fill_in, plain_namespace
+from fairseq_stack.models.lstm.lstm_decoder import StackLSTMDecoder
+from fairseq_stack.models.lstm.lstm_options import MODEL, StackLSTMLanguageModelConfig, settle
+from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.sizes import Recurrent, require_memory
+from fairseq_stack.models.shared_options import plain_namespace, require_language_modeling
+from fairseq_stack.models.sizes import num_lstm_weights, require_memory
 from fairseq_stack.models.vocabulary import (
     ABSENT,
     CompactEmbedding,
@@ -51,24 +46,19 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
             UserError: for wrong stacks, options that cannot be combined, sizes beyond the memory of this machine, or a
                 task of translation.
         """
-        if isinstance(task, TranslationTask):
-            raise UserError(
-                f"{MODEL} is a language model: expected --task language_modeling, got {type(task).__name__}"
-            )
+        require_language_modeling(MODEL, task)
         options = plain_namespace(args)
         first = getattr(task, "end_of_sentence", None)  # of a stream, which goes on from sentence to sentence
         if first is not None and options.max_target_positions is None:
             options.max_target_positions = _NO_LIMIT
-        settle(options)
-        stacks, dictionary = stacks_of(options), task.target_dictionary
+        stacks, dictionary = settle(options), task.target_dictionary
         end = End.EOS if first == dictionary.eos() else End.UNREAD
         vocabulary = _vocabulary(options, dictionary, end)
         size = options.decoder_hidden_size
         input_size = options.decoder_embed_dim or (vocabulary.num_input_rows() if vocabulary else len(dictionary))
-        if not is_from_checkpoint():
-            own_table = options.decoder_embed_dim and not options.share_decoder_input_output_embed
-            num_embeddings = len(dictionary) * (size + (options.decoder_embed_dim if own_table else 0))
-            require_memory([Recurrent("--stack", stacks, input_size, size, num_embeddings)])
+        own_table = options.decoder_embed_dim and not options.share_decoder_input_output_embed
+        num_embeddings = len(dictionary) * (size + (options.decoder_embed_dim if own_table else 0))
+        require_memory({"--stack": num_lstm_weights(stacks, input_size, size) + num_embeddings})
         embed_tokens = _input(options, dictionary, vocabulary, end)
         lstm = StackLSTM(
             input_size, size, [stack.build_stack(size, options) for stack in stacks], options.recurrent_dropout
@@ -137,9 +127,4 @@ def _output(
     return output
 
 
-def _preset(settings: dict[str, Any], args: Namespace) -> None:
-    fill_in(args, settings)
-
-
-for _name, _settings in PRESETS.items():
-    register_model_architecture(MODEL, _name)(partial(_preset, _settings))
+register_presets(MODEL)

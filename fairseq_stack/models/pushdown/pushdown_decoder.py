@@ -6,17 +6,14 @@ from typing import Any
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor
 
-from fairseq_stack.models.checkpoints import FINGERPRINT
-from fairseq_stack.models.incremental import IncrementalState, count_step
-from fairseq_stack.models.vocabulary import fingerprint
+from fairseq_stack.models.incremental import IncrementalState, RecurrentDecoder, count_step
 from fairseq_stack.modules import PushdownState, PushdownTransformer, attachment_log_probabilities
 from fairseq_stack.ops import legal_attachments, stack_tape
 
 
-class PushdownDecoder(FairseqIncrementalDecoder):
+class PushdownDecoder(RecurrentDecoder):
     """Reads sentences with the tapes of their parses, or decides itself what each word attaches to.
 
     Its own decisions are greedy: each word attaches to what is most probable. ``</s>``, which is before a sentence and
@@ -29,12 +26,9 @@ class PushdownDecoder(FairseqIncrementalDecoder):
     """
 
     def __init__(self, cfg: Any, dictionary: Dictionary, network: PushdownTransformer) -> None:
-        super().__init__(dictionary)
-        self.cfg = cfg
-        self.padding_idx = dictionary.pad()
+        super().__init__(cfg, dictionary)
         self.network = network
         self.embed_tokens = network.embedding
-        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
     def forward(
         self,
@@ -78,17 +72,6 @@ class PushdownDecoder(FairseqIncrementalDecoder):
         logits: Tensor = self.network.output(features)
         return logits
 
-    def max_positions(self) -> int:
-        """The longest sequence that is accepted."""
-        max_positions: int = self.cfg.max_target_positions
-        return max_positions
-
-    def reorder_incremental_state(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
-        """Keep the states of the hypotheses that ``new_order`` lists."""
-        saved = self.get_incremental_state(incremental_state, "pushdown")
-        if saved is not None:
-            self.set_incremental_state(incremental_state, "pushdown", {"state": saved["state"].reorder(new_order)})
-
     @torch.no_grad()
     def own_attachments(self, tokens: Tensor, guess: Tensor) -> Tensor:
         """What the model attaches tokens to by its own decisions, without dropout; padding attaches to itself.
@@ -118,14 +101,14 @@ class PushdownDecoder(FairseqIncrementalDecoder):
 
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         count_step(self, incremental_state, tokens.size(1))
-        saved = self.get_incremental_state(incremental_state, "pushdown")
-        if saved is None:
+        state, words = self.kept_state(incremental_state), tokens[:, -1]
+        if state is None:
             state = self.network.initial_state(len(tokens))
         else:
-            state, words = saved["state"], tokens[:, -1]
             state = self.network.step(state, words, self._decision(state, words))
-        self.set_incremental_state(incremental_state, "pushdown", {"state": state})
-        return state.hidden
+        self.keep_state(incremental_state, state)
+        hidden: Tensor = state.hidden
+        return hidden
 
     def _read_with_own_decisions(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """The final states (B, n, d), and the decisions r_0, ..., r_{n-1}, (B, n)."""

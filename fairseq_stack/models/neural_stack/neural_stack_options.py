@@ -1,18 +1,23 @@
-"""The options of neural stacks.
+"""The options of neural stacks: their declaration, and how they are settled before a model is built.
 
-fairseq reads these types at run time: annotations must not be postponed, and optional ones be spelled ``Optional``.
+fairseq reads the types of options at run time: annotations must not be postponed, and optional ones be spelled
+``Optional``.
 """
 
 # ruff: noqa: UP045
 
+from argparse import Namespace
 from dataclasses import dataclass, field
 from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
+from fairseq_stack.errors import UserError
+from fairseq_stack.models.shared_options import check_at_least_one
 from fairseq_stack.modules.neural_stack import CELLS, MEMORIES, PUSHED
 from fairseq_stack.ops.buffers import FIRST_READS
 
+VECTOR_SIZE = 2
 CONTROLLERS = ChoiceEnum(list(CELLS))
 MEMORY_KINDS = ChoiceEnum(list(MEMORIES))
 PUSHED_KINDS = ChoiceEnum(list(PUSHED))
@@ -55,3 +60,22 @@ class BufferedNeuralStackConfig(NeuralStackConfig):
             "released code; or read, then dequeue"
         },
     )
+
+
+def settle(options: Namespace, count: int) -> None:
+    """Fill in the size of the vectors, and check sizes, for a task with ``count`` words.
+
+    Raises:
+        UserError: a size or a number of steps is out of range, or inputs are pushed as vectors of another size.
+    """
+    if options.vector_size is None:
+        options.vector_size = count if options.pushed == "input" else VECTOR_SIZE
+    check_at_least_one(options, "vector_size", "hidden_size")
+    if options.pushed == "input" and options.vector_size != count:
+        raise UserError(
+            f"--pushed input: expected --vector-size {count}, the number of symbols, got {options.vector_size}; leave "
+            "--vector-size out"
+        )
+    steps = getattr(options, "time_steps", "n")
+    if steps not in ("n", "2n") and not steps.isdecimal():
+        raise UserError(f"--time-steps: expected n, 2n or a number, got {steps}")

@@ -1,0 +1,167 @@
+"""The options of the stack transformers: their declaration, and how they are settled before a model is built.
+
+fairseq reads the types of options at run time: annotations must not be postponed, and optional ones be spelled
+``Optional``.
+"""
+
+# ruff: noqa: UP045
+
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from fairseq.dataclass import ChoiceEnum
+from fairseq.models.transformer_lm import TransformerLanguageModelConfig
+
+from fairseq_stack.compat.models import is_from_checkpoint
+from fairseq_stack.errors import UserError
+from fairseq_stack.kinds import SDPA, Layer, spellings
+from fairseq_stack.models.shared_options import (
+    VocabularyOptions,
+    check_compact_vocabulary,
+    check_depth_limit,
+    check_kinds,
+    flag,
+    parse_option,
+)
+from fairseq_stack.models.sizes import num_transformer_weights, require_memory
+
+VALUE_ACTIVATIONS = ChoiceEnum(["sigmoid", "released"])
+POSITIONS = ChoiceEnum(["fairseq", "interleaved"])
+INITIALIZATIONS = ChoiceEnum(["fairseq", "paper"])
+
+
+@dataclass
+class StackOptions(VocabularyOptions):
+    """The options that all stack transformers add to fairseq's; the presets set them as in the paper."""
+
+    stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
+        default="sigmoid",
+        metadata={
+            "help": "how pushed vectors are made: by a sigmoid (Eq. 17 of DuSell & Chiang 2024), or as in the "
+            "authors' released code (no activation for sup, exp for nd; strat has no released code)"
+        },
+    )
+    stack_depth_limit: Optional[int] = field(
+        default=None,
+        metadata={"help": "sup: how many elements a stack holds; deeper ones are lost (default: no limit)"},
+    )
+    stack_positions: POSITIONS = field(  # type: ignore[valid-type]
+        default="fairseq",
+        metadata={
+            "help": "positional encodings: fairseq's, or the paper's ('interleaved'): interleaved sines and cosines, "
+            "and positions from 0"
+        },
+    )
+    stack_init: INITIALIZATIONS = field(  # type: ignore[valid-type]
+        default="fairseq",
+        metadata={"help": "initialization: fairseq's, or as in Appendix D.2 of DuSell & Chiang 2024 ('paper')"},
+    )
+    stack_init_scale: Optional[float] = field(
+        default=None,
+        metadata={"help": "with --stack-init paper: other parameters are drawn from [-scale, scale] (default: 0.01)"},
+    )
+
+
+@dataclass
+class StackTransformerLanguageModelConfig(TransformerLanguageModelConfig, StackOptions):
+    """fairseq's options for transformer language models and ours."""
+
+    stack_layers: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": f"attention of each layer ({spellings()}), e.g. 2xsdpa,nd-3-3-10,2xsdpa; it sets the depth too"
+        },
+    )
+    decoder_layers: Optional[int] = field(
+        default=None, metadata={"help": "number of layers (default: as many as in --stack-layers; without it, 6)"}
+    )
+    decoder_input_dim: Optional[int] = field(
+        default=None, metadata={"help": "size of input embeddings (default: --decoder-embed-dim)"}
+    )
+    decoder_output_dim: Optional[int] = field(
+        default=None, metadata={"help": "size of output embeddings (default: --decoder-embed-dim)"}
+    )
+
+
+def option_defaults() -> dict[str, Any]:
+    """The defaults of the options that all stack transformers share."""
+    return {name: field.default for name, field in StackOptions.__dataclass_fields__.items() if name != "_name"}
+
+
+def set_depth(options: Any, name: str, side: str) -> None:
+    """Set the depth of a side to the length of its layer list, unless the user has set a depth: see :func:`settle`."""
+    depth = f"{side}_layers"
+    if getattr(options, name, None) is not None and getattr(options, depth, None) is None:
+        setattr(options, depth, len(parse_option(options, name)))
+
+
+def settle(options: Namespace, model: str, sides: Mapping[str, str], num_embeddings: Mapping[str, int]) -> None:
+    """Check the options, and set the depths to the lengths of the layer lists.
+
+    Args:
+        options: the options.
+        model: the name of the model.
+        sides: for ``encoder`` and ``decoder``, or one of them, the option that lists its layers.
+        num_embeddings: for each side, the rows of its own tables: embeddings and, if it is another table, the output
+            layer.
+
+    Raises:
+        UserError: a layer list is wrong, or the depth of a new model is another one; options cannot be combined; or
+            the model would not fit into the memory of this machine.
+    """
+    check_options(options)
+    layers = {side: settle_layers(options, name, side, model) for side, name in sides.items()}
+    check_depth_limit(options.stack_depth_limit, [layer for of_side in layers.values() for layer in of_side])
+    weights = {}
+    for side, name in sides.items():
+        size, hidden_size = (getattr(options, f"{side}_{part}embed_dim") for part in ("", "ffn_"))
+        attends_to_encoder = side == "decoder" and "encoder" in sides
+        weights[flag(name)] = num_transformer_weights(layers[side], size, hidden_size, attends_to_encoder)
+        weights[flag(name)] += num_embeddings[side] * size
+    require_memory(weights)
+
+
+def settle_layers(options: Namespace, name: str, side: str, model: str) -> tuple[Layer, ...]:
+    """The layers of a side, the first layer first; without a layer list all are SDPA.
+
+    Raises:
+        UserError: the list is wrong, the model cannot have such layers, or the user has set another depth for a new
+            model.
+    """
+    layers, depth = getattr(options, name), f"{side}_layers"
+    set_depth(options, name, side)
+    if layers is None:
+        if getattr(options, depth) is None:
+            setattr(options, depth, TransformerLanguageModelConfig.decoder_layers)
+        return (Layer(SDPA),) * getattr(options, depth)
+    listed = parse_option(options, name)
+    check_kinds(name, listed, model)
+    length = len(listed)
+    if getattr(options, depth) != length and not is_from_checkpoint():
+        raise UserError(
+            f"{flag(depth)} {getattr(options, depth)} and {flag(name)} {layers} ({length} layer{'s' * (length > 1)}) "
+            f"do not agree; leave {flag(depth)} out, since the layer list sets the depth"
+        )
+    setattr(options, depth, length)
+    return listed
+
+
+def check_options(options: Namespace) -> None:
+    """Raise UserError if options cannot be combined."""
+    if options.output_bias and options.adaptive_softmax_cutoff:
+        raise UserError("--output-bias and --adaptive-softmax-cutoff cannot be combined")
+    if options.quant_noise_pq:
+        raise UserError("--quant-noise-pq: stack attention has no quantization noise")
+    if options.stack_positions == "interleaved":
+        for name in ("encoder_learned_pos", "decoder_learned_pos"):
+            if getattr(options, name, None):
+                raise UserError(f"--stack-positions interleaved and {flag(name)} cannot be combined")
+    check_compact_vocabulary(options)
+    if not options.compact_vocab:
+        return
+    for name in ("adaptive_softmax_cutoff", "merge_src_tgt_embed", "base_layers", "encoder_embed_path",
+                 "decoder_embed_path", "adaptive_input"):  # fmt: skip
+        if getattr(options, name, None):
+            raise UserError(f"--compact-vocab and {flag(name)} cannot be combined")
