@@ -147,17 +147,6 @@ def draw_legend(panels: Any, number: int) -> None:
     figure.legend(entries.values(), entries.keys(), frameon=False, loc="outside lower center", ncols=columns)
 
 
-def draw_bars(axes: Any, bars: Mapping[str, Mapping[int, float]]) -> None:
-    """Groups of bars with their heights above them; ``bars`` maps a group to a height by label."""
-    width = GROUP_WIDTH / len(bars)
-    for number, (label, heights) in enumerate(bars.items()):
-        shift = (number - (len(bars) - 1) / 2) * width
-        places = [group + shift for group in heights]
-        drawn = axes.bar(places, list(heights.values()), width, color=style(number)["color"], label=label)
-        axes.bar_label(drawn, fmt="%.0f", fontsize=8)
-    axes.set_xticks(sorted({group for heights in bars.values() for group in heights}))
-
-
 def draw_weights(
     axes: Any, weights: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], label: str = "weight"
 ) -> None:

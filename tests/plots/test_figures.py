@@ -10,7 +10,6 @@ import pytest
 from fairseq_stack.errors import UserError
 from fairseq_stack.plots.lengths import draw_lengths
 from fairseq_stack.plots.panels import (
-    draw_bars,
     draw_bound,
     draw_curves,
     draw_intervals,
@@ -59,17 +58,6 @@ def test_curves_go_through_their_points(tmp_path: Path) -> None:
         assert {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in curves} == CURVES
         assert [line.get_color() for line in curves] == [STYLES[0]["color"], STYLES[1]["color"]]
         assert (bound.get_label(), set(bound.get_ydata())) == ("bound", {0.125})
-
-
-def test_bars_stand_beside_each_other(tmp_path: Path) -> None:
-    with figure(tmp_path / "a.png", 1, 1, (2, 2)) as panels:
-        axes = panels[0, 0]
-        draw_bars(axes, CURVES)
-        assert [[bar.get_height() for bar in bars] for bars in axes.containers] == [[0.5, 0.25], [2.0, 1.0, 4.0]]
-        assert list(axes.get_xticks()) == [1, 2, 3]
-        of_1, of_3 = ([bars[place] for bars in axes.containers] for place in (0, -1))
-        for group, (left, right) in ((1, of_1), (3, of_3)):
-            assert left.get_x() + left.get_width() == pytest.approx(right.get_x()) == pytest.approx(group)
 
 
 def test_weights_are_where_their_labels_are(tmp_path: Path) -> None:
