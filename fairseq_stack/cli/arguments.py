@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn, TypeAlias
 
+from fairseq_stack_preprocess.errors import require_at_least, require_at_most
+
 USER_ERROR = 2
 """Exit code after a mistake of the user."""
 
@@ -37,3 +39,19 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 after one line on standard error."""
         self.exit(USER_ERROR, f"{self.prog}: error: {in_one_line(message)} (see {self.prog} --help)\n")
+
+
+class Number(argparse.Action):
+    """Stores a whole number that has to be at least ``least`` and at most ``most``."""
+
+    def __init__(self, *, least: int | None = None, most: int | None = None, **settings: Any) -> None:
+        super().__init__(type=int, **settings)
+        self.least, self.most = least, most
+
+    def __call__(self, parser: object, namespace: argparse.Namespace, value: Any, option: Any = None) -> None:
+        """Store the number; PrepareError if it is out of range."""
+        if self.least is not None:
+            require_at_least(option, value, self.least)
+        if self.most is not None:
+            require_at_most(option, value, self.most)
+        setattr(namespace, self.dest, value)

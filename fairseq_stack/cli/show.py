@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_stack.files import require_writable
-from fairseq_stack_preprocess.errors import PrepareError, require_at_least
+from fairseq_stack_preprocess.errors import PrepareError
 
-from .arguments import Subparsers
+from .arguments import Number, Subparsers
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.corpus import Corpus, Split
@@ -38,8 +38,11 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the corpus")
     parser.add_argument("--split", metavar="NAME", default="train", help="the split to show (default: train)")
-    parser.add_argument("--examples", type=int, metavar="N", default=5, help="number of sentences to show (default: 5)")
-    parser.add_argument("--first", type=int, metavar="I", default=0, help="index of the first sentence (default: 0)")
+    for flag, name, default, meaning in (
+        ("--examples", "N", 5, "number of sentences to show (default: 5)"),
+        ("--first", "I", 0, "index of the first sentence (default: 0)"),
+    ):
+        parser.add_argument(flag, action=Number, least=0, metavar=name, default=default, help=meaning)
     parser.add_argument("--png", metavar="FILE", type=Path, help="draw the lengths of all splits into FILE")
     parser.set_defaults(run=run)
 
@@ -47,8 +50,6 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what is in the corpus."""
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
-    require_at_least("--examples", args.examples, 0)
-    require_at_least("--first", args.first, 0)
     from fairseq_stack.evaluation.corpus import read_corpus
     from fairseq_stack.plots.lengths import draw_lengths
 

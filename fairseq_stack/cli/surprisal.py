@@ -16,7 +16,7 @@ from fairseq_stack_preprocess.text.progress import progress, say
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, on_device
-from .sentences import add_scoring, add_telescoping, check_scoring, sizes
+from .sentences import add_scoring, add_telescoping, sizes
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub
@@ -70,7 +70,6 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the table, once all sentences are scored: a sentence that is refused leaves no part of it."""
-    check_scoring(args)
     sentences = None if args.file is None else read_lines(args.file)
     _check_mark(args, sentences)
     hub = load_checkpoint(args, args.data)

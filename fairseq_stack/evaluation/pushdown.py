@@ -1,23 +1,18 @@
-"""The result of ``fairseq-stack evaluate-pushdown``: its parts, how they are computed, and its JSON."""
+"""The result of ``fairseq-stack evaluate-pushdown``, its parts, and how they are computed."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
-
-import numpy as np
+from typing import ClassVar, Protocol
 
 from .closing_brackets import GROUPS, closings
 from .intervals import Intervals
-from .results import Estimate, Model, Row, read_result, write_result
+from .markdown import table
+from .results import Estimate, Model, Result, Row
 from .unlabelled_f1 import span_counts
-
-KIND = "evaluate-pushdown"
-"""The entry ``kind`` of every result, by which a reader knows the file."""
 
 
 class ScoredParse(Protocol):
@@ -109,12 +104,10 @@ class ClosingAccuracy:
 
 
 @dataclass(frozen=True)
-class PushdownResult:
+class PushdownResult(Result):
     """A model that parses, on sentences whose parses are known.
 
     Attributes:
-        signature: data, options and version, in the form of sacrebleu's signatures. Figures of results with equal
-            signatures can be compared.
         split: the part of the corpus.
         beam: the number of parses that are kept: 1 if decisions are greedy, 0 if the model does not parse.
         bootstrap: number of resampled sets behind each interval.
@@ -128,7 +121,7 @@ class PushdownResult:
         closings: of strings of brackets, the accuracy of closing ones; empty for other sentences.
     """
 
-    signature: str
+    kind: ClassVar[str] = "evaluate-pushdown"
     split: str
     beam: int
     bootstrap: int
@@ -141,28 +134,43 @@ class PushdownResult:
     parses: ParseScores | None
     closings: tuple[ClosingAccuracy, ...]
 
-    def write(self, path: Path) -> None:
-        """Write the result as JSON.
+    def lines(self) -> list[str]:
+        own = "greedy parses" if self.beam == 1 else f"beam of {self.beam}"
+        tables = [_table_of_scores({"gold parses": self.gold, own: self.own})]
+        if self.parses is not None:
+            tables.append(_table_of_parses(own, self.parses))
+        if self.closings:
+            tables.append(_table_of_closings(own, self.closings))
+        return [self.model.on(self.split), *(line for each in tables for line in ("", each))]
 
-        Raises:
-            UserError: the file cannot be written.
-        """
-        write_result(path, KIND, self)
+
+def _table_of_scores(scores: Mapping[str, Scores | None]) -> str:
+    rows = [[name, *of.perplexity.cells(2), *of.attachments.percent(2)] for name, of in scores.items() if of]
+    return table(("parses", "perplexity", "interval", "attachments", "interval"), rows)
 
 
-def read_pushdown_result(path: Path) -> PushdownResult:
-    """Read what :meth:`PushdownResult.write` wrote.
+def _table_of_parses(own: str, parses: ParseScores) -> str:
+    shares = {
+        "F1": parses.f1,
+        "F1 without the spans of sentences": parses.f1_without_sentence,
+        "F1 without punctuation": parses.f1_without_punctuation,
+        "parses that are one tree": parses.trees,
+    }
+    return table((own, "share", "interval"), [[name, *share.percent(2)] for name, share in shares.items() if share])
 
-    Raises:
-        UserError: see :func:`read_result`.
-    """
-    return read_result(path, KIND, PushdownResult)
+
+def _table_of_closings(own: str, closings: Sequence[ClosingAccuracy]) -> str:
+    rows = [
+        [each.group, f"{each.brackets:,}", *each.gold.percent(2), *(each.own.percent(2) if each.own else ())]
+        for each in closings
+    ]
+    columns = ("closing brackets", "number", "gold parses", "interval", own, "interval")
+    return table(columns[: len(rows[0])], rows)
 
 
 def scores_of(sentences: Sequence[Sentence], found: Sequence[ScoredParse], intervals: Intervals) -> Scores:
     """The scores of sentences with the parses ``found``."""
-    nats = np.array([parse.nats for parse in found])
-    rate = intervals.of_rate(nats, np.array([len(sentence.words) + 1 for sentence in sentences]), 0)
+    rate = intervals.of_rate([parse.nats for parse in found], [len(sentence.words) + 1 for sentence in sentences], 0)
     same = [(_attached(sentence, parse), len(sentence.words)) for sentence, parse in zip(sentences, found, strict=True)]
     return Scores(Estimate(*map(math.exp, (rate.value, rate.low, rate.high))), _share(same, intervals, 1))
 
@@ -237,5 +245,5 @@ def _accuracy(
 
 def _share(pairs: Sequence[tuple[int, int]], intervals: Intervals, stream: int) -> Estimate:
     """The share of all, from what each sentence has of it and of all; sentences that have nothing do not count."""
-    sums, counts = np.array([pair for pair in pairs if pair[1]] or [(1, 1)]).T
-    return intervals.of_rate(sums.astype(float), counts, stream)
+    sums, counts = zip(*([pair for pair in pairs if pair[1]] or [(1, 1)]), strict=True)
+    return intervals.of_rate(sums, counts, stream)

@@ -19,12 +19,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from demo_picture import draw
+from demo_picture import draw  # type: ignore[import-not-found]  # the file beside this one
 from sacrebleu.metrics import BLEU
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.cfl_comparison import Labelled, compare
-from fairseq_stack.evaluation.cfl_result import CFLResult, read_cfl_result
+from fairseq_stack.evaluation.cfl_result import CFLResult
 from fairseq_stack.evaluation.markdown import MISSING, table
 from fairseq_stack.evaluation.scores import Score, own_method
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
@@ -157,7 +157,7 @@ def _share(values: Sequence[bool]) -> float:
 
 def read_language_model(folder: Path) -> LanguageModelResult:
     """The result of a model."""
-    return LanguageModelResult(read_training_log(folder / "train.log"), read_cfl_result(folder / "test.json"))
+    return LanguageModelResult(read_training_log(folder / "train.log"), CFLResult.read(folder / "test.json"))
 
 
 def read_run(folder: Path) -> InspectedAutomaton:

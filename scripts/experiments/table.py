@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.blimp import read_blimp_result
+from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import Score, own_method
-from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
+from fairseq_stack.evaluation.syntaxgym.result import SyntaxGymResult
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.word_scores import cross_entropy, read_word_scores
 from fairseq_stack.files import read_lines, read_text, written_whole
@@ -77,8 +77,8 @@ def stream_scores(folder: Path) -> tuple[Score, ...]:
 
 def syntax_scores(folder: Path) -> tuple[Score, ...]:
     """The perplexity of the validation and the test set, and the accuracies on BLiMP and SyntaxGym, in percent."""
-    blimp = read_blimp_result(folder / "blimp.json")
-    suites = read_syntaxgym_result(folder / "suites.json")
+    blimp = BLiMPResult.read(folder / "blimp.json")
+    suites = SyntaxGymResult.read(folder / "suites.json")
     if suites.accuracy is None:
         raise UserError(f"{folder}/suites.json has no suite of a category")
     perplexities = [perplexity(folder / f"surprisals-{split}.tsv", split) for split in ("valid", "test")]

@@ -11,14 +11,7 @@ from typing import Any
 import pytest
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.cfl_result import (
-    CFLResult,
-    LengthScores,
-    NextSymbol,
-    Samples,
-    StringScores,
-    read_cfl_result,
-)
+from fairseq_stack.evaluation.cfl_result import CFLResult, LengthScores, NextSymbol, Samples, StringScores
 from fairseq_stack.evaluation.results import Estimate, Model, rows_by_length, write_rows
 
 OVERALL = StringScores(3, 33, 1.5, 1.25, Estimate(0.25, 0.125, 0.5), NextSymbol(4, 3))
@@ -49,7 +42,7 @@ RESULT = CFLResult(
 def test_round_trip(result: CFLResult, tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     result.write(path)
-    assert read_cfl_result(path) == result
+    assert CFLResult.read(path) == result
     assert "ä/checkpoint_best.pt" in path.read_text(encoding="utf-8")
 
 
@@ -130,12 +123,12 @@ def changed(change: Callable[[Any], Any], tmp_path: Path) -> Path:
 )
 def test_a_wrong_entry_is_named(change: Callable[[Any], Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"result\.json .*{message}"):
-        read_cfl_result(changed(change, tmp_path))
+        CFLResult.read(changed(change, tmp_path))
 
 
 def test_whole_numbers_are_numbers(tmp_path: Path) -> None:
     path = changed(lambda content: content["overall"].update(bound=1), tmp_path)
-    assert read_cfl_result(path).overall.bound == 1.0
+    assert CFLResult.read(path).overall.bound == 1.0
 
 
 @pytest.mark.parametrize(
@@ -153,9 +146,9 @@ def test_other_files(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(content)
     with pytest.raises(UserError, match=f"f {message}"):
-        read_cfl_result(path)
+        CFLResult.read(path)
 
 
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nowhere: No such file"):
-        read_cfl_result(tmp_path / "nowhere")
+        CFLResult.read(tmp_path / "nowhere")

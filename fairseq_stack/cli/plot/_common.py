@@ -56,14 +56,14 @@ def read_comparison(args: argparse.Namespace, *, by_length: bool = False) -> Com
         UserError: a result has no name, a file cannot be read, or the results cannot be compared.
     """
     from fairseq_stack.evaluation.cfl_comparison import Labelled, compare
-    from fairseq_stack.evaluation.cfl_result import read_cfl_result
+    from fairseq_stack.evaluation.cfl_result import CFLResult
 
     results = []
     for argument in args.results:
         name, path = named(argument)
         if name is None:
             raise UserError(f"{argument}: expected NAME=RESULT")
-        results.append(Labelled(name, str(path), read_cfl_result(path)))
+        results.append(Labelled(name, str(path), CFLResult.read(path)))
     return compare(results, mean=args.mean, by_length=by_length)
 
 

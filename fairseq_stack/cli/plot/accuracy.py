@@ -57,7 +57,7 @@ def read_trials(arguments: Sequence[str]) -> dict[tuple[str, str], Trials]:
         UserError: a result has no name, no lengths or cannot be read, or results on one task are on different splits.
     """
     from fairseq_stack.evaluation.results import require_lengths
-    from fairseq_stack.evaluation.transduction import read_transduction_result
+    from fairseq_stack.evaluation.transduction import TransductionResult
 
     found: dict[tuple[str, str], Trials] = {}
     splits: dict[str, tuple[str, str]] = {}
@@ -65,7 +65,7 @@ def read_trials(arguments: Sequence[str]) -> dict[tuple[str, str], Trials]:
         name, path = named(argument)
         if name is None:
             raise UserError(f"{argument}: expected NAME=RESULT")
-        result = read_transduction_result(path)
+        result = TransductionResult.read(path)
         require_lengths(path, result.by_length)
         first, split = splits.setdefault(result.task, (str(path), result.split))
         if result.split != split:

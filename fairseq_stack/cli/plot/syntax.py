@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.blimp import BLiMPResult
+from fairseq_stack.evaluation.syntaxgym.result import SyntaxGymResult
 from fairseq_stack.files import read_text
 from fairseq_stack.plots.panels import draw_legend, draw_rows
 from fairseq_stack.plots.style import figure, styles_of
@@ -81,16 +83,13 @@ def read_accuracies(arguments: Sequence[str]) -> dict[str, dict[str, Accuracies]
 
 def _read(path: Path) -> tuple[str, str, Accuracies]:
     """The collection, the part of the signature that says which sentences, and the accuracies."""
-    from fairseq_stack.evaluation import blimp
-    from fairseq_stack.evaluation.syntaxgym import result as syntaxgym
-
-    if _kind(path) == syntaxgym.KIND:
-        suites = syntaxgym.read_syntaxgym_result(path)
+    if _kind(path) == SyntaxGymResult.kind:
+        suites = SyntaxGymResult.read(path)
         rows = {category.name: 100 * category.accuracy for category in suites.categories}
         if suites.accuracy is not None:
             rows[OVERALL] = 100 * suites.accuracy
         return SYNTAXGYM, _sentences(suites.signature), {name: (value, value, value) for name, value in rows.items()}
-    pairs = blimp.read_blimp_result(path)
+    pairs = BLiMPResult.read(path)
     found = {}
     for row in (*pairs.phenomena, pairs.overall):
         accuracy = row.accuracy
