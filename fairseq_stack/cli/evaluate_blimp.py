@@ -13,7 +13,7 @@ from fairseq_stack.evaluation.blimp import BLiMPResult, Pair, Scored, accuracies
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack_preprocess.text.progress import progress
 
-from .arguments import Number
+from .arguments import add_number
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
 from .evaluation import Evaluated, Evaluation, add_intervals, add_outputs, intervals_of, sha_of
 from .sentences import add_scoring, add_text, beam_in_signature, sizes, text_changer
@@ -43,14 +43,7 @@ example:
         parser.add_argument(
             "--blimp", metavar="DIR", type=Path, required=True, help="the folder with BLiMP's paradigms, *.jsonl"
         )
-        parser.add_argument(
-            "--pairs",
-            action=Number,
-            least=0,
-            metavar="N",
-            default=100,
-            help="pairs of each paradigm, 0 for all (default: 100)",
-        )
+        add_number(parser, "--pairs", "pairs of each paradigm, 0 for all", 100, least=0)
         add_text(parser)
         add_scoring(parser)
         add_intervals(parser)

@@ -12,7 +12,7 @@ from fairseq_stack.evaluation.results import rows_by_length
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack_preprocess.text.progress import progress
 
-from .arguments import Number
+from .arguments import add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
 from .evaluation import GREATEST, Evaluated, Evaluation, add_intervals, add_outputs, add_split, intervals_of
 
@@ -48,15 +48,12 @@ example:
             "--without-eos", action="store_true", help="do not count the ends of strings, as in the paper of 2020"
         )
         add_intervals(parser, seed_of="samples and bootstrap intervals")
+        add_number(parser, "--samples", "strings to draw from the model", 100, least=0, most=GREATEST)
         longest = f"{MARGIN:g} times the longest string of the corpus"
-        for flag, least, most, default, meaning in (
-            ("--samples", 0, GREATEST, 100, "strings to draw from the model (default: 100)"),
-            ("--sample-length", 1, None, None, f"most symbols of a sample (default: {longest})"),
-            ("--show-samples", 0, None, 0, "samples to print (default: 0)"),
-            ("--batch-size", 1, None, None, "most strings at a time (default: no limit)"),
-            ("--max-tokens", 1, None, 8000, "most symbols at a time (default: 8000)"),
-        ):
-            parser.add_argument(flag, action=Number, least=least, most=most, metavar="N", default=default, help=meaning)
+        add_number(parser, "--sample-length", f"most symbols of a sample (default: {longest})", least=1)
+        add_number(parser, "--show-samples", "samples to print", 0, least=0)
+        add_number(parser, "--batch-size", "most strings at a time (default: no limit)", least=1)
+        add_number(parser, "--max-tokens", "most symbols at a time", 8000, least=1)
         add_outputs(parser, row="length")
         add_device(parser)
 

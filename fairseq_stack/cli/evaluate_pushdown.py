@@ -17,7 +17,7 @@ from fairseq_stack.evaluation.pushdown import (
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack_preprocess.text.progress import progress
 
-from .arguments import Number
+from .arguments import add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
 from .evaluation import Evaluated, Evaluation, add_intervals, add_outputs, add_split, intervals_of, sha_of
 
@@ -51,24 +51,9 @@ examples:
         corpus = "the corpus of fairseq-stack prepare treebank, or of prepare cfl --task bounded-dyck"
         add_checkpoint(parser, corpus=corpus)
         add_split(parser, what="the sentences to score: text/NAME.txt")
-        parser.add_argument(
-            "--beam",
-            action=Number,
-            least=0,
-            most=GREATEST_BEAM,
-            metavar="N",
-            default=10,
-            help="how many parses of a sentence the model keeps: 1 for greedy decisions, 0 for gold parses only "
-            "(default: 10)",
-        )
-        parser.add_argument(
-            "--max-tokens",
-            action=Number,
-            least=1,
-            metavar="N",
-            default=8000,
-            help="most words at a time, in all parses (default: 8000)",
-        )
+        kept = "how many parses of a sentence the model keeps: 1 for greedy decisions, 0 for gold parses only"
+        add_number(parser, "--beam", kept, 10, least=0, most=GREATEST_BEAM)
+        add_number(parser, "--max-tokens", "most words at a time, in all parses", 8000, least=1)
         add_intervals(parser)
         add_outputs(parser, row="sentence")
         add_device(parser)

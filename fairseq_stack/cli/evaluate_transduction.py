@@ -11,7 +11,7 @@ from fairseq_stack.evaluation.transduction import TransductionResult, accuracy_b
 from fairseq_stack_preprocess.text.binarise import DATA_BIN
 from fairseq_stack_preprocess.text.progress import progress
 
-from .arguments import Number
+from .arguments import add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
 from .evaluation import Evaluated, Evaluation, add_intervals, add_outputs, add_split, intervals_of, sha_of
 
@@ -34,14 +34,7 @@ example:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare transduction, or its data-bin")
         add_split(parser)
-        parser.add_argument(
-            "--batch-size",
-            action=Number,
-            least=1,
-            metavar="N",
-            default=100,
-            help="most strings at a time (default: 100)",
-        )
+        add_number(parser, "--batch-size", "most strings at a time", 100, least=1)
         add_intervals(parser)
         add_outputs(parser, row="length")
         add_device(parser)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.intervals import Intervals
 from fairseq_stack.evaluation.results import Result, Row, write_rows
 from fairseq_stack.files import require_writable
 
-from .arguments import Number, Subparsers
+from .arguments import Subcommand, add_number
 
 GREATEST = 1_000_000
 """The greatest number of resampled sets (and of samples), and the greatest seed."""
@@ -38,24 +38,13 @@ class Evaluated:
     lines: Sequence[str] = ()
 
 
-class Evaluation(ABC):
+class Evaluation(Subcommand):
     """A command that scores a trained model on data.
 
     It prints the tables of its result and the result's signature, and writes the result as JSON and rows as CSV where
     ``--json`` and ``--csv`` say. Whether these files can be written is tested before the result is computed, which may
     take long.
-
-    Attributes:
-        name: the name of the command, which is the kind of its result.
-        summary: its line in the help of ``fairseq-stack``.
-        description: the beginning of its own help.
-        example: the end of its own help.
     """
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    description: ClassVar[str]
-    example: ClassVar[str]
 
     @abstractmethod
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -68,12 +57,6 @@ class Evaluation(ABC):
         Raises:
             UserError: the data cannot be read, the checkpoint holds another kind of model, or they do not fit.
         """
-
-    def add_parser(self, subparsers: Subparsers) -> None:
-        """Declare the subcommand."""
-        parser = subparsers.add_parser(self.name, help=self.summary, description=self.description, epilog=self.example)
-        self.add_arguments(parser)
-        parser.set_defaults(run=self.run)
 
     def run(self, args: argparse.Namespace) -> int:
         """Print the result, and write it."""
@@ -98,15 +81,8 @@ def add_split(parser: argparse.ArgumentParser, what: str = "the strings to score
 
 def add_intervals(parser: argparse.ArgumentParser, seed_of: str = "bootstrap intervals") -> None:
     """Declare ``--bootstrap``, ``--confidence`` and ``--seed``, which decides on ``seed_of``."""
-    parser.add_argument(
-        "--bootstrap",
-        action=Number,
-        least=1,
-        most=GREATEST,
-        metavar="N",
-        default=1000,
-        help="resampled sets of strings behind each interval (default: 1000)",
-    )
+    sets = "resampled sets of strings behind each interval"
+    add_number(parser, "--bootstrap", sets, 1000, least=1, most=GREATEST)
     parser.add_argument(
         "--confidence",
         action=Probability,
@@ -115,9 +91,7 @@ def add_intervals(parser: argparse.ArgumentParser, seed_of: str = "bootstrap int
         default=0.95,
         help="probability of each interval (default: 0.95)",
     )
-    parser.add_argument(
-        "--seed", action=Number, least=0, most=GREATEST, metavar="N", default=0, help=f"seed of {seed_of} (default: 0)"
-    )
+    add_number(parser, "--seed", f"seed of {seed_of}", 0, least=0, most=GREATEST)
 
 
 class Probability(argparse.Action):

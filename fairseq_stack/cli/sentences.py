@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from fairseq_stack.errors import UserError
 
-from .arguments import Number
+from .arguments import add_number
 from .checkpoint import add_device
 
 if TYPE_CHECKING:
@@ -18,25 +18,10 @@ if TYPE_CHECKING:
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
     """Declare the beam of parses, the sizes of batches and ``--cpu``."""
-    parser.add_argument(
-        "--beam",
-        action=Number,
-        least=1,
-        metavar="N",
-        help="of a model that parses: how many parses of a sentence are kept, whose probabilities are added up "
-        "(default: 50)",
-    )
-    parser.add_argument(
-        "--batch-size", action=Number, least=1, metavar="N", help="most sentences at a time (default: no limit)"
-    )
-    parser.add_argument(
-        "--max-tokens",
-        action=Number,
-        least=1,
-        metavar="N",
-        default=2000,
-        help="most tokens at a time; each parse of a beam has its own (default: 2000)",
-    )
+    kept = "of a model that parses: how many parses of a sentence are kept, whose probabilities are added up"
+    add_number(parser, "--beam", f"{kept} (default: 50)", least=1)
+    add_number(parser, "--batch-size", "most sentences at a time (default: no limit)", least=1)
+    add_number(parser, "--max-tokens", "most tokens at a time; each parse of a beam has its own", 2000, least=1)
     add_device(parser)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairseq_stack.files import require_writable
 from fairseq_stack_preprocess.errors import PrepareError
 
-from .arguments import Number, Subparsers
+from .arguments import Subparsers, add_number
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.corpus import Corpus, Split
@@ -38,11 +38,8 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the corpus")
     parser.add_argument("--split", metavar="NAME", default="train", help="the split to show (default: train)")
-    for flag, name, default, meaning in (
-        ("--examples", "N", 5, "number of sentences to show (default: 5)"),
-        ("--first", "I", 0, "index of the first sentence (default: 0)"),
-    ):
-        parser.add_argument(flag, action=Number, least=0, metavar=name, default=default, help=meaning)
+    add_number(parser, "--examples", "number of sentences to show", 5, least=0)
+    add_number(parser, "--first", "index of the first sentence", 0, least=0, metavar="I")
     parser.add_argument("--png", metavar="FILE", type=Path, help="draw the lengths of all splits into FILE")
     parser.set_defaults(run=run)
 
