@@ -51,15 +51,15 @@ class Comparison:
     mean: bool
 
     @property
-    def note(self) -> str:
-        """A sentence that says what stands for several restarts; "" if there are none."""
+    def notes(self) -> list[str]:
+        """A sentence that says what stands for several restarts; none if there are no restarts."""
         least, most = self.runs
         if most == 1:
-            return ""
+            return []
         runs = f"{most} runs" if least == most else f"{least} to {most} runs"
         if self.mean:
-            return f"Mean and standard deviation of {runs}."
-        return f"The best of {runs}, by the cross-entropy difference on the validation data."
+            return [f"Mean and standard deviation of {runs}."]
+        return [f"The best of {runs}, by the cross-entropy difference on the validation data."]
 
 
 def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False) -> Comparison:

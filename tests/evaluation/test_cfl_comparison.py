@@ -51,21 +51,21 @@ def test_languages_and_models_are_in_their_order() -> None:
     found = compare(results, mean=False)
     assert values(found) == {"hardest-cfl": {"Tf+Nd": [0.25], "Tf": [0.75]}, "dyck": {"Tf": [0.5]}}
     assert [list(models) for models in found.groups.values()] == [["Tf+Nd", "Tf"], ["Tf"]]
-    assert (found.split, found.runs, found.note) == ("test", (1, 1), "")
+    assert (found.split, found.runs, found.notes) == ("test", (1, 1), [])
 
 
 def test_the_best_restart_is_chosen_on_validation_data() -> None:
     results = restarts("Tf", {"a": (0.125, 0.5), "b": (0.25, 0.0625), "c": (0.5, 0.75)})
     found = compare(results, mean=False)
     assert values(found) == {"dyck": {"Tf": [0.25]}}
-    assert found.note == "The best of 3 runs, by the cross-entropy difference on the validation data."
+    assert found.notes == ["The best of 3 runs, by the cross-entropy difference on the validation data."]
 
 
 def test_all_restarts_are_kept_for_their_mean() -> None:
     results = [*restarts("Tf", {"a": (0.125, 0.5), "b": (0.25, 0.0625)}), labelled("Tf+Nd", cfl_result(1.0))]
     found = compare(results, mean=True)
     assert values(found) == {"dyck": {"Tf": [0.125, 0.25], "Tf+Nd": [1.0]}}
-    assert found.note == "Mean and standard deviation of 1 to 2 runs."
+    assert found.notes == ["Mean and standard deviation of 1 to 2 runs."]
 
 
 def test_results_on_validation_data_alone() -> None:
