@@ -30,7 +30,7 @@ VALUES = {"a": {1: 1.0, 2: 2.0, 10: 4.0}, "b-c": {1: 3.0, 2: 2.0}}
         ("(2;%a%)<(1;%a%)", False),
         ("(2;%a%) = (2;%b-c%)", True),
         ("[(1;%a%) + (1;%b-c%)] = (10;%a%)", True),
-        ("(1;%a%) - (2;%a%) - (1;%b-c%) < 0", True),
+        ("(10;%a%) - (2;%a%) - (1;%a%) = 1", True),
         ("(10;%a%) - [(2;%a%) - (1;%a%)] > 2.5", True),
         ("(1;%a%) > 2 | (1;%a%) < 2 & (2;%a%) < 2", False),
         ("[(1;%a%) < 2 | (1;%a%) > 2] & ((2;%a%) > 1)", True),
@@ -45,10 +45,6 @@ def test_a_formula_of_many_terms() -> None:
     formula = parse(" + ".join(["(1;%a%)"] * 5000) + " > 4999" + " & (1;%a%) > 0" * 5000)
     assert formula.holds(VALUES)
     assert not formula.holds({"a": {1: 0.5}})
-
-
-def test_differences_are_taken_from_left_to_right() -> None:
-    assert parse("(10;%a%) - (2;%a%) - (1;%a%) = 1").holds(VALUES)
 
 
 def test_regions_of_a_formula() -> None:
@@ -145,20 +141,18 @@ def test_mistakes_in_suites(tmp_path: Path) -> None:
     assert refusal(predictions=formula) == ", item 7: region 3 of the condition a, of a formula, is missing"
     formula = [{"formula": "(2;%c%) < (2;%b%)"}]
     assert refusal(predictions=formula) == ", item 7: region 2 of the condition c, of a formula, is missing"
-    assert refusal(predictions=[{"formula": "(2;%c%) <"}]).startswith(": '(2;%c%) <', character 10: expected")
     assert refusal(items=[{"item_number": 1}]) == " is not a test suite of SyntaxGym: KeyError('conditions')"
     assert refusal(items=[]) == ": the suite has no items"
     assert refusal(predictions=[]) == ": the suite has no predictions"
     assert refusal(meta={"name": "x", "metric": "max"}) == ": the metric must be one of sum, mean, got 'max'"
     assert refusal(meta={"name": 5}) == ": the name of the suite must be a string, got 5"
     (tmp_path / "x.json").write_text("{")
-    with pytest.raises(UserError, match="is not a test suite of SyntaxGym"):
-        read_suites(tmp_path)
+    for folder, message in ((tmp_path, "is not a test suite of SyntaxGym"), (tmp_path / "x.json", "is not a folder")):
+        with pytest.raises(UserError, match=message):
+            read_suites(folder)
     (tmp_path / "x.json").unlink()
     with pytest.raises(UserError, match=r"has no test suites, \*\.json"):
         read_suites(tmp_path)
-    with pytest.raises(UserError, match="is not a folder"):
-        read_suites(tmp_path / "x.json")
 
 
 def test_items_that_would_count_wrongly(tmp_path: Path) -> None:

@@ -34,12 +34,6 @@ def test_tape(tmp_path: Path) -> None:
         assert_nothing_is_cut_off(axes)
 
 
-def test_a_long_tape_has_no_numbers(tmp_path: Path) -> None:
-    with figure(tmp_path / "a.png", 1, 1, (9, 9)) as panels:
-        draw_tape(panels[0, 0], [[0] * t for t in range(1, 41)], ["w"] * 40, "depth")
-        assert texts_of(panels[0, 0]) == []
-
-
 LONG = ["the", "girl", "that", "the", "farmers", "near", "the", "senators", "thank", "laughs", "at", "a", "W" * 40] * 3
 TREES: list[tuple[Sequence[str], Sequence[int]]] = [
     (["dog"], [1]),
