@@ -40,11 +40,6 @@ def draw_bound(axes: Any, bound: float, label: str = "") -> None:
     axes.axhline(bound, label=label, **BOUND)
 
 
-def draw_price(axes: Any, points: Mapping[int, float], label: str) -> None:
-    """A dotted line above the bound; ``points`` maps x to y."""
-    axes.plot(list(points), list(points.values()), label=label, **{**BOUND, "linestyle": ":"})
-
-
 def draw_runs(
     axes: Any, label: str, runs: Sequence[Mapping[float, float]], shown: int, look: Mapping[str, str]
 ) -> None:
@@ -91,11 +86,6 @@ def draw_rows(
         axes.plot(values, places, label=literal(label), linestyle="", color=color, marker=looks[label]["marker"])
     axes.set_yticks(range(len(rows)), [literal(row) for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
-
-
-def shade(axes: Any, low: float, high: float, label: str) -> None:
-    """A grey background for x from ``low`` to ``high``."""
-    axes.axvspan(low, high, color="0.92", linewidth=0, zorder=0, label=label)
 
 
 def scale_logarithmically(axes: Any, steps: Sequence[int] = (1, 2, 5)) -> None:

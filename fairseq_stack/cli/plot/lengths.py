@@ -8,7 +8,7 @@ from typing import Any
 
 from fairseq_stack.evaluation.cfl_comparison import Restarts, difference_by_length, price_of_length
 from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
-from fairseq_stack.plots.panels import draw_price, shade
+from fairseq_stack.plots.style import BOUND
 
 from ._common import (
     DIFFERENCE,
@@ -66,9 +66,9 @@ def draw_panel(axes: Any, models: Mapping[str, Restarts], looks: Looks, *, log: 
     draw_estimates(axes, {model: difference_by_length(restarts) for model, restarts in models.items()}, looks)
     *_, restarts = models.values()
     result = restarts[0].result
-    shade(axes, *result.train_lengths, "training lengths")
+    axes.axvspan(*result.train_lengths, color="0.92", linewidth=0, zorder=0, label="training lengths")
     if price := price_of_length(result):
-        draw_price(axes, price, "price of the length")
+        axes.plot(list(price), list(price.values()), label="price of the length", **{**BOUND, "linestyle": ":"})
     scale_differences(axes, log=log)
 
 
