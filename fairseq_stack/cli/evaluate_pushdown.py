@@ -13,6 +13,8 @@ from fairseq_stack.evaluation.pushdown import (
     parse_scores,
     row_of_sentence,
     scores_of,
+    with_gold_parses,
+    with_own_parses,
 )
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack_preprocess.text.progress import progress
@@ -65,7 +67,7 @@ examples:
 
         sentences = _score(on_device(require_parses(hub), args), corpus, args)
         intervals = intervals_of(args)
-        own = [sentence.own for sentence in sentences if sentence.own is not None]
+        own = with_own_parses(sentences)
         result = PushdownResult(
             signature=own_method(
                 split=args.split,
@@ -82,9 +84,9 @@ examples:
             model=model_of(hub, args.checkpoint),
             sentences=len(sentences),
             words=sum(len(set(sentence.word_of)) for sentence in sentences),
-            gold=scores_of(sentences, [sentence.gold for sentence in sentences], intervals),
-            own=scores_of(sentences, own, intervals) if own else None,
-            parses=parse_scores(sentences, own, intervals) if own else None,
+            gold=scores_of(with_gold_parses(sentences), intervals),
+            own=scores_of(own, intervals) if own else None,
+            parses=parse_scores(own, intervals) if own else None,
             closings=tuple(closing_accuracies(sentences, intervals)) if corpus.has_brackets else (),
         )
         return Evaluated(result, [row_of_sentence(sentence) for sentence in sentences])

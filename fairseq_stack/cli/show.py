@@ -106,10 +106,10 @@ def describe_lengths(corpus: Corpus, shown: Split) -> Iterator[str]:
     for split in corpus.splits:
         for column in split.columns:
             if column.lengths:
-                found = summarise(column.lengths)
-                numbers = (found.count, found.tokens, found.least, found.median)
+                summary = summarise(column.lengths)
+                numbers = (summary.count, summary.tokens, summary.least, summary.median)
                 cells = [f"{number:,}" for number in numbers]
-                rows.append((f"{split.name} {column.name}", *cells, f"{found.mean:.1f}", f"{found.greatest:,}"))
+                rows.append((f"{split.name} {column.name}", *cells, f"{summary.mean:.1f}", f"{summary.greatest:,}"))
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     yield ""
     for row in rows:

@@ -74,12 +74,13 @@ def run(args: argparse.Namespace) -> int:
     _check_mark(args, sentences)
     hub = load_checkpoint(args, args.data)
     lines = iter(_standard_input() if sentences is None else sentences)
-    found = _rows_of_words(hub, lines, args) if args.regions is None else _rows_of_regions(hub, lines, args)
+    rows_of = _rows_of_words if args.regions is None else _rows_of_regions
     total = None if sentences is None else len(sentences)
     columns = ["word_id", "word"] if args.regions is None else ["region_id", "region", "n_words"]
     table: list[tuple[object, ...]] = [("sentence", *columns, "n_tokens", f"surprisal_{args.unit}", "is_unk")]
     unknown = 0
-    for number, rows in enumerate(progress(found, label="surprisals", total=total, unit="sentence"), start=1):
+    sentences_done = progress(rows_of(hub, lines, args), label="surprisals", total=total, unit="sentence")
+    for number, rows in enumerate(sentences_done, start=1):
         for place, (texts, part) in enumerate(rows, start=1):
             surprisal = f"{part.surprisal / UNITS[args.unit]:.6f}"
             table.append((number, place, *texts, part.num_tokens, surprisal, int(part.is_unknown)))

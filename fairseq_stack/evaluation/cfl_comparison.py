@@ -139,15 +139,15 @@ def difference_by_alphabet(comparison: Comparison) -> dict[str, dict[str, dict[i
     Raises:
         UserError: a language has no parameter that is a number of symbols.
     """
-    found: dict[str, dict[str, dict[int, Estimate]]] = {}
+    languages: dict[str, dict[str, dict[int, Estimate]]] = {}
     for language, models in comparison.groups.items():
         name, size = _alphabet(language)
         for model, restarts in models.items():
             estimate = combined([labelled.result.overall.difference for labelled in restarts])
-            found.setdefault(name, {}).setdefault(model, {})[size] = estimate
+            languages.setdefault(name, {}).setdefault(model, {})[size] = estimate
     return {
         name: {model: dict(sorted(estimates.items())) for model, estimates in models.items()}
-        for name, models in found.items()
+        for name, models in languages.items()
     }
 
 

@@ -56,6 +56,20 @@ class Sentence:
     own: ScoredParse | None
 
 
+Parsed = tuple[Sentence, ScoredParse]
+"""A sentence, and what a model says about it with its gold parse or with its own."""
+
+
+def with_gold_parses(sentences: Sequence[Sentence]) -> list[Parsed]:
+    """All sentences, with their gold parses."""
+    return [(sentence, sentence.gold) for sentence in sentences]
+
+
+def with_own_parses(sentences: Sequence[Sentence]) -> list[Parsed]:
+    """All sentences, with the model's own parses; none if these are not wanted."""
+    return [(sentence, sentence.own) for sentence in sentences if sentence.own is not None]
+
+
 @dataclass(frozen=True)
 class Scores:
     """The scores of a model with gold parses or with its own.
@@ -168,10 +182,12 @@ def _table_of_closings(own: str, closings: Sequence[ClosingAccuracy]) -> str:
     return table(columns[: len(rows[0])], rows)
 
 
-def scores_of(sentences: Sequence[Sentence], found: Sequence[ScoredParse], intervals: Intervals) -> Scores:
-    """The scores of sentences with the parses ``found``."""
-    rate = intervals.of_rate([parse.nats for parse in found], [len(sentence.words) + 1 for sentence in sentences], 0)
-    same = [(_attached(sentence, parse), len(sentence.words)) for sentence, parse in zip(sentences, found, strict=True)]
+def scores_of(parses: Sequence[Parsed], intervals: Intervals) -> Scores:
+    """The scores of sentences with these parses."""
+    rate = intervals.of_rate(
+        [parse.nats for _, parse in parses], [len(sentence.words) + 1 for sentence, _ in parses], 0
+    )
+    same = [(_attached(sentence, parse), len(sentence.words)) for sentence, parse in parses]
     return Scores(Estimate(*map(math.exp, (rate.value, rate.low, rate.high))), _share(same, intervals, 1))
 
 
@@ -182,16 +198,26 @@ def _attached(sentence: Sentence, parse: ScoredParse) -> int:
 
 def row_of_sentence(sentence: Sentence) -> Row:
     """The figures of a sentence, with gold parses and, unless there are none, with the model's own."""
-    own, row = sentence.own, {"sentence": " ".join(sentence.words), "tokens": len(sentence.words)}
-    found: dict[str, object] = {"nats": sentence.gold.nats, "attached": _attached(sentence, sentence.gold)}
-    if own is not None:
-        f1 = span_counts(own.attachments, sentence.attachments, word_of=sentence.word_of).f1
-        found |= {"own_nats": own.nats, "own_attached": _attached(sentence, own), "own_f1": f1, "own_tree": own.is_tree}
-    return row | found
+    own = sentence.own
+    row = {
+        "sentence": " ".join(sentence.words),
+        "tokens": len(sentence.words),
+        "nats": sentence.gold.nats,
+        "attached": _attached(sentence, sentence.gold),
+    }
+    if own is None:
+        return row
+    return {
+        **row,
+        "own_nats": own.nats,
+        "own_attached": _attached(sentence, own),
+        "own_f1": span_counts(own.attachments, sentence.attachments, word_of=sentence.word_of).f1,
+        "own_tree": own.is_tree,
+    }
 
 
-def parse_scores(sentences: Sequence[Sentence], found: Sequence[ScoredParse], intervals: Intervals) -> ParseScores:
-    """How well the model's own parses ``found`` agree with the gold parses."""
+def parse_scores(parses: Sequence[Parsed], intervals: Intervals) -> ParseScores:
+    """How well the model's own parses agree with the gold parses."""
 
     def f1(stream: int, *, with_sentence: bool = True, punctuation: bool = True) -> Estimate:
         counts = [
@@ -202,13 +228,13 @@ def parse_scores(sentences: Sequence[Sentence], found: Sequence[ScoredParse], in
                 left_out=None if punctuation else sentence.punctuation,
                 with_sentence=with_sentence,
             )
-            for sentence, parse in zip(sentences, found, strict=True)
+            for sentence, parse in parses
         ]
         return _share([(2 * each.matched, each.predicted + each.gold) for each in counts], intervals, stream)
 
-    has_tags = any(sentence.punctuation is not None for sentence in sentences)
+    has_tags = any(sentence.punctuation is not None for sentence, _ in parses)
     return ParseScores(
-        _share([(int(bool(parse.is_tree)), 1) for parse in found], intervals, 2),
+        _share([(int(bool(parse.is_tree)), 1) for _, parse in parses], intervals, 2),
         f1(3),
         f1(4, with_sentence=False),
         f1(5, punctuation=False) if has_tags else None,
@@ -218,26 +244,19 @@ def parse_scores(sentences: Sequence[Sentence], found: Sequence[ScoredParse], in
 def closing_accuracies(sentences: Sequence[Sentence], intervals: Intervals) -> Iterator[ClosingAccuracy]:
     """The accuracy of each group of closing brackets that occurs in strings of brackets."""
     brackets = [list(closings(sentence.words)) for sentence in sentences]
+    gold, own = with_gold_parses(sentences), with_own_parses(sentences)
     for stream, (group, belongs) in enumerate(GROUPS.items(), start=10):
         places = [[closing.place for closing in string if belongs(closing)] for string in brackets]
         number = sum(map(len, places))
         if number:
-            gold = _accuracy(sentences, [sentence.gold for sentence in sentences], places, intervals, stream)
-            parsed = [sentence.own for sentence in sentences if sentence.own is not None]
-            own = _accuracy(sentences, parsed, places, intervals, stream) if parsed else None
-            yield ClosingAccuracy(group, number, gold, own)
+            own_accuracy = _accuracy(own, places, intervals, stream) if own else None
+            yield ClosingAccuracy(group, number, _accuracy(gold, places, intervals, stream), own_accuracy)
 
 
-def _accuracy(
-    sentences: Sequence[Sentence],
-    found: Sequence[ScoredParse],
-    places: Sequence[Sequence[int]],
-    intervals: Intervals,
-    stream: int,
-) -> Estimate:
+def _accuracy(parses: Sequence[Parsed], places: Sequence[Sequence[int]], intervals: Intervals, stream: int) -> Estimate:
     """The share of the symbols at these places of each string that the model finds the most probable."""
     pairs = []
-    for sentence, parse, of_string in zip(sentences, found, places, strict=True):
+    for (sentence, parse), of_string in zip(parses, places, strict=True):
         assert parse.choices is not None
         pairs.append((sum(parse.choices[place] == sentence.words[place] for place in of_string), len(of_string)))
     return _share(pairs, intervals, stream)

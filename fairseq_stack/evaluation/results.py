@@ -146,11 +146,11 @@ def require_lengths(file: Path | str, figures: Sequence[Any]) -> None:
 
 def _flat(record: Any, prefix: str = "") -> dict[str, object]:
     """The entries of a dataclass; those of a dataclass in it have both names, as ``difference_low``, except a value."""
-    found: dict[str, object] = {}
+    entries: dict[str, object] = {}
     for entry in dataclasses.fields(record):
         name, value = f"{prefix}{entry.name}".removesuffix("_value"), getattr(record, entry.name)
-        found |= _flat(value, f"{name}_") if dataclasses.is_dataclass(value) else {name: value}
-    return found
+        entries |= _flat(value, f"{name}_") if dataclasses.is_dataclass(value) else {name: value}
+    return entries
 
 
 def _parsed(value: Any, expected: Any, name: str) -> Any:

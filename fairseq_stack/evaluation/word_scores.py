@@ -41,10 +41,10 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
     """
     scores: dict[int, SentenceScore] = {}
     for line in read_text(path).splitlines():
-        found = _SENTENCE.search(line)
-        if found is not None:
-            words = [float(word) for word in _WORD.findall(found.group(2))]
-            scores[int(found.group(1))] = SentenceScore(len(words), -math.fsum(words))
+        match = _SENTENCE.search(line)
+        if match is not None:
+            words = [float(word) for word in _WORD.findall(match.group(2))]
+            scores[int(match.group(1))] = SentenceScore(len(words), -math.fsum(words))
     if not scores or max(scores) != len(scores) - 1:
         raise UserError(f"{path}: word scores of {len(scores)} sentences, expected the scores of sentences 0, 1, ...")
     return [scores[number] for number in range(len(scores))]

@@ -78,9 +78,9 @@ def draw_rows(
     """
     rows = list(next(iter(points.values())))
     step = GROUP_WIDTH / len(points)
-    for number, (label, found) in enumerate(points.items()):
+    for number, (label, of_label) in enumerate(points.items()):
         places = [row + (number - (len(points) - 1) / 2) * step for row in range(len(rows))]
-        values, lows, highs = zip(*(found[row] for row in rows), strict=True)
+        values, lows, highs = zip(*(of_label[row] for row in rows), strict=True)
         color = looks[label]["color"]
         axes.hlines(places, lows, highs, color=color, linewidth=1)
         axes.plot(values, places, label=literal(label), linestyle="", color=color, marker=looks[label]["marker"])

@@ -71,18 +71,18 @@ def read_accuracies(arguments: Sequence[str]) -> dict[str, dict[str, Accuracies]
 
 def _read(path: Path) -> tuple[str, str, Accuracies]:
     """The collection, the part of the signature that says which sentences, and the accuracies."""
+    rows: Accuracies
     if _kind(path) == SyntaxGymResult.kind:
         suites = SyntaxGymResult.read(path)
-        rows = {category.name: 100 * category.accuracy for category in suites.categories}
+        shares = {category.name: category.accuracy for category in suites.categories}
         if suites.accuracy is not None:
-            rows[OVERALL] = 100 * suites.accuracy
-        return SYNTAXGYM, _sentences(suites.signature), {name: (value, value, value) for name, value in rows.items()}
+            shares[OVERALL] = suites.accuracy
+        rows = {name: (100 * share, 100 * share, 100 * share) for name, share in shares.items()}
+        return SYNTAXGYM, _sentences(suites.signature), rows
     pairs = BLiMPResult.read(path)
-    found = {}
-    for row in (*pairs.phenomena, pairs.overall):
-        accuracy = row.accuracy
-        found[row.name.replace("_", " ")] = (100 * accuracy.value, 100 * accuracy.low, 100 * accuracy.high)
-    return BLIMP, _sentences(pairs.signature), found
+    estimates = {row.name.replace("_", " "): row.accuracy for row in (*pairs.phenomena, pairs.overall)}
+    rows = {name: (100 * share.value, 100 * share.low, 100 * share.high) for name, share in estimates.items()}
+    return BLIMP, _sentences(pairs.signature), rows
 
 
 def _kind(path: Path) -> str | None:
@@ -103,7 +103,7 @@ def _combined(runs: Sequence[Accuracies]) -> Accuracies:
     if len(runs) == 1:
         return runs[0]
     values = {row: [run[row][0] for run in runs] for row in runs[0]}
-    return {row: (statistics.fmean(found), min(found), max(found)) for row, found in values.items()}
+    return {row: (statistics.fmean(accuracies), min(accuracies), max(accuracies)) for row, accuracies in values.items()}
 
 
 def draw_collections(collections: Mapping[str, Mapping[str, Accuracies]], path: Path) -> None:

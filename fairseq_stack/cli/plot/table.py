@@ -46,8 +46,8 @@ class Metric:
 
 
 def _accuracy(result: CFLResult) -> float | None:
-    found = result.overall.next_symbol
-    return None if found is None or found.accuracy is None else 100 * found.accuracy
+    positions = result.overall.next_symbol
+    return None if positions is None or positions.accuracy is None else 100 * positions.accuracy
 
 
 def _share(result: CFLResult) -> float | None:
@@ -112,20 +112,20 @@ examples:
         return 0
 
 
-def format_of(output: Path | None, given: str | None) -> str:
+def format_of(output: Path | None, wanted: str | None) -> str:
     """The name of the format.
 
     Raises:
         UserError: the name of the file ends otherwise.
     """
     if output is None:
-        return given or "markdown"
+        return wanted or "markdown"
     if output.suffix not in SUFFIXES:
         raise UserError(f"{output}: expected a name that ends with one of {', '.join(SUFFIXES)}")
-    found = SUFFIXES[output.suffix]
-    if given not in (None, found):
-        raise UserError(f"{output} is a name for {found}, but --format is {given}")
-    return found
+    by_name = SUFFIXES[output.suffix]
+    if wanted not in (None, by_name):
+        raise UserError(f"{output} is a name for {by_name}, but --format is {wanted}")
+    return by_name
 
 
 def render(comparison: Comparison, metric: Metric, markup: ModuleType) -> str:
@@ -134,17 +134,17 @@ def render(comparison: Comparison, metric: Metric, markup: ModuleType) -> str:
     Raises:
         UserError: no result has the figure.
     """
-    found = {
+    figures = {
         (language, model): values
         for language, models in comparison.groups.items()
         for model, restarts in models.items()
         if (values := values_of(restarts, metric))
     }
-    if not found:
+    if not figures:
         raise UserError(f"no result has the figure {metric.title!r}")
     models = list(dict.fromkeys(model for of_language in comparison.groups.values() for model in of_language))
     columns = [
-        _column([found.get((language, model)) for model in models], metric, markup) for language in comparison.groups
+        _column([figures.get((language, model)) for model in models], metric, markup) for language in comparison.groups
     ]
     rows = [[markup.escaped(model), *cells] for model, *cells in zip(models, *columns, strict=True)]
     table = markup.table(["model", *map(markup.escaped, comparison.groups)], rows)

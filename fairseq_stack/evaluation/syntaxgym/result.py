@@ -126,7 +126,7 @@ def score_suite(suite: Suite, surprisals: Sequence[Surprisals], unknown: float) 
 
 def rows_of_suite(suite: Suite, surprisals: Sequence[Surprisals]) -> Iterator[Row]:
     """A row for each item and prediction: whether it holds. The first prediction is the suite's score."""
-    for item, found in zip(suite.items, surprisals, strict=True):
+    for item, of_item in zip(suite.items, surprisals, strict=True):
         for number, formula in enumerate(suite.formulas, start=1):
             yield {
                 "suite": suite.name,
@@ -134,7 +134,7 @@ def rows_of_suite(suite: Suite, surprisals: Sequence[Surprisals]) -> Iterator[Ro
                 "item": item.number,
                 "prediction": number,
                 "formula": formula.text,
-                "holds": formula.holds(found),
+                "holds": formula.holds(of_item),
             }
 
 
@@ -145,19 +145,19 @@ def _mean_surprisals(suite: Suite, surprisals: Iterable[Surprisals]) -> tuple[Re
             for number, surprisal in regions.items():
                 values[condition, number].append(surprisal)
     return tuple(
-        Region(condition, number, suite.region_names.get(number, ""), statistics.fmean(found))
-        for (condition, number), found in values.items()
+        Region(condition, number, suite.region_names.get(number, ""), statistics.fmean(of_region))
+        for (condition, number), of_region in values.items()
     )
 
 
 def score_categories(suites: Sequence[SuiteScore]) -> tuple[CategoryScore, ...]:
     """The mean over the suites of each category."""
-    found = []
+    scores = []
     for name in CATEGORIES:
         accuracies = [suite.accuracy for suite in suites if suite.category == name]
         if accuracies:
-            found.append(CategoryScore(name, len(accuracies), statistics.fmean(accuracies)))
-    return tuple(found)
+            scores.append(CategoryScore(name, len(accuracies), statistics.fmean(accuracies)))
+    return tuple(scores)
 
 
 def total(suites: Sequence[SuiteScore]) -> float | None:
