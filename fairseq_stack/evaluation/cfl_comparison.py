@@ -95,13 +95,9 @@ def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False)
         _require_comparable([labelled for restarts in models.values() for labelled in restarts], by_length)
     numbers = [len(restarts) for models in groups.values() for restarts in models.values()]
     if not mean:
-        groups = {
-            language: {
-                model: [_best(language, restarts, valid.get(language, {}).get(model, []))]
-                for model, restarts in models.items()
-            }
-            for language, models in groups.items()
-        }
+        for language, models in groups.items():
+            for model, restarts in models.items():
+                models[model] = [_best(language, restarts, valid.get(language, {}).get(model, []))]
     return Comparison(split, groups, (min(numbers), max(numbers)), mean)
 
 
@@ -184,26 +180,25 @@ def _grouped(results: Sequence[Labelled], split: str) -> Groups:
 def _require_comparable(results: Restarts, by_length: bool) -> None:
     first, *others = results
     for other in others:
-        for name, one, another in zip(_CONDITIONS, _conditions(first), _conditions(other), strict=True):
-            if name == _LENGTHS and first.result.split == VALID and not by_length:
-                continue  # lengths of validation strings are drawn
-            if one != another:
-                files = f"{first.file} and {other.file}"
-                raise UserError(f"{files} cannot be compared: {name} {one} in the one and {another} in the other")
+        conditions = _conditions(other, by_length)
+        for name, one in _conditions(first, by_length).items():
+            if one != conditions[name]:
+                raise UserError(
+                    f"{first.file} and {other.file} cannot be compared: {name} {one} in the one and "
+                    f"{conditions[name]} in the other"
+                )
 
 
-_LENGTHS = "lengths are"
-_CONDITIONS = ("the ends of strings are", "training lengths are", _LENGTHS)
-
-
-def _conditions(labelled: Labelled) -> tuple[str, ...]:
+def _conditions(labelled: Labelled, by_length: bool) -> dict[str, str]:
     """What has to be the same for all results on a language, in words."""
     result = labelled.result
-    return (
-        "counted" if result.eos else "not counted",
-        "{} to {}".format(*result.train_lengths),
-        ", ".join(f"{scores.length}" for scores in result.by_length) or "none",
-    )
+    conditions = {
+        "the ends of strings are": "counted" if result.eos else "not counted",
+        "training lengths are": "{} to {}".format(*result.train_lengths),
+    }
+    if by_length or result.split != VALID:  # lengths of validation strings are drawn
+        conditions["lengths are"] = ", ".join(f"{scores.length}" for scores in result.by_length) or "none"
+    return conditions
 
 
 def _best(language: str, restarts: Restarts, valid: Restarts) -> Labelled:
