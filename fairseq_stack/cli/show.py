@@ -15,7 +15,7 @@ from fairseq_stack_preprocess.errors import PrepareError
 from .arguments import Subparsers, add_number
 
 if TYPE_CHECKING:
-    from fairseq_stack.evaluation.corpus import Corpus, Split
+    from fairseq_stack.evaluation.corpus_reader import Corpus, Split
 
 DESCRIPTION = """\
 Show what a corpus contains. FOLDER is a folder that fairseq-stack prepare or
@@ -47,7 +47,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what is in the corpus."""
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
-    from fairseq_stack.evaluation.corpus import read_corpus
+    from fairseq_stack.evaluation.corpus_reader import read_corpus
     from fairseq_stack.plots.lengths import draw_lengths
 
     if args.png is not None:

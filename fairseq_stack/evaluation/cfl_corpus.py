@@ -23,7 +23,7 @@ from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
 from fairseq_stack_preprocess.text.notation import read_grammar
 from fairseq_stack_preprocess.text.numbers import read_numbers
 
-from .corpus import read_manifest
+from .corpus_reader import read_manifest
 
 DIGITS_OF_SHA = 8
 

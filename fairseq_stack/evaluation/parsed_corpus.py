@@ -12,7 +12,7 @@ from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.cfl.bounded_dyck import attachments, is_bounded_dyck
 from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 
-from .corpus import read_manifest
+from .corpus_reader import read_manifest
 from .unlabelled_f1 import PUNCTUATION_TAGS
 
 Line = tuple[str, ...]
