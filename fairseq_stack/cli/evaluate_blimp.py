@@ -16,7 +16,7 @@ from fairseq_stack_preprocess.text.progress import progress
 from .arguments import add_number
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
 from .evaluation import Evaluated, Evaluation, add_intervals, add_outputs, intervals_of, sha_of
-from .sentences import add_scoring, add_text, beam_in_signature, sizes, text_changer
+from .sentence_options import add_scoring, add_text, beam_in_signature, sizes, text_changer
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub

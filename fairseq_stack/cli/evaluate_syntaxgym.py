@@ -23,7 +23,7 @@ from fairseq_stack_preprocess.text.progress import progress
 
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
 from .evaluation import Evaluated, Evaluation, add_outputs, sha_of
-from .sentences import add_scoring, add_telescoping, add_text, beam_in_signature, sizes, text_changer
+from .sentence_options import add_scoring, add_telescoping, add_text, beam_in_signature, sizes, text_changer
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub

@@ -16,7 +16,7 @@ from fairseq_stack_preprocess.text.progress import progress, say
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, on_device
-from .sentences import add_scoring, add_telescoping, sizes
+from .sentence_options import add_scoring, add_telescoping, sizes
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub
