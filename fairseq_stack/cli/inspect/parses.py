@@ -187,7 +187,7 @@ def draw_attention_of(found: InspectedSentence, roles: Mapping[str, Sequence[int
     """Draw the mean attention of all heads of all layers: when the verb is predicted, or at each token."""
     from fairseq_stack.plots.panels import literal
     from fairseq_stack.plots.parse_drawings import draw_attention, width_of
-    from fairseq_stack.plots.stacks import draw_shares, width_for
+    from fairseq_stack.plots.stack_drawings import draw_shares, width_for
 
     require_matplotlib()
     (parse,) = found.parses
