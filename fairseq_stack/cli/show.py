@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     """Print what is in the corpus."""
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     from fairseq_stack.evaluation.corpus_reader import read_corpus
-    from fairseq_stack.plots.lengths import draw_lengths
+    from fairseq_stack.plots.length_drawings import draw_lengths
 
     if args.png is not None:
         require_writable(args.png)
@@ -100,7 +100,7 @@ def _short(value: Any) -> str:
 
 def describe_lengths(corpus: Corpus, shown: Split) -> Iterator[str]:
     """A table of all splits, and the histograms of one."""
-    from fairseq_stack.plots.lengths import histogram, summarise
+    from fairseq_stack.plots.length_drawings import histogram, summarise
 
     rows: list[tuple[str, ...]] = [("", "sentences", "tokens", "least", "median", "mean", "most")]
     for split in corpus.splits:

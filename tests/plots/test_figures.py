@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairseq_stack.plots.lengths import draw_lengths
+from fairseq_stack.plots.length_drawings import draw_lengths
 from fairseq_stack.plots.panels import (
     draw_curves,
     draw_legend,

@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from fairseq_stack.plots.lengths import bin_edges, histogram
+from fairseq_stack.plots.length_drawings import bin_edges, histogram
 
 LENGTHS = strategies.lists(strategies.integers(0, 5000), min_size=1, max_size=50)
 
