@@ -13,7 +13,7 @@ from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.plots.panels import draw_runs
 from fairseq_stack.plots.style import style
 
-from ._common import Figure, add_named, draw_panels, read_named
+from .figures import Figure, add_named, draw_panels, read_named
 
 
 class Accuracy(Figure):

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._common import (
+from .figures import (
     DIFFERENCE,
     RESTARTS,
     Figure,

@@ -10,7 +10,7 @@ from fairseq_stack.evaluation.cfl_comparison import Restarts, difference_by_leng
 from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
 from fairseq_stack.plots.style import BOUND
 
-from ._common import (
+from .figures import (
     DIFFERENCE,
     RESTARTS,
     Figure,

@@ -16,7 +16,7 @@ from fairseq_stack.files import read_text
 from fairseq_stack.plots.panels import draw_legend, draw_rows
 from fairseq_stack.plots.style import figure
 
-from ._common import Figure, add_named, looks_of, read_named
+from .figures import Figure, add_named, looks_of, read_named
 
 BLIMP, SYNTAXGYM = "BLiMP", "SyntaxGym"
 OVERALL = "all"

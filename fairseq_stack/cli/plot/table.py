@@ -16,7 +16,7 @@ from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
 from fairseq_stack.files import require_writable, written_whole
 
 from ..arguments import Subcommand
-from ._common import RESTARTS, add_restarts, read_comparison
+from .figures import RESTARTS, add_restarts, read_comparison
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.cfl_comparison import Comparison, Restarts

@@ -13,7 +13,7 @@ from fairseq_stack.evaluation.training_curve import TrainingCurve, read_training
 from fairseq_stack.plots.panels import draw_bound, draw_legend, draw_runs, hide_unused, literal, scale_logarithmically
 from fairseq_stack.plots.style import figure, grid
 
-from ._common import DIFFERENCE, Figure, Looks, add_log, looks_of, split_name
+from .figures import DIFFERENCE, Figure, Looks, add_log, looks_of, split_name
 
 LOG_NAME = "train.log"
 LOSS = "validation loss\n(nats a token)"
