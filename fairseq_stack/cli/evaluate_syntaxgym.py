@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack.evaluation.syntaxgym.formulas import Surprisals
-from fairseq_stack.evaluation.syntaxgym.result import (
+from fairseq_stack.evaluation.syntaxgym.suites import MEAN, SUM, Suite, read_suites
+from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
     SyntaxGymResult,
     rows_of_suite,
     score_categories,
@@ -18,7 +19,6 @@ from fairseq_stack.evaluation.syntaxgym.result import (
     sentences_of,
     total,
 )
-from fairseq_stack.evaluation.syntaxgym.suites import MEAN, SUM, Suite, read_suites
 from fairseq_stack_preprocess.text.progress import progress
 
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device

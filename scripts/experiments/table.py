@@ -28,7 +28,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import Score, own_method
-from fairseq_stack.evaluation.syntaxgym.result import SyntaxGymResult
+from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.word_scores import cross_entropy, read_word_scores
 from fairseq_stack.files import read_lines, read_text, written_whole

@@ -14,7 +14,7 @@ from fairseq_stack.evaluation.blimp import Accuracy as blimp_accuracy
 from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
 from fairseq_stack.evaluation.results import Estimate, Model
-from fairseq_stack.evaluation.syntaxgym.result import CategoryScore, SyntaxGymResult
+from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import CategoryScore, SyntaxGymResult
 from fairseq_stack.evaluation.transduction import Accuracy, LengthAccuracy, TransductionResult
 from fairseq_stack.plots.style import STYLES
 from tests.evaluation.cfl_results import TF, TF_VALID, cfl_result, write_results

@@ -11,7 +11,7 @@ import pytest
 
 from fairseq_stack import cli
 from fairseq_stack.evaluation.blimp import BLiMPResult
-from fairseq_stack.evaluation.syntaxgym.result import SyntaxGymResult
+from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from tests.end_to_end.running import rows_of
 

@@ -10,14 +10,14 @@ import pytest
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.syntaxgym.formulas import parse
-from fairseq_stack.evaluation.syntaxgym.result import (
+from fairseq_stack.evaluation.syntaxgym.suites import CATEGORIES, Item, Suite, read_suite, read_suites
+from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
     SuiteScore,
     score_categories,
     score_suite,
     sentences_of,
     total,
 )
-from fairseq_stack.evaluation.syntaxgym.suites import CATEGORIES, Item, Suite, read_suite, read_suites
 from tests.helpers import each_golden_file
 
 VALUES = {"a": {1: 1.0, 2: 2.0, 10: 4.0}, "b-c": {1: 3.0, 2: 2.0}}
