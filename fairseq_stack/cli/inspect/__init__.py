@@ -20,7 +20,7 @@ from .layers import chosen
 from .neural_stack import inspect_neural_stack
 from .operations import inspect_operations
 from .readings import add_readings, inspect_readings
-from .sentence_options import add_sentences, check_sentences, folder_of_data, reads_many, sentences_of
+from .sentences import add_sentences, check_sentences, folder_of_data, reads_many, sentences_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
 
-from .sentence_options import sentences_of
+from .sentences import sentences_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import TransductionHub

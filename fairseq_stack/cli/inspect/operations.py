@@ -11,7 +11,7 @@ from fairseq_stack.files import written_whole
 from fairseq_stack_preprocess.text.progress import progress
 
 from .layers import chosen
-from .sentence_options import sentences_of
+from .sentences import sentences_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub

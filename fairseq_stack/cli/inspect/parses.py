@@ -13,7 +13,7 @@ from fairseq_stack.files import written_whole
 from fairseq_stack.plots.style import FORMATS as PICTURES
 from fairseq_stack.plots.style import figure, require_matplotlib
 
-from .sentence_options import say_unknown, text_of
+from .sentences import say_unknown, text_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import LanguageModelHub

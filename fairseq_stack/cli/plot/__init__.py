@@ -1,7 +1,7 @@
 """``fairseq-stack plot WHAT``: figures and tables of results.
 
 Each is a module of this package with ``add_parser(plots)``, which declares its options and sets ``run`` as the default
-of that name, and the function that ``run`` names. :mod:`._common` has what they share.
+of that name, and the function that ``run`` names. :mod:`.figures` has what they share.
 """
 
 from __future__ import annotations
