@@ -12,7 +12,7 @@ import pytest
 from fairseq_stack.plots.parse_drawings import LEAST_INCHES, draw_attention, draw_tape, draw_tree, tree_size
 from fairseq_stack.plots.style import figure, fonts_for
 from fairseq_stack_preprocess.trees.spans import spans_of_attachments
-from tests.plots.test_stacks import assert_nothing_is_cut_off, texts_of
+from tests.plots.test_stack_drawings import assert_nothing_is_cut_off, texts_of
 
 pytest.importorskip("matplotlib")
 
