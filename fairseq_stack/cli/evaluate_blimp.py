@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult, Pair, Scored, accuracies, read_pairs
-from fairseq_stack.evaluation.scores import own_method
+from fairseq_stack.evaluation.scores import method_of
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import add_number
@@ -57,7 +57,7 @@ example:
         scored = _score(hub, pairs, change, args)
         overall, fields, phenomena, paradigms = accuracies(scored, intervals)
         result = BLiMPResult(
-            signature=own_method(
+            signature=method_of(
                 pairs=len(pairs),
                 sha=sha_of([(pair.good, pair.bad) for pair in pairs]),
                 text=text,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fairseq_stack.evaluation.cfl_result import CFLResult, Samples
 from fairseq_stack.evaluation.cfl_scores import StringLoss, overall_scores, scores_by_length, string_losses
 from fairseq_stack.evaluation.results import rows_by_length
-from fairseq_stack.evaluation.scores import own_method
+from fairseq_stack.evaluation.scores import method_of
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import add_number
@@ -73,7 +73,7 @@ example:
         drawn = {"samples": args.samples, "sample_length": sample_length} if samples else {}
         intervals = intervals_of(args)
         result = CFLResult(
-            signature=own_method(
+            signature=method_of(
                 language=corpus.language.name,
                 split=strings.split,
                 strings=len(strings.strings),

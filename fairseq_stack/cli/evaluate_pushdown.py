@@ -16,7 +16,7 @@ from fairseq_stack.evaluation.pushdown import (
     with_gold_parses,
     with_own_parses,
 )
-from fairseq_stack.evaluation.scores import own_method
+from fairseq_stack.evaluation.scores import method_of
 from fairseq_stack_preprocess.text.progress import progress
 
 from .arguments import add_number
@@ -69,7 +69,7 @@ examples:
         intervals = intervals_of(args)
         own = with_own_parses(sentences)
         result = PushdownResult(
-            signature=own_method(
+            signature=method_of(
                 split=args.split,
                 sentences=len(sentences),
                 sha=sha_of([(sentence.words, sentence.attachments) for sentence in sentences]),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairseq_stack.evaluation.scores import own_method
+from fairseq_stack.evaluation.scores import method_of
 from fairseq_stack.evaluation.syntaxgym.formulas import Surprisals
 from fairseq_stack.evaluation.syntaxgym.suites import MEAN, SUM, Suite, read_suites
 from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
@@ -70,7 +70,7 @@ example:
         ]
         beam = beam_in_signature(hub, args, args.telescoping)
         result = SyntaxGymResult(
-            signature=own_method(suites=len(suites), sha=sha_of(content), text=text, **beam),
+            signature=method_of(suites=len(suites), sha=sha_of(content), text=text, **beam),
             model=model_of(hub, args.checkpoint),
             accuracy=total(scores),
             categories=score_categories(scores),

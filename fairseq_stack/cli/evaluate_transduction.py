@@ -6,7 +6,7 @@ import argparse
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.results import rows_by_length
-from fairseq_stack.evaluation.scores import own_method
+from fairseq_stack.evaluation.scores import method_of
 from fairseq_stack.evaluation.transduction import TransductionResult, accuracy_by_length, overall_accuracy
 from fairseq_stack_preprocess.text.binarise import DATA_BIN
 from fairseq_stack_preprocess.text.progress import progress
@@ -53,7 +53,7 @@ example:
             raise UserError(f"{data}, {args.split}: no target has one of the scored words {' '.join(score_words)}")
         intervals = intervals_of(args)
         result = TransductionResult(
-            signature=own_method(
+            signature=method_of(
                 task=hub.task.task_name,
                 split=args.split,
                 strings=len(strings),

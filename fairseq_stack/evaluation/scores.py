@@ -31,6 +31,6 @@ class Score:
         return f"data:{self.data}|{self.method}"
 
 
-def own_method(**options: object) -> str:
+def method_of(**options: object) -> str:
     """The method of a score that fairseq_stack itself computes with these options."""
     return "|".join(f"{name}:{value}" for name, value in {**options, "version": f"fairseq_stack-{__version__}"}.items())

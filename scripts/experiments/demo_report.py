@@ -26,7 +26,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.cfl_comparison import Labelled, compare
 from fairseq_stack.evaluation.cfl_result import CFLResult
 from fairseq_stack.evaluation.markdown import MISSING, table
-from fairseq_stack.evaluation.scores import Score, own_method
+from fairseq_stack.evaluation.scores import Score, method_of
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.files import read_lines, read_text, written_whole
 from fairseq_stack.hub.interface import load
@@ -121,7 +121,7 @@ def read_translation_model(folder: Path) -> TranslationResult:
     return TranslationResult(
         training=read_training_log(folder / "train.log"),
         bleu=bleu(hypotheses, references, data),
-        exact_match=Score("exact match", _share(exact), "", data, own_method(sentences=len(exact))),
+        exact_match=Score("exact match", _share(exact), "", data, method_of(sentences=len(exact))),
         exact_match_by_depth={depth: _share(group) for depth, group in sorted(by_depth.items())},
     )
 
