@@ -1,8 +1,17 @@
 """The command ``fairseq-stack``: what fairseq's own commands lack.
 
-Each subcommand is a module of this package with ``add_parser(subparsers)``, which declares its options and
-sets ``run`` as the default of that name, and ``run(args)``, which returns the exit code. Modules import what
-takes long to load (torch, fairseq) inside ``run``, so that the command starts at once.
+Each subcommand is a module of this package with ``add_parser(subparsers)``, which declares its options and sets as the
+default of ``run`` the function that takes the parsed arguments and returns the exit code. :data:`SUBCOMMANDS` lists
+them; only the one that is asked for is imported.
+
+Begin with :mod:`.arguments` (the parser, and the class of subcommands with something in common). Two families have a
+contract of their own: :mod:`.evaluation` for the commands ``evaluate-...``, and :mod:`.plot.figures` for the figures of
+``plot``. What subcommands share is in :mod:`.checkpoint` (how a model is named and loaded) and :mod:`.sentence_options`
+(how sentences of English are scored). ``prepare``, ``inspect`` and ``plot`` are packages.
+
+This package may import everything, and nothing imports it. Modules import what takes long to load (torch, fairseq)
+inside functions, so that the command starts at once and mistakes in arguments are said at once. The scores themselves
+are computed in :mod:`fairseq_stack.evaluation`, and figures are drawn in :mod:`fairseq_stack.plots`.
 """
 
 from __future__ import annotations
