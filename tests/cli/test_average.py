@@ -212,23 +212,31 @@ def test_mistakes_in_names(checkpoints: list[Path], tmp_path: Path, capsys: pyte
     assert_refused([first], "is a folder: expected the name of a file", tmp_path, capsys, output=".")
 
 
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (RuntimeError("file write failed"), 2, "average.pt: file write failed\n"),
+        (OSError(28, "No space left", ".hidden"), 2, "average.pt: No space left\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+    ],
+)
 def test_interrupted(
-    checkpoints: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: BaseException,
+    code: int,
+    message: str,
+    checkpoints: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Half a file is never left behind, whether writing fails or the user has had enough."""
+
+    def fail(state: State, file: IO[bytes]) -> None:
+        file.write(b"half a file")
+        raise error
+
     before = sorted(tmp_path.iterdir())
-    output = tmp_path / "average.pt"
-    for error, code, message in (
-        (RuntimeError("file write failed"), 2, f"cannot write {output}: file write failed\n"),
-        (OSError(28, "No space left", ".hidden"), 2, f"cannot write {output}: No space left\n"),
-        (KeyboardInterrupt, 130, "interrupted\n"),
-    ):
-
-        def fail(state: State, file: IO[bytes], error: BaseException | type[BaseException] = error) -> None:
-            file.write(b"half a file")
-            raise error
-
-        monkeypatch.setattr(averaging.torch, "save", fail)
-        assert average(*checkpoints, "--output", output) == code
-        assert capsys.readouterr().err.endswith(message)
-        assert sorted(tmp_path.iterdir()) == before
+    monkeypatch.setattr(averaging.torch, "save", fail)
+    assert average(*checkpoints, "--output", tmp_path / "average.pt") == code
+    assert capsys.readouterr().err.endswith(message)
+    assert sorted(tmp_path.iterdir()) == before

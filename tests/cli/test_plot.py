@@ -71,17 +71,6 @@ def edges(band: Any) -> dict[float, tuple[float, float]]:
     return {x: (min(y), max(y)) for x, y in found.items()}
 
 
-def test_the_mean_by_length_on_a_logarithmic_scale(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:
-    write_results(tmp_path)
-    printed = plot("lengths Tf=tf-1.json Tf=tf-2.json --mean --log -o a.png")
-    assert printed == f"Mean and standard deviation of 2 runs.\n{NOTE_ON_BOUNDS}\na.png\n"
-    (axes,) = drawn[0].axes
-    assert lines_of(axes)[0] == ("Tf", {40: 0.375, 42: 0.75, 44: 1.5})
-    assert axes.get_yscale() == "log"
-    deviation = math.sqrt(2) * 0.125  # of 0.25 and 0.5
-    assert edges(axes.collections[0])[40] == (round(0.375 - deviation, 9), round(0.375 + deviation, 9))
-
-
 def test_alphabets(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:
     """Two languages; the default size has no number in the name, and other parameters stay in it."""
     for name, difference, language in (
