@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from fairseq_stack import cli
-from fairseq_stack.evaluation.pushdown import read_pushdown_result
+from fairseq_stack.evaluation.pushdown import PushdownResult
 from tests.commands.running import Server
 from tests.documents import Document, run_block
 
@@ -31,7 +31,7 @@ def test_from_trees_to_brackets(tmp_path: Path, server: Server) -> None:
     for block in (trees, training, own_tapes):
         run_block(block, tmp_path, server, TINY)
     printed = run_block(evaluation, tmp_path, server, TINY)
-    result = read_pushdown_result(tmp_path / "trees.json")
+    result = PushdownResult.read(tmp_path / "trees.json")
     assert result.parses is not None and result.parses.f1_without_punctuation is not None
     share = 100 * result.parses.f1_without_punctuation.value
     assert re.search(rf"^\| F1 without punctuation +\| +{share:.2f} % \|", printed, re.MULTILINE), printed

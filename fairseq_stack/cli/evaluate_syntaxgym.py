@@ -8,115 +8,81 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairseq_stack.evaluation.markdown import table
-from fairseq_stack.evaluation.scores import own_method
+from fairseq_stack.evaluation.scores import method_of
+from fairseq_stack.evaluation.syntaxgym.formulas import Surprisals
+from fairseq_stack.evaluation.syntaxgym.suites import MEAN, SUM, Suite, read_suites
+from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
+    SyntaxGymResult,
+    rows_of_suite,
+    score_categories,
+    score_suite,
+    sentences_of,
+    total,
+)
 from fairseq_stack_preprocess.text.progress import progress
 
-from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
-from .results import add_outputs, check_outputs, report, sha_of, title
-from .sentences import (
-    add_scoring,
-    add_telescoping,
-    add_text,
-    beam_in_signature,
-    check_scoring,
-    sizes,
-    text_changer,
-)
+from .evaluation import Evaluated, Evaluation, add_outputs, sha_of
+from .sentence_options import add_scoring, add_telescoping, add_text, beam_in_signature, sizes, text_changer
 
 if TYPE_CHECKING:
-    from fairseq_stack.evaluation.results import Row
-    from fairseq_stack.evaluation.syntaxgym.formulas import Surprisals
-    from fairseq_stack.evaluation.syntaxgym.result import SyntaxGymResult
-    from fairseq_stack.evaluation.syntaxgym.suites import Suite
     from fairseq_stack.hub.interface import Hub
     from fairseq_stack.hub.surprisals import Word
 
-DESCRIPTION = """\
+
+class SyntaxGymEvaluation(Evaluation):
+    """Test suites with predictions about surprisals."""
+
+    name = SyntaxGymResult.kind
+    summary = "score a language model on SyntaxGym's test suites"
+    description = """\
 Score a language model on the test suites of SyntaxGym (Hu et al., 2020): the share
 of the items of a suite for which its first prediction of surprisals holds, the
 mean of the suites of each category, and the mean of all. The JSON also has all
 further predictions and the mean surprisal of each region. Say with the options of
 the text what the text of the model looks like."""
-
-EXAMPLE = """\
+    example = """\
 example:
   fairseq-stack evaluate-syntaxgym checkpoints/ptb --suites test_suites/json \\
       --penn --lowercase --json syntaxgym.json"""
 
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_checkpoint(parser)
+        parser.add_argument(
+            "--suites", metavar="DIR", type=Path, required=True, help="the folder with the test suites, *.json"
+        )
+        add_text(parser)
+        add_telescoping(parser)
+        add_scoring(parser)
+        add_outputs(parser, row="prediction of each item")
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "evaluate-syntaxgym",
-        help="score a language model on SyntaxGym's test suites",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
-    add_checkpoint(parser)
-    parser.add_argument(
-        "--suites", metavar="DIR", type=Path, required=True, help="the folder with the test suites, *.json"
-    )
-    add_text(parser)
-    add_telescoping(parser)
-    add_scoring(parser)
-    add_outputs(parser, row="prediction of each item")
-    parser.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print the tables, and write the result."""
-    check_scoring(args)
-    check_outputs(args)
-    result, rows = evaluate(args)
-    report(result, _lines(result), rows, args)
-    return 0
-
-
-def evaluate(args: argparse.Namespace) -> tuple[SyntaxGymResult, Sequence[Row]]:
-    """The result that the arguments ask for, and a row for each prediction of each item.
-
-    Raises:
-        UserError: the suites cannot be read, or the model cannot score them.
-    """
-    from fairseq_stack.evaluation.syntaxgym.result import (
-        SyntaxGymResult,
-        rows_of_suite,
-        score_categories,
-        score_suite,
-        total,
-    )
-    from fairseq_stack.evaluation.syntaxgym.suites import SUM, read_suites
-
-    suites = read_suites(args.suites)
-    change, text = text_changer(args)
-    hub = load_checkpoint(args, args.data)
-    measured = list(_measure(hub, suites, change, args))
-    scores = tuple(score_suite(suite, items, unknown) for suite, items, unknown in measured)
-    content = [
-        # Suites of sums have the hash of earlier versions, which knew no other metric.
-        (suite.name, [formula.text for formula in suite.formulas], suite.items)
-        + (() if suite.metric == SUM else (suite.metric,))
-        for suite in suites
-    ]
-    result = SyntaxGymResult(
-        signature=own_method(
-            suites=len(suites), sha=sha_of(content), text=text, **beam_in_signature(hub, args, args.telescoping)
-        ),
-        model=model_of(hub, args.checkpoint),
-        accuracy=total(scores),
-        categories=score_categories(scores),
-        suites=scores,
-    )
-    return result, [row for suite, items, _ in measured for row in rows_of_suite(suite, items)]
+    def evaluate(self, args: argparse.Namespace) -> Evaluated:
+        suites = read_suites(args.suites)
+        change, text = text_changer(args)
+        hub = load_checkpoint(args, args.data)
+        measured = list(_measure(hub, suites, change, args))
+        scores = tuple(score_suite(suite, items, unknown) for suite, items, unknown in measured)
+        content = [
+            # Suites of sums have the hash of earlier versions, which knew no other metric.
+            (suite.name, [formula.text for formula in suite.formulas], suite.items)
+            + (() if suite.metric == SUM else (suite.metric,))
+            for suite in suites
+        ]
+        beam = beam_in_signature(hub, args, args.telescoping)
+        result = SyntaxGymResult(
+            signature=method_of(suites=len(suites), sha=sha_of(content), text=text, **beam),
+            model=model_of(hub, args.checkpoint),
+            accuracy=total(scores),
+            categories=score_categories(scores),
+            suites=scores,
+        )
+        return Evaluated(result, [row for suite, items, _ in measured for row in rows_of_suite(suite, items)])
 
 
 def _measure(
     hub: Hub, suites: Sequence[Suite], change: Callable[[str], str], args: argparse.Namespace
 ) -> Iterator[tuple[Suite, list[Surprisals], float]]:
     """For each suite the surprisals of its items in bits, and the share of its sentences with an unknown word."""
-    from fairseq_stack.evaluation.syntaxgym.result import sentences_of
     from fairseq_stack.hub.surprisals import surprisals
 
     sentences = [
@@ -125,13 +91,13 @@ def _measure(
         for item in suite.items
         for parts in sentences_of(item).values()
     ]
-    found = surprisals(
+    of_sentences = surprisals(
         on_device(hub, args),
         (" ".join(part for _, part in parts) for parts in sentences),
         telescoping=args.telescoping,
         **sizes(args),
     )
-    words = list(progress(found, label="SyntaxGym", total=len(sentences), unit="sentence"))
+    words = list(progress(of_sentences, label="SyntaxGym", total=len(sentences), unit="sentence"))
     pairs = zip(sentences, words, strict=True)
     for suite in suites:
         items: list[Surprisals] = []
@@ -148,34 +114,13 @@ def _measure(
 
 def _of_regions(parts: Sequence[tuple[int, str]], words: Sequence[Word], metric: str) -> dict[int, float]:
     """The surprisal of each region, in bits, from the words of a sentence."""
-    from fairseq_stack.evaluation.syntaxgym.suites import MEAN
     from fairseq_stack.hub.regions import regions_of
 
-    found = {}
+    bits = {}
     for (number, _), region in zip(parts, regions_of([text for _, text in parts], words), strict=True):
         tokens = max(1, region.num_tokens) if metric == MEAN else 1
-        found[number] = region.surprisal / math.log(2) / tokens
-    return found
+        bits[number] = region.surprisal / math.log(2) / tokens
+    return bits
 
 
-def _lines(result: SyntaxGymResult) -> list[str]:
-    """The result as a user reads it."""
-    suites = [
-        [score.name, score.category or "", f"{score.items}", f"{100 * score.unknown:.1f} %", _percent(score.accuracy)]
-        for score in sorted(result.suites, key=lambda score: (score.category is None, score.category or "", score.name))
-    ]
-    categories = [[score.name, f"{score.suites}", _percent(score.accuracy)] for score in result.categories]
-    if result.accuracy is not None:
-        number = sum(score.suites for score in result.categories)
-        categories.append(["all suites", f"{number}", _percent(result.accuracy)])
-    return [
-        title("SyntaxGym", result.model),
-        "",
-        table(("suite", "category", "items", "sentences with unknown words", "accuracy"), suites),
-        "",
-        table(("category", "suites", "accuracy"), categories),
-    ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+add_parser = SyntaxGymEvaluation().add_parser

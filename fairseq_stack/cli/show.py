@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_stack.files import require_writable
-from fairseq_stack_preprocess.errors import PrepareError, require_at_least
+from fairseq_stack_preprocess.errors import PrepareError
 
-from .arguments import Subparsers
+from .arguments import Subparsers, add_number
 
 if TYPE_CHECKING:
-    from fairseq_stack.evaluation.corpus import Corpus, Split
+    from fairseq_stack.evaluation.corpus_reader import Corpus, Split
 
 DESCRIPTION = """\
 Show what a corpus contains. FOLDER is a folder that fairseq-stack prepare or
@@ -38,8 +38,8 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the corpus")
     parser.add_argument("--split", metavar="NAME", default="train", help="the split to show (default: train)")
-    parser.add_argument("--examples", type=int, metavar="N", default=5, help="number of sentences to show (default: 5)")
-    parser.add_argument("--first", type=int, metavar="I", default=0, help="index of the first sentence (default: 0)")
+    add_number(parser, "--examples", "number of sentences to show", 5, least=0)
+    add_number(parser, "--first", "index of the first sentence", 0, least=0, metavar="I")
     parser.add_argument("--png", metavar="FILE", type=Path, help="draw the lengths of all splits into FILE")
     parser.set_defaults(run=run)
 
@@ -47,10 +47,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what is in the corpus."""
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
-    require_at_least("--examples", args.examples, 0)
-    require_at_least("--first", args.first, 0)
-    from fairseq_stack.evaluation.corpus import read_corpus
-    from fairseq_stack.plots.lengths import draw_lengths
+    from fairseq_stack.evaluation.corpus_reader import read_corpus
+    from fairseq_stack.plots.length_drawings import draw_lengths
 
     if args.png is not None:
         require_writable(args.png)
@@ -102,16 +100,16 @@ def _short(value: Any) -> str:
 
 def describe_lengths(corpus: Corpus, shown: Split) -> Iterator[str]:
     """A table of all splits, and the histograms of one."""
-    from fairseq_stack.plots.lengths import histogram, summarise
+    from fairseq_stack.plots.length_drawings import histogram, summarise
 
     rows: list[tuple[str, ...]] = [("", "sentences", "tokens", "least", "median", "mean", "most")]
     for split in corpus.splits:
         for column in split.columns:
             if column.lengths:
-                found = summarise(column.lengths)
-                numbers = (found.count, found.tokens, found.least, found.median)
+                summary = summarise(column.lengths)
+                numbers = (summary.count, summary.tokens, summary.least, summary.median)
                 cells = [f"{number:,}" for number in numbers]
-                rows.append((f"{split.name} {column.name}", *cells, f"{found.mean:.1f}", f"{found.greatest:,}"))
+                rows.append((f"{split.name} {column.name}", *cells, f"{summary.mean:.1f}", f"{summary.greatest:,}"))
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     yield ""
     for row in rows:

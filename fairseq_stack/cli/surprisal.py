@@ -16,7 +16,7 @@ from fairseq_stack_preprocess.text.progress import progress, say
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, on_device
-from .sentences import add_scoring, add_telescoping, check_scoring, sizes
+from .sentence_options import add_scoring, add_telescoping, sizes
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub
@@ -70,17 +70,17 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the table, once all sentences are scored: a sentence that is refused leaves no part of it."""
-    check_scoring(args)
     sentences = None if args.file is None else read_lines(args.file)
     _check_mark(args, sentences)
     hub = load_checkpoint(args, args.data)
     lines = iter(_standard_input() if sentences is None else sentences)
-    found = _rows_of_words(hub, lines, args) if args.regions is None else _rows_of_regions(hub, lines, args)
+    rows_of = _rows_of_words if args.regions is None else _rows_of_regions
     total = None if sentences is None else len(sentences)
     columns = ["word_id", "word"] if args.regions is None else ["region_id", "region", "n_words"]
     table: list[tuple[object, ...]] = [("sentence", *columns, "n_tokens", f"surprisal_{args.unit}", "is_unk")]
     unknown = 0
-    for number, rows in enumerate(progress(found, label="surprisals", total=total, unit="sentence"), start=1):
+    sentences_done = progress(rows_of(hub, lines, args), label="surprisals", total=total, unit="sentence")
+    for number, rows in enumerate(sentences_done, start=1):
         for place, (texts, part) in enumerate(rows, start=1):
             surprisal = f"{part.surprisal / UNITS[args.unit]:.6f}"
             table.append((number, place, *texts, part.num_tokens, surprisal, int(part.is_unknown)))

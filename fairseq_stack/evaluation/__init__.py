@@ -1,9 +1,18 @@
 """Readers of what fairseq's commands and ``fairseq-stack`` write, and the scores computed from it.
 
-:mod:`.training_log` and :mod:`.training_curve`, :mod:`.translations` and :mod:`.word_scores` read the outputs of
-``fairseq-train``, ``fairseq-generate`` and ``fairseq-eval-lm``; :mod:`.corpus` reads corpora. For
-``fairseq-stack evaluate-cfl``, :mod:`.cfl_corpus` reads the strings, :mod:`.cfl_scores` computes the figures, and
-:mod:`.cfl_result` is the result with its JSON; :mod:`.cfl_comparison` compares results. :mod:`.transduction` is the
-result of ``fairseq-stack evaluate-transduction``. What results share is in :mod:`.results`, and their intervals are in
-:mod:`.intervals`. Nothing here trains.
+Begin with :mod:`.results`: each command ``fairseq-stack evaluate-...`` has a result, which knows its signature, its
+JSON and its table. The results, with the functions that compute their figures:
+
+- evaluate-cfl: :mod:`.cfl_result`, :mod:`.cfl_scores` (cross-entropy difference, Section 6 of DuSell and Chiang, 2024);
+  :mod:`.cfl_corpus` reads the strings with their probabilities, and :mod:`.cfl_comparison` puts results side by side;
+- evaluate-pushdown: :mod:`.pushdown`, with :mod:`.parsed_corpus`, :mod:`.unlabelled_f1` (Appendix C of Murty et al.,
+  2023) and :mod:`.closing_brackets` (their Table 1);
+- evaluate-blimp: :mod:`.blimp`; evaluate-syntaxgym: :mod:`.syntaxgym`; evaluate-transduction: :mod:`.transduction`.
+
+:mod:`.intervals` is the bootstrap of all of them, :mod:`.scores` makes signatures, :mod:`.markdown` and :mod:`.latex`
+make tables. :mod:`.training_log`, :mod:`.training_curve` and :mod:`.word_scores` read the outputs of ``fairseq-train``
+and ``fairseq-eval-lm``; :mod:`.corpus_reader` reads corpora.
+
+Nothing here trains, or imports torch, models or plots. NumPy and fairseq are imported inside the few functions that
+need them, so that a command can import a result before it reads its arguments.
 """

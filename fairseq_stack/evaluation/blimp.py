@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, ClassVar
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
 
 from .intervals import Intervals
-from .results import Estimate, Model, read_result, write_result
-
-KIND = "evaluate-blimp"
+from .markdown import table
+from .results import Estimate, Model, Result, Row
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,16 @@ class Scored:
     bad: float
     unknown: bool
 
+    @property
+    def is_tie(self) -> bool:
+        """Whether the sentences are equally probable."""
+        return self.good == self.bad
+
+    def row(self) -> Row:
+        """The pair and its figures, for a CSV file."""
+        figures = {"log_p_good": self.good, "log_p_bad": self.bad, "tie": self.is_tie, "unknown": self.unknown}
+        return {**vars(self.pair), **figures}
+
 
 @dataclass(frozen=True)
 class Accuracy:
@@ -74,13 +83,17 @@ class Accuracy:
     ties: float
     accuracy: Estimate
 
+    def cells(self) -> list[str]:
+        """A row of the table."""
+        shares = [f"{100 * share:.1f} %" for share in (self.unknown, self.ties)]
+        return [self.name, f"{self.pairs:,}", *shares, *self.accuracy.percent(1)]
+
 
 @dataclass(frozen=True)
-class BLiMPResult:
+class BLiMPResult(Result):
     """A model on BLiMP.
 
     Attributes:
-        signature: pairs, options and version, in the form of sacrebleu's signatures.
         model: the model.
         bootstrap: number of resampled sets behind each interval.
         confidence: the probability of each interval, such as 0.95.
@@ -90,7 +103,7 @@ class BLiMPResult:
         paradigms: for each paradigm.
     """
 
-    signature: str
+    kind: ClassVar[str] = "evaluate-blimp"
     model: Model
     bootstrap: int
     confidence: float
@@ -99,22 +112,10 @@ class BLiMPResult:
     phenomena: tuple[Accuracy, ...]
     paradigms: tuple[Accuracy, ...]
 
-    def write(self, path: Path) -> None:
-        """Write the result as JSON.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
-        write_result(path, KIND, self)
-
-
-def read_blimp_result(path: Path) -> BLiMPResult:
-    """Read what :meth:`BLiMPResult.write` wrote.
-
-    Raises:
-        UserError: see :func:`read_result`.
-    """
-    return read_result(path, KIND, BLiMPResult)
+    def lines(self) -> list[str]:
+        columns = ("", "pairs", "with unknown words", "ties", "accuracy", "interval")
+        rows = [accuracy.cells() for accuracy in (*self.fields, *self.phenomena, self.overall)]
+        return [self.model.on("BLiMP"), "", table(columns, rows)]
 
 
 def read_pairs(folder: Path, limit: int | None) -> list[Pair]:
@@ -153,27 +154,24 @@ def accuracies(
     pairs: Sequence[Scored], intervals: Intervals
 ) -> tuple[Accuracy, tuple[Accuracy, ...], tuple[Accuracy, ...], tuple[Accuracy, ...]]:
     """The accuracy on all pairs, and for each field, phenomenon and paradigm."""
-    overall = _accuracy("all", pairs, intervals, stream=0)
-    parts = []
-    stream = 1
-    for attribute in ("field", "phenomenon", "paradigm"):
-        names = sorted({getattr(scored.pair, attribute) for scored in pairs})
-        found = []
-        for name in names:
-            chosen = [scored for scored in pairs if getattr(scored.pair, attribute) == name]
-            found.append(_accuracy(name, chosen, intervals, stream))
-            stream += 1
-        parts.append(tuple(found))
-    fields, phenomena, paradigms = parts
+    streams = itertools.count()
+    overall = _accuracy("all", pairs, intervals, next(streams))
+    fields, phenomena, paradigms = (
+        tuple(
+            _accuracy(name, [scored for scored in pairs if part_of(scored.pair) == name], intervals, next(streams))
+            for name in sorted({part_of(scored.pair) for scored in pairs})
+        )
+        for part_of in map(operator.attrgetter, ("field", "phenomenon", "paradigm"))
+    )
     return overall, fields, phenomena, paradigms
 
 
 def _accuracy(name: str, pairs: Sequence[Scored], intervals: Intervals, stream: int) -> Accuracy:
     sizes = Counter(scored.pair.paradigm for scored in pairs)
     # Each paradigm has the same weight, whatever its size.
-    weights = np.array([len(pairs) / (len(sizes) * sizes[scored.pair.paradigm]) for scored in pairs])
-    ties = np.array([scored.good == scored.bad for scored in pairs])
-    right = np.array([scored.good > scored.bad for scored in pairs]) + ties / 2
-    accuracy = intervals.of_rate(weights * right, np.ones(len(pairs), dtype=np.int64), stream)
-    unknown = float(np.mean([scored.unknown for scored in pairs]))
-    return Accuracy(name, len(pairs), unknown, float(ties.mean()), accuracy)
+    right = [
+        len(pairs) / (len(sizes) * sizes[scored.pair.paradigm]) * (0.5 if scored.is_tie else scored.good > scored.bad)
+        for scored in pairs
+    ]
+    unknown, ties = (sum(flags) / len(pairs) for flags in zip(*((x.unknown, x.is_tie) for x in pairs), strict=True))
+    return Accuracy(name, len(pairs), unknown, ties, intervals.of_rate(right, [1] * len(pairs), stream))

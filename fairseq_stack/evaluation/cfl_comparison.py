@@ -51,15 +51,15 @@ class Comparison:
     mean: bool
 
     @property
-    def note(self) -> str:
-        """A sentence that says what stands for several restarts; "" if there are none."""
+    def notes(self) -> list[str]:
+        """A sentence that says what stands for several restarts; none if there are no restarts."""
         least, most = self.runs
         if most == 1:
-            return ""
+            return []
         runs = f"{most} runs" if least == most else f"{least} to {most} runs"
         if self.mean:
-            return f"Mean and standard deviation of {runs}."
-        return f"The best of {runs}, by the cross-entropy difference on the validation data."
+            return [f"Mean and standard deviation of {runs}."]
+        return [f"The best of {runs}, by the cross-entropy difference on the validation data."]
 
 
 def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False) -> Comparison:
@@ -95,13 +95,9 @@ def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False)
         _require_comparable([labelled for restarts in models.values() for labelled in restarts], by_length)
     numbers = [len(restarts) for models in groups.values() for restarts in models.values()]
     if not mean:
-        groups = {
-            language: {
-                model: [_best(language, restarts, valid.get(language, {}).get(model, []))]
-                for model, restarts in models.items()
-            }
-            for language, models in groups.items()
-        }
+        for language, models in groups.items():
+            for model, restarts in models.items():
+                models[model] = [_best(language, restarts, valid.get(language, {}).get(model, []))]
     return Comparison(split, groups, (min(numbers), max(numbers)), mean)
 
 
@@ -139,15 +135,15 @@ def difference_by_alphabet(comparison: Comparison) -> dict[str, dict[str, dict[i
     Raises:
         UserError: a language has no parameter that is a number of symbols.
     """
-    found: dict[str, dict[str, dict[int, Estimate]]] = {}
+    languages: dict[str, dict[str, dict[int, Estimate]]] = {}
     for language, models in comparison.groups.items():
         name, size = _alphabet(language)
         for model, restarts in models.items():
             estimate = combined([labelled.result.overall.difference for labelled in restarts])
-            found.setdefault(name, {}).setdefault(model, {})[size] = estimate
+            languages.setdefault(name, {}).setdefault(model, {})[size] = estimate
     return {
         name: {model: dict(sorted(estimates.items())) for model, estimates in models.items()}
-        for name, models in found.items()
+        for name, models in languages.items()
     }
 
 
@@ -184,26 +180,25 @@ def _grouped(results: Sequence[Labelled], split: str) -> Groups:
 def _require_comparable(results: Restarts, by_length: bool) -> None:
     first, *others = results
     for other in others:
-        for name, one, another in zip(_CONDITIONS, _conditions(first), _conditions(other), strict=True):
-            if name == _LENGTHS and first.result.split == VALID and not by_length:
-                continue  # lengths of validation strings are drawn
-            if one != another:
-                files = f"{first.file} and {other.file}"
-                raise UserError(f"{files} cannot be compared: {name} {one} in the one and {another} in the other")
+        conditions = _conditions(other, by_length)
+        for name, one in _conditions(first, by_length).items():
+            if one != conditions[name]:
+                raise UserError(
+                    f"{first.file} and {other.file} cannot be compared: {name} {one} in the one and "
+                    f"{conditions[name]} in the other"
+                )
 
 
-_LENGTHS = "lengths are"
-_CONDITIONS = ("the ends of strings are", "training lengths are", _LENGTHS)
-
-
-def _conditions(labelled: Labelled) -> tuple[str, ...]:
+def _conditions(labelled: Labelled, by_length: bool) -> dict[str, str]:
     """What has to be the same for all results on a language, in words."""
     result = labelled.result
-    return (
-        "counted" if result.eos else "not counted",
-        "{} to {}".format(*result.train_lengths),
-        ", ".join(f"{scores.length}" for scores in result.by_length) or "none",
-    )
+    conditions = {
+        "the ends of strings are": "counted" if result.eos else "not counted",
+        "training lengths are": "{} to {}".format(*result.train_lengths),
+    }
+    if by_length or result.split != VALID:  # lengths of validation strings are drawn
+        conditions["lengths are"] = ", ".join(f"{scores.length}" for scores in result.by_length) or "none"
+    return conditions
 
 
 def _best(language: str, restarts: Restarts, valid: Restarts) -> Labelled:

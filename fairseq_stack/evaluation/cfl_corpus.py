@@ -23,7 +23,7 @@ from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
 from fairseq_stack_preprocess.text.notation import read_grammar
 from fairseq_stack_preprocess.text.numbers import read_numbers
 
-from .corpus import read_manifest
+from .corpus_reader import read_manifest
 
 DIGITS_OF_SHA = 8
 
@@ -146,30 +146,30 @@ def read_cfl_corpus(folder: Path) -> CFLCorpus:
         raise UserError(f"{root / MANIFEST_NAME} has options that this version does not know: {error}") from error
 
 
-def _read_cfl(folder: Path, given: dict[str, Any]) -> CFLCorpus:
-    grammar = folder / cfl.GRAMMAR_NAME if given.get("grammar") else None
-    options = _known(cfl.Options, {**given, "grammar": grammar})
+def _read_cfl(folder: Path, entries: dict[str, Any]) -> CFLCorpus:
+    grammar = folder / cfl.GRAMMAR_NAME if entries.get("grammar") else None
+    options = _known(cfl.Options, {**entries, "grammar": grammar})
     if grammar is None:
         name = options.name()
         language = _named(options.language(), options.parameters, unary_start=options.unary_start)
     else:
-        name = str(given["grammar"])
+        name = str(entries["grammar"])
         language = _of_grammar(name, grammar)
     return CFLCorpus(
         folder, language, (options.min_length, options.max_length), max(options.max_length, options.test_max_length)
     )
 
 
-def _read_reversal(folder: Path, given: dict[str, Any]) -> CFLCorpus:
-    options = _known(reversal.Options, given)
+def _read_reversal(folder: Path, entries: dict[str, Any]) -> CFLCorpus:
+    options = _known(reversal.Options, entries)
     task = LANGUAGES["unmarked-reversal"]
     language = _named(task, task.parameters({"symbol_types": options.symbols}))
     return CFLCorpus(folder, language, (options.min_length, options.max_length), options.max_length)
 
 
-def _known(kind: Any, given: dict[str, Any]) -> Any:
+def _known(kind: Any, entries: dict[str, Any]) -> Any:
     """The options of a manifest; an option that an older version did not have has its default."""
-    return kind(**{field.name: given[field.name] for field in dataclasses.fields(kind) if field.name in given})
+    return kind(**{field.name: entries[field.name] for field in dataclasses.fields(kind) if field.name in entries})
 
 
 _READERS = {cfl.CORPUS: _read_cfl, reversal.CORPUS: _read_reversal}

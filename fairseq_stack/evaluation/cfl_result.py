@@ -1,15 +1,12 @@
-"""The result of ``fairseq-stack evaluate-cfl``: its parts, and its JSON."""
+"""The result of ``fairseq-stack evaluate-cfl`` and its parts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import ClassVar
 
-from .results import Estimate, Model, read_result, write_result
-
-KIND = "evaluate-cfl"
-"""The entry ``kind`` of every result, by which a reader knows the file."""
-
+from .markdown import table
+from .results import Estimate, Model, Result
 
 NOTE_ON_BOUNDS = (
     "The bound of all strings has the cost of the length, the bound of one length does not: the difference of all "
@@ -56,6 +53,18 @@ class StringScores:
     difference: Estimate
     next_symbol: NextSymbol | None
 
+    def cells(self, name: str) -> list[str]:
+        """A row of the table."""
+        accuracy = None if self.next_symbol is None else self.next_symbol.accuracy
+        return [
+            name,
+            f"{self.strings:,}",
+            f"{self.cross_entropy:.4f}",
+            f"{self.bound:.4f}",
+            *self.difference.cells(4),
+            "" if accuracy is None else f"{100 * accuracy:.2f} %",
+        ]
+
 
 @dataclass(frozen=True)
 class LengthScores(StringScores):
@@ -89,14 +98,18 @@ class Samples:
         """The share of strings in the language."""
         return self.in_language / self.strings
 
+    def __str__(self) -> str:
+        line = f"samples: {self.in_language:,} of {self.strings:,} in the language ({100 * self.share:.1f} %)"
+        if self.unfinished:
+            line += f"; {self.unfinished:,} did not end within {self.max_length} symbols"
+        return line
+
 
 @dataclass(frozen=True)
-class CFLResult:
+class CFLResult(Result):
     """A language model on the strings of a formal language.
 
     Attributes:
-        signature: data, options and version, in the form of sacrebleu's signatures. Figures of results with equal
-            signatures can be compared.
         language: the name of the task, or the file of the grammar.
         split: the part of the corpus.
         eos: whether the ends of strings are counted.
@@ -109,7 +122,7 @@ class CFLResult:
         samples: None if no strings were drawn.
     """
 
-    signature: str
+    kind: ClassVar[str] = "evaluate-cfl"
     language: str
     split: str
     eos: bool
@@ -121,19 +134,18 @@ class CFLResult:
     by_length: tuple[LengthScores, ...]
     samples: Samples | None
 
-    def write(self, path: Path) -> None:
-        """Write the result as JSON.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
-        write_result(path, KIND, self)
-
-
-def read_cfl_result(path: Path) -> CFLResult:
-    """Read what :meth:`CFLResult.write` wrote.
-
-    Raises:
-        UserError: see :func:`read_result`.
-    """
-    return read_result(path, KIND, CFLResult)
+    def lines(self) -> list[str]:
+        columns = ("length", "strings", "nats a token", "bound", "difference", "interval", "next symbol")
+        rows = [scores.cells(f"{scores.length}") for scores in self.by_length]
+        lines = [
+            self.model.on(f"{self.language}, {self.split}"),
+            "",
+            table(columns, [*rows, self.overall.cells("all")]),
+            "",
+            NOTE_ON_BOUNDS,
+        ]
+        if self.overall.next_symbol is None:
+            lines.append("next symbol: it is not known where the grammar allows only one")
+        if self.samples is not None:
+            lines.append(str(self.samples))
+        return lines

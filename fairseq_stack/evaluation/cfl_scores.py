@@ -6,44 +6,41 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .cfl_result import LengthScores, NextSymbol, StringScores
 from .intervals import Intervals
 
 
 @dataclass(frozen=True)
-class StringLosses:
-    """What each of N strings costs a model and the distribution of the strings, in nats.
+class StringLoss:
+    """What a string costs a model and the distribution of the strings, in nats.
 
     Attributes:
-        lengths: numbers of symbols, without the end.
-        tokens: numbers of symbols that are counted, with the end or without.
-        losses: of the model, on these.
-        bounds: of the distribution; it has the cost of the length.
-        bounds_given_length: of the distribution given the length.
-        next_symbol: for each string the positions with one possible symbol, and how many of these the model has right:
-            (N, 2); None if it is not known where only one symbol is possible.
+        length: number of symbols, without the end.
+        tokens: number of symbols that are counted, with the end or without.
+        loss: of the model, on these.
+        bound: of the distribution; it has the cost of the length.
+        bound_given_length: of the distribution given the length.
+        next_symbol: at the positions with one possible symbol; None if it is not known where only one symbol is
+            possible.
     """
 
-    lengths: NDArray[np.int64]
-    tokens: NDArray[np.int64]
-    losses: NDArray[np.float64]
-    bounds: NDArray[np.float64]
-    bounds_given_length: NDArray[np.float64]
-    next_symbol: NDArray[np.int64] | None
+    length: int
+    tokens: int
+    loss: float
+    bound: float
+    bound_given_length: float
+    next_symbol: NextSymbol | None
 
 
 def string_losses(
-    log_probabilities: Sequence[NDArray[np.float64]],
-    is_best: Sequence[NDArray[np.bool_]],
+    log_probabilities: Sequence[Sequence[float]],
+    is_best: Sequence[Sequence[bool]],
     bounds: Sequence[float],
     bounds_given_length: Sequence[float],
     determined: Sequence[Sequence[int]] | None,
     *,
     eos: bool,
-) -> StringLosses:
+) -> list[StringLoss]:
     """The losses of strings.
 
     Args:
@@ -54,50 +51,49 @@ def string_losses(
         determined: for each string the positions (0 to n) with one possible symbol, or None.
         eos: whether the ends of strings are counted.
     """
-    lengths = np.array([len(values) - 1 for values in log_probabilities])
-    tokens = lengths + eos
-    counts = None
-    if determined is not None:
-        counts = np.zeros((len(lengths), 2), dtype=np.int64)
-        for string, positions in enumerate(determined):
-            counted = [position for position in positions if position < tokens[string]]
-            counts[string] = len(counted), is_best[string][counted].sum()
-    return StringLosses(
-        lengths,
-        tokens,
-        np.array([-math.fsum(values[:number]) for values, number in zip(log_probabilities, tokens, strict=True)]),
-        np.array(bounds),
-        np.array(bounds_given_length),
-        counts,
+    losses = []
+    for string, values in enumerate(log_probabilities):
+        length = len(values) - 1
+        tokens = length + eos
+        next_symbol = None
+        if determined is not None:
+            counted = [position for position in determined[string] if position < tokens]
+            next_symbol = NextSymbol(len(counted), sum(bool(is_best[string][position]) for position in counted))
+        loss = -math.fsum(values[:tokens])
+        losses.append(StringLoss(length, tokens, loss, bounds[string], bounds_given_length[string], next_symbol))
+    return losses
+
+
+def overall_scores(strings: Sequence[StringLoss], intervals: Intervals) -> StringScores:
+    """The figures on all strings; the bound has the cost of the length."""
+    return _scores(strings, [string.bound for string in strings], intervals, stream=0)
+
+
+def scores_by_length(strings: Sequence[StringLoss], intervals: Intervals) -> tuple[LengthScores, ...]:
+    """The figures for each length, ascending; the bound is given the length."""
+    by_length: dict[int, list[StringLoss]] = {}
+    for string in strings:
+        by_length.setdefault(string.length, []).append(string)
+    return tuple(
+        LengthScores(
+            **vars(_scores(group, [string.bound_given_length for string in group], intervals, stream=length)),
+            length=length,
+        )
+        for length, group in sorted(by_length.items())
     )
 
 
-def overall_scores(strings: StringLosses, intervals: Intervals) -> StringScores:
-    """The figures on all strings; the bound has the cost of the length."""
-    return _scores(strings, strings.bounds, np.arange(len(strings.lengths)), intervals, stream=0)
-
-
-def scores_by_length(strings: StringLosses, intervals: Intervals) -> tuple[LengthScores, ...]:
-    """The figures for each length, ascending; the bound is given the length."""
-    found = []
-    for length in map(int, np.unique(strings.lengths)):
-        rows = np.flatnonzero(strings.lengths == length)
-        scores = _scores(strings, strings.bounds_given_length, rows, intervals, stream=length)
-        found.append(LengthScores(**vars(scores), length=length))
-    return tuple(found)
-
-
-def _scores(
-    strings: StringLosses, bounds: NDArray[np.float64], rows: NDArray[np.int64], intervals: Intervals, stream: int
-) -> StringScores:
-    tokens, losses = strings.tokens[rows], strings.losses[rows]
-    number = int(tokens.sum())
-    counts = None if strings.next_symbol is None else strings.next_symbol[rows].sum(0).tolist()
+def _scores(strings: Sequence[StringLoss], bounds: Sequence[float], intervals: Intervals, stream: int) -> StringScores:
+    tokens, losses = [string.tokens for string in strings], [string.loss for string in strings]
+    counts = [string.next_symbol for string in strings if string.next_symbol is not None]
+    differences = [loss - bound for loss, bound in zip(losses, bounds, strict=True)]
     return StringScores(
-        strings=len(rows),
-        tokens=number,
-        cross_entropy=math.fsum(losses) / number,
-        bound=math.fsum(bounds[rows]) / number,
-        difference=intervals.of_rate(losses - bounds[rows], tokens, stream),
-        next_symbol=None if counts is None else NextSymbol(*counts),
+        strings=len(strings),
+        tokens=sum(tokens),
+        cross_entropy=math.fsum(losses) / sum(tokens),
+        bound=math.fsum(bounds) / sum(tokens),
+        difference=intervals.of_rate(differences, tokens, stream),
+        next_symbol=NextSymbol(sum(each.positions for each in counts), sum(each.correct for each in counts))
+        if counts
+        else None,
     )

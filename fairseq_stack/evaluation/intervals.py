@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from .results import Estimate
 
@@ -28,19 +26,28 @@ class Intervals:
     confidence: float
     seed: int
 
-    def of_rate(self, sums: NDArray[np.float64], counts: NDArray[np.int64], stream: int) -> Estimate:
-        """The estimate of ``sum(sums) / sum(counts)``, where a string has one of each.
+    @property
+    def options(self) -> dict[str, object]:
+        """What a signature says of them."""
+        return {"bootstrap": self.number, "confidence": self.confidence, "seed": self.seed}
+
+    def of_rate(self, sums: Sequence[float], counts: Sequence[int], stream: int) -> Estimate:
+        """The estimate of ``sum(sums) / sum(counts)``, where each of N strings has one of each.
 
         Args:
             sums: (N,).
             counts: (N,).
             stream: a number for this estimate alone, since each estimate has random numbers of its own.
         """
+        import numpy as np  # not as long as a command only reads its arguments
+
+        of_strings = np.array(sums, dtype=float), np.array(counts)
         generator = np.random.default_rng((self.seed, stream))
         parts = []
         for done in range(0, self.number, step := max(1, INDICES_AT_ONCE // len(sums))):
             drawn = generator.integers(len(sums), size=(min(step, self.number - done), len(sums)))
-            parts.append(sums[drawn].sum(1) / counts[drawn].sum(1))
+            resampled_sums, resampled_counts = (values[drawn].sum(1) for values in of_strings)
+            parts.append(resampled_sums / resampled_counts)
         tail = (1 - self.confidence) / 2
         low, high = np.quantile(np.concatenate(parts), [tail, 1 - tail])
-        return Estimate(math.fsum(sums) / int(counts.sum()), float(low), float(high))
+        return Estimate(math.fsum(sums) / sum(counts), float(low), float(high))

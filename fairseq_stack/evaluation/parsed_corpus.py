@@ -12,7 +12,7 @@ from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.cfl.bounded_dyck import attachments, is_bounded_dyck
 from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 
-from .corpus import read_manifest
+from .corpus_reader import read_manifest
 from .unlabelled_f1 import PUNCTUATION_TAGS
 
 Line = tuple[str, ...]
@@ -55,7 +55,7 @@ def read_parsed_corpus(folder: Path, split: str) -> ParsedCorpus:
     text = root / TEXT
     path = text / f"{split}.{SUFFIX}"
     if not path.is_file():
-        known = sorted(found.stem for found in text.glob("*.attach"))
+        known = sorted(file.stem for file in text.glob("*.attach"))
         raise UserError(f"{folder} has no sentences {path.name}; it has parses of {', '.join(known) or 'none'}")
     sentences = [tuple(line.split()) for line in read_lines(path)]
     if not any(sentences):

@@ -1,23 +1,18 @@
-"""The result of ``fairseq-stack evaluate-pushdown``: its parts, how they are computed, and its JSON."""
+"""The result of ``fairseq-stack evaluate-pushdown``, its parts, and how they are computed."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
-
-import numpy as np
+from typing import ClassVar, Protocol
 
 from .closing_brackets import GROUPS, closings
 from .intervals import Intervals
-from .results import Estimate, Model, Row, read_result, write_result
+from .markdown import table
+from .results import Estimate, Model, Result, Row
 from .unlabelled_f1 import span_counts
-
-KIND = "evaluate-pushdown"
-"""The entry ``kind`` of every result, by which a reader knows the file."""
 
 
 class ScoredParse(Protocol):
@@ -59,6 +54,20 @@ class Sentence:
     punctuation: Sequence[bool] | None
     gold: ScoredParse
     own: ScoredParse | None
+
+
+Parsed = tuple[Sentence, ScoredParse]
+"""A sentence, and what a model says about it with its gold parse or with its own."""
+
+
+def with_gold_parses(sentences: Sequence[Sentence]) -> list[Parsed]:
+    """All sentences, with their gold parses."""
+    return [(sentence, sentence.gold) for sentence in sentences]
+
+
+def with_own_parses(sentences: Sequence[Sentence]) -> list[Parsed]:
+    """All sentences, with the model's own parses; none if these are not wanted."""
+    return [(sentence, sentence.own) for sentence in sentences if sentence.own is not None]
 
 
 @dataclass(frozen=True)
@@ -109,12 +118,10 @@ class ClosingAccuracy:
 
 
 @dataclass(frozen=True)
-class PushdownResult:
+class PushdownResult(Result):
     """A model that parses, on sentences whose parses are known.
 
     Attributes:
-        signature: data, options and version, in the form of sacrebleu's signatures. Figures of results with equal
-            signatures can be compared.
         split: the part of the corpus.
         beam: the number of parses that are kept: 1 if decisions are greedy, 0 if the model does not parse.
         bootstrap: number of resampled sets behind each interval.
@@ -128,7 +135,7 @@ class PushdownResult:
         closings: of strings of brackets, the accuracy of closing ones; empty for other sentences.
     """
 
-    signature: str
+    kind: ClassVar[str] = "evaluate-pushdown"
     split: str
     beam: int
     bootstrap: int
@@ -141,29 +148,46 @@ class PushdownResult:
     parses: ParseScores | None
     closings: tuple[ClosingAccuracy, ...]
 
-    def write(self, path: Path) -> None:
-        """Write the result as JSON.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
-        write_result(path, KIND, self)
-
-
-def read_pushdown_result(path: Path) -> PushdownResult:
-    """Read what :meth:`PushdownResult.write` wrote.
-
-    Raises:
-        UserError: see :func:`read_result`.
-    """
-    return read_result(path, KIND, PushdownResult)
+    def lines(self) -> list[str]:
+        own = "greedy parses" if self.beam == 1 else f"beam of {self.beam}"
+        tables = [_table_of_scores({"gold parses": self.gold, own: self.own})]
+        if self.parses is not None:
+            tables.append(_table_of_parses(own, self.parses))
+        if self.closings:
+            tables.append(_table_of_closings(own, self.closings))
+        return [self.model.on(self.split), *(line for each in tables for line in ("", each))]
 
 
-def scores_of(sentences: Sequence[Sentence], found: Sequence[ScoredParse], intervals: Intervals) -> Scores:
-    """The scores of sentences with the parses ``found``."""
-    nats = np.array([parse.nats for parse in found])
-    rate = intervals.of_rate(nats, np.array([len(sentence.words) + 1 for sentence in sentences]), 0)
-    same = [(_attached(sentence, parse), len(sentence.words)) for sentence, parse in zip(sentences, found, strict=True)]
+def _table_of_scores(scores: Mapping[str, Scores | None]) -> str:
+    rows = [[name, *of.perplexity.cells(2), *of.attachments.percent(2)] for name, of in scores.items() if of]
+    return table(("parses", "perplexity", "interval", "attachments", "interval"), rows)
+
+
+def _table_of_parses(own: str, parses: ParseScores) -> str:
+    shares = {
+        "F1": parses.f1,
+        "F1 without the spans of sentences": parses.f1_without_sentence,
+        "F1 without punctuation": parses.f1_without_punctuation,
+        "parses that are one tree": parses.trees,
+    }
+    return table((own, "share", "interval"), [[name, *share.percent(2)] for name, share in shares.items() if share])
+
+
+def _table_of_closings(own: str, closings: Sequence[ClosingAccuracy]) -> str:
+    rows = [
+        [each.group, f"{each.brackets:,}", *each.gold.percent(2), *(each.own.percent(2) if each.own else ())]
+        for each in closings
+    ]
+    columns = ("closing brackets", "number", "gold parses", "interval", own, "interval")
+    return table(columns[: len(rows[0])], rows)
+
+
+def scores_of(parses: Sequence[Parsed], intervals: Intervals) -> Scores:
+    """The scores of sentences with these parses."""
+    rate = intervals.of_rate(
+        [parse.nats for _, parse in parses], [len(sentence.words) + 1 for sentence, _ in parses], 0
+    )
+    same = [(_attached(sentence, parse), len(sentence.words)) for sentence, parse in parses]
     return Scores(Estimate(*map(math.exp, (rate.value, rate.low, rate.high))), _share(same, intervals, 1))
 
 
@@ -174,16 +198,26 @@ def _attached(sentence: Sentence, parse: ScoredParse) -> int:
 
 def row_of_sentence(sentence: Sentence) -> Row:
     """The figures of a sentence, with gold parses and, unless there are none, with the model's own."""
-    own, row = sentence.own, {"sentence": " ".join(sentence.words), "tokens": len(sentence.words)}
-    found: dict[str, object] = {"nats": sentence.gold.nats, "attached": _attached(sentence, sentence.gold)}
-    if own is not None:
-        f1 = span_counts(own.attachments, sentence.attachments, word_of=sentence.word_of).f1
-        found |= {"own_nats": own.nats, "own_attached": _attached(sentence, own), "own_f1": f1, "own_tree": own.is_tree}
-    return row | found
+    own = sentence.own
+    row = {
+        "sentence": " ".join(sentence.words),
+        "tokens": len(sentence.words),
+        "nats": sentence.gold.nats,
+        "attached": _attached(sentence, sentence.gold),
+    }
+    if own is None:
+        return row
+    return {
+        **row,
+        "own_nats": own.nats,
+        "own_attached": _attached(sentence, own),
+        "own_f1": span_counts(own.attachments, sentence.attachments, word_of=sentence.word_of).f1,
+        "own_tree": own.is_tree,
+    }
 
 
-def parse_scores(sentences: Sequence[Sentence], found: Sequence[ScoredParse], intervals: Intervals) -> ParseScores:
-    """How well the model's own parses ``found`` agree with the gold parses."""
+def parse_scores(parses: Sequence[Parsed], intervals: Intervals) -> ParseScores:
+    """How well the model's own parses agree with the gold parses."""
 
     def f1(stream: int, *, with_sentence: bool = True, punctuation: bool = True) -> Estimate:
         counts = [
@@ -194,13 +228,13 @@ def parse_scores(sentences: Sequence[Sentence], found: Sequence[ScoredParse], in
                 left_out=None if punctuation else sentence.punctuation,
                 with_sentence=with_sentence,
             )
-            for sentence, parse in zip(sentences, found, strict=True)
+            for sentence, parse in parses
         ]
         return _share([(2 * each.matched, each.predicted + each.gold) for each in counts], intervals, stream)
 
-    has_tags = any(sentence.punctuation is not None for sentence in sentences)
+    has_tags = any(sentence.punctuation is not None for sentence, _ in parses)
     return ParseScores(
-        _share([(int(bool(parse.is_tree)), 1) for parse in found], intervals, 2),
+        _share([(int(bool(parse.is_tree)), 1) for _, parse in parses], intervals, 2),
         f1(3),
         f1(4, with_sentence=False),
         f1(5, punctuation=False) if has_tags else None,
@@ -210,26 +244,19 @@ def parse_scores(sentences: Sequence[Sentence], found: Sequence[ScoredParse], in
 def closing_accuracies(sentences: Sequence[Sentence], intervals: Intervals) -> Iterator[ClosingAccuracy]:
     """The accuracy of each group of closing brackets that occurs in strings of brackets."""
     brackets = [list(closings(sentence.words)) for sentence in sentences]
+    gold, own = with_gold_parses(sentences), with_own_parses(sentences)
     for stream, (group, belongs) in enumerate(GROUPS.items(), start=10):
         places = [[closing.place for closing in string if belongs(closing)] for string in brackets]
         number = sum(map(len, places))
         if number:
-            gold = _accuracy(sentences, [sentence.gold for sentence in sentences], places, intervals, stream)
-            parsed = [sentence.own for sentence in sentences if sentence.own is not None]
-            own = _accuracy(sentences, parsed, places, intervals, stream) if parsed else None
-            yield ClosingAccuracy(group, number, gold, own)
+            own_accuracy = _accuracy(own, places, intervals, stream) if own else None
+            yield ClosingAccuracy(group, number, _accuracy(gold, places, intervals, stream), own_accuracy)
 
 
-def _accuracy(
-    sentences: Sequence[Sentence],
-    found: Sequence[ScoredParse],
-    places: Sequence[Sequence[int]],
-    intervals: Intervals,
-    stream: int,
-) -> Estimate:
+def _accuracy(parses: Sequence[Parsed], places: Sequence[Sequence[int]], intervals: Intervals, stream: int) -> Estimate:
     """The share of the symbols at these places of each string that the model finds the most probable."""
     pairs = []
-    for sentence, parse, of_string in zip(sentences, found, places, strict=True):
+    for (sentence, parse), of_string in zip(parses, places, strict=True):
         assert parse.choices is not None
         pairs.append((sum(parse.choices[place] == sentence.words[place] for place in of_string), len(of_string)))
     return _share(pairs, intervals, stream)
@@ -237,5 +264,5 @@ def _accuracy(
 
 def _share(pairs: Sequence[tuple[int, int]], intervals: Intervals, stream: int) -> Estimate:
     """The share of all, from what each sentence has of it and of all; sentences that have nothing do not count."""
-    sums, counts = np.array([pair for pair in pairs if pair[1]] or [(1, 1)]).T
-    return intervals.of_rate(sums.astype(float), counts, stream)
+    sums, counts = zip(*([pair for pair in pairs if pair[1]] or [(1, 1)]), strict=True)
+    return intervals.of_rate(sums, counts, stream)

@@ -1,7 +1,4 @@
-"""What the results of all ``fairseq-stack evaluate-...`` share.
-
-A result is a dataclass. Its JSON has an entry ``kind`` that names the command.
-"""
+"""What the results of all ``fairseq-stack evaluate-...`` share: the contract, JSON, CSV, and intervals in tables."""
 
 from __future__ import annotations
 
@@ -11,15 +8,14 @@ import io
 import json
 import types
 import typing
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text, written_whole
-
-Result = TypeVar("Result")
 
 Row: TypeAlias = "Mapping[str, object]"
 """Of a CSV file: a value for each column. All rows have the same columns."""
@@ -36,6 +32,15 @@ class Estimate:
     low: float
     high: float
 
+    def cells(self, digits: int) -> tuple[str, str]:
+        """The figure and its interval in a table."""
+        return f"{self.value:.{digits}f}", f"{self.low:.{digits}f} to {self.high:.{digits}f}"
+
+    def percent(self, digits: int) -> tuple[str, str]:
+        """The same for a share, in percent."""
+        value, interval = Estimate(100 * self.value, 100 * self.low, 100 * self.high).cells(digits)
+        return f"{value} %", interval
+
 
 @dataclass(frozen=True)
 class Model:
@@ -51,21 +56,64 @@ class Model:
     arch: str
     parameters: int
 
+    def on(self, data: str) -> str:
+        """The first line of a result: on what, and of which model."""
+        return f"{data}: {self.checkpoint} ({self.arch}, {self.parameters:,} parameters)"
 
-def write_result(path: Path, kind: str, result: Any) -> None:
-    """Write a result.
 
-    Args:
-        path: the file.
-        kind: the subcommand whose result it is.
-        result: a dataclass.
+@dataclass(frozen=True)
+class Result(ABC):
+    """What a command ``fairseq-stack evaluate-...`` finds out about a model.
 
-    Raises:
-        UserError: the file cannot be written.
+    A subclass adds attributes, and each of them is an entry of the JSON, in their order. Their types say what
+    :meth:`read` accepts.
+
+    Attributes:
+        kind: the command, and the entry ``kind`` of the JSON, by which a reader knows the file.
+        signature: data, options and version, in the form of sacrebleu's signatures. Figures of results with equal
+            signatures can be compared.
     """
-    text = json.dumps({"kind": kind, **dataclasses.asdict(result)}, indent=2, ensure_ascii=False, allow_nan=False)
-    with written_whole(path) as file:
-        file.write(f"{text}\n".encode())
+
+    kind: ClassVar[str]
+    signature: str
+
+    @abstractmethod
+    def lines(self) -> list[str]:
+        """The result as a user reads it, without the signature."""
+
+    def write(self, path: Path) -> None:
+        """Write the result as JSON.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        content = {"kind": self.kind, **dataclasses.asdict(self)}
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        with written_whole(path) as file:
+            file.write(f"{text}\n".encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read what :meth:`write` wrote.
+
+        Raises:
+            UserError: the file cannot be read, is not such a result, or an entry is missing or of another type.
+        """
+        try:
+            text = read_text(path)
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}") from error
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path} is not JSON: {error}") from error
+        if not isinstance(content, dict) or content.pop("kind", None) != cls.kind:
+            raise UserError(f"{path} is not a result of fairseq-stack {cls.kind}")
+        try:
+            result: Self = _parsed(content, cls, "")
+        except ValueError as error:
+            raise UserError(f"{path} is not a result of this version of fairseq-stack {cls.kind}: {error}") from error
+        return result
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
@@ -98,34 +146,11 @@ def require_lengths(file: Path | str, figures: Sequence[Any]) -> None:
 
 def _flat(record: Any, prefix: str = "") -> dict[str, object]:
     """The entries of a dataclass; those of a dataclass in it have both names, as ``difference_low``, except a value."""
-    found: dict[str, object] = {}
+    entries: dict[str, object] = {}
     for entry in dataclasses.fields(record):
         name, value = f"{prefix}{entry.name}".removesuffix("_value"), getattr(record, entry.name)
-        found |= _flat(value, f"{name}_") if dataclasses.is_dataclass(value) else {name: value}
-    return found
-
-
-def read_result(path: Path, kind: str, expected: type[Result]) -> Result:
-    """Read what :func:`write_result` wrote.
-
-    Raises:
-        UserError: the file cannot be read, is not such a result, or an entry is missing or of another type.
-    """
-    try:
-        text = read_text(path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from error
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not JSON: {error}") from error
-    if not isinstance(content, dict) or content.pop("kind", None) != kind:
-        raise UserError(f"{path} is not a result of fairseq-stack {kind}")
-    try:
-        result: Result = _parsed(content, expected, "")
-    except ValueError as error:
-        raise UserError(f"{path} is not a result of this version of fairseq-stack {kind}: {error}") from error
-    return result
+        entries |= _flat(value, f"{name}_") if dataclasses.is_dataclass(value) else {name: value}
+    return entries
 
 
 def _parsed(value: Any, expected: Any, name: str) -> Any:
@@ -151,7 +176,8 @@ _NAMES = {bool: "true or false", int: "an integer", float: "a number", str: "a s
 
 
 def _record(value: Any, expected: Any, name: str) -> Any:
-    types_of_entries = typing.get_type_hints(expected)
+    hints = typing.get_type_hints(expected)
+    types_of_entries = {entry.name: hints[entry.name] for entry in dataclasses.fields(expected)}
     names = {entry: f"{name}.{entry}".removeprefix(".") for entry in types_of_entries}
     if not isinstance(value, dict):
         raise ValueError(f"{name} must be an object, got {json.dumps(value)[:40]}")

@@ -30,11 +30,7 @@ class Score:
         """Data, options and version in the form of sacrebleu's signatures: ``data:...|option:value|version:...``."""
         return f"data:{self.data}|{self.method}"
 
-    def __str__(self) -> str:
-        """One line in sacrebleu's form: name, signature, figure and unit."""
-        return f"{self.name}|{self.signature} = {self.value:.4f} {self.unit}".rstrip()
 
-
-def own_method(**options: object) -> str:
+def method_of(**options: object) -> str:
     """The method of a score that fairseq_stack itself computes with these options."""
     return "|".join(f"{name}:{value}" for name, value in {**options, "version": f"fairseq_stack-{__version__}"}.items())

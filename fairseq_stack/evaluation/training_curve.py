@@ -89,10 +89,10 @@ def read_valid_bound(log: Path) -> float:
         UserError: the corpus is not there, or has no lower bound.
     """
     text = read_text(log)
-    found = _DATA.search(text)
-    if found is None:
+    match = _DATA.search(text)
+    if match is None:
         raise UserError(f"{log} does not name its data; did fairseq-train write it?")
-    data = Path(found[1] or found[2])
+    data = Path(match[1] or match[2])
     places = [folder / data.parent / LOWER_BOUND_NAME for folder in (Path(), *log.absolute().parents)]
     for path in places:
         if path.is_file():

@@ -136,14 +136,14 @@ def read_entries(path: Path) -> Sequence[Entry]:
     Raises:
         UserError: a line has a number that is too long, or brackets that are nested too deeply.
     """
-    found = []
+    entries = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         if line.startswith('{"'):
             place = f"{path}, line {number}"
             try:
-                found.append(Entry(place, json.loads(line)))
+                entries.append(Entry(place, json.loads(line)))
             except json.JSONDecodeError:
                 continue
             except (ValueError, RecursionError) as error:
                 raise UserError(f"{place} is not from fairseq-train: {error}") from error
-    return found
+    return entries

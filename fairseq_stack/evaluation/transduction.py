@@ -1,37 +1,30 @@
-"""The result of ``fairseq-stack evaluate-transduction``: its parts, how they are computed, and its JSON."""
+"""The result of ``fairseq-stack evaluate-transduction``, its parts, and how they are computed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import ClassVar, Protocol
 
 from .intervals import Intervals
-from .results import Estimate, Model, read_result, write_result
-
-KIND = "evaluate-transduction"
-"""The entry ``kind`` of every result, by which a reader knows the file."""
+from .markdown import table
+from .results import Estimate, Model, Result
 
 
-@dataclass(frozen=True)
-class Counts:
-    """What a model has right in each of N strings.
+class TransducedString(Protocol):
+    """What a model has right in a string."""
 
-    Attributes:
-        lengths: numbers of symbols, (N,).
-        scored: numbers of those that are scored, (N,).
-        correct: numbers of scored symbols that the model writes, (N,).
-    """
+    @property
+    def length(self) -> int:
+        """Number of symbols."""
 
-    lengths: NDArray[np.int64]
-    scored: NDArray[np.int64]
-    correct: NDArray[np.int64]
+    @property
+    def scored(self) -> int:
+        """Number of those that are scored."""
 
-    def of(self, rows: NDArray[np.bool_]) -> Counts:
-        """The counts of some of the strings."""
-        return Counts(self.lengths[rows], self.scored[rows], self.correct[rows])
+    @property
+    def correct(self) -> int:
+        """Number of scored symbols that the model writes."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +45,11 @@ class Accuracy:
     accuracy: Estimate
     whole_strings: Estimate
 
+    def cells(self, name: str) -> list[str]:
+        """A row of the table."""
+        counts = [f"{count:,}" for count in (self.strings, self.scored, self.correct)]
+        return [name, *counts, *self.accuracy.percent(2), *self.whole_strings.percent(2)]
+
 
 @dataclass(frozen=True)
 class LengthAccuracy(Accuracy):
@@ -61,12 +59,10 @@ class LengthAccuracy(Accuracy):
 
 
 @dataclass(frozen=True)
-class TransductionResult:
+class TransductionResult(Result):
     """A model on the strings of a transduction task.
 
     Attributes:
-        signature: data, options and version, in the form of sacrebleu's signatures. Figures of results with equal
-            signatures can be compared.
         task: the name of the task, or the folder of the data.
         split: the part of the corpus.
         score_words: the words of targets that are scored.
@@ -77,7 +73,7 @@ class TransductionResult:
         by_length: the accuracy for each length, ascending.
     """
 
-    signature: str
+    kind: ClassVar[str] = "evaluate-transduction"
     task: str
     split: str
     score_words: tuple[str, ...]
@@ -87,45 +83,37 @@ class TransductionResult:
     overall: Accuracy
     by_length: tuple[LengthAccuracy, ...]
 
-    def write(self, path: Path) -> None:
-        """Write the result as JSON.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
-        write_result(path, KIND, self)
+    def lines(self) -> list[str]:
+        columns = ("length", "strings", "scored", "correct", "accuracy", "interval", "whole strings", "interval")
+        rows = [accuracy.cells(f"{accuracy.length}") for accuracy in self.by_length]
+        title = self.model.on(f"{self.task}, {self.split}")
+        return [title, "", table(columns, [*rows, self.overall.cells("all")])]
 
 
-def read_transduction_result(path: Path) -> TransductionResult:
-    """Read what :meth:`TransductionResult.write` wrote.
-
-    Raises:
-        UserError: see :func:`read_result`.
-    """
-    return read_result(path, KIND, TransductionResult)
-
-
-def overall_accuracy(counts: Counts, intervals: Intervals) -> Accuracy:
+def overall_accuracy(strings: Sequence[TransducedString], intervals: Intervals) -> Accuracy:
     """The accuracy on all strings, at least one of which has a scored symbol."""
-    return _accuracy(counts.of(counts.scored > 0), intervals, stream=0)
+    return _accuracy(strings, intervals, stream=0)
 
 
-def accuracy_by_length(counts: Counts, intervals: Intervals) -> tuple[LengthAccuracy, ...]:
+def accuracy_by_length(strings: Sequence[TransducedString], intervals: Intervals) -> tuple[LengthAccuracy, ...]:
     """The accuracy for each length of which there is a string with a scored symbol, ascending."""
-    counts = counts.of(counts.scored > 0)
-    found = []
-    for length in map(int, np.unique(counts.lengths)):
-        accuracy = _accuracy(counts.of(counts.lengths == length), intervals, stream=length)
-        found.append(LengthAccuracy(**vars(accuracy), length=length))
-    return tuple(found)
+    by_length: dict[int, list[TransducedString]] = {}
+    for string in strings:
+        if string.scored:
+            by_length.setdefault(string.length, []).append(string)
+    return tuple(
+        LengthAccuracy(**vars(_accuracy(group, intervals, stream=length)), length=length)
+        for length, group in sorted(by_length.items())
+    )
 
 
-def _accuracy(counts: Counts, intervals: Intervals, stream: int) -> Accuracy:
-    whole = counts.correct == counts.scored
+def _accuracy(strings: Sequence[TransducedString], intervals: Intervals, stream: int) -> Accuracy:
+    correct, scored = zip(*((string.correct, string.scored) for string in strings if string.scored), strict=True)
+    whole = [of_string == of_target for of_string, of_target in zip(correct, scored, strict=True)]
     return Accuracy(
         strings=len(whole),
-        scored=int(counts.scored.sum()),
-        correct=int(counts.correct.sum()),
-        accuracy=intervals.of_rate(counts.correct.astype(float), counts.scored, 2 * stream),
-        whole_strings=intervals.of_rate(whole.astype(float), np.ones_like(counts.scored), 2 * stream + 1),
+        scored=sum(scored),
+        correct=sum(correct),
+        accuracy=intervals.of_rate(correct, scored, 2 * stream),
+        whole_strings=intervals.of_rate(whole, [1] * len(whole), 2 * stream + 1),
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
 
-from .scores import Score, own_method
+from .scores import Score, method_of
 
 # After what logging puts before a message: "... | INFO | fairseq_cli.eval_lm | " or "INFO:fairseq_cli.eval_lm:".
 _SENTENCE = re.compile(r"(?:^|\| |:)(\d+) (\S+ \[[^]\t]+\](?:\t\S+ \[[^]\t]+\])*)\s*$")
@@ -41,10 +41,10 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
     """
     scores: dict[int, SentenceScore] = {}
     for line in read_text(path).splitlines():
-        found = _SENTENCE.search(line)
-        if found is not None:
-            words = [float(word) for word in _WORD.findall(found.group(2))]
-            scores[int(found.group(1))] = SentenceScore(len(words), -math.fsum(words))
+        match = _SENTENCE.search(line)
+        if match is not None:
+            words = [float(word) for word in _WORD.findall(match.group(2))]
+            scores[int(match.group(1))] = SentenceScore(len(words), -math.fsum(words))
     if not scores or max(scores) != len(scores) - 1:
         raise UserError(f"{path}: word scores of {len(scores)} sentences, expected the scores of sentences 0, 1, ...")
     return [scores[number] for number in range(len(scores))]
@@ -53,5 +53,5 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
 def cross_entropy(scores: Sequence[SentenceScore], data: str) -> Score:
     """Nats a token, where the end of sentence counts as a token; ``data`` names the sentences."""
     tokens = sum(score.tokens for score in scores)
-    method = own_method(sentences=len(scores), tokens=tokens, eos="counted")
+    method = method_of(sentences=len(scores), tokens=tokens, eos="counted")
     return Score("cross-entropy", math.fsum(score.loss for score in scores) / tokens, UNIT, data, method)

@@ -23,7 +23,7 @@ from fairseq_stack.modules.inspected import OPERATIONS
 from fairseq_stack.ops.nondeterministic import Step, Transitions
 from fairseq_stack.plots.panels import draw_weights, hide_unused
 from fairseq_stack.plots.points import draw_points
-from fairseq_stack.plots.stacks import (
+from fairseq_stack.plots.stack_drawings import (
     MOST_COLUMNS_WITH_TEXT_BELOW,
     draw_growing_stack,
     draw_shares,

@@ -40,11 +40,6 @@ def draw_bound(axes: Any, bound: float, label: str = "") -> None:
     axes.axhline(bound, label=label, **BOUND)
 
 
-def draw_price(axes: Any, points: Mapping[int, float], label: str) -> None:
-    """A dotted line above the bound; ``points`` maps x to y."""
-    axes.plot(list(points), list(points.values()), label=label, **{**BOUND, "linestyle": ":"})
-
-
 def draw_runs(
     axes: Any, label: str, runs: Sequence[Mapping[float, float]], shown: int, look: Mapping[str, str]
 ) -> None:
@@ -83,19 +78,14 @@ def draw_rows(
     """
     rows = list(next(iter(points.values())))
     step = GROUP_WIDTH / len(points)
-    for number, (label, found) in enumerate(points.items()):
+    for number, (label, of_label) in enumerate(points.items()):
         places = [row + (number - (len(points) - 1) / 2) * step for row in range(len(rows))]
-        values, lows, highs = zip(*(found[row] for row in rows), strict=True)
+        values, lows, highs = zip(*(of_label[row] for row in rows), strict=True)
         color = looks[label]["color"]
         axes.hlines(places, lows, highs, color=color, linewidth=1)
         axes.plot(values, places, label=literal(label), linestyle="", color=color, marker=looks[label]["marker"])
     axes.set_yticks(range(len(rows)), [literal(row) for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
-
-
-def shade(axes: Any, low: float, high: float, label: str) -> None:
-    """A grey background for x from ``low`` to ``high``."""
-    axes.axvspan(low, high, color="0.92", linewidth=0, zorder=0, label=label)
 
 
 def scale_logarithmically(axes: Any, steps: Sequence[int] = (1, 2, 5)) -> None:
@@ -145,17 +135,6 @@ def draw_legend(panels: Any, number: int) -> None:
     room = figure.get_figwidth() * CHARACTERS_IN_INCH
     columns = len(widths) if sum(widths) <= room else max(1, int(room // max(widths)))
     figure.legend(entries.values(), entries.keys(), frameon=False, loc="outside lower center", ncols=columns)
-
-
-def draw_bars(axes: Any, bars: Mapping[str, Mapping[int, float]]) -> None:
-    """Groups of bars with their heights above them; ``bars`` maps a group to a height by label."""
-    width = GROUP_WIDTH / len(bars)
-    for number, (label, heights) in enumerate(bars.items()):
-        shift = (number - (len(bars) - 1) / 2) * width
-        places = [group + shift for group in heights]
-        drawn = axes.bar(places, list(heights.values()), width, color=style(number)["color"], label=label)
-        axes.bar_label(drawn, fmt="%.0f", fontsize=8)
-    axes.set_xticks(sorted({group for heights in bars.values() for group in heights}))
 
 
 def draw_weights(

@@ -112,10 +112,10 @@ def fonts_for(texts: Iterable[str]) -> dict[str, Any]:
     missing = {ord(character) for text in texts for character in text} - _characters(font_manager.findfont(own))
     others = []
     for font in font_manager.fontManager.ttflist if missing else ():
-        found = missing & _characters(font.fname)
-        if found and not font.name.startswith("Last Resort"):  # whose signs say only what is missing
+        covered = missing & _characters(font.fname)
+        if covered and not font.name.startswith("Last Resort"):  # whose signs say only what is missing
             others.append(font.name)
-            missing -= found
+            missing -= covered
     return {**({"font.family": [own, *others]} if others else {}), **({"svg.fonttype": "none"} if missing else {})}
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack.evaluation import latex, markdown
-from fairseq_stack.evaluation.transduction import TransductionResult, read_transduction_result
+from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.files import written_whole
 
 SPLITS = {"valid": "development", "test": "test"}
@@ -79,7 +79,7 @@ def read_row(name: str, folders: Sequence[Path]) -> Row:
     with open(Path(__file__).with_suffix(".json"), encoding="utf-8") as file:
         about = json.load(file)[name]
     return Row(
-        name, about, {split: [read_transduction_result(x / f"{split}.json") for x in folders] for split in SPLITS}
+        name, about, {split: [TransductionResult.read(x / f"{split}.json") for x in folders] for split in SPLITS}
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_stack.evaluation.markdown import table
-from fairseq_stack.evaluation.transduction import read_transduction_result
+from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.files import written_whole
 
 LEARNED = 98.0  # percent of the development set
@@ -32,7 +32,7 @@ def row(argument: str) -> tuple[list[str], str]:
     """The cells of a row, and the signature of its test set."""
     name, _, folders = argument.rpartition("=")
     results = {
-        split: [read_transduction_result(Path(folder) / f"{split}.json") for folder in folders.split(",")]
+        split: [TransductionResult.read(Path(folder) / f"{split}.json") for folder in folders.split(",")]
         for split in ("valid", "test")
     }
     valid, test = ([100 * result.overall.accuracy.value for result in of_split] for of_split in results.values())

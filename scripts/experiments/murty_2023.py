@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairseq_stack.evaluation.markdown import MISSING, table
-from fairseq_stack.evaluation.pushdown import ClosingAccuracy, PushdownResult, read_pushdown_result
+from fairseq_stack.evaluation.pushdown import ClosingAccuracy, PushdownResult
 from fairseq_stack.evaluation.results import Estimate
 from fairseq_stack.files import written_whole
 
@@ -33,7 +33,7 @@ def read_results(arguments: Sequence[str], name: str) -> dict[str, list[Pushdown
     """The results of the runs of each kind with this name."""
     kinds = (argument.partition("=") for argument in arguments)
     return {
-        kind: [read_pushdown_result(Path(run) / f"{name}.json") for run in runs.split(",")] for kind, _, runs in kinds
+        kind: [PushdownResult.read(Path(run) / f"{name}.json") for run in runs.split(",")] for kind, _, runs in kinds
     }
 
 

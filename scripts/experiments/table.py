@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.blimp import read_blimp_result
+from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.markdown import table
-from fairseq_stack.evaluation.scores import Score, own_method
-from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
+from fairseq_stack.evaluation.scores import Score, method_of
+from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.word_scores import cross_entropy, read_word_scores
 from fairseq_stack.files import read_lines, read_text, written_whole
@@ -70,15 +70,15 @@ def stream_scores(folder: Path) -> tuple[Score, ...]:
         if perplexity is None or division is None:
             raise UserError(f"{folder}/stream-{split}.out has no score of a stream; did fairseq-validate write it?")
         tokens, rows = (int(number.replace(",", "")) for number in division.groups())
-        method = own_method(tokens=tokens, eos="counted", rows=rows)
+        method = method_of(tokens=tokens, eos="counted", rows=rows)
         found.append(Score(f"{split} ppl", float(perplexity[1]), "", split, method))
     return tuple(found)
 
 
 def syntax_scores(folder: Path) -> tuple[Score, ...]:
     """The perplexity of the validation and the test set, and the accuracies on BLiMP and SyntaxGym, in percent."""
-    blimp = read_blimp_result(folder / "blimp.json")
-    suites = read_syntaxgym_result(folder / "suites.json")
+    blimp = BLiMPResult.read(folder / "blimp.json")
+    suites = SyntaxGymResult.read(folder / "suites.json")
     if suites.accuracy is None:
         raise UserError(f"{folder}/suites.json has no suite of a category")
     perplexities = [perplexity(folder / f"surprisals-{split}.tsv", split) for split in ("valid", "test")]
@@ -97,7 +97,7 @@ def perplexity(path: Path, split: str) -> Score:
     nats = math.fsum(float(row["surprisal_nats"]) for row in rows) / tokens
     sentences = len({row["sentence"] for row in rows})
     return Score(
-        f"{split} ppl", math.exp(nats), "", split, own_method(sentences=sentences, tokens=tokens, eos="counted")
+        f"{split} ppl", math.exp(nats), "", split, method_of(sentences=sentences, tokens=tokens, eos="counted")
     )
 
 

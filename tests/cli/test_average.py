@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack import cli, files
+from fairseq_stack import cli
 from fairseq_stack.models import averaging
 
 State = dict[str, Any]
@@ -94,17 +94,14 @@ def test_sums_do_not_overflow(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--num-epoch-checkpoints", 2], 9.5),
-        (["--num-epoch-checkpoints", 2, "--checkpoint-upper-bound", 9], 5.5),
-        (["--num-update-checkpoints", 3], 700),
-        (["--num-update-checkpoints", 2, "--checkpoint-upper-bound", 250], 150),
+        ("--num-epoch-checkpoints 2", 9.5),
+        ("--num-epoch-checkpoints 2 --checkpoint-upper-bound 9", 5.5),
+        ("--num-update-checkpoints 3", 700),
+        ("--num-update-checkpoints 2 --checkpoint-upper-bound 250", 150),
     ],
-    ids=lambda value: "-".join(map(str, value)) if isinstance(value, list) else "",
 )
-def test_last_checkpoints_of_a_folder(
-    options: list[object], expected: float, checkpoints: list[Path], tmp_path: Path
-) -> None:
-    assert average(tmp_path, *options, "--output", tmp_path / "average.pt") == 0
+def test_last_checkpoints_of_a_folder(options: str, expected: float, checkpoints: list[Path], tmp_path: Path) -> None:
+    assert average(tmp_path, *options.split(), "--output", tmp_path / "average.pt") == 0
     assert mean(tmp_path / "average.pt") == expected
 
 
@@ -135,12 +132,10 @@ OTHER = {
     "added": (changed("more", torch.ones(1)), "it has an extra parameter, more"),
     "shape": (changed("decoder.half", torch.ones(3)), "decoder.half has the shape (3,), expected (2,)"),
     "layers": (option("stack_layers", "sup-4"), "it was trained with --stack-layers sup-4, expected sdpa"),
-    "embeddings": (option("no_scale_embedding", True), "it was trained with --no-scale-embedding True, expected None"),
     "untied": (
         changed("decoder.output_projection.weight", torch.ones(3, 2)),
         "its decoder.embed_tokens.weight and decoder.output_projection.weight differ; expected one shared parameter",
     ),
-    "heads": (option("decoder_attention_heads", 2), "it was trained with --decoder-attention-heads 2, expected 1"),
 }
 
 
@@ -159,7 +154,7 @@ def test_options_that_are_off_may_be_absent(tmp_path: Path) -> None:
 
 
 def assert_refused(
-    arguments: list[object], message: str, folder: Path, capsys: pytest.CaptureFixture[str], output: str = "new.pt"
+    arguments: Sequence[object], message: str, folder: Path, capsys: pytest.CaptureFixture[str], output: str = "new.pt"
 ) -> None:
     """Assert that the command ends with this message in one line and changes no file in the folder."""
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
@@ -180,19 +175,17 @@ UNUSABLE: dict[str, tuple[Callable[[State], object], str]] = {
 
 
 @pytest.mark.parametrize(("change", "problem"), UNUSABLE.values(), ids=UNUSABLE)
-@pytest.mark.parametrize("position", [0, 1])
 def test_unusable_checkpoint(
-    change: Callable[[State], object], problem: str, position: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    change: Callable[[State], object], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    paths: list[object] = [save(tmp_path / "good.pt", 1)]
-    paths.insert(position, save(tmp_path / "bad.pt", 2, change))
-    assert_refused(paths, problem, tmp_path, capsys)
+    good, bad = save(tmp_path / "good.pt", 1), save(tmp_path / "bad.pt", 2, change)
+    for paths in ([good, bad], [bad, good]):
+        assert_refused(paths, problem, tmp_path, capsys)
 
 
-@pytest.mark.parametrize("content", [b"", b"text\n", b"PK\x03\x04broken"], ids=["empty", "text", "zip"])
-def test_not_a_checkpoint(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_not_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "notes.pt"
-    path.write_bytes(content)
+    path.write_bytes(b"PK\x03\x04broken")
     assert_refused([path], f"{path} is not a checkpoint of fairseq, or is damaged", tmp_path, capsys)
 
 
@@ -213,52 +206,37 @@ def test_mistakes_in_names(checkpoints: list[Path], tmp_path: Path, capsys: pyte
         ),
         ([first, "--checkpoint-upper-bound", 3], "--checkpoint-upper-bound needs --num-epoch-checkpoints or"),
     ):
-        assert_refused(list(arguments), message, tmp_path, capsys)
+        assert_refused(arguments, message, tmp_path, capsys)
     assert_refused([first], "link.pt is one of the checkpoints to average", tmp_path, capsys, output="link.pt")
     assert_refused([first], "there is no folder", tmp_path, capsys, output="none/average.pt")
     assert_refused([first], "is a folder: expected the name of a file", tmp_path, capsys, output=".")
 
 
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (RuntimeError("file write failed"), 2, "average.pt: file write failed\n"),
+        (OSError(28, "No space left", ".hidden"), 2, "average.pt: No space left\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+    ],
+)
 def test_interrupted(
-    checkpoints: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: BaseException,
+    code: int,
+    message: str,
+    checkpoints: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Half a file is never left behind, whether writing fails or the user has had enough."""
+
+    def fail(state: State, file: IO[bytes]) -> None:
+        file.write(b"half a file")
+        raise error
+
     before = sorted(tmp_path.iterdir())
-    output = tmp_path / "average.pt"
-    for error, code, message in (
-        (RuntimeError("file write failed"), 2, f"cannot write {output}: file write failed\n"),
-        (OSError(28, "No space left", ".hidden"), 2, f"cannot write {output}: No space left\n"),
-        (KeyboardInterrupt, 130, "interrupted\n"),
-    ):
-
-        def fail(state: State, file: IO[bytes], error: BaseException | type[BaseException] = error) -> None:
-            file.write(b"half a file")
-            raise error
-
-        monkeypatch.setattr(averaging.torch, "save", fail)
-        assert average(*checkpoints, "--output", output) == code
-        assert capsys.readouterr().err.endswith(message)
-        assert sorted(tmp_path.iterdir()) == before
-
-
-def test_folder_that_vanishes(
-    checkpoints: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The message names the file that the user asked for, not the hidden file that is written first."""
-    monkeypatch.setattr(averaging, "_check_files", lambda paths, output, force: None)
-    output = tmp_path / "none" / "average.pt"
-    assert average(*checkpoints, "--output", output) == 2
-    assert capsys.readouterr().err == f"fairseq-stack: error: cannot write {output}: No such file or directory\n"
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
-def test_full_disk(
-    checkpoints: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def open_full(path: Path, mode: str) -> IO[bytes]:
-        return open("/dev/full", mode)
-
-    monkeypatch.setattr(files, "open", open_full, raising=False)
-    output = tmp_path / "average.pt"
-    assert average(*checkpoints, "--output", output) == 2
-    assert capsys.readouterr().err == f"fairseq-stack: error: cannot write {output}: No space left on device\n"
+    monkeypatch.setattr(averaging.torch, "save", fail)
+    assert average(*checkpoints, "--output", tmp_path / "average.pt") == code
+    assert capsys.readouterr().err.endswith(message)
+    assert sorted(tmp_path.iterdir()) == before

@@ -14,7 +14,7 @@ import pytest
 
 from fairseq_stack import __version__, cli
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS, CFLResult, read_cfl_result
+from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS, CFLResult
 from fairseq_stack.evaluation.word_scores import read_word_scores
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.strings import draw_strings, predictions
@@ -55,7 +55,7 @@ def evaluate(*arguments: Any, code: int = 0) -> None:
 
 def result_of(path: Path, *arguments: Any) -> CFLResult:
     evaluate(*arguments, "--bootstrap", 20, "--json", path)
-    return read_cfl_result(path)
+    return CFLResult.read(path)
 
 
 def test_agrees_with_eval_lm(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import torch
 
 from fairseq_stack import cli
 from fairseq_stack.evaluation.closing_brackets import closings
-from fairseq_stack.evaluation.pushdown import PushdownResult, read_pushdown_result
+from fairseq_stack.evaluation.pushdown import PushdownResult
 from fairseq_stack.hub.interface import load
 from fairseq_stack.ops import stack_tape
 from fairseq_stack_preprocess.cfl.bounded_dyck import attachments
@@ -54,7 +54,7 @@ class Trained:
         """The result of the command."""
         arguments = [str(self.checkpoint), "--data", str(self.corpus), "--json", str(folder / "result.json"), "--cpu"]
         assert cli.main(["evaluate-pushdown", *arguments, "--bootstrap", "10", *options]) == 0
-        return read_pushdown_result(folder / "result.json")
+        return PushdownResult.read(folder / "result.json")
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from fairseq.data import Dictionary
 
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.blimp import read_blimp_result
-from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
+from fairseq_stack.evaluation.blimp import BLiMPResult
+from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.parse_beams import BEAM_SIZE
 from fairseq_stack.hub.surprisals import Word, surprisals
@@ -165,7 +165,7 @@ def test_blimp(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> N
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, lines)))
     options = ["--blimp", str(tmp_path), "--bootstrap", "5", "--json", str(tmp_path / "out")]
     assert cli.main(["evaluate-blimp", str(pushdown_model), *options, "--beam", "3"]) == 0
-    result = read_blimp_result(tmp_path / "out")
+    result = BLiMPResult.read(tmp_path / "out")
 
     def score(text: str) -> float:
         return float(parse(hub.models[0].decoder.network, hub.encode(text)[:-1], beam_size=3).log_probability)
@@ -191,7 +191,7 @@ def test_syntaxgym(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) 
     ):
         command = ["evaluate-syntaxgym", str(pushdown_model), "--suites", str(tmp_path), "--beam", "2", *options]
         assert cli.main([*command, "--json", str(tmp_path / "out")]) == 0
-        result = read_syntaxgym_result(tmp_path / "out")
+        result = SyntaxGymResult.read(tmp_path / "out")
         bits = (of_words / math.log(2)).tolist()
         expected = {1: bits[0] + bits[1], 2: bits[2], 0: bits[3]}
         assert {x.number: x.surprisal for x in result.suites[0].regions} == pytest.approx(expected, abs=1e-5)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack.evaluation.blimp import read_blimp_result
-from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
+from fairseq_stack.evaluation.blimp import BLiMPResult
+from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from tests.end_to_end.running import rows_of
 
@@ -39,7 +39,7 @@ def test_blimp(language_model: Path, hub: LanguageModelHub, tmp_path: Path, caps
     options = ["--blimp", str(tmp_path), "--penn", "--lowercase", "--without-punctuation", "--bootstrap", "20"]
     outputs = ["--json", str(tmp_path / "out"), "--csv", str(tmp_path / "pairs.csv")]
     assert cli.main(["evaluate-blimp", str(language_model), *options, *outputs]) == 0
-    result = read_blimp_result(tmp_path / "out")
+    result = BLiMPResult.read(tmp_path / "out")
     seen = [("a b", "b b"), ("c c", "c zebra"), ("d a", "d a b")]
     right = [log_probability(hub, good) > log_probability(hub, bad) for good, bad in seen]
     assert result.overall.accuracy.value == pytest.approx((right[0] + (right[1] + right[2] + 1 / 2) / 3) / 2)
@@ -86,7 +86,7 @@ def test_syntaxgym(
     outputs = ["--json", str(tmp_path / "out"), "--csv", str(tmp_path / "items.csv")]
     options = ["--suites", str(folder), "--lowercase", *outputs]
     assert cli.main(["evaluate-syntaxgym", str(language_model), *options]) == 0
-    result = read_syntaxgym_result(tmp_path / "out")
+    result = SyntaxGymResult.read(tmp_path / "out")
     (found,) = result.suites
     scores = {name: hub.score(text)["positional_scores"] for name, text in (("x", "a b c ."), ("y", "a zebra b c ."))}
     bits = {name: [-float(score) / math.log(2) for score in values] for name, values in scores.items()}
@@ -110,7 +110,7 @@ def test_syntaxgym(
     suite["meta"]["metric"] = "mean"
     (folder / "cleft.json").write_text(json.dumps(suite))
     assert cli.main(["evaluate-syntaxgym", str(language_model), *options]) == 0
-    result = read_syntaxgym_result(tmp_path / "out")
+    result = SyntaxGymResult.read(tmp_path / "out")
     regions = {(region.condition, region.number): region.surprisal for region in result.suites[0].regions}
     of_two_tokens = {("x", 2), ("y", 1), ("y", 3)}
     assert regions == pytest.approx({key: expected[key] / (1 + (key in of_two_tokens)) for key in expected}, abs=1e-5)

@@ -13,7 +13,7 @@ import torch
 
 from fairseq_stack import cli, compat
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.transduction import TransductionResult, read_transduction_result
+from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.hub.interface import load
 from fairseq_stack.models import BufferedNeuralStackModel, NeuralStackModel
 from fairseq_stack.models.checkpoints import FINGERPRINT
@@ -60,7 +60,7 @@ def evaluate(*arguments: Any, code: int = 0) -> None:
 
 def result_of(path: Path, *arguments: Any) -> TransductionResult:
     evaluate(*arguments, "--bootstrap", 20, "--cpu", "--json", path)
-    return read_transduction_result(path)
+    return TransductionResult.read(path)
 
 
 def accuracies(log: list[str]) -> list[float]:

@@ -27,19 +27,22 @@ def test_pairs_of_the_paradigms(tmp_path: Path) -> None:
     assert len(read_pairs(tmp_path, None)) == 4
 
 
-def test_mistakes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ("{}", r"line 2 is not a pair of BLiMP: KeyError\('sentence_good'\)"),
+        ("{", "line 2 is not a pair of BLiMP: JSONDecodeError"),
+        ("[1]", "line 2 is not a pair of BLiMP: TypeError"),
+        (line(""), "line 2: sentence_good is empty"),  # it would always be the more probable one
+    ],
+)
+def test_mistakes(second: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"has no pairs of BLiMP, \*\.jsonl"):
         read_pairs(tmp_path, None)
     path = tmp_path / "a.jsonl"
-    for second, error in (("{}", "KeyError('sentence_good')"), ("{", "JSONDecodeError"), ("[1]", "TypeError")):
-        path.write_text(f"{line('a1')}\n{second}\n")
-        with pytest.raises(UserError) as caught:
-            read_pairs(tmp_path, None)
-        assert str(caught.value).startswith(f"{path}, line 2 is not a pair of BLiMP: {error}")
-    path.write_text(f"{line('a1')}\n\n{line('')}\n")  # an empty sentence would always be the more probable one
-    with pytest.raises(UserError) as caught:
+    path.write_text(f"{line('a1')}\n{second}\n")
+    with pytest.raises(UserError, match=rf"a\.jsonl, {message}"):
         read_pairs(tmp_path, None)
-    assert str(caught.value) == f"{path}, line 3: sentence_good is empty"
     with pytest.raises(UserError, match="is not a folder"):
         read_pairs(path, None)
 

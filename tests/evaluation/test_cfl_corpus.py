@@ -101,15 +101,14 @@ def test_folders_that_hold_no_such_corpus(folder: Path, tmp_path: Path) -> None:
         read_cfl_corpus(tmp_path / "nowhere")
     with pytest.raises(UserError, match=r"is not a corpus of fairseq-stack prepare cfl: expected manifest\.json"):
         read_cfl_corpus(tmp_path)
-    (folder / "manifest.json").write_text('{"corpus": "mt"}')
-    with pytest.raises(UserError, match="is not a corpus of fairseq-stack prepare cfl"):
-        read_cfl_corpus(folder)
-    (folder / "manifest.json").write_text('{"corpus": "cfl", "options": {"task": "bounded-dyck"}}')
-    with pytest.raises(UserError, match=r"has no probabilities of strings: score .* evaluate-pushdown"):
-        read_cfl_corpus(folder)
-    (folder / "manifest.json").write_text('{"corpus": ["cfl"]}')
-    with pytest.raises(UserError, match=r"manifest\.json is not a manifest: expected corpus to be a name, got \['cfl"):
-        read_cfl_corpus(folder)
+    for manifest, message in (
+        ('{"corpus": "mt"}', "is not a corpus of fairseq-stack prepare cfl"),
+        ('{"corpus": "cfl", "options": {"task": "bounded-dyck"}}', "has no probabilities of strings: score .*pushdown"),
+        ('{"corpus": ["cfl"]}', r"manifest\.json is not a manifest: expected corpus to be a name, got \['cfl"),
+    ):
+        (folder / "manifest.json").write_text(manifest)
+        with pytest.raises(UserError, match=message):
+            read_cfl_corpus(folder)
 
 
 def test_splits_that_cannot_be_used(folder: Path) -> None:

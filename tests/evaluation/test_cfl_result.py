@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.cfl_result import (
-    CFLResult,
-    LengthScores,
-    NextSymbol,
-    Samples,
-    StringScores,
-    read_cfl_result,
-)
+from fairseq_stack.evaluation.cfl_result import CFLResult, LengthScores, NextSymbol, Samples, StringScores
 from fairseq_stack.evaluation.results import Estimate, Model, rows_by_length, write_rows
 
 OVERALL = StringScores(3, 33, 1.5, 1.25, Estimate(0.25, 0.125, 0.5), NextSymbol(4, 3))
@@ -37,20 +29,13 @@ RESULT = CFLResult(
 )
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        RESULT,
-        dataclasses.replace(RESULT, samples=None, by_length=()),
-        dataclasses.replace(RESULT, overall=dataclasses.replace(OVERALL, next_symbol=None)),
-    ],
-    ids=["all", "no samples", "no positions"],
-)
-def test_round_trip(result: CFLResult, tmp_path: Path) -> None:
+def test_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    result.write(path)
-    assert read_cfl_result(path) == result
-    assert "ä/checkpoint_best.pt" in path.read_text(encoding="utf-8")
+    without_positions = dataclasses.replace(OVERALL, next_symbol=None)
+    for result in (RESULT, dataclasses.replace(RESULT, samples=None, by_length=(), overall=without_positions)):
+        result.write(path)
+        assert CFLResult.read(path) == result
+        assert "ä/checkpoint_best.pt" in path.read_text(encoding="utf-8")
 
 
 def test_rows(tmp_path: Path) -> None:
@@ -69,15 +54,8 @@ def test_rows(tmp_path: Path) -> None:
             "next_symbol_correct": 3,
         }
     ]
-    assert next(iter(rows_by_length(RESULT.by_length)[0])) == "length"
     write_rows(tmp_path / "a.csv", [{"a": 'ä, "b"', "b": True}, {"a": None, "b": 0.1}])
     assert (tmp_path / "a.csv").read_bytes().decode() == 'a,b\n"ä, ""b""",1\n,0.1\n'
-
-
-def test_shares() -> None:
-    assert NextSymbol(4, 3).accuracy == 0.75
-    assert NextSymbol(0, 0).accuracy is None
-    assert Samples(strings=8, in_language=2, unfinished=1, max_length=12).share == 0.25
 
 
 def test_numbers_that_json_does_not_have_are_not_written(tmp_path: Path) -> None:
@@ -87,55 +65,54 @@ def test_numbers_that_json_does_not_have_are_not_written(tmp_path: Path) -> None
     assert not path.exists()
 
 
-def changed(change: Callable[[Any], Any], tmp_path: Path) -> Path:
-    """A result of which an entry is changed."""
-    path = tmp_path / "result.json"
+MISSING = object()
+
+
+def changed(entry: str, value: object, folder: Path) -> Path:
+    """A result of which an entry, such as ``by_length.0.length``, is changed or missing."""
+    path = folder / "result.json"
     RESULT.write(path)
     content = json.loads(path.read_text(encoding="utf-8"))
-    change(content)
+    *parents, name = entry.split(".")
+    record = content
+    for parent in parents:
+        record = record[int(parent) if parent.isdigit() else parent]
+    record.pop(name, None)
+    if value is not MISSING:
+        record[name] = value
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("entry", "value", "message"),
     [
-        (lambda content: content.pop("kind"), "is not a result of fairseq-stack evaluate-cfl$"),
-        (lambda content: content.update(kind="report"), "is not a result of fairseq-stack evaluate-cfl$"),
-        (lambda content: content.pop("overall"), "overall is missing"),
-        (lambda content: content["overall"].pop("bound"), r"overall\.bound is missing"),
-        (lambda content: content.update(more=1), "more is unknown"),
-        (lambda content: content["model"].update(more=1), r"model\.more is unknown"),
-        (lambda content: content.update(language=3), "language must be a string, got 3"),
-        (lambda content: content.update(eos=1), "eos must be true or false, got 1"),
-        (lambda content: content.update(bootstrap=1.5), r"bootstrap must be an integer, got 1\.5"),
-        (lambda content: content.update(bootstrap=True), "bootstrap must be an integer, got true"),
-        (lambda content: content.update(confidence="x"), 'confidence must be a number, got "x"'),
-        (
-            lambda content: content.update(confidence=float("nan")),
-            "confidence must be a number of at most .*, got NaN",
-        ),
-        (
-            lambda content: content.update(bootstrap=10**400),
-            "bootstrap must be a number of at most 9007199254740992, got 1000",
-        ),
-        (lambda content: content["overall"].update(bound=-(10**400)), r"overall\.bound must be a number of at most"),
-        (lambda content: content["samples"].update(strings=0), r"samples\.strings must be at least 1, got 0"),
-        (lambda content: content.update(model=[]), r"model must be an object, got \[\]"),
-        (lambda content: content.update(train_lengths=[1]), "train_lengths must have 2 items, got 1"),
-        (lambda content: content.update(by_length={}), "by_length must be an array, got {}"),
-        (lambda content: content["by_length"][0].update(length=None), r"by_length\[0\]\.length must be an integer"),
-        (lambda content: content["samples"].update(strings="8"), r"samples\.strings must be an integer"),
+        ("kind", MISSING, "is not a result of fairseq-stack evaluate-cfl$"),
+        ("kind", "report", "is not a result of fairseq-stack evaluate-cfl$"),
+        ("overall.bound", MISSING, r"overall\.bound is missing"),
+        ("model.more", 1, r"model\.more is unknown"),
+        ("language", 3, "language must be a string, got 3"),
+        ("eos", 1, "eos must be true or false, got 1"),
+        ("bootstrap", 1.5, r"bootstrap must be an integer, got 1\.5"),
+        ("bootstrap", True, "bootstrap must be an integer, got true"),
+        ("bootstrap", 10**400, "bootstrap must be a number of at most 9007199254740992, got 1000"),
+        ("confidence", "x", 'confidence must be a number, got "x"'),
+        ("confidence", math.nan, "confidence must be a number of at most .*, got NaN"),
+        ("overall.bound", -(10**400), r"overall\.bound must be a number of at most"),
+        ("samples.strings", 0, r"samples\.strings must be at least 1, got 0"),
+        ("model", [], r"model must be an object, got \[\]"),
+        ("train_lengths", [1], "train_lengths must have 2 items, got 1"),
+        ("by_length", {}, "by_length must be an array, got {}"),
+        ("by_length.0.length", None, r"by_length\[0\]\.length must be an integer"),
     ],
 )
-def test_a_wrong_entry_is_named(change: Callable[[Any], Any], message: str, tmp_path: Path) -> None:
+def test_a_wrong_entry_is_named(entry: str, value: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"result\.json .*{message}"):
-        read_cfl_result(changed(change, tmp_path))
+        CFLResult.read(changed(entry, value, tmp_path))
 
 
 def test_whole_numbers_are_numbers(tmp_path: Path) -> None:
-    path = changed(lambda content: content["overall"].update(bound=1), tmp_path)
-    assert read_cfl_result(path).overall.bound == 1.0
+    assert CFLResult.read(changed("overall.bound", 1, tmp_path)).overall.bound == 1.0
 
 
 @pytest.mark.parametrize(
@@ -153,9 +130,9 @@ def test_other_files(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(content)
     with pytest.raises(UserError, match=f"f {message}"):
-        read_cfl_result(path)
+        CFLResult.read(path)
 
 
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nowhere: No such file"):
-        read_cfl_result(tmp_path / "nowhere")
+        CFLResult.read(tmp_path / "nowhere")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairseq_stack.evaluation.cfl_scores import (
-    StringLosses,
+    StringLoss,
     overall_scores,
     scores_by_length,
     string_losses,
@@ -28,12 +28,14 @@ def dyck() -> StringSet:
     return generate(options).splits["test"]
 
 
-def losses_of(strings: StringSet, costs: Sequence[float], *, eos: bool) -> StringLosses:
+def losses_of(strings: StringSet, costs: Sequence[float], *, eos: bool) -> list[StringLoss]:
     """Losses of a model to which whole strings with their ends cost ``costs``, in unequal parts."""
     lengths = [len(string) for string in strings.strings]
-    shares = [np.arange(1, length + 2) / sum(range(1, length + 2)) for length in lengths]
-    log_probabilities = [-cost * share for cost, share in zip(costs, shares, strict=True)]
-    is_best = [np.ones(length + 1, dtype=bool) for length in lengths]
+    log_probabilities = [
+        [-cost * place / sum(range(length + 2)) for place in range(1, length + 2)]
+        for cost, length in zip(costs, lengths, strict=True)
+    ]
+    is_best = [[True] * (length + 1) for length in lengths]
     given_length = [-value for value in strings.log_probabilities]
     return string_losses(log_probabilities, is_best, strings.bounds(), given_length, None, eos=eos)
 
@@ -63,8 +65,8 @@ def test_bounds_are_those_of_the_corpus(dyck: StringSet, eos: bool) -> None:
 
 
 def test_ends_are_counted_or_not() -> None:
-    log_probabilities = [np.array([-1.0, -2.0, -4.0]), np.array([-3.0, -5.0])]
-    is_best = [np.ones(3, dtype=bool), np.ones(2, dtype=bool)]
+    log_probabilities = [[-1.0, -2.0, -4.0], [-3.0, -5.0]]
+    is_best = [[True] * 3, [True] * 2]
     for eos, cost, tokens in ((True, 15.0, 5), (False, 6.0, 3)):
         losses = string_losses(log_probabilities, is_best, [1.0, 1.0], [0.5, 0.5], None, eos=eos)
         scores = overall_scores(losses, INTERVALS)
@@ -74,8 +76,8 @@ def test_ends_are_counted_or_not() -> None:
 
 
 def test_accuracy_is_of_the_determined_positions() -> None:
-    log_probabilities = [np.zeros(4), np.zeros(3)]
-    is_best = [np.array([False, True, False, True]), np.array([True, True, False])]
+    log_probabilities = [[0.0] * 4, [0.0] * 3]
+    is_best = [[False, True, False, True], [True, True, False]]
     for eos, overall, by_length in ((True, (5, 3), [(2, 1), (3, 2)]), (False, (3, 2), [(1, 1), (2, 1)])):
         losses = string_losses(log_probabilities, is_best, [0, 0], [0, 0], [[0, 1, 3], [1, 2]], eos=eos)
         scores = overall_scores(losses, INTERVALS).next_symbol
@@ -88,7 +90,7 @@ def test_accuracy_is_of_the_determined_positions() -> None:
 def test_intervals_are_those_of_a_loop_over_resampled_sets() -> None:
     generator = np.random.default_rng(0)
     sums, counts = generator.normal(size=50), generator.integers(1, 9, size=50)
-    found = Intervals(number=2000, confidence=0.8, seed=1).of_rate(sums, counts, stream=0)
+    found = Intervals(number=2000, confidence=0.8, seed=1).of_rate(sums.tolist(), counts.tolist(), stream=0)
     rates = []
     for _ in range(2000):
         drawn = generator.integers(50, size=50)
@@ -98,8 +100,8 @@ def test_intervals_are_those_of_a_loop_over_resampled_sets() -> None:
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(rates, [0.1, 0.9])), abs=0.15 * spread)
 
 
-def test_intervals_depend_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    sums, counts = np.arange(30.0), np.full(30, 7)
+def test_intervals_depend_on_the_seed_alone() -> None:
+    sums, counts = range(30), [7] * 30
     first = INTERVALS.of_rate(sums, counts, stream=0)
     assert INTERVALS.of_rate(sums, counts, stream=0) == first
     assert INTERVALS.of_rate(sums, counts, stream=1) != first
@@ -109,9 +111,8 @@ def test_intervals_depend_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_each_length_has_random_numbers_of_its_own() -> None:
-    costs = [np.array([-float(i), *[0.0] * length]) for length in (2, 3) for i in range(30)]
-    is_best = [np.ones(len(cost), dtype=bool) for cost in costs]
-    losses = string_losses(costs, is_best, [0.0] * 60, [0.0] * 60, None, eos=True)
+    costs = [[-float(i), *[0.0] * length] for length in (2, 3) for i in range(30)]
+    losses = string_losses(costs, [], [0.0] * 60, [0.0] * 60, None, eos=True)
     shorter, longer = (
         np.array([row.difference.low, row.difference.high]) for row in scores_by_length(losses, INTERVALS)
     )
@@ -120,10 +121,10 @@ def test_each_length_has_random_numbers_of_its_own() -> None:
 
 def test_a_set_that_is_larger_than_the_memory_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairseq_stack.evaluation.intervals.INDICES_AT_ONCE", 7)
-    estimate = Intervals(200, 0.9, seed=3).of_rate(np.full(30, 2.0), np.full(30, 4), stream=0)
+    estimate = Intervals(200, 0.9, seed=3).of_rate([2.0] * 30, [4] * 30, stream=0)
     assert (estimate.value, estimate.low, estimate.high) == (0.5, 0.5, 0.5)
 
 
 def test_one_string_has_no_spread() -> None:
-    estimate = INTERVALS.of_rate(np.array([3.0]), np.array([2]), stream=0)
+    estimate = INTERVALS.of_rate([3.0], [2], stream=0)
     assert (estimate.value, estimate.low, estimate.high) == (1.5, 1.5, 1.5)

@@ -1,34 +1,10 @@
-"""Tables in Markdown and in LaTeX."""
+"""What tables in Markdown and in LaTeX do with text; tests/cli/test_plot_table.py has whole tables."""
 
 from __future__ import annotations
 
 import pytest
 
 from fairseq_stack.evaluation import latex, markdown
-
-COLUMNS, ROWS = ["model", "a"], [["Tf", "1.25"], ["Tf+Nd", "0.5"]]
-
-
-def test_markdown() -> None:
-    assert markdown.table(COLUMNS, ROWS).split("\n") == [
-        "| model |    a |",
-        "| ----- | ---: |",
-        "| Tf    | 1.25 |",
-        "| Tf+Nd |  0.5 |",
-    ]
-
-
-def test_latex() -> None:
-    assert latex.table(COLUMNS, ROWS).split("\n") == [
-        r"\begin{tabular}{lr}",
-        r"\toprule",
-        r"model & a    \\",
-        r"\midrule",
-        r"Tf    & 1.25 \\",
-        r"Tf+Nd & 0.5  \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -51,26 +51,11 @@ def test_another_figure_is_as_it_stands_and_runs_are_still_compared_by_the_loss(
     assert curve.least_loss == 2 * math.log(2)
 
 
-def test_a_figure_that_no_validation_has(tmp_path: Path) -> None:
-    log = write(tmp_path, HEAD + validation(50, 2, ppl="4"))
-    with pytest.raises(UserError) as caught:
-        read_training_curve(log, "bleu")
-    assert str(caught.value) == f"{log}: no validation has bleu; expected one of loss, num_updates, ppl"
-
-
-def test_a_loss_that_is_not_a_number_is_not_the_least(tmp_path: Path) -> None:
-    text = HEAD + validation(50, math.nan) + validation(100, 2)
-    assert read_training_curve(write(tmp_path, text)).least_loss == 2 * math.log(2)
-    only_bleu = write(tmp_path, HEAD + validation(50, math.nan, bleu="3"))
-    assert read_training_curve(only_bleu, "bleu").least_loss == math.inf
-
-
 @pytest.mark.parametrize("metric", [None, "ppl"])
 def test_a_run_in_which_no_validation_has_a_number(tmp_path: Path, metric: str | None) -> None:
     log = write(tmp_path, HEAD + validation(50, math.nan, ppl="nan") + validation(100, math.inf, ppl="inf"))
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=f"valid_{metric or 'loss'} is not a finite number in any validation"):
         read_training_curve(log, metric)
-    assert str(caught.value) == f"{log}: valid_{metric or 'loss'} is not a finite number in any validation"
 
 
 def test_learning_rates_are_from_progress_and_from_ends_of_epochs(tmp_path: Path) -> None:
@@ -110,12 +95,10 @@ def write_bound(corpus: Path, text: str = BOUND) -> None:
     (corpus / "lower_bound.json").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("quote", "'\"")
-def test_the_bound_is_beside_the_data_that_the_log_names(tmp_path: Path, quote: str) -> None:
-    write_bound(tmp_path / "it's" / "corpus" if quote == '"' else tmp_path / "corpus")
-    (folder,) = tmp_path.iterdir()
-    data = folder / "corpus" / "data-bin" if quote == '"' else folder / "data-bin"
-    log = write(tmp_path, f"{{'task': {{'_name': 'x', 'data': {quote}{data}{quote}, 'seed': 1}}}}\n")
+@pytest.mark.parametrize("folder", ["corpus", "it's"])
+def test_the_bound_is_beside_the_data_that_the_log_names(tmp_path: Path, folder: str) -> None:
+    write_bound(tmp_path / folder)
+    log = write(tmp_path, f"{{'task': {{'_name': 'x', 'data': {str(tmp_path / folder / 'data-bin')!r}, 'seed': 1}}}}\n")
     assert read_valid_bound(log) == 0.5
 
 
@@ -143,17 +126,7 @@ def test_a_run_without_a_bound(tmp_path: Path) -> None:
         read_valid_bound(write(tmp_path, HEAD))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "[]",
-        '{"valid": {}}',
-        '{"valid": {"nats_per_token_with_eos": null}}',
-        "[" * 10**5,
-        BOUND.replace("0.5", "NaN"),
-    ],
-)
+@pytest.mark.parametrize("text", ["{", "[]", BOUND.replace("0.5", "null"), "[" * 10**5, BOUND.replace("0.5", "NaN")])
 def test_a_broken_bound(tmp_path: Path, text: str) -> None:
     write_bound(tmp_path / "corpus", text)
     with pytest.raises(UserError, match=r"lower_bound\.json has no lower bound of the validation data"):

@@ -27,18 +27,12 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_scores_are_in_the_order_of_the_data(tmp_path: Path) -> None:
-    assert read_word_scores(write(tmp_path, OUTPUT)) == [SentenceScore(2, 3.0), SentenceScore(4, 2.0)]
-
-
-def test_an_impossible_word_has_an_infinite_loss(tmp_path: Path) -> None:
-    (score,) = read_word_scores(write(tmp_path, "0 a [-inf]\t</s> [-1.000000]\n"))
-    assert score == SentenceScore(2, math.inf)
-
-
-def test_other_format_of_the_log(tmp_path: Path) -> None:
-    text = OUTPUT.replace(LOG_PREFIX, "INFO:fairseq_cli.eval_lm:")
-    assert read_word_scores(write(tmp_path, text)) == [SentenceScore(2, 3.0), SentenceScore(4, 2.0)]
+@pytest.mark.parametrize("prefix", [LOG_PREFIX, "INFO:fairseq_cli.eval_lm:"])
+def test_scores_are_in_the_order_of_the_data(prefix: str, tmp_path: Path) -> None:
+    """An impossible word has an infinite loss."""
+    text = OUTPUT.replace(LOG_PREFIX, prefix) + f"{prefix}2 a [-inf]\t</s> [-1.000000]\n"
+    scores = [SentenceScore(2, 3.0), SentenceScore(4, 2.0), SentenceScore(2, math.inf)]
+    assert read_word_scores(write(tmp_path, text)) == scores
 
 
 @pytest.mark.parametrize("text", ["", OUTPUT.replace("\n0 ", "\n2 ")], ids=["empty", "gap"])
@@ -47,12 +41,8 @@ def test_missing_sentences(tmp_path: Path, text: str) -> None:
         read_word_scores(write(tmp_path, text))
 
 
-SCORES = [SentenceScore(3, 3.0), SentenceScore(5, 7.0), SentenceScore(3, 2.0)]
-
-
 def test_cross_entropy_is_of_all_tokens() -> None:
-    score = cross_entropy(SCORES, "strings/test")
+    score = cross_entropy([SentenceScore(3, 3.0), SentenceScore(5, 7.0), SentenceScore(3, 2.0)], "strings/test")
     assert score.value == pytest.approx(12 / 11)
     version = f"version:fairseq_stack-{fairseq_stack.__version__}"
     assert score.signature == f"data:strings/test|sentences:3|tokens:11|eos:counted|{version}"
-    assert str(score) == f"cross-entropy|{score.signature} = 1.0909 nats a token"

@@ -91,27 +91,6 @@ def other_cases() -> Iterator[Case]:
     )
     yield Case("show png full", f"{S} show {{corpora}}/mt --png /dev/full", "cannot write /dev/full: No space left")
     yield Case("evaluate nothing", f"{S} evaluate-cfl", "required: CHECKPOINT, --data", quick=True)
-    yield Case("report nothing", f"{S} report", "the following arguments are required: FOLDER")
-    yield Case("report missing", f"{S} report nowhere", "nowhere is not a folder; expected the one that", quick=True)
-    yield Case("report empty", f"{S} report d", "d does not hold the results of scripts/demo.sh: d/", files={"d/x": ""})
-    yield Case("report corpus", f"{S} report {{corpora}}", "does not hold the results of scripts/demo.sh: ")
-    yield Case("report length", f"{S} report d --length=0", "--length must be at least 1, got 0", files={"d/x": ""})
-    yield Case(
-        "report over mine",
-        f"{S} report d",
-        "d/table.md was not written by fairseq-stack report",
-        files={"d/table.md": "x"},
-    )
-    broken = {
-        "d/nested-translation/tf/generate-test.txt": "S-0\ta\nT-0\ta\nH-0\t-1\ta\n",
-        "d/nested-translation/corpus/text/test.depth": "x\n",
-    }
-    yield Case(
-        "report broken",
-        f"{S} report d",
-        "d/nested-translation/corpus/text/test.depth, line 1: expected a number",
-        files=broken,
-    )
 
 
 def plot_cases() -> Iterator[Case]:

@@ -7,29 +7,17 @@ from typing import Any
 
 import pytest
 
-from fairseq_stack.errors import UserError
-from fairseq_stack.plots.lengths import draw_lengths
+from fairseq_stack.plots.length_drawings import draw_lengths
 from fairseq_stack.plots.panels import (
-    draw_bars,
-    draw_bound,
     draw_curves,
-    draw_intervals,
     draw_legend,
     draw_runs,
     draw_weights,
     scale_logarithmically,
-    shade,
 )
-from fairseq_stack.plots.style import STYLES, figure, grid, require_format, style, styles_of
+from fairseq_stack.plots.style import STYLES, figure, grid, style, styles_of
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
-CURVES = {"first": {1: 0.5, 3: 0.25}, "second": {1: 2.0, 2: 1.0, 3: 4.0}}
-
-
-def test_every_style_is_different() -> None:
-    for property_ in ("color", "marker"):
-        assert len({style[property_] for style in STYLES}) == len(STYLES)
-    assert style(len(STYLES)) == style(0)
 
 
 PAPER = ["Tf", "Tf+Sup", "Tf+Nd", "LSTM", "LSTM+Sup", "LSTM+Nd", "LSTM+Strat"]
@@ -50,31 +38,13 @@ def test_all_models_of_a_figure_look_different() -> None:
     assert len({tuple(look.values()) for look in styles_of(names).values()}) == len(names)
 
 
-def test_curves_go_through_their_points(tmp_path: Path) -> None:
-    with figure(tmp_path / "a.png", 1, 1, (2, 2)) as panels:
-        axes = panels[0, 0]
-        draw_curves(axes, CURVES)
-        draw_bound(axes, 0.125, "bound")
-        *curves, bound = axes.get_lines()
-        assert {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in curves} == CURVES
-        assert [line.get_color() for line in curves] == [STYLES[0]["color"], STYLES[1]["color"]]
-        assert (bound.get_label(), set(bound.get_ydata())) == ("bound", {0.125})
-
-
-def test_bars_stand_beside_each_other(tmp_path: Path) -> None:
-    with figure(tmp_path / "a.png", 1, 1, (2, 2)) as panels:
-        axes = panels[0, 0]
-        draw_bars(axes, CURVES)
-        assert [[bar.get_height() for bar in bars] for bars in axes.containers] == [[0.5, 0.25], [2.0, 1.0, 4.0]]
-        assert list(axes.get_xticks()) == [1, 2, 3]
-        of_1, of_3 = ([bars[place] for bars in axes.containers] for place in (0, -1))
-        for group, (left, right) in ((1, of_1), (3, of_3)):
-            assert left.get_x() + left.get_width() == pytest.approx(right.get_x()) == pytest.approx(group)
-
-
-def test_weights_are_where_their_labels_are(tmp_path: Path) -> None:
+def test_curves_and_weights(tmp_path: Path) -> None:
     weights = [[1.0, 0.0, 0.0], [0.25, 0.75, 0.0]]
-    with figure(tmp_path / "a.png", 1, 1, (2, 2)) as panels:
+    curves = {"first": {1: 0.5, 3: 0.25}, "second": {1: 2.0, 2: 1.0, 3: 4.0}}
+    with figure(tmp_path / "a.png", 1, 2, (4, 2)) as panels:
+        draw_curves(panels[0, 1], curves)
+        lines = panels[0, 1].get_lines()
+        assert {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in lines} == curves
         axes = panels[0, 0]
         draw_weights(axes, weights, rows=("a", "b"), columns=("x", "y", "z"))
         assert axes.images[0].get_array().tolist() == weights
@@ -97,38 +67,6 @@ def test_an_error_while_drawing_leaves_nothing(tmp_path: Path) -> None:
     assert pyplot.get_fignums() == before
 
 
-def test_a_figure_that_cannot_be_written(tmp_path: Path) -> None:
-    path = tmp_path / "none" / "a.png"
-    with pytest.raises(UserError) as caught, figure(path, 1, 1, (2, 2)):
-        pass
-    assert str(caught.value) == f"cannot write {path}: No such file or directory"
-
-
-def test_the_best_run_is_thick_and_has_the_label(tmp_path: Path) -> None:
-    runs = [{1.0: 0.5, 2.0: 0.25}, {1.0: 0.75, 2.0: 0.125}, {}]
-    with figure(tmp_path / "a.png", 1, 1, (2, 2)) as panels:
-        axes = panels[0, 0]
-        draw_runs(axes, "Tf", runs, 1, styles_of(["Tf"])["Tf"])
-        draw_runs(axes, "none", [{}], 0, style(1))
-        *lines, _ = axes.get_lines()
-        assert [dict(zip(*line.get_data(), strict=True)) for line in lines] == runs
-        assert [line.get_label() == "Tf" for line in lines] == [False, True, False]
-        assert lines[1].get_linewidth() > 2 * lines[0].get_linewidth()
-        assert {line.get_color() for line in lines} == {STYLES[0]["color"]}
-
-
-def test_a_band_reaches_from_the_lower_to_the_upper_edge(tmp_path: Path) -> None:
-    with figure(tmp_path / "a.png", 1, 1, (2, 2)) as panels:
-        axes = panels[0, 0]
-        draw_intervals(axes, "Tf", {40: (2.0, 1.0, 4.0), 42: (3.0, 2.5, 3.5)}, style(0))
-        shade(axes, 40, 41, "training")
-        (line,), (band,), (box,) = axes.get_lines(), axes.collections, axes.patches
-        assert dict(zip(*line.get_data(), strict=True)) == {40: 2.0, 42: 3.0}
-        corners = {tuple(corner) for corner in band.get_paths()[0].vertices.tolist()}
-        assert corners == {(40.0, 1.0), (40.0, 4.0), (42.0, 2.5), (42.0, 3.5)}
-        assert (box.get_x(), box.get_width()) == (40, 1)
-
-
 def labels(legend: Any) -> list[str]:
     return [text.get_text() for text in legend.get_texts()]
 
@@ -148,16 +86,6 @@ def test_one_legend_has_each_label_once_and_as_it_is(tmp_path: Path) -> None:
             box, page = legend.get_window_extent(), drawn.bbox
             assert owner == "unused" or page.x0 <= box.x0 < box.x1 <= page.x1
             assert [axes.axison for axes in panels.flat] == [True] * number + [False] * (panels.size - number)
-
-
-def test_a_legend_has_lines_before_areas(tmp_path: Path) -> None:
-    with figure(tmp_path / "a.png", 1, 2, (4.5, 3)) as panels:
-        for axes, names in zip(panels.flat, (["Tf"], ["Tf", "LSTM"]), strict=True):
-            axes.axvspan(40, 80, label="training lengths")
-            for place, name in enumerate(names):
-                draw_runs(axes, name, [{1.0: 1.0}], 0, style(place))
-        draw_legend(panels, 2)
-        assert labels(panels.flat[0].figure.legends[0]) == ["Tf", "LSTM", "training lengths"]
 
 
 @pytest.mark.parametrize(
@@ -187,10 +115,3 @@ def test_numbers_on_a_logarithmic_scale(tmp_path: Path, low: float, high: float,
 
 def test_few_panels_are_in_one_row_and_many_fill_the_rows() -> None:
     assert [grid(number) for number in range(1, 8)] == [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (2, 3), (3, 3)]
-
-
-def test_the_name_of_a_picture_says_its_format() -> None:
-    require_format(Path("a.pdf"))
-    for name in ("a.jpg", "a", "a.PNG", ".png"):
-        with pytest.raises(UserError, match=rf"^{name}: expected a name that ends with one of \.pdf, \.png, \.svg$"):
-            require_format(Path(name))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.evaluation.cfl_result import read_cfl_result
+from fairseq_stack.evaluation.cfl_result import CFLResult
 from tests.commands.running import Server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -126,7 +126,7 @@ def check_that_results_are_those_of_the_models(finished: Finished) -> None:
     folder = finished.folder
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for kind in KINDS:
-        scores = read_cfl_result(folder / "dyck" / kind / "test.json")
+        scores = CFLResult.read(folder / "dyck" / kind / "test.json")
         result = results["dyck"][kind]
         assert result["scores"]["overall"]["difference"]["value"] == scores.overall.difference.value
         assert [found["length"] for found in result["scores"]["by_length"]] == [10, 12, 14, 16]

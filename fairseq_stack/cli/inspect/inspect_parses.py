@@ -153,7 +153,7 @@ def as_json(sentence: InspectedSentence, roles: Mapping[str, Sequence[int]]) -> 
 
 def draw_tape_of(sentence: InspectedSentence, path: Path) -> None:
     """Draw the stack tape of the best parse."""
-    from fairseq_stack.plots.parses import draw_tape, width_of
+    from fairseq_stack.plots.parse_drawings import draw_tape, width_of
 
     require_matplotlib()
     (parse,) = sentence.parses
@@ -169,7 +169,7 @@ def draw_tape_of(sentence: InspectedSentence, path: Path) -> None:
 
 def draw_trees(sentence: InspectedSentence, path: Path) -> None:
     """Draw each parse as a tree, the best one on top."""
-    from fairseq_stack.plots.parses import draw_tree, tree_size
+    from fairseq_stack.plots.parse_drawings import draw_tree, tree_size
 
     require_matplotlib()
     sizes = [tree_size(parse.tokens[1:], parse.attachments[1:]) for parse in sentence.parses]
@@ -185,8 +185,8 @@ def draw_trees(sentence: InspectedSentence, path: Path) -> None:
 def draw_attention_of(sentence: InspectedSentence, roles: Mapping[str, Sequence[int]], path: Path) -> None:
     """Draw the mean attention of all heads of all layers: when the verb is predicted, or at each token."""
     from fairseq_stack.plots.panels import literal
-    from fairseq_stack.plots.parses import draw_attention, width_of
-    from fairseq_stack.plots.stacks import draw_shares, width_for
+    from fairseq_stack.plots.parse_drawings import draw_attention, width_of
+    from fairseq_stack.plots.stack_drawings import draw_shares, width_for
 
     require_matplotlib()
     (parse,) = sentence.parses

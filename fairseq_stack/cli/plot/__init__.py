@@ -1,7 +1,8 @@
 """``fairseq-stack plot WHAT``: figures and tables of results.
 
-Each is a module of this package with ``add_parser(plots)``, which declares its options and sets ``run`` as the default
-of that name, and the function that ``run`` names. :mod:`._common` has what they share.
+Begin with :mod:`.figures`: a figure reads results, draws panels, and prints its path; each module here has what is
+particular to one. :mod:`.table` is text. Results are read by :mod:`fairseq_stack.evaluation`, and panels are drawn by
+:mod:`fairseq_stack.plots`; no model is loaded.
 """
 
 from __future__ import annotations

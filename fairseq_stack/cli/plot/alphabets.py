@@ -3,74 +3,59 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairseq_stack.plots.panels import draw_bound, draw_intervals, scale_logarithmically
-
-from ..arguments import Subparsers
-from ._common import DIFFERENCE, RESTARTS, add_figure, add_log, add_results, check_figure, draw_panels, read_comparison
+from .figures import (
+    DIFFERENCE,
+    RESTARTS,
+    Figure,
+    add_log,
+    add_restarts,
+    draw_estimates,
+    draw_panels,
+    looks_of,
+    read_comparison,
+    scale_differences,
+)
 
 if TYPE_CHECKING:
-    from fairseq_stack.evaluation.cfl_result import Estimate
+    from fairseq_stack.evaluation.results import Estimate
 
-DESCRIPTION = f"""\
+
+class Alphabets(Figure):
+    """The cross-entropy difference by size of the alphabet."""
+
+    name = "alphabets"
+    summary = "the cross-entropy difference by size of the alphabet"
+    description = f"""\
 Draw the cross-entropy difference on languages with alphabets of several sizes
 (--symbol-types or --bracket-types of fairseq-stack prepare cfl), as in DuSell and
 Chiang (2023), with a panel for each language. The band around a line is its
 bootstrap interval, or with --mean one standard deviation.
 
 {RESTARTS}"""
-
-EXAMPLE = """\
+    example = """\
 example:
   fairseq-stack plot alphabets LSTM=out/dyck-2.json LSTM=out/dyck-40.json \\
       LSTM+Nd=out/dyck-2-nd.json LSTM+Nd=out/dyck-40-nd.json --output alphabets.pdf"""
 
+    add_results = staticmethod(add_restarts)
+    add_options = staticmethod(add_log)
 
-def add_parser(plots: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = plots.add_parser(
-        "alphabets",
-        help="the cross-entropy difference by size of the alphabet",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
-    add_results(parser)
-    add_figure(parser)
-    add_log(parser)
-    parser.set_defaults(run=run)
+    def draw(self, args: argparse.Namespace) -> Sequence[str]:
+        from fairseq_stack.evaluation.cfl_comparison import difference_by_alphabet
 
+        comparison = read_comparison(args)
+        panels = difference_by_alphabet(comparison)
+        looks = looks_of(panels)
 
-def run(args: argparse.Namespace) -> int:
-    """Draw the figure and print its path."""
-    from fairseq_stack.evaluation.cfl_comparison import difference_by_alphabet
+        def draw_panel(axes: Any, models: Mapping[str, Mapping[int, Estimate]]) -> None:
+            draw_estimates(axes, models, looks)
+            scale_differences(axes, log=args.log)
 
-    check_figure(args.output)
-    comparison = read_comparison(args)
-    differences = difference_by_alphabet(comparison)
-    draw_panels(
-        differences,
-        args.output,
-        partial(draw_panel, log=args.log),
-        xlabel="symbols, or kinds of brackets",
-        ylabel=DIFFERENCE,
-    )
-    if comparison.note:
-        print(comparison.note)
-    print(args.output)
-    return 0
+        draw_panels(panels, args.output, draw_panel, xlabel="symbols, or kinds of brackets", ylabel=DIFFERENCE)
+        return comparison.notes
 
 
-def draw_panel(
-    axes: Any, models: Mapping[str, Mapping[int, Estimate]], looks: Mapping[str, Mapping[str, str]], *, log: bool
-) -> None:
-    """The models on one language."""
-    for model, estimates in models.items():
-        points = {size: (found.value, found.low, found.high) for size, found in estimates.items()}
-        draw_intervals(axes, model, points, looks[model])
-    if log:
-        scale_logarithmically(axes)
-    else:
-        draw_bound(axes, 0)
+add_parser = Alphabets().add_parser

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from fairseq_stack.plots.panels import draw_bound, draw_intervals, draw_price, scale_logarithmically, shade
+from fairseq_stack.evaluation.cfl_comparison import Restarts, difference_by_length, price_of_length
+from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
+from fairseq_stack.plots.style import BOUND
 
-from ..arguments import Subparsers
-from ._common import DIFFERENCE, RESTARTS, add_figure, add_log, add_results, check_figure, draw_panels, read_comparison
+from .figures import (
+    DIFFERENCE,
+    RESTARTS,
+    Figure,
+    Looks,
+    add_log,
+    add_restarts,
+    draw_estimates,
+    draw_panels,
+    looks_of,
+    read_comparison,
+    scale_differences,
+)
 
-if TYPE_CHECKING:
-    from fairseq_stack.evaluation.cfl_comparison import Restarts
 
-DESCRIPTION = f"""\
+class Lengths(Figure):
+    """The cross-entropy difference by length."""
+
+    name = "lengths"
+    summary = "the cross-entropy difference by length"
+    description = f"""\
 Draw the cross-entropy difference by length of string, with a panel for each language
 (Fig. 2 of DuSell and Chiang, 2024). The lengths of the training strings are shaded.
 The bound of a length knows the length. A model predicts it: the dotted line is where
@@ -24,53 +39,37 @@ The band around a line is its bootstrap interval, or with --mean one standard
 deviation.
 
 {RESTARTS}"""
-
-EXAMPLE = """\
+    example = """\
 examples:
   fairseq-stack plot lengths Tf=out/tf.json Tf+Nd=out/nd.json --output lengths.pdf
   fairseq-stack plot lengths Tf=out/tf-1-valid.json Tf=out/tf-2-valid.json \\
       Tf=out/tf-1-test.json Tf=out/tf-2-test.json --output lengths.pdf"""
 
+    add_results = staticmethod(add_restarts)
+    add_options = staticmethod(add_log)
 
-def add_parser(plots: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = plots.add_parser(
-        "lengths", help="the cross-entropy difference by length", description=DESCRIPTION, epilog=EXAMPLE
-    )
-    add_results(parser)
-    add_figure(parser)
-    add_log(parser)
-    parser.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Draw the figure and print its path."""
-    from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
-
-    check_figure(args.output)
-    comparison = read_comparison(args, by_length=True)
-    draw_panels(comparison.groups, args.output, partial(draw_panel, log=args.log), xlabel="length", ylabel=DIFFERENCE)
-    if comparison.note:
-        print(comparison.note)
-    print(NOTE_ON_BOUNDS)
-    print(args.output)
-    return 0
+    def draw(self, args: argparse.Namespace) -> Sequence[str]:
+        comparison = read_comparison(args, by_length=True)
+        looks = looks_of(comparison.groups)
+        draw_panels(
+            comparison.groups,
+            args.output,
+            lambda axes, models: draw_panel(axes, models, looks, log=args.log),
+            xlabel="length",
+            ylabel=DIFFERENCE,
+        )
+        return [*comparison.notes, NOTE_ON_BOUNDS]
 
 
-def draw_panel(axes: Any, models: Mapping[str, Restarts], looks: Mapping[str, Mapping[str, str]], *, log: bool) -> None:
+def draw_panel(axes: Any, models: Mapping[str, Restarts], looks: Looks, *, log: bool) -> None:
     """The models on one language."""
-    from fairseq_stack.evaluation.cfl_comparison import difference_by_length, price_of_length
-
-    for model, restarts in models.items():
-        points = {
-            length: (found.value, found.low, found.high) for length, found in difference_by_length(restarts).items()
-        }
-        draw_intervals(axes, model, points, looks[model])
+    draw_estimates(axes, {model: difference_by_length(restarts) for model, restarts in models.items()}, looks)
+    *_, restarts = models.values()
     result = restarts[0].result
-    shade(axes, *result.train_lengths, "training lengths")
+    axes.axvspan(*result.train_lengths, color="0.92", linewidth=0, zorder=0, label="training lengths")
     if price := price_of_length(result):
-        draw_price(axes, price, "price of the length")
-    if log:
-        scale_logarithmically(axes)
-    else:
-        draw_bound(axes, 0)
+        axes.plot(list(price), list(price.values()), label="price of the length", **{**BOUND, "linestyle": ":"})
+    scale_differences(axes, log=log)
+
+
+add_parser = Lengths().add_parser

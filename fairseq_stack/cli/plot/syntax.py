@@ -10,25 +10,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.blimp import BLiMPResult
+from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.files import read_text
 from fairseq_stack.plots.panels import draw_legend, draw_rows
-from fairseq_stack.plots.style import figure, styles_of
+from fairseq_stack.plots.style import figure
 
-from ..arguments import Subparsers
-from ._common import add_figure, check_figure, named
-
-DESCRIPTION = """\
-Draw the accuracy for each phenomenon of BLiMP and each category of SyntaxGym's
-suites, with a row for each. A RESULT is a file that fairseq-stack evaluate-blimp
-or evaluate-syntaxgym wrote. Several results of one NAME are restarts: the point is
-their mean, and the line through it reaches from the least to the greatest
-accuracy. A single result of BLiMP has its bootstrap interval. The dashed line is
-chance: a pair of equally probable sentences counts one half."""
-
-EXAMPLE = """\
-example:
-  fairseq-stack plot syntax Tf=tf-blimp.json Tf+Nd=nd-blimp.json \\
-      Tf=tf-suites.json Tf+Nd=nd-suites.json --output syntax.png"""
+from .figures import Figure, add_named, looks_of, read_named
 
 BLIMP, SYNTAXGYM = "BLiMP", "SyntaxGym"
 OVERALL = "all"
@@ -38,22 +26,28 @@ Accuracies: TypeAlias = dict[str, Interval]
 """For each row the accuracy, the least and the greatest one, in percent."""
 
 
-def add_parser(plots: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = plots.add_parser(
-        "syntax", help="accuracies on BLiMP and SyntaxGym by phenomenon", description=DESCRIPTION, epilog=EXAMPLE
-    )
-    parser.add_argument("results", metavar="NAME=RESULT", nargs="+", help="a result, and the name of the model")
-    add_figure(parser)
-    parser.set_defaults(run=run)
+class Syntax(Figure):
+    """Accuracies on BLiMP and SyntaxGym."""
 
+    name = "syntax"
+    summary = "accuracies on BLiMP and SyntaxGym by phenomenon"
+    description = """\
+Draw the accuracy for each phenomenon of BLiMP and each category of SyntaxGym's
+suites, with a row for each. A RESULT is a file that fairseq-stack evaluate-blimp
+or evaluate-syntaxgym wrote. Several results of one NAME are restarts: the point is
+their mean, and the line through it reaches from the least to the greatest
+accuracy. A single result of BLiMP has its bootstrap interval. The dashed line is
+chance: a pair of equally probable sentences counts one half."""
+    example = """\
+example:
+  fairseq-stack plot syntax Tf=tf-blimp.json Tf+Nd=nd-blimp.json \\
+      Tf=tf-suites.json Tf+Nd=nd-suites.json --output syntax.png"""
 
-def run(args: argparse.Namespace) -> int:
-    """Draw the figure and print its path."""
-    check_figure(args.output)
-    draw(read_accuracies(args.results), args.output)
-    print(args.output)
-    return 0
+    add_results = staticmethod(add_named)
+
+    def draw(self, args: argparse.Namespace) -> Sequence[str]:
+        draw_collections(read_accuracies(args.results), args.output)
+        return ()
 
 
 def read_accuracies(arguments: Sequence[str]) -> dict[str, dict[str, Accuracies]]:
@@ -65,15 +59,11 @@ def read_accuracies(arguments: Sequence[str]) -> dict[str, dict[str, Accuracies]
     """
     restarts: dict[str, dict[str, list[Accuracies]]] = {}
     contents: dict[str, tuple[Path, tuple[str, list[str]]]] = {}
-    for argument in arguments:
-        name, path = named(argument)
-        if name is None:
-            raise UserError(f"{argument}: expected NAME=RESULT")
-        collection, sha, found = _read(path)
-        first, content = contents.setdefault(collection, (path, (sha, list(found))))
-        if content != (sha, list(found)):
+    for name, path, (collection, sha, rows) in read_named(arguments, _read):
+        first, content = contents.setdefault(collection, (path, (sha, list(rows))))
+        if content != (sha, list(rows)):
             raise UserError(f"{first} and {path} cannot be compared: they are on different sentences of {collection}")
-        restarts.setdefault(collection, {}).setdefault(name, []).append(found)
+        restarts.setdefault(collection, {}).setdefault(name, []).append(rows)
     return {
         collection: {name: _combined(runs) for name, runs in models.items()} for collection, models in restarts.items()
     }
@@ -81,21 +71,18 @@ def read_accuracies(arguments: Sequence[str]) -> dict[str, dict[str, Accuracies]
 
 def _read(path: Path) -> tuple[str, str, Accuracies]:
     """The collection, the part of the signature that says which sentences, and the accuracies."""
-    from fairseq_stack.evaluation import blimp
-    from fairseq_stack.evaluation.syntaxgym import result as syntaxgym
-
-    if _kind(path) == syntaxgym.KIND:
-        suites = syntaxgym.read_syntaxgym_result(path)
-        rows = {category.name: 100 * category.accuracy for category in suites.categories}
+    rows: Accuracies
+    if _kind(path) == SyntaxGymResult.kind:
+        suites = SyntaxGymResult.read(path)
+        shares = {category.name: category.accuracy for category in suites.categories}
         if suites.accuracy is not None:
-            rows[OVERALL] = 100 * suites.accuracy
-        return SYNTAXGYM, _sentences(suites.signature), {name: (value, value, value) for name, value in rows.items()}
-    pairs = blimp.read_blimp_result(path)
-    found = {}
-    for row in (*pairs.phenomena, pairs.overall):
-        accuracy = row.accuracy
-        found[row.name.replace("_", " ")] = (100 * accuracy.value, 100 * accuracy.low, 100 * accuracy.high)
-    return BLIMP, _sentences(pairs.signature), found
+            shares[OVERALL] = suites.accuracy
+        rows = {name: (100 * share, 100 * share, 100 * share) for name, share in shares.items()}
+        return SYNTAXGYM, _sentences(suites.signature), rows
+    pairs = BLiMPResult.read(path)
+    estimates = {row.name.replace("_", " "): row.accuracy for row in (*pairs.phenomena, pairs.overall)}
+    rows = {name: (100 * share.value, 100 * share.low, 100 * share.high) for name, share in estimates.items()}
+    return BLIMP, _sentences(pairs.signature), rows
 
 
 def _kind(path: Path) -> str | None:
@@ -116,12 +103,12 @@ def _combined(runs: Sequence[Accuracies]) -> Accuracies:
     if len(runs) == 1:
         return runs[0]
     values = {row: [run[row][0] for run in runs] for row in runs[0]}
-    return {row: (statistics.fmean(found), min(found), max(found)) for row, found in values.items()}
+    return {row: (statistics.fmean(accuracies), min(accuracies), max(accuracies)) for row, accuracies in values.items()}
 
 
-def draw(collections: Mapping[str, Mapping[str, Accuracies]], path: Path) -> None:
+def draw_collections(collections: Mapping[str, Mapping[str, Accuracies]], path: Path) -> None:
     """Draw a panel for each collection of sentences."""
-    looks = styles_of(name for models in collections.values() for name in models)
+    looks = looks_of(collections)
     number = len(collections)
     longest = max(len(next(iter(models.values()))) for models in collections.values())
     with figure(path, 1, number, (4.8 * number, 1.2 + 0.32 * longest), path.suffix[1:]) as panels:
@@ -131,3 +118,6 @@ def draw(collections: Mapping[str, Mapping[str, Accuracies]], path: Path) -> Non
                 axes.axvline(50, color="0.3", linestyle="--", zorder=0)
             axes.set(title=collection, xlabel="accuracy (%)", xlim=(0, 100))
         draw_legend(panels, number)
+
+
+add_parser = Syntax().add_parser

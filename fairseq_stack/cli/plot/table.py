@@ -15,23 +15,12 @@ from fairseq_stack.evaluation import latex, markdown
 from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
 from fairseq_stack.files import require_writable, written_whole
 
-from ..arguments import Subparsers
-from ._common import RESTARTS, add_results, read_comparison
+from ..arguments import Subcommand
+from .figures import RESTARTS, add_restarts, read_comparison
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.cfl_comparison import Comparison, Restarts
     from fairseq_stack.evaluation.cfl_result import CFLResult
-
-DESCRIPTION = f"""\
-Tabulate models and languages in Markdown, or in LaTeX with the package booktabs. The
-best figure of each language is bold. The signatures of the figures follow.
-
-{RESTARTS}"""
-
-EXAMPLE = """\
-examples:
-  fairseq-stack plot table Tf=out/tf.json Tf+Nd=out/nd.json
-  fairseq-stack plot table Tf=out/tf.json Tf+Nd=out/nd.json --output table.tex"""
 
 FORMATS: Mapping[str, ModuleType] = {"markdown": markdown, "latex": latex}
 SUFFIXES = {".md": "markdown", ".tex": "latex"}
@@ -57,8 +46,8 @@ class Metric:
 
 
 def _accuracy(result: CFLResult) -> float | None:
-    found = result.overall.next_symbol
-    return None if found is None or found.accuracy is None else 100 * found.accuracy
+    positions = result.overall.next_symbol
+    return None if positions is None or positions.accuracy is None else 100 * positions.accuracy
 
 
 def _share(result: CFLResult) -> float | None:
@@ -79,59 +68,64 @@ METRICS = {
 }
 
 
-def add_parser(plots: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = plots.add_parser("table", help="models and languages in a table", description=DESCRIPTION, epilog=EXAMPLE)
-    add_results(parser)
-    parser.add_argument(
-        "--metric",
-        metavar="METRIC",
-        choices=list(METRICS),
-        default="difference",
-        help=f"the figure in the table: one of {', '.join(METRICS)} (default: difference)",
-    )
-    parser.add_argument(
-        "--format", choices=list(FORMATS), help="format of the table (default: by the name of FILE, or markdown)"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        help=f"file to write ({', '.join(SUFFIXES)}; default: the terminal)",
-    )
-    parser.set_defaults(run=run)
+class Table(Subcommand):
+    """Models and languages in a table."""
 
+    name = "table"
+    summary = "models and languages in a table"
+    description = f"""\
+Tabulate models and languages in Markdown, or in LaTeX with the package booktabs. The
+best figure of each language is bold. The signatures of the figures follow.
 
-def run(args: argparse.Namespace) -> int:
-    """Print or write the table."""
-    name = format_of(args.output, args.format)
-    if args.output is not None:
-        require_writable(args.output)
-    text = render(read_comparison(args), METRICS[args.metric], FORMATS[name])
-    if args.output is None:
-        print(text)
+{RESTARTS}"""
+    example = """\
+examples:
+  fairseq-stack plot table Tf=out/tf.json Tf+Nd=out/nd.json
+  fairseq-stack plot table Tf=out/tf.json Tf+Nd=out/nd.json --output table.tex"""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_restarts(parser)
+        parser.add_argument(
+            "--metric",
+            metavar="METRIC",
+            choices=list(METRICS),
+            default="difference",
+            help=f"the figure in the table: one of {', '.join(METRICS)} (default: difference)",
+        )
+        parser.add_argument(
+            "--format", choices=list(FORMATS), help="format of the table (default: by the name of FILE, or markdown)"
+        )
+        kinds = f"file to write ({', '.join(SUFFIXES)}; default: the terminal)"
+        parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=kinds)
+
+    def run(self, args: argparse.Namespace) -> int:
+        name = format_of(args.output, args.format)
+        if args.output is not None:
+            require_writable(args.output)
+        text = render(read_comparison(args), METRICS[args.metric], FORMATS[name])
+        if args.output is None:
+            print(text)
+            return 0
+        with written_whole(args.output) as file:
+            file.write(f"{text}\n".encode())
+        print(args.output)
         return 0
-    with written_whole(args.output) as file:
-        file.write(f"{text}\n".encode())
-    print(args.output)
-    return 0
 
 
-def format_of(output: Path | None, given: str | None) -> str:
+def format_of(output: Path | None, wanted: str | None) -> str:
     """The name of the format.
 
     Raises:
         UserError: the name of the file ends otherwise.
     """
     if output is None:
-        return given or "markdown"
+        return wanted or "markdown"
     if output.suffix not in SUFFIXES:
         raise UserError(f"{output}: expected a name that ends with one of {', '.join(SUFFIXES)}")
-    found = SUFFIXES[output.suffix]
-    if given not in (None, found):
-        raise UserError(f"{output} is a name for {found}, but --format is {given}")
-    return found
+    by_name = SUFFIXES[output.suffix]
+    if wanted not in (None, by_name):
+        raise UserError(f"{output} is a name for {by_name}, but --format is {wanted}")
+    return by_name
 
 
 def render(comparison: Comparison, metric: Metric, markup: ModuleType) -> str:
@@ -140,22 +134,22 @@ def render(comparison: Comparison, metric: Metric, markup: ModuleType) -> str:
     Raises:
         UserError: no result has the figure.
     """
-    found = {
+    figures = {
         (language, model): values
         for language, models in comparison.groups.items()
         for model, restarts in models.items()
         if (values := values_of(restarts, metric))
     }
-    if not found:
+    if not figures:
         raise UserError(f"no result has the figure {metric.title!r}")
     models = list(dict.fromkeys(model for of_language in comparison.groups.values() for model in of_language))
     columns = [
-        _column([found.get((language, model)) for model in models], metric, markup) for language in comparison.groups
+        _column([figures.get((language, model)) for model in models], metric, markup) for language in comparison.groups
     ]
     rows = [[markup.escaped(model), *cells] for model, *cells in zip(models, *columns, strict=True)]
     table = markup.table(["model", *map(markup.escaped, comparison.groups)], rows)
     better = "less is better" if metric.least else "more is better"
-    remarks = [f"{metric.title.capitalize()}, on {comparison.split}; {better}.", *filter(None, [comparison.note])]
+    remarks = [f"{metric.title.capitalize()}, on {comparison.split}; {better}.", *comparison.notes]
     signatures = dict.fromkeys(
         labelled.result.signature
         for of_language in comparison.groups.values()
@@ -196,3 +190,6 @@ def _cell(values: Sequence[float], mean: float, is_best: bool, metric: Metric, m
     if len(values) > 1:
         cell += f" {markup.PLUS_MINUS} {statistics.stdev(values):.{metric.digits}f}"
     return cell
+
+
+add_parser = Table().add_parser

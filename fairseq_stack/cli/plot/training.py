@@ -6,80 +6,70 @@ import argparse
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.training_curve import TrainingCurve, read_training_curve, read_valid_bound
 from fairseq_stack.plots.panels import draw_bound, draw_legend, draw_runs, hide_unused, literal, scale_logarithmically
-from fairseq_stack.plots.style import figure, grid, styles_of
+from fairseq_stack.plots.style import figure, grid
 
-from ..arguments import Subparsers
-from ._common import DIFFERENCE, add_figure, add_log, check_figure, named
+from .figures import DIFFERENCE, Figure, Looks, add_log, looks_of, split_name
 
-if TYPE_CHECKING:
-    from fairseq_stack.evaluation.training_curve import TrainingCurve
+LOG_NAME = "train.log"
+LOSS = "validation loss\n(nats a token)"
 
-DESCRIPTION = """\
+Panels: TypeAlias = dict[str, dict[str, list[TrainingCurve]]]
+"""The runs of each model in each panel."""
+
+
+class Training(Figure):
+    """Validations of training runs."""
+
+    name = "training"
+    summary = "the validations of training runs"
+    description = """\
 Draw the validations of training runs, from the logs that fairseq-train writes with
 --log-format json --log-file LOG. A RUN is a log, or a folder with train.log in it.
 Runs with the same NAME are restarts of one model: the run with the least validation
 loss is a thick line, the others are thin. A colon puts a panel before the name:
 dyck:Tf=RUN and hardest-cfl:Tf=RUN are drawn side by side."""
-
-EXAMPLE = """\
+    example = """\
 examples:
   fairseq-stack plot training checkpoints/tf checkpoints/nd --output training.png
   fairseq-stack plot training dyck:Tf=out/dyck/tf-1 dyck:Tf=out/dyck/tf-2 \\
       dyck:Tf+Nd=out/dyck/nd-1 --bound --log --epochs --output training.pdf"""
 
-LOG_NAME = "train.log"
-LOSS = "validation loss\n(nats a token)"
+    def add_results(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "runs", metavar="[[PANEL:]NAME=]RUN", nargs="+", help="a training run (default name: the end of its path)"
+        )
 
-Panels: TypeAlias = "dict[str, dict[str, list[TrainingCurve]]]"
-"""The runs of each model in each panel."""
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        what = parser.add_mutually_exclusive_group()
+        loss = "the loss in nats a token"
+        what.add_argument(
+            "--metric",
+            metavar="METRIC",
+            help=f"a figure of the validations as the log names it, such as ppl or bleu (default: {loss})",
+        )
+        what.add_argument(
+            "--bound",
+            action="store_true",
+            help="subtract the lower bound on the validation data, from lower_bound.json of fairseq-stack prepare cfl",
+        )
+        parser.add_argument("--epochs", action="store_true", help="draw against epochs instead of updates")
+        add_log(parser)
+        parser.add_argument("--learning-rate", action="store_true", help="draw the learning rate as well")
 
-
-def add_parser(plots: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = plots.add_parser(
-        "training", help="the validations of training runs", description=DESCRIPTION, epilog=EXAMPLE
-    )
-    parser.add_argument(
-        "runs", metavar="[[PANEL:]NAME=]RUN", nargs="+", help="a training run (default name: the end of its path)"
-    )
-    add_figure(parser)
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--metric",
-        metavar="METRIC",
-        help="a figure of the validations as the log names it, such as ppl or bleu (default: the loss in nats a token)",
-    )
-    what.add_argument(
-        "--bound",
-        action="store_true",
-        help="subtract the lower bound on the validation data, from lower_bound.json of fairseq-stack prepare cfl",
-    )
-    parser.add_argument("--epochs", action="store_true", help="draw against epochs instead of updates")
-    add_log(parser)
-    parser.add_argument("--learning-rate", action="store_true", help="draw the learning rate as well")
-    parser.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Draw the figure and print its path."""
-    check_figure(args.output)
-    panels: Panels = {}
-    arguments = list(map(named, args.runs))
-    unnamed = names_of([path for name, path in arguments if name is None])
-    for name, path in arguments:
-        panel, model = ("", unnamed[path]) if name is None else panel_and_model(name)
-        curve = read_run(path, args.metric, bound=args.bound, epochs=args.epochs, learning_rate=args.learning_rate)
-        panels.setdefault(panel, {}).setdefault(model, []).append(curve)
-    what = f"validation {args.metric}" if args.metric is not None else DIFFERENCE if args.bound else LOSS
-    draw(
-        panels, args.output, what, bound=args.bound, epochs=args.epochs, log=args.log, learning_rate=args.learning_rate
-    )
-    print(args.output)
-    return 0
+    def draw(self, args: argparse.Namespace) -> Sequence[str]:
+        panels: Panels = {}
+        arguments = list(map(split_name, args.runs))
+        unnamed = names_of([path for name, path in arguments if name is None])
+        for name, path in arguments:
+            panel, model = ("", unnamed[path]) if name is None else panel_and_model(name)
+            panels.setdefault(panel, {}).setdefault(model, []).append(read_run(path, args))
+        draw_runs_of_models(panels, args)
+        return ()
 
 
 def panel_and_model(name: str) -> tuple[str, str]:
@@ -102,54 +92,51 @@ def names_of(runs: Sequence[Path]) -> dict[Path, str]:
     return {run: os.path.relpath(run.absolute(), folder) for run in runs}
 
 
-def read_run(run: Path, metric: str | None, *, bound: bool, epochs: bool, learning_rate: bool) -> TrainingCurve:
+def read_run(run: Path, args: argparse.Namespace) -> TrainingCurve:
     """Read what is drawn of a run.
 
     Raises:
         UserError: the log lacks what the options ask for; see also :mod:`fairseq_stack.evaluation.training_curve`.
     """
-    from fairseq_stack.evaluation.training_curve import read_training_curve, read_valid_bound
-
     log = run / LOG_NAME if run.is_dir() else run
-    curve = read_training_curve(log, metric)
-    if learning_rate and not any(rate > 0 for rate in curve.learning_rates.values()):
+    curve = read_training_curve(log, args.metric)
+    if args.learning_rate and not any(rate > 0 for rate in curve.learning_rates.values()):
         raise UserError(f"{log} has no learning rate greater than 0; leave out --learning-rate")
-    if bound:
+    if args.bound:
         curve = curve.above(read_valid_bound(log))
-    if not epochs:
+    if not args.epochs:
         return curve
     if curve.updates_in_epoch is None:
         raise UserError(f"{log} does not say how many updates an epoch has; leave out --epochs")
     return curve.by_epoch(curve.updates_in_epoch)
 
 
-def draw(panels: Panels, path: Path, what: str, *, bound: bool, epochs: bool, log: bool, learning_rate: bool) -> None:
-    """Draw the runs by panel and model; ``what`` says what their values are."""
+def draw_runs_of_models(panels: Panels, args: argparse.Namespace) -> None:
+    """Draw the runs by panel and model."""
     rows, columns = grid(len(panels))
-    heights = (3.0, 1.2) if learning_rate else (3.0,)
-    looks = styles_of(model for models in panels.values() for model in models)
+    heights = (3.0, 1.2) if args.learning_rate else (3.0,)
+    looks = looks_of(panels)
     size = (max(3.6 * columns, 4.5), (0.5 + sum(heights)) * rows)
-    with figure(path, len(heights) * rows, columns, size, path.suffix[1:], heights=heights * rows) as drawn:
+    suffix = args.output.suffix[1:]
+    with figure(args.output, len(heights) * rows, columns, size, suffix, heights=heights * rows) as drawn:
         curves, rates = drawn[:: len(heights)], drawn[len(heights) - 1 :: len(heights)]
         for (panel, models), axes, below in zip(panels.items(), curves.flat, rates.flat, strict=False):
-            draw_panel(axes, models, looks, log=log)
+            draw_panel(axes, models, looks, log=args.log)
             axes.set_title(literal(panel))
-            if bound and not log:
+            if args.bound and not args.log:
                 draw_bound(axes, 0)
-            if learning_rate:
+            if args.learning_rate:
                 below.sharex(axes)
                 draw_rates(below, models, looks)
-            below.set_xlabel("epochs" if epochs else "updates")
+            below.set_xlabel("epochs" if args.epochs else "updates")
         for axes in curves[:, 0]:
-            axes.set_ylabel(what)
-        if learning_rate:
+            axes.set_ylabel(f"validation {args.metric}" if args.metric else DIFFERENCE if args.bound else LOSS)
+        if args.learning_rate:
             hide_unused(rates, len(panels))
         draw_legend(curves, len(panels))
 
 
-def draw_panel(
-    axes: Any, models: Mapping[str, Sequence[TrainingCurve]], looks: Mapping[str, dict[str, str]], *, log: bool
-) -> None:
+def draw_panel(axes: Any, models: Mapping[str, Sequence[TrainingCurve]], looks: Looks, *, log: bool) -> None:
     """The validations of the runs of each model."""
     for model, runs in models.items():
         draw_runs(axes, model, [run.values for run in runs], _best(runs), looks[model])
@@ -157,7 +144,7 @@ def draw_panel(
         scale_logarithmically(axes)
 
 
-def draw_rates(axes: Any, models: Mapping[str, Sequence[TrainingCurve]], looks: Mapping[str, dict[str, str]]) -> None:
+def draw_rates(axes: Any, models: Mapping[str, Sequence[TrainingCurve]], looks: Looks) -> None:
     """The learning rates of the same runs, on a logarithmic scale, where they are not zero."""
     for model, runs in models.items():
         rates = [{place: rate for place, rate in run.learning_rates.items() if rate > 0} for run in runs]
@@ -169,3 +156,6 @@ def draw_rates(axes: Any, models: Mapping[str, Sequence[TrainingCurve]], looks: 
 def _best(runs: Sequence[TrainingCurve]) -> int:
     """The number of the run with the least validation loss."""
     return min(range(len(runs)), key=lambda number: runs[number].least_loss)
+
+
+add_parser = Training().add_parser

@@ -87,12 +87,12 @@ class _Parser:
     def _scan(self) -> Iterator[tuple[int, str, re.Match[str] | None]]:
         place, end = 0, len(self.text.rstrip())
         while place < end:
-            found = _TOKEN.match(self.text, place)
-            if found is None:
+            match = _TOKEN.match(self.text, place)
+            if match is None:
                 blanks = len(self.text[place:]) - len(self.text[place:].lstrip())
                 self._refuse(place + blanks, "a region, a number, an operator or a bracket")
-            place = found.end()
-            yield found.start(found.lastindex or 0), found[0].strip(), found
+            place = match.end()
+            yield match.start(match.lastindex or 0), match[0].strip(), match
         yield end, "", None
 
     def _advance(self) -> None:
@@ -153,9 +153,9 @@ def _chain(
     """The value of terms with operators of one level between them, from left to right."""
 
     def value(surprisals: Surprisals) -> Any:
-        found = first(surprisals)
+        result = first(surprisals)
         for compute, term in others:
-            found = compute(found, term(surprisals))
-        return found
+            result = compute(result, term(surprisals))
+        return result
 
     return value

@@ -133,27 +133,27 @@ def _suite(content: Any) -> Suite:
 
 def _item(content: Any) -> Item:
     number = _integer(content["item_number"], "item_number")
-    found: dict[str, Mapping[int, str]] = {}
+    conditions: dict[str, Mapping[int, str]] = {}
     for condition in content["conditions"]:
         name = _text(condition["condition_name"], f"item {number}: condition_name")
-        if name in found:
+        if name in conditions:
             raise ValueError(f"item {number} has the condition {name} twice")
-        found[name] = _regions(condition["regions"], f"item {number}, condition {name}")
-    if not found:
+        conditions[name] = _regions(condition["regions"], f"item {number}, condition {name}")
+    if not conditions:
         raise ValueError(f"item {number} has no conditions")
-    return Item(number, found)
+    return Item(number, conditions)
 
 
 def _regions(content: Any, where: str) -> dict[int, str]:
-    found: dict[int, str] = {}
+    regions: dict[int, str] = {}
     for region in content:
         number = _integer(region["region_number"], f"{where}: region_number")
         if number < 1:
             raise ValueError(f"{where}: region_number must be at least 1, got {number}")
-        if number in found:
+        if number in regions:
             raise ValueError(f"{where}: region {number} is there twice")
-        found[number] = _text(region["content"], f"{where}, region {number}: content")
-    return found
+        regions[number] = _text(region["content"], f"{where}, region {number}: content")
+    return regions
 
 
 def _integer(value: Any, what: str) -> int:

@@ -8,15 +8,9 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from fairseq_stack.plots.lengths import bin_edges, histogram, summarise
+from fairseq_stack.plots.length_drawings import bin_edges, histogram
 
 LENGTHS = strategies.lists(strategies.integers(0, 5000), min_size=1, max_size=50)
-
-
-def test_summary() -> None:
-    found = summarise([3, 1, 10, 2])
-    assert (found.count, found.tokens, found.least, found.median, found.greatest) == (4, 16, 1, 2, 10)
-    assert found.mean == 4.0
 
 
 @hypothesis.given(LENGTHS)

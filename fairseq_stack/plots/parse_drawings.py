@@ -95,17 +95,17 @@ Point: TypeAlias = tuple[float, float]
 
 def _branches(words: Sequence[str], attachments: Sequence[int]) -> list[tuple[Point, Point, float, float]]:
     """For each node that has two children their points, and its own x and y: y is the number of levels below it."""
-    found = []
+    branches = []
     stack: list[tuple[int, Point]] = []
     for k, (r, x) in enumerate(zip(attachments, _places(words), strict=True), start=1):
         right: Point = (x, 0)
         while r < k and stack and stack[-1][0] >= r:
             _, left = stack.pop()
             point = (left[0] + right[0]) / 2, max(left[1], right[1]) + 1
-            found.append((left, right, *point))
+            branches.append((left, right, *point))
             right = point
         stack.append((k, right))
-    return found
+    return branches
 
 
 def _is_turned(words: Sequence[str]) -> bool:

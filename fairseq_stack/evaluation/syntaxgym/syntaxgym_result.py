@@ -6,13 +6,12 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import ClassVar
 
-from ..results import Model, Row, read_result, write_result
+from ..markdown import table
+from ..results import Model, Result, Row
 from .formulas import Surprisals
 from .suites import CATEGORIES, Item, Suite
-
-KIND = "evaluate-syntaxgym"
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,10 @@ class SuiteScore:
     predictions: tuple[Prediction, ...]
     regions: tuple[Region, ...]
 
+    def cells(self) -> list[str]:
+        """A row of the table."""
+        return [self.name, self.category or "", f"{self.items}", _percent(self.unknown), _percent(self.accuracy)]
+
 
 @dataclass(frozen=True)
 class CategoryScore:
@@ -66,39 +69,42 @@ class CategoryScore:
 
 
 @dataclass(frozen=True)
-class SyntaxGymResult:
+class SyntaxGymResult(Result):
     """A model on test suites.
 
     Attributes:
-        signature: suites, options and version, in the form of sacrebleu's signatures.
         model: the model.
         accuracy: the mean over the suites that have a category; None if there are none.
         categories: for each category of which there is a suite.
         suites: for each suite.
     """
 
-    signature: str
+    kind: ClassVar[str] = "evaluate-syntaxgym"
     model: Model
     accuracy: float | None
     categories: tuple[CategoryScore, ...]
     suites: tuple[SuiteScore, ...]
 
-    def write(self, path: Path) -> None:
-        """Write the result as JSON.
+    def lines(self) -> list[str]:
+        of_suites = sorted(self.suites, key=lambda score: (score.category is None, score.category or "", score.name))
+        categories = [[score.name, f"{score.suites}", _percent(score.accuracy)] for score in self.categories]
+        if self.accuracy is not None:
+            number = sum(score.suites for score in self.categories)
+            categories.append(["all suites", f"{number}", _percent(self.accuracy)])
+        return [
+            self.model.on("SyntaxGym"),
+            "",
+            table(
+                ("suite", "category", "items", "sentences with unknown words", "accuracy"),
+                [score.cells() for score in of_suites],
+            ),
+            "",
+            table(("category", "suites", "accuracy"), categories),
+        ]
 
-        Raises:
-            UserError: the file cannot be written.
-        """
-        write_result(path, KIND, self)
 
-
-def read_syntaxgym_result(path: Path) -> SyntaxGymResult:
-    """Read what :meth:`SyntaxGymResult.write` wrote.
-
-    Raises:
-        UserError: see :func:`read_result`.
-    """
-    return read_result(path, KIND, SyntaxGymResult)
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def score_suite(suite: Suite, surprisals: Sequence[Surprisals], unknown: float) -> SuiteScore:
@@ -120,7 +126,7 @@ def score_suite(suite: Suite, surprisals: Sequence[Surprisals], unknown: float) 
 
 def rows_of_suite(suite: Suite, surprisals: Sequence[Surprisals]) -> Iterator[Row]:
     """A row for each item and prediction: whether it holds. The first prediction is the suite's score."""
-    for item, found in zip(suite.items, surprisals, strict=True):
+    for item, of_item in zip(suite.items, surprisals, strict=True):
         for number, formula in enumerate(suite.formulas, start=1):
             yield {
                 "suite": suite.name,
@@ -128,7 +134,7 @@ def rows_of_suite(suite: Suite, surprisals: Sequence[Surprisals]) -> Iterator[Ro
                 "item": item.number,
                 "prediction": number,
                 "formula": formula.text,
-                "holds": formula.holds(found),
+                "holds": formula.holds(of_item),
             }
 
 
@@ -139,19 +145,19 @@ def _mean_surprisals(suite: Suite, surprisals: Iterable[Surprisals]) -> tuple[Re
             for number, surprisal in regions.items():
                 values[condition, number].append(surprisal)
     return tuple(
-        Region(condition, number, suite.region_names.get(number, ""), statistics.fmean(found))
-        for (condition, number), found in values.items()
+        Region(condition, number, suite.region_names.get(number, ""), statistics.fmean(of_region))
+        for (condition, number), of_region in values.items()
     )
 
 
 def score_categories(suites: Sequence[SuiteScore]) -> tuple[CategoryScore, ...]:
     """The mean over the suites of each category."""
-    found = []
+    scores = []
     for name in CATEGORIES:
         accuracies = [suite.accuracy for suite in suites if suite.category == name]
         if accuracies:
-            found.append(CategoryScore(name, len(accuracies), statistics.fmean(accuracies)))
-    return tuple(found)
+            scores.append(CategoryScore(name, len(accuracies), statistics.fmean(accuracies)))
+    return tuple(scores)
 
 
 def total(suites: Sequence[SuiteScore]) -> float | None:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypedDict
 
 from fairseq_stack.errors import UserError
-from fairseq_stack_preprocess.errors import require_at_least
 
+from .arguments import add_number
 from .checkpoint import add_device
 
 if TYPE_CHECKING:
@@ -18,21 +18,10 @@ if TYPE_CHECKING:
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
     """Declare the beam of parses, the sizes of batches and ``--cpu``."""
-    parser.add_argument(
-        "--beam",
-        type=int,
-        metavar="N",
-        help="of a model that parses: how many parses of a sentence are kept, whose probabilities are added up "
-        "(default: 50)",
-    )
-    parser.add_argument("--batch-size", type=int, metavar="N", help="most sentences at a time (default: no limit)")
-    parser.add_argument(
-        "--max-tokens",
-        type=int,
-        metavar="N",
-        default=2000,
-        help="most tokens at a time; each parse of a beam has its own (default: 2000)",
-    )
+    kept = "of a model that parses: how many parses of a sentence are kept, whose probabilities are added up"
+    add_number(parser, "--beam", f"{kept} (default: 50)", least=1)
+    add_number(parser, "--batch-size", "most sentences at a time (default: no limit)", least=1)
+    add_number(parser, "--max-tokens", "most tokens at a time; each parse of a beam has its own", 2000, least=1)
     add_device(parser)
 
 
@@ -44,12 +33,6 @@ def add_telescoping(parser: argparse.ArgumentParser) -> None:
         help="of a model that parses: surprisals that add up to -log p(sentence), instead of surprisals of a "
         "distribution of the next word",
     )
-
-
-def check_scoring(args: argparse.Namespace) -> None:
-    """Raise an error for sizes that are out of range."""
-    for name in ("beam", "batch_size", "max_tokens"):
-        require_at_least(f"--{name.replace('_', '-')}", getattr(args, name), 1)
 
 
 class Sizes(TypedDict):

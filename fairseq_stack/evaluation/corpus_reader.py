@@ -77,12 +77,12 @@ class Corpus:
 
     def lengths(self) -> dict[str, dict[str, Sequence[int]]]:
         """The lengths of sentences by column and split, without empty splits."""
-        found: dict[str, dict[str, Sequence[int]]] = {}
+        by_column: dict[str, dict[str, Sequence[int]]] = {}
         for split in self.splits:
             for column in split.columns:
                 if column.lengths:
-                    found.setdefault(column.name, {})[split.name] = column.lengths
-        return found
+                    by_column.setdefault(column.name, {})[split.name] = column.lengths
+        return by_column
 
 
 def read_corpus(folder: Path) -> Corpus:
@@ -139,17 +139,17 @@ def _read_binary(folder: Path, dictionaries: dict[str, int]) -> list[Split]:
     loaded: dict[str, Any] = {}
     columns: dict[str, list[Column]] = {}
     for path in sorted(folder.glob("*.idx"), key=_source_first):
-        found = INDEX_NAME.fullmatch(path.name)
-        if found is None:
+        match = INDEX_NAME.fullmatch(path.name)
+        if match is None:
             continue
-        language = found["language"] or TEXT
+        language = match["language"] or TEXT
         if language not in loaded:
-            name = f"dict.{language}.txt" if found["language"] else "dict.txt"
+            name = f"dict.{language}.txt" if match["language"] else "dict.txt"
             if not (folder / name).is_file():
                 raise UserError(f"{folder / name} is missing; {path.name} needs it")
             loaded[language] = _dictionary(folder / name)
             dictionaries[language] = len(loaded[language])
-        columns.setdefault(found["split"], []).append(_binary_column(path, language, loaded[language]))
+        columns.setdefault(match["split"], []).append(_binary_column(path, language, loaded[language]))
     return [Split(name, columns[name]) for name in sorted(columns, key=_split_order)]
 
 
@@ -164,10 +164,10 @@ def _dictionary(path: Path) -> Any:
 
 def _source_first(path: Path) -> tuple[str, bool]:
     """Sorts train.de-en.de before train.de-en.en, and train.en-de.en before train.en-de.de."""
-    found = INDEX_NAME.fullmatch(path.name)
-    if found is None or found["pair"] is None:
+    match = INDEX_NAME.fullmatch(path.name)
+    if match is None or match["pair"] is None:
         return path.name, False
-    return found["split"], not found["pair"].startswith(f"{found['language']}-")
+    return match["split"], not match["pair"].startswith(f"{match['language']}-")
 
 
 def _split_order(name: str) -> tuple[int, str]:

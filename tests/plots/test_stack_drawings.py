@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairseq_stack.plots.stacks import Cell, draw_growing_stack, draw_shares, name_cells, width_for
+from fairseq_stack.plots.stack_drawings import Cell, draw_growing_stack, draw_shares, name_cells, width_for
 from fairseq_stack.plots.style import figure
 
 pytest.importorskip("matplotlib")

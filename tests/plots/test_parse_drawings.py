@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.plots.parses import LEAST_INCHES, draw_attention, draw_tape, draw_tree, tree_size
+from fairseq_stack.plots.parse_drawings import LEAST_INCHES, draw_attention, draw_tape, draw_tree, tree_size
 from fairseq_stack.plots.style import figure, fonts_for
 from fairseq_stack_preprocess.trees.spans import spans_of_attachments
-from tests.plots.test_stacks import assert_nothing_is_cut_off, texts_of
+from tests.plots.test_stack_drawings import assert_nothing_is_cut_off, texts_of
 
 pytest.importorskip("matplotlib")
 
@@ -32,12 +32,6 @@ def test_tape(tmp_path: Path) -> None:
         assert [label.get_text() for label in axes.get_xticklabels()] == ["The", r"\$x", "is", "happy"]
         assert image.colorbar.ax.get_ylabel() == "depth" and image.colorbar.ax.get_ylim() == (0, 2)
         assert_nothing_is_cut_off(axes)
-
-
-def test_a_long_tape_has_no_numbers(tmp_path: Path) -> None:
-    with figure(tmp_path / "a.png", 1, 1, (9, 9)) as panels:
-        draw_tape(panels[0, 0], [[0] * t for t in range(1, 41)], ["w"] * 40, "depth")
-        assert texts_of(panels[0, 0]) == []
 
 
 LONG = ["the", "girl", "that", "the", "farmers", "near", "the", "senators", "thank", "laughs", "at", "a", "W" * 40] * 3

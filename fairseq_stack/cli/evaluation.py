@@ -1,0 +1,120 @@
+"""The contract of the commands ``fairseq-stack evaluate-...``; each of them has only what is particular to it."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.intervals import Intervals
+from fairseq_stack.evaluation.results import Result, Row, write_rows
+from fairseq_stack.files import require_writable
+
+from .arguments import Subcommand, add_number
+
+GREATEST = 1_000_000
+"""The greatest number of resampled sets (and of samples), and the greatest seed."""
+
+DIGITS_OF_SHA = 8
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What an evaluation has found.
+
+    Attributes:
+        result: the result.
+        rows: the rows of ``--csv``.
+        lines: what is printed below the result.
+    """
+
+    result: Result
+    rows: Sequence[Row]
+    lines: Sequence[str] = ()
+
+
+class Evaluation(Subcommand):
+    """A command that scores a trained model on data.
+
+    It prints the tables of its result and the result's signature, and writes the result as JSON and rows as CSV where
+    ``--json`` and ``--csv`` say. Whether these files can be written is tested before the result is computed, which may
+    take long.
+    """
+
+    @abstractmethod
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments, :func:`add_outputs` among them."""
+
+    @abstractmethod
+    def evaluate(self, args: argparse.Namespace) -> Evaluated:
+        """Compute the result that the arguments ask for.
+
+        Raises:
+            UserError: the data cannot be read, the checkpoint holds another kind of model, or they do not fit.
+        """
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Print the result, and write it."""
+        if args.json is not None and args.json == args.csv:
+            raise UserError(f"--json and --csv are the same file, {args.csv}; expected two")
+        for path in filter(None, (args.json, args.csv)):
+            require_writable(path)
+        evaluated = self.evaluate(args)
+        result = evaluated.result
+        print("\n".join([*result.lines(), *evaluated.lines, "", result.signature]))
+        if args.json is not None:
+            result.write(args.json)
+        if args.csv is not None:
+            write_rows(args.csv, evaluated.rows)
+        return 0
+
+
+def add_split(parser: argparse.ArgumentParser, what: str = "the strings to score") -> None:
+    """Declare ``--split``."""
+    parser.add_argument("--split", metavar="NAME", default="test", help=f"{what} (default: test)")
+
+
+def add_intervals(parser: argparse.ArgumentParser, seed_of: str = "bootstrap intervals") -> None:
+    """Declare ``--bootstrap``, ``--confidence`` and ``--seed``, which decides on ``seed_of``."""
+    sets = "resampled sets of strings behind each interval"
+    add_number(parser, "--bootstrap", sets, 1000, least=1, most=GREATEST)
+    parser.add_argument(
+        "--confidence",
+        action=Probability,
+        type=float,
+        metavar="P",
+        default=0.95,
+        help="probability of each interval (default: 0.95)",
+    )
+    add_number(parser, "--seed", f"seed of {seed_of}", 0, least=0, most=GREATEST)
+
+
+class Probability(argparse.Action):
+    """Stores a number between 0 and 1."""
+
+    def __call__(self, parser: object, namespace: argparse.Namespace, value: Any, option: str | None = None) -> None:
+        """Store the number; UserError if it is not between 0 and 1."""
+        if not 0 < value < 1:
+            raise UserError(f"{option} must be greater than 0 and less than 1, got {value:g}")
+        setattr(namespace, self.dest, value)
+
+
+def intervals_of(args: argparse.Namespace) -> Intervals:
+    """The intervals that the arguments ask for."""
+    return Intervals(args.bootstrap, args.confidence, args.seed)
+
+
+def add_outputs(parser: argparse.ArgumentParser, row: str) -> None:
+    """Declare ``--json``, and ``--csv`` with a row for each ``row``."""
+    parser.add_argument("--json", metavar="FILE", type=Path, help="also write the result to FILE")
+    parser.add_argument("--csv", metavar="FILE", type=Path, help=f"also write a row for each {row} to FILE")
+
+
+def sha_of(content: object) -> str:
+    """The beginning of the sha256 of what a result is about, for its signature; ``content`` is made of plain types."""
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:DIGITS_OF_SHA]

@@ -1,0 +1,180 @@
+"""What the subcommands of ``fairseq-stack plot`` share: names of results, and options of figures."""
+
+from __future__ import annotations
+
+import argparse
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import require_writable
+from fairseq_stack.plots.panels import (
+    draw_bound,
+    draw_intervals,
+    draw_legend,
+    literal,
+    scale_logarithmically,
+)
+from fairseq_stack.plots.style import FORMATS, figure, grid, require_format, require_matplotlib, styles_of
+
+from ..arguments import Subcommand
+
+if TYPE_CHECKING:
+    from fairseq_stack.evaluation.cfl_comparison import Comparison
+    from fairseq_stack.evaluation.results import Estimate
+
+Values = TypeVar("Values")
+Content = TypeVar("Content")
+
+Looks = Mapping[str, Mapping[str, str]]
+"""The style of each model."""
+
+DIFFERENCE = "cross-entropy difference\n(nats a token)"
+
+RESTARTS = """\
+A RESULT is a file that fairseq-stack evaluate-cfl wrote. Results on several corpora
+may be given together. Several results of one NAME on one corpus are restarts; the
+best one is shown, which is the one with the least difference on validation data.
+Give the results of the restarts on validation data as well, in the same order (they
+only serve this choice), or show the mean and the standard deviation with --mean."""
+"""How results are given, for the descriptions of commands."""
+
+
+class Figure(Subcommand):
+    """A command that draws a figure of results.
+
+    It prints the path of the figure. Whether the figure can be drawn and written is tested before results are read,
+    which may take long.
+    """
+
+    @abstractmethod
+    def add_results(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments before ``--output``."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options after it."""
+
+    @abstractmethod
+    def draw(self, args: argparse.Namespace) -> Sequence[str]:
+        """Draw the figure, and return the notes to print."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        self.add_results(parser)
+        parser.add_argument(
+            "-o", "--output", metavar="FIGURE", type=Path, required=True, help=f"file to write ({', '.join(FORMATS)})"
+        )
+        self.add_options(parser)
+
+    def run(self, args: argparse.Namespace) -> int:
+        require_matplotlib()
+        require_format(args.output)
+        require_writable(args.output)
+        print(*self.draw(args), args.output, sep="\n")
+        return 0
+
+
+def split_name(argument: str) -> tuple[str | None, Path]:
+    """The parts of ``NAME=PATH``; of a path alone the name is None.
+
+    Raises:
+        UserError: the name or the path is empty.
+    """
+    name, equals, path = argument.partition("=")
+    if not equals:
+        return None, Path(argument)
+    if not name or not path:
+        raise UserError(f"{argument}: expected NAME=PATH")
+    return name, Path(path)
+
+
+def read_named(arguments: Sequence[str], read: Callable[[Path], Content]) -> Iterator[tuple[str, Path, Content]]:
+    """The name, the path and the content of each ``NAME=RESULT``.
+
+    Raises:
+        UserError: a result has no name, or ``read`` raises it.
+    """
+    for argument in arguments:
+        name, path = split_name(argument)
+        if name is None:
+            raise UserError(f"{argument}: expected NAME=RESULT")
+        yield name, path, read(path)
+
+
+def add_named(parser: argparse.ArgumentParser, what: str = "model") -> None:
+    """Declare ``NAME=RESULT...``."""
+    parser.add_argument("results", metavar="NAME=RESULT", nargs="+", help=f"a result, and the name of the {what}")
+
+
+def add_restarts(parser: argparse.ArgumentParser) -> None:
+    """Declare ``NAME=RESULT...`` and ``--mean``."""
+    add_named(parser)
+    parser.add_argument("--mean", action="store_true", help="show the mean of restarts instead of the best one")
+
+
+def read_comparison(args: argparse.Namespace, *, by_length: bool = False) -> Comparison:
+    """Read what :func:`add_restarts` declared; see ``compare`` for ``by_length``.
+
+    Raises:
+        UserError: a result has no name, a file cannot be read, or the results cannot be compared.
+    """
+    from fairseq_stack.evaluation.cfl_comparison import Labelled, compare
+    from fairseq_stack.evaluation.cfl_result import CFLResult
+
+    results = [Labelled(name, str(path), result) for name, path, result in read_named(args.results, CFLResult.read)]
+    return compare(results, mean=args.mean, by_length=by_length)
+
+
+def add_log(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--log``."""
+    parser.add_argument("--log", action="store_true", help="logarithmic scale of the values")
+
+
+def draw_estimates(axes: Any, models: Mapping[str, Mapping[int, Estimate]], looks: Looks) -> None:
+    """A line for each model through its estimates, by what is below the panel, in the band of their intervals."""
+    for model, estimates in models.items():
+        draw_intervals(axes, model, {x: (y.value, y.low, y.high) for x, y in estimates.items()}, looks[model])
+
+
+def scale_differences(axes: Any, *, log: bool) -> None:
+    """Make the scale of differences logarithmic, or draw their least value."""
+    if log:
+        scale_logarithmically(axes)
+    else:
+        draw_bound(axes, 0)
+
+
+def draw_panels(
+    panels: Mapping[str, Values],
+    path: Path,
+    draw_panel: Callable[[Any, Values], None],
+    *,
+    xlabel: str,
+    ylabel: str,
+    height: float = 3,
+) -> None:
+    """Draw a panel for each title.
+
+    Args:
+        panels: what is drawn, by title.
+        path: the figure to write.
+        draw_panel: draws what is in one panel on ``axes``.
+        xlabel: what is below the panels.
+        ylabel: what is beside the panels.
+        height: of a panel, in inches.
+    """
+    rows, columns = grid(len(panels))
+    size = max(3.6 * columns, 4.5), height * rows
+    with figure(path, rows, columns, size, path.suffix[1:]) as drawn:
+        for axes, (title, content) in zip(drawn.flat, panels.items(), strict=False):
+            draw_panel(axes, content)
+            axes.set(title=literal(title), xlabel=xlabel)
+        for axes in drawn[:, 0]:
+            axes.set_ylabel(ylabel)
+        draw_legend(drawn, len(panels))
+
+
+def looks_of(panels: Mapping[str, Mapping[str, object]]) -> Looks:
+    """The styles of all models in panels, in which they are by name."""
+    return styles_of(model for models in panels.values() for model in models)
