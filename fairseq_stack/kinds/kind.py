@@ -49,7 +49,7 @@ class Kind:
         controller_settings: what ``build`` takes for every stack of a recurrent controller.
         limited_memory: whether its stack can have limited memory of D steps: layer lists then take ``@D`` at the end.
         needs_tape: whether it reads the stack tape of a parse, which only syntactic language models have.
-        op: the stack that it uses, or None.
+        op: the stack that it uses, which ``fairseq-stack doctor`` checks and the benchmark measures; or None.
         models: the names of the models that may contain it, or None for all.
         examples: sizes for tests and measurements.
     """

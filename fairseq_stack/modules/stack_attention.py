@@ -125,8 +125,12 @@ class StackAttention(nn.Module, ABC):
         return self.actions.weight.new_zeros(batch_size, self.reading_size)
 
     def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
-        """The arguments of the kind's op, for ``W_a x_t``, (B, n, d_a), and v_t, (B, n, m); measurements need them."""
-        raise NotImplementedError(f"{type(self).__name__}.arguments")
+        """The arguments of the kind's op, for ``W_a x_t``, (B, n, d_a), and v_t, (B, n, m).
+
+        Raises:
+            NotImplementedError: the kind does not say, and cannot be measured.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not name the arguments of its op")
 
     @torch.no_grad()
     def inspected(

@@ -31,7 +31,10 @@ def measurable() -> dict[str, Kind]:
 
 def first_of_each_op() -> list[str]:
     """The names of kinds that together have all stacks, without repetition."""
-    return [*{kind.op: name for name, kind in reversed(measurable().items())}.values()][::-1]
+    names: dict[Op | None, str] = {}
+    for name, kind in measurable().items():
+        names.setdefault(kind.op, name)
+    return [*names.values()]
 
 
 def axes_of(kind: Kind) -> tuple[str, ...]:
@@ -166,12 +169,14 @@ def backends_of(case: Case, dtype: torch.dtype, device: torch.device) -> list[Va
 
 def find_variants(case: Case, dtypes: Sequence[torch.dtype], device: torch.device) -> list[Variant]:
     """All ways to compute a case on a device except the reference: the compiled ones by instruction set."""
-    compiled, variants = availability().library, []
-    for variant in (variant for dtype in dtypes for variant in backends_of(case, dtype, device)):
-        is_compiled = variant.backend == NATIVE and compiled is not None
-        sets = compiled.instruction_sets if compiled is not None and is_compiled else (None,)
-        variants += [replace(variant, instruction_set=one) for one in sets]
-    return variants
+    compiled = availability().library
+    instruction_sets = (None,) if compiled is None else compiled.instruction_sets
+    return [
+        replace(variant, instruction_set=instruction_set)
+        for dtype in dtypes
+        for variant in backends_of(case, dtype, device)
+        for instruction_set in (instruction_sets if variant.backend == NATIVE else (None,))
+    ]
 
 
 @dataclass(frozen=True)

@@ -231,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if args.json is not None:
             with written_whole(args.json) as file:
                 file.write(json.dumps(figures, indent=2).encode() + b"\n")
-    except (Disagreement, UserError) as error:
+    except (Disagreement, UserError, NotImplementedError) as error:
         print(f"benchmark.py: error: {error}", file=sys.stderr)
         return 1
     finally:

@@ -15,23 +15,23 @@ from tests.helpers import assert_normwise_close
 
 def test_means_are_of_what_the_stacks_do(hub: Hub) -> None:
     sentences = [sentence_of_text(hub, "w0 w1 w1", "w1"), sentence_of_text(hub, "w1", "w0 w0 w1")]
-    found = mean_operations(hub, sentences)
+    layers = mean_operations(hub, sentences)
     stacks = [inspect_stacks(hub, sentence) for sentence in sentences]
-    assert [stack.layer for stack in found] == [stack.layer for stack in stacks[0]]
-    assert [stack.is_automaton for stack in found] == [True, False, False] * 2
-    assert [stack.names for stack in found[:3]] == [
+    assert [stack.layer for stack in layers] == [stack.layer for stack in stacks[0]]
+    assert [stack.is_automaton for stack in layers] == [True, False, False] * 2
+    assert [stack.names for stack in layers[:3]] == [
         ("push", "replace", "pop"),
         ("push", "no-op", "pop"),
         ("pop", "push"),
     ]
-    assert [stack.unit for stack in found[:3]] == ["probability", "probability", "strength"]
-    assert (found[0].symbols, found[0].counts) == (("w1", "</s>", "w0"), (3, 2, 1))
-    assert (found[3].symbols, found[3].counts) == (("</s>", "w1", "w0"), (2, 2, 2))
-    for own, first, second in zip(found, *stacks, strict=True):
+    assert [stack.unit for stack in layers[:3]] == ["probability", "probability", "strength"]
+    assert (layers[0].symbols, layers[0].counts) == (("w1", "</s>", "w0"), (3, 2, 1))
+    assert (layers[3].symbols, layers[3].counts) == (("</s>", "w1", "w0"), (2, 2, 2))
+    for layer, first, second in zip(layers, *stacks, strict=True):
         operations = torch.cat([first.operations(), second.operations()])
         inputs = first.inputs + second.inputs
-        assert_normwise_close(own.mean, operations.mean(0), 1e-12)
-        for symbol, mean in zip(own.symbols, own.means, strict=True):
+        assert_normwise_close(layer.mean, operations.mean(0), 1e-12)
+        for symbol, mean in zip(layer.symbols, layer.means, strict=True):
             places = [place for place, name in enumerate(inputs) if name == symbol]
             assert_normwise_close(mean, sum(operations[place] for place in places) / len(places), 1e-12)
 

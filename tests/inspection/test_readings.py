@@ -19,27 +19,27 @@ from tests.inspection.checkpoints import write_translation_model
 
 def test_readings_are_what_the_layer_reads(hub: Hub) -> None:
     sentences = [sentence_of_text(hub, "w0 w1", "w1"), sentence_of_text(hub, "w1", "w0 w0 w1")]
-    found = readings(hub, sentences)
-    assert [(x.layer, x.is_automaton) for x in found] == [
+    stacks = readings(hub, sentences)
+    assert [(x.layer, x.is_automaton) for x in stacks] == [
         (f"{side}.layers.{number}", number == 1) for side in ("encoder", "decoder") for number in range(1, 4)
     ]
-    assert [place.symbol for place in found[0].places] == ["w0", "w1", "</s>", "w1", "</s>"]
-    assert [tuple(place) for place in found[3].places] == [
+    assert [place.symbol for place in stacks[0].places] == ["w0", "w1", "</s>", "w1", "</s>"]
+    assert [tuple(place) for place in stacks[3].places] == [
         *((1, 1, "</s>"), (1, 2, "w1")),
         *((2, 1, "</s>"), (2, 2, "w0"), (2, 3, "w0"), (2, 4, "w1")),
     ]
-    assert [x.vectors.shape[1] for x in found] == [2 * 2 * 3, 4, 3] * 2
-    for own, driven in zip(found, read_sentence(hub, sentences[1]), strict=True):
+    assert [x.vectors.shape[1] for x in stacks] == [2 * 2 * 3, 4, 3] * 2
+    for stack, driven in zip(stacks, read_sentence(hub, sentences[1]), strict=True):
         outputs = driven.stack(driven.inputs[None])[0]
-        vectors = own.vectors[-len(outputs) :].float()
+        vectors = stack.vectors[-len(outputs) :].float()
         assert_normwise_close(driven.stack.output(vectors).detach(), outputs.detach(), 1e-6)
 
 
 def test_named_after_what_is_predicted(hub: Hub) -> None:
     """It is the next word of the decoder; nothing is predicted with the readings of the encoder."""
-    found = readings(hub, [sentence_of_text(hub, "w0", "w1 w0")], by="prediction")
-    assert [x.layer for x in found] == ["decoder.layers.1", "decoder.layers.2", "decoder.layers.3"]
-    assert [place.symbol for place in found[0].places] == ["w1", "w0", "</s>"]
+    stacks = readings(hub, [sentence_of_text(hub, "w0", "w1 w0")], by="prediction")
+    assert [x.layer for x in stacks] == ["decoder.layers.1", "decoder.layers.2", "decoder.layers.3"]
+    assert [place.symbol for place in stacks[0].places] == ["w1", "w0", "</s>"]
 
 
 @pytest.mark.parametrize(("has_output", "delay"), [(True, 1), (False, 2)], ids=["attention", "lstm"])
@@ -51,8 +51,8 @@ def test_delay(has_output: bool, delay: int) -> None:
 
 def test_after_a_word(hub: Hub) -> None:
     sentences = [sentence_of_text(hub, "w0 w1 w0", "w1 w0"), sentence_of_text(hub, "w0", "w0")]
-    found = readings(hub, sentences, after="w1")
-    assert [(x.layer, [place.number for place in x.places]) for x in found] == [
+    stacks = readings(hub, sentences, after="w1")
+    assert [(x.layer, [place.number for place in x.places]) for x in stacks] == [
         *((f"encoder.layers.{number}", [2, 3, 4]) for number in range(1, 4)),
         *((f"decoder.layers.{number}", [2, 3]) for number in range(1, 4)),
     ]

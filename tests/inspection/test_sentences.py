@@ -10,9 +10,9 @@ from fairseq_stack.inspection.sentences import sentence_of_text
 
 
 def test_unknown_words(hub: Hub) -> None:
-    found = sentence_of_text(hub, "w0 <unk>", "<unk>")
-    assert found.target is not None
-    assert hub.src_dict.string(found.source) == "w0 <unk>" and hub.tgt_dict.string(found.target) == "<unk>"
+    sentence = sentence_of_text(hub, "w0 <unk>", "<unk>")
+    assert sentence.target is not None
+    assert hub.src_dict.string(sentence.source) == "w0 <unk>" and hub.tgt_dict.string(sentence.target) == "<unk>"
     with pytest.raises(UserError) as error:
         sentence_of_text(hub, "w0 x w1 y")
     assert str(error.value) == (

@@ -55,39 +55,39 @@ def automaton(*, window: int | None = None, num_runs: int = 1, std: float = 0.0)
     actions = torch.randn(4, stack.actions.out_features, dtype=torch.float64) * std
     push, replace, pop = stack.transitions(actions)
     push[0, 0, 0, 0, 1] = push[1, 0, 1, 0, 1] = replace[2, 0, 1, 0, 0] = pop[3, 0, 0, 0] = 9
-    found = driven(stack, actions).inspected(num_runs)
-    assert isinstance(found, InspectedAutomaton)
-    return found
+    inspected = driven(stack, actions).inspected(num_runs)
+    assert isinstance(inspected, InspectedAutomaton)
+    return inspected
 
 
 def test_superposition() -> None:
-    found = superposition(PUSH, PUSH, NOOP, POP)
-    assert found.operations().tolist() == [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
-    assert found.weights.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0]]
-    assert found.pushed == SYMBOLS
-    assert found.as_json()["actions"]["pop"] == [0, 0, 0, 1]
+    inspected = superposition(PUSH, PUSH, NOOP, POP)
+    assert inspected.operations().tolist() == [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    assert inspected.weights.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0]]
+    assert inspected.pushed == SYMBOLS
+    assert inspected.as_json()["actions"]["pop"] == [0, 0, 0, 1]
 
 
 def test_superposition_of_limited_depth() -> None:
-    found = superposition(PUSH, PUSH, POP, depth_limit=1)
-    assert found.weights.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+    inspected = superposition(PUSH, PUSH, POP, depth_limit=1)
+    assert inspected.weights.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
 
 
 def test_stratification() -> None:
     pop, push = torch.tensor([0.5, 0.25, 0.75, 0.5]), torch.tensor([0.5, 0.75, 0.25, 0.5])
     actions = torch.stack([pop, push], 1).double().logit()
-    found = driven(StratificationStackAttention(4, 3), actions).inspected()
-    assert isinstance(found, InspectedStratification)
-    assert_normwise_close(found.operations(), torch.stack([pop, push], 1), 1e-12)
+    inspected = driven(StratificationStackAttention(4, 3), actions).inspected()
+    assert isinstance(inspected, InspectedStratification)
+    assert_normwise_close(inspected.operations(), torch.stack([pop, push], 1), 1e-12)
     strengths = [[0.5, 0, 0, 0], [0.25, 0.75, 0, 0], [0.25, 0, 0.25, 0], [0, 0, 0, 0.5]]
-    assert_normwise_close(found.strengths, torch.tensor(strengths), 1e-12)
-    assert_normwise_close(found.weights, torch.tensor(strengths), 1e-12)  # at most 1 in all
-    assert found.as_json()["strengths"] == found.strengths.tolist()
+    assert_normwise_close(inspected.strengths, torch.tensor(strengths), 1e-12)
+    assert_normwise_close(inspected.weights, torch.tensor(strengths), 1e-12)  # at most 1 in all
+    assert inspected.as_json()["strengths"] == inspected.strengths.tolist()
 
 
 def test_automaton() -> None:
-    found = automaton(num_runs=2)
-    best, second = found.runs
+    inspected = automaton(num_runs=2)
+    best, second = inspected.runs
     assert [spelt(step) for step in best.steps] == [
         "push q0,0 -> q0,0 1",
         "push q0,1 -> q0,1 1",
@@ -95,23 +95,25 @@ def test_automaton() -> None:
         "pop q0,0 -> q0",
     ]
     assert best.log_weight == 36 > second.log_weight
-    assert found.size == (2, 2)
-    assert found.pushed == ("bottom", *SYMBOLS)
-    assert found.shares()[0] == pytest.approx(math.exp(36 - found.log_partition)) and found.shares()[0] > 0.98
-    assert found.operations().argmax(1).tolist() == [0, 0, 1, 2]
-    assert_normwise_close(found.operations().sum(1), torch.ones(4), 1e-12)
-    given_top = found.given_top()
+    assert inspected.size == (2, 2)
+    assert inspected.pushed == ("bottom", *SYMBOLS)
+    assert (
+        inspected.shares()[0] == pytest.approx(math.exp(36 - inspected.log_partition)) and inspected.shares()[0] > 0.98
+    )
+    assert inspected.operations().argmax(1).tolist() == [0, 0, 1, 2]
+    assert_normwise_close(inspected.operations().sum(1), torch.ones(4), 1e-12)
+    given_top = inspected.given_top()
     assert_normwise_close(given_top.push[0, 0, 0, 0, 1], math.exp(9) / (math.exp(9) + 9), 1e-12)
     assert given_top.pop[2, 1, 1].tolist() == pytest.approx([0.1, 0.1])
-    assert [x.number for x in found.likely_transitions(0.9)] == [1, 2, 3, 4]
+    assert [x.number for x in inspected.likely_transitions(0.9)] == [1, 2, 3, 4]
 
 
 def test_limited_memory() -> None:
     """Only the last two vectors have weights, and the bottom counts as pushed at step 0."""
-    found = automaton(window=2, std=1.0)
-    assert torch.equal(found.weights.ne(0), torch.ones(4, 5).tril(1).triu(0).bool())
-    assert found.window == 2 and found.runs == ()
-    assert_normwise_close(found.operations().sum(1), torch.ones(4), 1e-12)
+    inspected = automaton(window=2, std=1.0)
+    assert torch.equal(inspected.weights.ne(0), torch.ones(4, 5).tril(1).triu(0).bool())
+    assert inspected.window == 2 and inspected.runs == ()
+    assert_normwise_close(inspected.operations().sum(1), torch.ones(4), 1e-12)
     assert automaton(window=9, std=1.0).runs != ()
 
 
@@ -122,29 +124,29 @@ def test_original_bottom(window: int | None) -> None:
     What the first step pushes is the bottom of the stack, and a limited memory forgets it as if pushed at step 1.
     """
     stack = SymbolStackAttention(4, 2, 2, original_bottom=True, window=window)
-    found = driven(stack, torch.zeros(4, stack.actions.out_features, dtype=torch.float64)).inspected()
-    assert isinstance(found, InspectedAutomaton)
-    json.dumps(found.as_json(), allow_nan=False)
-    pushed = torch.cat([found.weights[:, :1] + found.weights[:, 1:2], found.weights[:, 2:]], dim=1)
+    inspected = driven(stack, torch.zeros(4, stack.actions.out_features, dtype=torch.float64)).inspected()
+    assert isinstance(inspected, InspectedAutomaton)
+    json.dumps(inspected.as_json(), allow_nan=False)
+    pushed = torch.cat([inspected.weights[:, :1] + inspected.weights[:, 1:2], inspected.weights[:, 2:]], dim=1)
     assert torch.equal(pushed.ne(0), torch.ones(4, 4).tril(0).triu(1 - (window or 4)).bool())
     assert_normwise_close(pushed.sum(1), torch.ones(4), 1e-12)
     if window is None:
-        assert_normwise_close(found.operations()[0], torch.tensor([0.0, 1.0, 0.0]), 1e-12)
+        assert_normwise_close(inspected.operations()[0], torch.tensor([0.0, 1.0, 0.0]), 1e-12)
     else:
-        assert found.operations().isnan().all()
+        assert inspected.operations().isnan().all()
 
 
 def test_undefined_weights() -> None:
     stack = NondeterministicStackAttention(4, 2, 2, 3)
-    found = driven(stack, torch.full((4, stack.actions.out_features), torch.nan, dtype=torch.float64)).inspected()
-    assert isinstance(found, InspectedAutomaton)
-    assert found.runs == () and found.weights.isnan().all()
+    inspected = driven(stack, torch.full((4, stack.actions.out_features), torch.nan, dtype=torch.float64)).inspected()
+    assert isinstance(inspected, InspectedAutomaton)
+    assert inspected.runs == () and inspected.weights.isnan().all()
 
 
 def test_json() -> None:
-    found = json.loads(json.dumps(automaton().as_json(), allow_nan=False))
-    assert list(found) == ["layer", "inputs", "weights", "log_weights", "posterior", "log_partition", "runs"]
-    (run,) = found["runs"]
+    inspected = json.loads(json.dumps(automaton().as_json(), allow_nan=False))
+    assert list(inspected) == ["layer", "inputs", "weights", "log_weights", "posterior", "log_partition", "runs"]
+    (run,) = inspected["runs"]
     assert run["steps"][0] == {"operation": "push", "source": [0, 0], "state": 0, "symbol": 1}
     assert run["stacks"][2] == [[0, 0], [1, 1], [1, 2]]
 
@@ -168,8 +170,8 @@ def test_transitions_in_latex() -> None:
 
 def test_contents_as_a_graph() -> None:
     """After three inputs two symbols lie on the bottom; quotes and backslashes of inputs are escaped."""
-    found = automaton()
-    text = contents_as_graphviz(found.contents(3, 0.5), found.inputs[:3])
+    inspected = automaton()
+    text = contents_as_graphviz(inspected.contents(3, 0.5), inspected.inputs[:3])
     edges = [line for line in text.splitlines() if "->" in line]
     assert [line.split(" [")[0].strip() for line in edges] == [
         "n0_0_0 -> n1_0_0",
@@ -178,9 +180,9 @@ def test_contents_as_a_graph() -> None:
     ]
     assert r'label="1 (a)\n1.00"' in edges[1]
     assert text.count("doublecircle") == 1
-    quoted = contents_as_graphviz(found.contents(4, 0.5), found.inputs)
+    quoted = contents_as_graphviz(inspected.contents(4, 0.5), inspected.inputs)
     assert r"after 4: \"d\\" in quoted
-    named = contents_as_graphviz(found.contents(4, 0.5), [*found.inputs[:3], r"\n"])
+    named = contents_as_graphviz(inspected.contents(4, 0.5), [*inspected.inputs[:3], r"\n"])
     assert r"\nafter 4: \\n" in named
 
 

@@ -143,8 +143,8 @@ class KindContract:
         index = torch.tensor([2, 0, 0, 1])
         reordered = state.reorder(index)
         expected, _ = sublayer.step(inputs[:, 4], state)
-        found, _ = sublayer.step(inputs[index, 4], reordered)
-        assert_normwise_close(found, expected[index], 1e-12)
+        actual, _ = sublayer.step(inputs[index, 4], reordered)
+        assert_normwise_close(actual, expected[index], 1e-12)
         assert torch.equal(sublayer.step(inputs[:, 4], state)[0], expected)
 
     def test_no_gradient_flows_through_detached_states(self) -> None:
@@ -154,9 +154,9 @@ class KindContract:
         for step in range(4):
             _, state = sublayer.step(inputs[:, step], state)
         expected, _ = sublayer.step(inputs[:, 4], state)
-        found, _ = sublayer.step(inputs[:, 4], state.detach())
-        assert torch.equal(found, expected)
-        (gradient,) = torch.autograd.grad(found.square().sum(), inputs)
+        actual, _ = sublayer.step(inputs[:, 4], state.detach())
+        assert torch.equal(actual, expected)
+        (gradient,) = torch.autograd.grad(actual.square().sum(), inputs)
         assert gradient[:, :4].eq(0).all() and gradient[:, 4].ne(0).any()
 
     @pytest.mark.parametrize("side", ["left", "right"])
@@ -177,8 +177,8 @@ class KindContract:
             return [outputs.detach(), *gradients]
 
         spoilt = query.masked_fill(padding.t()[..., None], garbage)
-        for found, expected in zip(results(spoilt), results(query), strict=True):
-            assert torch.equal(found, expected)
+        for actual, expected in zip(results(spoilt), results(query), strict=True):
+            assert torch.equal(actual, expected)
 
     def test_every_parameter_learns(self) -> None:
         sublayer = self.build()
@@ -275,9 +275,9 @@ class LimitedMemoryContract(KindContract):
         expected = [unlimited(inputs), step_through(unlimited, inputs)]
         for window in (length + 1, length + 2):
             assert all(map(torch.equal, outputs(window), expected))
-        for found, wanted in zip(outputs(length), expected, strict=True):
-            assert_normwise_close(found[:, :-1], wanted[:, :-1], 1e-12)
-            assert (found[:, -1] - wanted[:, -1]).abs().max() > 1e-6
+        for actual, wanted in zip(outputs(length), expected, strict=True):
+            assert_normwise_close(actual[:, :-1], wanted[:, :-1], 1e-12)
+            assert (actual[:, -1] - wanted[:, -1]).abs().max() > 1e-6
 
     def with_window(self, window: int | None) -> KindContract:
         """The tests of the same layer with another window."""

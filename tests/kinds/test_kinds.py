@@ -42,6 +42,7 @@ class TestLimitedDepth(KindContract):
 PLUGIN = Path(__file__).with_name("latch")
 TEST = """
 from fairseq_stack.kinds import Layer, grammar
+from tests.conftest import fixed_seed, single_thread
 from tests.kinds.contract import KindContract
 from tests.end_to_end.conftest import corpora
 

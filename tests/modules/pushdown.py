@@ -31,8 +31,8 @@ def check_gradients(model: nn.Module, expected: Mapping[str, Tensor], tolerance:
     parameters = dict(model.named_parameters())
     assert parameters.keys() == expected.keys()
     for name, parameter in parameters.items():
-        found = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        assert_normwise_close(found, expected[name], tolerance, name)
+        actual = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        assert_normwise_close(actual, expected[name], tolerance, name)
 
 
 def random_attachments(batch_size: int, length: int) -> Tensor:
@@ -70,13 +70,13 @@ def renamed(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if "data_to_q_prime.weight" in arrays:
         halves = [arrays.pop(f"data_to_{half}_prime.weight") for half in "qk"]
         arrays["projection.weight"] = torch.cat(halves)
-    found = {}
+    actual = {}
     for name, array in arrays.items():
         first, *rest = name.split(".")
         if len(rest) == 2:
             rest[0] = "first" if rest[0] == "0" else "second"
-        found[".".join([_NAMES.get(first, first), *rest])] = array
-    return found
+        actual[".".join([_NAMES.get(first, first), *rest])] = array
+    return actual
 
 
 def golden_head(arrays: Mapping[str, Tensor]) -> AttachmentHead:

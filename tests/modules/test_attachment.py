@@ -79,8 +79,8 @@ def test_lean_form_equals_naive_form(parametrization: Parametrization, monkeypat
         return composed_scores_reference(queries, keys, depths, tape.clamp(max=2))
 
     monkeypatch.setattr(attachment, "composed_scores", naive_scores)
-    for found, expected in zip(lean, gradients(), strict=True):
-        assert_normwise_close(found, expected, 1e-12)
+    for actual, expected in zip(lean, gradients(), strict=True):
+        assert_normwise_close(actual, expected, 1e-12)
 
 
 def test_dropout_of_the_hidden_layer_of_keys() -> None:
@@ -105,8 +105,8 @@ def test_last_tokens(parametrization: Parametrization, depths: int | None) -> No
     for length in range(1, 8):
         for first in {0, length - 1, length // 2}:
             part = slice(first, length)
-            found = model.scores(hidden[:, part], next_words[:, part], keys[:, :length], tape[:, part, :length])
-            assert_normwise_close(found, expected[:, part, : length + 1], 1e-12)
+            actual = model.scores(hidden[:, part], next_words[:, part], keys[:, :length], tape[:, part, :length])
+            assert_normwise_close(actual, expected[:, part, : length + 1], 1e-12)
 
 
 @pytest.mark.parametrize(("parametrization", "sees"), [("equations", False), ("figures", True), ("released", True)])

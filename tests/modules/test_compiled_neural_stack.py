@@ -28,19 +28,19 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted(Controller, "_control", monkeypatch)
 
 
-def fields(found: Step | tuple[Tensor, Step]) -> dict[str, Tensor]:
+def fields(actual: Step | tuple[Tensor, Step]) -> dict[str, Tensor]:
     """All that a network computes."""
-    outputs = {} if isinstance(found, Step) else {"outputs": found[0]}
-    every = found if isinstance(found, Step) else found[1]
+    outputs = {} if isinstance(actual, Step) else {"outputs": actual[0]}
+    every = actual if isinstance(actual, Step) else actual[1]
     return outputs | {name: x for name, x in every._asdict().items() if x is not None}
 
 
 def gradients(
-    model: Controller, found: dict[str, Tensor], x: Tensor, used: Sequence[bool]
+    model: Controller, actual: dict[str, Tensor], x: Tensor, used: Sequence[bool]
 ) -> Iterator[tuple[str, Tensor]]:
     """Of a loss that depends on some of the fields, each of its numbers with another weight."""
     loss = x.new_zeros(())
-    for (_, values), is_used in zip(sorted(found.items()), used, strict=False):
+    for (_, values), is_used in zip(sorted(actual.items()), used, strict=False):
         weights = torch.randn(values.shape, generator=torch.Generator().manual_seed(7), dtype=torch.float32)
         loss = loss + is_used * (values * weights.to(values.dtype)).sum()
     parameters = {"x": x, **dict(model.named_parameters())}
@@ -105,19 +105,19 @@ def assert_agree(network: Network, biases: Sequence[float], used: Sequence[bool]
     exact, wide = copy.deepcopy(model).double(), x.detach().double().requires_grad_()
     steps, tolerance = network.length + network.more, TOLERANCES[network.dtype]
     taken.clear()
-    found = fields(model(x, steps=steps))
+    actual = fields(model(x, steps=steps))
     assert not taken
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neural_stack, "neural_stack_is_compiled", lambda *_: False)
         expected = fields(exact(wide, steps=steps))
     assert len(taken) == steps
-    assert found.keys() == expected.keys()
+    assert actual.keys() == expected.keys()
     for name, wanted in expected.items():
-        assert found[name].dtype == network.dtype
-        assert_normwise_close(found[name], wanted, tolerance, name)
+        assert actual[name].dtype == network.dtype
+        assert_normwise_close(actual[name], wanted, tolerance, name)
     of_expected = dict(gradients(exact, expected, wide, used))
-    for name, actual in gradients(model, found, x, used):
-        assert_normwise_close(actual, of_expected[name], tolerance, name)
+    for name, gradient in gradients(model, actual, x, used):
+        assert_normwise_close(gradient, of_expected[name], tolerance, name)
 
 
 def with_networks(count: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -153,10 +153,10 @@ def test_strengths_of_exactly_0_and_1_have_finite_gradients(
     for number in range(16):
         biases = [1000.0 if number >> i & 1 else -1000.0 for i in range(4)]
         model, x = Network(kind, "lstm", memory, "vector", (3, 2, 4), 2, 5, 3, torch.float32).build(biases, number)
-        found = fields(model(x, steps=8))
-        strengths = torch.stack([found[name] for name in ("pop", "push")])
+        actual = fields(model(x, steps=8))
+        strengths = torch.stack([actual[name] for name in ("pop", "push")])
         assert ((strengths == 0) | (strengths == 1)).all()
-        assert all(of.isfinite().all() for _, of in gradients(model, found, x, [True] * 9))
+        assert all(of.isfinite().all() for _, of in gradients(model, actual, x, [True] * 9))
 
 
 class TestStepsOneByOne:
@@ -188,9 +188,9 @@ class TestStepsOneByOne:
     def test_under_torch_func(self, taken: list[int]) -> None:
         model, x = NeuralStack(3, 2).double(), torch.rand(4, 5, 3).double()
         expected = model(x).output
-        found = torch.func.vmap(lambda x: model(x[None]).output[0])(x)
+        actual = torch.func.vmap(lambda x: model(x[None]).output[0])(x)
         assert len(taken) == 5
-        assert_normwise_close(found, expected, 1e-12)
+        assert_normwise_close(actual, expected, 1e-12)
 
     def test_with_a_subclass_that_steps_in_another_way(self, taken: list[int]) -> None:
         class Other(NeuralStack):

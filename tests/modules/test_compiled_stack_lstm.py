@@ -52,19 +52,19 @@ def gradients(lstm: StackLSTM, inputs: Tensor, **options: Any) -> tuple[Tensor, 
     lstm.zero_grad()
     outputs = lstm(inputs, **options)[0]
     (outputs * torch.linspace(-1, 2, outputs.numel(), dtype=outputs.dtype).view_as(outputs)).sum().backward()
-    found = {name: parameter.grad for name, parameter in lstm.named_parameters()}
-    return outputs, {"inputs": inputs.grad, **found}
+    actual = {name: parameter.grad for name, parameter in lstm.named_parameters()}
+    return outputs, {"inputs": inputs.grad, **actual}
 
 
 @EACH
 @pytest.mark.parametrize(("batch_size", "length"), [(3, 6), (1, 1), (2, 2)])
 def test_values_and_gradients_are_those_of_the_steps(name: str, batch_size: int, length: int, steps: list[int]) -> None:
     lstm, inputs = make(name), random_inputs(batch_size, length)
-    found, found_gradients = gradients(lstm, inputs, return_state=False)
+    actual, found_gradients = gradients(lstm, inputs, return_state=False)
     assert not steps
     expected, expected_gradients = gradients(lstm, inputs)
     assert len(steps) == length
-    assert_normwise_close(found, expected, 1e-10)
+    assert_normwise_close(actual, expected, 1e-10)
     for key, expected_gradient in expected_gradients.items():
         found_gradient = found_gradients[key]
         assert found_gradient is not None
@@ -78,11 +78,11 @@ def test_values_and_gradients_are_those_of_the_steps(name: str, batch_size: int,
 def test_recurrent_dropout_draws_the_numbers_that_the_steps_draw(training: bool, steps: list[int]) -> None:
     lstm, inputs = build("sup", recurrent_dropout=0.4).train(training), random_inputs()
     torch.manual_seed(5)
-    found, _ = lstm(inputs, return_state=False)
+    actual, _ = lstm(inputs, return_state=False)
     drawn = torch.rand(1)
     assert not steps
     torch.manual_seed(5)
-    assert_normwise_close(found, lstm(inputs)[0], 1e-12)
+    assert_normwise_close(actual, lstm(inputs)[0], 1e-12)
     assert torch.equal(drawn, torch.rand(1))
 
 
@@ -138,9 +138,9 @@ class TestStepsOneByOne:
         lstm, inputs = build("sup"), random_inputs()
         with torch.no_grad():
             expected, _ = lstm(inputs, return_state=False)
-        found = torch.func.vmap(lambda x: lstm(x[None], return_state=False)[0][0])(inputs)
+        actual = torch.func.vmap(lambda x: lstm(x[None], return_state=False)[0][0])(inputs)
         assert len(steps) == inputs.size(1)
-        assert_normwise_close(found, expected, 1e-12)
+        assert_normwise_close(actual, expected, 1e-12)
 
     @pytest.mark.parametrize("name", [name for name, _ in build("nd").named_parameters()])
     def test_with_a_forward_mode_derivative(self, name: str, steps: list[int]) -> None:
@@ -156,6 +156,6 @@ class TestStepsOneByOne:
         expected = torch.func.jvp(lambda x: outputs(x, True), (parameter,), (tangent,))[1]
         assert expected.any()
         with forward_ad.dual_level():
-            found = forward_ad.unpack_dual(outputs(forward_ad.make_dual(parameter, tangent), False)).tangent
-        assert_normwise_close(found, expected, 1e-12)
+            actual = forward_ad.unpack_dual(outputs(forward_ad.make_dual(parameter, tangent), False)).tangent
+        assert_normwise_close(actual, expected, 1e-12)
         assert len(steps) == 2 * inputs.size(1)

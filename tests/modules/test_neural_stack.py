@@ -38,11 +38,11 @@ def network(kind: type[Network], golden: Mapping[str, np.ndarray], path: Path) -
     (rows, features), size = parameters["out.weight"].shape, golden["x"].shape[2]
     controller = next((name for name in ("rnn", "lstm", "gru") if name in path.stem), "linear")
     memory = "none" if "no_stack" in path.stem else "stack"
-    found = kind(
+    actual = kind(
         size, rows - kind.num_strengths - size, controller=controller, hidden_size=features, memory=memory
     ).double()
-    found.load_state_dict(parameters)
-    return found
+    actual.load_state_dict(parameters)
+    return actual
 
 
 def check(golden: Mapping[str, np.ndarray], model: Controller, x: Tensor, outputs: Tensor, steps: Step) -> None:
@@ -54,8 +54,8 @@ def check(golden: Mapping[str, np.ndarray], model: Controller, x: Tensor, output
     assert x.grad is not None
     assert_normwise_close(x.grad, golden["grad_x"], 1e-9, "x")
     for name, parameter in model.named_parameters():
-        found = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        assert_normwise_close(found, golden[f"grad_param_{name}"], 1e-9, name)
+        actual = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        assert_normwise_close(actual, golden[f"grad_param_{name}"], 1e-9, name)
 
 
 @each_golden_file("neural_stacks/vanilla_*.npz")

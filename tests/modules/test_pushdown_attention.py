@@ -84,8 +84,8 @@ def test_lean_form_equals_naive_form(parametrization: Parametrization, monkeypat
     naive = model(x, tape)
     assert_normwise_close(lean, naive, 1e-12)
     naive_gradients = torch.autograd.grad((naive * cotangent).sum(), [x, *model.parameters()])
-    for found, expected in zip(lean_gradients, naive_gradients, strict=True):
-        assert_normwise_close(found, expected, 1e-12)
+    for actual, expected in zip(lean_gradients, naive_gradients, strict=True):
+        assert_normwise_close(actual, expected, 1e-12)
 
 
 @pytest.mark.parametrize("depths", [3, None])

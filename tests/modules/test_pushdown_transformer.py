@@ -89,8 +89,8 @@ def test_steps_equal_the_sequence(name: str, norm_first: bool) -> None:
             rows = torch.tensor([1, 0, 1])
             state = state.reorder(rows)
         assert_normwise_close(model.next_words(state), log_words[rows, t], 1e-11)
-        found = model.next_attachments(state, words[rows, t + 1])
-        assert_normwise_close(found, scores[rows, t, : t + 2].log_softmax(1), 1e-11)
+        actual = model.next_attachments(state, words[rows, t + 1])
+        assert_normwise_close(actual, scores[rows, t, : t + 2].log_softmax(1), 1e-11)
         state = model.step(state, words[rows, t + 1], attachments[rows, t + 1])
 
 
@@ -161,7 +161,7 @@ def test_low_precision(parametrization: Parametrization, dtype: torch.dtype) -> 
         mixed = log_probabilities(model)
     (mixed[0].sum() + mixed[1].sum()).backward()
     assert all(x.grad is not None and x.grad.isfinite().all() for x in model.parameters())
-    for found in (mixed, log_probabilities(model.to(dtype))):
-        for actual, wanted in zip(found, expected, strict=True):
+    for computed in (mixed, log_probabilities(model.to(dtype))):
+        for actual, wanted in zip(computed, expected, strict=True):
             assert actual.dtype == torch.float32
             assert_normwise_close(actual, wanted, 0.05)

@@ -38,8 +38,8 @@ def test_it_is_its_equations(name: str) -> None:
         cell = f[:, t].sigmoid() * cell + i[:, t].sigmoid() * g[:, t].tanh()
         assert_normwise_close(outputs[:, t], o[:, t].sigmoid() * cell.tanh(), 1e-12)
     assert_normwise_close(state.cell, cell, 1e-12)
-    for found, expected in zip(state.readings, readings, strict=True):
-        assert_normwise_close(found, expected[:, -1], 1e-12)
+    for actual, expected in zip(state.readings, readings, strict=True):
+        assert_normwise_close(actual, expected[:, -1], 1e-12)
 
 
 @pytest.mark.parametrize("return_state", [False, True])
@@ -54,9 +54,9 @@ def test_stacks_without_biases_are_those_with_biases_of_0(return_state: bool) ->
     outputs, expected = (model(inputs, return_state=return_state)[0] for model in (unbiased, biased))
     assert torch.equal(outputs, expected)
     names, parameters = zip(*unbiased.named_parameters(), strict=True)
-    found = torch.autograd.grad(outputs.square().sum(), parameters)
+    actual = torch.autograd.grad(outputs.square().sum(), parameters)
     wanted = torch.autograd.grad(expected.square().sum(), [biased.get_parameter(name) for name in names])
-    for name, gradient, other in zip(names, found, wanted, strict=True):
+    for name, gradient, other in zip(names, actual, wanted, strict=True):
         assert_normwise_close(gradient, other, 1e-12, name)
 
 
@@ -102,8 +102,8 @@ def test_integers_are_one_hot_vectors(name: str) -> None:
     vectors = one_hot(numbers.clamp_min(0), INPUT).double()
     vectors[1, 1] = 0  # -1
     outputs, state = lstm(vectors)
-    found, _ = lstm(numbers)
-    assert_normwise_close(found, outputs, 1e-12)
+    actual, _ = lstm(numbers)
+    assert_normwise_close(actual, outputs, 1e-12)
     assert_normwise_close(lstm.step(numbers[:, 1], state)[0], lstm.step(vectors[:, 1], state)[0], 1e-12)
 
 
@@ -113,8 +113,8 @@ def test_states_are_reordered_and_never_changed(name: str) -> None:
     index = torch.tensor([2, 0, 0, 1])
     for state in (lstm.initial_state(3), lstm(inputs[:, :4])[1]):
         expected, _ = lstm.step(inputs[:, 4], state)
-        found, after = lstm.step(inputs[index, 4], state.reorder(index))
-        assert_normwise_close(found, expected[index], 1e-12)
+        actual, after = lstm.step(inputs[index, 4], state.reorder(index))
+        assert_normwise_close(actual, expected[index], 1e-12)
         assert_normwise_close(lstm.step(inputs[:2, 5], after.reorder(index[1:3]))[0], torch.cat([
             lstm.step(inputs[b : b + 1, 5], after.reorder(index[b + 1 : b + 2]))[0] for b in (0, 1)
         ]), 1e-12)  # fmt: skip
@@ -127,9 +127,9 @@ def test_no_gradient_flows_through_a_detached_state(name: str, length: int) -> N
     lstm, inputs = build(name), random_inputs().requires_grad_()
     _, state = lstm(inputs[:, :length])
     expected, _ = lstm(inputs[:, length:], state)
-    found, _ = lstm(inputs[:, length:], state.detach())
-    assert torch.equal(found, expected)
-    (gradient,) = torch.autograd.grad(found.square().sum(), inputs)
+    actual, _ = lstm(inputs[:, length:], state.detach())
+    assert torch.equal(actual, expected)
+    (gradient,) = torch.autograd.grad(actual.square().sum(), inputs)
     assert gradient[:, :length].eq(0).all()
     assert gradient[:, length:].ne(0).any(2).all()
 
@@ -141,8 +141,8 @@ def test_gradients_are_those_of_finite_differences(name: str) -> None:
 
     def outputs(inputs: Tensor, *values: Tensor) -> Tensor:
         replaced = dict(zip(parameters, values, strict=True))
-        found: Tensor = torch.func.functional_call(lstm, replaced, (inputs,))[0]
-        return found
+        actual: Tensor = torch.func.functional_call(lstm, replaced, (inputs,))[0]
+        return actual
 
     values = [parameter.detach().requires_grad_() for parameter in parameters.values()]
     assert torch.autograd.gradcheck(

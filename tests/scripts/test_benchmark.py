@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from fairseq_stack.modules import StackAttention, StratificationStackAttention
 from fairseq_stack.ops import Backend, StratificationStackState, automatic_backends, stratification
 from fairseq_stack.ops._native import library
 from scripts.benchmark import training
@@ -186,6 +187,13 @@ def test_wrong_decoding_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     complaint = "benchmark.py: error: decoding float32 is wrong: for strat (2, 12, 5), readings differ by "
     assert err.splitlines()[-1].startswith(complaint)
     assert "the stack strat" not in out
+
+
+def test_a_kind_without_arguments(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(StratificationStackAttention, "arguments", StackAttention.arguments)
+    assert main(["--quick", "--only", "strat"]) == 1
+    complaint = "benchmark.py: error: StratificationStackAttention does not name the arguments of its op"
+    assert capsys.readouterr().err.splitlines()[-1] == complaint
 
 
 @pytest.mark.parametrize(
