@@ -116,8 +116,3 @@ def test_mistakes(flags: list[str], message: str) -> None:
     with pytest.raises(UserError, match=re.escape(message)) as error:
         build_language_model("stack_lstm_lm", DICTIONARY, *flags)
     assert "\n" not in str(error.value)
-
-
-def test_a_checkpoint_with_a_scale_that_had_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairseq_stack.models.shared_options.is_from_checkpoint", lambda: True)
-    build_language_model("stack_lstm_lm", DICTIONARY, "--stack-init-scale=0.5")
