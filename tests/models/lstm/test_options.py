@@ -60,8 +60,8 @@ def test_sequences_go_on_from_a_state() -> None:
     more, _ = model(tokens[:, 3:], state=extra["state"])
     whole, _ = model(tokens, state=model.decoder.lstm.initial_state(2))
     assert logits.shape[1] == 3
-    for found, expected in ((logits, whole[:, :3]), (more, whole[:, 3:])):
-        assert (found - expected).abs().max() < 1e-12 * expected.abs().max()
+    for segment, expected in ((logits, whole[:, :3]), (more, whole[:, 3:])):
+        assert (segment - expected).abs().max() < 1e-12 * expected.abs().max()
 
 
 MISTAKES = {
