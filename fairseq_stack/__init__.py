@@ -9,14 +9,11 @@ nothing else.
 from __future__ import annotations
 
 import importlib.abc
-import importlib.util
 import logging
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 
 __version__ = "0.1.0"
+_LAST_IMPORT_OF_FAIRSEQ = "fairseq.model_parallel"
 
 
 def register() -> None:
@@ -31,44 +28,25 @@ def register() -> None:
     importlib.import_module("fairseq_stack.criterions")
 
 
-class _RegisterAfterFairseq(importlib.abc.MetaPathFinder):
-    """Calls :func:`register` when fairseq has been imported.
+class _RegisterWithFairseq(importlib.abc.MetaPathFinder):
+    """Calls :func:`register` at the end of ``import fairseq``. It finds nothing itself.
 
-    fairseq ignores ``--user-dir`` if the package has been imported before. So a process that imports
-    ``fairseq_stack.ops`` and then runs a command of fairseq would not find the models.
+    fairseq ignores ``--user-dir`` if the package has been imported before, and has no other door for plugins. Without
+    this, the architectures would be unknown in a process that imports ``fairseq_stack.ops`` and then runs a command of
+    fairseq, in ``from_pretrained`` of fairseq's own classes after ``import fairseq_stack``, and to :mod:`.hub`, which
+    models are built on and so cannot import them.
     """
 
-    def __init__(self) -> None:
-        self._searching = False
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name != "fairseq" or self._searching:
-            return None
-        self._searching = True
+    def find_spec(self, name: str, *_: object) -> None:
+        if name != _LAST_IMPORT_OF_FAIRSEQ:
+            return
         try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._searching = False
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
-
-        def execute_and_register(module: ModuleType) -> None:
-            execute(module)
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
-            try:
-                register()
-            except ImportError as error:  # fairseq itself works, and not everybody wants the plugin
-                logging.getLogger(__name__).warning("fairseq_stack is not registered with fairseq: %s", error)
-
-        spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
-        return spec
+            register()
+        except ImportError as error:  # fairseq itself works, and not everybody wants the plugin
+            logging.getLogger(__name__).warning("fairseq_stack is not registered with fairseq: %s", error)
 
 
 if "fairseq" in sys.modules:
     register()
 else:
-    sys.meta_path.insert(0, _RegisterAfterFairseq())
+    sys.meta_path.insert(0, _RegisterWithFairseq())

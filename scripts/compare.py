@@ -76,7 +76,7 @@ def _nondeterministic(sizes: tuple[int, ...], dtype: str, **options: Any) -> Cal
         from fairseq_stack.ops import nondeterministic_stack
 
         inputs = [x.requires_grad_() for x in _log_weights(sizes, dtype)]
-        return _differentiated(lambda *given: nondeterministic_stack(*given, **options), inputs)
+        return _differentiated(lambda *arguments: nondeterministic_stack(*arguments, **options), inputs)
 
     return prepare
 
@@ -89,9 +89,9 @@ def _by_vectors(name: str, sizes: tuple[int, ...], dtype: str) -> Callable[[], R
 
         torch.manual_seed(0)
         values = torch.rand(sizes, dtype=getattr(torch, dtype))
-        strengths = torch.randn(*sizes[:2], 3, dtype=values.dtype)
-        given = [strengths.softmax(-1)] if name.startswith("super") else list(strengths.sigmoid().unbind(-1)[:2])
-        return _differentiated(getattr(ops, name), [x.requires_grad_() for x in (*given, values)])
+        projected = torch.randn(*sizes[:2], 3, dtype=values.dtype)
+        strengths = [projected.softmax(-1)] if name.startswith("super") else projected.sigmoid().unbind(-1)[:2]
+        return _differentiated(getattr(ops, name), [x.requires_grad_() for x in (*strengths, values)])
 
     return prepare
 

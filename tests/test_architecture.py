@@ -24,8 +24,9 @@ ALLOWED = {
     "kinds": ("ops", "modules", "kinds", "errors"),
     "errors": (),
     "files": ("errors",),
-    "compat": ("ops", "compat", "errors", "files"),
-    "hub": ("ops", "modules", "hub", "compat", "errors", "files", "fairseq_stack_preprocess"),
+    "companions": ("errors", "files"),
+    "compat": ("ops", "compat", "companions", "errors", "files"),
+    "hub": ("ops", "modules", "hub", "companions", "errors", "files", "fairseq_stack_preprocess"),
     "models": ("hub", "ops", "modules", "kinds", "models", "compat", "errors", "files"),
     "search": ("search", "errors"),
     "optim": ("optim", "compat"),
@@ -44,7 +45,7 @@ ALLOWED = {
         "fairseq_stack_preprocess",
     ),
     "cli": ("fairseq_stack", "fairseq_stack_preprocess"),  # and nothing imports cli
-    "fairseq_stack_preprocess": ("fairseq_stack_preprocess", "__version__"),
+    "fairseq_stack_preprocess": ("fairseq_stack_preprocess",),
 }
 Rule = Callable[[Path, str], set[str]]
 

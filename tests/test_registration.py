@@ -28,7 +28,6 @@ ORDERS = {
     "tasks-first": "import fairseq_stack.tasks",
     "schedules-first": "import fairseq_stack.optim",
     "criterions-first": "import fairseq_stack.criterions",
-    "fairseq-then-corpora": "import fairseq, fairseq_stack_preprocess.text.binarise",
     "hub-first": "import fairseq_stack.hub.interface",
 }
 
@@ -59,7 +58,8 @@ def test_architectures_are_known() -> None:
 
 def test_a_fairseq_that_is_not_supported_can_still_be_imported(tmp_path: Path) -> None:
     (tmp_path / "fairseq").mkdir()
-    (tmp_path / "fairseq" / "__init__.py").write_text('__version__ = "1.0.0a0"\n')
+    (tmp_path / "fairseq" / "__init__.py").write_text('__version__ = "1.0.0a0"\nimport fairseq.model_parallel\n')
+    (tmp_path / "fairseq" / "model_parallel.py").touch()
     result = run("import fairseq_stack.ops, fairseq; print(fairseq.__version__)", folder=tmp_path)
     assert result.stdout.strip() == "1.0.0a0"
     assert "is not registered with fairseq" in result.stderr

@@ -52,7 +52,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the average."""
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
-    from fairseq_stack.hub.companions import companions_beside, save_companions
+    from fairseq_stack.companions import companions_beside, save_companions
     from fairseq_stack.models.averaging import average_checkpoints
 
     paths = _selected(args)

@@ -6,6 +6,7 @@ import argparse
 import importlib.metadata
 import platform
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .arguments import Subparsers
@@ -37,6 +38,12 @@ def add_parser(subparsers: Subparsers) -> None:
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )
+    parser.add_argument(
+        "--user-dir",
+        metavar="PACKAGE",
+        type=Path,
+        help="the folder of a package whose kinds of stacks are checked, too",
+    )
     parser.set_defaults(run=run)
 
 
@@ -47,6 +54,10 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack.ops._backends import triton_obstacle
     from fairseq_stack.ops._native import availability
 
+    if args.user_dir is not None:
+        from fairseq_stack.hub.user_dirs import import_user_dir
+
+        import_user_dir(args.user_dir)
     print(f"Python {platform.python_version()}, {platform.platform()}")
     for package in PACKAGES:
         print(f"{package} {_version(package)}")

@@ -1,71 +1,58 @@
-"""All the changes that fairseq needs to run on current versions of numpy and torch, and with this plugin.
+"""The porch to fairseq: everything that is changed in it while this plugin is loaded. No file of fairseq is changed.
 
-:func:`apply` is called by :mod:`fairseq_stack.models` and :mod:`fairseq_stack.tasks` before they touch
-fairseq, so that ``--user-dir`` is all a user needs. Nothing happens when this package is imported. Every shim
-says why it exists and what makes it unnecessary. No file of fairseq is changed.
+Each function of fairseq is replaced once, in a file named after fairseq's module: what is different in
+``fairseq.trainer`` is in ``trainer.py``. Where several things are different in one function, they stand in one
+replacement, in the order in which they happen. :mod:`~fairseq_stack.compat.replacing` is the register, and the place to
+begin reading. ``python -m fairseq_stack.compat`` prints the table of all changes: what is different, for which models,
+and what makes it unnecessary (docs/fairseq.md has it).
+
+Four files are not named after a module of fairseq, since they change the process: ``versions.py`` (numpy and torch),
+``messages.py`` (errors of the user), ``noise.py`` (warnings) and ``left_out.py`` (what a score leaves out).
+
+:func:`apply` is called by :mod:`fairseq_stack.models`, :mod:`~fairseq_stack.tasks`, :mod:`~fairseq_stack.optim` and
+:mod:`~fairseq_stack.criterions` before they touch fairseq, so that ``--user-dir`` is all a user needs. Importing this
+package changes nothing and does not import fairseq. It may import :mod:`fairseq_stack.ops` and
+:mod:`fairseq_stack.companions`; models are known here only by what they have (``has_companions``), and schedules
+(``count_validation``) and dictionaries (``scorer``) alike.
 """
 
 from __future__ import annotations
 
-from fairseq_stack.compat import (
-    building,
-    checkpoints,
-    data,
-    divergence,
-    diverse,
-    flags,
-    generation,
-    interactive,
-    logs,
+from fairseq_stack.compat import (  # noqa: F401  (each registers what it changes)
+    checkpoint_utils,
+    configs,
+    data_utils,
+    dictionary,
+    fairseq_cli_interactive,
+    fairseq_cli_train,
+    fairseq_task,
+    file_io,
+    iterators,
+    label_smoothed_cross_entropy,
+    language_modeling,
+    left_out,
     messages,
+    models,
+    ngram_repeat_block,
     noise,
-    numerics,
-    resuming,
-    saving,
+    progress_bar,
+    reduce_lr_on_plateau,
+    replacing,
     scoring,
-    seeding,
-    validation,
+    search,
+    sequence_generator,
+    sequence_scorer,
+    trainer,
+    utils,
     versions,
 )
 
 
 def apply() -> None:
-    """Install all shims in this process. Calling it again changes nothing.
+    """Make all changes in this process. Calling it again changes nothing.
 
     Raises:
         ImportError: if fairseq is missing or is a version that this plugin cannot work with.
     """
     versions.require_supported_fairseq()
-    messages.end_commands_with_a_message()
-    noise.silence_harmless_warnings()
-    logs.write_each_line_once()
-    versions.restore_numpy_compat()
-    versions.allow_checkpoint_globals()
-    numerics.smooth_over_possible_symbols()
-    numerics.keep_double_precision()
-    seeding.seed_only_what_training_uses()
-    building.note_what_a_model_is_built_for()
-    data.keep_last_batches()
-    data.refuse_empty_data()
-    data.refuse_reserved_words()
-    data.make_batches_anew_in_each_epoch()
-    data.end_workers_with_their_epoch()
-    data.end_readers_with_the_process()
-    flags.refuse_flags_that_cannot_work()
-    flags.refuse_flags_without_effect()
-    checkpoints.say_why_a_checkpoint_does_not_fit()
-    checkpoints.say_why_a_checkpoint_cannot_be_read()
-    checkpoints.refuse_to_restore_nothing()
-    saving.write_checkpoints_whole()
-    resuming.resume_what_fairseq_forgets()
-    resuming.end_finished_training()
-    resuming.count_validations_that_are_due()
-    validation.add_options_of_validation()  # after the counts, which heed the new interval
-    divergence.end_training_that_diverges()
-    divergence.refuse_checkpoints_that_diverged()
-    diverse.count_overlaps_by_place_in_batch()
-    generation.repeat_no_ngrams()
-    generation.search_each_sentence_as_if_alone()
-    interactive.go_on_after_unusable_lines()
-    scoring.say_what_scores_leave_out()
-    scoring.score_sentences_one_by_one()
+    replacing.install()

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from fairseq_stack.compat.replacing import sets
 from fairseq_stack.errors import UserError
 
 FULL_TRACEBACK = "FAIRSEQ_STACK_TRACEBACK"
@@ -98,17 +99,18 @@ KNOWN = (
 )
 
 
+@sets("sys.excepthook")
 def end_commands_with_a_message() -> None:
-    """Let fairseq's commands end with one line and exit code 2 after a mistake of the user.
+    """End fairseq's commands with one line and exit code 2 after a mistake of the user.
 
     Such mistakes are the errors of this plugin (:class:`UserError`) and the fairseq errors in :data:`KNOWN`; all other
     errors keep their traceback. In a program that only imports the plugin, ``sys.excepthook`` stays as it is. The
-    environment variable ``FAIRSEQ_STACK_TRACEBACK`` shows all tracebacks. Unnecessary with a fairseq that distinguishes
-    mistakes of the user from its own faults.
+    environment variable ``FAIRSEQ_STACK_TRACEBACK`` shows all tracebacks.
+
+    Unnecessary with a fairseq that distinguishes mistakes of the user from its own faults.
     """
     if command() is not None and not isinstance(sys.excepthook, _EndWithMessage):
         sys.excepthook = _EndWithMessage(sys.excepthook)
-    _end_hydra_with_a_message()
 
 
 def command() -> str | None:
@@ -134,13 +136,13 @@ def message_of(error: BaseException) -> str | None:
 
 def _advice(known: Known, error: BaseException) -> str | None:
     text = (str(error).splitlines() or [""])[0]
-    found = re.match(known.pattern, text)
-    if found is None or not isinstance(error, known.kind):
+    match = re.match(known.pattern, text)
+    if match is None or not isinstance(error, known.kind):
         return None
     frames = traceback.extract_tb(error.__traceback__)
     if known.raised_in and not (frames and frames[-1].name == known.raised_in):
         return None
-    return known.advice.format(text, *found.groups())
+    return known.advice.format(text, *match.groups())
 
 
 class _EndWithMessage:
@@ -159,11 +161,14 @@ class _EndWithMessage:
         raise SystemExit(USER_ERROR)
 
 
-def _end_hydra_with_a_message() -> None:
-    """Let ``fairseq-hydra-train`` print our errors as hydra prints its own errors, which all have one class.
+@sets("hydra._internal.utils.CompactHydraException")
+def end_hydra_with_a_message() -> None:
+    """End ``fairseq-hydra-train`` with one line, as after an error of hydra's own.
 
     hydra catches every exception of the program that it runs and prints a traceback, so no exception reaches
     ``sys.excepthook``.
+
+    Unnecessary with a fairseq that distinguishes mistakes of the user from its own faults.
     """
     utils: Any = sys.modules.get("hydra._internal.utils")
     if utils is not None and isinstance(utils.CompactHydraException, type):

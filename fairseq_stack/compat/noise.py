@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import sys
 import warnings
-from collections.abc import Callable
-from typing import Any
+
+from fairseq_stack.compat.replacing import sets
 
 HARMLESS = (
     # fairseq is written for an earlier hydra, and uses its deprecated parts.
@@ -24,31 +23,17 @@ HARMLESS = (
 )
 """Regular expressions for the beginnings of the messages."""
 
-_FORKED = "can only test a child process"
 
-
+@sets("warnings")
 def silence_harmless_warnings() -> None:
-    """Filter the warnings in :data:`HARMLESS`, and the complaint of forked workers about their siblings.
+    """Filter the warnings of fairseq's libraries that say nothing to the user: 26 lines at each start of a command.
 
-    A worker process of a data loader that ends while it still holds the parent's loader prints an ignored
-    AssertionError. Unnecessary with a fairseq that is written for the current hydra and torch.
+    They are in :data:`HARMLESS`.
+
+    Unnecessary with a fairseq that is written for the current hydra and torch.
     """
     for message in HARMLESS:
         warnings.filterwarnings("ignore", message=message)
     # An empty line in a column that is only read with --past-target; elsewhere this warning means a wrong number.
     warnings.filterwarnings("ignore", message="overflow", module=r"fairseq\.data\.token_block_dataset")
     logging.getLogger("hydra.core.utils").setLevel(logging.INFO)  # it notes two names at every start
-    if not isinstance(sys.unraisablehook, _IgnoreForked):
-        sys.unraisablehook = _IgnoreForked(sys.unraisablehook)
-
-
-class _IgnoreForked:
-    """``sys.unraisablehook`` without the complaint of forked workers."""
-
-    def __init__(self, original: Callable[[Any], Any]) -> None:
-        self._original = original
-
-    def __call__(self, unraisable: Any) -> None:
-        error = unraisable.exc_value
-        if not (isinstance(error, AssertionError) and str(error) == _FORKED):
-            self._original(unraisable)

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
+from fairseq_stack.compat.replacing import sets
+
 SUPPORTED_FAIRSEQ = "0.12.3"
 INSTALL_FAIRSEQ = (
     'install it with: pip install "setuptools<81" wheel cython numpy torch '
@@ -44,22 +46,27 @@ def require_supported_fairseq() -> None:
     )
 
 
+@sets("numpy.compat")
 def restore_numpy_compat() -> None:
     """Bring back ``np.compat.long``, which fairseq's TokenBlockDataset and LanguagePairDataset use.
 
     numpy 2 has no ``np.compat``; without it ``--sample-break-mode eos`` and ``fairseq-interactive`` with
-    language models crash. Unnecessary with a fairseq that says ``int``.
+    language models crash.
+
+    Unnecessary with a fairseq that says ``int``.
     """
     if not hasattr(np, "compat"):
         np.compat = SimpleNamespace(long=int)  # type: ignore[attr-defined]
 
 
+@sets("torch.serialization.add_safe_globals")
 def allow_checkpoint_globals() -> None:
     """Let ``torch.load(weights_only=True)``, torch's default since 2.6, read fairseq's checkpoints.
 
     They hold the Namespace of models without a dataclass and integer arrays, among the metrics of
     ``--eval-bleu``. ``weights_only`` stays on, so torch refuses a checkpoint that names anything else. (That
     does not make a stranger's checkpoint safe, since fairseq evaluates some strings of its configuration.)
+
     Unnecessary with a fairseq that writes plain containers and tensors.
     """
     core = "numpy._core" if hasattr(np, "_core") else "numpy.core"  # numpy 2, numpy 1

@@ -12,7 +12,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 )
 from torch import Tensor
 
-from fairseq_stack.compat.numerics import negative_log_likelihoods
+from fairseq_stack.compat.label_smoothed_cross_entropy import negative_log_likelihoods
 
 
 @dataclass

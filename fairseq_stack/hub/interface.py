@@ -16,8 +16,8 @@ from fairseq.tasks.language_modeling import LanguageModelingTask
 from fairseq.tokenizer import tokenize_line
 from torch import Tensor
 
+from fairseq_stack.companions import companions_beside, companions_of_data
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.companions import companions_beside, companions_of_data
 from fairseq_stack.hub.paths import checkpoints_at, folder_of_dictionaries
 from fairseq_stack.hub.text import joined, tokenizer_of
 

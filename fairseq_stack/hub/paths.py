@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fairseq import checkpoint_utils, utils
 
+from fairseq_stack.companions import DICTIONARIES
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.companions import DICTIONARIES
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt")
 """The checkpoints that are looked for in a folder; the first that exists is loaded."""

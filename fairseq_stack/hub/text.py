@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fairseq_stack.companions import MANIFEST
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
-from fairseq_stack.hub.companions import MANIFEST
 from fairseq_stack_preprocess.mt.options import CORPUS as TRANSLATION
 from fairseq_stack_preprocess.mt.sentences import normalizer
 from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK, Encoder, made_blank

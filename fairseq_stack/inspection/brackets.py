@@ -51,13 +51,13 @@ def read_attachments(text: str, words: Sequence[str], pieces: Sequence[int], nam
         raise UserError(f"{name}: expected a tree in brackets, got {text!r}, in which something is empty")
     readings = [_leaves_and_spans(form, name) for form in (text, _labelled(text))]
     expected = [_escaped(word) for word in words]
-    found = [reading for reading in readings if isinstance(reading, tuple)]
-    for leaves, spans in found:
+    trees = [reading for reading in readings if isinstance(reading, tuple)]
+    for leaves, spans in trees:
         if [_escaped(leaf) for leaf in leaves] == expected:
             return attachments(piece_spans(spans, pieces), sum(pieces))
-    if not found:
+    if not trees:
         raise UserError(str(readings[1]))
-    leaves, _ = min(found, key=lambda reading: abs(len(reading[0]) - len(words)))
+    leaves, _ = min(trees, key=lambda reading: abs(len(reading[0]) - len(words)))
     raise UserError(f"{name}: its words are {' '.join(leaves)!r}; expected those of the sentence, {' '.join(words)!r}")
 
 

@@ -67,17 +67,17 @@ def stack_run(hub: TransductionHub, sentence: str | Sentence) -> StackRun:
     inputs, network, buffers = encoder.inputs(batch), encoder.network, None
     if isinstance(network, BufferedNeuralStack):
         steps, reading = encoder.num_steps(batch.size(1)), str(encoder.cfg.output_reading)
-        logits, found = network(inputs, steps=steps, reading=reading)
-        popped, written = found.input_pop[0].cumsum(0), found.output_push[0].cumsum(0)
+        logits, steps_taken = network(inputs, steps=steps, reading=reading)
+        popped, written = steps_taken.input_pop[0].cumsum(0), steps_taken.output_push[0].cumsum(0)
         buffers = Buffers(
-            tuple(found.input_pop[0].tolist()),
-            tuple(found.output_push[0].tolist()),
+            tuple(steps_taken.input_pop[0].tolist()),
+            tuple(steps_taken.output_push[0].tolist()),
             (0.0, *popped[:-1].tolist()),
             tuple(written.tolist()),
         )
     else:
-        found = network(inputs)
-        logits = found.output
+        steps_taken = network(inputs)
+        logits = steps_taken.output
     outputs = logits[0].argmax(1).cpu() + hub.tgt_dict.nspecial
     if hub.task.blank is not None:
         is_scored = hub.task.scored_positions(net_input["src_tokens"], net_input["src_lengths"])[0]
@@ -85,9 +85,9 @@ def stack_run(hub: TransductionHub, sentence: str | Sentence) -> StackRun:
     return StackRun(
         tuple(hub.src_dict[word] for word in batch[0].tolist()),
         tuple(hub.tgt_dict[word] for word in outputs.tolist()),
-        tuple(found.pop[0].tolist()),
-        tuple(found.push[0].tolist()),
-        tuple(map(tuple, found.values[0].tolist())),
-        tuple(map(tuple, found.reading[0].tolist())),
+        tuple(steps_taken.pop[0].tolist()),
+        tuple(steps_taken.push[0].tolist()),
+        tuple(map(tuple, steps_taken.values[0].tolist())),
+        tuple(map(tuple, steps_taken.reading[0].tolist())),
         buffers,
     )

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.hub.interface import Hub
-from fairseq_stack.inspection.recording import read_sentence
 from fairseq_stack.inspection.sentences import Sentence
-from fairseq_stack.inspection.stacks import InspectedStack, inspected, with_none
+from fairseq_stack.inspection.stacks import inspect_stacks
+from fairseq_stack.modules import InspectedStack
+from fairseq_stack.modules.inspected import with_none
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,20 +63,18 @@ def mean_operations(hub: Hub, sentences: Iterable[str | Sentence]) -> list[MeanO
 
     Args:
         hub: what ``from_pretrained`` returns, with one model.
-        sentences: what the model reads, as for :func:`fairseq_stack.inspection.recording.read_sentence`.
+        sentences: what the model reads, as for :func:`fairseq_stack.inspection.stacks.read_sentence`.
 
     Returns:
-        The operations of each stack; none for a model without stacks of this project's kinds.
+        The operations of each stack; none for a model without stacks whose kinds say what they do.
 
     Raises:
-        UserError: see :func:`fairseq_stack.inspection.recording.read_sentence`.
+        UserError: see :func:`fairseq_stack.inspection.stacks.read_sentence`.
     """
     read: dict[str, list[InspectedStack]] = {}
     for sentence in sentences:
-        for driven in read_sentence(hub, sentence):
-            stack = inspected(driven, num_runs=0)
-            if stack is not None:
-                read.setdefault(stack.layer, []).append(stack)
+        for stack in inspect_stacks(hub, sentence, num_runs=0):
+            read.setdefault(stack.layer, []).append(stack)
     return [_mean_operations(stacks) for stacks in read.values()]
 
 
@@ -90,7 +89,7 @@ def _mean_operations(stacks: list[InspectedStack]) -> MeanOperations:
     return MeanOperations(
         first.layer,
         first.is_automaton,
-        first.operation_names,
+        tuple(first.actions),
         first.unit,
         operations.mean(0),
         tuple(symbols),

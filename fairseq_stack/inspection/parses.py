@@ -87,7 +87,9 @@ class InspectedParse:
             "log_words": self.log_words.tolist(),
             "log_attachments": self.log_attachments.tolist(),
             "tape": [row[: t + 1] for t, row in enumerate(self.tape.tolist())],
-            "attention": [{"layer": found.layer, "weights": found.weights.tolist()} for found in self.attention],
+            "attention": [
+                {"layer": of_layer.layer, "weights": of_layer.weights.tolist()} for of_layer in self.attention
+            ],
         }
 
 
@@ -142,9 +144,9 @@ def inspect_parses(
     length = len(sentence.pieces) if before is None else sentence.starts[before - 1]
     tokens = sentence.tokens[:length].to(hub.device)
     if tree is None:
-        (found,) = parse_all(network, tokens[None], beam_size=beam_size, are_prefixes=before is not None)
-        attachments = found.attachments[:num_parses].tolist()
-        shares = (found.log_probabilities - found.log_probability).exp().tolist()
+        (beam,) = parse_all(network, tokens[None], beam_size=beam_size, are_prefixes=before is not None)
+        attachments = beam.attachments[:num_parses].tolist()
+        shares = (beam.log_probabilities - beam.log_probability).exp().tolist()
     else:
         pieces = [stop - start for start, stop in zip(sentence.starts, sentence.starts[1:-1], strict=False)]
         attachments = [read_attachments(tree, sentence.words[:-1], pieces, "--tree")[:length]]
@@ -191,11 +193,11 @@ def _read(
 @contextmanager
 def _recorded(network: PushdownTransformer) -> Iterator[list[Attention]]:
     """Record the attention of each layer in which tokens have weights."""
-    found: list[Attention] = []
+    recorded: list[Attention] = []
 
     def hook_of(name: str) -> Any:
         def hook(attention: PushdownAttention, arguments: tuple[Tensor, Tensor]) -> None:
-            found.append(Attention(name, attention.weights(*arguments)[0].double().cpu()))
+            recorded.append(Attention(name, attention.weights(*arguments)[0].double().cpu()))
 
         return hook
 
@@ -205,7 +207,7 @@ def _recorded(network: PushdownTransformer) -> Iterator[list[Attention]]:
         if isinstance(layer.attention, PushdownAttention)
     ]
     try:
-        yield found
+        yield recorded
     finally:
         for handle in handles:
             handle.remove()

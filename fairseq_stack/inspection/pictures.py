@@ -17,13 +17,9 @@ from torch import Tensor
 from fairseq_stack.errors import UserError
 from fairseq_stack.inspection.operations import MeanOperations
 from fairseq_stack.inspection.readings import Named, Readings, principal_components
-from fairseq_stack.inspection.stacks import (
-    OPERATIONS,
-    InspectedAutomaton,
-    InspectedStack,
-    InspectedStratification,
-)
 from fairseq_stack.inspection.texts import spelt
+from fairseq_stack.modules import InspectedAutomaton, InspectedStack, InspectedStratification
+from fairseq_stack.modules.inspected import OPERATIONS
 from fairseq_stack.ops.nondeterministic import Step, Transitions
 from fairseq_stack.plots.panels import draw_weights, hide_unused
 from fairseq_stack.plots.points import draw_points
@@ -57,7 +53,7 @@ class Picture:
     png: bytes
 
     @classmethod
-    def of(cls, draw: Callable[..., None], *arguments: Any) -> Picture:
+    def of(cls, draw: Callable[..., Any], *arguments: Any) -> Picture:
         """What a function of this module draws for these arguments, which its path follows."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "picture.png")
@@ -85,9 +81,9 @@ def draw_operations(stacks: Sequence[InspectedStack], least: float, path: Path) 
     require_matplotlib()
     panels: list[_Panel] = []
     for stack in stacks:
-        given = ", given the whole input" if stack.is_automaton else ""
+        title = "operations, given the whole input" if stack.is_automaton else "operations"
         shares = stack.operations().T.tolist()
-        panels.append(_Panel(stack, shares, stack.operation_names, stack.unit, "operation", f"operations{given}"))
+        panels.append(_Panel(stack, shares, tuple(stack.actions), stack.unit, "operation", title))
         if isinstance(stack, InspectedStratification):
             strengths = stack.strengths.T.tolist()
             panels.append(_Panel(stack, strengths, stack.inputs, "strength", "item pushed at", "items on the stack"))
@@ -167,8 +163,8 @@ def draw_mean_operations(stacks: Sequence[MeanOperations], path: Path) -> None:
             axes.set(ylabel="operation", xlabel="input, the most frequent ones")
 
 
-def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> None:
-    """The best runs of each automaton, as stacks that grow and shrink."""
+def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> list[str]:
+    """The best runs of each automaton, as stacks that grow and shrink; what each is called, with its share."""
     require_matplotlib()
     automata = [stack for stack in stacks if isinstance(stack, InspectedAutomaton)]
     runs = [(stack, number) for stack in automata for number in range(len(stack.runs))]
@@ -182,6 +178,7 @@ def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> None:
     with figure(path, len(runs), 1, size, path.suffix[1:], heights=heights) as panels:
         for (axes,), (stack, number) in zip(panels, runs, strict=True):
             draw_run(axes, stack, number)
+    return [name_of_run(stack, number) for stack, number in runs]
 
 
 def draw_run(axes: Any, stack: InspectedAutomaton, number: int) -> None:

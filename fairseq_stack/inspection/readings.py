@@ -11,9 +11,8 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub
-from fairseq_stack.inspection.recording import DrivenStack, read_sentence
 from fairseq_stack.inspection.sentences import Sentence
-from fairseq_stack.modules import AutomatonStackAttention
+from fairseq_stack.inspection.stacks import DrivenStack, read_sentence
 from fairseq_stack.modules.stack_attention import at_least_float32
 
 Named = Literal["input", "prediction"]
@@ -69,7 +68,7 @@ def readings(
 
     Args:
         hub: what ``from_pretrained`` returns, with one model.
-        sentences: what the model reads, as for :func:`fairseq_stack.inspection.recording.read_sentence`.
+        sentences: what the model reads, as for :func:`fairseq_stack.inspection.stacks.read_sentence`.
         by: what readings are named after: the last input before a reading; or the first word that is predicted with it,
             which is the next word in attention, and the next but one in an LSTM. After the last word comes ``</s>``;
             encoders are left out.
@@ -79,17 +78,17 @@ def readings(
         The readings of each stack; none for a model without such stacks.
 
     Raises:
-        UserError: see :func:`fairseq_stack.inspection.recording.read_sentence`; or ``after`` is in no sentence.
+        UserError: see :func:`fairseq_stack.inspection.stacks.read_sentence`; or ``after`` is in no sentence.
     """
     read: dict[str, list[tuple[int, DrivenStack]]] = {}
     for number, sentence in enumerate(sentences, start=1):
         for driven in read_sentence(hub, sentence):
             if by == "input" or driven.predicts:
                 read.setdefault(driven.layer, []).append((number, driven))
-    found = [_readings(layer, own, by, after, hub.src_dict.eos_word) for layer, own in read.items()]
-    if found and not any(x.places for x in found):
+    stacks = [_readings(layer, of_layer, by, after, hub.src_dict.eos_word) for layer, of_layer in read.items()]
+    if stacks and not any(stack.places for stack in stacks):
         raise UserError(f"no sentence has {after!r}")
-    return [x for x in found if x.places]
+    return [stack for stack in stacks if stack.places]
 
 
 def _readings(layer: str, read: Iterable[tuple[int, DrivenStack]], by: Named, after: str | None, end: str) -> Readings:
@@ -102,15 +101,15 @@ def _readings(layer: str, read: Iterable[tuple[int, DrivenStack]], by: Named, af
         first = 0 if after is None else symbols.index(after) if after in symbols else len(symbols)
         places += [Place(sentence, i + 1, names[i]) for i in range(first, len(symbols))]
         vectors.append(_vectors(driven)[first:])
-    return Readings(layer, isinstance(driven.stack, AutomatonStackAttention), tuple(places), torch.cat(vectors))
+    return Readings(layer, driven.stack.is_automaton, tuple(places), torch.cat(vectors))
 
 
 @torch.no_grad()
 def _vectors(driven: DrivenStack) -> Tensor:
     """r_1..r_n, (n, d_r)."""
     stack, inputs = driven.stack, driven.inputs[None]
-    found = stack.readings(at_least_float32(stack.actions(inputs)), stack.pushed_values(inputs))
-    return found[0].flatten(1).double().cpu()
+    readings = stack.readings(at_least_float32(stack.actions(inputs)), stack.pushed_values(inputs))
+    return readings[0].flatten(1).double().cpu()
 
 
 def principal_components(vectors: Tensor) -> tuple[Tensor, Tensor]:

@@ -80,17 +80,18 @@ def sentences_of_split(hub: Hub, folder: Path, split: str, first: int, count: in
         raise UserError(f"{folder}, {split}: expected as many sentences as translations, got {sorted(lengths)}")
     (length,) = lengths
     require_line(f"{folder}, {split}", length, first)
-    found = []
+    sentences = []
     for number in range(first, min(first + count, length + 1)):
         tokens = [side[number - 1].long() for side, _ in sides]
-        for own, (_, dictionary) in zip(tokens, sides, strict=True):
-            if len(own) and int(own.max()) >= len(dictionary):
+        for of_side, (_, dictionary) in zip(tokens, sides, strict=True):
+            largest = max(of_side.tolist(), default=0)
+            if largest >= len(dictionary):
                 raise UserError(
-                    f"{folder}, {split}, line {number} has the token {int(own.max())}, but the dictionary of the model "
-                    f"has {len(dictionary)} words; name the data that the model was trained on"
+                    f"{folder}, {split}, line {number} has the token {largest}, but the dictionary of the model has "
+                    f"{len(dictionary)} words; name the data that the model was trained on"
                 )
-        found.append(Sentence(f"{split}, line {number}", *tokens))
-    return found
+        sentences.append(Sentence(f"{split}, line {number}", *tokens))
+    return sentences
 
 
 def require_line(name: str, number: int, line: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairseq_stack.evaluation import latex
 from fairseq_stack.inspection.operations import MeanOperations
-from fairseq_stack.inspection.stacks import InspectedAutomaton
+from fairseq_stack.modules import InspectedAutomaton
 from fairseq_stack.ops.nondeterministic import StackEdge, StackNode, Step
 
 
@@ -55,9 +55,9 @@ def operations_as_tsv(stacks: Sequence[MeanOperations]) -> str:
     for stack in stacks:
         symbols, counts = ("", *stack.symbols), (sum(stack.counts), *stack.counts)
         for symbol, count, means in zip(symbols, counts, [stack.mean, *stack.means], strict=True):
-            found = dict(zip(stack.names, (f"{mean:.4f}" for mean in means.tolist()), strict=True))
-            lines.append([stack.layer, symbol, str(count), *(found.get(name, "") for name in names)])
-    return "".join("\t".join(cells) + "\n" for cells in lines)
+            cells = dict(zip(stack.names, (f"{mean:.4f}" for mean in means.tolist()), strict=True))
+            lines.append([stack.layer, symbol, str(count), *(cells.get(name, "") for name in names)])
+    return "".join("\t".join(line) + "\n" for line in lines)
 
 
 def contents_as_graphviz(edges: Sequence[StackEdge], inputs: Sequence[str]) -> str:

@@ -31,6 +31,9 @@ WINDOW = Size("D", "steps that the stack remembers")
 class Kind:
     """A kind of layer: everything that the rest of this package knows about it.
 
+    What depends on its parameters is asked of the sublayer that ``build`` makes: how it is initialised, what it does
+    with a sentence, and which arguments its op gets (:class:`~fairseq_stack.modules.StackAttention`).
+
     Attributes:
         name: its name in layer lists, in lower-case letters.
         title: its description in tables.
@@ -38,7 +41,7 @@ class Kind:
         num_weights: how many weights its self-attention has, biases left out: maps d_model and the sizes to a number.
         cost: the leading term of the time for a sequence of n symbols, in n and the letters of the sizes.
         build: makes the sublayer from d_model, the sizes and ``options``. It takes the keywords ``output`` and ``bias``
-            of :class:`~fairseq_stack.modules.StackAttention`, too, with which it makes the stack of a recurrent
+            of :class:`~fairseq_stack.modules.StackAttention` as well, with which it makes the stack of a recurrent
             controller, and if ``limited_memory``, the keyword ``window``. None for attention without a differentiable
             stack, which models build themselves.
         options: which options of a model ``build`` takes: its keyword, and the option's name in the configuration.
@@ -110,7 +113,7 @@ class Layer:
     def _build(self, model_size: int, cfg: Any, options: Mapping[str, str], **settings: Any) -> StackAttention:
         if self.kind.build is None:
             raise ValueError(f"{self} is not stack attention")
-        given = {keyword: getattr(cfg, name) for keyword, name in options.items()}
+        chosen = {keyword: getattr(cfg, name) for keyword, name in options.items()}
         if self.window is not None:
-            given["window"] = self.window
-        return self.kind.build(model_size, *self.sizes, **given, **settings)
+            chosen["window"] = self.window
+        return self.kind.build(model_size, *self.sizes, **chosen, **settings)

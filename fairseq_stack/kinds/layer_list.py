@@ -89,8 +89,8 @@ class _Syntax(NamedTuple):
     grammar: Callable[[], str]
 
     def error(self, text: str, entry: str, start: int, problem: str) -> UserError:
-        found = f"{_shortened(entry)!r}" if entry else "nothing"
-        where = f"{self.name} {_shortened(text)!r}: {problem} at position {start + 1}, got {found}"
+        shown = f"{_shortened(entry)!r}" if entry else "nothing"
+        where = f"{self.name} {_shortened(text)!r}: {problem} at position {start + 1}, got {shown}"
         return UserError(f"{where}; {self.grammar()}")
 
 

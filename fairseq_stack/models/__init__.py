@@ -17,11 +17,8 @@ of 2024). The room imports ``modules``, ``kinds``, ``ops``, ``hub`` and ``compat
 """
 
 from fairseq_stack import compat
-from fairseq_stack.hub.companions import refuse_data_of_other_tasks, save_companions_with_checkpoints
 
 compat.apply()
-save_companions_with_checkpoints()
-refuse_data_of_other_tasks()
 
 from fairseq_stack.models.lstm import StackLSTMLanguageModel  # noqa: E402  (needs the shims above)
 from fairseq_stack.models.neural_stack import BufferedNeuralStackModel, NeuralStackModel  # noqa: E402

@@ -12,7 +12,7 @@ import torch
 from fairseq.models import MODEL_REGISTRY
 from torch import Tensor
 
-from fairseq_stack.compat.divergence import is_uninitialised
+from fairseq_stack.compat.checkpoint_utils import is_uninitialised
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.models.checkpoints import FINGERPRINT

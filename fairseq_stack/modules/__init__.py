@@ -1,4 +1,17 @@
-"""Sublayers: torch modules built on the stacks of :mod:`fairseq_stack.ops`, independent of fairseq."""
+"""Sublayers: torch modules built on the stacks of :mod:`fairseq_stack.ops`, independent of fairseq.
+
+Begin with :class:`.stack_attention.StackAttention`, the base of all kinds of stacks in models: Eqs. 4, 17 and 20 of
+DuSell & Chiang (2024) are in it, and what a kind has to say of itself. Its subclasses have the actions of a kind:
+:mod:`.superposition` (Eq. 18), :mod:`.nondeterministic` (Eqs. 9-12 and 19), :mod:`.symbols` (the stack without vectors
+of 2020 and 2022) and :mod:`.stratification`. :mod:`.inspected` has what they say of a sentence. :mod:`.stack_lstm` is
+an LSTM that drives such stacks.
+
+:mod:`.neural_stack` is the controller of Hao et al. (2018) with its buffers. The syntactic language model of Murty et
+al. (2023) is :mod:`.pushdown_transformer` (Eq. 7), with :mod:`.pushdown_attention` (Eq. 6), the :mod:`.attachment` head
+(Eq. 5, Fig. 8), the beam of its parses (:mod:`.parsing`), :mod:`.positions` and :mod:`.distances`.
+
+It imports torch and ``ops`` only. Kinds, which are records of these sublayers, are in :mod:`fairseq_stack.kinds`.
+"""
 
 from fairseq_stack.modules.attachment import (
     AttachmentHead,
@@ -8,9 +21,10 @@ from fairseq_stack.modules.attachment import (
     attachment_log_probabilities,
 )
 from fairseq_stack.modules.distances import DistanceScores
+from fairseq_stack.modules.inspected import InspectedAutomaton, InspectedStack, InspectedStratification
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention, NondeterministicStackAttention
-from fairseq_stack.modules.parsing import Parses, Sample, parse, parse_all, sample
+from fairseq_stack.modules.parsing import Parses, Sample, parse_all, sample
 from fairseq_stack.modules.positions import InterleavedSinusoidalPositions
 from fairseq_stack.modules.pushdown_attention import KeysAndValues, PushdownAttention
 from fairseq_stack.modules.pushdown_transformer import (
@@ -30,6 +44,9 @@ __all__ = [
     "BilinearAttachmentHead",
     "BufferedNeuralStack",
     "DistanceScores",
+    "InspectedAutomaton",
+    "InspectedStack",
+    "InspectedStratification",
     "InterleavedSinusoidalPositions",
     "KeyedAttachmentHead",
     "KeysAndValues",
@@ -49,7 +66,6 @@ __all__ = [
     "SymbolStackAttention",
     "attachment_head",
     "attachment_log_probabilities",
-    "parse",
     "parse_all",
     "sample",
 ]

@@ -11,6 +11,7 @@ from torch.nn.functional import linear, pad
 
 from fairseq_stack.modules.distances import DistanceScores
 from fairseq_stack.modules.pushdown_attention import Parametrization, check_parametrization, is_later
+from fairseq_stack.modules.stack_attention import draw_linear
 from fairseq_stack.ops import computation_dtype
 from fairseq_stack.ops.depth_scores import composed_scores
 
@@ -187,10 +188,10 @@ def attachment_log_probabilities(scores: Tensor, legal: Tensor | None = None) ->
     return scores.log_softmax(-1, dtype=computation_dtype(scores.dtype))
 
 
-def _with_own(scores: Tensor, own: Tensor) -> Tensor:
+def _with_own(scores: Tensor, of_words: Tensor) -> Tensor:
     """(B, m, n + 1) from the scores of keys (B, m, n) and of the words themselves (B, m); -inf behind them."""
     _, queries, keys = scores.shape
-    together = torch.diagonal_scatter(pad(scores, (0, 1)), own, keys - queries + 1, 1, 2)
+    together = torch.diagonal_scatter(pad(scores, (0, 1)), of_words, keys - queries + 1, 1, 2)
     return together.masked_fill(is_later(queries, keys + 1, scores.device), -math.inf)
 
 
@@ -211,8 +212,6 @@ def _initialize(head: nn.Module) -> None:
     """Draw the parameters: biases are 0."""
     for module in head.modules():
         if isinstance(module, nn.Linear):
-            nn.init.xavier_uniform_(module.weight)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
+            draw_linear(module)
         elif isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=0.02)

@@ -176,8 +176,8 @@ class Controller(nn.Module):
         """What the linear layer gets, and the new states of the cell."""
         if self.cell is None:
             return x, ()
-        found = self.cell(x, hidden if self.controller == "lstm" else hidden[0])
-        hidden = found if self.controller == "lstm" else (found,)
+        after = self.cell(x, hidden if self.controller == "lstm" else hidden[0])
+        hidden = after if self.controller == "lstm" else (after,)
         return hidden[0], hidden
 
     def _all_steps(self, x: Tensor, steps: int) -> Step | None:

@@ -8,8 +8,16 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from fairseq_stack.modules.inspected import InspectedAutomaton, posterior_actions
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation, at_least_float32
-from fairseq_stack.ops import ControlledAutomaton, NondeterministicStackState, nondeterministic_stack
+from fairseq_stack.ops import (
+    ControlledAutomaton,
+    NondeterministicStackState,
+    best_runs,
+    nondeterministic_stack,
+    transition_posterior,
+)
+from fairseq_stack.ops.nondeterministic import Transitions
 
 BottomVector = Literal["learned", "zero", "one"]
 
@@ -39,6 +47,7 @@ class AutomatonStackAttention(StackAttention):
         ValueError: the window is less than 1.
     """
 
+    is_automaton = True
     reads_weights = False
 
     def __init__(
@@ -71,6 +80,40 @@ class AutomatonStackAttention(StackAttention):
     def reading(self, reading: Tensor) -> Tensor:
         """What is read of the average vectors of all states and symbols, (..., Q, S, m)."""
         return reading
+
+    def initialize_as_in_paper(self) -> None:
+        """Appendix D.2, except that in the authors' code, the layers by which a controller drives it are no fully
+        connected layers.
+        """
+        if isinstance(self.output, nn.Linear):
+            super().initialize_as_in_paper()
+
+    def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+        return (*self.transitions_of_sequence(actions), values, self.bottom())
+
+    @torch.no_grad()
+    def inspected(self, inputs: Tensor, layer: str, symbols: tuple[str, ...], num_runs: int = 0) -> InspectedAutomaton:
+        actions, length = self.actions(inputs[None]).double(), len(inputs)
+        # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
+        units = torch.eye(length + 1, dtype=torch.float64, device=inputs.device)
+        weights = self.averages(actions, units[None, 1:], units[0]).sum((-3, -2))
+        transitions = self.transitions_of_sequence(actions)
+        window = self.window if self.window is not None and self.window <= length else None
+        no_vectors = weights.new_zeros(1, length, 1), weights.new_zeros(1)
+        _, log_partition = nondeterministic_stack(*transitions, *no_vectors, return_log_partition=True, window=window)
+        posterior = Transitions(*(x[0].cpu() for x in transition_posterior(*transitions, window=window)))
+        finds_runs = num_runs > 0 and window is None and bool(log_partition[0, -1].isfinite())
+        return InspectedAutomaton(
+            layer,
+            symbols,
+            weights[0].cpu(),
+            posterior_actions(posterior),
+            Transitions(*(x[0].cpu() for x in transitions)),
+            posterior,
+            log_partition[0, -1].item(),
+            window,
+            runs=tuple(best_runs(*transitions, count=num_runs)[0]) if finds_runs else (),
+        )
 
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
         return self.reading(self.averages(actions, values, self.bottom()))

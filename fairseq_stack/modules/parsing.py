@@ -58,18 +58,6 @@ class Sample(NamedTuple):
     is_complete: bool
 
 
-def parse(model: PushdownTransformer, words: Tensor, *, beam_size: int, legal_only: bool = True) -> Parses:
-    """The best parses of a string (n,); see :func:`parse_all`.
-
-    Raises:
-        ValueError: ``words`` is not a LongTensor (n,), or ``beam_size`` is below 1.
-    """
-    if words.dim() != 1 or words.dtype != torch.long:
-        raise ValueError(f"words: expected a LongTensor of shape (n,), got {tuple(words.shape)} of {words.dtype}")
-    (parses,) = parse_all(model, words.unsqueeze(0), beam_size=beam_size, legal_only=legal_only)
-    return parses
-
-
 @torch.no_grad()
 def parse_all(
     model: PushdownTransformer,

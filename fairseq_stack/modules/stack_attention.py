@@ -8,9 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 
+import torch
 from torch import Tensor, nn
 
 from fairseq_stack.modules._shapes import check_shape
+from fairseq_stack.modules.inspected import InspectedStack
 from fairseq_stack.ops import ControlledStack, computation_dtype
 
 ValueActivation = Literal["sigmoid", "tanh", "released"]
@@ -20,7 +22,8 @@ class StackAttention(nn.Module, ABC):
     """The base of all kinds of stack attention: ``y_t = W_y r_t`` (Eq. 20) for the stack's readings r_t.
 
     A subclass computes the readings of a whole sequence, and of one step from a state. The output at t depends
-    only on the inputs up to t.
+    only on the inputs up to t. It also says what else is to be known of its stack: :meth:`arguments` for measurements,
+    :meth:`inspected` for ``fairseq-stack inspect``, :meth:`initialize_as_in_paper` for ``--stack-init paper``.
 
     Args:
         model_size: d_model, the size of inputs and outputs.
@@ -35,10 +38,12 @@ class StackAttention(nn.Module, ABC):
 
     Attributes:
         value_activations: what ``value_activation`` may be.
+        is_automaton: whether it is a nondeterministic stack.
         output_size: the size of the outputs: d_model, or d_r without W_y.
     """
 
     value_activations: ClassVar[tuple[str, ...]] = ("sigmoid", "released")
+    is_automaton: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -63,11 +68,16 @@ class StackAttention(nn.Module, ABC):
         self.actions = nn.Linear(model_size, num_actions, bias=bias)
         self.values = nn.Linear(model_size, value_size, bias=bias) if learned_values else nn.Identity()
         self.output = nn.Linear(reading_size, model_size, bias=False) if output else nn.Identity()
+        self._draw_linears()
+
+    def _draw_linears(self) -> None:
         for linear in (self.actions, self.values, self.output):
             if isinstance(linear, nn.Linear):
-                nn.init.xavier_uniform_(linear.weight)
-                if linear.bias is not None:
-                    nn.init.zeros_(linear.bias)
+                draw_linear(linear)
+
+    def initialize_as_in_paper(self) -> None:
+        """Appendix D.2: the fully connected layers are Xavier uniform, with biases 0. Other parameters stay."""
+        self._draw_linears()
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Map the inputs x_1..x_n, (B, n, d_model), to the outputs y_1..y_n, (B, n, output_size).
@@ -114,6 +124,24 @@ class StackAttention(nn.Module, ABC):
         """The reading r_0 of the stack before the first step, (B, d_r): 0 unless something lies on it."""
         return self.actions.weight.new_zeros(batch_size, self.reading_size)
 
+    def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+        """The arguments of the kind's op, for ``W_a x_t``, (B, n, d_a), and v_t, (B, n, m); measurements need them."""
+        raise NotImplementedError(f"{type(self).__name__}.arguments")
+
+    @torch.no_grad()
+    def inspected(
+        self, inputs: Tensor, layer: str, symbols: tuple[str, ...], num_runs: int = 0
+    ) -> InspectedStack | None:
+        """What the stack does while a model reads a sentence; None if the kind does not say.
+
+        Args:
+            inputs: (n, d_model).
+            layer: the layer's name in the model.
+            symbols: the names of the n inputs.
+            num_runs: how many of the best runs of a nondeterministic stack are wanted.
+        """
+        return None
+
     def controlled(self) -> ControlledStack | None:
         """The stack as :func:`fairseq_stack.ops.stack_lstm` computes it, driven by the projections; None if it cannot.
 
@@ -139,6 +167,13 @@ class StackAttention(nn.Module, ABC):
 
         States are immutable. They have ``reorder(index)``, the state whose batch row i is this one's row ``index[i]``.
         """
+
+
+def draw_linear(linear: nn.Module, gain: float = 1.0) -> None:
+    """Draw the weight of a fully connected layer, Xavier uniform; its bias, if it has one, is 0."""
+    nn.init.xavier_uniform_(linear.get_parameter("weight"), gain=gain)
+    if getattr(linear, "bias", None) is not None:
+        nn.init.zeros_(linear.get_parameter("bias"))
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:

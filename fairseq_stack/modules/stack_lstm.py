@@ -173,7 +173,7 @@ class StackLSTM(nn.Module):
     def _all_steps(self, gates: Tensor, weights: _Weights) -> Tensor | None:
         """h_1..h_n, in one operation, or None if it cannot compute them."""
         stacks = self._stacks()
-        controlled = [own for own in (stack.controlled() for stack in stacks) if own is not None]
+        controlled = [x for x in (stack.controlled() for stack in stacks) if x is not None]
         if len(controlled) < len(stacks) or weights.recurrent.numel() >= _LARGE:
             return None
         nothing, automata = gates.new_empty(0), [x for x in stacks if isinstance(x, AutomatonStackAttention)]

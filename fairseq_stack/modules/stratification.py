@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
+from fairseq_stack.modules.inspected import InspectedStratification
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation
 from fairseq_stack.ops import StratificationStackState, computation_dtype, stratification_stack
 
@@ -37,15 +39,28 @@ class StratificationStackAttention(StackAttention):
     def released_activation(self, values: Tensor) -> Tensor:
         return values.sigmoid()
 
+    def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+        return (*actions.sigmoid().unbind(-1), values)
+
+    @torch.no_grad()
+    def inspected(
+        self, inputs: Tensor, layer: str, symbols: tuple[str, ...], num_runs: int = 0
+    ) -> InspectedStratification:
+        units = torch.eye(len(inputs), dtype=torch.float64, device=inputs.device)[None]
+        pop, push, _ = self.arguments(self.actions(inputs).double()[None], units)
+        _, weights = stratification_stack(pop, push, units, return_weights=True)
+        # What is read from a stack of which everything is read.
+        strengths = stratification_stack(pop, push, units, read_strength=1.0 + len(inputs))
+        actions = {"pop": pop[0].cpu(), "push": push[0].cpu()}
+        return InspectedStratification(layer, symbols, weights[0].cpu(), actions, strengths[0].cpu())
+
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
-        pop, push = actions.sigmoid().unbind(-1)
-        return stratification_stack(pop, push, values)
+        return stratification_stack(*self.arguments(actions, values))
 
     def step_reading(
         self, actions: Tensor, values: Tensor, state: StratificationStackState
     ) -> tuple[Tensor, StratificationStackState]:
-        pop, push = actions.sigmoid().unbind(-1)
-        return state.step(pop, push, values)
+        return state.step(*self.arguments(actions, values))
 
     def initial_state(self, batch_size: int) -> StratificationStackState:
         weight = self.actions.weight

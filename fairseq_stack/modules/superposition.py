@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+import torch
 from torch import Tensor
 
+from fairseq_stack.modules.inspected import InspectedStack
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation
 from fairseq_stack.ops import (
     ControlledSuperposition,
@@ -65,13 +67,25 @@ class SuperpositionStackAttention(StackAttention):
         pushes: Literal["sigmoid", "identity"] = "sigmoid" if self.value_activation == "sigmoid" else "identity"
         return ControlledSuperposition(self.value_size, pushes, self.depth_limit)
 
+    def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+        return actions.softmax(-1), values
+
+    @torch.no_grad()
+    def inspected(self, inputs: Tensor, layer: str, symbols: tuple[str, ...], num_runs: int = 0) -> InspectedStack:
+        projected = self.actions(inputs).double()[None]
+        any_vectors = projected[..., :1]
+        actions, _ = self.arguments(projected, any_vectors)
+        _, weights = superposition_stack(actions, any_vectors, depth_limit=self.depth_limit, return_weights=True)
+        by_name = dict(zip(("push", "no-op", "pop"), actions[0].cpu().unbind(-1), strict=True))
+        return InspectedStack(layer, symbols, weights[0].cpu(), by_name)
+
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
-        return superposition_stack(actions.softmax(-1), values, depth_limit=self.depth_limit)
+        return superposition_stack(*self.arguments(actions, values), depth_limit=self.depth_limit)
 
     def step_reading(
         self, actions: Tensor, values: Tensor, state: SuperpositionStackState
     ) -> tuple[Tensor, SuperpositionStackState]:
-        return state.step(actions.softmax(-1), values)
+        return state.step(*self.arguments(actions, values))
 
     def initial_state(self, batch_size: int) -> SuperpositionStackState:
         weight = self.actions.weight

@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_stack.modules.inspected import InspectedAutomaton, posterior_actions
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import at_least_float32
 from fairseq_stack.ops import ControlledAutomaton, NondeterministicStackState
+from fairseq_stack.ops.nondeterministic import Transitions
 
 
 class SymbolStackAttention(AutomatonStackAttention):
@@ -90,6 +92,15 @@ class SymbolStackAttention(AutomatonStackAttention):
 
     def reading(self, reading: Tensor) -> Tensor:
         return reading if self.states_in_reading else reading.sum(-3)
+
+    def inspected(self, inputs: Tensor, layer: str, symbols: tuple[str, ...], num_runs: int = 0) -> InspectedAutomaton:
+        stack = super().inspected(inputs, layer, symbols, num_runs)
+        if stack.window is None or not self.original_bottom:
+            return stack
+        # What the first step pushes replaces a bottom of step 0, which would be forgotten one step too early.
+        posterior = Transitions(*(x * torch.nan for x in stack.posterior))
+        actions = posterior_actions(posterior)
+        return dataclasses.replace(stack, posterior=posterior, actions=actions, log_partition=torch.nan)
 
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
         if not self.reads_weights or actions.size(1) == 0:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from fairseq.optim.lr_scheduler import register_lr_scheduler
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import (
     ReduceLROnPlateauLRSchedule,
     ReduceLROnPlateauLRScheduleConfig,
 )
-
-from fairseq_stack.compat.resuming import train_command, validation_is_due
-from fairseq_stack.compat.wrapping import Function, wrap_once
 
 
 @dataclass
@@ -30,25 +26,14 @@ class ValidationPlateau(ReduceLROnPlateauLRSchedule):
     training does not count.
     """
 
-    def __init__(self, cfg: ValidationPlateauConfig, optimizer: Any) -> None:
-        super().__init__(cfg, optimizer)
-        wrap_once(train_command(), "validate", _counting)
+    def count_validation(self, val_loss: float) -> None:
+        """Count a validation, which may lower the learning rate. During warm-up nothing counts.
 
-    def count(self, val_loss: float) -> None:
-        """Count a validation, which may lower the learning rate. During warm-up nothing counts."""
+        ``fairseq-train`` calls it (:mod:`fairseq_stack.compat.fairseq_cli_train`).
+        """
         if self.warmup_end:
             self.lr_scheduler.step(val_loss)
 
     def step(self, epoch: int, val_loss: float | None = None) -> float:
-        """The end of an epoch changes nothing: :meth:`count` has seen its validation."""
+        """The end of an epoch changes nothing: :meth:`count_validation` has seen its validation."""
         return float(self.optimizer.get_lr())
-
-
-def _counting(validate: Function) -> Function:
-    def validate_and_count(cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
-        losses = validate(cfg, trainer, *args, **kwargs)
-        if isinstance(trainer.lr_scheduler, ValidationPlateau) and validation_is_due():
-            trainer.lr_scheduler.count(losses[0])
-        return losses
-
-    return validate_and_count

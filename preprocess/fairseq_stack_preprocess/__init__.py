@@ -14,7 +14,3 @@ A corpus is a module of one shape:
 
 A new corpus needs such a module in a room, and a subcommand in ``fairseq_stack/cli/prepare``.
 """
-
-from fairseq_stack import __version__
-
-__all__ = ["__version__"]

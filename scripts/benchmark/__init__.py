@@ -1,7 +1,13 @@
 """What ``scripts/benchmark.py`` measures: the stacks with all their backends, decoding, and training steps.
 
-:mod:`.stacks` says what a case is and :mod:`.variants` in how many ways it can be computed; :mod:`.agreement` refuses
-what computes something else, and :mod:`.timing`, :mod:`.memory`, :mod:`.peak`, :mod:`.decoding`, :mod:`.training`,
-:mod:`.recurrent`, :mod:`.networks` and :mod:`.long_sequences` measure. :mod:`.rows` has the figures, and
-:mod:`.report` the tables.
+A case (:mod:`.cases`) is a kind of the register with its sizes, and a backend with a dtype is a variant of it. Whatever
+is registered as a kind with an op can be measured, also what a package of a user registers.
+
+Each part is a module that checks before it measures, with the rows of its table and their columns: the passes over
+whole sequences and the sweep (:mod:`.sequences`), :mod:`.decoding`, steps of :mod:`.training`, stack LSTMs
+(:mod:`.recurrent`), neural stacks (:mod:`.networks`) and :mod:`.long_sequences`. :mod:`.agreement` refuses what
+computes something else than the equations. :mod:`.timing`, :mod:`.memory`, :mod:`.peak` and :mod:`.machine` are the
+instruments. Begin with :mod:`.command`, which calls the parts.
+
+It imports ``fairseq_stack``, and nothing imports it.
 """

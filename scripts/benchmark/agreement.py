@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .stacks import Case, Tensors
-from .variants import Variant, pytorch, reference
+from .cases import REFERENCE, Case, Tensors, Variant, judge_of
 
 TOLERANCES = {torch.float64: 1e-9, torch.float32: 2e-5}
 """The largest allowed error of readings and of each gradient, relative to the largest element."""
@@ -18,35 +17,22 @@ class Disagreement(Exception):
     """An implementation computes wrong numbers; the message says in one line which one, and by how much."""
 
 
-def check(case: Case, variants: Sequence[Variant], device: torch.device) -> dict[str, float]:
+def check(case: Case, variants: Sequence[Variant], device: torch.device) -> dict[Variant, float]:
     """Compare variants with the reference on a small case, and with PyTorch in float64 on the case itself.
 
     Returns:
-        The largest error of each variant, by its label.
+        The largest error of each variant.
 
     Raises:
         Disagreement: if a variant disagrees.
     """
-    judge = pytorch(case, torch.float64)  # which is tried itself on the small case
-    by_label = {variant.label: variant for variant in (judge, *variants)}
-    small = case.small()
-    errors = dict.fromkeys(by_label, 0.0)
-    for dtype in dict.fromkeys(variant.dtype for variant in by_label.values()):
-        tried = [variant for variant in by_label.values() if variant.dtype == dtype]
-        _compare(small, reference(small), tried, device, errors)
-        _compare(case, judge, [variant for variant in tried if variant.label != judge.label], device, errors)
+    judge = judge_of(case)  # which is tried itself on the small case
+    errors = dict.fromkeys((judge, *variants), 0.0)
+    for dtype in dict.fromkeys(variant.dtype for variant in errors):
+        tried = [variant for variant in errors if variant.dtype == dtype]
+        _compare(case.small(), Variant(REFERENCE), tried, device, errors)
+        _compare(case, judge, [variant for variant in tried if variant != judge], device, errors)
     return errors
-
-
-def leaves(inputs: Tensors) -> Tensors:
-    """The same numbers as inputs that have no history."""
-    return {name: tensor.detach().requires_grad_() for name, tensor in inputs.items()}
-
-
-def cotangent_for(case: Case, inputs: Tensors) -> Tensor:
-    """A gradient of the readings."""
-    generator = torch.Generator().manual_seed(1)
-    return torch.randn(*case.sizes, generator=generator, dtype=torch.float64).to(inputs["values"])
 
 
 def normwise_error(actual: Tensor, expected: Tensor) -> float:
@@ -62,7 +48,7 @@ def refuse_if_wrong(what: str, error: float, dtype: torch.dtype) -> None:
 
 
 def _compare(
-    case: Case, judge: Variant, variants: Sequence[Variant], device: torch.device, errors: dict[str, float]
+    case: Case, judge: Variant, variants: Sequence[Variant], device: torch.device, errors: dict[Variant, float]
 ) -> None:
     """Raise the errors of variants of one dtype to their errors on this case, if these are larger."""
     if not variants:
@@ -76,14 +62,14 @@ def _compare(
             error = normwise_error(actual[name], tensor)
             what = f"{variant.label} is wrong: for {case}, {name} differ from {judge.label}"
             refuse_if_wrong(what, error, dtype)
-            errors[variant.label] = max(errors[variant.label], error)
+            errors[variant] = max(errors[variant], error)
 
 
 def _outputs(case: Case, variant: Variant, inputs: Tensors) -> Tensors:
     """The readings and all gradients."""
-    inputs = leaves(inputs)
+    leaves = {name: tensor.detach().requires_grad_() for name, tensor in inputs.items()}
     with variant.active():
-        readings = variant.compute(inputs)
-        gradients = torch.autograd.grad(readings, [*inputs.values()], cotangent_for(case, inputs))
-    by_name = zip(inputs, gradients, strict=True)
+        readings = variant.readings(case, leaves)
+        gradients = torch.autograd.grad(readings, [*leaves.values()], case.cotangent(leaves))
+    by_name = zip(leaves, gradients, strict=True)
     return {"readings": readings.detach()} | {f"gradients of {name}": gradient for name, gradient in by_name}

@@ -7,37 +7,26 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 
 import fairseq_stack
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
+from fairseq_stack.kinds import Kind
 
+from . import decoding, long_sequences, networks, recurrent, sequences, training
 from .agreement import Disagreement
-from .long_sequences import LONG_SEQUENCES
+from .cases import Case, axes_of, dtype_name, first_of_each_op, measurable, quick_sizes, sizes_of
+from .machine import describe_machine
 from .memory import MemoryMeter
-from .networks import NETWORKS
-from .recurrent import RECURRENT
-from .report import (
-    decoding_table,
-    long_sequence_table,
-    machine_lines,
-    network_table,
-    peak_lines,
-    recurrent_table,
-    stack_table,
-    sweep_table,
-    training_table,
-)
-from .stacks import STACKS, Case, Stack
-from .suite import Results, Settings, Suite
-from .timing import Timer
-from .training import PRECISIONS, WORKLOADS, tiny
-from .variants import dtype_name
+from .peak import Peak, measure_peak
+from .tables import Columns, Row, table_of
+from .timing import Settings, Timer, say
 
 DESCRIPTION = """\
 Measure every backend of the stacks (forward and backward pass, peak extra memory,
@@ -55,7 +44,7 @@ examples:
   python scripts/benchmark.py --only nd --nd 10,80,3,3,5 4,200,3,3,5 --dtypes float32
   FAIRSEQ_STACK_NATIVE=0 python scripts/benchmark.py --only steps"""
 
-PARTS = (*STACKS, "decoding", "steps")
+DECODING, STEPS = "decoding", "steps"
 SWEEP, LSTM, NEURAL, WINDOW = "sweep", "lstm", "neural", "window"
 NAMED = (SWEEP, LSTM, NEURAL, WINDOW)
 
@@ -64,8 +53,19 @@ DTYPES = {dtype_name(dtype): dtype for dtype in (torch.float32, torch.float64)}
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line, and fill in what depends on other options."""
+    package = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    package.add_argument(
+        "--user-dir", type=Path, metavar="PACKAGE", help="the folder of a package with kinds to measure"
+    )
+    known, _ = package.parse_known_args(arguments)
+    if known.user_dir is not None:
+        from fairseq_stack.hub.user_dirs import import_user_dir
+
+        import_user_dir(known.user_dir)
+    stacks, default = measurable(), (*first_of_each_op(), DECODING, STEPS)
     parser = argparse.ArgumentParser(
         prog="benchmark.py",
+        parents=[package],
         description=DESCRIPTION,
         epilog=EPILOG,
         allow_abbrev=False,
@@ -74,19 +74,20 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only",
         nargs="+",
-        choices=(*PARTS, *NAMED),
+        choices=(*stacks, DECODING, STEPS, *NAMED),
         metavar="PART",
-        help=f"any of {', '.join(PARTS)} (default: all of these), {', '.join(NAMED)}",
+        help=f"any of {', '.join(default)} (default: all of these), "
+        f"{', '.join([*(name for name in stacks if name not in default), *NAMED])}",
     )
     parser.add_argument("--threads", nargs="+", type=positive, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, metavar="DTYPE", help="default: float32 float64")
     parser.add_argument("--device", default="cpu", help="cpu (default), or cuda")
     parser.add_argument(
-        "--precisions", nargs="+", choices=PRECISIONS, default=["float32"], metavar="PRECISION",
+        "--precisions", nargs="+", choices=training.PRECISIONS, default=["float32"], metavar="PRECISION",
         help="of training steps, as options of fairseq-train: any of float32 (default), fp16, amp (both for cuda)",
     )  # fmt: skip
-    for name, stack in STACKS.items():
-        sizes = ",".join(stack.axes)
+    for name, kind in stacks.items():
+        sizes = ",".join(axes_of(kind))
         parser.add_argument(f"--{name}", nargs="+", metavar=sizes, help=f"sizes of {name} (default: a list)")
     parser.add_argument("--repeats", type=positive, metavar="N", help="runs; the fastest one counts (default: 12)")
     parser.add_argument(
@@ -98,7 +99,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, one run: check that everything works")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to FILE")
     args = parser.parse_args(arguments)
-    args.only = args.only or [*PARTS]
+    args.only = args.only or [*default]
     args.repeats = args.repeats or (1 if args.quick else 12)
     args.dtypes = args.dtypes or (["float32"] if args.quick else [*DTYPES])
     check_arguments(parser, args)
@@ -107,14 +108,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """Exit with code 2 if the arguments cannot be satisfied, before anything is measured."""
-    args.cases, args.decoded, args.swept = {}, {}, {}
-    for name, stack in STACKS.items():
+    args.timed, args.decoded, args.swept = {}, {}, {}
+    for name, kind in measurable().items():
         try:
-            given = [parse_sizes(stack, sizes) for sizes in getattr(args, name) or ()]
+            listed = tuple(parse_sizes(kind, sizes) for sizes in getattr(args, name) or ())
         except ValueError as error:
             parser.error(f"--{name}: {error}")
-        for cases, sizes in ((args.cases, stack.timed), (args.decoded, stack.decoded), (args.swept, stack.swept)):
-            cases[name] = [Case(stack, one) for one in given or (stack.quick if args.quick else sizes)]
+        for part in ("timed", "decoded", "swept"):
+            usual = (quick_sizes(kind),) if args.quick else getattr(sizes_of(kind), part)
+            getattr(args, part)[name] = [Case(kind, sizes) for sizes in listed or usual]
     try:
         torch.empty(0, device=args.device)
     except (AssertionError, RuntimeError) as error:
@@ -139,92 +141,96 @@ def positive(text: str) -> int:
     return number
 
 
-def parse_sizes(stack: Stack, text: str) -> tuple[int, ...]:
+def parse_sizes(kind: Kind, text: str) -> tuple[int, ...]:
     """The sizes that a text such as ``10,80,3,3,5`` stands for.
 
     Raises:
         ValueError: if it is not as many positive numbers as the stack has sizes.
     """
     parts = text.split(",")
-    if len(parts) != len(stack.axes) or not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise ValueError(f"expected {','.join(stack.axes)}, got {text}")
+    if len(parts) != len(axes_of(kind)) or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise ValueError(f"expected {','.join(axes_of(kind))}, got {text}")
     return tuple(map(int, parts))
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
     """How the command line says to measure."""
     timer = Timer(torch.device(args.device), time.process_time if args.cpu_time else time.perf_counter)
-    large = 1024 if timer.device.type == "cpu" else 8192
-    return Settings(
-        timer=timer,
-        dtypes=[DTYPES[name] for name in args.dtypes],
-        threads=args.threads,
-        repeats=args.repeats,
-        seconds=args.seconds,
-        matrix_size=128 if args.quick else large,
-    )
+    return Settings(timer, [DTYPES[name] for name in args.dtypes], args.threads, args.repeats, args.seconds)
 
 
-def run(args: argparse.Namespace) -> Results:
-    """Measure what the arguments ask for, and print each table as soon as it is complete."""
-    with MemoryMeter() as meter:
-        suite = Suite(settings_of(args), meter)
-        results = suite.results
-        results.machine["fairseq_stack"] = fairseq_stack.__version__
-        print("# Benchmark\n", *machine_lines(results.machine), sep="\n")
-        print(*peak_lines(results.peak, suite.is_on_cpu), sep="\n", flush=True)
-        for name in STACKS:
-            if name in args.only:
-                rows = suite.measure_stack(args.cases[name])
-                results.stacks += rows
-                show(f"Stack {name}: forward and backward pass", stack_table(rows))
-        if SWEEP in args.only:
-            for name in STACKS:
-                rows = suite.measure_sweep(args.swept[name])
-                results.sweep += rows
-                show(f"Sweep of the stack {name}: the backend that models use, and the best one", sweep_table(rows))
-        if "decoding" in args.only:
-            for name in STACKS:
-                rows = suite.measure_decoding(args.decoded[name])
-                results.decoding += rows
-                show(f"Decoding with the stack {name}: each step advances a beam of B rows", decoding_table(rows))
-        if "steps" in args.only:
-            for precision in args.precisions:
-                for workload in WORKLOADS:
-                    results.training += suite.measure_training(tiny(workload) if args.quick else workload, precision)
-            show("Training steps", training_table(results.training))
-        if LSTM in args.only:
-            cases = [case._replace(batch_size=2, length=5) for case in RECURRENT] if args.quick else RECURRENT
-            results.recurrent = suite.measure_recurrent(cases)
-            show("Training stack LSTMs, beside a loop over nn.LSTMCell", recurrent_table(results.recurrent))
-        if NEURAL in args.only:
-            short = [case._replace(batch_size=2, length=5) for case in NETWORKS] if args.quick else NETWORKS
-            results.networks = suite.measure_networks(short)
-            show("Training neural stacks, at once and step by step", network_table(results.networks))
-        if WINDOW in args.only:
-            results.long_sequences = suite.measure_long_sequences(LONG_SEQUENCES[:2] if args.quick else LONG_SEQUENCES)
-            title = "Long sequences: B = 1, float32; nd: Q = 2, S = 3, m = 5; sup and strat: m = 64"
-            show(title, long_sequence_table(results.long_sequences))
-    return results
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Measure what the arguments ask for, and print each table as soon as it is complete; all figures."""
+    settings = settings_of(args)
+    machine = {**describe_machine(settings.timer), "fairseq_stack": fairseq_stack.__version__}
+    say("measuring the machine's peak")
+    matrix = 128 if args.quick else 1024 if args.device == "cpu" else 8192
+    peaks = {x: measure_peak(settings.timer, x, 10 * settings.repeats, matrix) for x in settings.dtypes}
+    print("# Benchmark\n", *(f"- {name}: {fact}" for name, fact in machine.items()), sep="\n")
+    where = "one core" if args.device == "cpu" else "the GPU"
+    print(*(f"- peak of {where}, {dtype_name(dtype)}: {peak}" for dtype, peak in peaks.items()), sep="\n", flush=True)
+    figures: dict[str, Any] = {
+        "machine": machine,
+        "peak": {dtype_name(dtype): asdict(peak) for dtype, peak in peaks.items()},
+    }
+    with MemoryMeter(settings.device, args.user_dir) as meter:
+        for part, title, columns, rows in _tables(args, settings, meter, peaks):
+            figures.setdefault(part, []).extend(rows)
+            print(f"\n## {title}\n\n{table_of(columns, rows)}", flush=True)
+    return figures
 
 
-def show(title: str, table: str) -> None:
-    """Print a table."""
-    print(f"\n## {title}\n\n{table}", flush=True)
+def _tables(
+    args: argparse.Namespace, settings: Settings, meter: MemoryMeter, peaks: dict[torch.dtype, Peak]
+) -> Iterator[tuple[str, str, Columns, list[Row]]]:
+    """Measure part after part: what its figures are called, the title of its table, the columns and the rows."""
+    names = [name for name in args.timed if name in args.only]
+    every = names or first_of_each_op()
+    for name in names:
+        cases = args.timed[name]
+        rows = sequences.measure_stack(cases, settings, meter, peaks)
+        yield "stacks", f"Stack {name}: forward and backward pass", sequences.stack_columns(cases[0]), rows
+    if SWEEP in args.only:
+        for name in every:
+            cases = args.swept[name]
+            title = f"Sweep of the stack {name}: the backend that models use, and the best one"
+            yield "sweep", title, sequences.sweep_columns(cases[0]), sequences.measure_sweep(cases, settings)
+    if DECODING in args.only:
+        for name in every:
+            cases = args.decoded[name]
+            title = f"Decoding with the stack {name}: each step advances a beam of B rows"
+            yield "decoding", title, decoding.columns(cases[0]), decoding.measure(cases, settings)
+    if STEPS in args.only:
+        workloads = [training.tiny(x) if args.quick else x for x in training.WORKLOADS]
+        each = [(workload, precision) for precision in args.precisions for workload in workloads]
+        rows = [row for workload, precision in each for row in training.measure(workload, precision, settings)]
+        yield "training", "Training steps", training.COLUMNS, rows
+    if LSTM in args.only:
+        lstms = [x._replace(batch_size=2, length=5) if args.quick else x for x in recurrent.CASES]
+        title = "Training stack LSTMs, beside a loop over nn.LSTMCell"
+        yield "recurrent", title, recurrent.COLUMNS, recurrent.measure(lstms, settings)
+    if NEURAL in args.only:
+        stacks = [x._replace(batch_size=2, length=5) if args.quick else x for x in networks.CASES]
+        title = "Training neural stacks, at once and step by step"
+        yield "networks", title, networks.COLUMNS, networks.measure(stacks, settings)
+    if WINDOW in args.only:
+        long = long_sequences.CASES[:2] if args.quick else long_sequences.CASES
+        title = "Long sequences: B = 1, float32; nd: Q = 2, S = 3, m = 5; sup and strat: m = 64"
+        yield "long_sequences", title, long_sequences.COLUMNS, long_sequences.measure(long, settings, meter)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
-    args = parse(arguments)
     logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     threads = torch.get_num_threads()
     try:
+        args = parse(arguments)
         if args.json is not None:
             require_writable(args.json)
-        results = run(args)
+        figures = run(args)
         if args.json is not None:
             with written_whole(args.json) as file:
-                file.write(json.dumps(asdict(results), indent=2).encode() + b"\n")
+                file.write(json.dumps(figures, indent=2).encode() + b"\n")
     except (Disagreement, UserError) as error:
         print(f"benchmark.py: error: {error}", file=sys.stderr)
         return 1

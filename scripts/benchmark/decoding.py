@@ -2,95 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from .agreement import normwise_error, refuse_if_wrong
-from .stacks import BETWEEN_STEPS, Case, Tensors
-from .timing import Timer, Times
-from .variants import dtype_name, pytorch
+from .cases import Case, axes_of, dtype_name
+from .tables import Columns, Row, sizes
+from .timing import Run, Settings, Timer, Times
 
 
-def check_decoding(case: Case, dtype: torch.dtype, device: torch.device) -> float:
-    """Compare a beam's last reading with PyTorch's in float64 for the sequences that its rows came from.
+def columns(case: Case) -> Columns:
+    return {
+        ", ".join(axes_of(case.kind)): sizes,
+        "dtype": "dtype",
+        "threads": "threads",
+        "steps/s": "steps_per_second",
+        "ms a step": "step_ms",
+        "ms a step at the end": "last_step_ms",
+    }
 
-    Returns:
-        The largest error, relative to the largest element.
+
+def measure(cases: Sequence[Case], settings: Settings) -> list[Row]:
+    """Check decoding of all cases, and then measure it.
 
     Raises:
-        Disagreement: if it is too large.
+        Disagreement: steps compute something else than the pass over the whole sequence.
     """
-    inputs = _inputs(case, dtype, device)
-    order = _order(case, device)
-    ancestors = torch.arange(case.batch_size, device=device).expand(case.length, -1).clone()
-    for t in range(1, case.length):
-        ancestors[:t] = ancestors[:t, order[t]]
-    with torch.no_grad():
-        reading = _decode(case, inputs, order)
-        expected = pytorch(case, torch.float64).compute(_of_ancestors(inputs, ancestors.T))[:, -1]
-    error = normwise_error(reading, expected)
-    refuse_if_wrong(f"decoding {dtype_name(dtype)} is wrong: for {case}, readings differ", error, dtype)
-    return error
+    beams = {(case, dtype): Beam(case, dtype, settings.device) for case in cases for dtype in settings.dtypes}
+    errors = {key: beam.check() for key, beam in beams.items()}
+    rows = []
+    for (case, dtype), beam in beams.items():
+        name = dtype_name(dtype)
+        for threads in settings.each_number_of_threads(f"{case}: decoding in {name}"):
+            total, last = settings.least_times({case: beam.run(settings.timer)})[case]
+            rows.append(
+                {
+                    "stack": case.kind.name,
+                    "sizes": case.by_axis(),
+                    "dtype": name,
+                    "threads": threads,
+                    "steps_per_second": case.length / total,
+                    "step_ms": 1e3 * total / case.length,
+                    "last_step_ms": 1e3 * last / beam.last_steps,
+                    "error": errors[case, dtype],
+                }
+            )
+    return rows
 
 
-def decoding(case: Case, dtype: torch.dtype, timer: Timer) -> Callable[[], Times]:
-    """A run of n steps with a beam of B rows: returns the seconds that all, and that the last of ten parts, took."""
-    inputs = _inputs(case, dtype, timer.device)
-    order = _order(case, timer.device)
-    last_part = case.length - case.length // 10
+class Beam:
+    """A beam of B rows that takes n steps.
 
-    def run() -> Times:
-        lap = timer.start()
-        before = 0.0
+    Args:
+        case: the stack.
+        dtype: of the sublayer.
+        device: where it is.
+    """
 
-        def look(t: int) -> None:
-            nonlocal before
-            if t == last_part:
-                before = lap()
+    def __init__(self, case: Case, dtype: torch.dtype, device: torch.device) -> None:
+        self._case, self._dtype = case, dtype
+        self._module = case.module()
+        self._actions, self._values = (x.to(device, dtype) for x in case.projections(self._module))
+        self._module.to(device, dtype)
+        generator = torch.Generator().manual_seed(2)
+        order = torch.randint(case.batch_size, (case.length, case.batch_size), generator=generator)
+        self._order = order.to(device)  # the rows from which each step continues
 
+    @property
+    def last_steps(self) -> int:
+        """How many steps the last part of a run has."""
+        return max(1, self._case.length // 10)
+
+    def check(self) -> float:
+        """Compare the last reading with that of the whole sequences, in float64, that the final rows came from.
+
+        Returns:
+            The largest error, relative to the largest element.
+        """
+        batch_size, length = self._case.sizes[:2]
+        ancestors = torch.arange(batch_size, device=self._order.device).expand(length, -1).clone()
+        for t in range(1, length):
+            ancestors[:t] = ancestors[:t, self._order[t]]
+        steps = torch.arange(length, device=self._order.device)
         with torch.no_grad():
-            _decode(case, inputs, order, look)
-        after = lap()
-        return before + after, after
+            reading = self._decode()
+            actions, values = (x[ancestors.T, steps].double() for x in (self._actions, self._values))
+            expected = self._module.double().readings(actions, values)[:, -1]
+            self._module.to(self._dtype)
+        error = normwise_error(reading, expected)
+        what = f"decoding {dtype_name(self._dtype)} is wrong: for {self._case}, readings differ"
+        refuse_if_wrong(what, error, self._dtype)
+        return error
 
-    return run
+    def run(self, timer: Timer) -> Run:
+        """A run of all steps: the seconds that all, and that the last of ten parts, took."""
+        last_part = self._case.length - self._case.length // 10
 
+        def run() -> Times:
+            lap = timer.start()
+            before = 0.0
 
-def last_steps(case: Case) -> int:
-    """How many steps the last part of a run has."""
-    return max(1, case.length // 10)
+            def look(t: int) -> None:
+                nonlocal before
+                if t == last_part:
+                    before = lap()
 
+            with torch.no_grad():
+                self._decode(look)
+            after = lap()
+            return before + after, after
 
-def _decode(case: Case, inputs: Tensors, order: Tensor, look: Callable[[int], None] = lambda t: None) -> Tensor:
-    """The reading after the last step; ``look`` is called with t before step t + 1."""
-    state = case.initial_state(inputs)
-    by_step = [
-        {name: tensor if name == BETWEEN_STEPS else tensor[:, t] for name, tensor in inputs.items()}
-        for t in range(case.length)
-    ]
-    reading = torch.empty(0)
-    for t, step in enumerate(by_step):
-        look(t)
-        reading, state = case.step(state.reorder(order[t]), step)
-    return reading
+        return run
 
-
-def _inputs(case: Case, dtype: torch.dtype, device: torch.device) -> Tensors:
-    return {name: tensor.detach() for name, tensor in case.inputs(dtype, device).items()}
-
-
-def _order(case: Case, device: torch.device) -> Tensor:
-    """The rows from which each step continues, (n, B)."""
-    generator = torch.Generator().manual_seed(2)
-    return torch.randint(case.batch_size, (case.length, case.batch_size), generator=generator).to(device)
-
-
-def _of_ancestors(inputs: Tensors, ancestors: Tensor) -> Tensors:
-    """In float64, the arguments that the final rows have seen; ``ancestors`` (B, n) are the rows that they were in."""
-    steps = torch.arange(ancestors.shape[1], device=ancestors.device)
-    return {
-        name: (tensor if name == BETWEEN_STEPS else tensor[ancestors, steps]).double()
-        for name, tensor in inputs.items()
-    }
+    def _decode(self, look: Callable[[int], None] = lambda t: None) -> Tensor:
+        """The reading after the last step; ``look`` is called with t before step t + 1."""
+        state, reading = self._module.initial_state(self._case.batch_size), torch.empty(0)
+        for t, (actions, values) in enumerate(zip(self._actions.unbind(1), self._values.unbind(1), strict=True)):
+            look(t)
+            reading, state = self._module.step_reading(actions, values, state.reorder(self._order[t]))
+        return reading

@@ -2,109 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
-from fairseq_stack.ops import nondeterministic_stack, release_buffers, stratification_stack, superposition_stack
+from fairseq_stack.kinds import NONDETERMINISTIC, STRATIFICATION, SUPERPOSITION
 
-from .agreement import normwise_error, refuse_if_wrong
-from .memory import MEGABYTE, peak_bytes, reset_peak, return_free_memory
-from .timing import Timer, Times
+from .agreement import check
+from .cases import Case, Variant
+from .memory import MemoryMeter
+from .tables import PASSES, Columns, Row, error, milliseconds
+from .timing import Settings, passes_of, say
 
-NUM_STATES, NUM_SYMBOLS, SIZE, WIDE = 2, 3, 5, 64
-
-
-class LongSequence(NamedTuple):
-    """One sequence.
-
-    Attributes:
-        length: n.
-        window: D, the steps that a nondeterministic stack remembers, or the elements that a superposition stack holds;
-            None for no limit.
-        stack: "nd", "sup" or "strat".
-    """
-
-    length: int
-    window: int | None
-    stack: str = "nd"
-
-    def inputs(self, dtype: torch.dtype) -> list[Tensor]:
-        """Random arguments of the stack that require gradients."""
-        generator = torch.Generator().manual_seed(0)
-        steps, target = (1, self.length), (NUM_STATES, NUM_SYMBOLS)
-        source = (*steps, *target)
-        shapes: dict[str, list[tuple[int, ...]]] = {
-            "nd": [(*source, *target), (*source, *target), (*source, NUM_STATES), (*steps, SIZE), (SIZE,)],
-            "sup": [(*steps, 3), (*steps, WIDE)],
-            "strat": [steps, steps, (*steps, WIDE)],
-        }
-        arguments = [torch.randn(shape, generator=generator, dtype=dtype) for shape in shapes[self.stack]]
-        if self.stack == "sup":
-            arguments[0] = arguments[0].softmax(-1)
-        if self.stack == "strat":
-            arguments[:2] = [x.sigmoid() for x in arguments[:2]]
-        return [x.requires_grad_() for x in arguments]
-
-    def readings(self, inputs: Sequence[Tensor], backend: str = "auto") -> Tensor:
-        """What the stack reads, given its arguments."""
-        if self.stack == "nd":
-            push, replace, pop, values, bottom = inputs
-            return nondeterministic_stack(push, replace, pop, values, bottom, window=self.window, backend=backend)
-        if self.stack == "sup":
-            actions, values = inputs
-            return superposition_stack(actions, values, depth_limit=self.window, backend=backend)
-        pop, push, values = inputs
-        return stratification_stack(pop, push, values, backend=backend)
+COLUMNS: Columns = {
+    "stack": "stack",
+    "n": "length",
+    "D": "window",
+    **PASSES,
+    "x the first row of the stack": "times_unlimited",
+    "extra MB": "extra_megabytes",
+    "error": error,
+}
+MOST_CHECKED = 300
+VARIANT = Variant("auto", torch.float32)
 
 
-LONG_SEQUENCES = (
-    LongSequence(500, None),
-    *(LongSequence(n, 35) for n in (1_000, 3_000, 10_000)),
-    LongSequence(10_000, 64),
-    LongSequence(5_000, None, "sup"),
-    *(LongSequence(n, 100, "sup") for n in (5_000, 20_000, 80_000)),
-    *(LongSequence(n, None, "strat") for n in (1_000, 5_000)),
+def automaton(length: int, window: int | None) -> Case:
+    """Q = 2, S = 3, m = 5; it remembers ``window`` steps."""
+    return Case(NONDETERMINISTIC, (1, length, 2, 3, 5), {"window": window})
+
+
+def superposition(length: int, depth_limit: int | None) -> Case:
+    """m = 64; it holds ``depth_limit`` elements."""
+    return Case(SUPERPOSITION, (1, length, 64), {"depth_limit": depth_limit})
+
+
+CASES = (
+    automaton(500, None),
+    *(automaton(n, 35) for n in (1_000, 3_000, 10_000)),
+    automaton(10_000, 64),
+    superposition(5_000, None),
+    *(superposition(n, 100) for n in (5_000, 20_000, 80_000)),
+    *(Case(STRATIFICATION, (1, n, 64)) for n in (1_000, 5_000)),
 )
 
 
-def check_long_sequence(case: LongSequence) -> float:
-    """Compare the readings of a sequence of at most 300 steps with another backend's in float64.
-
-    Returns:
-        The largest error, relative to the largest element.
+def measure(cases: Sequence[Case], settings: Settings, meter: MemoryMeter) -> list[Row]:
+    """Check the first steps of the stacks, and then measure both passes, with one thread.
 
     Raises:
-        Disagreement: if it is too large.
+        Disagreement: a stack computes something else than the reference.
     """
-    inputs = [x.detach() for x in case._replace(length=min(case.length, 300)).inputs(torch.float32)]
-    expected = case.readings([x.double() for x in inputs], "reference" if case.stack == "strat" else "pytorch")
-    error = normwise_error(case.readings(inputs), expected)
-    refuse_if_wrong(f"a stack is wrong: with {case}, readings differ", error, torch.float32)
-    return error
-
-
-def passes_of(case: LongSequence, timer: Timer) -> Callable[[], Times]:
-    """A run of the forward and the backward pass, which returns their seconds."""
-    inputs = case.inputs(torch.float32)
-
-    def run() -> Times:
-        lap = timer.start()
-        readings = case.readings(inputs)
-        forward = lap()
-        torch.autograd.grad(readings, inputs, torch.ones_like(readings))
-        return forward, lap()
-
-    return run
-
-
-def megabytes_of(case: LongSequence, timer: Timer) -> float:
-    """Peak extra memory of both passes, in this process, which has given back what it had kept."""
-    run = passes_of(case, timer)
-    release_buffers()
-    return_free_memory()
-    before = reset_peak()
-    run()
-    return (peak_bytes() - before) / MEGABYTE
+    errors = []
+    for case in cases:
+        shorter = Case(case.kind, (1, min(case.length, MOST_CHECKED), *case.sizes[2:]), case.options)
+        errors.append(check(shorter, [VARIANT], settings.device)[VARIANT])
+    torch.set_num_threads(1)
+    megabytes = [meter.megabytes(case, VARIANT, 1) for case in cases]
+    say("long sequences")
+    first = {case.kind: number for number, case in reversed([*enumerate(cases)])}
+    times = settings.least_times({n: passes_of(case, VARIANT, settings.timer) for n, case in enumerate(cases)})
+    return [
+        {
+            "stack": case.kind.name,
+            "length": case.length,
+            "window": next(iter(case.options.values()), None),
+            **milliseconds(times[number]),
+            "times_unlimited": sum(times[number]) / sum(times[first[case.kind]]),
+            "extra_megabytes": megabytes[number],
+            "error": errors[number],
+        }
+        for number, case in enumerate(cases)
+    ]

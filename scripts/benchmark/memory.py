@@ -15,23 +15,29 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import torch
 
-from .stacks import STACKS, Case
-from .timing import Timer, forward_and_backward
-from .variants import NATIVE, Variant, dtype_name, find_variants
+from .cases import Case, Variant, dtype_name, measurable
+from .timing import Timer, passes_of
 
 MEGABYTE = 1e6
 
 
 class MemoryMeter:
-    """Measures memory on CPUs; a context manager, which ends the helper process."""
+    """Measures memory; a context manager, which ends the helper process.
 
-    def __init__(self) -> None:
+    Args:
+        device: where.
+        user_dir: a package of the user that the helper process needs, too.
+    """
+
+    def __init__(self, device: torch.device, user_dir: Path | None = None) -> None:
+        self._device, self._user_dir = device, user_dir
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> MemoryMeter:
@@ -46,11 +52,15 @@ class MemoryMeter:
 
     def megabytes(self, case: Case, variant: Variant, threads: int) -> float:
         """Peak extra memory of a forward and backward pass."""
+        if self._device.type != "cpu":
+            return _cuda_megabytes(case, variant, self._device)
         job = {
-            "stack": case.stack.name,
+            "kind": case.kind.name,
             "sizes": case.sizes,
-            "name": variant.name,
+            "options": case.options,
+            "backend": variant.backend,
             "dtype": dtype_name(variant.dtype),
+            "instruction_set": variant.instruction_set,
             "threads": threads,
         }
         answer = self._ask(json.dumps(job))
@@ -60,7 +70,7 @@ class MemoryMeter:
 
     def _ask(self, job: str) -> str:
         if self._process is None:
-            command = [sys.executable, "-m", __name__]
+            command = [sys.executable, "-m", __name__, *([] if self._user_dir is None else [str(self._user_dir)])]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # it imports what this process does
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -71,9 +81,9 @@ class MemoryMeter:
         return self._process.stdout.readline()
 
 
-def cuda_megabytes(case: Case, variant: Variant, device: torch.device) -> float:
+def _cuda_megabytes(case: Case, variant: Variant, device: torch.device) -> float:
     """Peak extra memory of a forward and backward pass, as torch's allocator on the device sees it."""
-    run = forward_and_backward(case, variant, Timer(device))
+    run = passes_of(case, variant, Timer(device))
     run()
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_allocated(device)
@@ -81,11 +91,15 @@ def cuda_megabytes(case: Case, variant: Variant, device: torch.device) -> float:
     return (torch.cuda.max_memory_allocated(device) - before) / MEGABYTE
 
 
-def serve() -> None:
+def serve(user_dirs: Sequence[str]) -> None:
     """Answer the jobs on standard input until it ends, each in a process of its own."""
+    for folder in user_dirs:
+        from fairseq_stack.hub.user_dirs import import_user_dir
+
+        import_user_dir(Path(folder))
     for line in sys.stdin:
         job = json.loads(line)
-        if job["name"].startswith(NATIVE):
+        if job["backend"] in ("native", "auto"):
             importlib.import_module("torch._dynamo")  # which the first call of a kernel does, and which takes seconds
         child = os.fork()
         if child == 0:
@@ -99,32 +113,26 @@ def serve() -> None:
 def _measure(job: dict[str, Any]) -> float:
     torch.set_num_threads(job["threads"])
     device = torch.device("cpu")
-    case = Case(STACKS[job["stack"]], tuple(job["sizes"]))
-    dtype = getattr(torch, job["dtype"])
-    (variant,) = (found for found in find_variants(case, [dtype], device) if found.name == job["name"])
-    forward_and_backward(case.small(), variant, Timer(device))()  # loads code and starts threads
-    run = forward_and_backward(case, variant, Timer(device))
-    return_free_memory()
-    before = reset_peak()
-    run()
-    return (peak_bytes() - before) / MEGABYTE
-
-
-def return_free_memory() -> None:
-    """Have the C library give back what is free, so that what is allocated next is seen."""
+    case = Case(measurable()[job["kind"]], tuple(job["sizes"]), job["options"])
+    variant = Variant(job["backend"], getattr(torch, job["dtype"]), job["instruction_set"])
+    passes_of(case.small(), variant, Timer(device))()  # loads code and starts threads
+    run = passes_of(case, variant, Timer(device))
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):
-        libc.malloc_trim(0)
+        libc.malloc_trim(0)  # gives back what is free, so that what is allocated next is seen
+    before = _reset_peak()
+    run()
+    return (_peak_bytes() - before) / MEGABYTE
 
 
-def reset_peak() -> int:
+def _reset_peak() -> int:
     """Take the resident memory as the peak so far, where the system can, and return the peak in bytes."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    return peak_bytes()
+    return _peak_bytes()
 
 
-def peak_bytes() -> int:
+def _peak_bytes() -> int:
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:
@@ -135,4 +143,4 @@ def peak_bytes() -> int:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(sys.argv[1:])

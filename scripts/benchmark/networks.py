@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -12,7 +12,8 @@ from torch import Tensor
 from fairseq_stack.modules import BufferedNeuralStack, NeuralStack
 
 from .agreement import normwise_error, refuse_if_wrong
-from .timing import Timer, Times
+from .tables import PASSES, Columns, Row, error, milliseconds
+from .timing import Run, Settings, Timer, passes
 
 
 class Network(NamedTuple):
@@ -49,7 +50,7 @@ class Network(NamedTuple):
         return torch.eye(self.input_size)[symbols]
 
 
-NETWORKS = (
+CASES = (
     # reversal
     Network("linear"),
     Network("linear", is_buffered=True),
@@ -65,32 +66,65 @@ NETWORKS = (
 )
 
 
-def check_network(case: Network) -> float:
-    """Compare the outputs in float32, of all steps at once, with the outputs in float64 of single steps.
+COLUMNS: Columns = {
+    "network": lambda row: "buffered" if row["is_buffered"] else "plain",
+    "controller": "controller",
+    "memory": "memory",
+    "B": "batch_size",
+    "T": "length",
+    "threads": "threads",
+    **PASSES,
+    "by steps ms": "steps_ms",
+    "by steps / at once": "steps_times_own",
+    "error": error,
+}
 
-    Returns:
-        The largest error, relative to the largest element.
+
+def measure(cases: Sequence[Network], settings: Settings) -> list[Row]:
+    """Check neural stacks, and then measure their training beside the same step by step.
 
     Raises:
-        Disagreement: if it is too large.
+        Disagreement: all steps at once compute something else than single steps.
     """
+    errors = [_check(case) for case in cases]
+    rows = []
+    for case, wrong in zip(cases, errors, strict=True):
+        what = f"the neural stack with {case.controller} and {case.memory}: training"
+        for threads in settings.each_number_of_threads(what):
+            times = settings.least_times(_runs(case, settings.timer))
+            steps = sum(times["steps"])
+            rows.append(
+                {
+                    **case._asdict(),
+                    "threads": threads,
+                    **milliseconds(times["at once"]),
+                    "steps_ms": 1e3 * steps,
+                    "steps_times_own": steps / sum(times["at once"]),
+                    "error": wrong,
+                }
+            )
+    return rows
+
+
+def _runs(case: Network, timer: Timer) -> dict[str, Run]:
+    """Both passes, of all steps at once where possible, and step by step."""
+    model, strings = case.build(), case.strings()
+    weights = [*model.parameters()]
+    return {
+        "at once": passes(lambda: _outputs(model, strings), weights, timer),
+        "steps": passes(lambda: _outputs_by_steps(model, strings), weights, timer),
+    }
+
+
+def _check(case: Network) -> float:
+    """The error of the outputs in float32, of all steps at once, compared with float64 and single steps."""
     model, strings = case.build(), case.strings()
     with torch.no_grad():
         expected = _outputs_by_steps(copy.deepcopy(model).double(), strings.double())
-        error = normwise_error(_outputs(model, strings), expected)
+        wrong = normwise_error(_outputs(model, strings), expected)
     what = f"the {'buffered ' * case.is_buffered}{case.controller} controller with memory {case.memory!r}"
-    refuse_if_wrong(f"{what} is wrong: outputs differ", error, torch.float32)
-    return error
-
-
-def training_of(case: Network, timer: Timer) -> Callable[[], Times]:
-    """A run of the forward and the backward pass, which returns their seconds; of all steps at once where possible."""
-    return _passes(case, _outputs, timer)
-
-
-def training_by_steps(case: Network, timer: Timer) -> Callable[[], Times]:
-    """The same, step by step."""
-    return _passes(case, _outputs_by_steps, timer)
+    refuse_if_wrong(f"{what} is wrong: outputs differ", wrong, torch.float32)
+    return wrong
 
 
 def _outputs(model: NeuralStack | BufferedNeuralStack, strings: Tensor) -> Tensor:
@@ -99,18 +133,3 @@ def _outputs(model: NeuralStack | BufferedNeuralStack, strings: Tensor) -> Tenso
 
 def _outputs_by_steps(model: NeuralStack | BufferedNeuralStack, strings: Tensor) -> Tensor:
     return model.each_step(strings, strings.size(1)).output
-
-
-def _passes(
-    case: Network, outputs: Callable[[NeuralStack | BufferedNeuralStack, Tensor], Tensor], timer: Timer
-) -> Callable[[], Times]:
-    model, strings = case.build(), case.strings()
-
-    def run() -> Times:
-        lap = timer.start()
-        loss = outputs(model, strings).square().sum()
-        forward = lap()
-        loss.backward()
-        return forward, lap()
-
-    return run

@@ -48,18 +48,25 @@ class Peak:
     """The most that was measured, in 10^9 floating-point operations a second; on a CPU by one core.
 
     Attributes:
+        device: where.
         matrix_product: by torch's product of two large matrices.
         multiply_add: by a compiled loop of only multiply-adds in registers; None without a C compiler, and on
             other devices than CPUs.
     """
 
+    device: str
     matrix_product: float
     multiply_add: float | None
 
-    @property
-    def gflops(self) -> float:
+    def gflops_of(self, threads: int) -> float:
         """What shares are given of: the loop where there is one, since a matrix product may be far from the peak."""
-        return self.multiply_add or self.matrix_product
+        return (threads if self.device == "cpu" else 1) * (self.multiply_add or self.matrix_product)
+
+    def __str__(self) -> str:
+        product = f"a product of large matrices {self.matrix_product:.0f} GFLOP/s"
+        if self.multiply_add is not None:
+            return f"multiply-adds in registers {self.multiply_add:.0f} GFLOP/s; {product}"
+        return f"{product}{' (no C compiler to measure more with)' if self.device == 'cpu' else ''}"
 
 
 def measure_peak(timer: Timer, dtype: torch.dtype, repeats: int, size: int) -> Peak:
@@ -68,7 +75,7 @@ def measure_peak(timer: Timer, dtype: torch.dtype, repeats: int, size: int) -> P
     torch.set_num_threads(1)
     try:
         loop = _multiply_adds(timer, dtype, repeats) if timer.device.type == "cpu" else None
-        return Peak(_matrix_product(timer, dtype, repeats, size), loop)
+        return Peak(timer.device.type, _matrix_product(timer, dtype, repeats, size), loop)
     finally:
         torch.set_num_threads(threads)
 

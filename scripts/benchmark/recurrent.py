@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -14,7 +14,8 @@ from fairseq_stack.kinds import parse_stacks
 from fairseq_stack.modules import StackLSTM
 
 from .agreement import normwise_error, refuse_if_wrong
-from .timing import Timer, Times
+from .tables import PASSES, Columns, Row, error, milliseconds
+from .timing import Run, Settings, Timer, Times, passes
 
 SYMBOLS = 3
 DECODED = 80
@@ -52,7 +53,7 @@ class Recurrent(NamedTuple):
         return torch.randint(SYMBOLS, (self.batch_size, self.length), generator=generator)
 
 
-RECURRENT = (
+CASES = (
     # Table 5 of DuSell & Chiang (2024), and the same with other stacks
     Recurrent("none", 100),
     Recurrent("sup-10", 93),
@@ -72,53 +73,83 @@ RECURRENT = (
 )
 
 
-def check_recurrent(case: Recurrent) -> float:
-    """Compare the outputs in float32, of all steps at once, with the outputs in float64 of single steps.
+COLUMNS: Columns = {
+    "stack": "stacks",
+    "hidden": "hidden_size",
+    "B": "batch_size",
+    "n": "length",
+    "threads": "threads",
+    **PASSES,
+    "by steps ms": "steps_ms",
+    "nn.LSTMCell ms": "cells_ms",
+    "x nn.LSTMCell": "times_cells",
+    "by steps x nn.LSTMCell": "steps_times_cells",
+    "decoding steps / s": "steps_per_second",
+    "error": error,
+}
 
-    Returns:
-        The largest error, relative to the largest element.
+
+def measure(cases: Sequence[Recurrent], settings: Settings) -> list[Row]:
+    """Check stack LSTMs, and then measure their training beside a loop over ``nn.LSTMCell``.
 
     Raises:
-        Disagreement: if it is too large.
+        Disagreement: all steps at once compute something else than single steps.
     """
+    errors = [_check(case) for case in cases]
+    rows = []
+    for case, wrong in zip(cases, errors, strict=True):
+        for threads in settings.each_number_of_threads(f"the LSTM with {case.stacks}: training"):
+            times = settings.least_times(_runs(case, settings.timer))
+            at_once, steps, cells = (sum(times[name]) for name in ("at once", "steps", "cells"))
+            rows.append(
+                {
+                    **case._asdict(),
+                    "threads": threads,
+                    **milliseconds(times["at once"]),
+                    "steps_ms": 1e3 * steps,
+                    "cells_ms": 1e3 * cells,
+                    "times_cells": at_once / cells,
+                    "steps_times_cells": steps / cells,
+                    "steps_per_second": 10 / sum(times["decoding"]),
+                    "error": wrong,
+                }
+            )
+    return rows
+
+
+def _check(case: Recurrent) -> float:
+    """The error of the outputs in float32, of all steps at once, compared with float64 and single steps."""
     model, symbols = case.build(), case.symbols()
     with torch.no_grad():
-        error = normwise_error(model(symbols, return_state=False)[0], copy.deepcopy(model).double()(symbols)[0])
-    refuse_if_wrong(f"the LSTM with {case.stacks} is wrong: outputs differ", error, torch.float32)
-    return error
+        wrong = normwise_error(model(symbols, return_state=False)[0], copy.deepcopy(model).double()(symbols)[0])
+    refuse_if_wrong(f"the LSTM with {case.stacks} is wrong: outputs differ", wrong, torch.float32)
+    return wrong
 
 
-def training_of(case: Recurrent, timer: Timer) -> Callable[[], Times]:
-    """A run of the forward and the backward pass, which returns their seconds; of all steps at once where possible."""
-    model, symbols = case.build(), case.symbols()
-    return _passes(lambda: model(symbols, return_state=False)[0], timer)
+def _runs(case: Recurrent, timer: Timer) -> dict[str, Run]:
+    """Both passes of the LSTM, at once and step by step, of a loop over ``nn.LSTMCell``; and decoding."""
+    model, symbols, cell = case.build(), case.symbols(), nn.LSTMCell(SYMBOLS, case.hidden_size)
+    inputs = one_hot(symbols, SYMBOLS).float()
 
-
-def training_by_steps(case: Recurrent, timer: Timer) -> Callable[[], Times]:
-    """The same, step by step."""
-    model, symbols = case.build(), case.symbols()
-    return _passes(lambda: model(symbols)[0], timer)
-
-
-def training_of_cells(case: Recurrent, timer: Timer) -> Callable[[], Times]:
-    """The same for a loop over ``nn.LSTMCell``, without stacks."""
-    cell = nn.LSTMCell(SYMBOLS, case.hidden_size)
-    inputs = one_hot(case.symbols(), SYMBOLS).float()
-
-    def outputs() -> Tensor:
+    def of_cells() -> Tensor:
         hidden = state = inputs.new_zeros(case.batch_size, case.hidden_size)
-        found = []
-        for t in range(case.length):
-            hidden, state = cell(inputs[:, t], (hidden, state))
-            found.append(hidden)
-        return torch.stack(found, 1)
+        outputs = []
+        for x in inputs.unbind(1):
+            hidden, state = cell(x, (hidden, state))
+            outputs.append(hidden)
+        return torch.stack(outputs, 1)
 
-    return _passes(outputs, timer)
+    weights = [*model.parameters()]
+    return {
+        "at once": passes(lambda: model(symbols, return_state=False)[0], weights, timer),
+        "steps": passes(lambda: model(symbols)[0], weights, timer),
+        "cells": passes(of_cells, [*cell.parameters()], timer),
+        "decoding": _decoding(case, model, timer),
+    }
 
 
-def decoding_of(case: Recurrent, timer: Timer) -> Callable[[], Times]:
+def _decoding(case: Recurrent, model: StackLSTM, timer: Timer) -> Run:
     """A run of DECODED steps with a beam, which is reordered before each; returns the seconds of the last ten."""
-    model = case.build()
     generator = torch.Generator().manual_seed(2)
     orders = torch.randint(case.batch_size, (DECODED, case.batch_size), generator=generator)
     symbols = torch.randint(SYMBOLS, (DECODED, case.batch_size), generator=generator)
@@ -132,16 +163,5 @@ def decoding_of(case: Recurrent, timer: Timer) -> Callable[[], Times]:
                     lap()
                 _, state = model.step(inputs, state.reorder(order))
         return (lap(),)
-
-    return run
-
-
-def _passes(outputs: Callable[[], Tensor], timer: Timer) -> Callable[[], Times]:
-    def run() -> Times:
-        lap = timer.start()
-        loss = outputs().square().sum()
-        forward = lap()
-        loss.backward()
-        return forward, lap()
 
     return run

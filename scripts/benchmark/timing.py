@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
+from torch import Tensor
 
-from .agreement import cotangent_for, leaves
-from .stacks import Case
-from .variants import Variant
+from .cases import Case, Variant
 
 Key = TypeVar("Key")
 Times = tuple[float, ...]
+Run = Callable[[], Times]
+"""Runs a thing once; returns the seconds that its parts took."""
 
 FEWEST_RUNS = 3
 
@@ -50,13 +53,47 @@ class Timer:
         return self.now()
 
 
-def least_times(runs: Mapping[Key, Callable[[], Times]], repeats: int, seconds: float) -> dict[Key, Times]:
+@dataclass(frozen=True)
+class Settings:
+    """How to measure.
+
+    Attributes:
+        timer: measures time, and says on which device.
+        dtypes: of the stacks' inputs.
+        threads: each of these numbers of threads is measured.
+        repeats: runs of which the fastest counts.
+        seconds: after this time, three runs are enough.
+    """
+
+    timer: Timer
+    dtypes: Sequence[torch.dtype]
+    threads: Sequence[int]
+    repeats: int
+    seconds: float
+
+    @property
+    def device(self) -> torch.device:
+        return self.timer.device
+
+    def each_number_of_threads(self, what: object) -> Iterator[int]:
+        """Set torch to each number of threads, and say on standard error that ``what`` is measured."""
+        for threads in self.threads:
+            torch.set_num_threads(threads)
+            say(f"{what}, threads: {threads}")
+            yield threads
+
+    def least_times(self, runs: Mapping[Key, Run]) -> dict[Key, Times]:
+        """See :func:`least_times`."""
+        return least_times(runs, self.repeats, self.seconds)
+
+
+def least_times(runs: Mapping[Key, Run], repeats: int, seconds: float) -> dict[Key, Times]:
     """The least times of several things, one run of each in turn, so that all see the same disturbances.
 
     Each round has another order, since a run that follows one of much memory finds less of its own in the caches.
 
     Args:
-        runs: what to run once; each returns the times of its parts.
+        runs: what to run once.
         repeats: how often each is run.
         seconds: a thing that has taken this long runs at most three times.
     """
@@ -73,19 +110,44 @@ def least_times(runs: Mapping[Key, Callable[[], Times]], repeats: int, seconds: 
     return least
 
 
-def forward_and_backward(case: Case, variant: Variant, timer: Timer) -> Callable[[], Times]:
-    """A run of a variant on a case, which returns the seconds that forward and backward pass took."""
-    inputs = leaves(case.inputs(variant.dtype, timer.device))
-    cotangent = cotangent_for(case, inputs)
+def passes(
+    outputs: Callable[[], Tensor],
+    inputs: Sequence[Tensor],
+    timer: Timer,
+    cotangent: Tensor | None = None,
+    within: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+) -> Run:
+    """A run of the forward and the backward pass.
+
+    Args:
+        outputs: computes what is differentiated.
+        inputs: with respect to what.
+        timer: measures both.
+        cotangent: the gradient of the outputs (default: ones).
+        within: the context of both passes.
+    """
 
     def run() -> Times:
-        with variant.active():
+        with within():
             lap = timer.start()
-            readings = variant.compute(inputs)
+            computed = outputs()
             forward = lap()
-            gradients = torch.autograd.grad(readings, [*inputs.values()], cotangent)
+            gradient = torch.ones_like(computed) if cotangent is None else cotangent
+            gradients = torch.autograd.grad(computed, inputs, gradient)
             backward = lap()
         del gradients
         return forward, backward
 
     return run
+
+
+def passes_of(case: Case, variant: Variant, timer: Timer) -> Run:
+    """A run of both passes of a variant on a case."""
+    inputs = case.inputs(variant.dtype, timer.device)
+    leaves = [*inputs.values()]
+    return passes(lambda: variant.readings(case, inputs), leaves, timer, case.cotangent(inputs), variant.active)
+
+
+def say(what: str) -> None:
+    """Progress, on standard error."""
+    print(f"==> {what}", file=sys.stderr, flush=True)

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .stacks import STACKS, Case
-from .timing import Timer, Times
+from fairseq_stack.kinds import parse_layer_list
+
+from .agreement import check
+from .cases import Case, Variant
+from .tables import Columns, Row, ratio
+from .timing import Settings, Timer, Times, say
 
 KINDS = ("tf", "sup", "nd")
 PRECISIONS = ("float32", "fp16", "amp")  # the last two are options of fairseq-train
 GRADIENT_NORM = 5.0
+
+COLUMNS: Columns = {
+    "preset": "preset",
+    "precision": "precision",
+    "sentences x tokens": lambda row: f"{row['sentences']} x {row['length']}",
+    "parameters": lambda row: f"{row['parameters']:,}",
+    "threads": "threads",
+    "forward ms": "forward_ms",
+    "backward ms": "backward_ms",
+    "update ms": "update_ms",
+    "step ms": "step_ms",
+    "tokens/s": "tokens_per_second",
+    "x tf": ratio("times_tf"),
+}
 
 
 @dataclass(frozen=True)
@@ -62,15 +81,38 @@ def tiny(workload: Workload) -> Workload:
     return replace(workload, vocabulary=min(workload.vocabulary, 20), sentences=2, length=5)
 
 
-def stacks_of(model: torch.nn.Module, workload: Workload) -> list[Case]:
-    """The stacks that a model computes in a step."""
-    found: dict[Case, None] = {}
-    for module in model.modules():
-        for stack in STACKS.values():
-            if isinstance(module, stack.sublayer):
-                own = (getattr(module, attribute) for attribute in stack.sublayer_sizes)
-                found[Case(stack, (workload.sentences, workload.length, *own))] = None
-    return [*found]
+def measure(workload: Workload, precision: str, settings: Settings) -> list[Row]:
+    """Measure steps of tf, sup and nd in turn, after a check of their stacks.
+
+    Raises:
+        Disagreement: a stack of a model computes something else than the reference.
+    """
+    say(f"{workload.preset('*')} in {precision}: building the models")
+    trainings = {kind: Training(workload, kind, settings.timer, precision) for kind in KINDS}
+    for case in dict.fromkeys(case for training in trainings.values() for case in training.stacks()):
+        check(case, [Variant("auto", torch.float32)], settings.device)
+    rows = []
+    for threads in settings.each_number_of_threads(f"{workload.preset('*')}: training steps"):
+        times = settings.least_times({kind: training.step for kind, training in trainings.items()})
+        for kind, training in trainings.items():
+            forward, backward, update, total = times[kind]
+            rows.append(
+                {
+                    "preset": workload.preset(kind),
+                    "precision": precision,
+                    "sentences": workload.sentences,
+                    "length": workload.length,
+                    "threads": threads,
+                    "parameters": training.parameters,
+                    "forward_ms": 1e3 * forward,
+                    "backward_ms": 1e3 * backward,
+                    "update_ms": 1e3 * update,
+                    "step_ms": 1e3 * total,
+                    "tokens_per_second": workload.tokens / total,
+                    "times_tf": total / times["tf"][-1],
+                }
+            )
+    return rows
 
 
 class Training:
@@ -92,11 +134,18 @@ class Training:
         self.model = task.build_model(cfg.model).to(timer.device).train()
         if precision == "fp16":
             self.model.half()
-        self._timer = timer
+        self._timer, self._workload, self._options = timer, workload, cfg.model
         self._criterion = task.build_criterion(cfg.criterion)
         self._optimizer = _optimizer(cfg, [*self.model.parameters()], precision)
         self._autocast = torch.autocast(timer.device.type, enabled=precision == "amp")
         self._sample = _sample(workload, dictionary, timer.device)
+
+    def stacks(self) -> Iterator[Case]:
+        """The stacks that the model computes in a step."""
+        for name in ("stack_layers", "stack_encoder_layers", "stack_decoder_layers"):
+            for layer in parse_layer_list(getattr(self._options, name, None) or "sdpa"):
+                if layer.kind.build is not None:
+                    yield Case(layer.kind, (self._workload.sentences, self._workload.length, *layer.sizes))
 
     @property
     def parameters(self) -> int:
@@ -117,11 +166,6 @@ class Training:
         self._optimizer.step()
         update = lap()
         return forward, backward, update, forward + backward + update
-
-
-def trainings(workload: Workload, timer: Timer, precision: str) -> dict[str, Training]:
-    """Models of all kinds."""
-    return {kind: Training(workload, kind, timer, precision) for kind in KINDS}
 
 
 def _optimizer(cfg: Any, parameters: list[Tensor], precision: str) -> Any:

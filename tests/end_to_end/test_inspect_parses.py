@@ -13,8 +13,9 @@ from fairseq_stack import cli
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.parse_beams import BEAM_SIZE
 from fairseq_stack.inspection.parses import inspect_parses
-from fairseq_stack.modules import parse, parse_all
+from fairseq_stack.modules import parse_all
 from fairseq_stack.ops import stack_tape
+from tests.modules.pushdown import parse
 
 TEXT = "a b c d a"
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 from fairseq.trainer import Trainer
 
-from fairseq_stack.compat import saving
+from fairseq_stack.compat import file_io
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import LANGUAGE_MODEL, TRAINING, TRANSLATION, run
 
@@ -163,7 +163,7 @@ def kill_in_copy(number: int) -> Install:
             copyfileobj(source, target, length)
 
         copyfileobj = shutil.copyfileobj
-        patch.setattr(saving.shutil, "copyfileobj", copy)
+        patch.setattr(file_io.shutil, "copyfileobj", copy)
 
     return install
 

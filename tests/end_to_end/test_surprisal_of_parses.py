@@ -19,9 +19,9 @@ from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.parse_beams import BEAM_SIZE
 from fairseq_stack.hub.surprisals import Word, surprisals
-from fairseq_stack.modules import parse, parse_all
+from fairseq_stack.modules import parse_all
 from tests.helpers import each_golden_file
-from tests.modules.pushdown import tiny_model
+from tests.modules.pushdown import parse, tiny_model
 
 
 @pytest.fixture

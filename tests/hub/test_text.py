@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fairseq_stack.companions import MANIFEST, companions_of_data
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.companions import MANIFEST, companions_of_data
 from fairseq_stack.hub.text import joined, tokenizer_of
 from fairseq_stack_preprocess.mt.corpus import prepare
 from tests.preprocess.mt.pairs import lines_of, options_for, write_pairs

@@ -10,34 +10,25 @@ import torch
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, load
 from fairseq_stack.inspection.readings import principal_components, readings
-from fairseq_stack.inspection.recording import DrivenStack, read_sentence
 from fairseq_stack.inspection.sentences import sentence_of_text
+from fairseq_stack.inspection.stacks import DrivenStack, read_sentence
 from fairseq_stack.modules import SuperpositionStackAttention
 from tests.helpers import assert_normwise_close
 from tests.inspection.checkpoints import write_translation_model
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Hub:
-    """An untrained translation model with nd and sup in its encoder and its decoder."""
-    folder = tmp_path_factory.mktemp("readings")
-    write_translation_model(folder / "data", folder / "checkpoint.pt", "nd-2-2-3,sup-4")
-    return load(folder / "checkpoint.pt", folder / "data")
 
 
 def test_readings_are_what_the_layer_reads(hub: Hub) -> None:
     sentences = [sentence_of_text(hub, "w0 w1", "w1"), sentence_of_text(hub, "w1", "w0 w0 w1")]
     found = readings(hub, sentences)
     assert [(x.layer, x.is_automaton) for x in found] == [
-        *(("encoder.layers.0", True), ("encoder.layers.1", False)),
-        *(("decoder.layers.0", True), ("decoder.layers.1", False)),
+        (f"{side}.layers.{number}", number == 1) for side in ("encoder", "decoder") for number in range(1, 4)
     ]
     assert [place.symbol for place in found[0].places] == ["w0", "w1", "</s>", "w1", "</s>"]
-    assert [tuple(place) for place in found[2].places] == [
+    assert [tuple(place) for place in found[3].places] == [
         *((1, 1, "</s>"), (1, 2, "w1")),
         *((2, 1, "</s>"), (2, 2, "w0"), (2, 3, "w0"), (2, 4, "w1")),
     ]
-    assert [x.vectors.shape[1] for x in found] == [2 * 2 * 3, 4] * 2
+    assert [x.vectors.shape[1] for x in found] == [2 * 2 * 3, 4, 3] * 2
     for own, driven in zip(found, read_sentence(hub, sentences[1]), strict=True):
         outputs = driven.stack(driven.inputs[None])[0]
         vectors = own.vectors[-len(outputs) :].float()
@@ -47,7 +38,7 @@ def test_readings_are_what_the_layer_reads(hub: Hub) -> None:
 def test_named_after_what_is_predicted(hub: Hub) -> None:
     """It is the next word of the decoder; nothing is predicted with the readings of the encoder."""
     found = readings(hub, [sentence_of_text(hub, "w0", "w1 w0")], by="prediction")
-    assert [x.layer for x in found] == ["decoder.layers.0", "decoder.layers.1"]
+    assert [x.layer for x in found] == ["decoder.layers.1", "decoder.layers.2", "decoder.layers.3"]
     assert [place.symbol for place in found[0].places] == ["w1", "w0", "</s>"]
 
 
@@ -62,11 +53,11 @@ def test_after_a_word(hub: Hub) -> None:
     sentences = [sentence_of_text(hub, "w0 w1 w0", "w1 w0"), sentence_of_text(hub, "w0", "w0")]
     found = readings(hub, sentences, after="w1")
     assert [(x.layer, [place.number for place in x.places]) for x in found] == [
-        *(("encoder.layers.0", [2, 3, 4]), ("encoder.layers.1", [2, 3, 4])),
-        *(("decoder.layers.0", [2, 3]), ("decoder.layers.1", [2, 3])),
+        *((f"encoder.layers.{number}", [2, 3, 4]) for number in range(1, 4)),
+        *((f"decoder.layers.{number}", [2, 3]) for number in range(1, 4)),
     ]
     only_in_source = readings(hub, [sentence_of_text(hub, "w1", "w0")], after="w1")
-    assert [x.layer for x in only_in_source] == ["encoder.layers.0", "encoder.layers.1"]
+    assert [x.layer for x in only_in_source] == ["encoder.layers.1", "encoder.layers.2", "encoder.layers.3"]
     with pytest.raises(UserError, match="no sentence has '#'"):
         readings(hub, sentences, after="#")
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.interface import Hub, load
+from fairseq_stack.hub.interface import Hub
 from fairseq_stack.inspection.sentences import sentence_of_text
-from tests.inspection.checkpoints import write_translation_model
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Hub:
-    folder = tmp_path_factory.mktemp("sentences")
-    write_translation_model(folder / "data", folder / "checkpoint.pt", "sup-4")
-    return load(folder / "checkpoint.pt", folder / "data")
 
 
 def test_unknown_words(hub: Hub) -> None:

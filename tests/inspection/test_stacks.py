@@ -9,15 +9,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.inspection.recording import DrivenStack
-from fairseq_stack.inspection.stacks import (
-    InspectedAutomaton,
-    InspectedStratification,
-    InspectedSuperposition,
-    inspected,
-)
+from fairseq_stack.hub.interface import Hub
+from fairseq_stack.inspection.operations import mean_operations
+from fairseq_stack.inspection.readings import readings
+from fairseq_stack.inspection.sentences import sentence_of_text
+from fairseq_stack.inspection.stack_weights import stack_weights
+from fairseq_stack.inspection.stacks import DrivenStack
 from fairseq_stack.inspection.texts import contents_as_graphviz, spelt, transitions_as_latex, transitions_as_tsv
 from fairseq_stack.modules import (
+    InspectedAutomaton,
+    InspectedStack,
+    InspectedStratification,
     NondeterministicStackAttention,
     StackAttention,
     StratificationStackAttention,
@@ -39,12 +41,12 @@ def driven(stack: StackAttention, actions: Tensor) -> DrivenStack:
     return DrivenStack("decoder.layers.1", SYMBOLS[:length], stack, torch.eye(length, dtype=torch.float64))
 
 
-def superposition(*operations: int, depth_limit: int | None = None) -> InspectedSuperposition:
+def superposition(*operations: int, depth_limit: int | None = None) -> InspectedStack:
     actions = torch.full((len(operations), 3), -1e4, dtype=torch.float64)
     actions[range(len(operations)), list(operations)] = 0
-    found = inspected(driven(SuperpositionStackAttention(4, 3, depth_limit=depth_limit), actions))
-    assert isinstance(found, InspectedSuperposition)
-    return found
+    stack = driven(SuperpositionStackAttention(4, 3, depth_limit=depth_limit), actions).inspected()
+    assert stack is not None
+    return stack
 
 
 def automaton(*, window: int | None = None, num_runs: int = 1, std: float = 0.0) -> InspectedAutomaton:
@@ -53,14 +55,14 @@ def automaton(*, window: int | None = None, num_runs: int = 1, std: float = 0.0)
     actions = torch.randn(4, stack.actions.out_features, dtype=torch.float64) * std
     push, replace, pop = stack.transitions(actions)
     push[0, 0, 0, 0, 1] = push[1, 0, 1, 0, 1] = replace[2, 0, 1, 0, 0] = pop[3, 0, 0, 0] = 9
-    found = inspected(driven(stack, actions), num_runs)
+    found = driven(stack, actions).inspected(num_runs)
     assert isinstance(found, InspectedAutomaton)
     return found
 
 
 def test_superposition() -> None:
     found = superposition(PUSH, PUSH, NOOP, POP)
-    assert found.actions.tolist() == [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    assert found.operations().tolist() == [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
     assert found.weights.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0]]
     assert found.pushed == SYMBOLS
     assert found.as_json()["actions"]["pop"] == [0, 0, 0, 1]
@@ -74,10 +76,9 @@ def test_superposition_of_limited_depth() -> None:
 def test_stratification() -> None:
     pop, push = torch.tensor([0.5, 0.25, 0.75, 0.5]), torch.tensor([0.5, 0.75, 0.25, 0.5])
     actions = torch.stack([pop, push], 1).double().logit()
-    found = inspected(driven(StratificationStackAttention(4, 3), actions))
+    found = driven(StratificationStackAttention(4, 3), actions).inspected()
     assert isinstance(found, InspectedStratification)
-    assert_normwise_close(found.pop, pop, 1e-12)
-    assert_normwise_close(found.push, push, 1e-12)
+    assert_normwise_close(found.operations(), torch.stack([pop, push], 1), 1e-12)
     strengths = [[0.5, 0, 0, 0], [0.25, 0.75, 0, 0], [0.25, 0, 0.25, 0], [0, 0, 0, 0.5]]
     assert_normwise_close(found.strengths, torch.tensor(strengths), 1e-12)
     assert_normwise_close(found.weights, torch.tensor(strengths), 1e-12)  # at most 1 in all
@@ -106,19 +107,27 @@ def test_automaton() -> None:
 
 
 def test_limited_memory() -> None:
+    """Only the last two vectors have weights, and the bottom counts as pushed at step 0."""
     found = automaton(window=2, std=1.0)
+    assert torch.equal(found.weights.ne(0), torch.ones(4, 5).tril(1).triu(0).bool())
     assert found.window == 2 and found.runs == ()
     assert_normwise_close(found.operations().sum(1), torch.ones(4), 1e-12)
     assert automaton(window=9, std=1.0).runs != ()
 
 
-@pytest.mark.parametrize("window", [None, 2])
+@pytest.mark.parametrize("window", [None, 2, 4])
 def test_original_bottom(window: int | None) -> None:
-    """Its first step pushes, which is a replacement here; JSON has no number for a weight of 0."""
+    """Its first step pushes, which is a replacement here; JSON has no number for a weight of 0.
+
+    What the first step pushes is the bottom of the stack, and a limited memory forgets it as if pushed at step 1.
+    """
     stack = SymbolStackAttention(4, 2, 2, original_bottom=True, window=window)
-    found = inspected(driven(stack, torch.zeros(4, stack.actions.out_features, dtype=torch.float64)))
+    found = driven(stack, torch.zeros(4, stack.actions.out_features, dtype=torch.float64)).inspected()
     assert isinstance(found, InspectedAutomaton)
     json.dumps(found.as_json(), allow_nan=False)
+    pushed = torch.cat([found.weights[:, :1] + found.weights[:, 1:2], found.weights[:, 2:]], dim=1)
+    assert torch.equal(pushed.ne(0), torch.ones(4, 4).tril(0).triu(1 - (window or 4)).bool())
+    assert_normwise_close(pushed.sum(1), torch.ones(4), 1e-12)
     if window is None:
         assert_normwise_close(found.operations()[0], torch.tensor([0.0, 1.0, 0.0]), 1e-12)
     else:
@@ -127,7 +136,7 @@ def test_original_bottom(window: int | None) -> None:
 
 def test_undefined_weights() -> None:
     stack = NondeterministicStackAttention(4, 2, 2, 3)
-    found = inspected(driven(stack, torch.full((4, stack.actions.out_features), torch.nan, dtype=torch.float64)))
+    found = driven(stack, torch.full((4, stack.actions.out_features), torch.nan, dtype=torch.float64)).inspected()
     assert isinstance(found, InspectedAutomaton)
     assert found.runs == () and found.weights.isnan().all()
 
@@ -173,3 +182,38 @@ def test_contents_as_a_graph() -> None:
     assert r"after 4: \"d\\" in quoted
     named = contents_as_graphviz(found.contents(4, 0.5), [*found.inputs[:3], r"\n"])
     assert r"\nafter 4: \\n" in named
+
+
+def test_weights_of_a_checkpoint(hub: Hub) -> None:
+    """They are shares of what has been read, of nondeterministic stacks only, and no hook is left."""
+    encoder, decoder = stack_weights(hub, "w0 w1", "w0 w1 w1 w0")
+    assert (encoder.layer, encoder.inputs) == ("encoder.layers.1", ("w0", "w1", "</s>"))
+    assert (decoder.layer, decoder.inputs) == ("decoder.layers.1", ("</s>", "w0", "w1", "w1", "w0"))
+    assert encoder.weights.shape == (3, 4)
+    weights = decoder.weights
+    assert weights.shape == (5, 6) and (weights >= 0).all() and not weights[:, 1:].triu(1).any()
+    assert_normwise_close(weights.sum(1), torch.ones(5), 1e-12)
+    _, other = stack_weights(hub, "w0 w1", "w0 w1 w0 w0")
+    assert_normwise_close(other.weights[:3], weights[:3], 1e-6)
+    assert not torch.allclose(other.weights[3:], weights[3:])
+    _, another = stack_weights(hub, "w1 w0", "w0 w1 w1 w0")
+    assert not torch.allclose(another.weights, weights), "the source does not matter"
+    _, of_beam_search = stack_weights(hub, "w0 w1")
+    _, translated = stack_weights(hub, "w0 w1", hub.translate("w0 w1"))
+    assert torch.equal(of_beam_search.weights, translated.weights)
+    assert not any(module._forward_pre_hooks for module in hub.models[0].modules())
+
+
+def test_a_kind_that_does_not_say_what_it_does(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is left out, which is said once; its readings can be seen all the same."""
+    monkeypatch.setattr(SuperpositionStackAttention, "inspected", StackAttention.inspected)
+    sentences = [sentence_of_text(hub, text, "w0") for text in ("w0 w1", "w1")]
+    stacks = mean_operations(hub, sentences)
+    layers = [f"{side}.layers" for side in ("encoder", "decoder")]
+    assert [stack.layer for stack in stacks] == [f"{layer}.{n}" for layer in layers for n in (1, 3)]
+    lines = capsys.readouterr().err.splitlines()
+    left_out = "is left out: SuperpositionStackAttention does not say what its stack does"
+    assert [line.partition(" (")[0] for line in lines] == [f"{layer}.2 {left_out}" for layer in layers]
+    assert len(readings(hub, sentences)) == 6

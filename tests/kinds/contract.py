@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +12,16 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairseq_stack.cli import doctor
-from fairseq_stack.compat.divergence import is_uninitialised
+from fairseq_stack.compat.checkpoint_utils import is_uninitialised
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.transformer.self_attention import StackSelfAttention
-from fairseq_stack.modules import StackAttention, StackLSTM
+from fairseq_stack.modules import AutomatonStackAttention, StackAttention, StackLSTM, SymbolStackAttention
+from scripts.benchmark.agreement import check
+from scripts.benchmark.cases import Case, find_variants
+from scripts.benchmark.decoding import Beam
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.running import (
     BARE_LANGUAGE_MODEL,
@@ -185,6 +190,45 @@ class KindContract:
         checked = {name: error for name, _, error in doctor.checks(torch.device("cpu"))}
         assert self.layer.kind.op is not None
         assert checked[self.layer.kind.op.name] <= doctor.TOLERANCE
+
+    @BOTH_USES
+    def test_it_says_what_it_does(self, use: str) -> None:
+        """Readings are weighted sums of the bottom and the vectors that have been pushed."""
+        sublayer, inputs = self.build_for(use), torch.randn(6, SIZE, dtype=torch.float64)
+        symbols = tuple("abcdef")
+        stack = sublayer.inspected(inputs, "decoder.layers.0", symbols, num_runs=2)
+        assert stack is not None and (stack.layer, stack.inputs) == ("decoder.layers.0", symbols)
+        assert stack.is_automaton is sublayer.is_automaton
+        assert stack.operations().shape == (6, len(stack.actions))
+        assert len(stack.pushed) == stack.weights.size(1) and not stack.weights[:, -6:].triu(1).any()
+        json.dumps(stack.as_json(), allow_nan=False)
+        readings = sublayer.readings(sublayer.actions(inputs[None]), sublayer.pushed_values(inputs[None]))[0]
+        vectors = sublayer.pushed_values(inputs)
+        if isinstance(sublayer, AutomatonStackAttention):
+            vectors = torch.cat([sublayer.bottom()[None], vectors])
+            readings = readings.flatten(1, -2).sum(1)
+        if not isinstance(sublayer, SymbolStackAttention):
+            assert_normwise_close(stack.weights @ vectors, readings, 1e-12)
+
+    def test_the_paper_initialises_it(self) -> None:
+        """Fully connected layers are Xavier uniform with biases 0, where the kind does not say something else."""
+        for stack in (self.build(), self.build_stack()):
+            for parameter in stack.parameters():
+                parameter.data.fill_(9)
+            stack.initialize_as_in_paper()
+            linears = [x for x in (stack.actions, stack.values, stack.output) if isinstance(x, nn.Linear)]
+            stays = isinstance(stack, AutomatonStackAttention) and stack.output_size == stack.reading_size
+            for linear in linears:
+                bound = 9 if stays else math.sqrt(6 / (linear.in_features + linear.out_features))
+                assert linear.weight.abs().max() <= bound and (linear.weight == 9).all() == stays
+                assert linear.bias is None or (linear.bias == 9 * stays).all()
+
+    def test_it_is_measured(self) -> None:
+        """All its backends agree with the reference, and decoding does."""
+        case, device = Case(self.layer.kind, (2, 5, *self.layer.sizes)), torch.device("cpu")
+        for dtype in (torch.float32, torch.float64):
+            assert check(case, find_variants(case, [dtype], device), device)
+            assert Beam(case, dtype, device).check() < 1e-5
 
     @BOTH_USES
     def test_training_resumes_exactly(self, corpora: Corpora, tmp_path: Path, use: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -36,95 +39,83 @@ class TestLimitedDepth(KindContract):
     cfg = controller_cfg = _LIMITED
 
 
-PLUGIN = '''
-from torch import Tensor
-
-from fairseq_stack.kinds import SUPERPOSITION, Kind, register
-from fairseq_stack.modules import SuperpositionStackAttention
-
-
-class Backwards(SuperpositionStackAttention):
-    """Superposition stack attention with pushing and popping exchanged."""
-
-    def readings(self, actions: Tensor, values: Tensor) -> Tensor:
-        return super().readings(actions.flip(-1), values)
-
-    def step_reading(self, actions, values, state):
-        return super().step_reading(actions.flip(-1), values, state)
-
-
-KIND = Kind(
-    name="back",
-    title="superposition stack attention, backwards",
-    sizes=SUPERPOSITION.sizes,
-    num_weights=SUPERPOSITION.num_weights,
-    cost="n^2 M",
-    build=Backwards,
-    options=SUPERPOSITION.options,
-    op=SUPERPOSITION.op,
-    examples=((4,),),
-)
-register(KIND)
-'''
-
+PLUGIN = Path(__file__).with_name("latch")
 TEST = """
 from fairseq_stack.kinds import Layer, grammar
 from tests.kinds.contract import KindContract
 from tests.end_to_end.conftest import corpora
 
-from backwards import KIND
+from latch import LATCH
 
 
-class TestBackwards(KindContract):
-    layer = Layer(KIND, (4,))
+class TestLatch(KindContract):
+    layer = Layer(LATCH, (4,))
 
 
 def test_layer_lists_name_it() -> None:
-    assert "'strat-M' or 'back-M'" in grammar()
+    assert "'strat-M' or 'latch-M'" in grammar()
 """
+BENCHMARK = "import sys; from scripts.benchmark.command import main; sys.exit(main(sys.argv[1:]))"
 
 
-def test_a_plugin_adds_a_kind(server: Server, tmp_path: Path) -> None:
-    """With a module and a record, and one line for each layer that it wants tested."""
-    (tmp_path / "backwards.py").write_text(PLUGIN, encoding="utf-8")
-    (tmp_path / "test_backwards.py").write_text(TEST, encoding="utf-8")
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package of a user outside the project, in three files: an op, a sublayer and a record."""
+    return shutil.copytree(PLUGIN, tmp_path / "latch")
+
+
+def test_a_kind_of_a_package_fulfils_the_contract(server: Server, package: Path) -> None:
+    """It trains, decodes, resumes, is initialised, checked, inspected and measured as ours are."""
+    folder = package.parent
+    (folder / "test_latch.py").write_text(TEST, encoding="utf-8")
     program = (
-        f"import sys, pytest; sys.path[:0] = {[str(tmp_path), str(REPOSITORY)]}; sys.exit(pytest.main(sys.argv[1:]))"
+        f"import sys, pytest; sys.path[:0] = {[str(folder), str(REPOSITORY)]}; sys.exit(pytest.main(sys.argv[1:]))"
     )
-    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
-    done = server.run_program(program, tmp_path, *options)
+    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(folder), str(folder / "test_latch.py")]
+    done = server.run_program(program, folder, *options)
     assert done.code == 0, done.printed
-    found = re.search(r"(\d+) passed", done.printed)
-    assert found is not None and int(found[1]) > 20
+    passed = re.search(r"(\d+) passed", done.printed)
+    assert passed is not None and int(passed[1]) > 20
 
 
-def test_commands_read_models_with_a_kind_of_a_plugin(server: Server, corpora: Corpora, tmp_path: Path) -> None:
-    package, moved, model = (tmp_path / name for name in ("backwards", "elsewhere/backwards", "model"))
-    package.mkdir()
-    (package / "__init__.py").write_text(PLUGIN, encoding="utf-8")
-    arguments = [*BARE_LANGUAGE_MODEL, "--stack-layers", "sdpa,back-4", *TRAINING, "--save-dir", model]
+def test_commands_know_a_kind_of_a_package(server: Server, corpora: Corpora, package: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    arguments = [*BARE_LANGUAGE_MODEL, "--stack-layers", "sdpa,latch-4", *TRAINING, "--save-dir", model]
     training = ["fairseq-train", corpora.language_modeling, "--user-dir", package, *arguments]
     assert server.run([str(word) for word in training], tmp_path).code == 0
 
-    def score(*options: str) -> Ending:
-        command = ["fairseq-stack", "surprisal", str(model), "--data", str(corpora.language_modeling), *options]
-        return server.run(command, tmp_path, stdin="a b c\n")
+    def inspect(*options: str) -> Ending:
+        output = ["--text", "a b c", "--output", str(tmp_path / "stacks.json")]
+        return server.run(["fairseq-stack", "inspect", str(model), *output, *options], tmp_path)
 
-    recorded, given = score(), score("--user-dir", str(package))
-    assert recorded.code == 0 and recorded.printed == given.printed
-    assert f"was trained with --user-dir {package}: importing it\n" in recorded.errors
-    assert "importing" not in given.errors
+    def numbers(done: Ending) -> Any:
+        assert done.code == 0, done.errors
+        return json.loads((tmp_path / "stacks.json").read_text(encoding="utf-8"))
+
+    by_record = inspect()
+    (stack,) = numbers(by_record)
+    assert (stack["layer"], stack["inputs"]) == ("decoder.layers.1", ["</s>", "a", "b", "c"])
+    assert len(stack["weights"]) == len(stack["actions"]["write"]) == 4
+    assert f"was trained with --user-dir {package}: importing it\n" in by_record.errors
+    moved = tmp_path / "elsewhere" / "latch"
     moved.parent.mkdir()
     package.rename(moved)
-    assert score("--user-dir", str(moved)).printed == recorded.printed
-    lost = score()
+    by_option = inspect("--user-dir", str(moved))
+    assert numbers(by_option) == [stack] and "importing" not in by_option.errors
+    lost = inspect()
     assert lost.code == 2 and f"with --user-dir {package}, which does not exist; if the model needs it," in lost.errors
-    assert (
-        score("--user-dir", "no").last_line == "fairseq-stack: error: --user-dir no: expected the folder of a package"
-    )
+    message = "fairseq-stack: error: --user-dir no: expected the folder of a package"
+    assert inspect("--user-dir", "no").last_line == message
+    checked = server.run(["fairseq-stack", "doctor", "--user-dir", str(moved)], tmp_path)
+    assert checked.code == 0 and "latch: pytorch; agrees with the reference" in checked.printed
+    measured = ["--quick", "--only", "latch", "decoding", "--user-dir", str(moved)]
+    done = server.run_program(BENCHMARK, tmp_path, *measured)
+    assert done.code == 0, done.errors
+    assert re.search(r"\| 2, 12, 4 \| pytorch \| float32 ", done.printed)
+    assert "## Decoding with the stack latch" in done.printed
     (moved / "__init__.py").write_text("import nothing_of_that_name", encoding="utf-8")
     message = f"--user-dir {moved} cannot be imported: No module named 'nothing_of_that_name'"
-    assert score("--user-dir", str(moved)).last_line == f"fairseq-stack: error: {message}"
+    assert inspect("--user-dir", str(moved)).last_line == f"fairseq-stack: error: {message}"
 
 
 @pytest.mark.parametrize(

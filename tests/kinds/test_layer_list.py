@@ -27,28 +27,17 @@ def layers(draw: st.DrawFn) -> Layer:
     return Layer(kind, sizes, draw(st.none() | st.integers(1, 999)) if kind.limited_memory else None)
 
 
-def test_reads_the_design_example() -> None:
+def test_reads_repetitions_blanks_and_limited_memory() -> None:
     sdpa, nondeterministic = Layer(SDPA), Layer(NONDETERMINISTIC, (3, 3, 5))
-    assert parse_layer_list("2xsdpa,nd-3-3-5,2xsdpa") == (sdpa, sdpa, nondeterministic, sdpa, sdpa)
-
-
-def test_ignores_blanks_around_entries() -> None:
-    assert parse_layer_list(" sdpa , sup-4 ") == (Layer(SDPA), Layer(SUPERPOSITION, (4,)))
+    assert parse_layer_list(" 2xsdpa, nd-3-3-5 ,2xsdpa") == (sdpa, sdpa, nondeterministic, sdpa, sdpa)
+    limited = Layer(NONDETERMINISTIC, (3, 3, 5), window=35)
+    assert str(limited) == "nd-3-3-5@35"
+    assert parse_layer_list("2xnd-3-3-5@35,sdpa") == (limited, limited, sdpa)
 
 
 @given(st.lists(layers(), min_size=1, max_size=8))
 def test_reads_what_layers_are_called(listed: list[Layer]) -> None:
     assert parse_layer_list(",".join(map(str, listed))) == tuple(listed)
-
-
-def test_reads_repetitions() -> None:
-    assert parse_layer_list("2xsup-3,sdpa") == (*[Layer(SUPERPOSITION, (3,))] * 2, Layer(SDPA))
-
-
-def test_reads_limited_memory() -> None:
-    limited = Layer(NONDETERMINISTIC, (3, 3, 5), window=35)
-    assert str(limited) == "nd-3-3-5@35"
-    assert parse_layer_list("2xnd-3-3-5@35,sdpa") == (limited, limited, Layer(SDPA))
 
 
 def test_the_readme_has_every_kind() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -16,6 +17,7 @@ from fairseq_stack.modules import (
     SuperpositionStackAttention,
     SymbolStackAttention,
 )
+from tests.helpers import use_instruction_set
 
 INPUT, HIDDEN = 3, 5
 CONTROLLER: dict[str, Any] = {"output": False, "bias": True}
@@ -51,3 +53,17 @@ def build(name: str, recurrent_dropout: float = 0.0) -> StackLSTM:
 
 def random_inputs(batch_size: int = 3, length: int = 6) -> Tensor:
     return torch.randn(batch_size, length, INPUT, dtype=torch.float64)
+
+
+def counted(owner: type, method: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A list that grows with each call of a method, in a test that the compiled kernels run in."""
+    use_instruction_set("baseline", monkeypatch)
+    calls: list[int] = []
+    original = getattr(owner, method)
+
+    def count(self: Any, *arguments: Any) -> Any:
+        calls.append(1)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(owner, method, count)
+    return calls

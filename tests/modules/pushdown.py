@@ -8,7 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.modules import AttachmentHead, PushdownAttention, PushdownTransformer, attachment_head
+from fairseq_stack.modules import (
+    AttachmentHead,
+    Parses,
+    PushdownAttention,
+    PushdownTransformer,
+    attachment_head,
+    parse_all,
+)
 from fairseq_stack.ops import StackTapeState
 from tests.conftest import REPOSITORY
 from tests.helpers import assert_normwise_close
@@ -35,6 +42,12 @@ def random_attachments(batch_size: int, length: int) -> Tensor:
         attachments.append(torch.multinomial(state.legal().double(), 1).squeeze(1))
         state = state.step(attachments[-1])
     return torch.stack(attachments, 1)
+
+
+def parse(model: PushdownTransformer, words: Tensor, *, beam_size: int, legal_only: bool = True) -> Parses:
+    """The best parses of one string, (n,)."""
+    (parses,) = parse_all(model, words[None], beam_size=beam_size, legal_only=legal_only)
+    return parses
 
 
 _NAMES = {

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from fairseq_stack.modules import neural_stack
 from fairseq_stack.modules.neural_stack import CELLS, MEMORIES, BufferedNeuralStack, Controller, NeuralStack, Step
-from tests.helpers import assert_normwise_close, use_instruction_set
+from tests.helpers import assert_normwise_close
+from tests.modules.lstms import counted
 
 TOLERANCES = {torch.float64: 1e-12, torch.float32: 2e-5}
 EXTREMES = (0.0, 0.0, 0.0, 1.0, -1000.0, 1000.0)
@@ -22,18 +23,9 @@ EXTREMES = (0.0, 0.0, 0.0, 1.0, -1000.0, 1000.0)
 
 
 @pytest.fixture(autouse=True)
-def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The steps that are taken one by one, in a test that the compiled kernels run in."""
-    use_instruction_set("baseline", monkeypatch)
-    steps: list[int] = []
-    control = Controller._control
-
-    def count(controller: Controller, *arguments: Any) -> Any:
-        steps.append(1)
-        return control(controller, *arguments)
-
-    monkeypatch.setattr(Controller, "_control", count)
-    yield steps
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps that are taken one by one."""
+    return counted(Controller, "_control", monkeypatch)
 
 
 def fields(found: Step | tuple[Tensor, Step]) -> dict[str, Tensor]:

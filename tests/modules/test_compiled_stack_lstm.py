@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,8 +17,8 @@ from fairseq_stack.modules import (
     SymbolStackAttention,
 )
 from fairseq_stack.ops._native import library
-from tests.helpers import assert_normwise_close, use_instruction_set
-from tests.modules.lstms import CONTROLLER, HIDDEN, INPUT, STACKS, build, random_inputs
+from tests.helpers import assert_normwise_close
+from tests.modules.lstms import CONTROLLER, HIDDEN, INPUT, STACKS, build, counted, random_inputs
 
 OPTIONS: dict[str, list[StackAttention]] = {
     "released": [
@@ -38,18 +37,9 @@ EACH = pytest.mark.parametrize("name", [name for name in (*STACKS, *OPTIONS) if 
 
 
 @pytest.fixture
-def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The steps that are taken one by one, in a test that the compiled kernels run in."""
-    use_instruction_set("baseline", monkeypatch)
-    taken: list[int] = []
-    advance = StackLSTM._advance
-
-    def count(lstm: StackLSTM, *arguments: Any) -> Any:
-        taken.append(1)
-        return advance(lstm, *arguments)
-
-    monkeypatch.setattr(StackLSTM, "_advance", count)
-    yield taken
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps that are taken one by one."""
+    return counted(StackLSTM, "_advance", monkeypatch)
 
 
 def make(name: str) -> StackLSTM:

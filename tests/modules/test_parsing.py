@@ -13,10 +13,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.modules import parse, parse_all, sample
+from fairseq_stack.modules import parse_all, sample
 from fairseq_stack.ops import stack_tape
 from tests.helpers import assert_normwise_close, each_golden_file
-from tests.modules.pushdown import tiny_model
+from tests.modules.pushdown import parse, tiny_model
 
 MODES = {"legal": True, "all": False}
 
@@ -202,8 +202,6 @@ def test_samples_have_their_probabilities() -> None:
 
 def test_wrong_arguments() -> None:
     model = tiny_model()
-    with pytest.raises(ValueError, match=r"^words: expected a LongTensor of shape \(n,\), got \(1, 2\) of"):
-        parse(model, torch.tensor([[2, 3]]), beam_size=1)
     with pytest.raises(ValueError, match=r"^words: expected a LongTensor of shape \(B, n\), got \(2,\) of"):
         parse_all(model, torch.tensor([2, 3]), beam_size=1)
     with pytest.raises(ValueError, match=r"^beam_size: expected at least 1, got 0$"):

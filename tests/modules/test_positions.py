@@ -43,29 +43,17 @@ def test_incremental_decoding_gets_the_last_position_only() -> None:
 def test_follows_the_dtype_of_the_module_without_losing_precision() -> None:
     positions = InterleavedSinusoidalPositions(8, PAD, 100)
     tokens = torch.full((1, 90), 9)
-    single = positions(tokens)
+    short, single = positions(tokens[:, :3]), positions(tokens)
+    assert torch.equal(single[:, :3], short) and positions.state_dict() == {}
     assert single.dtype == torch.float32
     double = positions.double()(tokens)
     assert double.dtype == torch.float64
     assert_normwise_close(double[0, 89, 0], math.sin(89), 1e-14)
 
 
-def test_longer_sequences_than_before_get_their_positions() -> None:
-    positions = InterleavedSinusoidalPositions(8, PAD, 100)
-    short = positions(torch.full((1, 3), 9))
-    assert torch.equal(positions(torch.full((1, 50), 9))[:, :3], short)
-
-
-def test_nothing_is_saved() -> None:
-    assert InterleavedSinusoidalPositions(8, PAD, 100).state_dict() == {}
-
-
 def test_a_sequence_that_is_too_long_is_an_error() -> None:
     positions = InterleavedSinusoidalPositions(8, PAD, 4)
     assert positions(torch.tensor([[PAD, PAD, 5, 6, 7, 8]])).shape == (1, 6, 8)
+    assert positions(torch.empty(2, 0, dtype=torch.long)).shape == (2, 0, 8)
     with pytest.raises(ValueError, match="5 symbols is longer than the 4 positions"):
         positions(torch.full((2, 5), 9))
-
-
-def test_empty_sequence() -> None:
-    assert InterleavedSinusoidalPositions(8, PAD, 4)(torch.empty(2, 0, dtype=torch.long)).shape == (2, 0, 8)

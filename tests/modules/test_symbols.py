@@ -146,8 +146,3 @@ def test_the_average_vectors_do_not_depend_on_what_is_read() -> None:
     actions, values = torch.randn(2, 4, stacks[0].actions.out_features), torch.randn(2, 4, 3)
     one, other = (stack.averages(actions, values, torch.zeros(3)) for stack in stacks)
     assert torch.equal(one, other)
-
-
-def test_a_window_of_no_step() -> None:
-    with pytest.raises(ValueError, match="window: expected at least 1, got 0"):
-        SymbolStackAttention(SIZE, 1, 2, window=0)

@@ -31,7 +31,7 @@ def test_counts_like_torch() -> None:
     rates = []
     for number, loss in enumerate(LOSSES):
         plateau.step(loss)
-        ours.count(loss)
+        ours.count_validation(loss)
         assert ours.optimizer.get_lr() == expected.param_groups[0]["lr"], number
         assert ours.step(number, 100.0) == ours.optimizer.get_lr()
         rates.append(ours.optimizer.get_lr())
@@ -46,10 +46,10 @@ def test_nothing_counts_during_warm_up() -> None:
     ours = scheduler(lr_shrink=0.5, lr_patience=0, warmup_updates=4)
     ours.step_update(2)
     for _ in range(5):
-        ours.count(1.0)
+        ours.count_validation(1.0)
     assert ours.optimizer.get_lr() == pytest.approx(0.05)
     ours.step_update(4)
     ours.step_update(5)
-    ours.count(1.0)
-    ours.count(1.0)
+    ours.count_validation(1.0)
+    ours.count_validation(1.0)
     assert ours.optimizer.get_lr() == pytest.approx(0.05)

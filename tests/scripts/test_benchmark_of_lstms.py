@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from scripts.benchmark import command
+from fairseq_stack.kinds import STRATIFICATION
+from scripts.benchmark import long_sequences, networks, recurrent
+from scripts.benchmark.cases import Case
 from scripts.benchmark.command import main
-from scripts.benchmark.long_sequences import LongSequence
-from scripts.benchmark.networks import NETWORKS
-from scripts.benchmark.recurrent import RECURRENT
+from scripts.benchmark.long_sequences import automaton, superposition
 
 
 def test_stack_lstms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(command, "RECURRENT", RECURRENT[:5])
+    monkeypatch.setattr(recurrent, "CASES", recurrent.CASES[:5])
     path = tmp_path / "figures.json"
     assert main(["--quick", "--only", "lstm", "--json", str(path)]) == 0
     assert "## Training stack LSTMs, beside a loop over nn.LSTMCell" in capsys.readouterr().out.splitlines()
@@ -28,7 +28,7 @@ def test_stack_lstms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_neural_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(command, "NETWORKS", NETWORKS[:4])
+    monkeypatch.setattr(networks, "CASES", networks.CASES[:4])
     path = tmp_path / "figures.json"
     assert main(["--quick", "--only", "neural", "--json", str(path)]) == 0
     assert "## Training neural stacks, at once and step by step" in capsys.readouterr().out.splitlines()
@@ -40,13 +40,13 @@ def test_neural_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_long_sequences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    cases = LongSequence(20, None), LongSequence(40, 5), LongSequence(9, 2, "sup"), LongSequence(9, None, "strat")
-    monkeypatch.setattr(command, "LONG_SEQUENCES", cases)
+    cases = automaton(20, None), automaton(40, 5), superposition(9, 2), Case(STRATIFICATION, (1, 9, 64))
+    monkeypatch.setattr(long_sequences, "CASES", cases)
     path = tmp_path / "figures.json"
     assert main(["--only", "window", "--repeats", "1", "--json", str(path)]) == 0
     assert "\n## Long sequences" in capsys.readouterr().out
-    unlimited, limited, superposition, stratification = json.loads(path.read_text())["long_sequences"]
+    unlimited, limited, sup, strat = json.loads(path.read_text())["long_sequences"]
     assert (unlimited["window"], limited["window"], unlimited["times_unlimited"]) == (None, 5, 1)
     assert limited["total_ms"] > 0 <= limited["extra_megabytes"] and limited["error"] < 2e-5
-    assert superposition["times_unlimited"] == stratification["times_unlimited"] == 1
-    assert (superposition["stack"], superposition["window"], stratification["window"]) == ("sup", 2, None)
+    assert sup["times_unlimited"] == strat["times_unlimited"] == 1
+    assert (sup["stack"], sup["window"], strat["window"]) == ("sup", 2, None)

@@ -17,6 +17,7 @@ def test_training_steps_in_any_precision(precision: str) -> None:
         pytest.skip("no CUDA device")
     workload = tiny(next(workload for workload in WORKLOADS if workload.name == "cfl"))
     training = Training(workload, "sup", Timer(device), precision)
+    assert [str(case) for case in training.stacks()] == ["sup (2, 5, 32)"]
     before = [parameter.clone() for parameter in training.model.parameters()]
     assert min(training.step()) > 0
     assert {x.dtype for x in before} == {torch.float16 if precision == "fp16" else torch.float32}

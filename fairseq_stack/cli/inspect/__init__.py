@@ -1,30 +1,31 @@
-"""``fairseq-stack inspect CHECKPOINT``: what the stacks of a trained model do."""
+"""``fairseq-stack inspect CHECKPOINT``: what the stacks of a trained model do.
+
+Begin with :func:`run`, which loads the model and asks one of three functions for what is to be written, by the model:
+:func:`.inspect_stacks.inspect_stacks` for stacks as layers or in an LSTM (one sentence, means of operations or readings
+of many), :func:`.inspect_neural_stack.inspect_neural_stack` for the networks of Hao et al. (2018), and
+:func:`.inspect_parses.inspect_parsed` for models that parse. Each declares and checks the options that only its models
+have. :mod:`.sentence_options` has those that all share: which sentences are read.
+
+What is computed and drawn is in :mod:`fairseq_stack.inspection`. Everything that loads torch is imported in functions,
+so that ``fairseq-stack --help`` starts at once.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fairseq_stack.cli.arguments import Subparsers
 from fairseq_stack.cli.checkpoint import add_checkpoint, load_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.plots.style import FORMATS as PICTURES
-from fairseq_stack_preprocess.text.progress import say
 
-from . import parses
-from .layers import chosen
-from .neural_stack import inspect_neural_stack
-from .operations import inspect_operations
-from .readings import add_readings, inspect_readings
-from .sentences import add_sentences, check_sentences, folder_of_data, reads_many, sentences_of
-
-if TYPE_CHECKING:
-    from fairseq_stack.hub.interface import Hub
-    from fairseq_stack.inspection.stacks import InspectedStack
+from . import inspect_parses, inspect_stacks
+from .inspect_neural_stack import inspect_neural_stack
+from .sentence_options import add_sentences, check_sentences, folder_of_data
 
 DESCRIPTION = """\
 Show what the stacks of a trained model do while it reads a sentence: a picture, or
@@ -47,9 +48,8 @@ examples:
   fairseq-stack inspect checkpoints/reversal --text "0 1 1 2 2 2" --output r.png
   fairseq-stack inspect checkpoints/pushdown --text "the dog barks" --output t.png"""
 
-SHOWN = ("weights", "operations", "runs", "readings")
-TEXTS = (".gv", ".tex", ".tsv")
-FORMATS = (".json", *PICTURES, *TEXTS)
+SHOWN = (*inspect_stacks.SHOWN, *inspect_parses.SHOWN)
+FORMATS = (".json", *PICTURES, *inspect_stacks.TEXTS)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -77,8 +77,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--show",
         metavar="WHAT",
-        choices=(*SHOWN, *parses.SHOWN),
-        help=f"what a picture shows ({', '.join((*SHOWN, *parses.SHOWN))}): the weights of the pushed vectors in the "
+        choices=SHOWN,
+        help=f"what a picture shows ({', '.join(SHOWN)}): the weights of the pushed vectors in the "
         "readings (the default); the operations at each input, or without --line their means at each symbol of many "
         "sentences; the best runs of a nondeterministic stack; or the readings of many sentences in their two "
         "principal components, by symbol. Of a model that parses: the stack tape (the default); the parse as a tree; "
@@ -94,14 +94,14 @@ def add_parser(subparsers: Subparsers) -> None:
         default=0.1,
         help="leave out transitions that are less probable everywhere (default: %(default)s)",
     )
-    add_readings(parser)
-    parses.add_options(parser)
+    inspect_stacks.add_options(parser)
+    inspect_parses.add_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the picture, the numbers or the text."""
-    if args.output.suffix not in parses.FORMATS:
+    if args.output.suffix not in inspect_parses.FORMATS:
         _require_format(args.output)
     if args.runs < 1:
         raise UserError(f"--runs: expected at least 1, got {args.runs}")
@@ -114,18 +114,16 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack.hub.parse_beams import parses_sentences
 
     if parses_sentences(hub):
-        parses.inspect_parsed(hub, args)
+        content: Any = inspect_parses.inspect_parsed(hub, args)
     else:
-        parses.refuse_options(args)
+        inspect_parses.refuse_options(args)
         _require_format(args.output)
-        if isinstance(hub, TransductionHub):
-            inspect_neural_stack(hub, args)
-        elif args.show == "readings":
-            inspect_readings(hub, args)
-        elif reads_many(args):
-            inspect_operations(hub, args)
-        else:
-            inspect_sentence(hub, args)
+        inspect = inspect_neural_stack if isinstance(hub, TransductionHub) else inspect_stacks.inspect_stacks
+        content = inspect(hub, args)
+    if content is not None:
+        text = content if isinstance(content, str) else f"{json.dumps(content, indent=2, ensure_ascii=False)}\n"
+        with written_whole(args.output) as file:
+            file.write(text.encode())
     print(args.output)
     return 0
 
@@ -133,56 +131,3 @@ def run(args: argparse.Namespace) -> int:
 def _require_format(path: Path) -> None:
     if path.suffix not in FORMATS:
         raise UserError(f"--output {path}: expected a name that ends with one of {', '.join(FORMATS)}")
-
-
-def inspect_sentence(hub: Hub, args: argparse.Namespace) -> None:
-    """Write what the stacks of a language model or a translation model do."""
-    from fairseq_stack.inspection.stacks import inspect_stacks
-
-    (sentence,) = sentences_of(hub, args)
-    stacks = chosen(inspect_stacks(hub, sentence, num_runs=args.runs), args.checkpoint, args.layer)
-    if args.output.suffix == ".json":
-        text = f"{json.dumps([stack.as_json() for stack in stacks], indent=2, ensure_ascii=False)}\n"
-    elif args.output.suffix in TEXTS:
-        text = as_text(stacks, args.output.suffix, args.least)
-    else:
-        draw(stacks, args.show or SHOWN[0], args.least, args.output)
-        return
-    with written_whole(args.output) as file:
-        file.write(text.encode())
-
-
-def as_text(stacks: Sequence[InspectedStack], suffix: str, least: float) -> str:
-    """The likely transitions, or the contents of the stack in the end, of the only automaton."""
-    from fairseq_stack.inspection import texts
-    from fairseq_stack.inspection.stacks import InspectedAutomaton
-
-    automata = [stack for stack in stacks if isinstance(stack, InspectedAutomaton)]
-    if len(automata) != 1:
-        names = ", ".join(stack.layer for stack in automata) or "none"
-        raise UserError(
-            f"--output with {suffix}: expected one nondeterministic stack, got {names}; choose one by --layer"
-        )
-    (stack,) = automata
-    if suffix == ".tsv":
-        return texts.transitions_as_tsv(stack, least)
-    if suffix == ".tex":
-        return texts.transitions_as_latex(stack, least)
-    return texts.contents_as_graphviz(stack.contents(len(stack.inputs), least), stack.inputs)
-
-
-def draw(stacks: Sequence[InspectedStack], shown: str, least: float, path: Path) -> None:
-    """Draw what ``--show`` names; standard error also has the share of each run."""
-    from fairseq_stack.inspection import pictures
-    from fairseq_stack.inspection.stacks import InspectedAutomaton
-
-    if shown == "weights":
-        pictures.draw_all_weights(stacks, path)
-    elif shown == "operations":
-        pictures.draw_operations(stacks, least, path)
-    else:
-        pictures.draw_runs(stacks, path)
-        for stack in stacks:
-            if isinstance(stack, InspectedAutomaton):
-                for number in range(len(stack.runs)):
-                    say(pictures.name_of_run(stack, number))

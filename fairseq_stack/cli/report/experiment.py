@@ -25,7 +25,7 @@ from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
 from fairseq_stack_preprocess.text.numbers import read_numbers
 
 if TYPE_CHECKING:
-    from fairseq_stack.inspection.stacks import InspectedAutomaton
+    from fairseq_stack.modules import InspectedAutomaton
 
 DYCK = "dyck"
 """The folder of the formal language."""
@@ -155,7 +155,8 @@ def read_run(folder: Path, length: int) -> InspectedAutomaton:
     """
     from fairseq_stack.hub.interface import load  # loads torch and fairseq
     from fairseq_stack.inspection.sentences import sentences_of_split
-    from fairseq_stack.inspection.stacks import InspectedAutomaton, inspect_stacks
+    from fairseq_stack.inspection.stacks import inspect_stacks
+    from fairseq_stack.modules import InspectedAutomaton
 
     task = folder / DYCK
     checkpoint, data = task / "nd" / CHECKPOINT, task / "corpus" / DATA_BIN

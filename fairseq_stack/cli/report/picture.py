@@ -13,7 +13,7 @@ from ..plot.lengths import draw_panel
 from .experiment import STRING_SCORES, Experiment, model_names
 
 if TYPE_CHECKING:
-    from fairseq_stack.inspection.stacks import InspectedAutomaton
+    from fairseq_stack.modules import InspectedAutomaton
 
 
 def draw(experiment: Experiment, stack: InspectedAutomaton, path: Path) -> None:

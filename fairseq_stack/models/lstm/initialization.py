@@ -9,7 +9,8 @@ from torch import nn
 
 from fairseq_stack.models.lstm.lstm_decoder import StackLSTMDecoder
 from fairseq_stack.models.shared_options import initial_scale
-from fairseq_stack.modules import StratificationStackAttention, SuperpositionStackAttention
+from fairseq_stack.modules import StackAttention
+from fairseq_stack.modules.stack_attention import draw_linear
 
 FAIRSEQ_SCALE = 0.1
 """The parameters of fairseq's LSTM are from [-0.1, 0.1]."""
@@ -21,8 +22,7 @@ def initialize(decoder: StackLSTMDecoder, args: Namespace) -> None:
 
     They are uniform in [-scale, scale]. In Appendix D.2 of DuSell & Chiang (2024) the fully connected layers are
     Xavier uniform instead, with biases 0: the output layer, unless it is the table of the embeddings, and the layers
-    that drive superposition and stratification. In the authors' code the layers that drive the automaton are not among
-    them.
+    that drive stacks, as :meth:`~fairseq_stack.modules.StackAttention.initialize_as_in_paper` of each kind says.
 
     Raises:
         UserError: the scale is not a positive number, or has no effect.
@@ -34,13 +34,8 @@ def initialize(decoder: StackLSTMDecoder, args: Namespace) -> None:
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             module.weight[module.padding_idx].zero_()
     if args.stack_init == "paper":
-        layers = [
-            projection
-            for stack in decoder.lstm.stacks
-            if isinstance(stack, SuperpositionStackAttention | StratificationStackAttention)
-            for projection in stack.projections
-        ]
-        for layer in layers if args.share_decoder_input_output_embed else [*layers, decoder.output_projection]:
-            nn.init.xavier_uniform_(layer.get_parameter("weight"))
-            if layer.bias is not None:
-                nn.init.zeros_(layer.get_parameter("bias"))
+        for stack in decoder.lstm.stacks:
+            assert isinstance(stack, StackAttention)
+            stack.initialize_as_in_paper()
+        if not args.share_decoder_input_output_embed:
+            draw_linear(decoder.output_projection)

@@ -10,7 +10,7 @@ from fairseq.models import FairseqLanguageModel, register_model
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
-from fairseq_stack.compat.building import is_from_checkpoint
+from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.checkpoints import CheckedLoading

@@ -12,6 +12,7 @@ from torch import nn
 from fairseq_stack.models.shared_options import initial_scale
 from fairseq_stack.models.transformer.layers import StackDecoderLayer, StackEncoderLayer
 from fairseq_stack.modules import StackAttention
+from fairseq_stack.modules.stack_attention import draw_linear
 
 
 def initialize(model: Any, args: Namespace) -> None:
@@ -24,7 +25,7 @@ def initialize(model: Any, args: Namespace) -> None:
     if args.stack_init == "paper":
         initialize_as_in_paper(model, scale)
         if not args.share_decoder_input_output_embed:
-            _initialize_linear(model.decoder.output_projection)
+            draw_linear(model.decoder.output_projection)
 
 
 @torch.no_grad()
@@ -42,17 +43,9 @@ def initialize_as_in_paper(model: nn.Module, scale: float) -> None:
             nn.init.ones_(module.get_parameter("weight"))
             nn.init.zeros_(module.get_parameter("bias"))
         elif isinstance(module, StackAttention):
-            for linear in (module.actions, module.values, module.output):
-                nn.init.xavier_uniform_(linear.get_parameter("weight"))
+            module.initialize_as_in_paper()
         elif isinstance(module, StackEncoderLayer | StackDecoderLayer):
-            _initialize_linear(module.fc1, gain=math.sqrt(2))
-            _initialize_linear(module.fc2)
+            draw_linear(module.fc1, gain=math.sqrt(2))
+            draw_linear(module.fc2)
         elif isinstance(module, nn.Embedding) and module.padding_idx is not None:
             module.weight[module.padding_idx].zero_()
-
-
-@torch.no_grad()
-def _initialize_linear(linear: nn.Module, gain: float = 1.0) -> None:
-    nn.init.xavier_uniform_(linear.get_parameter("weight"), gain=gain)
-    if getattr(linear, "bias", None) is not None:
-        nn.init.zeros_(linear.get_parameter("bias"))

@@ -12,8 +12,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
-
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
@@ -46,9 +44,9 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         """Write ``manifest.json`` into ``folder``, with size and sha256 of every other file below it."""
-        versions = {"fairseq_stack": __version__, "python": platform.python_version()}
+        versions = {"fairseq_stack": version_of("fairseq_stack"), "python": platform.python_version()}
         if self.binarised:
-            versions["fairseq"] = fairseq_version()
+            versions["fairseq"] = version_of("fairseq-fixed", "fairseq", named=True)
         versions |= {package: metadata.version(package) for package in self.packages}
         content = {
             "corpus": self.corpus,
@@ -86,11 +84,12 @@ def describe_files(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def fairseq_version() -> str:
-    """Name and version of the installed distribution that provides fairseq."""
-    for distribution in ("fairseq-fixed", "fairseq"):
+def version_of(*distributions: str, named: bool = False) -> str:
+    """The version of the first of these distributions that is installed, after its name on request."""
+    for distribution in distributions:
         try:
-            return f"{distribution} {metadata.version(distribution)}"
+            version = metadata.version(distribution)
         except metadata.PackageNotFoundError:
             continue
+        return f"{distribution} {version}" if named else version
     return "unknown"

@@ -1,0 +1,145 @@
+"""What a model reads for ``fairseq-stack inspect``: text, lines of a file or of a data set, or a pattern."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_lines
+from fairseq_stack.inspection.patterns import MARK, PATTERNS, marked_reversal
+from fairseq_stack_preprocess.errors import require_at_least
+from fairseq_stack_preprocess.text.binarise import DATA_BIN
+from fairseq_stack_preprocess.text.progress import say
+
+if TYPE_CHECKING:
+    from fairseq_stack.hub.interface import Hub
+    from fairseq_stack.inspection.sentences import Sentence
+
+
+OF_MANY = ("readings", "operations")
+"""What ``--show`` shows of many lines."""
+
+
+def add_sentences(parser: argparse.ArgumentParser) -> None:
+    """Declare where the sentences are from."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--text", metavar="TEXT", help="the sentence that the model reads")
+    source.add_argument("--file", metavar="FILE", type=Path, help="a text with a sentence in each line: see --line")
+    source.add_argument(
+        "--split", metavar="NAME", help="a split of the binarised data in --data, such as valid: see --line"
+    )
+    source.add_argument(
+        "--pattern",
+        metavar="P",
+        choices=list(PATTERNS),
+        help=f"{', '.join(PATTERNS)}: a string w#w^R of the symbols of the dictionary, for models of marked-reversal, "
+        "where w has all symbols in turn, the first once and the second twice, or all once and all twice: see --length",
+    )
+    parser.add_argument("--line", metavar="N", type=int, help="the line of --file or --split, from 1 on")
+    parser.add_argument(
+        "--sentences",
+        metavar="N",
+        type=int,
+        default=100,
+        help="for --show readings, and --show operations without --line: read at most the first N lines (default: "
+        "%(default)s)",
+    )
+    parser.add_argument(
+        "--length", metavar="N", type=int, default=20, help="symbols of w of --pattern (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--translation",
+        metavar="SENTENCE",
+        help="the translation that the decoder reads (default: of a line of --split its translation there, and "
+        "otherwise the model's own)",
+    )
+
+
+def check_sentences(args: argparse.Namespace) -> None:
+    """Raise UserError if the options contradict each other, or a number is less than 1."""
+    has_lines = args.file is not None or args.split is not None
+    if args.line is not None and not has_lines:
+        raise UserError("--line: expected --file or --split with it")
+    if reads_many(args) and args.show not in OF_MANY:
+        raise UserError(
+            f"--file and --split: give the line to show by --line, or --show {' or '.join(OF_MANY)} for many lines"
+        )
+    if args.split is not None and args.data is None:
+        raise UserError("--split: name the folder of the binarised data by --data")
+    if args.translation is not None and args.text is None:
+        raise UserError("--translation: expected --text with it")
+    for name in ("line", "sentences", "length"):
+        require_at_least(f"--{name}", getattr(args, name), 1)
+
+
+def reads_many(args: argparse.Namespace) -> bool:
+    """Whether the arguments name lines, and none of them."""
+    return args.line is None and (args.file is not None or args.split is not None)
+
+
+def folder_of_data(data: Path | None) -> Path | None:
+    """The folder with the dictionaries, if a corpus of ``fairseq-stack prepare`` may be given for it."""
+    return data / DATA_BIN if data is not None and (data / DATA_BIN).is_dir() else data
+
+
+def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
+    """The sentences that the arguments name; one, unless they name lines and none of them.
+
+    Raises:
+        UserError: see :mod:`fairseq_stack.inspection.sentences`; or the dictionary has no symbols for a pattern.
+    """
+    from fairseq_stack.inspection.sentences import require_line, sentence_of_text, sentences_of_split
+
+    first, count = (1, args.sentences) if args.line is None else (args.line, 1)
+    if args.file is not None:
+        lines = read_lines(args.file)
+        require_line(str(args.file), len(lines), first)
+        texts = lines[first - 1 : first - 1 + count]
+        sentences = [sentence_of_text(hub, text, name=f"{args.file}, line {n}") for n, text in enumerate(texts, first)]
+        say_unknown(hub, texts)
+        return sentences
+    if args.split is not None:
+        folder = folder_of_data(args.data)
+        assert folder is not None
+        return sentences_of_split(hub, folder, args.split, first, count)
+    text = args.text if args.pattern is None else _pattern(hub, args)
+    sentence = sentence_of_text(hub, text, args.translation)
+    say_unknown(hub, [text])
+    return [sentence]
+
+
+def say_unknown(hub: Hub, texts: Sequence[str]) -> None:
+    """Say on standard error which tokens of texts the model reads as ``<unk>``, as the dictionary lacks them."""
+    dictionary = hub.src_dict
+    unknown = dict.fromkeys(token for text in texts for token in hub.cut(text) if token not in dictionary)
+    if unknown:
+        say(f"the model does not know {', '.join(map(repr, unknown))}: it reads {dictionary.unk_word} there")
+
+
+def text_of(args: argparse.Namespace) -> str:
+    """The one sentence of raw text that the arguments name, for a model that parses.
+
+    Raises:
+        UserError: they name no text, or the file lacks the line.
+    """
+    from fairseq_stack.inspection.sentences import require_line
+
+    if args.file is not None:
+        lines = read_lines(args.file)
+        require_line(str(args.file), len(lines), args.line)
+        return lines[args.line - 1]
+    if args.text is None:
+        raise UserError("a model that parses reads --text, or a line of --file")
+    return str(args.text)
+
+
+def _pattern(hub: Hub, args: argparse.Namespace) -> str:
+    words = hub.src_dict.symbols[hub.src_dict.nspecial :]
+    # fairseq pads dictionaries with made-up words.
+    symbols = sorted(word for word in words if word != MARK and not word.startswith("madeupword"))
+    if MARK not in words or not symbols:
+        raise UserError(f"--pattern: expected a model of strings w{MARK}w^R; its dictionary lacks {MARK} or symbols")
+    return marked_reversal(args.pattern, symbols, args.length)

@@ -1,0 +1,259 @@
+"""``fairseq.checkpoint_utils``: checkpoints are whole, say what is wrong with them, and are not mistaken for others."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import pickle
+import tempfile
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_stack.companions import (
+    companions_of_training,
+    missing_companions,
+    note_languages,
+    require_same_task,
+    write,
+)
+from fairseq_stack.compat.fairseq_cli_train import early_stopping
+from fairseq_stack.compat.file_io import write_whole
+from fairseq_stack.compat.replacing import replaces
+from fairseq_stack.errors import UserError
+
+logger = logging.getLogger(__name__)
+_DEFAULT = "checkpoint_last.pt"
+_MOST_NAMES = 3
+_STREAM = "stack_truncated_bptt"
+
+
+@replaces("fairseq.checkpoint_utils:torch_persistent_save")
+def torch_persistent_save(original: Any, obj: object, filename: str, async_write: bool = False) -> None:
+    """Write a checkpoint beside its place and rename it when it is on the disk, so that each ``*.pt`` is whole.
+
+    A second attempt of fairseq's appends to what the first has written.
+
+    Unnecessary with a fairseq that renames, and begins a second attempt with an empty file.
+    """
+    from fairseq.file_io import PathManager
+
+    if async_write or PathManager.path_requires_pathmanager(filename):
+        original(obj, filename, async_write)
+    else:
+        write_whole(filename, lambda file: torch.save(obj, file))
+
+
+@replaces("fairseq.checkpoint_utils:verify_checkpoint_directory")
+def verify_checkpoint_directory(original: Any, save_dir: str) -> None:
+    """Remove what an earlier process left unfinished; leave a file ``dummy`` of the user, which fairseq overwrites.
+
+    Raises:
+        UserError: the folder cannot be made, or no file can be made in it.
+
+    Unnecessary with a fairseq that renames finished checkpoints and tests the folder with a temporary file.
+    """
+    try:
+        if not os.path.exists(save_dir):
+            os.makedirs(save_dir, exist_ok=True)
+        tempfile.TemporaryFile(dir=save_dir).close()
+    except OSError as error:
+        raise UserError(f"--save-dir {save_dir}: {error.strerror}") from error
+    for unfinished in Path(save_dir).glob("checkpoint*.pt.tmp"):
+        unfinished.unlink(missing_ok=True)
+
+
+@replaces("fairseq.checkpoint_utils:save_checkpoint")
+def save_checkpoint(original: Any, cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
+    """Put the dictionaries and the other companions of a model beside its first checkpoint.
+
+    Its checkpoints can then be used without the data.
+
+    For stack models. Unnecessary with a fairseq that saves dictionaries in its checkpoints.
+    """
+    if not cfg.no_save:
+        write(getattr(trainer, "missing_companions", {}))
+        trainer.missing_companions = {}
+    return original(cfg, trainer, *args, **kwargs)
+
+
+@replaces("fairseq.checkpoint_utils:load_checkpoint")
+def load_checkpoint(original: Any, cfg: Any, trainer: Any, **passthrough: Any) -> Any:
+    """Refuse a ``--restore-file`` that does not exist, and end a finished training run without a further update.
+
+    fairseq would start afresh without a word. It checks ``--max-update`` and ``--stop-time-hours`` only after it has
+    made and saved an update: each start moves ``checkpoint_last.pt`` one update beyond the end. It also forgets the
+    validations that ``--patience`` has counted.
+
+    For every model; a stack model also reads its companions. Unnecessary with a fairseq that starts afresh only if
+    ``checkpoint_last.pt`` is missing, and checks its limits before the first update.
+    """
+    _require_restore_file(cfg.restore_file)
+    extra_state, epoch_itr = original(cfg, trainer, **passthrough)
+    reached = _limits_reached(trainer, epoch_itr) if extra_state is not None else {}
+    if reached:
+        _say_finished(cfg, trainer, reached)
+    # After loading, since a checkpoint of another vocabulary has an error of its own.
+    if _has_companions(trainer.model) and trainer.is_data_parallel_master and not cfg.no_save:
+        trainer.missing_companions = missing_companions(companions_of_training(trainer.cfg), Path(cfg.save_dir))
+        note_languages(trainer)
+    # fairseq trains while next_epoch_idx <= max_epoch, and max_epoch is infinite if it is not given.
+    return extra_state, SimpleNamespace(next_epoch_idx=math.nan) if reached else epoch_itr
+
+
+def _require_restore_file(path: str) -> None:
+    from fairseq.file_io import PathManager
+
+    if path != _DEFAULT and not PathManager.isfile(path):
+        problem = "is a folder; give a file in it" if os.path.isdir(path) else "does not exist"
+        raise UserError(f"--restore-file {path}: {path} {problem}, or leave the option out to start afresh")
+
+
+def _has_companions(model: Any) -> bool:
+    return bool(getattr(model, "has_companions", False))
+
+
+def _limits_reached(trainer: Any, epoch_itr: Any) -> dict[str, str]:
+    """The options whose limits have been reached, each with its value."""
+    limits, checkpoint = trainer.cfg.optimization, trainer.cfg.checkpoint
+    max_update, max_epoch = limits.max_update or math.inf, limits.max_epoch or math.inf
+    hours = trainer._previous_training_time / 3600  # the same on all workers
+    bad_validations = early_stopping().get("num_runs", 0)
+    learning_rate = trainer.get_lr()
+    reached = {
+        "--max-update": (trainer.get_num_updates() >= max_update, f"{max_update}"),
+        "--max-epoch": (epoch_itr.next_epoch_idx > max_epoch, f"{max_epoch}"),
+        "--stop-min-lr": (learning_rate <= limits.stop_min_lr, f"{limits.stop_min_lr} (it is {learning_rate:g})"),
+        "--stop-time-hours": (0 < limits.stop_time_hours < hours, f"{limits.stop_time_hours}"),
+        "--patience": (0 < checkpoint.patience <= bad_validations, f"{checkpoint.patience}"),
+    }
+    return {option: f"{option} {value}" for option, (is_reached, value) in reached.items() if is_reached}
+
+
+def _say_finished(cfg: Any, trainer: Any, reached: dict[str, str]) -> None:
+    further = [f"{'lower' if option == '--stop-min-lr' else 'raise'} {option}" for option in reached]
+    logger.info(
+        f"the training run in {cfg.save_dir} is finished: after {trainer.get_num_updates()} updates it has reached "
+        f"{' and '.join(reached.values())}; no update is made and no checkpoint is written; "
+        f"to continue, {' and '.join(further)}"
+    )
+
+
+@replaces("fairseq.checkpoint_utils:load_checkpoint_to_cpu")
+def load_checkpoint_to_cpu(original: Any, path: str, *args: Any, **kwargs: Any) -> Any:
+    """Name a file that is not a checkpoint or is truncated, and refuse parameters that are not finite.
+
+    torch and fairseq say ``EOFError``, ``KeyError: 101`` or "Invalid argument", without naming the file, and continue
+    with outputs that are NaN.
+
+    Raises:
+        UserError: see above.
+
+    Unnecessary with a fairseq that checks what it loads.
+    """
+    try:
+        state = original(path, *args, **kwargs)
+    except Exception as error:
+        problem = _problem_of(path)
+        if problem is None:
+            raise
+        raise UserError(f"{path} is not a checkpoint of fairseq: {problem}") from error
+    infinite = [name for name, value in (state.get("model") or {}).items() if not _is_finite(name, value)]
+    if infinite:
+        more = f" and {len(infinite) - _MOST_NAMES} more" if len(infinite) > _MOST_NAMES else ""
+        raise UserError(
+            f"the checkpoint {path} has parameters that are not finite: {', '.join(infinite[:_MOST_NAMES])}{more}; "
+            "it is damaged, or its training diverged: use an earlier one"
+        )
+    return state
+
+
+def _problem_of(path: str) -> str | None:
+    """What is wrong with a file from which no checkpoint could be loaded, or None if it looks like one."""
+    if os.path.isdir(path):
+        return "it is a folder; give a file in it, such as checkpoint_best.pt"
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as file:
+        beginning = file.read(1024)
+    if not beginning:
+        return "it is empty"
+    if beginning.startswith(b"PK") and not zipfile.is_zipfile(path):
+        return f"it is truncated after {os.path.getsize(path):,} bytes; an earlier checkpoint may be complete"
+    if not beginning.startswith((b"PK", b"\x80")):
+        return "it is a file of another kind"
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        return "it holds more than tensors and plain values, and loading it could run arbitrary code"
+    except Exception as error:
+        return f"torch cannot load it ({type(error).__name__})"
+    if not isinstance(state, dict) or not {"model", "extra_state"} <= state.keys():
+        return "it was saved by torch, but holds something else"
+    return None
+
+
+def is_uninitialised(name: str) -> bool:
+    """Whether the numbers of a buffer mean nothing: fairseq keeps such buffers for their dtype, uninitialised."""
+    return name.endswith("_float_tensor")
+
+
+def _is_finite(name: str, value: Any) -> bool:
+    return is_uninitialised(name) or not isinstance(value, Tensor) or bool(value.isfinite().all())
+
+
+@replaces("fairseq.checkpoint_utils:load_model_ensemble_and_task")
+def load_model_ensemble_and_task(
+    original: Any, filenames: Any, arg_overrides: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    """Refuse data of another task than the model was trained on, and options of scoring that would have no effect.
+
+    The dictionaries of two tasks may be the same, and the scores would look like scores of a bad model.
+    ``fairseq-validate`` scores with the checkpoint's ``--task`` and ``--criterion``, whatever it is given.
+
+    For every model; what a task of training was, only for stack models. Unnecessary with a fairseq that heeds these
+    options, and takes from the checkpoint how data are divided.
+    """
+    from fairseq import checkpoint_utils, utils
+
+    try:
+        models, cfg, task = original(filenames, arg_overrides, *args, **kwargs)
+        _refuse_options_without_effect(cfg, arg_overrides or {})
+    except UserError:  # a model of another task does not always fit
+        if kwargs.get("task") is not None:
+            cfg = checkpoint_utils.load_checkpoint_to_cpu(filenames[0])["cfg"]
+            _refuse_another_task_than_the_stream(kwargs["task"], cfg.task)
+        raise
+    if any(type(model).__module__.startswith("fairseq_stack.") for model in models):
+        task.task_of_training = cfg.task  # which fairseq-eval-lm asks how to divide the data
+        _refuse_another_task_than_the_stream(task, cfg.task)
+    data = getattr(task.cfg, "data", None)
+    if data and any(map(_has_companions, models)):
+        for filename in filenames:
+            require_same_task(Path(filename), Path(utils.split_paths(data)[0]))
+    return models, cfg, task
+
+
+def _refuse_options_without_effect(cfg: Any, overrides: dict[str, Any]) -> None:
+    for name in ("task", "criterion"):
+        trained, wanted = getattr(cfg[name], "_name", None), overrides.get(name)
+        if trained is not None and wanted not in (None, trained):
+            raise UserError(
+                f"--{name} {wanted} has no effect: the model is scored with the {name} of its training, expected "
+                f"--{name} {trained}"
+            )
+
+
+def _refuse_another_task_than_the_stream(task: Any, trained: Any) -> None:
+    """Only with the task of streams does a model read, before a sentence, the end of another."""
+    if getattr(trained, "_name", None) == _STREAM and not hasattr(task, "end_of_sentence"):
+        raise UserError(
+            f"the model was trained on one stream: expected --task {_STREAM} here (fairseq-eval-lm cannot carry the "
+            f"state of a stream: score it with fairseq-validate --task {_STREAM} --batch-size 1, and single sentences "
+            "with fairseq-stack surprisal --end)"
+        )

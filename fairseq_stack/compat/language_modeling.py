@@ -1,0 +1,104 @@
+"""``fairseq.tasks.language_modeling``: ``fairseq-eval-lm`` says how many tokens its score covers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairseq_stack.compat.left_out import left_out
+from fairseq_stack.compat.replacing import replaces
+from fairseq_stack.errors import UserError
+
+
+@replaces("fairseq.tasks.language_modeling:LanguageModelingTask.eval_lm_dataloader")
+def eval_lm_dataloader(
+    original: Any,
+    self: Any,
+    dataset: Any,
+    max_tokens: int | None = 36000,
+    batch_size: int | None = None,
+    max_positions: int | None = None,
+    num_shards: int = 1,
+    shard_id: int = 0,
+    num_workers: int = 1,
+    data_buffer_size: int = 10,
+    context_window: int = 0,
+) -> Any:
+    """Count the tokens that the score will cover, and refuse data that is divided otherwise than in training.
+
+    ``fairseq-eval-lm`` does not look up in the checkpoint how the training data was divided, and by default divides
+    data into blocks. In training on sentences, stacks began empty in every sentence; in a block they hold symbols of
+    other sentences.
+
+    Raises:
+        UserError: the data is not divided as it was when a stack model was trained, or there is nothing to score.
+
+    For every model; the refusal for stack models. Unnecessary with a fairseq that counts them, and takes from the
+    checkpoint how data are divided.
+    """
+    from fairseq.data import LMContextWindowDataset
+
+    _refuse_other_data_than_in_training(self, context_window)
+    scored = dataset
+    if context_window > 0:
+        scored = LMContextWindowDataset(
+            dataset=dataset,
+            tokens_per_sample=self.args.tokens_per_sample,
+            context_window=context_window,
+            pad_idx=self.source_dictionary.pad(),
+        )
+    epoch_itr = self.get_batch_iterator(
+        dataset=scored,
+        max_tokens=max_tokens,
+        max_sentences=batch_size,
+        max_positions=max_positions,
+        ignore_invalid_inputs=True,
+        num_shards=num_shards,
+        shard_id=shard_id,
+        num_workers=num_workers,
+        data_buffer_size=data_buffer_size,
+    )
+    indices = [index for batch in epoch_itr.frozen_batches[shard_id::num_shards] for index in batch]
+    if not indices:
+        raise UserError(f"--shard-id {shard_id} of --num-shards {num_shards}: there are too few batches for this shard")
+    num_scored = int(dataset.sizes[indices].sum(dtype=np.int64))
+    num_tokens = _num_tokens(dataset)
+    if num_scored < num_tokens:
+        shard = f"shard {shard_id} of {num_shards}" if num_shards > 1 else ""
+        shortened = "" if self.args.shorten_method == "none" else f"--shorten-method {self.args.shorten_method}"
+        reasons = [f"scored {num_scored:,} of {num_tokens:,} tokens", left_out.text, shard, shortened]
+        left_out.text = ", ".join(filter(None, reasons))
+    return epoch_itr.next_epoch_itr(shuffle=False)
+
+
+def _num_tokens(dataset: Any) -> int:
+    """The number of tokens in the file that a data set is made from, before it is shortened and divided."""
+    while hasattr(dataset, "dataset"):
+        dataset = dataset.dataset
+    return int(np.asarray(dataset.sizes).sum(dtype=np.int64))
+
+
+def _refuse_other_data_than_in_training(task: Any, context_window: int) -> None:
+    trained = getattr(task, "task_of_training", None)
+    if trained is None:
+        return
+    mode = str(task.args.sample_break_mode)
+    if str(getattr(trained, "sample_break_mode", mode)) == "eos":
+        if mode != "eos":
+            overrides = f"--model-overrides \"{{'sample_break_mode': '{mode}'}}\""
+            raise UserError(
+                "the model was trained on single sentences (--sample-break-mode eos): expected the same here, got "
+                f"--sample-break-mode {mode} (the default of fairseq-eval-lm is none); add "
+                f"--sample-break-mode eos (or, to score blocks with this model anyway, {overrides})"
+            )
+        if context_window > 0:
+            raise UserError(
+                f"--context-window {context_window} puts words of other sentences before each sentence, but the model "
+                "was trained on single sentences (--sample-break-mode eos): leave it out"
+            )
+    if bool(getattr(trained, "add_bos_token", False)) != bool(task.args.add_bos_token):
+        raise UserError(
+            "--add-bos-token: the model was trained "
+            + ("without it: leave it out" if task.args.add_bos_token else "with it: add it here")
+        )

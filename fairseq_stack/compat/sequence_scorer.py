@@ -1,0 +1,40 @@
+"""``fairseq.sequence_scorer``: no symbol is left out of a perplexity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairseq_stack.compat.replacing import replaces
+from fairseq_stack.errors import UserError
+
+
+@replaces("fairseq.sequence_scorer:SequenceScorer.__init__")
+def init(original: Any, self: Any, tgt_dict: Any, softmax_batch: int | None = None, *args: Any, **kwargs: Any) -> None:
+    """Remember the dictionary in a scorer of ``fairseq-eval-lm``, which alone gives ``softmax_batch``.
+
+    Unnecessary with a fairseq that gives the infinite perplexity.
+    """
+    original(self, tgt_dict, softmax_batch, *args, **kwargs)
+    self.dictionary_of_eval_lm = None if softmax_batch is None else tgt_dict
+
+
+@replaces("fairseq.sequence_scorer:SequenceScorer.generate")
+def generate(original: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Refuse data with a symbol of probability zero in ``fairseq-eval-lm``, which leaves it out of the perplexity.
+
+    ``fairseq-generate --score-reference`` prints the score ``-inf`` of such data, which is right.
+
+    Unnecessary with a fairseq that gives the infinite perplexity.
+    """
+    hypotheses = original(self, *args, **kwargs)
+    dictionary = getattr(self, "dictionary_of_eval_lm", None)
+    if dictionary is not None:
+        for (hypothesis,) in hypotheses:
+            impossible = hypothesis["tokens"][hypothesis["positional_scores"].isinf()]
+            if len(impossible) > 0:
+                raise UserError(
+                    f"the model gives probability zero to {dictionary[int(impossible[0])]!r}, which is in the data, so "
+                    "the perplexity is infinite: expected data whose symbols all have a probability (if it is <unk>, "
+                    "train with --compact-vocab-unk)"
+                )
+    return hypotheses

@@ -1,0 +1,240 @@
+"""What is measured: a kind of the register with its sizes, and the variants in which it can be computed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_stack.kinds import Kind, kinds
+from fairseq_stack.modules import StackAttention
+from fairseq_stack.ops import Op
+from fairseq_stack.ops._native import availability
+
+Tensors = dict[str, Tensor]
+Sizes = tuple[int, ...]
+REFERENCE, PYTORCH, NATIVE = "reference", "pytorch", "native"
+
+MOST_STEPS, MOST_COMPONENTS = 9, 20
+"""The sizes of a case that is quick to compute."""
+
+
+def measurable() -> dict[str, Kind]:
+    """The kinds that have a stack with an op, by name."""
+    return {kind.name: kind for kind in kinds() if kind.build is not None and kind.op is not None}
+
+
+def first_of_each_op() -> list[str]:
+    """The names of kinds that together have all stacks, without repetition."""
+    return [*{kind.op: name for name, kind in reversed(measurable().items())}.values()][::-1]
+
+
+def axes_of(kind: Kind) -> tuple[str, ...]:
+    """A letter for each size of a case: B, n, and those of the kind, with m for the size of vectors."""
+    return ("B", "n", *("m" if size.letter == "M" else size.letter for size in kind.sizes))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A stack with its sizes, B, n and those of the kind, and options of its op."""
+
+    kind: Kind
+    sizes: Sizes
+    options: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def batch_size(self) -> int:
+        """B."""
+        return self.sizes[0]
+
+    @property
+    def length(self) -> int:
+        """n."""
+        return self.sizes[1]
+
+    @property
+    def op(self) -> Op:
+        assert self.kind.op is not None
+        return self.kind.op
+
+    def by_axis(self) -> dict[str, int]:
+        """The sizes by the letters of the axes."""
+        return dict(zip(axes_of(self.kind), self.sizes, strict=True))
+
+    def __str__(self) -> str:
+        return f"{self.kind.name} ({', '.join(map(str, self.sizes))})"
+
+    def small(self) -> Case:
+        """A case of two sequences that differs only in sizes that the kernels are not specialised for."""
+        sizes = self.by_axis() | {"B": 2, "n": min(self.length, MOST_STEPS)}
+        if "m" in sizes:
+            sizes["m"] = min(sizes["m"], MOST_COMPONENTS)
+        return replace(self, sizes=tuple(sizes.values()))
+
+    def module(self) -> StackAttention:
+        """The sublayer, in float64, with the same parameters each time."""
+        assert self.kind.build is not None
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return self.kind.build(1, *self.sizes[2:]).double()
+
+    def projections(self, module: StackAttention, seed: int = 0) -> tuple[Tensor, Tensor]:
+        """Random ``W_a x_t`` and v_t as models have them, in float64: Gaussian, and through a sigmoid."""
+        generator, steps = torch.Generator().manual_seed(seed), self.sizes[:2]
+        actions = torch.randn(*steps, module.actions.out_features, generator=generator, dtype=torch.float64)
+        return actions, torch.randn(*steps, module.value_size, generator=generator, dtype=torch.float64).sigmoid()
+
+    def inputs(self, dtype: torch.dtype, device: torch.device, seed: int = 0) -> Tensors:
+        """Random arguments of the op that require gradients: the same for all devices and, rounded, for all dtypes."""
+        module = self.module()
+        arguments = module.arguments(*self.projections(module, seed))
+        named = zip(inspect.signature(self.op.compute).parameters, arguments, strict=False)
+        return {name: argument.detach().to(device, dtype).requires_grad_() for name, argument in named}
+
+    def cotangent(self, inputs: Tensors) -> Tensor:
+        """A gradient of the readings for these inputs."""
+        single = replace(self, sizes=(1, 1, *self.sizes[2:]))
+        shape = Variant(REFERENCE).readings(single, single.inputs(torch.float64, torch.device("cpu"))).shape[2:]
+        gradient = torch.randn(*self.sizes[:2], *shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        return gradient.to(next(iter(inputs.values())))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to compute a stack.
+
+    Attributes:
+        backend: its name; ``"auto"`` for that of models.
+        dtype: of the inputs.
+        instruction_set: which one the compiled kernels use (None: as they choose).
+    """
+
+    backend: str
+    dtype: torch.dtype = torch.float64
+    instruction_set: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The backend, with the instruction set."""
+        return self.backend if self.instruction_set is None else f"{self.backend} {self.instruction_set}"
+
+    @property
+    def label(self) -> str:
+        """The name and the dtype."""
+        return f"{self.name} {dtype_name(self.dtype)}"
+
+    def readings(self, case: Case, inputs: Tensors) -> Tensor:
+        """The readings r_1..r_n."""
+        readings: Tensor = case.op.compute(*inputs.values(), backend=self.backend, **case.options)
+        return readings
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Have the compiled kernels use the instruction set, in forward and backward passes within."""
+        compiled = availability().library
+        if compiled is None or self.instruction_set is None:
+            yield
+            return
+        before = compiled.instruction_set
+        compiled.instruction_set = self.instruction_set
+        try:
+            yield
+        finally:
+            compiled.instruction_set = before
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """``float32`` for torch.float32."""
+    return str(dtype).removeprefix("torch.")
+
+
+def judge_of(case: Case) -> Variant:
+    """What a case of any size is compared with: PyTorch in float64, or the equations where it does not exist."""
+    return Variant(PYTORCH if PYTORCH in case.op.backends else REFERENCE)
+
+
+def backends_of(case: Case, dtype: torch.dtype, device: torch.device) -> list[Variant]:
+    """The backends that can compute a case on a device, as they choose the instruction set; without the reference."""
+    backends = case.op.backends.values()
+    return [Variant(x.name, dtype) for x in backends if x.name != REFERENCE and x.obstacle(device) is None]
+
+
+def find_variants(case: Case, dtypes: Sequence[torch.dtype], device: torch.device) -> list[Variant]:
+    """All ways to compute a case on a device except the reference: the compiled ones by instruction set."""
+    compiled, variants = availability().library, []
+    for variant in (variant for dtype in dtypes for variant in backends_of(case, dtype, device)):
+        is_compiled = variant.backend == NATIVE and compiled is not None
+        sets = compiled.instruction_sets if compiled is not None and is_compiled else (None,)
+        variants += [replace(variant, instruction_set=one) for one in sets]
+    return variants
+
+
+@dataclass(frozen=True)
+class MeasuredSizes:
+    """Which sizes of a kind are measured unless others are given.
+
+    Attributes:
+        timed: for passes over whole sequences.
+        decoded: for decoding.
+        swept: for the sweep.
+        multiply_adds: how many multiply-adds the forward pass of the best known algorithm takes for the sizes, leading
+            terms only; None if that is not known.
+    """
+
+    timed: tuple[Sizes, ...]
+    decoded: tuple[Sizes, ...]
+    swept: tuple[Sizes, ...]
+    multiply_adds: Callable[..., float] | None = None
+
+
+def sizes_of(kind: Kind) -> MeasuredSizes:
+    """The sizes of a kind of this project, or those of the examples of another one."""
+    examples = tuple((10, 80, *example) for example in kind.examples)
+    return _SIZES.get(kind.name, MeasuredSizes(examples, examples, examples))
+
+
+def quick_sizes(kind: Kind) -> Sizes:
+    """The sizes of a quick run."""
+    return (2, 12, *kind.examples[0])
+
+
+_SIZES = {
+    "nd": MeasuredSizes(
+        timed=(
+            *((10, 40, 2, 3, 5), (16, 30, 3, 3, 10), (10, 80, 3, 3, 5), (10, 100, 3, 3, 5)),
+            *((4, 200, 3, 3, 5), (1, 400, 3, 3, 5)),
+        ),
+        decoded=((10, 40, 2, 3, 5), (10, 80, 3, 3, 5), (10, 200, 3, 3, 5)),
+        swept=(
+            *((1, 1, 1, 1, 1), (16, 1, 3, 3, 5), (1, 10, 1, 1, 1), (16, 10, 2, 3, 5), (1, 10, 3, 3, 64)),
+            *((64, 10, 3, 3, 5), (2, 20, 5, 5, 5), (1, 50, 1, 1, 64), (16, 50, 2, 3, 5), (1, 50, 3, 3, 5)),
+            *((2, 50, 2, 8, 5), (1, 200, 1, 1, 1), (1, 200, 2, 3, 5), (4, 200, 3, 3, 64)),
+        ),
+        # the pop rule: Q^3 S^2 for each i < k < t
+        multiply_adds=lambda B, n, Q, S, m: B * Q**3 * S**2 * n**3 / 6,
+    ),
+    "sup": MeasuredSizes(
+        timed=((10, 60, 32), (16, 30, 511), (10, 80, 511), (10, 200, 511), (2, 400, 256)),
+        decoded=((10, 80, 511), (10, 200, 511)),
+        swept=(
+            *((1, 1, 1), (64, 1, 512), (1, 10, 1), (16, 10, 32), (64, 10, 512), (1, 100, 1), (16, 100, 32)),
+            *((64, 100, 512), (1, 300, 1), (64, 300, 4), (16, 300, 32), (4, 300, 512), (1, 1000, 1), (64, 1000, 1)),
+            *((4, 1000, 32), (1, 1000, 512), (1, 5000, 1), (16, 5000, 1), (1, 5000, 32), (1, 20000, 1)),
+        ),
+        # Three for each pair of s <= t and depth that can come back, n^3 / 12 in all, since there are at most t - s + 1
+        # and at most n - t + 1 for each pair; and the product of weights and vectors.
+        multiply_adds=lambda B, n, m: B * (3 * n**3 / 12 + n**2 / 2 * m),
+    ),
+    "strat": MeasuredSizes(
+        timed=((10, 60, 32), (10, 80, 511), (10, 200, 511)),
+        decoded=((10, 80, 511),),
+        swept=((1, 2, 1), (64, 10, 32), (16, 100, 32), (1, 1000, 512)),
+        # the product of weights and vectors
+        multiply_adds=lambda B, n, m: B * n**2 / 2 * m,
+    ),
+}

@@ -1,0 +1,96 @@
+"""Each function of fairseq is replaced once, and the documentation says which, why and for whom."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fairseq_stack import compat
+from fairseq_stack.compat import replacing
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = REPOSITORY / "docs" / "fairseq.md"
+
+
+@pytest.fixture
+def replacements(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A register of its own, for the functions of a module ``fairseq_cli.fake``."""
+    monkeypatch.setattr(replacing, "_replacements", {})
+    monkeypatch.setattr(replacing, "_settings", {})
+
+    @replacing.replaces("fairseq_cli.fake:double")
+    def double(original: Any, number: int) -> int:
+        """Add one."""
+        result: int = original(number) + 1
+        return result
+
+    @replacing.replaces("fairseq_cli.fake:Numbers.half")
+    def half(original: Any, number: int) -> int:
+        return -int(original(number))
+
+    return fake_module()
+
+
+def fake_module() -> ModuleType:
+    class Numbers:
+        @staticmethod
+        def half(number: int) -> int:
+            return number // 2
+
+    module = ModuleType("fairseq_cli.fake")
+    vars(module).update(double=lambda number: 2 * number, Numbers=Numbers)
+    return module
+
+
+def test_each_function_once(replacements: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fairseq_cli.fake", replacements)
+    vars(replacements.double)["count"] = 3
+    for _ in range(2):
+        replacing.install()
+    assert (replacements.double(5), replacements.double.count) == (11, 3)
+    assert (replacements.Numbers.half(4), replacements.Numbers().half(4)) == (-2, -2)
+
+
+def test_a_command_that_is_imported_late_or_runs_as_main(
+    replacements: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replacing.install()
+    assert replacements.double(5) == 10
+    vars(replacements)["__file__"] = "/lib/fairseq_cli/fake.py"
+    monkeypatch.setitem(sys.modules, "__main__", replacements)
+    replacing.install()
+    assert replacements.double(5) == 11
+    being_imported = ModuleType("fairseq_cli.fake")
+    monkeypatch.setitem(sys.modules, "fairseq_cli.fake", being_imported)
+    replacing.install()
+    assert not hasattr(being_imported, "double")
+
+
+def test_a_change_without_a_reason_is_an_error(replacements: ModuleType) -> None:
+    with pytest.raises(ValueError, match="double: its docstring does not end with a reason"):
+        replacing.table()
+
+
+def test_applying_twice() -> None:
+    def present() -> list[dict[str, int]]:
+        names = {place.partition(":")[0] for place in replacing._replacements} & sys.modules.keys()
+        modules = [sys.modules[name] for name in sorted(names)]
+        classes = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+        return [{name: id(value) for name, value in vars(owner).items()} for owner in (*modules, *classes)]
+
+    compat.apply()
+    before = present()
+    hook = sys.excepthook
+    compat.apply()
+    assert present() == before
+    assert sys.excepthook is hook
+
+
+def test_the_page_has_the_table() -> None:
+    """To write it anew: put what ``python -m fairseq_stack.compat`` prints below the prose."""
+    text = PAGE.read_text(encoding="utf-8")
+    assert text[text.index("| what") :] == replacing.table() + "\n"
