@@ -14,7 +14,6 @@ from fairseq.tasks import FairseqTask
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf
 
-from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer, kinds, parse_layer_list
 
@@ -119,7 +118,7 @@ def initial_scale(options: Namespace, default: float) -> float:
         return default
     if not 0 < scale < math.inf:
         raise UserError(f"--stack-init-scale: expected a positive number, got {scale}")
-    if options.stack_init == "fairseq" and not is_from_checkpoint():
+    if options.stack_init == "fairseq":
         raise UserError(
             f"--stack-init-scale {scale} has no effect with --stack-init fairseq: expected another --stack-init, or no "
             "scale"

@@ -88,9 +88,9 @@ def test_what_is_logged() -> None:
     model.attachments.data[0, 1] = torch.tensor([0, 9.0, 0, -math.inf, -math.inf])
     loss, _, logged = criterion()(model, sample())
     assert (int(logged["right"]), int(logged["words"])) == (3, 4)
-    with metrics.aggregate() as found:
+    with metrics.aggregate() as logged_metrics:
         PushdownCrossEntropyCriterion.reduce_metrics([logged, logged])
-    values = found.get_smoothed_values()
+    values = logged_metrics.get_smoothed_values()
     assert values["attach_accuracy"] == 0.75
     assert values["loss"] == pytest.approx(float(loss) / 6 / math.log(2), abs=0.0006)
     assert values["nll_loss"] + values["attach_loss"] == pytest.approx(values["loss"], abs=0.002)
@@ -100,9 +100,9 @@ def test_what_is_logged() -> None:
 def test_wrong_tapes_are_logged() -> None:
     """Of two workers; only where the model's own tapes are among those that are read."""
     logged = [criterion()(Model(), {**sample(), "wrong_tapes": torch.tensor(wrong)})[2] for wrong in (1, 2)]
-    with metrics.aggregate() as found:
+    with metrics.aggregate() as logged_metrics:
         PushdownCrossEntropyCriterion.reduce_metrics(logged)
-    assert found.get_smoothed_values()["wrong_tapes"] == 0.75
-    with metrics.aggregate() as found:
+    assert logged_metrics.get_smoothed_values()["wrong_tapes"] == 0.75
+    with metrics.aggregate() as logged_metrics:
         PushdownCrossEntropyCriterion.reduce_metrics([criterion()(Model(), sample())[2]])
-    assert "wrong_tapes" not in found.get_smoothed_values()
+    assert "wrong_tapes" not in logged_metrics.get_smoothed_values()

@@ -62,7 +62,7 @@ def test_accuracy_is_pooled_over_batches() -> None:
         {"loss": 3.0, "nll_loss": 6.0, "correct": 1, "scored": 4, "sample_size": 1},
         {"loss": 1.0, "nll_loss": 6.0, "correct": 2, "scored": 2, "sample_size": 1},
     ]
-    with metrics.aggregate(new_root=True) as found:
+    with metrics.aggregate(new_root=True) as pooled:
         TransductionCriterion.reduce_metrics(outputs)
-    values = {name: meter.avg for name, meter in found.items()}
+    values = {name: meter.avg for name, meter in pooled.items()}
     assert values == pytest.approx({"loss": 2 / 0.6931472, "nll_loss": 2 / 0.6931472, "accuracy": 50}, rel=1e-6)

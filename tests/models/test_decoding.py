@@ -141,8 +141,8 @@ def beam_search(
     sample, prefix = search_inputs(model, sources)
     generator = search([model], DICTIONARY, beam_size=4, max_len_a=0, max_len_b=12)
     generator.model.has_incremental = incremental
-    found = generator.generate([model], sample, prefix_tokens=prefix)
-    return [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in found]
+    outputs = generator.generate([model], sample, prefix_tokens=prefix)
+    return [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in outputs]
 
 
 @ALL_MODELS
@@ -169,10 +169,10 @@ def test_the_search_of_the_paper(preset: str, flags: tuple[str, ...]) -> None:
     while sum(len(best) < 12 for best, *_ in beam_search(model, sources, search=paper)) < len(sources) / 2:
         with torch.no_grad():
             model.decoder.output_projection.bias[eos] += 1.0
-    found = beam_search(model, sources, search=paper)
-    assert len({len(best) for best, *_ in found}) > 1, "all searches end at the same time"
-    assert found == beam_search(model, sources, incremental=False, search=paper)
-    assert found == [beam_search(model, [source], search=paper)[0] for source in sources]
+    outputs = beam_search(model, sources, search=paper)
+    assert len({len(best) for best, *_ in outputs}) > 1, "all searches end at the same time"
+    assert outputs == beam_search(model, sources, incremental=False, search=paper)
+    assert outputs == [beam_search(model, [source], search=paper)[0] for source in sources]
 
 
 def test_skipping_a_step_is_an_error() -> None:

@@ -64,13 +64,13 @@ def lengths_in(data: Path, batches: Batches) -> list[set[int]]:
 def test_batches_of_neighbours(data: Path) -> None:
     """Those that were drawn together, the smaller last one included, in another order in each epoch."""
     drawn = {tuple(range(start, min(start + BATCH_SIZE, 48))) for start in range(0, 48, BATCH_SIZE)}
-    found = epochs(data, BATCH_SIZE, batches_of_neighbours=True)
-    for batches in found:
+    of_epochs = epochs(data, BATCH_SIZE, batches_of_neighbours=True)
+    for batches in of_epochs:
         assert set(batches) == drawn
         assert len(batches) == len(drawn)
         assert all(len(lengths) == 1 for lengths in lengths_in(data, batches))
-    assert found[0] != found[1] != found[2]
-    assert found[0] != sorted(found[0])
+    assert of_epochs[0] != of_epochs[1] != of_epochs[2]
+    assert of_epochs[0] != sorted(of_epochs[0])
 
 
 @pytest.mark.parametrize("neighbours", [False, True])
@@ -79,12 +79,12 @@ def test_without_ends(data: Path, neighbours: bool) -> None:
     options = {"batches_of_neighbours": neighbours}
     dataset = load(data, without_eos=True, **options).dataset("train")
     whole = load(data, **options).dataset("train")
-    found, expected = (of.collater([of[number] for number in range(9)]) for of in (dataset, whole))
+    without_ends, expected = (of.collater([of[number] for number in range(9)]) for of in (dataset, whole))
     pad, eos = 1, 2
-    assert found["net_input"]["src_tokens"].equal(expected["net_input"]["src_tokens"])
-    assert found["target"].equal(expected["target"].masked_fill(expected["target"] == eos, pad))
+    assert without_ends["net_input"]["src_tokens"].equal(expected["net_input"]["src_tokens"])
+    assert without_ends["target"].equal(expected["target"].masked_fill(expected["target"] == eos, pad))
     assert (expected["target"] == eos).sum() == 9
-    assert found["ntokens"] == expected["ntokens"] - 9
+    assert without_ends["ntokens"] == expected["ntokens"] - 9
     assert dataset.collater([]) == whole.collater([])
 
 

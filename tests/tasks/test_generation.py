@@ -26,12 +26,12 @@ Hypotheses = list[tuple[str, float]]
 
 def hypotheses(output: Output) -> dict[int, Hypotheses]:
     """For each sentence the outputs, and their scores to base e."""
-    found: dict[int, Hypotheses] = {}
+    outputs: dict[int, Hypotheses] = {}
     for line in output.printed.splitlines():
         if line.startswith("H-"):
             name, score, text = line.split("\t")
-            found.setdefault(int(name[2:]), []).append((text, float(score) * math.log(2)))
-    return found
+            outputs.setdefault(int(name[2:]), []).append((text, float(score) * math.log(2)))
+    return outputs
 
 
 def slow_search(model: Any, dictionary: Dictionary, *source: Tensor, bos: int = EOS, prefix: Tokens = ()) -> Hypotheses:
@@ -62,13 +62,13 @@ def test_translation(corpora: Corpora, translation_model: Path, command: str) ->
     options = ["--path", translation_model, *TASK, *SEARCH, *COMPUTING]
     sentences = (corpora.text / "test.src").read_text()
     buffer = ["--buffer-size", 10] if command == "interactive" else []
-    found = hypotheses(run(command, corpora.translation, *options, "--batch-size", 4, *buffer, stdin=sentences))
+    outputs = hypotheses(run(command, corpora.translation, *options, "--batch-size", 4, *buffer, stdin=sentences))
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(translation_model)])
     model.eval()
     for number, line in enumerate(sentences.splitlines()):
         source = task.source_dictionary.encode_line(line, add_if_not_exist=False)[None].long()
         expected = slow_search(model, task.target_dictionary, source, torch.tensor([source.size(1)]))
-        assert_same(found[number], expected)
+        assert_same(outputs[number], expected)
 
 
 def test_prefixes_and_references(corpora: Corpora, translation_model: Path) -> None:
@@ -87,13 +87,13 @@ def test_language_models_continue_prefixes(corpora: Corpora, language_model: Pat
     lines = ["a b", "c", "a a c b"]
     options = ["--path", language_model, "--task", "stack_language_modeling", *SEARCH, *COMPUTING]
     options += ["--buffer-size", 10, "--batch-size", 3, *["--add-bos-token"] * add_bos]
-    found = hypotheses(run("interactive", corpora.language_modeling, *options, stdin="\n".join(lines) + "\n"))
+    outputs = hypotheses(run("interactive", corpora.language_modeling, *options, stdin="\n".join(lines) + "\n"))
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(language_model)])
     model.eval()
     for number, line in enumerate(lines):
         prefix = task.dictionary.encode_line(line, append_eos=False, add_if_not_exist=False).tolist()
         expected = slow_search(model, task.dictionary, bos=BOS if add_bos else EOS, prefix=tuple(prefix))
-        assert_same(found[number], expected)
+        assert_same(outputs[number], expected)
 
 
 def test_bleu_in_training(corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ def own_parse(model: Any, tokens: Tensor) -> list[int]:
 def test_all_tapes_are_own() -> None:
     """As decided word by word; what words are to attach to is legal on these tapes, and right where gold is."""
     model, batch = a_model(), a_batch()
-    found = with_own_tapes(batch, model.decoder, 1.0, seed=1, update=0)
+    made = with_own_tapes(batch, model.decoder, 1.0, seed=1, update=0)
     tokens = batch["net_input"]["src_tokens"]
     parses = torch.arange(5).repeat(3, 1)
     model.eval()
@@ -61,20 +61,20 @@ def test_all_tapes_are_own() -> None:
         row[: len(decided)] = torch.tensor(decided)
     gold = parse_before_end(ATTACHMENTS)
     assert (parses != gold).any(1)[[0, 2]].all(), "the model parses as the gold trees are"
-    assert torch.equal(found["net_input"]["tape"], stack_tape(parses))
-    assert torch.equal(found["legal_attachments"], legal_attachments(parses, batch["target"] == EOS))
+    assert torch.equal(made["net_input"]["tape"], stack_tape(parses))
+    assert torch.equal(made["legal_attachments"], legal_attachments(parses, batch["target"] == EOS))
     is_word = batch["target"] != PAD
-    assert found["legal_attachments"].gather(2, found["attachments"].unsqueeze(2)).squeeze(2)[is_word].all()
-    assert torch.equal(found["attachments"] == 0, ATTACHMENTS == 0)
+    assert made["legal_attachments"].gather(2, made["attachments"].unsqueeze(2)).squeeze(2)[is_word].all()
+    assert torch.equal(made["attachments"] == 0, ATTACHMENTS == 0)
     is_gold_so_far = (parses == gold).cumprod(1).bool()
-    assert torch.equal(found["attachments"][is_gold_so_far], ATTACHMENTS[is_gold_so_far])
-    assert int(found["wrong_tapes"]) == int((parses != gold).any(1).sum())
+    assert torch.equal(made["attachments"][is_gold_so_far], ATTACHMENTS[is_gold_so_far])
+    assert int(made["wrong_tapes"]) == int((parses != gold).any(1).sum())
 
 
 def test_a_share_of_the_tapes() -> None:
     """Each sentence is drawn with this probability, by the seed, the update and the sentences alone."""
     model, batch = a_model(), a_batch()
-    own, gold = (with_own_tapes(batch, model.decoder, share, seed=1, update=0) for share in (1.0, 0.0))
+    all_own, gold = (with_own_tapes(batch, model.decoder, share, seed=1, update=0) for share in (1.0, 0.0))
     for name in ("attachments", "legal_attachments"):
         assert torch.equal(gold[name], batch[name])
     assert torch.equal(gold["net_input"]["tape"], batch["net_input"]["tape"]) and not gold["wrong_tapes"]
@@ -84,6 +84,6 @@ def test_a_share_of_the_tapes() -> None:
         some = with_own_tapes(batch, model.decoder, 0.5, seed=1, update=update)["net_input"]["tape"]
         for row in range(3):
             drawn[row] = not torch.equal(some[row], batch["net_input"]["tape"][row])
-            assert torch.equal(some[row], (own if drawn[row] else gold)["net_input"]["tape"][row])
+            assert torch.equal(some[row], (all_own if drawn[row] else gold)["net_input"]["tape"][row])
     assert 20 < int(is_own[:, 0].sum()) < 60  # 40 are expected, with a deviation of 4.5
     assert 20 < int((is_own[:, 0] ^ is_own[:, 2]).sum()) < 60, "sentences are drawn together"

@@ -45,12 +45,12 @@ def words_of(rows: Tensor, dictionary: Dictionary) -> list[str]:
 
 def read(segments: Segments, dictionary: Dictionary) -> list[tuple[list[str], list[str]]]:
     """The words of each row of each segment: what is read, and what is predicted."""
-    found = []
+    segments_read = []
     for segment in (segments[number] for number in range(len(segments))):
         assert segment["ntokens"] == int(segment["target"].ne(dictionary.pad()).sum())
         inputs = segment["net_input"]["src_tokens"]
-        found.append((words_of(inputs, dictionary), words_of(segment["target"], dictionary)))
-    return found
+        segments_read.append((words_of(inputs, dictionary), words_of(segment["target"], dictionary)))
+    return segments_read
 
 
 def test_the_mark_at_ends_of_sentences_is_that_of_prepare() -> None:
@@ -145,8 +145,8 @@ def test_states_are_saved_and_restored(compiled: bool, monkeypatch: pytest.Monke
     saved.seek(0)
     plain = torch.load(saved, weights_only=True)
     restored = from_plain(plain, like=state_after(model, inputs[:, :1]))
-    expected, found = (model(inputs, start)[0] for start in (state, restored))
-    assert torch.equal(found, expected)
+    expected, continued = (model(inputs, start)[0] for start in (state, restored))
+    assert torch.equal(continued, expected)
 
 
 @pytest.mark.parametrize(("saved", "model"), [("sup", "strat"), ("nd", "sup"), ("sup", "nd"), ("", "sup"), ("sup", "")])

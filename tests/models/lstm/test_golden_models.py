@@ -72,9 +72,9 @@ def load(model: Any, parameters: dict[str, Tensor]) -> None:
     for projection, names in NAMES.items():
         stacks = [stack for stack in lstm.stacks if getattr(stack, projection) in stack.projections]
         for name in ("weight", "bias") if stacks else ():
-            (found,) = (parameters.pop(f"{layer}.{name}") for layer in names if f"{layer}.{name}" in parameters)
+            (stacked,) = (parameters.pop(f"{layer}.{name}") for layer in names if f"{layer}.{name}" in parameters)
             targets = [getattr(stack, projection).get_parameter(name) for stack in stacks]
-            for number, piece in enumerate(found.split([len(target) for target in targets])):
+            for number, piece in enumerate(stacked.split([len(target) for target in targets])):
                 key = f"{projection} {name} {number}"
                 order = ORDERS.get(type(stacks[number])) if projection == "actions" else None
                 ours[key], theirs[key] = targets[number], piece if order is None else piece[order]

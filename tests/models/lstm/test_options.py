@@ -60,8 +60,8 @@ def test_sequences_go_on_from_a_state() -> None:
     more, _ = model(tokens[:, 3:], state=extra["state"])
     whole, _ = model(tokens, state=model.decoder.lstm.initial_state(2))
     assert logits.shape[1] == 3
-    for found, expected in ((logits, whole[:, :3]), (more, whole[:, 3:])):
-        assert (found - expected).abs().max() < 1e-12 * expected.abs().max()
+    for segment, expected in ((logits, whole[:, :3]), (more, whole[:, 3:])):
+        assert (segment - expected).abs().max() < 1e-12 * expected.abs().max()
 
 
 MISTAKES = {
@@ -116,8 +116,3 @@ def test_mistakes(flags: list[str], message: str) -> None:
     with pytest.raises(UserError, match=re.escape(message)) as error:
         build_language_model("stack_lstm_lm", DICTIONARY, *flags)
     assert "\n" not in str(error.value)
-
-
-def test_a_checkpoint_with_a_scale_that_had_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairseq_stack.models.shared_options.is_from_checkpoint", lambda: True)
-    build_language_model("stack_lstm_lm", DICTIONARY, "--stack-init-scale=0.5")

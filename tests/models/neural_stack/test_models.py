@@ -36,8 +36,8 @@ def random_tokens(*shape: int) -> torch.Tensor:
 
 
 def logits(model: Any, tokens: torch.Tensor, **options: Any) -> torch.Tensor:
-    found: torch.Tensor = model(tokens, **options)["encoder_out"]
-    return found
+    output: torch.Tensor = model(tokens, **options)["encoder_out"]
+    return output
 
 
 @pytest.mark.parametrize("task", COUNTS)
@@ -81,10 +81,10 @@ def test_special_symbols_are_vectors_of_zeros() -> None:
     assert torch.equal(model.encoder.inputs(torch.arange(8)), torch.eye(4)[[3, 3, 3, 3, 0, 1, 2, 3]][:, :3])
 
 
-@pytest.mark.parametrize(("given", "steps"), [("n", 6), ("2n", 12), ("9", 9)])
+@pytest.mark.parametrize(("time_steps", "steps"), [("n", 6), ("2n", 12), ("9", 9)])
 @pytest.mark.parametrize("reading", ["dequeue-first", "read-first"])
-def test_steps_and_reading_of_a_buffered_network(given: str, steps: int, reading: str) -> None:
-    flags = (f"--time-steps={given}", f"--output-reading={reading}")
+def test_steps_and_reading_of_a_buffered_network(time_steps: str, steps: int, reading: str) -> None:
+    flags = (f"--time-steps={time_steps}", f"--output-reading={reading}")
     model, tokens = build_transduction_model("neural_stack_buffered", DICTIONARY, *flags).double(), random_tokens(2, 6)
     inputs = torch.eye(5, dtype=torch.float64)[tokens - FIRST]
     expected, _ = model.encoder.network(inputs, steps=steps, reading=reading)

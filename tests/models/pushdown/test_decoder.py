@@ -78,13 +78,13 @@ def test_own_attachments() -> None:
         decided.append(network.next_attachments(state, words).argmax(1))
         state = network.step(state, words, decided[-1])
     is_word, tokens_alone = tokens != DICTIONARY.pad(), torch.arange(7).expand(2, -1)
-    own = torch.where(is_word, torch.stack(decided, 1), tokens_alone)
-    assert (own != tokens_alone).any(1).all()
-    one_right = torch.stack([own[0], tokens_alone[1]])
+    decisions = torch.where(is_word, torch.stack(decided, 1), tokens_alone)
+    assert (decisions != tokens_alone).any(1).all()
+    one_right = torch.stack([decisions[0], tokens_alone[1]])
     model.train()
     before = torch.random.get_rng_state()
-    for guess in (own, tokens_alone, one_right):
-        assert torch.equal(model.decoder.own_attachments(tokens, guess), own)
+    for guess in (decisions, tokens_alone, one_right):
+        assert torch.equal(model.decoder.own_attachments(tokens, guess), decisions)
     assert model.decoder.training and network.dropout.training
     assert torch.equal(torch.random.get_rng_state(), before)
 
