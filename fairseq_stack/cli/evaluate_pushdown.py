@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fairseq_stack.evaluation.parsed_corpus import ParsedCorpus, read_parsed_corpus
 from fairseq_stack.evaluation.pushdown import (
     PushdownResult,
     Sentence,
@@ -24,6 +23,7 @@ from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, o
 from .evaluation import Evaluated, Evaluation, add_intervals, add_outputs, add_split, intervals_of, sha_of
 
 if TYPE_CHECKING:
+    from fairseq_stack.evaluation.parsed_corpus import ParsedCorpus
     from fairseq_stack.hub.interface import LanguageModelHub
 
 GREATEST_BEAM = 10_000
@@ -61,6 +61,8 @@ examples:
         add_device(parser)
 
     def evaluate(self, args: argparse.Namespace) -> Evaluated:
+        from fairseq_stack.evaluation.parsed_corpus import read_parsed_corpus
+
         corpus = read_parsed_corpus(args.data, args.split)
         hub = load_checkpoint(args, corpus.dictionaries)
         from fairseq_stack.hub.parsed_strings import require_parses
