@@ -15,18 +15,23 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _replacements: dict[str, Callable[..., Any]] = {}  # by the place of fairseq's function
 _settings: dict[str, Callable[[], None]] = {}  # by what is set
+_scriptable: set[Callable[..., Any]] = set()
 _END = re.compile(r"(?:For (.+?)\. )?Unnecessary with (.+)\.")
 
 
-def replaces(*places: str) -> Callable[[Function], Function]:
+def replaces(*places: str, scriptable: bool = False) -> Callable[[Function], Function]:
     """Register a function that takes the place of one of fairseq's, such as ``fairseq.trainer:Trainer.train_step``.
 
     It is called with fairseq's function and then with the arguments of the call. Several places are given if modules of
     fairseq import the function by its name. :func:`table` reads the docstring: the first paragraph says what is
     different, and the last one for which models, unless for every one, and what makes the change unnecessary.
+
+    A function that is ``scriptable`` is not called with fairseq's: TorchScript has to read what models of fairseq call.
     """
 
     def register(function: Function) -> Function:
+        if scriptable:
+            _scriptable.add(function)
         _replacements.update(dict.fromkeys(places, function))
         return function
 
@@ -77,7 +82,10 @@ def is_running_as_main(name: str) -> bool:
 
 def _replace(owner: Any, name: str, function: Callable[..., Any]) -> None:
     original = getattr(owner, name)
-    if getattr(original, "replacement", None) is function:
+    if function in (original, getattr(original, "replacement", None)):
+        return
+    if function in _scriptable:
+        setattr(owner, name, function)
         return
 
     def replacement(*args: Any, **kwargs: Any) -> Any:

@@ -11,8 +11,8 @@ from fairseq_stack.compat.replacing import install, replaces
 from fairseq_stack.ops import computation_dtype
 
 
-@replaces("fairseq.utils:softmax")
-def softmax(original: Any, x: Tensor, dim: int, onnx_trace: bool = False) -> Tensor:
+@replaces("fairseq.utils:softmax", scriptable=True)
+def softmax(x: Tensor, dim: int, onnx_trace: bool = False) -> Tensor:
     """Compute in float32, or in float64 if the arguments are in float64.
 
     fairseq computes every softmax in float32, which is right for half precision but costs a model in float64
@@ -23,8 +23,8 @@ def softmax(original: Any, x: Tensor, dim: int, onnx_trace: bool = False) -> Ten
     return torch.softmax(x, dim, dtype=computation_dtype(x.dtype))
 
 
-@replaces("fairseq.utils:log_softmax")
-def log_softmax(original: Any, x: Tensor, dim: int, onnx_trace: bool = False) -> Tensor:
+@replaces("fairseq.utils:log_softmax", scriptable=True)
+def log_softmax(x: Tensor, dim: int, onnx_trace: bool = False) -> Tensor:
     """Compute in float32, or in float64 if the arguments are in float64.
 
     Unnecessary with a fairseq whose softmax does not round down.

@@ -7,6 +7,7 @@ from argparse import Namespace
 import pytest
 import torch
 from fairseq import utils
+from fairseq.modules import MultiheadAttention
 from fairseq_cli import train
 
 pytestmark = pytest.mark.usefixtures("shims")
@@ -27,6 +28,12 @@ def test_softmax_rounds_nothing_down(function: str, dtype: torch.dtype, computed
     logits = torch.randn(3, 5, dtype=torch.float64).to(dtype)
     expected = getattr(torch, function)(logits.to(computed_in), dim=-1)
     assert torch.equal(getattr(utils, function)(logits, dim=-1), expected)
+
+
+def test_torchscript_reads_it() -> None:
+    attention = MultiheadAttention(8, 2).eval()
+    scripted, x = torch.jit.script(attention), torch.randn(3, 1, 8)
+    assert torch.equal(scripted(x, x, x)[0], attention(x, x, x)[0])
 
 
 def test_a_command_that_was_imported_after_the_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
