@@ -12,7 +12,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack_preprocess.errors import require_at_least
-from fairseq_stack_preprocess.text.progress import progress
+from fairseq_stack_preprocess.progress import progress
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device

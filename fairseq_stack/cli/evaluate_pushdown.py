@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import own_method
 from fairseq_stack_preprocess.errors import require_at_least, require_at_most
-from fairseq_stack_preprocess.text.progress import progress
+from fairseq_stack_preprocess.progress import progress
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import own_method
-from fairseq_stack_preprocess.text.progress import progress
+from fairseq_stack_preprocess.progress import progress
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device

@@ -137,7 +137,7 @@ def companions_of_training(cfg: Any) -> dict[str, Path]:
 def companions_of_data(folder: Path) -> dict[str, Path]:
     """The companions in a folder of data and, if ``fairseq-stack prepare`` made it, in the folder that holds it."""
     # Not above: that package imports fairseq_stack, which registers its models, which import this module.
-    from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
+    from fairseq_stack_preprocess.layout import MANIFEST_NAME
 
     companions = {path.name: path for path in folder.glob(DICTIONARIES)}
     corpus = folder.absolute().parent

@@ -1,8 +1,9 @@
 """Corpora for fairseq_stack: text, side files, a manifest and fairseq's binary format.
 
-One room for each family of corpora, and :mod:`.text` for what they share. A room imports :mod:`.text` and
-:mod:`.errors`, never another room; neither torch nor fairseq is imported: binarising runs fairseq's own command in a
-process of its own.
+One room for each family of corpora, and :mod:`.text` for what they share. Below them is a ground floor that
+``fairseq_stack`` uses as well: :mod:`.errors`, :mod:`.progress`, and the names of what a corpus folder holds
+(:mod:`.layout`). A room imports :mod:`.text` and the ground floor, never another room; neither torch nor fairseq is
+imported: binarising runs fairseq's own command in a process of its own.
 
 A corpus is a module of one shape:
 

@@ -13,7 +13,7 @@ from fairseq_stack.cli.checkpoint import add_checkpoint, load_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.plots.style import FORMATS as PICTURES
-from fairseq_stack_preprocess.text.progress import say
+from fairseq_stack_preprocess.progress import say
 
 from . import parses
 from .layers import chosen

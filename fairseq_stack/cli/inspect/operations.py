@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
-from fairseq_stack_preprocess.text.progress import progress
+from fairseq_stack_preprocess.progress import progress
 
 from .layers import chosen
 from .sentences import sentences_of

@@ -14,10 +14,8 @@ from types import FrameType
 from typing import Any, ClassVar, Protocol
 
 from fairseq_stack_preprocess.errors import require_at_least
-from fairseq_stack_preprocess.text.binarise import DATA_BIN, TEXT
-from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
+from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, SPLITS, TEXT
 from fairseq_stack_preprocess.text.output import check_target
-from fairseq_stack_preprocess.text.splits import SPLITS
 
 LIMIT_SENTENCES = "at most N sentences in each split, for a quick look"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack_preprocess.errors import PrepareError, require_at_least, require_at_most
+from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.mt import corpus
 from fairseq_stack_preprocess.mt.options import NORMALIZATIONS, SAMPLE_RULES, Options
 from fairseq_stack_preprocess.mt.presets import PRESETS, PresetText
 from fairseq_stack_preprocess.text.output import check_target
-from fairseq_stack_preprocess.text.splits import SPLITS
 
 from ..arguments import Subparsers
 from ._common import STRIP_CR, add_common, add_number, run_corpus

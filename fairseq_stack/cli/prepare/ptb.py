@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.text.splits import SPLITS
+from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.trees import mikolov, ptb
 from fairseq_stack_preprocess.trees.ptb import format_sections, parse_sections
 

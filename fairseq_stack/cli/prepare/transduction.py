@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.text.splits import SPLITS
+from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.transduction import corpus, natural
 from fairseq_stack_preprocess.transduction.options import AUTHORS, DRAWN, NATURAL, SETTINGS, Options, flag_of
 from fairseq_stack_preprocess.transduction.tasks import TASKS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_stack_preprocess.text.splits import SPLITS
+from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.trees import treebank
 from fairseq_stack_preprocess.trees.treebank import Options
 

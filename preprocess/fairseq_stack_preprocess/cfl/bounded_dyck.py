@@ -24,11 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError, require_at_least, require_at_most
-from ..text.binarise import SUFFIX, TEXT, binarise_language
+from ..layout import SPLITS, SUFFIX, TEXT
+from ..progress import progress
+from ..text.binarise import binarise_language
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder, write_lines
-from ..text.progress import progress
-from ..text.splits import SPLITS, TRIES_IN_A_ROW, check_sizes, stream
+from ..text.splits import TRIES_IN_A_ROW, check_sizes, stream
 from .languages import PARAMETERS, Word
 from .options import CORPUS
 

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
-from ..text.binarise import TEXT, binarise_language
+from ..layout import SPLITS, TEXT
+from ..progress import progress
+from ..text.binarise import binarise_language
 from ..text.manifest import Manifest, sha256_of
 from ..text.notation import format_grammar, parse_grammar, read_grammar
 from ..text.output import corpus_folder, write_lines
-from ..text.progress import progress
-from ..text.splits import SPLITS, stream
+from ..text.splits import stream
 from .distributions import Distribution, GrammarDistribution, distribution_of
 from .options import CORPUS, Options
 from .string_sets import StringSet, lower_bound, write_lower_bounds, write_strings

@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError, require_at_least, require_at_most
-from ..text.binarise import TEXT, binarise_language
+from ..layout import SPLITS, TEXT
+from ..progress import progress
+from ..text.binarise import binarise_language
 from ..text.manifest import Manifest
 from ..text.numbers import write_numbers
 from ..text.output import corpus_folder
-from ..text.progress import progress
-from ..text.splits import SPLITS, TRIES_IN_A_ROW, check_sizes, stream
+from ..text.splits import TRIES_IN_A_ROW, check_sizes, stream
 from .languages import Word, symbols
 from .string_sets import StringSet, lower_bound, per_token, write_lower_bounds, write_strings
 

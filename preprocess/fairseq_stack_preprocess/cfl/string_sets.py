@@ -19,12 +19,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..text.binarise import SUFFIX
+from ..layout import LOWER_BOUND_NAME, SUFFIX
 from ..text.numbers import write_numbers
 from ..text.output import write_lines
 from .languages import Word
-
-LOWER_BOUND_NAME = "lower_bound.json"
 
 DIGITS = 9
 """Digits after the point of rates in :data:`LOWER_BOUND_NAME`."""

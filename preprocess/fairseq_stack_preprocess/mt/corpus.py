@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
-from ..text.binarise import DATA_BIN, binarise_translation
+from ..layout import DATA_BIN, PIECES, SPLITS
+from ..progress import say
+from ..text.binarise import binarise_translation
 from ..text.manifest import Manifest, sha256_of
 from ..text.output import corpus_folder
-from ..text.progress import say
 from ..text.sentence_pieces import require_model_format
-from ..text.splits import SPLITS
 from .options import CORPUS, Options
 from .parallel_text import PairedFiles, find_files, what_is_read
-from .pieces import PIECES, dictionaries, write_pieces
+from .pieces import dictionaries, write_pieces
 from .presets import PresetText
 from .sentences import write_text
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from ..text.binarise import TEXT
+from ..layout import PIECES, TEXT
+from ..progress import say
 from ..text.output import create_text
-from ..text.progress import say
 from ..text.sentence_pieces import (
     Encoder,
     count_unknown,
@@ -22,9 +22,6 @@ from ..text.sentence_pieces import (
 from ..text.streams import read_lines
 from .options import CORPUS, Options
 from .sentences import SplitReport, side_of
-
-PIECES = "pieces"
-"""The folder of the text in pieces."""
 
 
 def _lines(path: Path) -> Iterator[str]:

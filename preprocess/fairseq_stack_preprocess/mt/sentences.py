@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
-from ..text.binarise import TEXT
+from ..layout import TEXT
+from ..progress import progress, say
 from ..text.output import create_text
-from ..text.progress import progress, say
 from .options import CORPUS, Options
 from .pair_filters import NOT_SAMPLED, sample_by_index, sample_by_reservoir
 from .parallel_text import PairedFiles, Transform, read_pairs

@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import require_at_least, require_at_most
-from ..text.binarise import TEXT, binarise_translation
+from ..layout import SPLITS, TEXT
+from ..progress import progress
+from ..text.binarise import binarise_translation
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder, write_lines
-from ..text.progress import progress
-from ..text.splits import SPLITS, check_sizes, distinct, stream
+from ..text.splits import check_sizes, distinct, stream
 from .grammar import nested_grammar
 from .synchronous_grammar import SentencePair, SynchronousGrammar
 

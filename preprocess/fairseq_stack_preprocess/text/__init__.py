@@ -9,7 +9,6 @@ module                   what
 :mod:`.numbers`          side files with a number for each sentence
 :mod:`.pcfg`             probabilistic context-free grammars
 :mod:`.notation`         grammars as text
-:mod:`.progress`         a bar on a terminal, lines in a log
 :mod:`.output`           folders that appear complete or not at all
 :mod:`.staging`          the hidden folder in which a run writes, and what killed runs leave
 :mod:`.replacing`        which folders ``--force`` may replace

@@ -10,13 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import PrepareError
-from .splits import SPLITS
-
-TEXT = "text"
-DATA_BIN = "data-bin"
-
-SUFFIX = "txt"
-"""The end of the names of text files for language modelling."""
+from ..layout import DATA_BIN, SPLITS, SUFFIX, TEXT
 
 
 def require_fairseq() -> None:

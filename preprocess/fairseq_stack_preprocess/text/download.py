@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
-from .progress import progress, say
+from ..progress import progress, say
 from .streams import require_file
 
 CHUNK_BYTES = 1 << 20

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..layout import MANIFEST_NAME
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-MANIFEST_NAME = "manifest.json"
 
 
 @dataclass

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TextIO
 
 from ..errors import PrepareError
-from .binarise import TEXT, require_fairseq
+from ..layout import TEXT
+from .binarise import require_fairseq
 from .replacing import check_replaceable
 from .staging import Staging, clear_leftovers, hidden_folders
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
-from .binarise import DATA_BIN
-from .manifest import MANIFEST_NAME, sha256_of
+from ..layout import DATA_BIN, MANIFEST_NAME
+from .manifest import sha256_of
 
 KEYS = {"corpus": str, "options": dict, "versions": dict, "outputs": dict}
 """The keys that every manifest has, and the types of their values."""

@@ -11,8 +11,6 @@ from ..errors import PrepareError, require_at_least, require_at_most
 
 T = TypeVar("T")
 
-SPLITS = ("train", "valid", "test")
-
 TRIES_IN_A_ROW = 1000
 """The number of consecutive repetitions after which a corpus counts as exhausted."""
 

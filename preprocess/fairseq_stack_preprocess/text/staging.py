@@ -7,9 +7,9 @@ A run that writes the folder NAME makes ``.NAME.partial-DIGEST-ID/`` beside it, 
 - ``old/``: while NAME is replaced, its previous content;
 - ``gone/``: the same, once it is known to be an unchanged corpus, which is deleted.
 
-NAME is replaced in two steps: NAME becomes ``old``, ``new`` becomes NAME. The leftovers of a killed run show how far it
-got. If ``new`` is beside ``old``, the user has nothing except ``old``. If ``new`` is absent, the new folder was complete
-and in its place.
+NAME is replaced in two steps: NAME becomes ``old``, ``new`` becomes NAME. The leftovers of a killed run show how far
+it got. If ``new`` is beside ``old``, the user has nothing except ``old``. If ``new`` is absent, the new folder was
+complete and in its place.
 
 **Which runs are dead.** The kernel drops a lock when its process ends, however it ends. But on a file system that
 several machines share, the lock of another machine may be invisible, so DIGEST also stands for this machine since its
@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrepareError
-from .progress import say
+from ..progress import say
 from .replacing import check_replaceable
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

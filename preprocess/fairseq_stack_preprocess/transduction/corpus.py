@@ -16,10 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..errors import PrepareError
+from ..layout import SPLITS
+from ..progress import progress
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder
-from ..text.progress import progress
-from ..text.splits import SPLITS, distinct, stream
+from ..text.splits import distinct, stream
 from .authors import TEST_SETS
 from .files import binarise, write_pairs, write_task
 from .options import AUTHORS, CORPUS, GREATEST_LENGTH, Options, flag_of

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..text.binarise import TEXT, binarise_translation
+from ..layout import TEXT
+from ..text.binarise import binarise_translation
 from ..text.output import create_text, write_lines
 from .pairs import Alphabet, Pair
 

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError, require_at_least
+from ..layout import SPLITS
+from ..progress import progress
 from ..text.fairseq_words import check_white_space, check_word
 from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder
-from ..text.progress import progress
-from ..text.splits import SPLITS
 from ..text.streams import read_lines, require_file
 from .files import binarise, write_pairs, write_task
 from .options import CORPUS, NATURAL

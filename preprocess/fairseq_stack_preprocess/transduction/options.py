@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..errors import PrepareError, require_at_least, require_at_most
-from ..text.splits import SPLITS, check_sizes
+from ..layout import SPLITS
+from ..text.splits import check_sizes
 from .authors import SIZE, TEST_SETS
 from .tasks import TASKS, Settings, Task
 

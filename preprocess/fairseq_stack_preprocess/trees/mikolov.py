@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError, require_at_least
-from ..text.binarise import SUFFIX, TEXT, binarise_language
+from ..layout import SPLITS, SUFFIX, TEXT
+from ..progress import progress
+from ..text.binarise import binarise_language
 from ..text.fairseq_words import check_white_space, check_word
 from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder, write_lines
-from ..text.progress import progress
-from ..text.splits import SPLITS
 from ..text.streams import read_lines, require_file
 
 CORPUS = "ptb"

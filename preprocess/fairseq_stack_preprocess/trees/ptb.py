@@ -21,11 +21,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..errors import PrepareError, require_at_least
-from ..text.binarise import TEXT, binarise_language
+from ..layout import SPLITS, TEXT
+from ..progress import say
+from ..text.binarise import binarise_language
 from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder
-from ..text.progress import say
-from ..text.splits import SPLITS
 from .side_files import (
     Sentence,
     SplitReport,

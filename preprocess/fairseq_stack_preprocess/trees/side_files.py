@@ -18,9 +18,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..text.binarise import SUFFIX
+from ..layout import SUFFIX
+from ..progress import progress
 from ..text.output import create_text, write_lines
-from ..text.progress import progress
 from ..text.streams import read_lines
 from .brackets import Tree, clean, read_trees, tagged_words
 from .spans import attachments, binary_spans, depths, format_spans

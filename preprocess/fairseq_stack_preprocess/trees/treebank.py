@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError, require_at_least, require_at_most
-from ..text.binarise import SUFFIX, TEXT, binarise_language
+from ..layout import SPLITS, SUFFIX, TEXT, WORD_MARK
+from ..progress import progress
+from ..text.binarise import binarise_language
 from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder, create_text
-from ..text.progress import progress
-from ..text.sentence_pieces import MOST_PIECES, WORD_MARK, Encoder, count_unknown, train_model, write_dictionary
-from ..text.splits import SPLITS
+from ..text.sentence_pieces import MOST_PIECES, Encoder, count_unknown, train_model, write_dictionary
 from ..text.streams import read_lines, require_file
 from .side_files import (
     SplitReport,

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.layout import MANIFEST_NAME
 from fairseq_stack_preprocess.text import output
-from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME, Manifest
+from fairseq_stack_preprocess.text.manifest import Manifest
 from fairseq_stack_preprocess.text.output import check_target, output_folder, write_lines
 
 
