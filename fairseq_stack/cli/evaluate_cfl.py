@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.scores import own_method
-from fairseq_stack_preprocess.cfl.languages import flag_of
-from fairseq_stack_preprocess.errors import require_at_least, require_at_most
+from fairseq_stack_preprocess.errors import flag_of, require_at_least, require_at_most
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import Subparsers

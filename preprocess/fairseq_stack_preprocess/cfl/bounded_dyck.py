@@ -23,13 +23,13 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least, require_at_most
+from ..errors import PrepareError, require_ranges
 from ..layout import SPLITS, SUFFIX, TEXT
 from ..progress import progress
 from ..text.binarise import binarise_language
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder, write_lines
-from ..text.splits import TRIES_IN_A_ROW, check_sizes, stream
+from ..text.splits import SIZES, TRIES_IN_A_ROW, sizes_of, stream
 from .languages import PARAMETERS, Word
 from .options import CORPUS
 
@@ -88,32 +88,20 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        check_sizes({**self.sizes(), DISTANCE: self.distance_size})
+        require_ranges(self, train_size=SIZES, valid_size=SIZES, test_size=SIZES, distance_size=SIZES)
         PARAMETERS["bracket_types"].check("bracket_types", self.bracket_types)
-        for name in ("max_depth", "min_length", "distance_max_depth", "depth_from", "depth_strings"):
-            require_at_least(_flag(name), getattr(self, name), 1)
-        for name in ("seed", "test_seed"):
-            require_at_least(_flag(name), getattr(self, name), 0)
-        for name in ("max_length", "distance_max_length"):
-            require_at_least(_flag(name), getattr(self, name), self.min_length + self.min_length % 2)
-            require_at_most(_flag(name), getattr(self, name), GREATEST_LENGTH)
-        require_at_least(_flag("depth_to"), self.depth_to, self.depth_from)
-        require_at_most(_flag("depth_to"), self.depth_to, GREATEST_LENGTH)
+        positive = ("max_depth", "min_length", "distance_max_depth", "depth_from", "depth_strings")
+        require_ranges(self, **dict.fromkeys(positive, (1, None)), seed=(0, None), test_seed=(0, None))
+        lengths = self.min_length + self.min_length % 2, GREATEST_LENGTH
+        require_ranges(self, max_length=lengths, distance_max_length=lengths)
+        require_ranges(self, depth_to=(self.depth_from, GREATEST_LENGTH))
         if self.valid_rule not in VALID_RULES:
             raise PrepareError(f"--valid-rule must be one of {', '.join(VALID_RULES)}, got {self.valid_rule!r}")
-
-    def sizes(self) -> dict[str, int]:
-        """The number of strings in each split."""
-        return {"train": self.train_size, "valid": self.valid_size, "test": self.test_size}
 
 
 def is_bounded_dyck(manifest: Mapping[str, Any] | None) -> bool:
     """Whether a corpus is of this task, by its manifest."""
     return manifest is not None and manifest.get("corpus") == CORPUS and manifest.get("options", {}).get("task") == TASK
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def brackets(types: int) -> list[tuple[str, str]]:
@@ -184,7 +172,7 @@ def generate(options: Options) -> dict[str, list[Word]]:
     """
     pairs = brackets(options.bracket_types)
     sets: dict[str, list[Word]] = {}
-    for split, size in options.sizes().items():
+    for split, size in sizes_of(options).items():
         rng = stream(options.test_seed if split == "test" else options.seed, split)
         draw = _drawing(options, rng, options.max_depth, options.max_length)
         if split == "valid" and options.valid_rule == "iid":

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import PrepareError
+from ..errors import PrepareError, flag_of
 
 Parameters = Mapping[str, float]
 """Values of parameters by name, e.g. ``symbol_types``."""
@@ -112,11 +112,6 @@ class Transform:
         empty, one = (len(self.string((self.symbols[0],) * n)) for n in (0, 1))
         content, rest = divmod(length - empty, one - empty)
         return content if content >= 0 and rest == 0 else None
-
-
-def flag_of(name: str) -> str:
-    """The option of the command line that sets a parameter."""
-    return "--" + name.replace("_", "-")
 
 
 def f(mean: float) -> float:

@@ -23,14 +23,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least, require_at_most
+from ..errors import PrepareError, require_ranges
 from ..layout import SPLITS, TEXT
 from ..progress import progress
 from ..text.binarise import binarise_language
 from ..text.manifest import Manifest
 from ..text.numbers import write_numbers
 from ..text.output import corpus_folder
-from ..text.splits import TRIES_IN_A_ROW, check_sizes, stream
+from ..text.splits import SIZES, TRIES_IN_A_ROW, sizes_of, stream
 from .languages import Word, symbols
 from .string_sets import StringSet, lower_bound, per_token, write_lower_bounds, write_strings
 
@@ -68,21 +68,13 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        check_sizes(self.sizes())
-        require_at_least("--seed", self.seed, 0)
-        require_at_least("--symbols", self.symbols, 2)
-        require_at_most("--symbols", self.symbols, GREATEST_SYMBOLS)
-        require_at_least("--min-length", self.min_length, 2)
-        require_at_most("--max-length", self.max_length, GREATEST_LENGTH)
+        require_ranges(self, train_size=SIZES, valid_size=SIZES, test_size=SIZES, seed=(0, None))
+        require_ranges(self, symbols=(2, GREATEST_SYMBOLS), min_length=(2, None), max_length=(None, GREATEST_LENGTH))
         for flag, length in (("--min-length", self.min_length), ("--max-length", self.max_length)):
             if length % 2:
                 raise PrepareError(f"{flag} must be even (it is the length of w and its reversal), got {length}")
         if self.max_length < self.min_length:
             raise PrepareError(f"--max-length {self.max_length} is less than --min-length {self.min_length}")
-
-    def sizes(self) -> dict[str, int]:
-        """The number of strings in each split."""
-        return {"train": self.train_size, "valid": self.valid_size, "test": self.test_size}
 
     def lengths(self) -> range:
         """The lengths that strings have."""
@@ -96,7 +88,7 @@ def generate(options: Options) -> dict[str, StringSet]:
         PrepareError: a length has no string that belongs to some split.
     """
     splits = {}
-    for split, size in options.sizes().items():
+    for split, size in sizes_of(options).items():
         strings = draw_strings(options, stream(options.seed, split), split, size)
         splits[split] = string_set(list(progress(strings, label=f"{CORPUS}: {split}", total=size)), options)
     return splits

@@ -7,23 +7,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from ..errors import PrepareError, require_at_least, require_at_most
+from ..errors import PrepareError
+from ..layout import SPLITS
 
 T = TypeVar("T")
 
 TRIES_IN_A_ROW = 1000
 """The number of consecutive repetitions after which a corpus counts as exhausted."""
 
+SIZES = (1, 100_000_000)
+"""The range of the number of sentences in a generated split, which is kept in memory."""
 
-GREATEST_SIZE = 100_000_000
-"""The maximum number of sentences in a generated split, which is kept in memory."""
 
-
-def check_sizes(sizes: dict[str, int]) -> None:
-    """Raise PrepareError unless every split has from one to :data:`GREATEST_SIZE` sentences."""
-    for split, size in sizes.items():
-        require_at_least(f"--{split}-size", size, 1)
-        require_at_most(f"--{split}-size", size, GREATEST_SIZE)
+def sizes_of(options: object) -> dict[str, int]:
+    """The number of sentences in each split, from options such as ``train_size``."""
+    return {split: getattr(options, f"{split}_size") for split in SPLITS}
 
 
 def stream(seed: int, split: str) -> random.Random:

@@ -15,15 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..errors import PrepareError
+from ..errors import PrepareError, flag_of
 from ..layout import SPLITS
 from ..progress import progress
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder
-from ..text.splits import distinct, stream
+from ..text.splits import distinct, sizes_of, stream
 from .authors import TEST_SETS
 from .files import binarise, write_pairs, write_task
-from .options import AUTHORS, CORPUS, GREATEST_LENGTH, Options, flag_of
+from .options import AUTHORS, CORPUS, GREATEST_LENGTH, Options
 from .pairs import Alphabet, Pair, Source
 
 __all__ = ["CORPUS", "Options", "generate", "plan", "prepare"]
@@ -77,7 +77,7 @@ def generate(options: Options) -> TransductionCorpus:
     found = sources(options)
     splits = {}
     for split, source in found.items():
-        size = options.sizes()[split]
+        size = sizes_of(options)[split]
         pairs = _pairs(options, split, source, size, dropped[split])
         splits[split] = list(progress(pairs, label=f"{CORPUS}: {split}", total=size, unit="pair"))
     longest = {split: source.longest for split, source in found.items()}
@@ -139,4 +139,4 @@ def plan(options: Options) -> Iterator[str]:
     yield f"alphabet: {len(alphabet.symbols)} symbols; blank {alphabet.blank}; scored {' '.join(alphabet.scored)}"
     for split in SPLITS:
         drawn = "the authors'" if split == "test" and options.test_set == AUTHORS else "drawn"
-        yield f"{split}: {options.sizes()[split]} pairs, {drawn}, of at most {found[split].longest} symbols"
+        yield f"{split}: {sizes_of(options)[split]} pairs, {drawn}, of at most {found[split].longest} symbols"

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least
+from ..errors import PrepareError, require_ranges
 from ..layout import SPLITS
 from ..progress import progress
 from ..text.fairseq_words import check_white_space, check_word
@@ -61,9 +61,7 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        require_at_least("--most-words", self.most_words, 1)
-        require_at_least("--max-length", self.max_length, 1)
-        require_at_least("--limit", self.limit, 1)
+        require_ranges(self, most_words=(1, None), max_length=(1, None), limit=(1, None))
 
     def paths(self) -> dict[str, Path]:
         """The file of each split."""

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least
+from ..errors import PrepareError, require_ranges
 from ..layout import SPLITS, SUFFIX, TEXT
 from ..progress import progress
 from ..text.binarise import binarise_language
@@ -53,7 +53,7 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        require_at_least("--limit", self.limit, 1)
+        require_ranges(self, limit=(1, None))
         if self.form not in FORMS:
             raise PrepareError(f"--mikolov must be one of {', '.join(FORMS)}, got {self.form!r}")
 

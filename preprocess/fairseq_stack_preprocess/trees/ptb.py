@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..errors import PrepareError, require_at_least
+from ..errors import PrepareError, require_ranges
 from ..layout import SPLITS, TEXT
 from ..progress import say
 from ..text.binarise import binarise_language
@@ -80,7 +80,7 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        require_at_least("--limit", self.limit, 1)
+        require_ranges(self, limit=(1, None))
         split_of: dict[int, str] = {}
         for split, sections in self.sections().items():
             for section in sections:

@@ -21,7 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least, require_at_most
+from ..errors import PrepareError, require_ranges
 from ..layout import SPLITS, SUFFIX, TEXT, WORD_MARK
 from ..progress import progress
 from ..text.binarise import binarise_language
@@ -79,9 +79,7 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        require_at_least("--limit", self.limit, 1)
-        require_at_least("--pieces", self.pieces, 2)
-        require_at_most("--pieces", self.pieces, MOST_PIECES)
+        require_ranges(self, limit=(1, None), pieces=(2, MOST_PIECES))
         if self.pieces is not None and self.piece_model is not None:
             raise PrepareError("--pieces trains a model and --piece-model names one: give only one of the two")
         if self.rare_words is not None and self.rare_words not in RARE_WORDS:

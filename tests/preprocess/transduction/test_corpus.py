@@ -10,6 +10,7 @@ import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text.manifest import describe_files
+from fairseq_stack_preprocess.text.splits import sizes_of
 from fairseq_stack_preprocess.transduction.authors import TEST_SETS
 from fairseq_stack_preprocess.transduction.corpus import Options, generate, plan, prepare, sources
 from fairseq_stack_preprocess.transduction.tasks import TASKS
@@ -115,7 +116,7 @@ def test_drawn_test_strings_are_distinct_and_repetitions_are_counted() -> None:
 
 
 def test_defaults_are_the_papers() -> None:
-    assert Options("reversal").sizes() == {"train": 800, "valid": 100, "test": 1000}
+    assert sizes_of(Options("reversal")) == {"train": 800, "valid": 100, "test": 1000}
     found = {task: [source.longest for source in sources(Options(task)).values()] for task in list(TASKS)[:6]}
     assert found == {
         "reversal": [24, 24, 48],
