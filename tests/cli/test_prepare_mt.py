@@ -1,4 +1,4 @@
-"""fairseq-stack prepare mt: options, presets and their text, and mistakes in one line."""
+"""fairseq-stack prepare mt: presets and their text, which is downloaded from a server of this machine."""
 
 from __future__ import annotations
 
@@ -36,115 +36,9 @@ def raw(tmp_path: Path) -> Path:
     return tmp_path / "raw"
 
 
-def arguments_for(out: Path, prefix: Path, *more: str) -> list[str]:
-    texts = [word for split in ("train", "valid", "test") for word in (f"--{split}", str(prefix))]
-    return ["prepare", "mt", str(out), "--source", "de", "--target", "en", *texts, "--pieces", "60", *more]
-
-
 def manifest_of(folder: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     return content
-
-
-def test_options_reach_the_corpus(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    flags = "--sample 9 --seed 4 --sample-rule authors --max-ratio 3 --max-chars 99 --drop-lone-periods --filter-all"
-    flags += " --piece-threshold 2 --no-joint --normalization nfc --piece-normalization nmt_nfkc"
-    flags += " --keep-separators --no-binarise"
-    assert cli.main(arguments_for(out, raw / "c", *flags.split())) == 0
-    assert manifest_of(out)["options"] == {
-        "source": "de",
-        "target": "en",
-        "train": ["c"],
-        "valid": "c",
-        "test": "c",
-        "normalization": "nfc",
-        "moses": False,
-        "max_ratio": 3.0,
-        "max_chars": 99,
-        "drop_lone_periods": True,
-        "filter_all": True,
-        "sample": 9,
-        "sample_rule": "authors",
-        "seed": 4,
-        "pieces": 60,
-        "piece_threshold": 2,
-        "hard_limit": False,
-        "piece_normalization": "nmt_nfkc",
-        "joint": False,
-        "strip_cr": False,
-        "keep_separators": True,
-        "limit": None,
-        "binarise": False,
-    }
-    assert capsys.readouterr().out == f"text:     {out / 'text'}\nmanifest: {out / 'manifest.json'}\n"
-
-
-def test_dry_run_writes_nothing(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(arguments_for(tmp_path / "out", raw / "c", "--dry-run")) == 0
-    printed = capsys.readouterr().out
-    assert f"train: read {raw / 'c.de'} ({(raw / 'c.de').stat().st_size:,} bytes), {raw / 'c.en'}" in printed
-    assert 'normalization: "nfkc"' in printed
-    assert list(tmp_path.iterdir()) == [raw]
-
-
-# Mistakes: each gives exit code 2, one line that names file and line, and leaves nothing.
-
-SIDES = {
-    "short": ("".join(f"{line}\n" for line in ENGLISH[:-1]), "c.en ends after line 29, but "),
-    "long": ("".join(f"{line}\n" for line in [*ENGLISH, "more"]), "c.de ends after line 30, but "),
-    "missing": (None, "c.en is missing (as is "),
-}
-
-
-@pytest.mark.parametrize("name", SIDES)
-def test_sides_that_do_not_fit(name: str, raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    content, message = SIDES[name]
-    (raw / "c.en").unlink()
-    if content is not None:
-        (raw / "c.en").write_text(content)
-    assert_refused(arguments_for(tmp_path / "new" / "out", raw / "c"), message, tmp_path, capsys)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--source de", "missing: --target, --train, --valid, --test; or give --preset"),
-        ("--source de --target en --train c --valid c --test c", "--train: no text for c: expected c.de and c.en; "),
-        ("--source de --target en --train c --valid c --test c --raw x", "--raw needs --preset"),
-        (f"--preset {PRESET} --no-download", "out.raw: no text for train: expected training/europarl-v7.de-en"),
-        (f"--preset {PRESET} --workers 0", "--workers must be at least 1, got 0"),
-        (f"--preset {PRESET} --limit 0", "--limit must be at least 1, got 0"),
-        (f"--preset {PRESET} --sample many", "--sample: invalid int value: 'many'"),
-        ("--preset other", "invalid choice: 'other'"),
-    ],
-    ids=["missing", "no-text", "raw", "no-download", "workers", "limit", "number", "preset"],
-)
-def test_mistakes_in_options(
-    arguments: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert_refused(["prepare", "mt", str(tmp_path / "out"), *arguments.split()], message, tmp_path, capsys)
-
-
-def assert_refused(
-    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str], code: int = 2
-) -> None:
-    """The command fails with one line on standard error that holds ``message``, and ``folder`` is as it was."""
-    before = sorted(folder.rglob("*"))
-    try:
-        found = cli.main(arguments)
-    except SystemExit as error:
-        found = int(str(error.code))
-    assert found == code
-    errors = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("mt: ")]
-    assert len(errors) == 1
-    assert errors[0].startswith("fairseq-stack")
-    assert message in errors[0]
-    assert sorted(folder.rglob("*")) == before
-
-
-# Presets
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
