@@ -1,16 +1,12 @@
-"""fairseq-stack prepare mt: presets and their text, which is downloaded from a server of this machine."""
+"""fairseq-stack prepare mt: presets and their text, which is downloaded from files of this machine."""
 
 from __future__ import annotations
 
-import functools
 import gzip
 import hashlib
-import http.server
 import io
 import json
 import tarfile
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,25 +37,6 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     return content
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *arguments: object) -> None:
-        """Nothing: the test's output is not a log."""
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    """The address of a server of the folder ``web``."""
-    (tmp_path / "web").mkdir()
-    handler = functools.partial(Handler, directory=str(tmp_path / "web"))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 def sgm(lines: list[str]) -> str:
     return "".join(f'<seg id="{number}">{line}</seg>\n' for number, line in enumerate(lines, start=1))
 
@@ -75,8 +52,9 @@ def save_archive(path: Path, members: dict[str, str]) -> str:
 
 
 @pytest.fixture
-def small_preset(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The preset, with archives like the real ones but small, on a server of this machine."""
+def small_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The preset, with archives like the real ones but small, as files of this machine."""
+    (tmp_path / "web").mkdir()
     preset = presets.PRESETS[PRESET]
     contents = {
         "train": {f"training/europarl-v7.de-en.{side}": "\n".join(lines) + "\n" for side, lines in TEXT.items()},
@@ -87,7 +65,9 @@ def small_preset(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for split, members in contents.items():
         assert set(members) == set(preset.archives[split].members)
         checksum = save_archive(tmp_path / "web" / f"{split}.tgz", members)
-        archives[split] = Archive(f"{url}/{split}.tgz", preset.archives[split].name, checksum, tuple(members))
+        archives[split] = Archive(
+            (tmp_path / "web" / f"{split}.tgz").as_uri(), preset.archives[split].name, checksum, tuple(members)
+        )
     monkeypatch.setitem(presets.PRESETS, PRESET, replace(preset, archives=archives))
 
 
@@ -140,24 +120,6 @@ def test_preset_with_text_and_options_of_one_s_own(raw: Path, tmp_path: Path) ->
     ]
     options = manifest["options"]
     assert (options["sample"], options["pieces"], options["piece_threshold"], options["seed"]) == (5, 70, 50, 123)
-
-
-def test_preset_is_the_paper_s() -> None:
-    """Appendix G.1, and the flags of the authors' scripts."""
-    assert presets.PRESETS[PRESET].options == {
-        "source": "de",
-        "target": "en",
-        "max_ratio": 4.0,
-        "max_chars": 150,
-        "drop_lone_periods": True,
-        "filter_all": True,
-        "sample": 100_000,
-        "sample_rule": "authors",
-        "seed": 123,
-        "pieces": 32_000,
-        "piece_threshold": 50,
-        "keep_separators": True,
-    }
 
 
 def test_checksums_of_the_test_sets_are_sacrebleu_s() -> None:

@@ -86,43 +86,26 @@ def test_binarised_corpus_has_the_same_bytes_again(nested: Path, tmp_path: Path)
     assert b"data-bin/train" in manifest
 
 
-def test_fairseq_loads_the_pairs(nested: Path) -> None:
-    from fairseq.data import Dictionary
-    from fairseq.tasks.translation import load_langpair_dataset
-
-    german, english = (Dictionary.load(str(nested / "data-bin" / f"dict.{side}.txt")) for side in ("de", "en"))
-    assert german.symbols == english.symbols
-    assert not [symbol for symbol in german.symbols if "madeupword" in symbol]
-    for split in ("train", "valid", "test"):
-        pairs = load_langpair_dataset(
-            str(nested / "data-bin"),
-            split,
-            "de",
-            german,
-            "en",
-            english,
-            combine=False,
-            dataset_impl=None,
-            upsample_primary=1,
-            left_pad_source=True,
-            left_pad_target=False,
-            max_source_positions=1024,
-            max_target_positions=1024,
-        )
-        sources = [german.string(pairs[i]["source"]) for i in range(len(pairs))]
-        targets = [english.string(pairs[i]["target"]) for i in range(len(pairs))]
-        assert sources == (nested / "text" / f"{split}.de").read_text("utf-8").splitlines()
-        assert targets == (nested / "text" / f"{split}.en").read_text("utf-8").splitlines()
-
-
-def test_fairseq_loads_the_strings(strings: Path) -> None:
+@pytest.mark.parametrize(
+    ("corpus", "files"),
+    [
+        ("nested", {"dict.de.txt": ("de", "de-en.de"), "dict.en.txt": ("en", "de-en.en")}),
+        ("strings", {"dict.txt": ("txt", "")}),
+    ],
+)
+def test_fairseq_loads_the_text(corpus: str, files: dict[str, tuple[str, str]], request: pytest.FixtureRequest) -> None:
     from fairseq.data import Dictionary, data_utils
 
-    dictionary = Dictionary.load(str(strings / "data-bin" / "dict.txt"))
-    assert sorted(dictionary.symbols[dictionary.nspecial :]) == ["0", "1"]
-    dataset = data_utils.load_indexed_dataset(str(strings / "data-bin" / "valid"), dictionary)
-    lines = (strings / "text" / "valid.txt").read_text("utf-8").splitlines()
-    assert [dictionary.string(dataset[i]) for i in range(len(dataset))] == lines
+    folder: Path = request.getfixturevalue(corpus)
+    dictionaries = {name: Dictionary.load(str(folder / "data-bin" / name)) for name in files}
+    assert len({tuple(dictionary.symbols) for dictionary in dictionaries.values()}) == 1
+    for name, (suffix, side) in files.items():
+        assert not [symbol for symbol in dictionaries[name].symbols if "madeupword" in symbol]
+        for split in ("train", "valid", "test"):
+            path = folder / "data-bin" / f"{split}.{side}".removesuffix(".")
+            dataset = data_utils.load_indexed_dataset(str(path), dictionaries[name])
+            lines = (folder / "text" / f"{split}.{suffix}").read_text("utf-8").splitlines()
+            assert [dictionaries[name].string(dataset[i]) for i in range(len(dataset))] == lines
 
 
 def test_failing_fairseq_preprocess_is_one_clear_line_and_leaves_nothing(

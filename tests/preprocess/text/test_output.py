@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.layout import MANIFEST_NAME
 from fairseq_stack_preprocess.text import output
 from fairseq_stack_preprocess.text.manifest import Manifest
 from fairseq_stack_preprocess.text.output import check_target, output_folder, write_lines
@@ -40,21 +38,6 @@ def test_interrupted_run_leaves_nothing(tmp_path: Path, error: type[BaseExceptio
         write_lines(folder / "file", ["half"])
         raise error
     assert names(tmp_path) == []
-
-
-def test_existing_target_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "out", "old")
-    with pytest.raises(PrepareError, match="out already exists; give --force to replace it"):
-        write(tmp_path / "out", "new")
-    assert (tmp_path / "out" / "file").read_text() == "old\n"
-
-
-def test_force_replaces(tmp_path: Path) -> None:
-    write(tmp_path / "out", "old")
-    write(tmp_path / "out", "new", force=True)
-    assert names(tmp_path) == ["out"]
-    assert names(tmp_path / "out") == ["file", MANIFEST_NAME]
-    assert (tmp_path / "out" / "file").read_text() == "new\n"
 
 
 def test_force_keeps_the_old_folder_until_the_new_one_is_complete(tmp_path: Path) -> None:
@@ -113,16 +96,6 @@ def test_parent_that_is_a_file(tmp_path: Path) -> None:
         write(tmp_path / "file" / "more" / "out", "new")
     with pytest.raises(PrepareError, match=r"cannot write to .*file: Not a directory"):
         write(tmp_path / "file" / "out", "new")
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="permissions do not bind this user")
-def test_read_only_parent(tmp_path: Path) -> None:
-    tmp_path.chmod(0o555)
-    try:
-        with pytest.raises(PrepareError, match=r"cannot write to .*: Permission denied"):
-            write(tmp_path / "out", "new")
-    finally:
-        tmp_path.chmod(0o755)
 
 
 def test_refused_folder_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,16 +103,6 @@ def test_a_manifest_that_is_not_a_file_is_refused(corpus: Path) -> None:
         check_target(corpus, force=True)
 
 
-def test_a_web_app_is_not_replaced(tmp_path: Path) -> None:
-    (tmp_path / "web").mkdir()
-    (tmp_path / "web" / "manifest.json").write_text('{"name":"my web app"}\n')
-    (tmp_path / "web" / "thesis.tex").write_text("x\n")
-    before = snapshot(tmp_path)
-    with pytest.raises(PrepareError, match="is not a folder that fairseq-stack prepare wrote"):
-        reversal.prepare(OPTIONS, tmp_path / "web", force=True)
-    assert snapshot(tmp_path) == before
-
-
 def test_refusal_comes_before_the_work(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (corpus / "notes").write_text("mine")
     monkeypatch.setattr(reversal, "generate", lambda options: pytest.fail("work was begun"))

@@ -115,16 +115,3 @@ def test_limit_and_plan(tmp_path: Path) -> None:
     prepare(options(tmp_path, limit=1), tmp_path / "out")
     assert len(texts(tmp_path / "out", "train")) == 1
     assert list(plan(options(tmp_path)))[1] == "valid: other.tsv, 28 bytes"
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    found = options(tmp_path)
-    found.valid.unlink()
-    with pytest.raises(PrepareError, match=r"^--valid .*other\.tsv: no such file$"):
-        prepare(found, tmp_path / "out")
-
-
-@pytest.mark.parametrize("name", ["most_words", "max_length", "limit"])
-def test_options_out_of_range(name: str, tmp_path: Path) -> None:
-    with pytest.raises(PrepareError, match=f"^--{name.replace('_', '-')} must be at least 1, got 0"):
-        options(tmp_path, **{name: 0})

@@ -214,20 +214,6 @@ def test_folders_that_cannot_be_used(files: dict[str, str], message: str, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"limit": 0}, "--limit must be at least 1, got 0"),
-        ({"valid_sections": (2, 24)}, "--valid-sections: section 02 is in train already"),
-        ({"test_sections": (24,)}, "--test-sections: section 24 is in valid already"),
-    ],
-    ids=["limit", "train-valid", "valid-test"],
-)
-def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(PrepareError, match=message):
-        Options(raw=Path("raw"), **options)
-
-
 def test_split_without_words(tmp_path: Path) -> None:
     raw = ptb_folder(tmp_path / "raw")
     write_files(raw, {"23/wsj_2300.mrg": "( (S (-NONE- *)) )\n"})

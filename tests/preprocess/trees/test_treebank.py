@@ -72,12 +72,6 @@ def test_pieces_and_spans_of_dickens_round_trip(split: str, dickens: Path, refer
         assert bracketed(nodes, pieces).count("(") == len(pieces) - 1
 
 
-def test_pieces_of_dickens_are_those_of_whole_sentences(dickens: Path) -> None:
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(dickens / "spm.model"))
-    words, pieces = text_of(dickens, "test.words"), text_of(dickens, "test.txt")
-    assert [" ".join(processor.encode(line, out_type=str)) for line in words] == pieces
-
-
 def test_classes(raw: Path, tmp_path: Path) -> None:
     manifest = run(tmp_path / "out", raw)
     assert text_of(tmp_path / "out", "train.txt")[1] == "The UNK-LC UNK-LC-ed UNK-LC-ly ."
