@@ -7,7 +7,7 @@ import contextlib
 import json
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from types import FrameType
@@ -75,21 +75,27 @@ def add_strip_cr(parser: argparse.ArgumentParser) -> None:
 
 
 def options_from(
-    args: argparse.Namespace, kind: type[AnyOptions], *, limited: Iterable[str] = (), **values: Any
+    args: argparse.Namespace,
+    kind: type[AnyOptions],
+    *,
+    limited: Iterable[str] = (),
+    preset: Mapping[str, Any] | None = None,
+    **values: Any,
 ) -> AnyOptions:
-    """The options of a corpus: ``values``, else what is given on the command line, else the defaults.
+    """The options of a corpus: ``values``, else the arguments of the command, else ``preset``, else the defaults.
 
     Args:
         args: the parsed arguments.
         kind: the ``Options`` of the corpus; an argument has the name of its field.
         limited: the sizes of generated sets, which are at most ``--limit``.
+        preset: the values of a published set-up.
         values: options that are not arguments, or are to be changed.
 
     Raises:
         PrepareError: an option is out of range.
     """
     chosen = {field.name: value for field in fields(kind) if (value := getattr(args, field.name, None)) is not None}
-    chosen |= {"binarise": not args.no_binarise, **values}
+    chosen = {**(preset or {}), **chosen, "binarise": not args.no_binarise, **values}
     require_at_least("--limit", args.limit, 1)
     if args.limit is not None:
         chosen |= {name: min(chosen.get(name, getattr(kind, name)), args.limit) for name in limited}

@@ -135,15 +135,15 @@ def attachments(string: Sequence[str]) -> Attached:
 
 def profiles(string: Sequence[str]) -> list[str]:
     """The depth profile of each top-level group of a string: which of its brackets open, without their types."""
-    found, depth, group = [], 0, []
+    groups, depth, group = [], 0, []
     for symbol in string:
         is_opening = symbol.startswith("(")
         group.append("(" if is_opening else ")")
         depth += 1 if is_opening else -1
         if depth == 0:
-            found.append("".join(group))
+            groups.append("".join(group))
             group = []
-    return found
+    return groups
 
 
 def draw_string(
@@ -196,14 +196,14 @@ def _in_distribution(draw: Callable[[], Word], train: Sequence[Word], size: int)
     """Strings that train does not have, of which it has the depth profiles of all top-level groups."""
     known = set(train)
     known_profiles = {profile for string in known for profile in profiles(string)}
-    for found in range(size):
+    for drawn in range(size):
         for _ in range(TRIES_IN_A_ROW):
             string = draw()
             if string not in known and known_profiles.issuperset(profiles(string)):
                 break
         else:
             raise PrepareError(
-                f"--valid-rule iid found {found} of {size} strings for valid, then none in {TRIES_IN_A_ROW} draws; "
+                f"--valid-rule iid found {drawn} of {size} strings for valid, then none in {TRIES_IN_A_ROW} draws; "
                 "raise --train-size"
             )
         yield string

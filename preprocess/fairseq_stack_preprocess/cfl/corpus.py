@@ -98,8 +98,8 @@ def _generate_split(distribution: Distribution, split: str, options: Options) ->
     drawn = (distribution.sample(length, rng) for length in wanted)
     strings = list(progress(drawn, label=f"{CORPUS}: {split}", total=len(wanted)))
     values = distribution.log_probabilities(strings)
-    found = dict(progress(values, label=f"{CORPUS}: {split}, log-probabilities", total=len(strings)))
-    return StringSet(lengths, strings, [found[i] for i in range(len(strings))])
+    by_position = dict(progress(values, label=f"{CORPUS}: {split}, log-probabilities", total=len(strings)))
+    return StringSet(lengths, strings, [by_position[i] for i in range(len(strings))])
 
 
 def _draw_lengths(lengths: Sequence[int], size: int, batch_size: int, rng: random.Random) -> list[int]:
@@ -175,7 +175,10 @@ def plan(options: Options) -> Iterator[str]:
         "valid": options.valid_size,
         "test": options.test_per_length * len(lengths["test"]),
     }
-    spans = {split: f"{len(found)} possible lengths from {found[0]} to {found[-1]}" for split, found in lengths.items()}
+    spans = {
+        split: f"{len(possible)} possible lengths from {possible[0]} to {possible[-1]}"
+        for split, possible in lengths.items()
+    }
     vocabulary = distribution.vocabulary
     yield f"vocabulary: {len(vocabulary)} symbols: {' '.join(vocabulary[:20])}{' ...' if len(vocabulary) > 20 else ''}"
     for split in SPLITS:

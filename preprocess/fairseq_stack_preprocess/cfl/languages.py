@@ -79,18 +79,18 @@ class Language:
     grammar: Callable[[Parameters], str] | None = None
     transform: Callable[[Parameters], Transform] | None = None
 
-    def parameters(self, given: Parameters) -> Parameters:
+    def parameters(self, chosen: Parameters) -> Parameters:
         """All parameters: the ``given`` ones, and defaults for the others.
 
         Raises:
             PrepareError: the language has no parameter of a name, or a value is out of range.
         """
-        for name, value in given.items():
+        for name, value in chosen.items():
             if name not in self.defaults:
-                own = ", ".join(map(flag_of, self.defaults)) or "no parameters"
-                raise PrepareError(f"{flag_of(name)} is not a parameter of {self.name}, which has {own}")
+                flags = ", ".join(map(flag_of, self.defaults)) or "no parameters"
+                raise PrepareError(f"{flag_of(name)} is not a parameter of {self.name}, which has {flags}")
             PARAMETERS[name].check(name, value)
-        return {**self.defaults, **given}
+        return {**self.defaults, **chosen}
 
 
 @dataclass(frozen=True)

@@ -92,13 +92,13 @@ def find_splits(options: Options) -> dict[str, list[PairedFiles]]:
     Raises:
         PrepareError: a prefix has no files, or only one side.
     """
-    found = {}
+    files = {}
     for split, prefixes in options.prefixes().items():
         try:
-            found[split] = [find_files(prefix, *options.languages()) for prefix in prefixes]
+            files[split] = [find_files(prefix, *options.languages()) for prefix in prefixes]
         except PrepareError as error:
             raise PrepareError(f"--{split}: {error}") from error
-    return found
+    return files
 
 
 def _describe_inputs(files: dict[str, list[PairedFiles]]) -> dict[str, str]:

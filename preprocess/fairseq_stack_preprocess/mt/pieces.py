@@ -66,8 +66,8 @@ def _write_side(
         path = side_of(folder / PIECES, split, language)
         counts[split] = _encode(encoder, side_of(folder / TEXT, split, language), path, report)
         unknown = count_unknown(counts[split], known, f"{CORPUS}: {path.name}")
-        found = {"pieces": counts[split].total(), **unknown}
-        report.pieces |= {f"{language}_{name}": value for name, value in found.items()}
+        figures = {"pieces": counts[split].total(), **unknown}
+        report.pieces |= {f"{language}_{name}": value for name, value in figures.items()}
     return counts["train"]
 
 

@@ -106,7 +106,7 @@ class PresetText:
         Raises:
             PrepareError: text is missing and may not be downloaded, or see :func:`.download.obtain`.
         """
-        found = {}
+        prefixes = {}
         for split in self.splits:
             prefix = self._look_for(split, options)
             if prefix is None:
@@ -115,14 +115,14 @@ class PresetText:
                     raise PrepareError(f"--raw {self.raw}: {self._what_is_missing(split)} (and --no-download is given)")
                 obtain(archive, self.raw)
                 prefix = self._archive_prefix(split)
-            found[split] = prefix
-        return replace(options, **self._options(found))
+            prefixes[split] = prefix
+        return replace(options, **self._options(prefixes))
 
     def plan(self, split: str, options: Options) -> str:
         """What would be read, unpacked or downloaded for a split, one of :attr:`splits`."""
-        found = self._look_for(split, options)
-        if found is not None:
-            return what_is_read([found], *options.languages())
+        prefix = self._look_for(split, options)
+        if prefix is not None:
+            return what_is_read([prefix], *options.languages())
         archive = self._archive(split)
         path = self.raw / archive.name
         return f"unpack {path}" if path.is_file() else f"download {archive.url} into {self.raw}"

@@ -78,11 +78,11 @@ def parse_grammar(text: str, name: str = "grammar") -> PCFG:
             if not tokens:
                 continue
             left, tokens = _left(tokens, left)
-            found = [Rule(left, right, weight) for right, weight in _right_sides(tokens)]
+            of_line = [Rule(left, right, weight) for right, weight in _right_sides(tokens)]
         except ValueError as error:
             raise PrepareError(f"{name}, line {number}: {error}") from error
-        rules += found
-        lines += [number] * len(found)
+        rules += of_line
+        lines += [number] * len(of_line)
     if not rules:
         raise PrepareError(f"{name}: no rule; a rule looks like: S -> 'a' S 'b' [0.5]")
     _check_nonterminals(rules, lines, name)
@@ -130,8 +130,8 @@ def _left(tokens: Sequence[_Token], previous: Nonterminal | None) -> tuple[Nonte
     if first.kind != "name":
         raise ValueError(f"expected a nonterminal, got {first.text}; a rule looks like: S -> 'a' S 'b' [0.5]")
     if len(tokens) < 2 or tokens[1].kind != "arrow":
-        found = tokens[1].text if len(tokens) > 1 else "the end of the line"
-        raise ValueError(f"expected -> after {first.text}, got {found}")
+        instead = tokens[1].text if len(tokens) > 1 else "the end of the line"
+        raise ValueError(f"expected -> after {first.text}, got {instead}")
     return Nonterminal(first.text), tokens[2:]
 
 

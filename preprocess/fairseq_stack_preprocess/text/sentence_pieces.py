@@ -73,10 +73,10 @@ def train_model(lines: Iterable[str], *, pieces: int, hard_limit: bool, normaliz
         )
     except (RuntimeError, OSError) as error:
         reason = str(error).strip().splitlines()[-1].rpartition("] ")[-1]  # without the part for developers
-        given = f"--pieces {pieces}" + (
+        flags = f"--pieces {pieces}" + (
             "" if normalization == "identity" else f" --piece-normalization {normalization}"
         )
-        raise PrepareError(f"{given}: SentencePiece could not train: {reason}") from error
+        raise PrepareError(f"{flags}: SentencePiece could not train: {reason}") from error
     return model.getvalue()
 
 

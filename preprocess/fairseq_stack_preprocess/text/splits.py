@@ -51,7 +51,7 @@ def distinct(
     Raises:
         PrepareError: :data:`TRIES_IN_A_ROW` draws in a row were repetitions.
     """
-    for found in range(size):
+    for drawn in range(size):
         for _ in range(TRIES_IN_A_ROW):
             item = next(draws)
             if key(item) not in taken:
@@ -59,7 +59,7 @@ def distinct(
             dropped[f"already in {taken[key(item)]}"] += 1
         else:
             raise PrepareError(
-                f"--{split}-size {size} is too large: {found} sentences were found, then {TRIES_IN_A_ROW} "
+                f"--{split}-size {size} is too large: {drawn} sentences were found, then {TRIES_IN_A_ROW} "
                 "draws in a row gave no new one"
             )
         taken[key(item)] = split

@@ -123,8 +123,8 @@ class Options:
         if split != "test":
             return {name: getattr(self, name) for name in self.definition().train}
         drawn = {name: getattr(self, f"test_{name}") for name in self.definition().test}
-        found = self.definition().test if self.test_set == AUTHORS else drawn
-        return found if self.symbols is None else {**found, "symbols": self.symbols}
+        settings = self.definition().test if self.test_set == AUTHORS else drawn
+        return settings if self.symbols is None else {**settings, "symbols": self.symbols}
 
 
 def _check_settings(prefix: str, settings: Settings, least_length: int) -> None:

@@ -64,7 +64,7 @@ def find_files(raw: Path) -> dict[str, Path]:
     Raises:
         PrepareError: one is missing, or exists twice, plain and gzipped.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for split in SPLITS:
         plain = raw / f"ptb.{split}.txt"
         paths = [path for path in (plain, plain.with_name(f"{plain.name}.gz")) if os.path.lexists(path)]
@@ -73,8 +73,8 @@ def find_files(raw: Path) -> dict[str, Path]:
         if len(paths) > 1:
             raise PrepareError(f"--raw {raw}: there are both {plain.name} and {plain.name}.gz; keep one of them")
         require_file(paths[0])
-        found[split] = paths[0]
-    return found
+        files[split] = paths[0]
+    return files
 
 
 def sentences(path: Path, *, strip_cr: bool, dropped: Counter[str]) -> Iterator[list[str]]:

@@ -101,10 +101,10 @@ def parse_sections(flag: str, text: str) -> tuple[int, ...]:
     """
     sections: list[int] = []
     for part in text.split(","):
-        found = re.fullmatch(r"(\d{1,2})(?:-(\d{1,2}))?", part.strip(), flags=re.ASCII)
-        if found is None:
+        span = re.fullmatch(r"(\d{1,2})(?:-(\d{1,2}))?", part.strip(), flags=re.ASCII)
+        if span is None:
             raise PrepareError(f"{flag}: expected sections such as 2-21 or 23,24, got {text!r}")
-        first, last = int(found[1]), int(found[2] or found[1])
+        first, last = int(span[1]), int(span[2] or span[1])
         if not first <= last <= GREATEST_SECTION:
             raise PrepareError(f"{flag}: expected sections from 0 to {GREATEST_SECTION} in order, got {part.strip()!r}")
         sections += range(first, last + 1)
@@ -184,8 +184,8 @@ def _section_of(relative: Path) -> int | None:
     for folder in reversed(relative.parts[:-1]):
         if re.fullmatch(r"\d\d", folder, flags=re.ASCII):
             return int(folder)
-    found = re.fullmatch(r"wsj_(\d\d)\d\d", _stem(relative), flags=re.ASCII)
-    return int(found[1]) if found else None
+    match = re.fullmatch(r"wsj_(\d\d)\d\d", _stem(relative), flags=re.ASCII)
+    return int(match[1]) if match else None
 
 
 def _name_sections(sections: Iterable[int]) -> str:

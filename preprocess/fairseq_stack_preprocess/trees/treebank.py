@@ -109,10 +109,10 @@ def _files(split: str, paths: Sequence[Path]) -> Iterator[TreeFile]:
     for index, path in enumerate(paths):
         prefix = split if len(paths) == 1 else f"{split}/{index}"
         if path.is_dir():
-            found = find_mrg_files(path)
-            if not found:
+            mrg_files = find_mrg_files(path)
+            if not mrg_files:
                 raise PrepareError(f"--{split} {path}: the folder holds no .mrg file")
-            for file in found:
+            for file in mrg_files:
                 yield TreeFile(file, f"{prefix}/{file.relative_to(path).as_posix()}")
         elif os.path.lexists(path):
             require_file(path)
