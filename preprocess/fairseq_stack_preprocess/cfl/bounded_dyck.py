@@ -32,6 +32,7 @@ from ..text.output import corpus_folder, write_lines
 from ..text.splits import SIZES, TRIES_IN_A_ROW, sizes_of, stream
 from .languages import PARAMETERS, Word
 from .options import CORPUS
+from .string_sets import counts_of
 
 TASK = "bounded-dyck"
 VALID_RULES = ("sample", "iid")
@@ -241,21 +242,14 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             corpus=CORPUS,
             options={"task": TASK, **asdict(options)},
             splits={split: _counts(sets[split]) for split in SPLITS},
-            dropped={split: {} for split in SPLITS},
-            binarised=options.binarise,
             more={"further_test_sets": {name: _counts(sets[name]) for name in (DISTANCE, DEPTH)}},
         ).write(new)
 
 
 def _counts(strings: Sequence[Word]) -> dict[str, Any]:
-    """Counts of one set for the manifest; symbols do not count the end of a string."""
-    return {
-        "strings": len(strings),
-        "distinct_strings": len(set(strings)),
-        "symbols": sum(map(len, strings)),
-        "longest": max(map(len, strings)),
-        "most_open": max(map(_most_open, strings)),
-    }
+    """Counts of one set for the manifest."""
+    longest, most_open = max(map(len, strings)), max(map(_most_open, strings))
+    return {**counts_of(strings), "longest": longest, "most_open": most_open}
 
 
 def _most_open(string: Word) -> int:

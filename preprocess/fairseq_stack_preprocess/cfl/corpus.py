@@ -31,7 +31,7 @@ from ..text.output import corpus_folder, write_lines
 from ..text.splits import stream
 from .distributions import Distribution, GrammarDistribution, distribution_of
 from .options import CORPUS, Options
-from .string_sets import StringSet, lower_bound, write_lower_bounds, write_strings
+from .string_sets import StringSet, counts_of, lower_bound, write_lower_bounds, write_strings
 
 __all__ = ["CORPUS", "Options", "generate", "plan", "prepare"]
 
@@ -126,9 +126,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             corpus=CORPUS,
             options=options.for_manifest(),
             splits={split: _counts(strings) for split, strings in corpus.splits.items()},
-            dropped={split: {} for split in SPLITS},
             inputs={} if options.grammar is None else {options.grammar.name: sha256_of(options.grammar)},
-            binarised=options.binarise,
         ).write(new)
 
 
@@ -151,12 +149,10 @@ def _write_grammar(options: Options, folder: Path) -> None:
 
 
 def _counts(strings: StringSet) -> dict[str, Any]:
-    """Counts of one split for the manifest; symbols do not count the end of a string."""
+    """Counts of one split for the manifest."""
     by_length = Counter(map(len, strings.strings))
     return {
-        "strings": len(strings.strings),
-        "distinct_strings": len(set(strings.strings)),
-        "symbols": sum(map(len, strings.strings)),
+        **counts_of(strings.strings),
         "possible_lengths": len(strings.lengths),
         "strings_by_length": {str(length): by_length[length] for length in sorted(by_length)},
     }

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError, require_ranges
-from ..layout import SPLITS, TEXT
+from ..layout import TEXT
 from ..progress import progress
 from ..text.binarise import binarise_language
 from ..text.manifest import Manifest
@@ -32,7 +32,7 @@ from ..text.numbers import write_numbers
 from ..text.output import corpus_folder
 from ..text.splits import SIZES, TRIES_IN_A_ROW, sizes_of, stream
 from .languages import Word, symbols
-from .string_sets import StringSet, lower_bound, per_token, write_lower_bounds, write_strings
+from .string_sets import StringSet, counts_of, lower_bound, per_token, write_lower_bounds, write_strings
 
 CORPUS = "reversal"
 GREATEST_SYMBOLS = 1_000_000
@@ -162,9 +162,10 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
         Manifest(
             corpus=CORPUS,
             options=asdict(options),
-            splits={split: _counts(strings.strings) for split, strings in splits.items()},
-            dropped={split: {} for split in SPLITS},
-            binarised=options.binarise,
+            splits={
+                split: {**counts_of(strings.strings), "longest": max(map(len, strings.strings))}
+                for split, strings in splits.items()
+            },
         ).write(new)
 
 
@@ -181,13 +182,3 @@ def _write_text(splits: dict[str, StringSet], options: Options, folder: Path) ->
 def _prefix_rates(prefixes: Sequence[float], strings: StringSet) -> dict[str, Any]:
     nats, tokens = math.fsum(prefixes), sum(map(len, strings.strings))
     return {"nats": nats, "tokens": tokens, **per_token(nats, tokens)}
-
-
-def _counts(strings: Sequence[Word]) -> dict[str, int]:
-    """Counts of one split for the manifest; symbols do not count the end of sentence."""
-    return {
-        "strings": len(strings),
-        "distinct_strings": len(set(strings)),
-        "symbols": sum(map(len, strings)),
-        "longest": max(map(len, strings)),
-    }

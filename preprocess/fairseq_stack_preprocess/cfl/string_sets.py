@@ -48,6 +48,11 @@ class StringSet:
         return [cost_of_length - value for value in self.log_probabilities]
 
 
+def counts_of(strings: Sequence[Word]) -> dict[str, Any]:
+    """Counts of a set for the manifest; symbols do not count the end of a string."""
+    return {"strings": len(strings), "distinct_strings": len(set(strings)), "symbols": sum(map(len, strings))}
+
+
 def write_strings(text: Path, split: str, strings: StringSet) -> None:
     """Write ``.txt``, ``.logp`` and ``.nll`` of a split into the folder ``text``."""
     write_lines(text / f"{split}.{SUFFIX}", map(" ".join, strings.strings))

@@ -70,7 +70,6 @@ def prepare(options: Options, folder: Path, *, force: bool = False, workers: int
             splits={split: report.counts() for split, report in reports.items()},
             dropped={split: report.dropped for split, report in reports.items()},
             inputs=inputs,
-            binarised=options.binarise,
             packages=("sentencepiece", *(("sacremoses",) if options.moses else ())),
             more={"unicode": unicodedata.unidata_version, "vocabulary": vocabulary},
         ).write(new)

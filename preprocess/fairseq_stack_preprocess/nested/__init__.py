@@ -1,5 +1,8 @@
 """The corpus ``nested-translation``: generated pairs of sentences with nested relative clauses.
 
+The room imports ``text`` and the ground floor. Begin with the tables of :mod:`.grammar`; :mod:`.synchronous_grammar`
+knows nothing of the two languages.
+
 ============================ ======================================================================
 module                       what
 ============================ ======================================================================

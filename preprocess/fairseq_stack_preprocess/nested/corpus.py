@@ -123,8 +123,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             corpus=CORPUS,
             options=asdict(options),
             splits={split: _counts(corpus.splits[split]) for split in SPLITS},
-            dropped={split: corpus.dropped[split] for split in SPLITS},
-            binarised=options.binarise,
+            dropped=corpus.dropped,
         ).write(new)
 
 

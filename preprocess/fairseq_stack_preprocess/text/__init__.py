@@ -1,4 +1,6 @@
-"""Modules that all corpora share, and that depend on none of them.
+"""What all corpora share. It imports the ground floor (errors, layout, progress), and no corpus.
+
+Begin with :mod:`.output`, by which every corpus is written, and :mod:`.streams`, by which every text is read.
 
 ======================== ==========================================================================
 module                   what

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..layout import MANIFEST_NAME
+from ..layout import DATA_BIN, MANIFEST_NAME
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -27,9 +27,8 @@ class Manifest:
         corpus: the corpus' name on the command line.
         options: every option that shapes the output, the seed included, under its name in the ``Options``.
         splits: counts for each split (sentences, tokens, ...).
-        dropped: for each split, a reason and how many lines or draws it cost.
+        dropped: for each split, a reason and how many lines or draws it cost; empty: none was dropped.
         inputs: for each input file, its name and its sha256; empty for generated corpora.
-        binarised: whether fairseq wrote ``data-bin``; its version is then recorded.
         packages: further distributions whose versions are recorded.
         more: further facts, by name; each becomes an entry of the manifest.
     """
@@ -37,16 +36,18 @@ class Manifest:
     corpus: str
     options: Mapping[str, Any]
     splits: Mapping[str, Mapping[str, Any]]
-    dropped: Mapping[str, Mapping[str, int]]
+    dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
-    binarised: bool = False
     packages: Sequence[str] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Write ``manifest.json`` into ``folder``, with size and sha256 of every other file below it."""
+        """Write ``manifest.json`` into ``folder``, with size and sha256 of every other file below it.
+
+        If fairseq wrote its binary format there, its version is recorded, too.
+        """
         versions = {"fairseq_stack": __version__, "python": platform.python_version()}
-        if self.binarised:
+        if (folder / DATA_BIN).is_dir():
             versions["fairseq"] = fairseq_version()
         versions |= {package: metadata.version(package) for package in self.packages}
         content = {
@@ -55,7 +56,7 @@ class Manifest:
             "versions": versions,
             "inputs": dict(self.inputs),
             "splits": {split: dict(counts) for split, counts in self.splits.items()},
-            "dropped": {split: dict(sorted(counts.items())) for split, counts in self.dropped.items()},
+            "dropped": {split: dict(sorted(self.dropped.get(split, {}).items())) for split in self.splits},
             **self.more,
             "outputs": describe_files(folder),
         }

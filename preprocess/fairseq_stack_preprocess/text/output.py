@@ -26,6 +26,21 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
+def write_columns(paths: Iterable[Path], rows: Iterable[Iterable[str]]) -> int:
+    """Write files of which each line belongs to the same line of the others; return the number of lines.
+
+    A row has the line of each file.
+    """
+    number = 0
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(create_text(path)) for path in paths]
+        for row in rows:
+            for file, line in zip(files, row, strict=True):
+                file.write(f"{line}\n")
+            number += 1
+    return number
+
+
 @contextlib.contextmanager
 def corpus_folder(target: Path, *, binarise: bool, force: bool) -> Iterator[Path]:
     """An :func:`output_folder` with an empty folder for text in it.
@@ -61,9 +76,10 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         with _refused(f"cannot make the folder {target.parent}"):
             for parent in reversed(missing):
                 parent.mkdir()
-        with _refused(f"cannot write to {target.parent}"):
-            staging = Staging.create(target)
+        staging = Staging.beside(target)
         try:
+            with _refused(f"cannot write to {target.parent}"):
+                staging.make()
             staging.new.mkdir()
             yield staging.new
             _check_existing(target, force)  # once more: the work may have taken hours
@@ -82,8 +98,8 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
 def check_target(target: Path, *, force: bool = False) -> None:
     """Raise PrepareError if :func:`output_folder` would refuse ``target``, without writing anything."""
     target = Path(os.path.realpath(target))
-    moved_away = [folder / "old" for folder in hidden_folders(target) if {"old", "new"} <= {*os.listdir(folder)}]
-    _check_existing(moved_away[0] if moved_away and not os.path.lexists(target) else target, force)
+    moved_away = [folder / "old" for folder in hidden_folders(target) if (folder / "new").exists()]
+    _check_existing(target if os.path.lexists(target) else next(filter(os.path.lexists, moved_away), target), force)
     parent = next(parent for parent in target.parents if os.path.lexists(parent))
     if not parent.is_dir():
         raise PrepareError(f"cannot write to {parent}: Not a directory")

@@ -23,7 +23,6 @@ import fcntl
 import glob
 import hashlib
 import os
-import platform
 import shutil
 import uuid
 from dataclasses import dataclass
@@ -37,19 +36,20 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 """Linux's name for the current boot of this machine; containers on one machine share it, as they share locks."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Staging:
     """The hidden folder of this run, or of a killed run that this run cleans up after.
 
     Attributes:
         folder: the hidden folder.
         target: the folder whose place :attr:`new` takes.
-        lock: the file descriptor whose lock says that the run is alive; None if the file system has no locks.
+        lock: the file descriptor whose lock says that the run is alive; None before the folder is made, and if the
+            file system has no locks.
     """
 
     folder: Path
     target: Path
-    lock: int | None
+    lock: int | None = None
 
     @property
     def new(self) -> Path:
@@ -62,15 +62,18 @@ class Staging:
         return self.folder / "old"
 
     @classmethod
-    def create(cls, target: Path) -> Staging:
-        """Make the hidden folder for ``target``.
+    def beside(cls, target: Path) -> Staging:
+        """The hidden folder of a run that writes ``target``, which is not made yet."""
+        return cls(target.with_name(f"{_prefix(target)}{uuid.uuid4().hex[:12]}"), target)
+
+    def make(self) -> None:
+        """Make the hidden folder and take its lock.
 
         Raises:
             OSError: it cannot be made.
         """
-        folder = target.with_name(f"{_prefix(target)}{uuid.uuid4().hex[:12]}")
-        folder.mkdir()
-        return cls(folder, target, _locked(folder))
+        self.folder.mkdir()
+        self.lock = _locked(self.folder)
 
     def install(self) -> None:
         """Move :attr:`new` into the target's place; the previous target becomes :attr:`old`."""
@@ -93,7 +96,7 @@ class Staging:
             for part in (self.new, self.folder / "gone"):
                 shutil.rmtree(part, ignore_errors=True)
             with contextlib.suppress(OSError):
-                (self.folder / "lock").unlink()
+                (self.folder / "lock").unlink(missing_ok=True)
                 self.folder.rmdir()
         if self.lock is not None:
             os.close(self.lock)
@@ -108,7 +111,10 @@ def clear_leftovers(target: Path) -> None:
         with contextlib.suppress(OSError):
             folder.rmdir()  # its run was killed before it took the lock
             continue
-        lock = _locked(folder)
+        try:
+            lock = _locked(folder)
+        except OSError:  # its run has just removed it, or belongs to another user
+            continue
         if lock is None:
             continue
         before = os.path.lexists(target)
@@ -142,7 +148,8 @@ def _prefix(target: Path) -> str:
 
 
 def _machine() -> str:
+    """A name of this machine since its last boot; where there is none, one that no other run has."""
     try:
         return BOOT_ID.read_text()
     except OSError:
-        return platform.node()
+        return uuid.uuid4().hex

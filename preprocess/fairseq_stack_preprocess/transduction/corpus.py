@@ -124,7 +124,6 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             options=asdict(options),
             splits=splits,
             dropped=corpus.dropped,
-            binarised=options.binarise,
         ).write(new)
 
 

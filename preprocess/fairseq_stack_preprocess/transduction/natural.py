@@ -148,7 +148,6 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             splits=splits,
             dropped=dropped,
             inputs={f"{split}/{path.name}": sha256_of(path) for split, path in options.paths().items()},
-            binarised=options.binarise,
         ).write(new)
 
 

@@ -1,5 +1,8 @@
 """Corpora of phrase-structure trees: ``ptb``, in two forms, and ``treebank``.
 
+The room imports ``text`` and the ground floor. Begin with :mod:`.spans`, which says how a tree becomes spans and the
+attachments r_1..r_n of Murty et al. (2023), and :mod:`.treebank`, which uses every other module but :mod:`.ptb`.
+
 ======================== ==========================================================================
 module                   what
 ======================== ==========================================================================

@@ -116,7 +116,6 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             splits=splits,
             dropped=dropped,
             inputs={path.name: sha256_of(path) for path in files.values()},
-            binarised=options.binarise,
         ).write(new)
 
 

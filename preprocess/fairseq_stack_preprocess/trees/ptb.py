@@ -254,9 +254,8 @@ def _manifest(
         corpus=CORPUS,
         options=options_without(options, "raw"),
         splits=splits,
-        dropped={split: reports[split].dropped for split in SPLITS},
+        dropped={split: report.dropped for split, report in reports.items()},
         inputs={name: sha256_of(path) for name, path in sorted(inputs.items())},
-        binarised=options.binarise,
         more={"fingerprint_of_train": {**asdict(fingerprint), "is_dyer_2016": fingerprint == DYER_2016}},
     )
 

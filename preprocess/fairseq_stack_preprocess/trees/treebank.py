@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -26,7 +25,7 @@ from ..layout import SPLITS, SUFFIX, TEXT, WORD_MARK
 from ..progress import progress
 from ..text.binarise import binarise_language
 from ..text.manifest import Manifest, options_without, sha256_of
-from ..text.output import corpus_folder, create_text
+from ..text.output import corpus_folder, write_columns
 from ..text.sentence_pieces import MOST_PIECES, Encoder, count_unknown, train_model, write_dictionary
 from ..text.streams import read_lines, require_file
 from .side_files import (
@@ -237,24 +236,20 @@ def _write_split_in_pieces(text: Path, split: str, cutter: PieceCutter) -> tuple
     read = [read_lines(text / f"{split}.{name}") for name in ("words", "word-spans", "origin")]
     tokens: Counter[str] = Counter()
     longest = deepest = 0
-    with ExitStack() as stack:
-        names = (SUFFIX, "spans", "attach", "pieces-per-word")
-        files = {name: stack.enter_context(create_text(text / f"{split}.{name}")) for name in names}
-        lines = progress(zip(*read, strict=True), label=f"{CORPUS}: pieces of {split}", total=None)
-        for words, spans, origin in lines:
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        nonlocal longest, deepest
+        for words, spans, origin in progress(zip(*read, strict=True), label=f"{CORPUS}: pieces of {split}", total=None):
             cut = cutter.cut(words.split(" "), ", line ".join(origin.split("\t")))
+            lengths = [len(word) for word in cut]
             pieces = list(chain.from_iterable(cut))
-            nodes = piece_spans(parse_spans(spans, f"{split}.word-spans"), [len(word) for word in cut])
+            nodes = piece_spans(parse_spans(spans, f"{split}.word-spans"), lengths)
             tokens.update(pieces)
             longest = max(longest, len(pieces))
             deepest = max(deepest, *depths(nodes, len(pieces)))
-            row = {
-                SUFFIX: " ".join(pieces),
-                "pieces-per-word": " ".join(str(len(word)) for word in cut),
-                **span_lines(nodes, len(pieces)),
-            }
-            for name, line in row.items():
-                files[name].write(f"{line}\n")
+            yield " ".join(pieces), *span_lines(nodes, len(pieces)), " ".join(map(str, lengths))
+
+    write_columns([text / f"{split}.{name}" for name in (SUFFIX, "spans", "attach", "pieces-per-word")], rows())
     return tokens, longest, deepest
 
 
@@ -271,9 +266,8 @@ def _manifest(
         corpus=CORPUS,
         options=options_without(options, *SPLITS, "piece_model"),
         splits={s: {"files": len(files[s]), **reports[s].counts(), **tokens[s]} for s in SPLITS},
-        dropped={split: reports[split].dropped for split in SPLITS},
+        dropped={split: report.dropped for split, report in reports.items()},
         inputs=inputs,
-        binarised=options.binarise,
         packages=("sentencepiece",) if options.in_pieces() else (),
     )
 

@@ -40,16 +40,6 @@ def test_interrupted_run_leaves_nothing(tmp_path: Path, error: type[BaseExceptio
     assert names(tmp_path) == []
 
 
-def test_force_keeps_the_old_folder_until_the_new_one_is_complete(tmp_path: Path) -> None:
-    write(tmp_path / "out", "old")
-    with pytest.raises(KeyboardInterrupt), output_folder(tmp_path / "out", force=True) as folder:
-        write_lines(folder / "file", ["half"])
-        assert (tmp_path / "out" / "file").read_text() == "old\n"
-        raise KeyboardInterrupt
-    assert names(tmp_path) == ["out"]
-    assert (tmp_path / "out" / "file").read_text() == "old\n"
-
-
 def test_force_puts_the_old_folder_back_when_renaming_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "out", "old")
     rename = Path.rename
@@ -64,16 +54,6 @@ def test_force_puts_the_old_folder_back_when_renaming_fails(tmp_path: Path, monk
         write(tmp_path / "out", "new", force=True)
     assert names(tmp_path) == ["out"]
     assert (tmp_path / "out" / "file").read_text() == "old\n"
-
-
-def test_force_spares_folders_that_are_no_output(tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir()
-    write_lines(tmp_path / "home" / "thesis", ["text"])
-    with pytest.raises(
-        PrepareError, match=r"home is not a folder that fairseq-stack prepare wrote: it does not hold a manif"
-    ):
-        write(tmp_path / "home", "new", force=True)
-    assert names(tmp_path / "home") == ["thesis"]
 
 
 def test_force_spares_files(tmp_path: Path) -> None:

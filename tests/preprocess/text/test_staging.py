@@ -115,6 +115,12 @@ def test_tidying_up_killed_at_any_change(tmp_path: Path) -> None:
     assert change > 3
 
 
+def made_beside(target: Path) -> Staging:
+    staging = Staging.beside(target)
+    staging.make()
+    return staging
+
+
 def close(staging: Staging) -> None:
     """Drop the lock, as the kernel does when a run ends."""
     assert staging.lock is not None
@@ -123,7 +129,7 @@ def close(staging: Staging) -> None:
 
 def interrupt_between_the_renames(target: Path) -> Path:
     """Leave what a run leaves that is killed between its two renames; return the hidden folder."""
-    made = Staging.create(target)
+    made = made_beside(target)
     made.new.mkdir()
     target.rename(made.old)
     close(made)
@@ -132,7 +138,7 @@ def interrupt_between_the_renames(target: Path) -> Path:
 
 def test_what_is_removed_and_put_back_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "out"
-    made = Staging.create(target)
+    made = made_beside(target)
     close(made)
     staging.clear_leftovers(target)
     assert capsys.readouterr().err == f"removed {made.folder}, left by a killed run\n"
@@ -191,11 +197,30 @@ def test_a_live_process_is_left_alone_until_it_is_killed(tmp_path: Path) -> None
 def test_a_run_of_another_machine_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(staging, "_machine", lambda: "another")
-        made = Staging.create(tmp_path / "out")
+        made = made_beside(tmp_path / "out")
         made.new.mkdir()
         close(made)
     staging.clear_leftovers(tmp_path / "out")
     assert made.new.is_dir()
+
+
+def test_the_hidden_folder_of_another_user_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, flags: int, mode: int) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    made = made_beside(tmp_path / "out")
+    close(made)
+    monkeypatch.setattr(staging.os, "open", refuse)
+    staging.clear_leftovers(tmp_path / "out")
+    assert made.folder.is_dir()
+
+
+def test_where_machines_have_no_name_no_run_is_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "BOOT_ID", tmp_path / "no such file")
+    made = made_beside(tmp_path / "out")
+    close(made)
+    staging.clear_leftovers(tmp_path / "out")
+    assert made.folder.is_dir()
 
 
 def test_without_locks_no_run_is_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +228,7 @@ def test_without_locks_no_run_is_taken_for_dead(tmp_path: Path, monkeypatch: pyt
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr(staging.fcntl, "flock", unsupported)
-    made = Staging.create(tmp_path / "out")
+    made = made_beside(tmp_path / "out")
     made.new.mkdir()
     staging.clear_leftovers(tmp_path / "out")
     assert made.new.is_dir()
