@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,6 @@ def test_folder_without_trees(raw: Path, tmp_path: Path) -> None:
 def test_model_that_is_none(raw: Path, tmp_path: Path) -> None:
     with pytest.raises(PrepareError, match=r"--piece-model .*train\.mrg is not a SentencePiece model"):
         run(tmp_path / "out", raw, piece_model=raw / "train.mrg")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(PrepareError, match=r"pipe is a pipe, expected a file"):
+        run(tmp_path / "out", raw, piece_model=tmp_path / "pipe")
