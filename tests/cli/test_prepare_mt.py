@@ -5,17 +5,16 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import json
 import tarfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fairseq_stack import cli
 from fairseq_stack_preprocess.mt import presets
 from fairseq_stack_preprocess.text.download import Archive
+from tests.preprocess.corpus_folders import manifest_of
 
 GERMAN = [f"Das ist der Satz Nummer {number} ." for number in range(30)]
 ENGLISH = [f"this is sentence number {number} ." for number in range(30)]
@@ -30,11 +29,6 @@ def raw(tmp_path: Path) -> Path:
     for language, lines in TEXT.items():
         (tmp_path / "raw" / f"c.{language}").write_text("".join(f"{line}\n" for line in lines))
     return tmp_path / "raw"
-
-
-def manifest_of(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return content
 
 
 def sgm(lines: list[str]) -> str:

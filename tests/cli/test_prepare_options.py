@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +19,7 @@ from fairseq_stack_preprocess.transduction import corpus as transduction
 from fairseq_stack_preprocess.transduction import natural
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 from fairseq_stack_preprocess.trees import mikolov, ptb, treebank
+from tests.preprocess.corpus_folders import manifest_of
 
 P = Path("x")
 FILES = "--train x --valid x --test x"
@@ -249,7 +249,7 @@ def test_limit_of_nothing(command: str, tmp_path: Path, capsys: pytest.CaptureFi
 def test_manifest_names_the_values_that_were_used(tmp_path: Path) -> None:
     arguments = ["--task", "xor", "--test-set", "drawn", "--limit", "3", "--no-binarise"]
     assert cli.main(["prepare", "transduction", str(tmp_path / "out"), *arguments]) == 0
-    options = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))["options"]
+    options = manifest_of(tmp_path / "out")["options"]
     used = {name: value for name, value in options.items() if value is not None}
     lengths = {"min_length": 12, "max_length": 12, "test_min_length": 24, "test_max_length": 24}
     sizes = {"train_size": 3, "valid_size": 3, "test_size": 3}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import REPOSITORY
-from tests.preprocess.text.test_replacing import snapshot
+from tests.preprocess.corpus_folders import snapshot
 
 KILLS = 5
 """Of each command."""

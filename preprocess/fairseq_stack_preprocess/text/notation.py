@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrepareError
+from .fairseq_words import SPECIAL_WORDS
 from .pcfg import GREATEST_WEIGHT, LEAST_WEIGHT, PCFG, Nonterminal, Rule, Symbol, format_symbol
 from .streams import read_lines
 
 EMPTY = "''"
-
-RESERVED = ("<s>", "<pad>", "</s>", "<unk>")
-"""What fairseq has in every dictionary."""
 
 _TOKEN = re.compile(
     r"""\s+ | \#.*
@@ -179,7 +177,7 @@ def _symbol(token: _Token) -> Symbol:
     terminal = token.text[1:-1]
     if not terminal.isprintable() or any(character.isspace() for character in terminal):
         raise ValueError(f"a terminal must have no blanks and no control characters, got {terminal!r}")
-    if terminal in RESERVED:
+    if terminal in SPECIAL_WORDS or terminal == "<unk>":
         raise ValueError(f"fairseq reserves the terminal {terminal}; choose another")
     return terminal
 

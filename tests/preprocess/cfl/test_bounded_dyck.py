@@ -22,6 +22,7 @@ from fairseq_stack_preprocess.cfl.bounded_dyck import (
     profiles,
 )
 from fairseq_stack_preprocess.errors import PrepareError
+from tests.preprocess.corpus_folders import manifest_of
 
 SMALL = Options(
     train_size=50,
@@ -144,7 +145,7 @@ def test_files(tmp_path: Path) -> None:
         assert (text / f"{name}.txt").read_text().splitlines() == [" ".join(string) for string in strings]
         lines = (text / f"{name}.attach").read_text().splitlines()
         assert [tuple(map(int, line.split())) for line in lines] == [attachments(string) for string in strings]
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    manifest = manifest_of(tmp_path / "out")
     assert manifest["corpus"] == "cfl" and is_bounded_dyck(manifest)
     assert manifest["splits"]["train"]["strings"] == 50
     most = max(max(depths(string)) for string in sets["distance"])

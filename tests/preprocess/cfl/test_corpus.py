@@ -16,6 +16,7 @@ from fairseq_stack_preprocess.cfl import corpus, inside
 from fairseq_stack_preprocess.cfl.corpus import Options, distribution_from, generate, prepare
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 from fairseq_stack_preprocess.errors import PrepareError
+from tests.preprocess.corpus_folders import lines_of, manifest_of, sha256_without_manifest
 
 SMALL: dict[str, Any] = {
     "min_length": 10,
@@ -27,10 +28,6 @@ SMALL: dict[str, Any] = {
     "test_per_length": 3,
     "binarise": False,
 }
-
-
-def read_lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +95,10 @@ def test_side_files_agree_with_the_text(hardest: Path) -> None:
     bounds = json.loads((hardest / "lower_bound.json").read_text(encoding="utf-8"))
     distribution = distribution_from(Options(task="hardest-cfl", **SMALL))
     for split, lengths in (("train", 5), ("valid", 5), ("test", 9)):
-        strings = [tuple(line.split(" ")) for line in read_lines(hardest / "text" / f"{split}.txt")]
-        values = [float(line) for line in read_lines(hardest / "text" / f"{split}.logp")]
+        strings = [tuple(line.split(" ")) for line in lines_of(hardest / "text" / f"{split}.txt")]
+        values = [float(line) for line in lines_of(hardest / "text" / f"{split}.logp")]
         assert dict(enumerate(values)) == dict(distribution.log_probabilities(strings))
-        losses = [float(line) for line in read_lines(hardest / "text" / f"{split}.nll")]
+        losses = [float(line) for line in lines_of(hardest / "text" / f"{split}.nll")]
         assert losses == pytest.approx([math.log(lengths) - value for value in values], rel=1e-15)
         assert bounds[split]["lengths"] == lengths
         assert bounds[split]["nats"] == pytest.approx(sum(losses), rel=1e-12)
@@ -119,20 +116,16 @@ def test_side_files_agree_with_the_text(hardest: Path) -> None:
 )
 def test_bytes_of_a_seed(task: str, sha256: str, tmp_path: Path) -> None:
     prepare(Options(task=task, **SMALL, seed=3), tmp_path / "out")
-    digest = hashlib.sha256()
-    for path in sorted((tmp_path / "out").rglob("*")):
-        if path.is_file() and path.name != "manifest.json":
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    assert digest.hexdigest() == sha256
+    assert sha256_without_manifest(tmp_path / "out") == sha256
 
 
 def test_manifest(hardest: Path) -> None:
-    manifest = json.loads((hardest / "manifest.json").read_text(encoding="utf-8"))
+    manifest = manifest_of(hardest)
     assert manifest["corpus"] == "cfl"
     assert manifest["options"]["task"] == "hardest-cfl"
     assert manifest["options"]["parameters"] == LANGUAGES["hardest-cfl"].defaults
     for split, counts in manifest["splits"].items():
-        strings = read_lines(hardest / "text" / f"{split}.txt")
+        strings = lines_of(hardest / "text" / f"{split}.txt")
         assert counts["strings"] == len(strings) == sum(counts["strings_by_length"].values())
         assert counts["distinct_strings"] == len(set(strings))
         assert counts["symbols"] == sum(len(string.split(" ")) for string in strings)
@@ -142,11 +135,11 @@ def test_grammar_of_ones_own(tmp_path: Path) -> None:
     text = "Sum -> Sum '+' Term [1] | Term [3]\nTerm -> 'x' [1] | '(' Sum ')' [1]\n"
     (tmp_path / "mine.txt").write_text(text)
     prepare(Options(grammar=tmp_path / "mine.txt", **SMALL), tmp_path / "out")
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
+    manifest = manifest_of(tmp_path / "out")
     assert manifest["options"]["grammar"] == "mine.txt"
     assert manifest["inputs"] == {"mine.txt": hashlib.sha256(text.encode()).hexdigest()}
     assert str(tmp_path) not in (tmp_path / "out" / "manifest.json").read_text()
-    assert {len(line.split(" ")) for line in read_lines(tmp_path / "out" / "text" / "test.txt")} == {9, 11, 13, 15}
+    assert {len(line.split(" ")) for line in lines_of(tmp_path / "out" / "text" / "test.txt")} == {9, 11, 13, 15}
     again = Options(grammar=tmp_path / "out" / "grammar.txt", **SMALL)
     assert generate(again) == generate(Options(grammar=tmp_path / "mine.txt", **SMALL))
 

@@ -15,8 +15,9 @@ from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.mt import corpus
 from fairseq_stack_preprocess.mt.corpus import Options, prepare
 from fairseq_stack_preprocess.mt.sentences import normalizer
+from tests.preprocess.corpus_folders import lines_of, manifest_of
 
-from .pairs import SPLITS, lines_of, manifest_of, options_for, write_pairs
+from .pairs import SPLITS, options_for, write_pairs
 
 
 @pytest.fixture

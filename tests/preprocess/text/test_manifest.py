@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.nested import corpus as nested_translation
 from fairseq_stack_preprocess.text import binarise
+from tests.preprocess.corpus_folders import manifest_of
 
 # Train holds every word, so that no word of the other splits is unknown.
 SIZES: dict[str, Any] = {"train_size": 1500, "valid_size": 11, "test_size": 13}
@@ -38,15 +38,10 @@ def strings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return content
-
-
 @pytest.mark.parametrize("corpus", ["nested", "strings"])
 def test_hashes_are_true_and_complete(corpus: str, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(corpus)
-    outputs = read_manifest(folder)["outputs"]
+    outputs = manifest_of(folder)["outputs"]
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert set(outputs) == files - {"manifest.json"}
     for name, described in outputs.items():
@@ -55,7 +50,7 @@ def test_hashes_are_true_and_complete(corpus: str, request: pytest.FixtureReques
 
 
 def test_records_options_versions_and_counts(nested: Path) -> None:
-    manifest = read_manifest(nested)
+    manifest = manifest_of(nested)
     assert manifest["corpus"] == "nested-translation"
     assert manifest["options"] == {"depth": 3, "test_depth": None, **SIZES, "seed": 0, "binarise": True}
     assert manifest["versions"]["fairseq_stack"] == fairseq_stack.__version__
@@ -72,7 +67,7 @@ def test_records_options_versions_and_counts(nested: Path) -> None:
 def test_dropped_repetitions_are_counted(tmp_path: Path) -> None:
     options = nested_translation.Options(depth=0, train_size=3000, valid_size=200, test_size=200, binarise=False)
     nested_translation.prepare(options, tmp_path / "out")
-    dropped = read_manifest(tmp_path / "out")["dropped"]
+    dropped = manifest_of(tmp_path / "out")["dropped"]
     assert dropped["train"] == dict(nested_translation.generate(options).dropped["train"])
     assert set(dropped["train"]) == {"already in train", "already in valid", "already in test"}
     assert all(count > 0 for count in dropped["train"].values())

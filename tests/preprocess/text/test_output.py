@@ -10,6 +10,7 @@ from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text import output
 from fairseq_stack_preprocess.text.manifest import Manifest
 from fairseq_stack_preprocess.text.output import check_target, output_folder, write_lines
+from tests.preprocess.corpus_folders import names
 
 
 def write(target: Path, text: str, *, force: bool = False) -> None:
@@ -17,10 +18,6 @@ def write(target: Path, text: str, *, force: bool = False) -> None:
     with output_folder(target, force=force) as folder:
         write_lines(folder / "file", [text])
         Manifest("test", {}, {}, {}).write(folder)
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_nothing_at_the_target_until_the_end(tmp_path: Path) -> None:

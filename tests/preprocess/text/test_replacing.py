@@ -14,21 +14,10 @@ from fairseq_stack_preprocess.cfl.reversal import Options
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text import output
 from fairseq_stack_preprocess.text.output import check_target, output_folder
+from tests.preprocess.corpus_folders import manifest_of, snapshot
 
 OPTIONS = Options(train_size=4, valid_size=4, test_size=4, binarise=False)
 OTHER = Options(train_size=4, valid_size=4, test_size=4, binarise=False, seed=1)
-
-
-def snapshot(folder: Path) -> dict[str, bytes | str]:
-    """The content of every file below a folder; of links, where they lead to."""
-    return {
-        path.relative_to(folder).as_posix(): os.readlink(path)
-        if path.is_symlink()
-        else path.read_bytes()
-        if path.is_file()
-        else "not a file"
-        for path in sorted(folder.rglob("*"))
-    }
 
 
 @pytest.fixture
@@ -133,13 +122,13 @@ def test_what_is_written_at_the_last_moment_is_kept_and_named(
     reversal.prepare(OTHER, corpus, force=True)
     (hidden,) = (path for path in corpus.parent.iterdir() if path != corpus)
     assert snapshot(hidden / "old") == {**before, name: b"mine"}
-    assert json.loads((corpus / "manifest.json").read_text())["options"]["seed"] == 1
+    assert manifest_of(corpus)["options"]["seed"] == 1
     assert f"{hidden / 'old'} holds the previous content of {corpus}" in capsys.readouterr().err
 
 
 def test_what_is_a_corpus_is_replaced(corpus: Path, tmp_path: Path) -> None:
     (corpus / "data-bin").mkdir()
-    outputs = json.loads((corpus / "manifest.json").read_text())
+    outputs = manifest_of(corpus)
     outputs["outputs"]["data-bin/dict.txt"] = {"bytes": 0, "sha256": ""}  # deleted since
     (corpus / "manifest.json").write_text(json.dumps(outputs))
     (corpus / "data-bin" / "preprocess.log").write_text("written by every fairseq-preprocess\n")
@@ -153,7 +142,7 @@ def test_a_link_to_a_corpus_stays_a_link(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(corpus)
     reversal.prepare(OTHER, tmp_path / "link", force=True)
     assert (tmp_path / "link").is_symlink()
-    assert json.loads((corpus / "manifest.json").read_text())["options"]["seed"] == 1
+    assert manifest_of(corpus)["options"]["seed"] == 1
 
 
 def test_links_that_lead_in_a_circle_are_refused(tmp_path: Path) -> None:
@@ -166,7 +155,7 @@ def test_links_that_lead_in_a_circle_are_refused(tmp_path: Path) -> None:
 
 def test_a_manifest_that_names_files_elsewhere_harms_none(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
-    content = json.loads((corpus / "manifest.json").read_text())
+    content = manifest_of(corpus)
     content["outputs"] |= {"../thesis.tex": {}, str(tmp_path / "thesis.tex"): {}}
     (corpus / "manifest.json").write_text(json.dumps(content))
     reversal.prepare(OTHER, corpus, force=True)

@@ -16,17 +16,13 @@ from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text import staging
 from fairseq_stack_preprocess.text.output import check_target, output_folder
 from fairseq_stack_preprocess.text.staging import Staging
-from tests.preprocess.text.test_replacing import snapshot
+from tests.preprocess.corpus_folders import names, snapshot
 
 OLD = Options(train_size=2, valid_size=2, test_size=2, binarise=False)
 NEW = Options(train_size=2, valid_size=2, test_size=2, binarise=False, seed=1)
 
 CHANGES = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate")
 KILLED = 9
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 def killed_at(change: int, run: Callable[[], object]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,8 @@ import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.trees.mikolov import Options, prepare
-from tests.preprocess.trees.treebanks import lines_of, write_files
+from tests.preprocess.corpus_folders import lines_of, manifest_of
+from tests.preprocess.trees.treebanks import write_files
 
 TEXTS = {
     "ptb.train.txt": " the <unk> costs N \n\n no it was n't \n",
@@ -21,8 +21,7 @@ TEXTS = {
 
 def run(folder: Path, raw: Path, **options: Any) -> dict[str, Any]:
     prepare(Options(raw=raw, binarise=False, **options), folder)
-    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return manifest
+    return manifest_of(folder)
 
 
 def test_sentences(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from fairseq_stack_preprocess.trees import ptb
 from fairseq_stack_preprocess.trees.brackets import clean, read_trees
 from fairseq_stack_preprocess.trees.ptb import Options, find_files, format_sections, parse_sections, prepare
 from fairseq_stack_preprocess.trees.word_classes import Fingerprint
+from tests.preprocess.corpus_folders import lines_of, manifest_of
 from tests.preprocess.trees.treebanks import (
     CAT,
     DOG,
     first_trees,
-    lines_of,
     nltk_sample,
     oracle_blocks,
     oracle_map,
@@ -30,8 +30,7 @@ from tests.preprocess.trees.treebanks import (
 def run(folder: Path, raw: Path, **options: Any) -> dict[str, Any]:
     """Prepare the corpus without fairseq; return the manifest."""
     prepare(Options(raw=raw, binarise=False, **options), folder)
-    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return manifest
+    return manifest_of(folder)
 
 
 def text_of(folder: Path, name: str) -> list[str]:
