@@ -74,7 +74,7 @@ def read_task_file(data: Path) -> TaskFile:
 
 def may_be_scored(task: str | None, inputs: Tensor, lengths: Tensor, blank: int | None) -> Tensor:
     """Where targets of a task can be scored, (B, n), for inputs (B, n) of these lengths (B,)."""
-    from fairseq_stack_preprocess.transduction.options import NATURAL
+    from fairseq_stack_preprocess.transduction.task_options import NATURAL
     from fairseq_stack_preprocess.transduction.tasks import AFTER_READING
 
     places = torch.arange(inputs.size(1), device=inputs.device)

@@ -7,8 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from fairseq_stack_preprocess.cfl import bounded_dyck
+from fairseq_stack_preprocess.cfl.language_options import CORPUS, Options
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS
-from fairseq_stack_preprocess.cfl.options import CORPUS, Options
 from fairseq_stack_preprocess.errors import flag_of
 
 from ..arguments import Subparsers

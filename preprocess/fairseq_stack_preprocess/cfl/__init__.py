@@ -17,7 +17,7 @@ module                what
 :mod:`.languages`     the twelve languages, with their parameters
 :mod:`.recognisers`   whether a string is in one of them, and where only one next symbol is possible
 :mod:`.string_sets`   strings with their probabilities, and the files of them that both corpora have
-:mod:`.options`       the options of ``cfl``
+:mod:`.language_options`       the options of ``cfl``
 :mod:`.corpus`        ``cfl``: training, validation and test sets as files
 :mod:`.reversal`      ``reversal``: the same for w w^R, where no string is in two sets
 :mod:`.bounded_dyck`  balanced brackets of bounded depth with their parses, after Murty et al. (2023)

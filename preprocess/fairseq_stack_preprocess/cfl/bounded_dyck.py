@@ -30,8 +30,8 @@ from ..text.binarise import binarise_language
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder, write_lines
 from ..text.splits import SIZES, TRIES_IN_A_ROW, sizes_of, stream
+from .language_options import CORPUS
 from .languages import PARAMETERS, Word
-from .options import CORPUS
 from .string_sets import counts_of
 
 TASK = "bounded-dyck"

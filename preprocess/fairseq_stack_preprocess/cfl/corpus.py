@@ -30,7 +30,7 @@ from ..text.notation import format_grammar, parse_grammar, read_grammar
 from ..text.output import corpus_folder, write_lines
 from ..text.splits import stream
 from .distributions import Distribution, GrammarDistribution, distribution_of
-from .options import CORPUS, Options
+from .language_options import CORPUS, Options
 from .string_sets import StringSet, counts_of, lower_bound, write_lower_bounds, write_strings
 
 __all__ = ["CORPUS", "Options", "generate", "plan", "prepare"]

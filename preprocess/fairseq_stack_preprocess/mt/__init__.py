@@ -6,7 +6,7 @@ A published set-up is an entry of :data:`.presets.PRESETS`.
 ======================== ==========================================================================
 module                   what
 ======================== ==========================================================================
-:mod:`.options`          the options of the corpus
+:mod:`.translation_options`          the options of the corpus
 :mod:`.presets`          published set-ups: their options and their archives
 :mod:`.parallel_text`    pairs from plain text and from WMT's markup
 :mod:`.wmt_markup`       WMT's ``.sgm`` and ``.xml``

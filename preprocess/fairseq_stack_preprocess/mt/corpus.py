@@ -28,11 +28,11 @@ from ..text.binarise import binarise_translation
 from ..text.manifest import Manifest, sha256_of
 from ..text.output import corpus_folder
 from ..text.sentence_pieces import require_model_format
-from .options import CORPUS, Options
 from .parallel_text import PairedFiles, find_files, what_is_read
 from .pieces import dictionaries, write_pieces
 from .presets import PresetText
 from .sentences import write_text
+from .translation_options import CORPUS, Options
 
 __all__ = ["CORPUS", "Options", "plan", "prepare"]
 

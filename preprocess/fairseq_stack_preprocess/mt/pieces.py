@@ -20,8 +20,8 @@ from ..text.sentence_pieces import (
     write_vocabulary,
 )
 from ..text.streams import read_lines
-from .options import CORPUS, Options
 from .sentences import SplitReport, side_of
+from .translation_options import CORPUS, Options
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..errors import PrepareError
 from ..text.download import Archive, obtain
-from .options import Options
 from .parallel_text import look_for_files, what_is_read
+from .translation_options import Options
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from ..errors import PrepareError
 from ..layout import TEXT
 from ..progress import progress, say
 from ..text.output import write_columns
-from .options import CORPUS, Options
 from .pair_filters import NOT_SAMPLED, sample_by_index, sample_by_reservoir
 from .parallel_text import PairedFiles, Transform, read_pairs
+from .translation_options import CORPUS, Options
 from .wmt_markup import Pair
 
 
@@ -37,7 +37,7 @@ class SplitReport:
 
 
 def normalizer(language: str, normalization: str, moses: bool) -> Transform:
-    """How text of a language is normalised; see :class:`.options.Options` for the values."""
+    """How text of a language is normalised; see :class:`.translation_options.Options` for the values."""
     punctuation = _moses(language) if moses else None
 
     def normalize(text: str) -> str:

@@ -23,8 +23,8 @@ from ..text.output import corpus_folder
 from ..text.splits import distinct, sizes_of, stream
 from .authors import TEST_SETS
 from .files import binarise, write_pairs, write_task
-from .options import AUTHORS, CORPUS, GREATEST_LENGTH, Options
 from .pairs import Alphabet, Pair, Source
+from .task_options import AUTHORS, CORPUS, GREATEST_LENGTH, Options
 
 __all__ = ["CORPUS", "Options", "generate", "plan", "prepare"]
 

@@ -28,8 +28,8 @@ from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder
 from ..text.streams import read_lines, require_file
 from .files import binarise, write_pairs, write_task
-from .options import CORPUS, NATURAL
 from .pairs import Alphabet, Pair, Word
+from .task_options import CORPUS, NATURAL
 
 LABELS = ("VBZ", "VBP")
 UNKNOWN, BLANK = "<unknown>", "<blank>"
