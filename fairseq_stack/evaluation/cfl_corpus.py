@@ -12,7 +12,7 @@ from typing import Any
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.cfl import corpus as cfl
+from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution

@@ -15,7 +15,8 @@ A corpus is a module of one shape:
 - ``plan(options)``, if there is more to say than the options: the lines of a dry run.
 
 A new corpus needs such a module in a room, and a subcommand in ``fairseq_stack/cli/prepare``. Begin reading with
-:mod:`.nested.corpus`, the shortest corpus that is generated, or :mod:`.trees.mikolov`, the shortest that is read.
+:mod:`.nested.nested_corpus`, the shortest corpus that is generated, or with :mod:`.trees.mikolov`, the shortest one
+that is read.
 """
 
 from fairseq_stack import __version__

@@ -11,12 +11,12 @@ import pytest
 
 from fairseq_stack import cli
 from fairseq_stack_preprocess.cfl import bounded_dyck, reversal
-from fairseq_stack_preprocess.cfl import corpus as cfl
+from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
-from fairseq_stack_preprocess.mt import corpus as mt
-from fairseq_stack_preprocess.nested import corpus as nested
-from fairseq_stack_preprocess.transduction import corpus as transduction
+from fairseq_stack_preprocess.mt import translation_corpus as mt
+from fairseq_stack_preprocess.nested import nested_corpus as nested
 from fairseq_stack_preprocess.transduction import natural
+from fairseq_stack_preprocess.transduction import task_corpus as transduction
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 from fairseq_stack_preprocess.trees import mikolov, ptb, treebank
 from tests.preprocess.corpus_folders import manifest_of
@@ -40,7 +40,7 @@ DEFAULTS: list[tuple[str, ModuleType, Any]] = [
     (NATURAL, natural, natural.Options(P, P, P)),
 ]
 
-HARDEST = {
+HARDEST: dict[str, Any] = {
     "mean_commas": 1.0,
     "mean_short_filler_length": 2.0,
     "mean_long_filler_length": 3.0,
@@ -48,23 +48,36 @@ HARDEST = {
     "mean_bracket_splits": 4.0,
     "mean_nesting_depth": 5.0,
 }
-CFL = {
+CFL: dict[str, Any] = {
     **{"min_length": 10, "max_length": 12, "test_min_length": 9, "test_max_length": 14, "train_size": 30},
     **{"valid_size": 10, "test_per_length": 2, "batch_size": 5, "seed": 3, "test_seed": 4},
 }
-BOUNDED = {
+BOUNDED: dict[str, Any] = {
     **{"bracket_types": 3, "max_depth": 4, "min_length": 2, "max_length": 30, "train_size": 50, "valid_size": 6},
     **{"test_size": 70, "distance_size": 8, "distance_max_depth": 9, "distance_max_length": 100},
     **{"depth_from": 5, "depth_to": 6, "depth_strings": 7, "seed": 1, "test_seed": 2},
 }
-LIMITED = {**BOUNDED, **dict.fromkeys(("train_size", "test_size", "distance_size", "depth_strings"), 7)}
-SIZES = {"train_size": 40, "valid_size": 10, "test_size": 11, "seed": 7}
+LIMITED: dict[str, Any] = {**BOUNDED, **dict.fromkeys(("train_size", "test_size", "distance_size", "depth_strings"), 7)}
+SIZES: dict[str, Any] = {"train_size": 40, "valid_size": 10, "test_size": 11, "seed": 7}
 DELETION: dict[str, Any] = {
     **{"symbols": 3, "min_length": 4, "max_length": 9, "mean_length": 5.5, "std_length": 1.5, "test_min_length": 5},
     **{"test_max_length": 19, "test_mean_length": 9.5, "test_std_length": 2.5, **SIZES, "test_seed": 4},
 }
-SAMPLE = {"sample": 9, "seed": 4, "max_ratio": 3.0, "max_chars": 99, "pieces": 60, "piece_threshold": 2, "limit": 5}
-SMALL = {"train_size": 7, "valid_size": 7, "test_size": 7}
+SAMPLE: dict[str, Any] = {
+    "sample": 9,
+    "seed": 4,
+    "max_ratio": 3.0,
+    "max_chars": 99,
+    "pieces": 60,
+    "piece_threshold": 2,
+    "limit": 5,
+}
+TRANSLATION: dict[str, Any] = {
+    **{"source": "de", "target": "en", "train": (P,), "valid": P, "test": P, **SAMPLE},
+    **dict.fromkeys(("drop_lone_periods", "filter_all", "hard_limit", "moses", "keep_separators", "strip_cr"), True),
+    **{"sample_rule": "authors", "joint": False, "normalization": "nfc", "piece_normalization": "nmt_nfkc"},
+}
+SMALL: dict[str, Any] = {"train_size": 7, "valid_size": 7, "test_size": 7}
 
 
 def flags(options: dict[str, Any]) -> str:
@@ -103,12 +116,7 @@ EVERY: list[tuple[str, ModuleType, Any]] = [
         f"{MT} {flags(SAMPLE)} --sample-rule authors --drop-lone-periods --filter-all --no-joint --hard-limit --moses "
         "--normalization nfc --piece-normalization nmt_nfkc --keep-separators --strip-cr",
         mt,
-        mt.Options(
-            **{"source": "de", "target": "en", "train": (P,), "valid": P, "test": P, **SAMPLE},
-            **dict.fromkeys(("drop_lone_periods", "filter_all", "hard_limit", "moses"), True),
-            **{"sample_rule": "authors", "joint": False, "normalization": "nfc", "piece_normalization": "nmt_nfkc"},
-            **{"keep_separators": True, "strip_cr": True, "binarise": False},
-        ),
+        mt.Options(**TRANSLATION, binarise=False),
     ),
     (
         "ptb out --raw x --train-sections 0-2 --valid-sections 23 --test-sections 24 --slips --limit 3 --strip-cr",

@@ -15,7 +15,7 @@ from fairseq_stack.evaluation.cfl_scores import (
     string_losses,
 )
 from fairseq_stack.evaluation.intervals import Intervals
-from fairseq_stack_preprocess.cfl.corpus import generate
+from fairseq_stack_preprocess.cfl.language_corpus import generate
 from fairseq_stack_preprocess.cfl.language_options import Options
 from fairseq_stack_preprocess.cfl.string_sets import StringSet, lower_bound
 

@@ -9,7 +9,7 @@ import pytest
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.companions import MANIFEST, companions_of_data
 from fairseq_stack.hub.text import joined, tokenizer_of
-from fairseq_stack_preprocess.mt.corpus import prepare
+from fairseq_stack_preprocess.mt.translation_corpus import prepare
 from tests.preprocess.mt.pairs import lines_of, options_for, write_pairs
 
 PAIRS = [

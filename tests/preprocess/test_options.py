@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from fairseq_stack_preprocess.cfl import bounded_dyck, reversal
-from fairseq_stack_preprocess.cfl import corpus as cfl
+from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.mt import corpus as mt
-from fairseq_stack_preprocess.nested import corpus as nested
-from fairseq_stack_preprocess.transduction import corpus as transduction
+from fairseq_stack_preprocess.mt import translation_corpus as mt
+from fairseq_stack_preprocess.nested import nested_corpus as nested
 from fairseq_stack_preprocess.transduction import natural
+from fairseq_stack_preprocess.transduction import task_corpus as transduction
 from fairseq_stack_preprocess.trees import mikolov, ptb, treebank
 
 P = Path("x")

@@ -78,7 +78,7 @@ def test_no_corpus_is_built_on_another(graph: Mapping[str, set[str]]) -> None:
     ("name", "source", "caught"),
     [
         ("text.x", "from ..trees.spans import Span", {"trees.spans"}),
-        ("text.x", "def f():\n    from ..mt import corpus", {"mt.corpus"}),
+        ("text.x", "def f():\n    from ..mt import translation_corpus", {"mt.translation_corpus"}),
         ("text.x", "from ..errors import PrepareError\nfrom .. import __version__\nfrom . import splits", set()),
         ("errors", "from .text import splits", {"text.splits"}),
         ("cfl.x", "from ..nested.grammar import DOMAINS", {"nested.grammar"}),

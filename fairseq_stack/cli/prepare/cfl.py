@@ -141,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
     if args.task == BOUNDED:
         return _run_bounded(args)
     # It needs numpy, which takes time to load.
-    from fairseq_stack_preprocess.cfl import corpus
+    from fairseq_stack_preprocess.cfl import language_corpus as corpus
 
     refuse(args, sorted(_names(BoundedOptions) - _names(Options)), f"needs --task {BOUNDED}")
     parameters = {name: getattr(args, name) for name in PARAMETERS if getattr(args, name) is not None}

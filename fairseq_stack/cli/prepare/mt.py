@@ -8,7 +8,7 @@ from typing import Any
 
 from fairseq_stack_preprocess.errors import PrepareError, require_at_least, require_at_most
 from fairseq_stack_preprocess.layout import SPLITS
-from fairseq_stack_preprocess.mt import corpus
+from fairseq_stack_preprocess.mt import translation_corpus as corpus
 from fairseq_stack_preprocess.mt.presets import PRESETS, PresetText
 from fairseq_stack_preprocess.mt.translation_options import NORMALIZATIONS, SAMPLE_RULES, Options
 from fairseq_stack_preprocess.text.output import check_target

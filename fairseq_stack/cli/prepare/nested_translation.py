@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_stack_preprocess.nested import corpus
-from fairseq_stack_preprocess.nested.corpus import Options
+from fairseq_stack_preprocess.nested import nested_corpus as corpus
+from fairseq_stack_preprocess.nested.nested_corpus import Options
 
 from ..arguments import Subparsers
 from ._common import SIZES, add_common, add_number, add_sizes, options_from, run_corpus

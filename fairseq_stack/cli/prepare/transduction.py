@@ -7,7 +7,8 @@ from pathlib import Path
 
 from fairseq_stack_preprocess.errors import PrepareError, flag_of
 from fairseq_stack_preprocess.layout import SPLITS
-from fairseq_stack_preprocess.transduction import corpus, natural
+from fairseq_stack_preprocess.transduction import natural
+from fairseq_stack_preprocess.transduction import task_corpus as corpus
 from fairseq_stack_preprocess.transduction.task_options import AUTHORS, DRAWN, NATURAL, SETTINGS, Options
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 

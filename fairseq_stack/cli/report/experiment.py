@@ -21,7 +21,7 @@ from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.translations import bleu, exact_match, exact_match_by, read_translations
 from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.layout import DATA_BIN, SUFFIX, TEXT
-from fairseq_stack_preprocess.nested import corpus as nested_translation
+from fairseq_stack_preprocess.nested import nested_corpus as nested_translation
 from fairseq_stack_preprocess.text.numbers import read_numbers
 
 if TYPE_CHECKING:

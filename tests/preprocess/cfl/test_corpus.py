@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairseq_stack_preprocess.cfl import corpus, inside
-from fairseq_stack_preprocess.cfl.corpus import Options, distribution_from, generate, prepare
+from fairseq_stack_preprocess.cfl import inside
+from fairseq_stack_preprocess.cfl import language_corpus as corpus
+from fairseq_stack_preprocess.cfl.language_corpus import Options, distribution_from, generate, prepare
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 from fairseq_stack_preprocess.errors import PrepareError
 from tests.preprocess.corpus_folders import lines_of, manifest_of, sha256_without_manifest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack_preprocess.mt.corpus import Options
+from fairseq_stack_preprocess.mt.translation_corpus import Options
 
 SPLITS = ("train", "valid", "test")
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.nested.corpus import (
+from fairseq_stack_preprocess.nested.grammar import nested_grammar
+from fairseq_stack_preprocess.nested.nested_corpus import (
     NestedTranslation,
     Options,
     generate,
     prepare,
 )
-from fairseq_stack_preprocess.nested.grammar import nested_grammar
 from fairseq_stack_preprocess.nested.synchronous_grammar import SentencePair
 from fairseq_stack_preprocess.text import splits as splits_module
 from tests.preprocess.nested.oracle import dictionary, readings

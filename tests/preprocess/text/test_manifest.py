@@ -14,7 +14,7 @@ import pytest
 import fairseq_stack
 from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.nested import corpus as nested_translation
+from fairseq_stack_preprocess.nested import nested_corpus as nested_translation
 from fairseq_stack_preprocess.text import binarise
 from tests.preprocess.corpus_folders import manifest_of
 

@@ -11,7 +11,7 @@ import pytest
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text.splits import sizes_of
 from fairseq_stack_preprocess.transduction.authors import TEST_SETS
-from fairseq_stack_preprocess.transduction.corpus import Options, generate, plan, prepare, sources
+from fairseq_stack_preprocess.transduction.task_corpus import Options, generate, plan, prepare, sources
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 
 SMALL: dict[str, Any] = {"train_size": 20, "valid_size": 5, "test_size": 5, "binarise": False}
