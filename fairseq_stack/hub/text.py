@@ -11,7 +11,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
 from fairseq_stack.hub.companions import MANIFEST
 from fairseq_stack_preprocess.layout import WORD_MARK
-from fairseq_stack_preprocess.mt.sentences import normalizer
+from fairseq_stack_preprocess.mt.split_text import normalizer
 from fairseq_stack_preprocess.mt.translation_options import CORPUS as TRANSLATION
 from fairseq_stack_preprocess.text.sentence_pieces import Encoder, made_blank
 

@@ -48,7 +48,7 @@ def read_task_file(data: Path) -> TaskFile:
         UserError: the file is not one that ``fairseq-stack prepare transduction`` wrote.
     """
     # Not above: that package imports fairseq_stack, which registers this task.
-    from fairseq_stack_preprocess.transduction.files import GREATEST_INPUT, TASK_NAME
+    from fairseq_stack_preprocess.transduction.pair_files import GREATEST_INPUT, TASK_NAME
 
     paths = [folder / TASK_NAME for folder in (data, data.absolute().parent) if (folder / TASK_NAME).is_file()]
     if not paths:

@@ -11,7 +11,7 @@ module                      what
 :mod:`.parallel_text`       pairs from plain text and from WMT's markup
 :mod:`.wmt_markup`          WMT's ``.sgm`` and ``.xml``
 :mod:`.pair_filters`        which pairs are dropped, and how the others are sampled
-:mod:`.sentences`           the text of a split: normalised, filtered, sampled
+:mod:`.split_text`          the text of a split: normalised, filtered, sampled
 :mod:`.pieces`              BPE models, and the text in pieces
 :mod:`.translation_corpus`  all of it, in a folder
 =========================== =======================================================

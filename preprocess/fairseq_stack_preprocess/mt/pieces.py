@@ -20,12 +20,12 @@ from ..text.sentence_pieces import (
     write_vocabulary,
 )
 from ..text.streams import read_lines
-from .sentences import SplitReport, side_of
+from .split_text import SplitReport, side_of
 from .translation_options import CORPUS, Options
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """The lines of a text that :mod:`.sentences` wrote, in the form that SentencePiece gets."""
+    """The lines of a text that :mod:`.split_text` wrote, in the form that SentencePiece gets."""
     return made_blank(read_lines(path, keep_separators=True))
 
 

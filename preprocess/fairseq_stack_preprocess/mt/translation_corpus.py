@@ -31,7 +31,7 @@ from ..text.sentence_pieces import require_model_format
 from .parallel_text import PairedFiles, find_files, what_is_read
 from .pieces import dictionaries, write_pieces
 from .presets import PresetText
-from .sentences import write_text
+from .split_text import write_text
 from .translation_options import CORPUS, Options
 
 __all__ = ["CORPUS", "Options", "plan", "prepare"]

@@ -15,7 +15,7 @@ module               what
 :mod:`.python2`      the order of sets and the shuffling of Python 2
 :mod:`.authors`      the six test sets that the paper's authors drew
 :mod:`.task_options` the options of the generated tasks
-:mod:`.files`        the files that every task has
+:mod:`.pair_files`   the files that every task has
 :mod:`.task_corpus`  the generated tasks: training, validation and test sets as files
 :mod:`.natural`      number agreement in sentences of a natural language, read from files
 ==================== ==================================================================================

@@ -6,7 +6,7 @@ before the verb, separated by blanks. The two fields are separated by a comma wh
 ``numpred.train`` of Linzen et al. (2016).
 
 The input of a pair is the words; the target is a blank for each word except the last one, and there the label. Words
-that are not among the most frequent ones of train become ``<unknown>``. Files: see :mod:`.files`.
+that are not among the most frequent ones of train become ``<unknown>``. Files: see :mod:`.pair_files`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..text.fairseq_words import check_white_space, check_word
 from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder
 from ..text.streams import read_lines, require_file
-from .files import binarise, write_pairs, write_task
+from .pair_files import binarise, write_pairs, write_task
 from .pairs import Alphabet, Pair, Word
 from .task_options import CORPUS, NATURAL
 

@@ -3,7 +3,7 @@
 Train and valid are drawn with replacement: strings are uniform given their length, or uniform over the distinct strings
 of a grammar up to a depth. Test is the authors' test set (:mod:`.authors`), or drawn: strings of a grammar are then
 uniform over derivations, and none occurs twice except where the authors' test set could have one twice.
-Files: see :mod:`.files`.
+Files: see :mod:`.pair_files`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..text.manifest import Manifest
 from ..text.output import corpus_folder
 from ..text.splits import distinct, sizes_of, stream
 from .authors import TEST_SETS
-from .files import binarise, write_pairs, write_task
+from .pair_files import binarise, write_pairs, write_task
 from .pairs import Alphabet, Pair, Source
 from .task_options import AUTHORS, CORPUS, GREATEST_LENGTH, Options
 

@@ -13,7 +13,7 @@ from hypothesis import strategies
 
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.mt import translation_corpus as corpus
-from fairseq_stack_preprocess.mt.sentences import normalizer
+from fairseq_stack_preprocess.mt.split_text import normalizer
 from fairseq_stack_preprocess.mt.translation_corpus import Options, prepare
 from tests.preprocess.corpus_folders import lines_of, manifest_of
 
