@@ -12,8 +12,8 @@ import pytest
 
 from fairseq_stack import cli
 from fairseq_stack.cli.prepare import CORPORA
-from fairseq_stack_preprocess.cfl.corpus import Options, distribution_from, lengths_of
-from fairseq_stack_preprocess.transduction import corpus as transduction
+from fairseq_stack_preprocess.cfl.language_corpus import Options, distribution_from, lengths_of
+from fairseq_stack_preprocess.transduction import task_corpus as transduction
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 from tests.documents import Document
 

@@ -16,7 +16,7 @@ from fairseq_stack.evaluation.pushdown import (
     with_own_parses,
 )
 from fairseq_stack.evaluation.scores import method_of
-from fairseq_stack_preprocess.text.progress import progress
+from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device

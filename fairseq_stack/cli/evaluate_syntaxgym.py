@@ -19,7 +19,7 @@ from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
     sentences_of,
     total,
 )
-from fairseq_stack_preprocess.text.progress import progress
+from fairseq_stack_preprocess.progress import progress
 
 from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
 from .evaluation import Evaluated, Evaluation, add_outputs, sha_of

@@ -8,8 +8,8 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.results import rows_by_length
 from fairseq_stack.evaluation.scores import method_of
 from fairseq_stack.evaluation.transduction import TransductionResult, accuracy_by_length, overall_accuracy
-from fairseq_stack_preprocess.text.binarise import DATA_BIN
-from fairseq_stack_preprocess.text.progress import progress
+from fairseq_stack_preprocess.layout import DATA_BIN
+from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.text.progress import progress, say
+from fairseq_stack_preprocess.progress import progress, say
 
 from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint, on_device

@@ -12,14 +12,13 @@ from typing import Any
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.cfl import corpus as cfl
+from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Language, Parameters, Word
 from fairseq_stack_preprocess.cfl.recognisers import recogniser_of
-from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
-from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
+from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, SUFFIX, TEXT
 from fairseq_stack_preprocess.text.notation import read_grammar
 from fairseq_stack_preprocess.text.numbers import read_numbers
 

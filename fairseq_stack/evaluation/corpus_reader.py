@@ -11,10 +11,7 @@ from typing import Any
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.mt.pieces import PIECES
-from fairseq_stack_preprocess.text.binarise import DATA_BIN, SUFFIX, TEXT
-from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
-from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
+from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, PIECES, SUFFIX, TEXT, WORD_MARK
 
 INDEX_NAME = re.compile(r"(?P<split>\w+?)(?:\.(?P<pair>[\w-]+-[\w-]+)\.(?P<language>[\w-]+))?\.idx")
 SPLIT_ORDER = {"train": 0, "valid": 1, "test": 2}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
-from fairseq_stack_preprocess.cfl.string_sets import LOWER_BOUND_NAME
+from fairseq_stack_preprocess.layout import LOWER_BOUND_NAME
 
 from .training_log import Entry, read_entries, read_training_log
 

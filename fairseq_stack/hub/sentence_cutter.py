@@ -11,7 +11,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub
 from fairseq_stack.hub.parse_beams import parses_sentences
 from fairseq_stack.hub.strings import log_probabilities
-from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
+from fairseq_stack_preprocess.layout import WORD_MARK
 
 
 @dataclass(frozen=True)

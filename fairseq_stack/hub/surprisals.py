@@ -15,7 +15,7 @@ from fairseq_stack.hub.interface import Hub, LanguageModelHub
 from fairseq_stack.hub.parse_beams import Beam, Scores, beam_of, scores_of_parses
 from fairseq_stack.hub.sentence_cutter import CutSentence, Cutter
 from fairseq_stack.hub.strings import at_targets, batches_of_lengths, log_probabilities, padded, require_strings
-from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK
+from fairseq_stack_preprocess.layout import WORD_MARK
 
 SENTENCES_AT_ONCE = 1000
 """How many sentences are read before they are sorted by length and scored."""

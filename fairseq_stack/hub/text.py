@@ -10,9 +10,10 @@ from typing import Any
 from fairseq_stack.companions import MANIFEST
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
-from fairseq_stack_preprocess.mt.options import CORPUS as TRANSLATION
-from fairseq_stack_preprocess.mt.sentences import normalizer
-from fairseq_stack_preprocess.text.sentence_pieces import WORD_MARK, Encoder, made_blank
+from fairseq_stack_preprocess.layout import WORD_MARK
+from fairseq_stack_preprocess.mt.split_text import normalizer
+from fairseq_stack_preprocess.mt.translation_options import CORPUS as TRANSLATION
+from fairseq_stack_preprocess.text.sentence_pieces import Encoder, made_blank
 
 Tokenize = Callable[[str], str]
 """Turns a sentence into tokens separated by blanks."""

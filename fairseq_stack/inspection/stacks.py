@@ -18,7 +18,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
 from fairseq_stack.inspection.sentences import Sentence, sentence_of_text
 from fairseq_stack.modules import InspectedStack, StackAttention, StackLSTM
-from fairseq_stack_preprocess.text.progress import say
+from fairseq_stack_preprocess.progress import say
 
 
 @dataclass(frozen=True, eq=False)

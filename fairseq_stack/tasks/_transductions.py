@@ -48,7 +48,7 @@ def read_task_file(data: Path) -> TaskFile:
         UserError: the file is not one that ``fairseq-stack prepare transduction`` wrote.
     """
     # Not above: that package imports fairseq_stack, which registers this task.
-    from fairseq_stack_preprocess.transduction.files import GREATEST_INPUT, TASK_NAME
+    from fairseq_stack_preprocess.transduction.pair_files import GREATEST_INPUT, TASK_NAME
 
     paths = [folder / TASK_NAME for folder in (data, data.absolute().parent) if (folder / TASK_NAME).is_file()]
     if not paths:
@@ -74,7 +74,7 @@ def read_task_file(data: Path) -> TaskFile:
 
 def may_be_scored(task: str | None, inputs: Tensor, lengths: Tensor, blank: int | None) -> Tensor:
     """Where targets of a task can be scored, (B, n), for inputs (B, n) of these lengths (B,)."""
-    from fairseq_stack_preprocess.transduction.options import NATURAL
+    from fairseq_stack_preprocess.transduction.task_options import NATURAL
     from fairseq_stack_preprocess.transduction.tasks import AFTER_READING
 
     places = torch.arange(inputs.size(1), device=inputs.device)

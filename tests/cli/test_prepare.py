@@ -1,8 +1,7 @@
-"""fairseq-stack prepare: the folders it writes, its mistakes, and interruption."""
+"""fairseq-stack prepare: what a dry run refuses, failures of the system, and interruption."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,84 +12,9 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess.cfl import reversal, string_sets
-from fairseq_stack_preprocess.nested import corpus as nested_translation
+from fairseq_stack_preprocess.cfl import string_sets
 
 SIZES = ["--train-size", "40", "--valid-size", "10", "--test-size", "10"]
-
-
-def options_of(folder: Path) -> dict[str, object]:
-    options: dict[str, object] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["options"]
-    return options
-
-
-def test_nested_translation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "new" / "out"
-    arguments = ["prepare", "nested-translation", str(out), *SIZES, "--no-binarise"]
-    assert cli.main([*arguments, "--depth", "2", "--test-depth", "4", "--seed", "7"]) == 0
-    assert options_of(out) == {
-        "depth": 2,
-        "test_depth": 4,
-        "train_size": 40,
-        "valid_size": 10,
-        "test_size": 10,
-        "seed": 7,
-        "binarise": False,
-    }
-    assert sorted(path.name for path in out.iterdir()) == ["manifest.json", "text"]
-    printed = capsys.readouterr().out
-    assert printed == f"text:     {out / 'text'}\nmanifest: {out / 'manifest.json'}\n"
-
-
-def test_reversal_is_binarised(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(reversal, "binarise_language", lambda folder: (folder / "data-bin").mkdir())
-    out = tmp_path / "out"
-    arguments = ["prepare", "reversal", str(out), *SIZES, "--symbols", "3", "--min-length", "6"]
-    assert cli.main([*arguments, "--max-length", "8", "--seed", "1"]) == 0
-    assert options_of(out) == {
-        "symbols": 3,
-        "min_length": 6,
-        "max_length": 8,
-        "train_size": 40,
-        "valid_size": 10,
-        "test_size": 10,
-        "seed": 1,
-        "binarise": True,
-    }
-    assert (out / "data-bin").is_dir()
-    assert f"fairseq:  {out / 'data-bin'}\n" in capsys.readouterr().out
-
-
-def test_defaults_are_those_of_the_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-    for module in (nested_translation, reversal):
-        monkeypatch.setattr(module, "prepare", lambda options, folder, force: seen.append((options, force)))
-        assert cli.main(["prepare", module.CORPUS, str(tmp_path / "out")]) == 0
-    assert seen == [
-        (nested_translation.Options(), False),
-        (reversal.Options(), False),
-    ]
-
-
-@pytest.mark.parametrize("corpus", ["nested-translation", "reversal"])
-def test_limit_is_the_size_of_larger_splits(corpus: str, tmp_path: Path) -> None:
-    sizes = ["--train-size", "40", "--valid-size", "10", "--test-size", "10", "--no-binarise"]
-    assert cli.main(["prepare", corpus, str(tmp_path / "limited"), *sizes, "--limit", "20"]) == 0
-    assert cli.main(["prepare", corpus, str(tmp_path / "small"), *sizes, "--train-size", "20"]) == 0
-    manifests = [(tmp_path / folder / "manifest.json").read_bytes() for folder in ("limited", "small")]
-    assert manifests[0] == manifests[1]
-
-
-@pytest.mark.parametrize("corpus", ["nested-translation", "reversal"])
-def test_dry_run_tells_and_writes_nothing(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "new" / "out"
-    assert cli.main(["prepare", corpus, str(out), "--seed", "7", "--limit", "20", "--dry-run"]) == 0
-    printed = capsys.readouterr().out
-    for line in ("options:", "  seed: 7", "  train_size: 20", f"  fairseq:  {out / 'data-bin'}"):
-        assert f"{line}\n" in printed
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_dry_run_says_what_a_run_would_refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,28 +29,6 @@ def test_dry_run_says_what_a_run_would_refuse(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "out" / "thesis").write_text("text")
     assert cli.main([*arguments, "--force"]) == 2
     assert "does not hold a manifest.json" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nested-translation", "--depth", "-1"], "--depth must be at least 0, got -1"),
-        (["nested-translation", "--train-size", "-5"], "--train-size must be at least 1, got -5"),
-        (["reversal", "--min-length", "9"], "--min-length must be even"),
-        (["reversal", "--limit", "0"], "--limit must be at least 1, got 0"),
-        (["reversal", "--min-length", "2", "--max-length", "2"], "none of the 2 strings of length 2"),
-    ],
-    ids=["depth", "size", "odd", "limit", "impossible"],
-)
-def test_mistakes_in_options(
-    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["prepare", *arguments, str(tmp_path / "out"), "--no-binarise"]) == 2
-    lines = [line for line in capsys.readouterr().err.splitlines() if "done" not in line]
-    assert len(lines) == 1
-    assert lines[0].startswith("fairseq-stack: error: ")
-    assert message in lines[0]
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_failure_of_the_system_is_one_line(

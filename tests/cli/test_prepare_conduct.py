@@ -129,6 +129,8 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         "{path}, line 2: U+0085, which other programs treat as the end of a line",
     ),
     "u2028": (within_line_2("\u2028".encode()), "{path}, line 2: U+2028, which other programs treat as the end of"),
+    "utf-16": (lambda content: content.decode().encode("utf-16-le"), "{path}, line 1: a NUL character"),
+    "surrogate": (within_line_2(b"\xed\xa0\x80"), "{path}, line 2: not UTF-8: "),
     "empty": (lambda content: b"", "{path} is empty: expected text in line 1"),
 }
 
@@ -144,6 +146,32 @@ def test_broken_text_is_one_error_with_file_and_line(
     error = error_of(corpus.arguments(tmp_path / "new" / "out", tmp_path / "raw"), capsys)
     assert message.format(path=path) in error
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]
+
+
+# What stands in the place of a file, and what the error says.
+KINDS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "pipe": (os.mkfifo, "{path} is a pipe, expected a file"),  # to open it would be to wait for ever
+    "folder": (Path.mkdir, "{path} is a folder, expected a file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "{path} is a device, expected a file"),
+    "dangling-link": (lambda path: path.symlink_to("no"), "{path} is a link to no, which is missing, expected a file"),
+    "link-to-itself": (lambda path: path.symlink_to(path.name), "{path}: Too many levels of symbolic links"),
+}
+
+
+@given
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_a_file(kind: str, corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make, message = KINDS[kind]
+    path = corpus.write(tmp_path / "raw") / corpus.victim
+    path.unlink()
+    make(path)
+    if corpus.name == "ptb":  # which reads the files that it finds
+        message = "no .mrg file of section 24 (valid)"
+    elif (corpus.name, kind) == ("treebank", "folder"):  # which may be given
+        message = "{path}: the folder holds no .mrg file"
+    elif (corpus.name, kind) == ("cfl --grammar", "link-to-itself"):
+        message = "--grammar {path}: Too many levels"
+    assert message.format(path=path) in error_of(corpus.arguments(tmp_path / "out", tmp_path / "raw"), capsys)
 
 
 @given

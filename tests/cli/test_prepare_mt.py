@@ -1,25 +1,20 @@
-"""fairseq-stack prepare mt: options, presets and their text, and mistakes in one line."""
+"""fairseq-stack prepare mt: presets and their text, which is downloaded from files of this machine."""
 
 from __future__ import annotations
 
-import functools
 import gzip
 import hashlib
-import http.server
 import io
-import json
 import tarfile
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fairseq_stack import cli
 from fairseq_stack_preprocess.mt import presets
 from fairseq_stack_preprocess.text.download import Archive
+from tests.preprocess.corpus_folders import manifest_of
 
 GERMAN = [f"Das ist der Satz Nummer {number} ." for number in range(30)]
 ENGLISH = [f"this is sentence number {number} ." for number in range(30)]
@@ -34,136 +29,6 @@ def raw(tmp_path: Path) -> Path:
     for language, lines in TEXT.items():
         (tmp_path / "raw" / f"c.{language}").write_text("".join(f"{line}\n" for line in lines))
     return tmp_path / "raw"
-
-
-def arguments_for(out: Path, prefix: Path, *more: str) -> list[str]:
-    texts = [word for split in ("train", "valid", "test") for word in (f"--{split}", str(prefix))]
-    return ["prepare", "mt", str(out), "--source", "de", "--target", "en", *texts, "--pieces", "60", *more]
-
-
-def manifest_of(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return content
-
-
-def test_options_reach_the_corpus(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    flags = "--sample 9 --seed 4 --sample-rule authors --max-ratio 3 --max-chars 99 --drop-lone-periods --filter-all"
-    flags += " --piece-threshold 2 --no-joint --normalization nfc --piece-normalization nmt_nfkc"
-    flags += " --keep-separators --no-binarise"
-    assert cli.main(arguments_for(out, raw / "c", *flags.split())) == 0
-    assert manifest_of(out)["options"] == {
-        "source": "de",
-        "target": "en",
-        "train": ["c"],
-        "valid": "c",
-        "test": "c",
-        "normalization": "nfc",
-        "moses": False,
-        "max_ratio": 3.0,
-        "max_chars": 99,
-        "drop_lone_periods": True,
-        "filter_all": True,
-        "sample": 9,
-        "sample_rule": "authors",
-        "seed": 4,
-        "pieces": 60,
-        "piece_threshold": 2,
-        "hard_limit": False,
-        "piece_normalization": "nmt_nfkc",
-        "joint": False,
-        "strip_cr": False,
-        "keep_separators": True,
-        "limit": None,
-        "binarise": False,
-    }
-    assert capsys.readouterr().out == f"text:     {out / 'text'}\nmanifest: {out / 'manifest.json'}\n"
-
-
-def test_dry_run_writes_nothing(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(arguments_for(tmp_path / "out", raw / "c", "--dry-run")) == 0
-    printed = capsys.readouterr().out
-    assert f"train: read {raw / 'c.de'} ({(raw / 'c.de').stat().st_size:,} bytes), {raw / 'c.en'}" in printed
-    assert 'normalization: "nfkc"' in printed
-    assert list(tmp_path.iterdir()) == [raw]
-
-
-# Mistakes: each gives exit code 2, one line that names file and line, and leaves nothing.
-
-SIDES = {
-    "short": ("".join(f"{line}\n" for line in ENGLISH[:-1]), "c.en ends after line 29, but "),
-    "long": ("".join(f"{line}\n" for line in [*ENGLISH, "more"]), "c.de ends after line 30, but "),
-    "missing": (None, "c.en is missing (as is "),
-}
-
-
-@pytest.mark.parametrize("name", SIDES)
-def test_sides_that_do_not_fit(name: str, raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    content, message = SIDES[name]
-    (raw / "c.en").unlink()
-    if content is not None:
-        (raw / "c.en").write_text(content)
-    assert_refused(arguments_for(tmp_path / "new" / "out", raw / "c"), message, tmp_path, capsys)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--source de", "missing: --target, --train, --valid, --test; or give --preset"),
-        ("--source de --target en --train c --valid c --test c", "--train: no text for c: expected c.de and c.en; "),
-        ("--source de --target en --train c --valid c --test c --raw x", "--raw needs --preset"),
-        (f"--preset {PRESET} --no-download", "out.raw: no text for train: expected training/europarl-v7.de-en"),
-        (f"--preset {PRESET} --workers 0", "--workers must be at least 1, got 0"),
-        (f"--preset {PRESET} --limit 0", "--limit must be at least 1, got 0"),
-        (f"--preset {PRESET} --sample many", "--sample: invalid int value: 'many'"),
-        ("--preset other", "invalid choice: 'other'"),
-    ],
-    ids=["missing", "no-text", "raw", "no-download", "workers", "limit", "number", "preset"],
-)
-def test_mistakes_in_options(
-    arguments: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert_refused(["prepare", "mt", str(tmp_path / "out"), *arguments.split()], message, tmp_path, capsys)
-
-
-def assert_refused(
-    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str], code: int = 2
-) -> None:
-    """The command fails with one line on standard error that holds ``message``, and ``folder`` is as it was."""
-    before = sorted(folder.rglob("*"))
-    try:
-        found = cli.main(arguments)
-    except SystemExit as error:
-        found = int(str(error.code))
-    assert found == code
-    errors = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("mt: ")]
-    assert len(errors) == 1
-    assert errors[0].startswith("fairseq-stack")
-    assert message in errors[0]
-    assert sorted(folder.rglob("*")) == before
-
-
-# Presets
-
-
-class Handler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *arguments: object) -> None:
-        """Nothing: the test's output is not a log."""
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    """The address of a server of the folder ``web``."""
-    (tmp_path / "web").mkdir()
-    handler = functools.partial(Handler, directory=str(tmp_path / "web"))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def sgm(lines: list[str]) -> str:
@@ -181,8 +46,9 @@ def save_archive(path: Path, members: dict[str, str]) -> str:
 
 
 @pytest.fixture
-def small_preset(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The preset, with archives like the real ones but small, on a server of this machine."""
+def small_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The preset, with archives like the real ones but small, as files of this machine."""
+    (tmp_path / "web").mkdir()
     preset = presets.PRESETS[PRESET]
     contents = {
         "train": {f"training/europarl-v7.de-en.{side}": "\n".join(lines) + "\n" for side, lines in TEXT.items()},
@@ -193,7 +59,9 @@ def small_preset(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for split, members in contents.items():
         assert set(members) == set(preset.archives[split].members)
         checksum = save_archive(tmp_path / "web" / f"{split}.tgz", members)
-        archives[split] = Archive(f"{url}/{split}.tgz", preset.archives[split].name, checksum, tuple(members))
+        archives[split] = Archive(
+            (tmp_path / "web" / f"{split}.tgz").as_uri(), preset.archives[split].name, checksum, tuple(members)
+        )
     monkeypatch.setitem(presets.PRESETS, PRESET, replace(preset, archives=archives))
 
 
@@ -246,24 +114,6 @@ def test_preset_with_text_and_options_of_one_s_own(raw: Path, tmp_path: Path) ->
     ]
     options = manifest["options"]
     assert (options["sample"], options["pieces"], options["piece_threshold"], options["seed"]) == (5, 70, 50, 123)
-
-
-def test_preset_is_the_paper_s() -> None:
-    """Appendix G.1, and the flags of the authors' scripts."""
-    assert presets.PRESETS[PRESET].options == {
-        "source": "de",
-        "target": "en",
-        "max_ratio": 4.0,
-        "max_chars": 150,
-        "drop_lone_periods": True,
-        "filter_all": True,
-        "sample": 100_000,
-        "sample_rule": "authors",
-        "seed": 123,
-        "pieces": 32_000,
-        "piece_threshold": 50,
-        "keep_separators": True,
-    }
 
 
 def test_checksums_of_the_test_sets_are_sacrebleu_s() -> None:

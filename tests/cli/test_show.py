@@ -10,8 +10,8 @@ import pytest
 
 from fairseq_stack import cli
 from fairseq_stack_preprocess.cfl import reversal
-from fairseq_stack_preprocess.mt import corpus as mt
-from fairseq_stack_preprocess.nested import corpus as nested_translation
+from fairseq_stack_preprocess.mt import translation_corpus as mt
+from fairseq_stack_preprocess.nested import nested_corpus as nested_translation
 
 PAIRS = [(f"Satz Nummer {i} :\x85 {'ja ' * i}.", f"sentence number {i} : {'yes ' * (2 * i)}.") for i in range(30)]
 

@@ -18,7 +18,7 @@ from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS, CFLResult
 from fairseq_stack.evaluation.word_scores import read_word_scores
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.strings import draw_strings, predictions
-from fairseq_stack_preprocess.cfl.corpus import Options, prepare
+from fairseq_stack_preprocess.cfl.language_corpus import Options, prepare
 from fairseq_stack_preprocess.cfl.languages import Word
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, rows_of, run

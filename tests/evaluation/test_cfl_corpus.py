@@ -10,7 +10,7 @@ import pytest
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.cfl_corpus import read_cfl_corpus
-from fairseq_stack_preprocess.cfl import corpus as cfl
+from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.cfl import reversal
 
 GRAMMAR = "S -> 'a' S 'bb' [0.5] | 'a' 'bb' [0.5] | ''"

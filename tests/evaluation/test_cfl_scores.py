@@ -15,8 +15,8 @@ from fairseq_stack.evaluation.cfl_scores import (
     string_losses,
 )
 from fairseq_stack.evaluation.intervals import Intervals
-from fairseq_stack_preprocess.cfl.corpus import generate
-from fairseq_stack_preprocess.cfl.options import Options
+from fairseq_stack_preprocess.cfl.language_corpus import generate
+from fairseq_stack_preprocess.cfl.language_options import Options
 from fairseq_stack_preprocess.cfl.string_sets import StringSet, lower_bound
 
 INTERVALS = Intervals(number=200, confidence=0.9, seed=3)

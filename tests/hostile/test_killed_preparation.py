@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import REPOSITORY
-from tests.preprocess.text.test_replacing import snapshot
+from tests.preprocess.corpus_folders import snapshot
 
-KILLS = 5
+KILLS = 4
 """Of each command."""
 SIZES = "--train-size 300 --valid-size 20 --test-size 20"
 TREE = "(S (NP (DT The) (NN dog)) (VP (VBZ barks)))\n"
@@ -63,7 +63,7 @@ def test_kill_at_random_moments(name: str, force: bool, tmp_path: Path) -> None:
         assert start("reversal {target} --no-binarise --limit 5", target, raw).wait() == 0
         old = snapshot(target)
     interrupted = 0
-    for _ in range(KILLS):
+    while interrupted < KILLS:
         process = start(command, target, raw, *(["--force"] if force else []))
         try:
             # Most of a run's changes come near its end.
@@ -72,13 +72,14 @@ def test_kill_at_random_moments(name: str, force: bool, tmp_path: Path) -> None:
             process.send_signal(signal.SIGKILL)
             process.wait()
             interrupted += 1
+        else:
+            seconds *= 0.8  # the machine has become less busy
         if force:
             assert old in kept(place) or expected in kept(place)
         if target.exists():
             assert snapshot(target) in (old, expected)
             if not force:
                 shutil.rmtree(target)
-    assert interrupted > KILLS // 2
     code = start(command, target, raw, *(["--force"] if force else [])).wait()
     assert code == 0 or (code == 2 and not force)  # a run may have been killed when it had done its work
     assert snapshot(target) == expected

@@ -9,8 +9,9 @@ import pytest
 from fairseq_stack.companions import MANIFEST, companions_of_data
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.text import joined, tokenizer_of
-from fairseq_stack_preprocess.mt.corpus import prepare
-from tests.preprocess.mt.pairs import lines_of, options_for, write_pairs
+from fairseq_stack_preprocess.mt.translation_corpus import prepare
+from tests.preprocess.corpus_folders import lines_of
+from tests.preprocess.mt.pairs import options_for, write_pairs
 
 PAIRS = [
     (f"Der „Satz“ Nummer\u2009{i} ist eﬃzient .", f"the “sentence” number\u00a0{i} is eﬃcient .") for i in range(30)

@@ -10,7 +10,7 @@ from fairseq.data.iterators import EpochBatchIterator
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.tasks import StackLanguageModelingConfig, StackLanguageModelingTask
-from fairseq_stack_preprocess.cfl.corpus import Options, prepare
+from fairseq_stack_preprocess.cfl.language_corpus import Options, prepare
 
 BATCH_SIZE = 5
 # The smaller batch at the end has a length of its own.

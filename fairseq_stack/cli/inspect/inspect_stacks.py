@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairseq_stack.errors import UserError
-from fairseq_stack_preprocess.text.progress import progress, say
+from fairseq_stack_preprocess.progress import progress, say
 
 from .sentence_options import reads_many, sentences_of
 

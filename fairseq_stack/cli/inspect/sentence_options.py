@@ -11,8 +11,8 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
 from fairseq_stack.inspection.patterns import MARK, PATTERNS, marked_reversal
 from fairseq_stack_preprocess.errors import require_at_least
-from fairseq_stack_preprocess.text.binarise import DATA_BIN
-from fairseq_stack_preprocess.text.progress import say
+from fairseq_stack_preprocess.layout import DATA_BIN
+from fairseq_stack_preprocess.progress import say
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub

@@ -8,16 +8,17 @@ import json
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from types import FrameType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from fairseq_stack_preprocess.errors import require_at_least
-from fairseq_stack_preprocess.text.binarise import DATA_BIN, TEXT
-from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME
+from fairseq_stack_preprocess.errors import PrepareError, flag_of, require_at_least
+from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, SPLITS, TEXT
 from fairseq_stack_preprocess.text.output import check_target
-from fairseq_stack_preprocess.text.splits import SPLITS
+
+SIZES = tuple(f"{split}_size" for split in SPLITS)
+"""The options that :func:`add_sizes` declares."""
 
 LIMIT_SENTENCES = "at most N sentences in each split, for a quick look"
 
@@ -32,15 +33,18 @@ class Options(Protocol):
         """Whether fairseq's binary format is written as well."""
 
 
+AnyOptions = TypeVar("AnyOptions", bound=Options)
+
+
 def add_number(parser: argparse._ActionsContainer, flag: str, default: int, meaning: str) -> None:
     """Declare an option whose value is an integer, with its default in the help."""
     parser.add_argument(flag, type=int, metavar="N", default=default, help=f"{meaning} (default: {default})")
 
 
-def add_sizes(parser: argparse.ArgumentParser, sizes: Mapping[str, int], unit: str = "sentences") -> None:
-    """Declare ``--SPLIT-size`` for each split in ``sizes``, which holds the defaults."""
-    for split, size in sizes.items():
-        add_number(parser, f"--{split}-size", size, f"{unit} in {split}")
+def add_sizes(parser: argparse.ArgumentParser, options: type[Options]) -> None:
+    """Declare ``--SPLIT-size`` for each split, with the default of the corpus."""
+    for split in SPLITS:
+        add_number(parser, f"--{split}-size", getattr(options, f"{split}_size"), f"sentences in {split}")
 
 
 def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limit: str = LIMIT_SENTENCES) -> None:
@@ -70,25 +74,39 @@ def add_strip_cr(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strip-cr", action="store_true", help=STRIP_CR)
 
 
-def limited(size: int, limit: int | None) -> int:
-    """``size``, or ``limit`` if it is given and smaller.
+def options_from(
+    args: argparse.Namespace,
+    kind: type[AnyOptions],
+    *,
+    limited: Iterable[str] = (),
+    preset: Mapping[str, Any] | None = None,
+    **values: Any,
+) -> AnyOptions:
+    """The options of a corpus: ``values``, else the arguments of the command, else ``preset``, else the defaults.
+
+    Args:
+        args: the parsed arguments.
+        kind: the ``Options`` of the corpus; an argument has the name of its field.
+        limited: the sizes of generated sets, which are at most ``--limit``.
+        preset: the values of a published set-up.
+        values: options that are not arguments, or are to be changed.
 
     Raises:
-        PrepareError: ``limit`` is less than 1.
+        PrepareError: an option is out of range.
     """
-    if limit is None:
-        return size
-    require_at_least("--limit", limit, 1)
-    return min(size, limit)
+    chosen = {field.name: value for field in fields(kind) if (value := getattr(args, field.name, None)) is not None}
+    chosen = {**(preset or {}), **chosen, "binarise": not args.no_binarise, **values}
+    require_at_least("--limit", args.limit, 1)
+    if args.limit is not None:
+        chosen |= {name: min(chosen.get(name, getattr(kind, name)), args.limit) for name in limited}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()})
 
 
-def limited_sizes(args: argparse.Namespace) -> dict[str, int]:
-    """What :func:`add_sizes` declared for all splits, each at most ``--limit``.
-
-    Raises:
-        PrepareError: see :func:`limited`.
-    """
-    return {f"{split}_size": limited(getattr(args, f"{split}_size"), args.limit) for split in SPLITS}
+def refuse(args: argparse.Namespace, names: Iterable[str], reason: str) -> None:
+    """Raise PrepareError, with the reason, if one of these options is given."""
+    for name in names:
+        if getattr(args, name) not in (None, False):
+            raise PrepareError(f"{flag_of(name)} {reason}")
 
 
 def run_corpus(

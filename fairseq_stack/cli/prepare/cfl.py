@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from fairseq_stack_preprocess.cfl import bounded_dyck
-from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, flag_of
-from fairseq_stack_preprocess.cfl.options import CORPUS, Options
-from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.cfl.language_options import CORPUS, Options
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS
+from fairseq_stack_preprocess.errors import flag_of
 
 from ..arguments import Subparsers
-from ._common import add_common, add_number, add_strip_cr, limited, run_corpus
+from ._common import SIZES, add_common, add_number, add_strip_cr, options_from, refuse, run_corpus
 
 BOUNDED = bounded_dyck.TASK
 BoundedOptions = bounded_dyck.Options
@@ -21,7 +20,7 @@ BoundedOptions = bounded_dyck.Options
 DESCRIPTION = """\
 Strings of a formal language with their exact probabilities. The language is one
 from the papers of DuSell and Chiang, or a probabilistic context-free grammar of your
-own. The length of a string is uniform over the lengths that the language has in the
+default. The length of a string is uniform over the lengths that the language has in the
 range; given its length, the string follows the grammar. In train and valid, all
 strings of a batch have the same length, so that training needs no padding. Test has
 the same number of strings of each length. text/*.logp holds log p(string | length),
@@ -92,24 +91,24 @@ def _names(kind: type[Options] | type[BoundedOptions]) -> set[str]:
 
 def _add_bounded(parser: argparse.ArgumentParser) -> None:
     """Declare the options that only ``bounded-dyck`` has."""
-    own = BoundedOptions
+    default = BoundedOptions
     shared = ("bracket_types", "min_length", "max_length", "train_size", "valid_size")
-    defaults = "\n".join(f"{flag_of(name):16} {getattr(own, name)}" for name in shared)
+    defaults = "\n".join(f"{flag_of(name):16} {getattr(default, name)}" for name in shared)
     group = parser.add_argument_group(BOUNDED, f"Options above have other defaults:\n{defaults}")
-    add_number(group, "--max-depth", own.max_depth, "most brackets that are open at a time")
-    add_number(group, "--test-size", own.test_size, "strings in test")
+    add_number(group, "--max-depth", default.max_depth, "most brackets that are open at a time")
+    add_number(group, "--test-size", default.test_size, "strings in test")
     group.add_argument(
         "--valid-rule",
         choices=bounded_dyck.VALID_RULES,
         help="draw valid as train, or keep only new strings of which train has all depth profiles of top-level groups, "
-        f"as in the authors' validation files (default: {own.valid_rule})",
+        f"as in the authors' validation files (default: {default.valid_rule})",
     )
-    add_number(group, "--distance-size", own.distance_size, "strings in text/distance.txt")
-    add_number(group, "--distance-max-depth", own.distance_max_depth, "most open brackets in text/distance.txt")
-    add_number(group, "--distance-max-length", own.distance_max_length, "maximum length in text/distance.txt")
-    add_number(group, "--depth-from", own.depth_from, "least depth in text/depth.txt")
-    add_number(group, "--depth-to", own.depth_to, "greatest depth in text/depth.txt")
-    add_number(group, "--depth-strings", own.depth_strings, "strings of each depth in text/depth.txt")
+    add_number(group, "--distance-size", default.distance_size, "strings in text/distance.txt")
+    add_number(group, "--distance-max-depth", default.distance_max_depth, "most open brackets in text/distance.txt")
+    add_number(group, "--distance-max-length", default.distance_max_length, "maximum length in text/distance.txt")
+    add_number(group, "--depth-from", default.depth_from, "least depth in text/depth.txt")
+    add_number(group, "--depth-to", default.depth_to, "greatest depth in text/depth.txt")
+    add_number(group, "--depth-strings", default.depth_strings, "strings of each depth in text/depth.txt")
 
 
 def _add_parameters(parser: argparse.ArgumentParser) -> None:
@@ -139,49 +138,20 @@ def _describe_defaults(name: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
-    given = {name: getattr(args, name) for name in PARAMETERS if getattr(args, name) is not None}
     if args.task == BOUNDED:
-        return _run_bounded(args, given)
+        return _run_bounded(args)
     # It needs numpy, which takes time to load.
-    from fairseq_stack_preprocess.cfl import corpus
+    from fairseq_stack_preprocess.cfl import language_corpus as corpus
 
-    options = Options(
-        task=args.task,
-        grammar=args.grammar,
-        parameters=given,
-        unary_start=args.unary_start,
-        strip_cr=args.strip_cr,
-        **_numbers(args, Options, ("train_size", "valid_size", "test_per_length")),
-        binarise=not args.no_binarise,
-    )
+    refuse(args, sorted(_names(BoundedOptions) - _names(Options)), f"needs --task {BOUNDED}")
+    parameters = {name: getattr(args, name) for name in PARAMETERS if getattr(args, name) is not None}
+    sizes = ("train_size", "valid_size", "test_per_length")
+    options = options_from(args, Options, limited=sizes, parameters=parameters)
     return run_corpus(args, options, corpus.prepare, plan=corpus.plan(options))
 
 
-def _run_bounded(args: argparse.Namespace, parameters: dict[str, float]) -> int:
-    wrong = [name for name in parameters if name != "bracket_types"]
-    wrong += [name for name in ("unary_start", "strip_cr") if getattr(args, name)]
-    if wrong:
-        raise PrepareError(f"{flag_of(wrong[0])} is not an option of --task {BOUNDED}")
-    limited_sizes = ("train_size", "valid_size", "test_size", "distance_size", "depth_strings")
-    numbers = _numbers(args, BoundedOptions, limited_sizes)
-    if parameters:
-        numbers["bracket_types"] = int(parameters["bracket_types"])
-    options = BoundedOptions(**numbers, binarise=not args.no_binarise)
+def _run_bounded(args: argparse.Namespace) -> int:
+    others = {*PARAMETERS, "unary_start", "strip_cr", *_names(Options)} - {"bracket_types", *_names(BoundedOptions)}
+    refuse(args, sorted(others), f"is not an option of --task {BOUNDED}")
+    options = options_from(args, BoundedOptions, limited=(*SIZES, "distance_size", "depth_strings"))
     return run_corpus(args, options, bounded_dyck.prepare)
-
-
-def _numbers(
-    args: argparse.Namespace, kind: type[Options] | type[BoundedOptions], sizes: tuple[str, ...]
-) -> dict[str, Any]:
-    """The options of a corpus, given or by default, of which ``--limit`` limits the ``sizes``.
-
-    Raises:
-        PrepareError: an option is given that the corpus lacks.
-    """
-    own = _names(kind)
-    for name in sorted((_names(Options) | _names(BoundedOptions)) - own):
-        if getattr(args, name) is not None:
-            needs = f"needs --task {BOUNDED}" if kind is Options else f"is not an option of --task {BOUNDED}"
-            raise PrepareError(f"{flag_of(name)} {needs}")
-    found = {name: getattr(args, name) for name in own if getattr(args, name) is not None}
-    return found | {name: limited(found.get(name, getattr(kind, name)), args.limit) for name in sizes}

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack_preprocess.errors import PrepareError, require_at_least, require_at_most
-from fairseq_stack_preprocess.mt import corpus
-from fairseq_stack_preprocess.mt.options import NORMALIZATIONS, SAMPLE_RULES, Options
+from fairseq_stack_preprocess.layout import SPLITS
+from fairseq_stack_preprocess.mt import translation_corpus as corpus
 from fairseq_stack_preprocess.mt.presets import PRESETS, PresetText
+from fairseq_stack_preprocess.mt.translation_options import NORMALIZATIONS, SAMPLE_RULES, Options
 from fairseq_stack_preprocess.text.output import check_target
-from fairseq_stack_preprocess.text.splits import SPLITS
 
 from ..arguments import Subparsers
-from ._common import STRIP_CR, add_common, add_number, run_corpus
+from ._common import STRIP_CR, add_common, add_number, options_from, refuse, run_corpus
 
 DESCRIPTION = """\
 Parallel text for translation: normalised, filtered, sampled, cut into BPE pieces
@@ -35,7 +35,6 @@ examples:
       --train raw/train --valid raw/val --test raw/test_2016_flickr"""
 
 MOST_WORKERS = 1000
-OPTIONS = tuple(Options.__dataclass_fields__)
 
 
 def add_parser(corpora: Subparsers) -> None:
@@ -122,17 +121,14 @@ def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
     require_at_least("--workers", args.workers, 1)
     require_at_most("--workers", args.workers, MOST_WORKERS)
-    given = {name: getattr(args, name) for name in OPTIONS if getattr(args, name, None) is not None}
-    given["binarise"] = not args.no_binarise
-    if "train" in given:
-        given["train"] = tuple(given["train"])
     text: PresetText | None = None
     if args.preset is None:
-        options = _without_preset(args, given)
+        _check_without_preset(args)
+        options = options_from(args, Options)
     else:
         raw = args.raw or args.folder.parent / f"{args.folder.name}.raw"
-        text = PresetText(PRESETS[args.preset], raw, tuple(split for split in SPLITS if split not in given))
-        options = Options(**{**text.preset.options, **text.archive_prefixes(), **given})
+        text = PresetText(PRESETS[args.preset], raw, tuple(split for split in SPLITS if getattr(args, split) is None))
+        options = options_from(args, Options, preset={**text.preset.options, **text.archive_prefixes()})
 
     def prepare(options: Options, folder: Path, *, force: bool) -> None:
         check_target(folder, force=force)
@@ -147,11 +143,8 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _without_preset(args: argparse.Namespace, given: dict[str, Any]) -> Options:
-    missing = [f"--{name}" for name in ("source", "target", *SPLITS) if name not in given]
+def _check_without_preset(args: argparse.Namespace) -> None:
+    missing = [f"--{name}" for name in ("source", "target", *SPLITS) if getattr(args, name) is None]
     if missing:
         raise PrepareError(f"missing: {', '.join(missing)}; or give --preset (see fairseq-stack prepare mt --help)")
-    for flag, value in (("--raw", args.raw), ("--no-download", args.no_download)):
-        if value:
-            raise PrepareError(f"{flag} needs --preset")
-    return Options(**given)
+    refuse(args, ["raw", "no_download"], "needs --preset")

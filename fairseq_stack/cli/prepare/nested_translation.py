@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_stack_preprocess.nested import corpus
-from fairseq_stack_preprocess.nested.corpus import Options
+from fairseq_stack_preprocess.nested import nested_corpus as corpus
+from fairseq_stack_preprocess.nested.nested_corpus import Options
 
 from ..arguments import Subparsers
-from ._common import add_common, add_number, add_sizes, limited_sizes, run_corpus
+from ._common import SIZES, add_common, add_number, add_sizes, options_from, run_corpus
 
 DESCRIPTION = """\
 Pairs of a German-like sentence with verb-final, centre-embedded relative clauses
@@ -31,18 +31,11 @@ def add_parser(corpora: Subparsers) -> None:
     )
     add_number(parser, "--depth", Options.depth, "maximum nesting")
     parser.add_argument("--test-depth", type=int, metavar="N", help="maximum nesting in test (default: --depth)")
-    add_sizes(parser, Options().sizes())
+    add_sizes(parser, Options)
     add_common(parser, seed=Options.seed)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
-    options = Options(
-        depth=args.depth,
-        test_depth=args.test_depth,
-        **limited_sizes(args),
-        seed=args.seed,
-        binarise=not args.no_binarise,
-    )
-    return run_corpus(args, options, corpus.prepare)
+    return run_corpus(args, options_from(args, Options, limited=SIZES), corpus.prepare)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.text.splits import SPLITS
+from fairseq_stack_preprocess.errors import flag_of
+from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.trees import mikolov, ptb
 from fairseq_stack_preprocess.trees.ptb import format_sections, parse_sections
 
 from ..arguments import Subparsers
-from ._common import add_common, add_strip_cr, run_corpus
+from ._common import add_common, add_strip_cr, options_from, refuse, run_corpus
 
 DESCRIPTION = """\
 The Penn Treebank (Wall Street Journal) as Dyer et al. (2016) prepared it, from
@@ -26,6 +27,8 @@ examples:
   fairseq-stack prepare ptb data/ptb --raw treebank_3/parsed/mrg/wsj --slips
   fairseq-stack prepare ptb data/stream --raw simple-examples/data --mikolov stream"""
 
+SECTIONS = tuple(f"{split}_sections" for split in SPLITS)
+
 
 def add_parser(corpora: Subparsers) -> None:
     """Declare the corpus and its options."""
@@ -38,9 +41,9 @@ def add_parser(corpora: Subparsers) -> None:
     parser.add_argument(
         "--raw", type=Path, metavar="RAW", required=True, help="the folder with the .mrg files, at any depth"
     )
-    for split in SPLITS:
-        default = format_sections(getattr(ptb.Options, f"{split}_sections"))
-        parser.add_argument(f"--{split}-sections", metavar="LIST", help=f"sections of {split} (default: {default})")
+    for split, name in zip(SPLITS, SECTIONS, strict=True):
+        default = format_sections(getattr(ptb.Options, name))
+        parser.add_argument(flag_of(name), metavar="LIST", help=f"sections of {split} (default: {default})")
     parser.add_argument(
         "--slips",
         action="store_true",
@@ -61,42 +64,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_trees(args: argparse.Namespace) -> int:
-    options = ptb.Options(
-        raw=args.raw,
-        **_sections(args),
-        slips=args.slips,
-        limit=args.limit,
-        strip_cr=args.strip_cr,
-        binarise=not args.no_binarise,
-    )
+    sections: dict[str, Any] = {
+        name: parse_sections(flag_of(name), text) for name in SECTIONS if (text := getattr(args, name)) is not None
+    }
+    options = options_from(args, ptb.Options, **sections)
     return run_corpus(args, options, ptb.prepare, plan=ptb.plan(options))
 
 
 def _run_mikolov(args: argparse.Namespace) -> int:
-    for split in SPLITS:
-        if _given_sections(args, split) is not None:
-            raise PrepareError(f"--{split}-sections is for trees; Mikolov's text is already split")
-    if args.slips:
-        raise PrepareError("--slips is for trees; --mikolov reads text")
-    options = mikolov.Options(
-        raw=args.raw,
-        form=args.mikolov,
-        limit=args.limit,
-        strip_cr=args.strip_cr,
-        binarise=not args.no_binarise,
-    )
+    refuse(args, SECTIONS, "is for trees; Mikolov's text is already split")
+    refuse(args, ["slips"], "is for trees; --mikolov reads text")
+    options = options_from(args, mikolov.Options, form=args.mikolov)
     return run_corpus(args, options, mikolov.prepare, plan=mikolov.plan(options))
-
-
-def _sections(args: argparse.Namespace) -> dict[str, tuple[int, ...]]:
-    """The given sections, by the name of the option."""
-    return {
-        f"{split}_sections": parse_sections(f"--{split}-sections", text)
-        for split in SPLITS
-        if (text := _given_sections(args, split)) is not None
-    }
-
-
-def _given_sections(args: argparse.Namespace, split: str) -> str | None:
-    given: str | None = getattr(args, f"{split}_sections")
-    return given

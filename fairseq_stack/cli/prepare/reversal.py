@@ -8,7 +8,7 @@ from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.cfl.reversal import Options
 
 from ..arguments import Subparsers
-from ._common import add_common, add_number, add_sizes, limited_sizes, run_corpus
+from ._common import SIZES, add_common, add_number, add_sizes, options_from, run_corpus
 
 DESCRIPTION = """\
 Strings w w^R: a string followed by its reversal. The length is uniform over the
@@ -31,19 +31,11 @@ def add_parser(corpora: Subparsers) -> None:
     add_number(parser, "--symbols", Options.symbols, "size of the alphabet")
     add_number(parser, "--min-length", Options.min_length, "minimum length, an even number")
     add_number(parser, "--max-length", Options.max_length, "maximum length, an even number")
-    add_sizes(parser, Options().sizes())
+    add_sizes(parser, Options)
     add_common(parser, seed=Options.seed)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
-    options = Options(
-        symbols=args.symbols,
-        min_length=args.min_length,
-        max_length=args.max_length,
-        **limited_sizes(args),
-        seed=args.seed,
-        binarise=not args.no_binarise,
-    )
-    return run_corpus(args, options, reversal.prepare)
+    return run_corpus(args, options_from(args, Options, limited=SIZES), reversal.prepare)

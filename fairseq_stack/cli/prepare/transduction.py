@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
 
-from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.text.splits import SPLITS
-from fairseq_stack_preprocess.transduction import corpus, natural
-from fairseq_stack_preprocess.transduction.options import AUTHORS, DRAWN, NATURAL, SETTINGS, Options, flag_of
+from fairseq_stack_preprocess.errors import PrepareError, flag_of
+from fairseq_stack_preprocess.layout import SPLITS
+from fairseq_stack_preprocess.transduction import natural
+from fairseq_stack_preprocess.transduction import task_corpus as corpus
+from fairseq_stack_preprocess.transduction.task_options import AUTHORS, DRAWN, NATURAL, SETTINGS, Options
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 
 from ..arguments import Subparsers
-from ._common import add_common, add_strip_cr, limited, run_corpus
+from ._common import SIZES, add_common, add_strip_cr, options_from, refuse, run_corpus
 
 DESCRIPTION = """\
 Pairs of strings of equal length for neural stacks: the tasks of Hao et al. (2018),
@@ -45,16 +45,7 @@ MEANINGS = {
     "std_length": "standard deviation of the length",
 }
 
-SIZES = {"train": Options.train_size, "valid": Options.valid_size, "test": "1000, or 50 for counting"}
-
-DRAWING = (
-    *SETTINGS,
-    *(f"test_{name}" for name in SETTINGS[1:]),
-    *(f"{split}_size" for split in SPLITS),
-    "test_set",
-    "test_seed",
-)
-"""What is given to draw pairs: all options except the seed."""
+DEFAULT_SIZES = {"train": Options.train_size, "valid": Options.valid_size, "test": "1000, or 50 for counting"}
 
 
 def add_parser(corpora: Subparsers) -> None:
@@ -69,7 +60,7 @@ def add_parser(corpora: Subparsers) -> None:
         "--task", metavar="NAME", choices=[*TASKS, NATURAL], required=True, help="one of the tasks above"
     )
     _add_settings(parser)
-    for split, default in SIZES.items():
+    for split, default in DEFAULT_SIZES.items():
         parser.add_argument(f"--{split}-size", type=int, metavar="N", help=f"pairs in {split} (default: {default})")
     parser.add_argument(
         "--test-set",
@@ -122,39 +113,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_generated(args: argparse.Namespace) -> int:
-    _refuse(args, (*SPLITS, "most_words", "strip_cr"), f"is for {NATURAL}; {args.task} is generated")
-    definition = TASKS[args.task]
-    defaults = {"train": Options.train_size, "valid": Options.valid_size, "test": definition.test_size}
-    given = {name: getattr(args, name) for name in DRAWING}
-    for split, default in defaults.items():
-        size = given[f"{split}_size"]
-        given[f"{split}_size"] = limited(default if size is None else size, args.limit)
-    options = Options(task=args.task, **given, seed=args.seed, binarise=not args.no_binarise)
+    refuse(args, (*SPLITS, "most_words", "strip_cr"), f"is for {NATURAL}; {args.task} is generated")
+    args.test_size = TASKS[args.task].test_size if args.test_size is None else args.test_size
+    options = options_from(args, Options, limited=SIZES)
     return run_corpus(args, options, corpus.prepare, plan=corpus.plan(options))
 
 
 def _run_natural(args: argparse.Namespace) -> int:
-    own = ("most_words", "max_length")
-    _refuse(
-        args, (name for name in DRAWING if name not in own), f"is for generated tasks; {NATURAL} is read from files"
-    )
+    drawing = (*SETTINGS, *(f"test_{name}" for name in SETTINGS[1:]), *SIZES, "test_set", "test_seed")
+    others = (name for name in drawing if name != "max_length")
+    refuse(args, others, f"is for generated tasks; {NATURAL} is read from files")
     for split in SPLITS:
         if getattr(args, split) is None:
             raise PrepareError(f"--task {NATURAL} needs --{split}, a file with sentences")
-    options = natural.Options(
-        train=args.train,
-        valid=args.valid,
-        test=args.test,
-        **{name: getattr(args, name) for name in own if getattr(args, name) is not None},
-        limit=args.limit,
-        strip_cr=args.strip_cr,
-        binarise=not args.no_binarise,
-    )
+    options = options_from(args, natural.Options)
     return run_corpus(args, options, natural.prepare, plan=natural.plan(options))
-
-
-def _refuse(args: argparse.Namespace, names: Iterable[str], reason: str) -> None:
-    """Raise PrepareError if one of these options is given."""
-    for name in names:
-        if getattr(args, name) not in (None, False):
-            raise PrepareError(f"{flag_of(name)} {reason}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_stack_preprocess.text.splits import SPLITS
+from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.trees import treebank
 from fairseq_stack_preprocess.trees.treebank import Options
 
 from ..arguments import Subparsers
-from ._common import add_common, add_strip_cr, run_corpus
+from ._common import add_common, add_strip_cr, options_from, run_corpus
 
 DESCRIPTION = """\
 Phrase-structure trees in brackets, for language models that learn from trees. The
@@ -61,15 +61,5 @@ def add_parser(corpora: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
-    options = Options(
-        train=tuple(args.train),
-        valid=tuple(args.valid),
-        test=tuple(args.test),
-        rare_words=args.rare_words,
-        pieces=args.pieces,
-        piece_model=args.piece_model,
-        limit=args.limit,
-        strip_cr=args.strip_cr,
-        binarise=not args.no_binarise,
-    )
+    options = options_from(args, Options)
     return run_corpus(args, options, treebank.prepare, plan=treebank.plan(options))

@@ -23,14 +23,16 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least, require_at_most
-from ..text.binarise import SUFFIX, TEXT, binarise_language
+from ..errors import PrepareError, require_ranges
+from ..layout import SPLITS, SUFFIX, TEXT
+from ..progress import progress
+from ..text.binarise import binarise_language
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder, write_lines
-from ..text.progress import progress
-from ..text.splits import SPLITS, TRIES_IN_A_ROW, check_sizes, stream
+from ..text.splits import SIZES, TRIES_IN_A_ROW, sizes_of, stream
+from .language_options import CORPUS
 from .languages import PARAMETERS, Word
-from .options import CORPUS
+from .string_sets import counts_of
 
 TASK = "bounded-dyck"
 VALID_RULES = ("sample", "iid")
@@ -87,32 +89,20 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        check_sizes({**self.sizes(), DISTANCE: self.distance_size})
+        require_ranges(self, train_size=SIZES, valid_size=SIZES, test_size=SIZES, distance_size=SIZES)
         PARAMETERS["bracket_types"].check("bracket_types", self.bracket_types)
-        for name in ("max_depth", "min_length", "distance_max_depth", "depth_from", "depth_strings"):
-            require_at_least(_flag(name), getattr(self, name), 1)
-        for name in ("seed", "test_seed"):
-            require_at_least(_flag(name), getattr(self, name), 0)
-        for name in ("max_length", "distance_max_length"):
-            require_at_least(_flag(name), getattr(self, name), self.min_length + self.min_length % 2)
-            require_at_most(_flag(name), getattr(self, name), GREATEST_LENGTH)
-        require_at_least(_flag("depth_to"), self.depth_to, self.depth_from)
-        require_at_most(_flag("depth_to"), self.depth_to, GREATEST_LENGTH)
+        positive = ("max_depth", "min_length", "distance_max_depth", "depth_from", "depth_strings")
+        require_ranges(self, **dict.fromkeys(positive, (1, None)), seed=(0, None), test_seed=(0, None))
+        lengths = self.min_length + self.min_length % 2, GREATEST_LENGTH
+        require_ranges(self, max_length=lengths, distance_max_length=lengths)
+        require_ranges(self, depth_to=(self.depth_from, GREATEST_LENGTH))
         if self.valid_rule not in VALID_RULES:
             raise PrepareError(f"--valid-rule must be one of {', '.join(VALID_RULES)}, got {self.valid_rule!r}")
-
-    def sizes(self) -> dict[str, int]:
-        """The number of strings in each split."""
-        return {"train": self.train_size, "valid": self.valid_size, "test": self.test_size}
 
 
 def is_bounded_dyck(manifest: Mapping[str, Any] | None) -> bool:
     """Whether a corpus is of this task, by its manifest."""
     return manifest is not None and manifest.get("corpus") == CORPUS and manifest.get("options", {}).get("task") == TASK
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def brackets(types: int) -> list[tuple[str, str]]:
@@ -146,15 +136,15 @@ def attachments(string: Sequence[str]) -> Attached:
 
 def profiles(string: Sequence[str]) -> list[str]:
     """The depth profile of each top-level group of a string: which of its brackets open, without their types."""
-    found, depth, group = [], 0, []
+    groups, depth, group = [], 0, []
     for symbol in string:
         is_opening = symbol.startswith("(")
         group.append("(" if is_opening else ")")
         depth += 1 if is_opening else -1
         if depth == 0:
-            found.append("".join(group))
+            groups.append("".join(group))
             group = []
-    return found
+    return groups
 
 
 def draw_string(
@@ -183,7 +173,7 @@ def generate(options: Options) -> dict[str, list[Word]]:
     """
     pairs = brackets(options.bracket_types)
     sets: dict[str, list[Word]] = {}
-    for split, size in options.sizes().items():
+    for split, size in sizes_of(options).items():
         rng = stream(options.test_seed if split == "test" else options.seed, split)
         draw = _drawing(options, rng, options.max_depth, options.max_length)
         if split == "valid" and options.valid_rule == "iid":
@@ -207,14 +197,14 @@ def _in_distribution(draw: Callable[[], Word], train: Sequence[Word], size: int)
     """Strings that train does not have, of which it has the depth profiles of all top-level groups."""
     known = set(train)
     known_profiles = {profile for string in known for profile in profiles(string)}
-    for found in range(size):
+    for drawn in range(size):
         for _ in range(TRIES_IN_A_ROW):
             string = draw()
             if string not in known and known_profiles.issuperset(profiles(string)):
                 break
         else:
             raise PrepareError(
-                f"--valid-rule iid found {found} of {size} strings for valid, then none in {TRIES_IN_A_ROW} draws; "
+                f"--valid-rule iid found {drawn} of {size} strings for valid, then none in {TRIES_IN_A_ROW} draws; "
                 "raise --train-size"
             )
         yield string
@@ -252,21 +242,14 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             corpus=CORPUS,
             options={"task": TASK, **asdict(options)},
             splits={split: _counts(sets[split]) for split in SPLITS},
-            dropped={split: {} for split in SPLITS},
-            binarised=options.binarise,
             more={"further_test_sets": {name: _counts(sets[name]) for name in (DISTANCE, DEPTH)}},
         ).write(new)
 
 
 def _counts(strings: Sequence[Word]) -> dict[str, Any]:
-    """Counts of one set for the manifest; symbols do not count the end of a string."""
-    return {
-        "strings": len(strings),
-        "distinct_strings": len(set(strings)),
-        "symbols": sum(map(len, strings)),
-        "longest": max(map(len, strings)),
-        "most_open": max(map(_most_open, strings)),
-    }
+    """Counts of one set for the manifest."""
+    longest, most_open = max(map(len, strings)), max(map(_most_open, strings))
+    return {**counts_of(strings), "longest": longest, "most_open": most_open}
 
 
 def _most_open(string: Word) -> int:

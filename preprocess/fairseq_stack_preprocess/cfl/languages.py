@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import PrepareError
+from ..errors import PrepareError, flag_of
 
 Parameters = Mapping[str, float]
 """Values of parameters by name, e.g. ``symbol_types``."""
@@ -79,18 +79,18 @@ class Language:
     grammar: Callable[[Parameters], str] | None = None
     transform: Callable[[Parameters], Transform] | None = None
 
-    def parameters(self, given: Parameters) -> Parameters:
+    def parameters(self, chosen: Parameters) -> Parameters:
         """All parameters: the ``given`` ones, and defaults for the others.
 
         Raises:
             PrepareError: the language has no parameter of a name, or a value is out of range.
         """
-        for name, value in given.items():
+        for name, value in chosen.items():
             if name not in self.defaults:
-                own = ", ".join(map(flag_of, self.defaults)) or "no parameters"
-                raise PrepareError(f"{flag_of(name)} is not a parameter of {self.name}, which has {own}")
+                flags = ", ".join(map(flag_of, self.defaults)) or "no parameters"
+                raise PrepareError(f"{flag_of(name)} is not a parameter of {self.name}, which has {flags}")
             PARAMETERS[name].check(name, value)
-        return {**self.defaults, **given}
+        return {**self.defaults, **chosen}
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,6 @@ class Transform:
         empty, one = (len(self.string((self.symbols[0],) * n)) for n in (0, 1))
         content, rest = divmod(length - empty, one - empty)
         return content if content >= 0 and rest == 0 else None
-
-
-def flag_of(name: str) -> str:
-    """The option of the command line that sets a parameter."""
-    return "--" + name.replace("_", "-")
 
 
 def f(mean: float) -> float:

@@ -105,12 +105,12 @@ class BinaryGrammar:
     @cached_property
     def _occurrences(self) -> Mapping[int, Sequence[tuple[int, int]]]:
         """For each symbol, left side and other symbol of the binary rules that it occurs in."""
-        found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        occurrences: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for left, rules in self.binary.items():
             for first, second, _ in rules:
-                found[first].append((left, second))
-                found[second].append((left, first))
-        return found
+                occurrences[first].append((left, second))
+                occurrences[second].append((left, first))
+        return occurrences
 
     @property
     def pairs(self) -> Sequence[tuple[int, int]]:

@@ -242,9 +242,9 @@ def _reached(rules: Sequence[Rule], start: Nonterminal) -> list[Rule]:
     reached = {start}
     new = [start]
     while new:
-        found = children[new.pop()] - reached
-        reached |= found
-        new += found
+        unseen = children[new.pop()] - reached
+        reached |= unseen
+        new += unseen
     return [rule for rule in rules if rule.left in reached]
 
 

@@ -23,15 +23,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least, require_at_most
-from ..text.binarise import TEXT, binarise_language
+from ..errors import PrepareError, require_ranges
+from ..layout import TEXT
+from ..progress import progress
+from ..text.binarise import binarise_language
 from ..text.manifest import Manifest
 from ..text.numbers import write_numbers
 from ..text.output import corpus_folder
-from ..text.progress import progress
-from ..text.splits import SPLITS, TRIES_IN_A_ROW, check_sizes, stream
+from ..text.splits import SIZES, TRIES_IN_A_ROW, sizes_of, stream
 from .languages import Word, symbols
-from .string_sets import StringSet, lower_bound, per_token, write_lower_bounds, write_strings
+from .string_sets import StringSet, counts_of, lower_bound, per_token, write_lower_bounds, write_strings
 
 CORPUS = "reversal"
 GREATEST_SYMBOLS = 1_000_000
@@ -67,21 +68,13 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        check_sizes(self.sizes())
-        require_at_least("--seed", self.seed, 0)
-        require_at_least("--symbols", self.symbols, 2)
-        require_at_most("--symbols", self.symbols, GREATEST_SYMBOLS)
-        require_at_least("--min-length", self.min_length, 2)
-        require_at_most("--max-length", self.max_length, GREATEST_LENGTH)
+        require_ranges(self, train_size=SIZES, valid_size=SIZES, test_size=SIZES, seed=(0, None))
+        require_ranges(self, symbols=(2, GREATEST_SYMBOLS), min_length=(2, None), max_length=(None, GREATEST_LENGTH))
         for flag, length in (("--min-length", self.min_length), ("--max-length", self.max_length)):
             if length % 2:
                 raise PrepareError(f"{flag} must be even (it is the length of w and its reversal), got {length}")
         if self.max_length < self.min_length:
             raise PrepareError(f"--max-length {self.max_length} is less than --min-length {self.min_length}")
-
-    def sizes(self) -> dict[str, int]:
-        """The number of strings in each split."""
-        return {"train": self.train_size, "valid": self.valid_size, "test": self.test_size}
 
     def lengths(self) -> range:
         """The lengths that strings have."""
@@ -95,7 +88,7 @@ def generate(options: Options) -> dict[str, StringSet]:
         PrepareError: a length has no string that belongs to some split.
     """
     splits = {}
-    for split, size in options.sizes().items():
+    for split, size in sizes_of(options).items():
         strings = draw_strings(options, stream(options.seed, split), split, size)
         splits[split] = string_set(list(progress(strings, label=f"{CORPUS}: {split}", total=size)), options)
     return splits
@@ -169,9 +162,10 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
         Manifest(
             corpus=CORPUS,
             options=asdict(options),
-            splits={split: _counts(strings.strings) for split, strings in splits.items()},
-            dropped={split: {} for split in SPLITS},
-            binarised=options.binarise,
+            splits={
+                split: {**counts_of(strings.strings), "longest": max(map(len, strings.strings))}
+                for split, strings in splits.items()
+            },
         ).write(new)
 
 
@@ -188,13 +182,3 @@ def _write_text(splits: dict[str, StringSet], options: Options, folder: Path) ->
 def _prefix_rates(prefixes: Sequence[float], strings: StringSet) -> dict[str, Any]:
     nats, tokens = math.fsum(prefixes), sum(map(len, strings.strings))
     return {"nats": nats, "tokens": tokens, **per_token(nats, tokens)}
-
-
-def _counts(strings: Sequence[Word]) -> dict[str, int]:
-    """Counts of one split for the manifest; symbols do not count the end of sentence."""
-    return {
-        "strings": len(strings),
-        "distinct_strings": len(set(strings)),
-        "symbols": sum(map(len, strings)),
-        "longest": max(map(len, strings)),
-    }

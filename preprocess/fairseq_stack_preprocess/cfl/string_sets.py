@@ -19,12 +19,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..text.binarise import SUFFIX
+from ..layout import LOWER_BOUND_NAME, SUFFIX
 from ..text.numbers import write_numbers
 from ..text.output import write_lines
 from .languages import Word
-
-LOWER_BOUND_NAME = "lower_bound.json"
 
 DIGITS = 9
 """Digits after the point of rates in :data:`LOWER_BOUND_NAME`."""
@@ -48,6 +46,11 @@ class StringSet:
         """For each string -log p(string) in nats, including the share of its length."""
         cost_of_length = float(Decimal(len(self.lengths)).ln())  # unlike math.log, the same on every machine
         return [cost_of_length - value for value in self.log_probabilities]
+
+
+def counts_of(strings: Sequence[Word]) -> dict[str, Any]:
+    """Counts of a set for the manifest; symbols do not count the end of a string."""
+    return {"strings": len(strings), "distinct_strings": len(set(strings)), "symbols": sum(map(len, strings))}
 
 
 def write_strings(text: Path, split: str, strings: StringSet) -> None:

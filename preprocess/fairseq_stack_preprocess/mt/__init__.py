@@ -1,15 +1,18 @@
-"""The corpus ``mt``: parallel text for translation.
+"""The corpus ``mt``: parallel text for translation, after DuSell and Chiang (2024), Appendix G.1.
 
-======================== ==========================================================================
-module                   what
-======================== ==========================================================================
-:mod:`.options`          the options of the corpus
-:mod:`.presets`          published set-ups: their options and their archives
-:mod:`.parallel_text`    pairs from plain text and from WMT's markup
-:mod:`.wmt_markup`       WMT's ``.sgm`` and ``.xml``
-:mod:`.pair_filters`     which pairs are dropped, and how the others are sampled
-:mod:`.sentences`        the text of a split: normalised, filtered, sampled
-:mod:`.pieces`           BPE models, and the text in pieces
-:mod:`.corpus`           all of it, in a folder
-======================== ==========================================================================
+The room imports ``text`` and the ground floor. Begin with :mod:`.translation_corpus`, whose docstring has the steps in
+their order. A published set-up is an entry of :data:`.presets.PRESETS`.
+
+=========================== =======================================================
+module                      what
+=========================== =======================================================
+:mod:`.translation_options` the options of the corpus
+:mod:`.presets`             published set-ups: their options and their archives
+:mod:`.parallel_text`       pairs from plain text and from WMT's markup
+:mod:`.wmt_markup`          WMT's ``.sgm`` and ``.xml``
+:mod:`.pair_filters`        which pairs are dropped, and how the others are sampled
+:mod:`.split_text`          the text of a split: normalised, filtered, sampled
+:mod:`.pieces`              BPE models, and the text in pieces
+:mod:`.translation_corpus`  all of it, in a folder
+=========================== =======================================================
 """

@@ -50,11 +50,11 @@ def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
     Raises:
         PrepareError: there are none, one side only, or what has such a name is not a file.
     """
-    found = look_for_files(prefix, source, target)
-    if found is None:
+    files = look_for_files(prefix, source, target)
+    if files is None:
         wanted = "; ".join(" and ".join(dict.fromkeys(names)) for names in _names(prefix, source, target).values())
         raise PrepareError(f"no text for {prefix}: expected {wanted}; or the same with .gz")
-    return found
+    return files
 
 
 def look_for_files(prefix: Path, source: str, target: str) -> PairedFiles | None:

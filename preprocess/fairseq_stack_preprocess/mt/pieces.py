@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from ..text.binarise import TEXT
+from ..layout import PIECES, TEXT
+from ..progress import say
 from ..text.output import create_text
-from ..text.progress import say
 from ..text.sentence_pieces import (
     Encoder,
     count_unknown,
@@ -20,15 +20,12 @@ from ..text.sentence_pieces import (
     write_vocabulary,
 )
 from ..text.streams import read_lines
-from .options import CORPUS, Options
-from .sentences import SplitReport, side_of
-
-PIECES = "pieces"
-"""The folder of the text in pieces."""
+from .split_text import SplitReport, side_of
+from .translation_options import CORPUS, Options
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """The lines of a text that :mod:`.sentences` wrote, in the form that SentencePiece gets."""
+    """The lines of a text that :mod:`.split_text` wrote, in the form that SentencePiece gets."""
     return made_blank(read_lines(path, keep_separators=True))
 
 
@@ -69,8 +66,8 @@ def _write_side(
         path = side_of(folder / PIECES, split, language)
         counts[split] = _encode(encoder, side_of(folder / TEXT, split, language), path, report)
         unknown = count_unknown(counts[split], known, f"{CORPUS}: {path.name}")
-        found = {"pieces": counts[split].total(), **unknown}
-        report.pieces |= {f"{language}_{name}": value for name, value in found.items()}
+        figures = {"pieces": counts[split].total(), **unknown}
+        report.pieces |= {f"{language}_{name}": value for name, value in figures.items()}
     return counts["train"]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..errors import PrepareError
 from ..text.download import Archive, obtain
-from .options import Options
 from .parallel_text import look_for_files, what_is_read
+from .translation_options import Options
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class PresetText:
 
     def archive_prefixes(self) -> dict[str, Any]:
         """The options that name the text as it is when the archives are unpacked."""
-        return self._options({split: self._archive_prefix(split) for split in self.splits})
+        return _options({split: self._archive_prefix(split) for split in self.splits})
 
     def obtained(self, options: Options, *, may_download: bool) -> Options:
         """``options`` with the prefixes of the text, which is now in ``raw``.
@@ -106,44 +106,41 @@ class PresetText:
         Raises:
             PrepareError: text is missing and may not be downloaded, or see :func:`.download.obtain`.
         """
-        found = {}
+        prefixes = {}
         for split in self.splits:
             prefix = self._look_for(split, options)
             if prefix is None:
-                archive = self._archive(split)
+                archive = self.preset.archives[split]
                 if not may_download and not (self.raw / archive.name).is_file():
-                    raise PrepareError(f"--raw {self.raw}: {self._what_is_missing(split)} (and --no-download is given)")
+                    names = (self.preset.archive_prefixes[split], *self.preset.other_prefixes[split])
+                    raise PrepareError(
+                        f"--raw {self.raw}: no text for {split}: expected {' or '.join(names)}, or {archive.name} "
+                        "(and --no-download is given)"
+                    )
                 obtain(archive, self.raw)
                 prefix = self._archive_prefix(split)
-            found[split] = prefix
-        return replace(options, **self._options(found))
+            prefixes[split] = prefix
+        return replace(options, **_options(prefixes))
 
     def plan(self, split: str, options: Options) -> str:
         """What would be read, unpacked or downloaded for a split, one of :attr:`splits`."""
-        found = self._look_for(split, options)
-        if found is not None:
-            return what_is_read([found], *options.languages())
-        archive = self._archive(split)
+        prefix = self._look_for(split, options)
+        if prefix is not None:
+            return what_is_read([prefix], *options.languages())
+        archive = self.preset.archives[split]
         path = self.raw / archive.name
         return f"unpack {path}" if path.is_file() else f"download {archive.url} into {self.raw}"
 
     def _look_for(self, split: str, options: Options) -> Path | None:
         """The prefix under which the text lies in ``raw``, or None if it does not."""
-        if self._archive(split).is_unpacked(self.raw):
+        if self.preset.archives[split].is_unpacked(self.raw):
             return self._archive_prefix(split)
         prefixes = (self.raw / name for name in self.preset.other_prefixes[split])
         return next((prefix for prefix in prefixes if look_for_files(prefix, *options.languages())), None)
 
-    def _archive(self, split: str) -> Archive:
-        return self.preset.archives[split]
-
     def _archive_prefix(self, split: str) -> Path:
         return self.raw / self.preset.archive_prefixes[split]
 
-    def _what_is_missing(self, split: str) -> str:
-        names = (self.preset.archive_prefixes[split], *self.preset.other_prefixes[split])
-        return f"no text for {split}: expected {' or '.join(names)}, or {self._archive(split).name}"
 
-    @staticmethod
-    def _options(prefixes: dict[str, Path]) -> dict[str, Any]:
-        return {split: (prefix,) if split == "train" else prefix for split, prefix in prefixes.items()}
+def _options(prefixes: dict[str, Path]) -> dict[str, Any]:
+    return {split: (prefix,) if split == "train" else prefix for split, prefix in prefixes.items()}

@@ -1,22 +1,23 @@
-"""Modules that all corpora share, and that depend on none of them.
+"""What all corpora share. It imports the ground floor (errors, layout, progress), and no corpus.
 
-======================== ==========================================================================
-module                   what
-======================== ==========================================================================
-:mod:`.streams`          reading text of any size, strictly, in bounded memory
-:mod:`.fairseq_words`    words that fairseq would misread
-:mod:`.splits`           train, valid and test: sizes, random streams, drawing without repetition
-:mod:`.numbers`          side files with a number for each sentence
-:mod:`.pcfg`             probabilistic context-free grammars
-:mod:`.notation`         grammars as text
-:mod:`.progress`         a bar on a terminal, lines in a log
-:mod:`.output`           folders that appear complete or not at all
-:mod:`.staging`          the hidden folder in which a run writes, and what killed runs leave
-:mod:`.replacing`        which folders ``--force`` may replace
-:mod:`.manifest`         ``manifest.json``
-:mod:`.binarise`         fairseq's binary format, by fairseq-preprocess in a child process
-:mod:`.child`            that process
-:mod:`.sentence_pieces`  BPE by SentencePiece
-:mod:`.download`         archives, downloaded once and checked
-======================== ==========================================================================
+Begin with :mod:`.output`, by which every corpus is written, and :mod:`.streams`, by which every text is read.
+
+======================= ========================================================================
+module                  what
+======================= ========================================================================
+:mod:`.streams`         reading text of any size, strictly, in bounded memory
+:mod:`.fairseq_words`   words that fairseq would misread
+:mod:`.splits`          train, valid and test: sizes, random streams, drawing without repetition
+:mod:`.numbers`         side files with a number for each sentence
+:mod:`.pcfg`            probabilistic context-free grammars
+:mod:`.notation`        grammars as text
+:mod:`.output`          folders that appear complete or not at all
+:mod:`.staging`         the hidden folder in which a run writes, and what killed runs leave
+:mod:`.replacing`       which folders ``--force`` may replace
+:mod:`.manifest`        ``manifest.json``
+:mod:`.binarise`        fairseq's binary format, by fairseq-preprocess in a child process
+:mod:`.child`           that process
+:mod:`.sentence_pieces` BPE by SentencePiece
+:mod:`.download`        archives, downloaded once and checked
+======================= ========================================================================
 """

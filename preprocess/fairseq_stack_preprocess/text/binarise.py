@@ -10,13 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import PrepareError
-from .splits import SPLITS
-
-TEXT = "text"
-DATA_BIN = "data-bin"
-
-SUFFIX = "txt"
-"""The end of the names of text files for language modelling."""
+from ..layout import DATA_BIN, SPLITS, SUFFIX, TEXT
 
 
 def require_fairseq() -> None:
@@ -45,8 +39,8 @@ def binarise_translation(
         workers: processes; the result does not depend on their number.
     """
     options = ["--source-lang", source, "--target-lang", target]
-    options += ["--joined-dictionary"] if len(dictionaries) < 2 else ["--tgtdict", str(dictionaries[1])]
-    _preprocess(folder, [*options, *_given(*dictionaries[:1])], suffix="", text=text, workers=workers)
+    options += ["--joined-dictionary"] if len(dictionaries) < 2 else []
+    _preprocess(folder, options, dictionaries, suffix="", text=text, workers=workers)
 
 
 def binarise_language(folder: Path, *, dictionary: Path | None = None) -> None:
@@ -54,20 +48,26 @@ def binarise_language(folder: Path, *, dictionary: Path | None = None) -> None:
 
     ``dictionary`` is a file in fairseq's format; None: the dictionary has the words of train, frequent ones first.
     """
-    _preprocess(folder, ["--only-source", *_given(dictionary)], suffix=f".{SUFFIX}")
+    _preprocess(folder, ["--only-source"], [] if dictionary is None else [dictionary], suffix=f".{SUFFIX}")
 
 
-def _given(dictionary: Path | None = None) -> Sequence[str]:
-    return [] if dictionary is None else ["--srcdict", str(dictionary)]
-
-
-def _preprocess(folder: Path, options: Sequence[str], suffix: str, text: str = TEXT, workers: int = 1) -> None:
+def _preprocess(
+    folder: Path,
+    options: list[str],
+    dictionaries: Sequence[Path],
+    *,
+    suffix: str,
+    text: str = TEXT,
+    workers: int = 1,
+) -> None:
     """Run fairseq-preprocess, with no made-up words in the dictionary (``--padding-factor 1``)."""
-    prefixes = {"train": "--trainpref", "valid": "--validpref", "test": "--testpref"}
-    texts = [word for split in SPLITS for word in (prefixes[split], str(folder / text / f"{split}{suffix}"))]
     data_bin = folder / DATA_BIN
-    written = ["--destdir", str(data_bin), "--padding-factor", "1", "--workers", str(workers)]
-    result = run_preprocess([*options, *texts, *written])
+    words = [*options, "--destdir", str(data_bin), "--padding-factor", "1", "--workers", str(workers)]
+    for split in SPLITS:
+        words += [f"--{split}pref", str(folder / text / f"{split}{suffix}")]
+    for flag, dictionary in zip(("--srcdict", "--tgtdict"), dictionaries, strict=False):
+        words += [flag, str(dictionary)]
+    result = run_preprocess(words)
     if result.returncode != 0:
         last = (result.stderr.strip() or result.stdout.strip() or "no message").splitlines()[-1]
         raise PrepareError(f"fairseq-preprocess, writing {data_bin}, failed with exit code {result.returncode}: {last}")

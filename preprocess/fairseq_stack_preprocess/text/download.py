@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
-from .progress import progress, say
+from ..progress import progress, say
 from .streams import require_file
 
 CHUNK_BYTES = 1 << 20
@@ -131,9 +131,9 @@ def _check(path: Path, archive: Archive, advice: str) -> None:
     """Raise PrepareError unless the file has the archive's checksum."""
     algorithm, expected = archive.checksum.split(":")
     with open(path, "rb") as file:
-        found = hashlib.file_digest(file, algorithm).hexdigest()
-    if found != expected:
-        raise PrepareError(f"{path} has {algorithm} {found}, expected {expected}; {advice}")
+        digits = hashlib.file_digest(file, algorithm).hexdigest()
+    if digits != expected:
+        raise PrepareError(f"{path} has {algorithm} {digits}, expected {expected}; {advice}")
 
 
 def unpack(path: Path, members: Sequence[str], folder: Path) -> None:

@@ -15,9 +15,9 @@ SPECIAL_WORDS = frozenset({"<s>", "<pad>", "</s>"})
 
 def check_white_space(line: str, place: str) -> None:
     """Raise PrepareError if the line holds white space other than blanks and tabs; ``place`` is its file and number."""
-    found = MISLEADING.search(line)
-    if found is not None:
-        code, position = ord(found.group()), found.start() + 1
+    misleading = MISLEADING.search(line)
+    if misleading is not None:
+        code, position = ord(misleading.group()), misleading.start() + 1
         raise PrepareError(
             f"{place}: U+{code:04X} at position {position}: fairseq would split the word there; "
             "only blanks and tabs may separate words"

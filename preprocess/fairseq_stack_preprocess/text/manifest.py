@@ -12,10 +12,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..layout import DATA_BIN, MANIFEST_NAME
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-MANIFEST_NAME = "manifest.json"
 
 
 @dataclass
@@ -26,9 +26,8 @@ class Manifest:
         corpus: the corpus' name on the command line.
         options: every option that shapes the output, the seed included, under its name in the ``Options``.
         splits: counts for each split (sentences, tokens, ...).
-        dropped: for each split, a reason and how many lines or draws it cost.
+        dropped: for each split, a reason and how many lines or draws it cost; empty: none was dropped.
         inputs: for each input file, its name and its sha256; empty for generated corpora.
-        binarised: whether fairseq wrote ``data-bin``; its version is then recorded.
         packages: further distributions whose versions are recorded.
         more: further facts, by name; each becomes an entry of the manifest.
     """
@@ -36,16 +35,18 @@ class Manifest:
     corpus: str
     options: Mapping[str, Any]
     splits: Mapping[str, Mapping[str, Any]]
-    dropped: Mapping[str, Mapping[str, int]]
+    dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
-    binarised: bool = False
     packages: Sequence[str] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Write ``manifest.json`` into ``folder``, with size and sha256 of every other file below it."""
+        """Write ``manifest.json`` into ``folder``, with size and sha256 of every other file below it.
+
+        If fairseq wrote its binary format there, its version is recorded as well.
+        """
         versions = {"fairseq_stack": version_of("fairseq_stack"), "python": platform.python_version()}
-        if self.binarised:
+        if (folder / DATA_BIN).is_dir():
             versions["fairseq"] = version_of("fairseq-fixed", "fairseq", named=True)
         versions |= {package: metadata.version(package) for package in self.packages}
         content = {
@@ -54,7 +55,7 @@ class Manifest:
             "versions": versions,
             "inputs": dict(self.inputs),
             "splits": {split: dict(counts) for split, counts in self.splits.items()},
-            "dropped": {split: dict(sorted(counts.items())) for split, counts in self.dropped.items()},
+            "dropped": {split: dict(sorted(self.dropped.get(split, {}).items())) for split in self.splits},
             **self.more,
             "outputs": describe_files(folder),
         }

@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrepareError
+from .fairseq_words import SPECIAL_WORDS
 from .pcfg import GREATEST_WEIGHT, LEAST_WEIGHT, PCFG, Nonterminal, Rule, Symbol, format_symbol
 from .streams import read_lines
 
 EMPTY = "''"
-
-RESERVED = ("<s>", "<pad>", "</s>", "<unk>")
-"""What fairseq has in every dictionary."""
 
 _TOKEN = re.compile(
     r"""\s+ | \#.*
@@ -78,11 +76,11 @@ def parse_grammar(text: str, name: str = "grammar") -> PCFG:
             if not tokens:
                 continue
             left, tokens = _left(tokens, left)
-            found = [Rule(left, right, weight) for right, weight in _right_sides(tokens)]
+            of_line = [Rule(left, right, weight) for right, weight in _right_sides(tokens)]
         except ValueError as error:
             raise PrepareError(f"{name}, line {number}: {error}") from error
-        rules += found
-        lines += [number] * len(found)
+        rules += of_line
+        lines += [number] * len(of_line)
     if not rules:
         raise PrepareError(f"{name}: no rule; a rule looks like: S -> 'a' S 'b' [0.5]")
     _check_nonterminals(rules, lines, name)
@@ -130,8 +128,8 @@ def _left(tokens: Sequence[_Token], previous: Nonterminal | None) -> tuple[Nonte
     if first.kind != "name":
         raise ValueError(f"expected a nonterminal, got {first.text}; a rule looks like: S -> 'a' S 'b' [0.5]")
     if len(tokens) < 2 or tokens[1].kind != "arrow":
-        found = tokens[1].text if len(tokens) > 1 else "the end of the line"
-        raise ValueError(f"expected -> after {first.text}, got {found}")
+        instead = tokens[1].text if len(tokens) > 1 else "the end of the line"
+        raise ValueError(f"expected -> after {first.text}, got {instead}")
     return Nonterminal(first.text), tokens[2:]
 
 
@@ -179,7 +177,7 @@ def _symbol(token: _Token) -> Symbol:
     terminal = token.text[1:-1]
     if not terminal.isprintable() or any(character.isspace() for character in terminal):
         raise ValueError(f"a terminal must have no blanks and no control characters, got {terminal!r}")
-    if terminal in RESERVED:
+    if terminal in SPECIAL_WORDS or terminal == "<unk>":
         raise ValueError(f"fairseq reserves the terminal {terminal}; choose another")
     return terminal
 

@@ -19,22 +19,20 @@ def write_numbers(path: Path, numbers: Sequence[float]) -> None:
 
 
 def read_numbers(path: Path, kind: Callable[[str], Number]) -> list[Number]:
-    """The number at the beginning of each line.
-
-    In earlier versions, ``.nll`` of ``prepare reversal`` had a second number after a tab, which is ignored.
+    """The number of each line.
 
     Args:
         path: the file.
         kind: ``int`` or ``float``.
 
     Raises:
-        PrepareError: a line does not begin with a number of this kind, or the file is not text.
+        PrepareError: a line is not a number of this kind, or the file is not text.
         OSError: the file cannot be opened or read.
     """
     numbers = []
     for line, text in enumerate(read_lines(path), start=1):
         try:
-            numbers.append(kind(text.partition("\t")[0]))
+            numbers.append(kind(text))
         except ValueError as error:
             raise PrepareError(f"{path}, line {line}: expected a number, got {text!r}") from error
     return numbers

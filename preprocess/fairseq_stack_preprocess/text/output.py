@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TextIO
 
 from ..errors import PrepareError
-from .binarise import TEXT, require_fairseq
+from ..layout import TEXT
+from .binarise import require_fairseq
 from .replacing import check_replaceable
-from .staging import Staging, clear_leftovers, moved_away
+from .staging import Staging, clear_leftovers, hidden_folders
 
 
 def create_text(path: Path) -> TextIO:
@@ -23,6 +24,21 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write ``lines`` as UTF-8 with a line feed after each, on every platform."""
     with create_text(path) as file:
         file.writelines(f"{line}\n" for line in lines)
+
+
+def write_columns(paths: Iterable[Path], rows: Iterable[Iterable[str]]) -> int:
+    """Write files of which each line belongs to the same line of the others; return the number of lines.
+
+    A row has the line of each file.
+    """
+    number = 0
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(create_text(path)) for path in paths]
+        for row in rows:
+            for file, line in zip(files, row, strict=True):
+                file.write(f"{line}\n")
+            number += 1
+    return number
 
 
 @contextlib.contextmanager
@@ -52,17 +68,26 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
             or holds anything except an unchanged corpus (:mod:`.replacing`); no folder can be made beside it; or
             the block fails to write a file.
     """
-    target = _resolved(target)
+    target = Path(os.path.realpath(target))
     clear_leftovers(target)
     _check_existing(target, force)
-    made_parents = _make_parents(target)
+    missing = [parent for parent in target.parents if not os.path.lexists(parent)]
     try:
-        with _staging(target) as staging:
+        with _refused(f"cannot make the folder {target.parent}"):
+            for parent in reversed(missing):
+                parent.mkdir()
+        staging = Staging.beside(target)
+        try:
+            with _refused(f"cannot write to {target.parent}"):
+                staging.make()
+            staging.new.mkdir()
             yield staging.new
             _check_existing(target, force)  # once more: the work may have taken hours
             staging.install()
+        finally:
+            staging.settle()
     except BaseException as error:
-        for parent in made_parents:
+        for parent in missing:
             with contextlib.suppress(OSError):
                 parent.rmdir()
         if isinstance(error, OSError) and error.filename is None and error.strerror:  # such as a full disk
@@ -70,22 +95,11 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         raise
 
 
-@contextlib.contextmanager
-def _staging(target: Path) -> Iterator[Staging]:
-    try:
-        staging = Staging.create(target)
-    except OSError as error:
-        raise PrepareError(f"cannot write to {target.parent}: {error.strerror}") from error
-    try:
-        yield staging
-    finally:
-        staging.settle()
-
-
 def check_target(target: Path, *, force: bool = False) -> None:
     """Raise PrepareError if :func:`output_folder` would refuse ``target``, without writing anything."""
-    target = _resolved(target)
-    _check_existing(moved_away(target) or target, force)
+    target = Path(os.path.realpath(target))
+    moved_away = [folder / "old" for folder in hidden_folders(target) if (folder / "new").exists()]
+    _check_existing(target if os.path.lexists(target) else next(filter(os.path.lexists, moved_away), target), force)
     parent = next(parent for parent in target.parents if os.path.lexists(parent))
     if not parent.is_dir():
         raise PrepareError(f"cannot write to {parent}: Not a directory")
@@ -93,11 +107,12 @@ def check_target(target: Path, *, force: bool = False) -> None:
         raise PrepareError(f"cannot write to {parent}: Permission denied")
 
 
-def _resolved(target: Path) -> Path:
+@contextlib.contextmanager
+def _refused(problem: str) -> Iterator[None]:
     try:
-        return target.resolve()
-    except (OSError, RuntimeError) as error:
-        raise PrepareError(f"cannot write to {target}: {getattr(error, 'strerror', None) or error}") from error
+        yield
+    except OSError as error:
+        raise PrepareError(f"{problem}: {error.strerror}") from error
 
 
 def _check_existing(target: Path, force: bool) -> None:
@@ -108,19 +123,3 @@ def _check_existing(target: Path, force: bool) -> None:
     if not target.is_dir():
         raise PrepareError(f"{target} is not a folder; --force replaces folders only")
     check_replaceable(target)
-
-
-def _make_parents(target: Path) -> list[Path]:
-    """Make the missing parents of ``target``; return them, innermost first."""
-    missing = [parent for parent in target.parents if not os.path.lexists(parent)]
-    made: list[Path] = []
-    try:
-        for parent in reversed(missing):
-            parent.mkdir()
-            made.insert(0, parent)
-    except OSError as error:
-        for parent in made:
-            with contextlib.suppress(OSError):
-                parent.rmdir()
-        raise PrepareError(f"cannot make the folder {target.parent}: {error.strerror}") from error
-    return made

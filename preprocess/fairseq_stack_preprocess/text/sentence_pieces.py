@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
+from ..progress import say
 from .fairseq_words import SPECIAL_WORDS
 from .output import write_lines
-from .progress import say
 
 LINES_AT_A_TIME = 10_000
 
@@ -22,9 +22,6 @@ MOST_PIECES = 10_000_000
 
 MOST_UNKNOWN = 0.005
 """The share of unknown pieces in a text above which there is a warning."""
-
-WORD_MARK = "\u2581"
-"""What SentencePiece writes for a blank."""
 
 OTHER_WHITE_SPACE = re.compile(r"[^\S \n]")
 """White space that is not a blank, such as U+0085 or a tab: fairseq splits lines into pieces there, too."""
@@ -76,10 +73,10 @@ def train_model(lines: Iterable[str], *, pieces: int, hard_limit: bool, normaliz
         )
     except (RuntimeError, OSError) as error:
         reason = str(error).strip().splitlines()[-1].rpartition("] ")[-1]  # without the part for developers
-        given = f"--pieces {pieces}" + (
+        flags = f"--pieces {pieces}" + (
             "" if normalization == "identity" else f" --piece-normalization {normalization}"
         )
-        raise PrepareError(f"{given}: SentencePiece could not train: {reason}") from error
+        raise PrepareError(f"{flags}: SentencePiece could not train: {reason}") from error
     return model.getvalue()
 
 

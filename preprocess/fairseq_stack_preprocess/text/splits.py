@@ -7,25 +7,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from ..errors import PrepareError, require_at_least, require_at_most
+from ..errors import PrepareError
+from ..layout import SPLITS
 
 T = TypeVar("T")
-
-SPLITS = ("train", "valid", "test")
 
 TRIES_IN_A_ROW = 1000
 """The number of consecutive repetitions after which a corpus counts as exhausted."""
 
+SIZES = (1, 100_000_000)
+"""The range of the number of sentences in a generated split, which is kept in memory."""
 
-GREATEST_SIZE = 100_000_000
-"""The maximum number of sentences in a generated split, which is kept in memory."""
 
-
-def check_sizes(sizes: dict[str, int]) -> None:
-    """Raise PrepareError unless every split has from one to :data:`GREATEST_SIZE` sentences."""
-    for split, size in sizes.items():
-        require_at_least(f"--{split}-size", size, 1)
-        require_at_most(f"--{split}-size", size, GREATEST_SIZE)
+def sizes_of(options: object) -> dict[str, int]:
+    """The number of sentences in each split, from options such as ``train_size``."""
+    return {split: getattr(options, f"{split}_size") for split in SPLITS}
 
 
 def stream(seed: int, split: str) -> random.Random:
@@ -55,7 +51,7 @@ def distinct(
     Raises:
         PrepareError: :data:`TRIES_IN_A_ROW` draws in a row were repetitions.
     """
-    for found in range(size):
+    for drawn in range(size):
         for _ in range(TRIES_IN_A_ROW):
             item = next(draws)
             if key(item) not in taken:
@@ -63,7 +59,7 @@ def distinct(
             dropped[f"already in {taken[key(item)]}"] += 1
         else:
             raise PrepareError(
-                f"--{split}-size {size} is too large: {found} sentences were found, then {TRIES_IN_A_ROW} "
+                f"--{split}-size {size} is too large: {drawn} sentences were found, then {TRIES_IN_A_ROW} "
                 "draws in a row gave no new one"
             )
         taken[key(item)] = split

@@ -1,8 +1,11 @@
-"""The corpus ``transduction``: pairs of strings of equal length, after Hao et al. (2018).
+"""The corpus ``transduction``: pairs of strings of equal length, after Hao et al. (2018), Section 4.
 
-==================== ==========================================================================================
+The room imports ``text`` and the ground floor. Begin with :mod:`.pairs` and :mod:`.tasks`; a new task is a function
+that makes a source of pairs, and an entry of :data:`.tasks.TASKS`.
+
+==================== ==================================================================================
 module               what
-==================== ==========================================================================================
+==================== ==================================================================================
 :mod:`.pairs`        a pair, the alphabet of a task, and what pairs are drawn from
 :mod:`.strings`      tasks on strings of given lengths: reversal, copy, reverse deletion, XOR, counting
 :mod:`.chomsky`      tasks of Delétang et al. (2023): stack manipulation, arithmetic, equations
@@ -11,9 +14,9 @@ module               what
 :mod:`.tasks`        all generated tasks, with the lengths and depths of the papers
 :mod:`.python2`      the order of sets and the shuffling of Python 2
 :mod:`.authors`      the six test sets that the paper's authors drew
-:mod:`.options`      the options of the generated tasks
-:mod:`.files`        the files that every task has
-:mod:`.corpus`       the generated tasks: training, validation and test sets as files
+:mod:`.task_options` the options of the generated tasks
+:mod:`.pair_files`   the files that every task has
+:mod:`.task_corpus`  the generated tasks: training, validation and test sets as files
 :mod:`.natural`      number agreement in sentences of a natural language, read from files
-==================== ==========================================================================================
+==================== ==================================================================================
 """

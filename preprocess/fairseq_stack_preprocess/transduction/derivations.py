@@ -118,12 +118,12 @@ class Derivations:
 
 def _longest(sides: Sequence[Side], below: Sequence[int | None]) -> int | None:
     """The greatest length that one of the right sides can get, given the greatest lengths of nonterminals."""
-    found = []
+    totals = []
     for side in sides:
         lengths = [below[item] if isinstance(item, int) else 1 for item in side]
         if None not in lengths:
-            found.append(sum(length for length in lengths if length is not None))
-    return max(found, default=None)
+            totals.append(sum(length for length in lengths if length is not None))
+    return max(totals, default=None)
 
 
 class _Ends:
@@ -138,11 +138,11 @@ class _Ends:
         """For each end, the number of derivations of the string from ``start`` to there, by at most so many levels."""
         key = nonterminal, start, levels
         if key not in self._known:
-            found: dict[int, int] = {}
+            ends: dict[int, int] = {}
             for side in self._sides[nonterminal] if levels > 0 else ():
                 for end, ways in self._of_side(side, start, levels - 1).items():
-                    found[end] = found.get(end, 0) + ways
-            self._known[key] = found
+                    ends[end] = ends.get(end, 0) + ways
+            self._known[key] = ends
         return self._known[key]
 
     def _of_side(self, side: Side, start: int, levels: int) -> Mapping[int, int]:

@@ -6,7 +6,7 @@ before the verb, separated by blanks. The two fields are separated by a comma wh
 ``numpred.train`` of Linzen et al. (2016).
 
 The input of a pair is the words; the target is a blank for each word except the last one, and there the label. Words
-that are not among the most frequent ones of train become ``<unknown>``. Files: see :mod:`.files`.
+that are not among the most frequent ones of train become ``<unknown>``. Files: see :mod:`.pair_files`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least
+from ..errors import PrepareError, require_ranges
+from ..layout import SPLITS
+from ..progress import progress
 from ..text.fairseq_words import check_white_space, check_word
 from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder
-from ..text.progress import progress
-from ..text.splits import SPLITS
 from ..text.streams import read_lines, require_file
-from .files import binarise, write_pairs, write_task
-from .options import CORPUS, NATURAL
+from .pair_files import binarise, write_pairs, write_task
 from .pairs import Alphabet, Pair, Word
+from .task_options import CORPUS, NATURAL
 
 LABELS = ("VBZ", "VBP")
 UNKNOWN, BLANK = "<unknown>", "<blank>"
@@ -61,9 +61,7 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        require_at_least("--most-words", self.most_words, 1)
-        require_at_least("--max-length", self.max_length, 1)
-        require_at_least("--limit", self.limit, 1)
+        require_ranges(self, most_words=(1, None), max_length=(1, None), limit=(1, None))
 
     def paths(self) -> dict[str, Path]:
         """The file of each split."""
@@ -150,7 +148,6 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             splits=splits,
             dropped=dropped,
             inputs={f"{split}/{path.name}": sha256_of(path) for split, path in options.paths().items()},
-            binarised=options.binarise,
         ).write(new)
 
 

@@ -77,10 +77,10 @@ def _of_lengths(
 
 
 def _settings(lengths: Lengths) -> Settings:
-    found: dict[str, float] = {"min_length": lengths.least, "max_length": lengths.greatest}
+    settings: dict[str, float] = {"min_length": lengths.least, "max_length": lengths.greatest}
     if lengths.mean is not None and lengths.std is not None:
-        found |= {"mean_length": lengths.mean, "std_length": lengths.std}
-    return found
+        settings |= {"mean_length": lengths.mean, "std_length": lengths.std}
+    return settings
 
 
 def _of_grammar(name: str, form: str, task: GrammarTask, depth: int, test_depth: int, *, repeats: bool) -> Task:

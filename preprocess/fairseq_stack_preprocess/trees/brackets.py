@@ -77,10 +77,10 @@ def fold(tree: Tree, word: Callable[[str, str], T], phrase: Callable[[str, list[
             pending.append((child, iter(child.children), values[-1]))
             values.append([])
             continue
-        own = values[-1]
+        parts = values[-1]
         pending.pop()
         values.pop()
-        above.append(word(node.label, child) if isinstance(child, str) else phrase(node.label, own))
+        above.append(word(node.label, child) if isinstance(child, str) else phrase(node.label, parts))
     return results[0]
 
 

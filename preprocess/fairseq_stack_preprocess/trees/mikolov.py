@@ -16,13 +16,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least
-from ..text.binarise import SUFFIX, TEXT, binarise_language
+from ..errors import PrepareError, require_ranges
+from ..layout import SPLITS, SUFFIX, TEXT
+from ..progress import progress
+from ..text.binarise import binarise_language
 from ..text.fairseq_words import check_white_space, check_word
 from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder, write_lines
-from ..text.progress import progress
-from ..text.splits import SPLITS
 from ..text.streams import read_lines, require_file
 
 CORPUS = "ptb"
@@ -53,7 +53,7 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        require_at_least("--limit", self.limit, 1)
+        require_ranges(self, limit=(1, None))
         if self.form not in FORMS:
             raise PrepareError(f"--mikolov must be one of {', '.join(FORMS)}, got {self.form!r}")
 
@@ -64,7 +64,7 @@ def find_files(raw: Path) -> dict[str, Path]:
     Raises:
         PrepareError: one is missing, or exists twice, plain and gzipped.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for split in SPLITS:
         plain = raw / f"ptb.{split}.txt"
         paths = [path for path in (plain, plain.with_name(f"{plain.name}.gz")) if os.path.lexists(path)]
@@ -73,8 +73,8 @@ def find_files(raw: Path) -> dict[str, Path]:
         if len(paths) > 1:
             raise PrepareError(f"--raw {raw}: there are both {plain.name} and {plain.name}.gz; keep one of them")
         require_file(paths[0])
-        found[split] = paths[0]
-    return found
+        files[split] = paths[0]
+    return files
 
 
 def sentences(path: Path, *, strip_cr: bool, dropped: Counter[str]) -> Iterator[list[str]]:
@@ -116,7 +116,6 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             splits=splits,
             dropped=dropped,
             inputs={path.name: sha256_of(path) for path in files.values()},
-            binarised=options.binarise,
         ).write(new)
 
 

@@ -20,12 +20,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..errors import PrepareError, require_at_least
-from ..text.binarise import TEXT, binarise_language
+from ..errors import PrepareError, require_ranges
+from ..layout import SPLITS, TEXT
+from ..progress import say
+from ..text.binarise import binarise_language
 from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder
-from ..text.progress import say
-from ..text.splits import SPLITS
 from .side_files import (
     Sentence,
     SplitReport,
@@ -80,7 +80,7 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        require_at_least("--limit", self.limit, 1)
+        require_ranges(self, limit=(1, None))
         split_of: dict[int, str] = {}
         for split, sections in self.sections().items():
             for section in sections:
@@ -101,10 +101,10 @@ def parse_sections(flag: str, text: str) -> tuple[int, ...]:
     """
     sections: list[int] = []
     for part in text.split(","):
-        found = re.fullmatch(r"(\d{1,2})(?:-(\d{1,2}))?", part.strip(), flags=re.ASCII)
-        if found is None:
+        span = re.fullmatch(r"(\d{1,2})(?:-(\d{1,2}))?", part.strip(), flags=re.ASCII)
+        if span is None:
             raise PrepareError(f"{flag}: expected sections such as 2-21 or 23,24, got {text!r}")
-        first, last = int(found[1]), int(found[2] or found[1])
+        first, last = int(span[1]), int(span[2] or span[1])
         if not first <= last <= GREATEST_SECTION:
             raise PrepareError(f"{flag}: expected sections from 0 to {GREATEST_SECTION} in order, got {part.strip()!r}")
         sections += range(first, last + 1)
@@ -184,8 +184,8 @@ def _section_of(relative: Path) -> int | None:
     for folder in reversed(relative.parts[:-1]):
         if re.fullmatch(r"\d\d", folder, flags=re.ASCII):
             return int(folder)
-    found = re.fullmatch(r"wsj_(\d\d)\d\d", _stem(relative), flags=re.ASCII)
-    return int(found[1]) if found else None
+    match = re.fullmatch(r"wsj_(\d\d)\d\d", _stem(relative), flags=re.ASCII)
+    return int(match[1]) if match else None
 
 
 def _name_sections(sections: Iterable[int]) -> str:
@@ -254,9 +254,8 @@ def _manifest(
         corpus=CORPUS,
         options=options_without(options, "raw"),
         splits=splits,
-        dropped={split: reports[split].dropped for split in SPLITS},
+        dropped={split: report.dropped for split, report in reports.items()},
         inputs={name: sha256_of(path) for name, path in sorted(inputs.items())},
-        binarised=options.binarise,
         more={"fingerprint_of_train": {**asdict(fingerprint), "is_dyer_2016": fingerprint == DYER_2016}},
     )
 

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..text.binarise import SUFFIX
-from ..text.output import create_text, write_lines
-from ..text.progress import progress
+from ..layout import SUFFIX
+from ..progress import progress
+from ..text.output import write_columns, write_lines
 from ..text.streams import read_lines
 from .brackets import Tree, clean, read_trees, tagged_words
 from .spans import attachments, binary_spans, depths, format_spans
@@ -126,13 +125,9 @@ def write_split(
         dropped: counts trees that were dropped earlier.
     """
     report = SplitReport(dropped=Counter() if dropped is None else dropped)
-    with ExitStack() as stack:
-        files = {name: stack.enter_context(create_text(text / f"{split}.{name}")) for name in SIDE_FILES}
-        for sentence, tree in progress(
-            islice(_cleaned(sentences, report), limit), label=f"{corpus}: {split}", total=None
-        ):
-            for name, line in _side_lines(sentence, tree, report).items():
-                files[name].write(f"{line}\n")
+    trees = progress(islice(_cleaned(sentences, report), limit), label=f"{corpus}: {split}", total=None)
+    rows = (_side_lines(sentence, tree, report) for sentence, tree in trees)
+    write_columns([text / f"{split}.{name}" for name in SIDE_FILES], rows)
     return report
 
 
@@ -145,26 +140,21 @@ def _cleaned(sentences: Iterable[Sentence], report: SplitReport) -> Iterator[tup
             yield sentence, tree
 
 
-def _side_lines(sentence: Sentence, tree: Tree, report: SplitReport) -> dict[str, str]:
-    """The line of each side file; the sentence is counted in ``report``."""
+def _side_lines(sentence: Sentence, tree: Tree, report: SplitReport) -> tuple[str, ...]:
+    """The line of each of :data:`SIDE_FILES`; the sentence is counted in ``report``."""
     tags, words = zip(*tagged_words(tree), strict=True)
     spans = binary_spans(tree)
     report.sentences += 1
     report.longest = max(report.longest, len(words))
     report.deepest = max(report.deepest, *depths(spans, len(words)))
     report.words.update(words)
-    return {
-        "words": " ".join(words),
-        "tags": " ".join(tags),
-        "trees": str(tree),
-        "origin": f"{sentence.file}\t{sentence.line}",
-        **span_lines(spans, len(words)),
-    }
+    origin = f"{sentence.file}\t{sentence.line}"
+    return " ".join(words), " ".join(tags), str(tree), origin, *span_lines(spans, len(words))
 
 
-def span_lines(spans: list[tuple[int, int]], tokens: int) -> dict[str, str]:
+def span_lines(spans: list[tuple[int, int]], tokens: int) -> tuple[str, str]:
     """The lines of ``.spans`` and ``.attach`` for a tree over this many tokens."""
-    return {"spans": format_spans(spans), "attach": " ".join(map(str, attachments(spans, tokens)))}
+    return format_spans(spans), " ".join(map(str, attachments(spans, tokens)))
 
 
 def write_words_as_text(text: Path, split: str, token: Callable[[str], str]) -> Counter[str]:

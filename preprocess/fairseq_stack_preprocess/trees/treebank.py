@@ -15,19 +15,18 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least, require_at_most
-from ..text.binarise import SUFFIX, TEXT, binarise_language
+from ..errors import PrepareError, require_ranges
+from ..layout import SPLITS, SUFFIX, TEXT, WORD_MARK
+from ..progress import progress
+from ..text.binarise import binarise_language
 from ..text.manifest import Manifest, options_without, sha256_of
-from ..text.output import corpus_folder, create_text
-from ..text.progress import progress
-from ..text.sentence_pieces import MOST_PIECES, WORD_MARK, Encoder, count_unknown, train_model, write_dictionary
-from ..text.splits import SPLITS
+from ..text.output import corpus_folder, write_columns
+from ..text.sentence_pieces import MOST_PIECES, Encoder, count_unknown, train_model, write_dictionary
 from ..text.streams import read_lines, require_file
 from .side_files import (
     SplitReport,
@@ -79,9 +78,7 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        require_at_least("--limit", self.limit, 1)
-        require_at_least("--pieces", self.pieces, 2)
-        require_at_most("--pieces", self.pieces, MOST_PIECES)
+        require_ranges(self, limit=(1, None), pieces=(2, MOST_PIECES))
         if self.pieces is not None and self.piece_model is not None:
             raise PrepareError("--pieces trains a model and --piece-model names one: give only one of the two")
         if self.rare_words is not None and self.rare_words not in RARE_WORDS:
@@ -111,10 +108,10 @@ def _files(split: str, paths: Sequence[Path]) -> Iterator[TreeFile]:
     for index, path in enumerate(paths):
         prefix = split if len(paths) == 1 else f"{split}/{index}"
         if path.is_dir():
-            found = find_mrg_files(path)
-            if not found:
+            mrg_files = find_mrg_files(path)
+            if not mrg_files:
                 raise PrepareError(f"--{split} {path}: the folder holds no .mrg file")
-            for file in found:
+            for file in mrg_files:
                 yield TreeFile(file, f"{prefix}/{file.relative_to(path).as_posix()}")
         elif os.path.lexists(path):
             require_file(path)
@@ -239,24 +236,20 @@ def _write_split_in_pieces(text: Path, split: str, cutter: PieceCutter) -> tuple
     read = [read_lines(text / f"{split}.{name}") for name in ("words", "word-spans", "origin")]
     tokens: Counter[str] = Counter()
     longest = deepest = 0
-    with ExitStack() as stack:
-        names = (SUFFIX, "spans", "attach", "pieces-per-word")
-        files = {name: stack.enter_context(create_text(text / f"{split}.{name}")) for name in names}
-        lines = progress(zip(*read, strict=True), label=f"{CORPUS}: pieces of {split}", total=None)
-        for words, spans, origin in lines:
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        nonlocal longest, deepest
+        for words, spans, origin in progress(zip(*read, strict=True), label=f"{CORPUS}: pieces of {split}", total=None):
             cut = cutter.cut(words.split(" "), ", line ".join(origin.split("\t")))
+            lengths = [len(word) for word in cut]
             pieces = list(chain.from_iterable(cut))
-            nodes = piece_spans(parse_spans(spans, f"{split}.word-spans"), [len(word) for word in cut])
+            nodes = piece_spans(parse_spans(spans, f"{split}.word-spans"), lengths)
             tokens.update(pieces)
             longest = max(longest, len(pieces))
             deepest = max(deepest, *depths(nodes, len(pieces)))
-            row = {
-                SUFFIX: " ".join(pieces),
-                "pieces-per-word": " ".join(str(len(word)) for word in cut),
-                **span_lines(nodes, len(pieces)),
-            }
-            for name, line in row.items():
-                files[name].write(f"{line}\n")
+            yield " ".join(pieces), *span_lines(nodes, len(pieces)), " ".join(map(str, lengths))
+
+    write_columns([text / f"{split}.{name}" for name in (SUFFIX, "spans", "attach", "pieces-per-word")], rows())
     return tokens, longest, deepest
 
 
@@ -273,9 +266,8 @@ def _manifest(
         corpus=CORPUS,
         options=options_without(options, *SPLITS, "piece_model"),
         splits={s: {"files": len(files[s]), **reports[s].counts(), **tokens[s]} for s in SPLITS},
-        dropped={split: reports[split].dropped for split in SPLITS},
+        dropped={split: report.dropped for split, report in reports.items()},
         inputs=inputs,
-        binarised=options.binarise,
         packages=("sentencepiece",) if options.in_pieces() else (),
     )
 

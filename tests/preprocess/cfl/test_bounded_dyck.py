@@ -22,6 +22,7 @@ from fairseq_stack_preprocess.cfl.bounded_dyck import (
     profiles,
 )
 from fairseq_stack_preprocess.errors import PrepareError
+from tests.preprocess.corpus_folders import manifest_of
 
 SMALL = Options(
     train_size=50,
@@ -144,29 +145,9 @@ def test_files(tmp_path: Path) -> None:
         assert (text / f"{name}.txt").read_text().splitlines() == [" ".join(string) for string in strings]
         lines = (text / f"{name}.attach").read_text().splitlines()
         assert [tuple(map(int, line.split())) for line in lines] == [attachments(string) for string in strings]
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    manifest = manifest_of(tmp_path / "out")
     assert manifest["corpus"] == "cfl" and is_bounded_dyck(manifest)
     assert manifest["splits"]["train"]["strings"] == 50
     most = max(max(depths(string)) for string in sets["distance"])
     assert manifest["further_test_sets"]["distance"]["most_open"] == most
     assert manifest["options"]["max_length"] == 60
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"max_depth": 0}, "--max-depth must be at least 1, got 0"),
-        ({"min_length": 5, "max_length": 5}, "--max-length must be at least 6, got 5"),
-        ({"distance_max_length": 2}, "--distance-max-length must be at least 4, got 2"),
-        ({"depth_from": 9, "depth_to": 8}, "--depth-to must be at least 9, got 8"),
-        ({"bracket_types": 0}, "--bracket-types must be greater than 0 and less than 10000, got 0"),
-        ({"valid_rule": "ood"}, "--valid-rule must be one of sample, iid, got 'ood'"),
-        ({"train_size": 0}, "--train-size must be at least 1, got 0"),
-        ({"test_seed": -1}, "--test-seed must be at least 0, got -1"),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
-)
-def test_mistakes(options: dict[str, int | str], problem: str) -> None:
-    with pytest.raises(PrepareError) as caught:
-        replace(SMALL, **options)  # type: ignore[arg-type]
-    assert str(caught.value) == problem

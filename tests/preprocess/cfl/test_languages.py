@@ -44,11 +44,6 @@ def grammar_in_the_data(name: str) -> PCFG:
     return without_unary_start(without_epsilon(parse_grammar(language.grammar(language.defaults))))
 
 
-def test_twelve_languages() -> None:
-    assert len(LANGUAGES) == 12
-    assert [name for name, language in LANGUAGES.items() if language.grammar] == CONTEXT_FREE
-
-
 # Vocabulary size and numbers of lengths in 40..80 and in 40..100 (for count-3 the multiples of 3).
 @pytest.mark.parametrize(
     ("name", "vocabulary", "train", "test"),
@@ -187,14 +182,6 @@ def test_unary_start_keeps_strings_that_the_data_do_not_have() -> None:
         content / 2 * (1 - content) / 2 * padding * (1 - padding),
     ]
     assert [math.exp(value) for value in found] == pytest.approx([w / sum(weights) / 2 for w in weights], rel=1e-12)
-
-
-@pytest.mark.parametrize("name", ["marked-reversal", "unmarked-reversal", "hardest-cfl"])
-def test_unary_start_makes_no_difference_elsewhere(name: str) -> None:
-    distribution, rng = make(name, 41), random.Random(0)
-    words = [distribution.sample(distribution.lengths(40, 41)[0], rng) for _ in range(5)]
-    values = dict(distribution.log_probabilities(words))
-    assert dict(make(name, 41, unary_start=True).log_probabilities(words)) == pytest.approx(values, rel=1e-13)
 
 
 def test_symbols_and_brackets_of_other_numbers() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack_preprocess.mt.corpus import Options
+from fairseq_stack_preprocess.mt.translation_corpus import Options
 
 SPLITS = ("train", "valid", "test")
 
@@ -21,12 +20,3 @@ def write_pairs(prefix: Path, pairs: list[tuple[str, str]]) -> Path:
     for language, lines in zip(("de", "en"), zip(*pairs, strict=True), strict=True):
         Path(f"{prefix}.{language}").write_bytes("".join(f"{line}\n" for line in lines).encode())
     return prefix
-
-
-def lines_of(path: Path) -> list[str]:
-    return path.read_bytes().decode().removesuffix("\n").split("\n")
-
-
-def manifest_of(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return content

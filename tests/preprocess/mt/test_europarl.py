@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 import sentencepiece
 
-from fairseq_stack_preprocess.mt.corpus import Options, prepare
 from fairseq_stack_preprocess.mt.presets import PRESETS
+from fairseq_stack_preprocess.mt.translation_corpus import Options, prepare
+from tests.preprocess.corpus_folders import lines_of, manifest_of
 
-from .pairs import SPLITS, lines_of, manifest_of
+from .pairs import SPLITS
 
 PAPER = PRESETS["europarl-dusell-2024"].options
 

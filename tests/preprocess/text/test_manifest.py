@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 import subprocess
 import sys
@@ -15,8 +14,9 @@ import pytest
 import fairseq_stack
 from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.nested import corpus as nested_translation
+from fairseq_stack_preprocess.nested import nested_corpus as nested_translation
 from fairseq_stack_preprocess.text import binarise
+from tests.preprocess.corpus_folders import manifest_of
 
 # Train holds every word, so that no word of the other splits is unknown.
 SIZES: dict[str, Any] = {"train_size": 1500, "valid_size": 11, "test_size": 13}
@@ -38,15 +38,10 @@ def strings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return content
-
-
 @pytest.mark.parametrize("corpus", ["nested", "strings"])
 def test_hashes_are_true_and_complete(corpus: str, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(corpus)
-    outputs = read_manifest(folder)["outputs"]
+    outputs = manifest_of(folder)["outputs"]
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert set(outputs) == files - {"manifest.json"}
     for name, described in outputs.items():
@@ -55,7 +50,7 @@ def test_hashes_are_true_and_complete(corpus: str, request: pytest.FixtureReques
 
 
 def test_records_options_versions_and_counts(nested: Path) -> None:
-    manifest = read_manifest(nested)
+    manifest = manifest_of(nested)
     assert manifest["corpus"] == "nested-translation"
     assert manifest["options"] == {"depth": 3, "test_depth": None, **SIZES, "seed": 0, "binarise": True}
     assert manifest["versions"]["fairseq_stack"] == fairseq_stack.__version__
@@ -72,7 +67,7 @@ def test_records_options_versions_and_counts(nested: Path) -> None:
 def test_dropped_repetitions_are_counted(tmp_path: Path) -> None:
     options = nested_translation.Options(depth=0, train_size=3000, valid_size=200, test_size=200, binarise=False)
     nested_translation.prepare(options, tmp_path / "out")
-    dropped = read_manifest(tmp_path / "out")["dropped"]
+    dropped = manifest_of(tmp_path / "out")["dropped"]
     assert dropped["train"] == dict(nested_translation.generate(options).dropped["train"])
     assert set(dropped["train"]) == {"already in train", "already in valid", "already in test"}
     assert all(count > 0 for count in dropped["train"].values())
@@ -86,43 +81,26 @@ def test_binarised_corpus_has_the_same_bytes_again(nested: Path, tmp_path: Path)
     assert b"data-bin/train" in manifest
 
 
-def test_fairseq_loads_the_pairs(nested: Path) -> None:
-    from fairseq.data import Dictionary
-    from fairseq.tasks.translation import load_langpair_dataset
-
-    german, english = (Dictionary.load(str(nested / "data-bin" / f"dict.{side}.txt")) for side in ("de", "en"))
-    assert german.symbols == english.symbols
-    assert not [symbol for symbol in german.symbols if "madeupword" in symbol]
-    for split in ("train", "valid", "test"):
-        pairs = load_langpair_dataset(
-            str(nested / "data-bin"),
-            split,
-            "de",
-            german,
-            "en",
-            english,
-            combine=False,
-            dataset_impl=None,
-            upsample_primary=1,
-            left_pad_source=True,
-            left_pad_target=False,
-            max_source_positions=1024,
-            max_target_positions=1024,
-        )
-        sources = [german.string(pairs[i]["source"]) for i in range(len(pairs))]
-        targets = [english.string(pairs[i]["target"]) for i in range(len(pairs))]
-        assert sources == (nested / "text" / f"{split}.de").read_text("utf-8").splitlines()
-        assert targets == (nested / "text" / f"{split}.en").read_text("utf-8").splitlines()
-
-
-def test_fairseq_loads_the_strings(strings: Path) -> None:
+@pytest.mark.parametrize(
+    ("corpus", "files"),
+    [
+        ("nested", {"dict.de.txt": ("de", "de-en.de"), "dict.en.txt": ("en", "de-en.en")}),
+        ("strings", {"dict.txt": ("txt", "")}),
+    ],
+)
+def test_fairseq_loads_the_text(corpus: str, files: dict[str, tuple[str, str]], request: pytest.FixtureRequest) -> None:
     from fairseq.data import Dictionary, data_utils
 
-    dictionary = Dictionary.load(str(strings / "data-bin" / "dict.txt"))
-    assert sorted(dictionary.symbols[dictionary.nspecial :]) == ["0", "1"]
-    dataset = data_utils.load_indexed_dataset(str(strings / "data-bin" / "valid"), dictionary)
-    lines = (strings / "text" / "valid.txt").read_text("utf-8").splitlines()
-    assert [dictionary.string(dataset[i]) for i in range(len(dataset))] == lines
+    folder: Path = request.getfixturevalue(corpus)
+    dictionaries = {name: Dictionary.load(str(folder / "data-bin" / name)) for name in files}
+    assert len({tuple(dictionary.symbols) for dictionary in dictionaries.values()}) == 1
+    for name, (suffix, side) in files.items():
+        assert not [symbol for symbol in dictionaries[name].symbols if "madeupword" in symbol]
+        for split in ("train", "valid", "test"):
+            path = folder / "data-bin" / f"{split}.{side}".removesuffix(".")
+            dataset = data_utils.load_indexed_dataset(str(path), dictionaries[name])
+            lines = (folder / "text" / f"{split}.{suffix}").read_text("utf-8").splitlines()
+            assert [dictionaries[name].string(dataset[i]) for i in range(len(dataset))] == lines
 
 
 def test_failing_fairseq_preprocess_is_one_clear_line_and_leaves_nothing(

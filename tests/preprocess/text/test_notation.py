@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text.notation import format_grammar, parse_grammar, read_grammar
 from fairseq_stack_preprocess.text.pcfg import PCFG, Nonterminal, Rule
@@ -35,17 +34,6 @@ def test_everything_that_the_notation_has() -> None:
 
 def test_equal_rules_are_joined() -> None:
     assert parse_grammar("S -> 'a' [1] | 'b' [2] | 'a' [1]").rules == [Rule(S, ("a",), 0.5), Rule(S, ("b",), 0.5)]
-
-
-@pytest.mark.parametrize("name", [name for name, language in LANGUAGES.items() if language.grammar])
-def test_round_trip_of_languages(name: str) -> None:
-    language = LANGUAGES[name]
-    assert language.grammar is not None
-    grammar = parse_grammar(language.grammar(language.defaults))
-    again = parse_grammar(format_grammar(grammar))
-    assert again.start == grammar.start
-    assert [(rule.left, rule.right) for rule in again.rules] == [(rule.left, rule.right) for rule in grammar.rules]
-    assert [rule.weight for rule in again.rules] == pytest.approx([rule.weight for rule in grammar.rules], rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -110,27 +98,12 @@ def test_missing_file(tmp_path: Path) -> None:
 
 PIECES = st.sampled_from(
     [
-        "S",
-        "T",
-        "->",
-        "|",
-        "'a'",
-        '"b"',
-        "''",
-        "[1]",
-        "[0.5]",
-        "[",
-        "]",
-        "'",
-        "#",
+        *["S", "T", "->", "|", "'a'", '"b"', "''", "[1]", "[0.5]", "[", "]", "'", "#", "-", ">", "é"],
         "\n",
         "\r",
         " ",
-        "-",
-        ">",
         "\0",
         "\x85",
-        "é",
     ]
 )
 

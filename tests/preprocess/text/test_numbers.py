@@ -17,12 +17,6 @@ def test_numbers_come_back_to_the_last_bit(tmp_path: Path) -> None:
     assert read_numbers(tmp_path / "numbers", float) == numbers
 
 
-def test_files_with_a_second_column_are_read(tmp_path: Path) -> None:
-    """As ``prepare reversal`` once wrote them."""
-    (tmp_path / "test.nll").write_text("3.465736\t2.772589\n5.545177\t5.545177\n")
-    assert read_numbers(tmp_path / "test.nll", float) == [3.465736, 5.545177]
-
-
 @pytest.mark.parametrize("line", ["2.5", "", "two"])
 def test_a_line_without_a_number_of_the_kind(tmp_path: Path, line: str) -> None:
     (tmp_path / "test.depth").write_text(f"1\n{line}\n3\n", encoding="utf-8")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text import output
-from fairseq_stack_preprocess.text.manifest import MANIFEST_NAME, Manifest
+from fairseq_stack_preprocess.text.manifest import Manifest
 from fairseq_stack_preprocess.text.output import check_target, output_folder, write_lines
+from tests.preprocess.corpus_folders import names
 
 
 def write(target: Path, text: str, *, force: bool = False) -> None:
@@ -18,10 +18,6 @@ def write(target: Path, text: str, *, force: bool = False) -> None:
     with output_folder(target, force=force) as folder:
         write_lines(folder / "file", [text])
         Manifest("test", {}, {}, {}).write(folder)
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_nothing_at_the_target_until_the_end(tmp_path: Path) -> None:
@@ -41,31 +37,6 @@ def test_interrupted_run_leaves_nothing(tmp_path: Path, error: type[BaseExceptio
     assert names(tmp_path) == []
 
 
-def test_existing_target_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "out", "old")
-    with pytest.raises(PrepareError, match="out already exists; give --force to replace it"):
-        write(tmp_path / "out", "new")
-    assert (tmp_path / "out" / "file").read_text() == "old\n"
-
-
-def test_force_replaces(tmp_path: Path) -> None:
-    write(tmp_path / "out", "old")
-    write(tmp_path / "out", "new", force=True)
-    assert names(tmp_path) == ["out"]
-    assert names(tmp_path / "out") == ["file", MANIFEST_NAME]
-    assert (tmp_path / "out" / "file").read_text() == "new\n"
-
-
-def test_force_keeps_the_old_folder_until_the_new_one_is_complete(tmp_path: Path) -> None:
-    write(tmp_path / "out", "old")
-    with pytest.raises(KeyboardInterrupt), output_folder(tmp_path / "out", force=True) as folder:
-        write_lines(folder / "file", ["half"])
-        assert (tmp_path / "out" / "file").read_text() == "old\n"
-        raise KeyboardInterrupt
-    assert names(tmp_path) == ["out"]
-    assert (tmp_path / "out" / "file").read_text() == "old\n"
-
-
 def test_force_puts_the_old_folder_back_when_renaming_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "out", "old")
     rename = Path.rename
@@ -80,16 +51,6 @@ def test_force_puts_the_old_folder_back_when_renaming_fails(tmp_path: Path, monk
         write(tmp_path / "out", "new", force=True)
     assert names(tmp_path) == ["out"]
     assert (tmp_path / "out" / "file").read_text() == "old\n"
-
-
-def test_force_spares_folders_that_are_no_output(tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir()
-    write_lines(tmp_path / "home" / "thesis", ["text"])
-    with pytest.raises(
-        PrepareError, match=r"home is not a folder that fairseq-stack prepare wrote: it does not hold a manif"
-    ):
-        write(tmp_path / "home", "new", force=True)
-    assert names(tmp_path / "home") == ["thesis"]
 
 
 def test_force_spares_files(tmp_path: Path) -> None:
@@ -112,16 +73,6 @@ def test_parent_that_is_a_file(tmp_path: Path) -> None:
         write(tmp_path / "file" / "more" / "out", "new")
     with pytest.raises(PrepareError, match=r"cannot write to .*file: Not a directory"):
         write(tmp_path / "file" / "out", "new")
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="permissions do not bind this user")
-def test_read_only_parent(tmp_path: Path) -> None:
-    tmp_path.chmod(0o555)
-    try:
-        with pytest.raises(PrepareError, match=r"cannot write to .*: Permission denied"):
-            write(tmp_path / "out", "new")
-    finally:
-        tmp_path.chmod(0o755)
 
 
 def test_refused_folder_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

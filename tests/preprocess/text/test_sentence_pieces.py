@@ -87,19 +87,6 @@ def test_vocabulary_counts_the_pieces_of_the_text(model: bytes, tmp_path: Path) 
     assert [int(count) for _, count in rows] == sorted(vocabulary.values(), reverse=True)
 
 
-@pytest.mark.parametrize("threshold", [5, 9, 1000])
-def test_restricted_model_uses_frequent_pieces_and_characters_only(model: bytes, threshold: int) -> None:
-    vocabulary = Encoder(model).vocabulary(LINES[:12])
-    cut = pieces_of(restricted(model, lambda piece: vocabulary[piece] >= threshold), LINES)
-    assert {piece for line in cut for piece in line if vocabulary[piece] < threshold and len(piece) > 1} == set()
-    assert ["".join(line) for line in cut] == ["".join(line) for line in pieces_of(model, LINES)]
-    assert sum(map(len, cut)) > sum(map(len, pieces_of(model, LINES)))
-
-
-def test_restriction_that_keeps_all_changes_nothing(model: bytes) -> None:
-    assert restricted(model, lambda piece: True) == model
-
-
 def test_restriction_is_that_of_sentencepiece(model: bytes, tmp_path: Path) -> None:
     """Older releases have it in Python; the type of each piece is compared where this one does not."""
     vocabulary = Encoder(model).vocabulary(LINES[:12])

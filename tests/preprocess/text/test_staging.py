@@ -16,17 +16,13 @@ from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text import staging
 from fairseq_stack_preprocess.text.output import check_target, output_folder
 from fairseq_stack_preprocess.text.staging import Staging
-from tests.preprocess.text.test_replacing import snapshot
+from tests.preprocess.corpus_folders import names, snapshot
 
 OLD = Options(train_size=2, valid_size=2, test_size=2, binarise=False)
 NEW = Options(train_size=2, valid_size=2, test_size=2, binarise=False, seed=1)
 
 CHANGES = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate")
 KILLED = 9
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 def killed_at(change: int, run: Callable[[], object]) -> bool:
@@ -115,18 +111,31 @@ def test_tidying_up_killed_at_any_change(tmp_path: Path) -> None:
     assert change > 3
 
 
+def made_beside(target: Path) -> Staging:
+    staging = Staging.beside(target)
+    staging.make()
+    return staging
+
+
+def close(staging: Staging) -> None:
+    """Drop the lock, as the kernel does when a run ends."""
+    assert staging.lock is not None
+    os.close(staging.lock)
+
+
 def interrupt_between_the_renames(target: Path) -> Path:
     """Leave what a run leaves that is killed between its two renames; return the hidden folder."""
-    made = Staging.create(target)
+    made = made_beside(target)
+    made.new.mkdir()
     target.rename(made.old)
-    os.close(made.lock)
+    close(made)
     return made.folder
 
 
 def test_what_is_removed_and_put_back_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "out"
-    made = Staging.create(target)
-    os.close(made.lock)
+    made = made_beside(target)
+    close(made)
     staging.clear_leftovers(target)
     assert capsys.readouterr().err == f"removed {made.folder}, left by a killed run\n"
     reversal.prepare(OLD, target)
@@ -181,18 +190,33 @@ def test_a_live_process_is_left_alone_until_it_is_killed(tmp_path: Path) -> None
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("machine", ["0123456789ab", staging.UNKNOWN_MACHINE], ids=["other", "unknown"])
-def test_a_run_of_another_machine_is_left_alone(machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_another_machine_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(staging, "_machine", lambda: machine)
-        made = Staging.create(tmp_path / "out")
-        os.close(made.lock)
+        patch.setattr(staging, "_machine", lambda: "another")
+        made = made_beside(tmp_path / "out")
+        made.new.mkdir()
+        close(made)
     staging.clear_leftovers(tmp_path / "out")
     assert made.new.is_dir()
-    if machine == staging.UNKNOWN_MACHINE:  # nor is any judged where machines have no name
-        monkeypatch.setattr(staging, "_machine", lambda: machine)
-        staging.clear_leftovers(tmp_path / "out")
-        assert made.new.is_dir()
+
+
+def test_the_hidden_folder_of_another_user_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, flags: int, mode: int) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    made = made_beside(tmp_path / "out")
+    close(made)
+    monkeypatch.setattr(staging.os, "open", refuse)
+    staging.clear_leftovers(tmp_path / "out")
+    assert made.folder.is_dir()
+
+
+def test_where_machines_have_no_name_no_run_is_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "BOOT_ID", tmp_path / "no such file")
+    made = made_beside(tmp_path / "out")
+    close(made)
+    staging.clear_leftovers(tmp_path / "out")
+    assert made.folder.is_dir()
 
 
 def test_without_locks_no_run_is_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +224,8 @@ def test_without_locks_no_run_is_taken_for_dead(tmp_path: Path, monkeypatch: pyt
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr(staging.fcntl, "flock", unsupported)
-    made = Staging.create(tmp_path / "out")
+    made = made_beside(tmp_path / "out")
+    made.new.mkdir()
     staging.clear_leftovers(tmp_path / "out")
     assert made.new.is_dir()
     made.install()
@@ -217,19 +242,6 @@ def test_folders_of_the_user_are_left_alone(name: str, tmp_path: Path) -> None:
     reversal.prepare(OLD, tmp_path / "out")
     reversal.prepare(NEW, tmp_path / "out", force=True)
     assert {path: content for path, content in snapshot(tmp_path).items() if path.startswith(".")} == before
-
-
-def test_what_the_released_version_moved_away_is_put_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "out"
-    reversal.prepare(OLD, target)
-    before = snapshot(target)
-    target.rename(tmp_path / ".out.old-0123456789ab")
-    with pytest.raises(PrepareError, match="already exists"):
-        check_target(target)
-    with pytest.raises(PrepareError, match="already exists"):
-        reversal.prepare(NEW, target)
-    assert snapshot(target) == before
-    assert f"put back {target}" in capsys.readouterr().err
 
 
 def test_names_of_255_bytes(tmp_path: Path) -> None:

@@ -57,6 +57,14 @@ def test_other_line_separators_are_refused_with_their_line(character: str, tmp_p
         lines_of(tmp_path / "text")
 
 
+def test_advice_to_keep_separators_only_where_that_can_be(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a\u2028\n", encoding="utf-8")
+    with pytest.raises(PrepareError, match=r"U\+2028, which .* the end of a line; remove it$"):
+        lines_of(tmp_path / "text")
+    with pytest.raises(PrepareError, match=r"the end of a line; --keep-separators keeps it$"):
+        lines_of(tmp_path / "text", keep_separators=False)
+
+
 def test_gzip_is_read_like_plain_text(tmp_path: Path) -> None:
     text = "".join(f"Zeile {number} ä\n" for number in range(50_000))
     (tmp_path / "text.gz").write_bytes(gzip.compress(text[:99].encode()) + gzip.compress(text[99:].encode()))

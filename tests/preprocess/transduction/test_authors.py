@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from fairseq_stack_preprocess.transduction.authors import TEST_SETS
-from fairseq_stack_preprocess.transduction.corpus import sources
-from fairseq_stack_preprocess.transduction.options import Options
 from fairseq_stack_preprocess.transduction.pairs import Pair
+from fairseq_stack_preprocess.transduction.task_corpus import sources
+from fairseq_stack_preprocess.transduction.task_options import Options
 from tests.helpers import each_golden_file
 
 SHA256 = {

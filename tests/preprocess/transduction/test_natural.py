@@ -11,6 +11,7 @@ import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.transduction.natural import Options, Sentence, plan, prepare, read_sentences
+from tests.preprocess.corpus_folders import manifest_of
 
 TABS = 'VBZ\tthe key to the cabinets\nVBP\tthe "keys" , here ,\nVBZ\ta <unk>\n'
 COMMAS = 'VBZ,the key to the cabinets\nVBP,"the ""keys"" , here ,"\nVBZ,a <unk>\n'
@@ -95,14 +96,14 @@ def test_files(tmp_path: Path) -> None:
         ("the <unknown> <unknown> <unknown>", "<blank> <blank> <blank> VBP"),
         ("<unknown>", "VBZ"),
     ]
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
+    manifest = manifest_of(tmp_path / "out")
     assert manifest["splits"]["test"]["unknown_words"] == 4
     assert list(manifest["inputs"]) == ["train/train.csv", "valid/other.tsv", "test/other.tsv"]
 
 
 def test_long_sentences_are_dropped_and_counted(tmp_path: Path) -> None:
     prepare(options(tmp_path, max_length=3), tmp_path / "out")
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
+    manifest = manifest_of(tmp_path / "out")
     assert manifest["dropped"] == {
         split: {"more than 3 words": n} for split, n in (("train", 2), ("valid", 1), ("test", 1))
     }
@@ -115,16 +116,3 @@ def test_limit_and_plan(tmp_path: Path) -> None:
     prepare(options(tmp_path, limit=1), tmp_path / "out")
     assert len(texts(tmp_path / "out", "train")) == 1
     assert list(plan(options(tmp_path)))[1] == "valid: other.tsv, 28 bytes"
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    found = options(tmp_path)
-    found.valid.unlink()
-    with pytest.raises(PrepareError, match=r"^--valid .*other\.tsv: no such file$"):
-        prepare(found, tmp_path / "out")
-
-
-@pytest.mark.parametrize("name", ["most_words", "max_length", "limit"])
-def test_options_out_of_range(name: str, tmp_path: Path) -> None:
-    with pytest.raises(PrepareError, match=f"^--{name.replace('_', '-')} must be at least 1, got 0"):
-        options(tmp_path, **{name: 0})

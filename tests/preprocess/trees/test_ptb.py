@@ -14,11 +14,11 @@ from fairseq_stack_preprocess.trees import ptb
 from fairseq_stack_preprocess.trees.brackets import clean, read_trees
 from fairseq_stack_preprocess.trees.ptb import Options, find_files, format_sections, parse_sections, prepare
 from fairseq_stack_preprocess.trees.word_classes import Fingerprint
+from tests.preprocess.corpus_folders import lines_of, manifest_of
 from tests.preprocess.trees.treebanks import (
     CAT,
     DOG,
     first_trees,
-    lines_of,
     nltk_sample,
     oracle_blocks,
     oracle_map,
@@ -30,8 +30,7 @@ from tests.preprocess.trees.treebanks import (
 def run(folder: Path, raw: Path, **options: Any) -> dict[str, Any]:
     """Prepare the corpus without fairseq; return the manifest."""
     prepare(Options(raw=raw, binarise=False, **options), folder)
-    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return manifest
+    return manifest_of(folder)
 
 
 def text_of(folder: Path, name: str) -> list[str]:
@@ -212,20 +211,6 @@ def test_folders_that_cannot_be_used(files: dict[str, str], message: str, tmp_pa
     with pytest.raises(PrepareError, match=message):
         run(tmp_path / "out", write_files(tmp_path / "raw", files))
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"limit": 0}, "--limit must be at least 1, got 0"),
-        ({"valid_sections": (2, 24)}, "--valid-sections: section 02 is in train already"),
-        ({"test_sections": (24,)}, "--test-sections: section 24 is in valid already"),
-    ],
-    ids=["limit", "train-valid", "valid-test"],
-)
-def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(PrepareError, match=message):
-        Options(raw=Path("raw"), **options)
 
 
 def test_split_without_words(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from fairseq_stack_preprocess.text.sentence_pieces import train_model
 from fairseq_stack_preprocess.trees.brackets import tagged_words
 from fairseq_stack_preprocess.trees.spans import bracketed, parse_spans, spans_of_attachments
 from fairseq_stack_preprocess.trees.treebank import Options, prepare
-from tests.preprocess.trees.treebanks import CAT, DASH, DOG, TRACES, lines_of, trees_of, write_files
+from tests.preprocess.corpus_folders import lines_of, manifest_of
+from tests.preprocess.trees.treebanks import CAT, DASH, DOG, TRACES, trees_of, write_files
 
 FILES = {"train.mrg": CAT + DOG + CAT + TRACES, "valid.mrg": DOG, "test.mrg.gz": DASH}
 SPLITS = ("train", "valid", "test")
@@ -24,8 +26,7 @@ def run(folder: Path, raw: Path, **options: Any) -> dict[str, Any]:
     """Prepare the corpus without fairseq; return the manifest."""
     paths: dict[str, Any] = {split: (raw / name,) for split, name in zip(SPLITS, FILES, strict=True)}
     prepare(Options(**{**paths, "binarise": False, **options}), folder)
-    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return manifest
+    return manifest_of(folder)
 
 
 def text_of(folder: Path, name: str) -> list[str]:
@@ -72,12 +73,6 @@ def test_pieces_and_spans_of_dickens_round_trip(split: str, dickens: Path, refer
         assert bracketed(nodes, pieces).count("(") == len(pieces) - 1
 
 
-def test_pieces_of_dickens_are_those_of_whole_sentences(dickens: Path) -> None:
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(dickens / "spm.model"))
-    words, pieces = text_of(dickens, "test.words"), text_of(dickens, "test.txt")
-    assert [" ".join(processor.encode(line, out_type=str)) for line in words] == pieces
-
-
 def test_classes(raw: Path, tmp_path: Path) -> None:
     manifest = run(tmp_path / "out", raw)
     assert text_of(tmp_path / "out", "train.txt")[1] == "The UNK-LC UNK-LC-ed UNK-LC-ly ."
@@ -112,16 +107,26 @@ def test_small_pieces(raw: Path, tmp_path: Path) -> None:
     assert manifest["splits"]["valid"]["unknown_pieces"] == 0
 
 
+def test_fairseq_reads_as_many_tokens_as_there_are_attachments(raw: Path, tmp_path: Path) -> None:
+    from fairseq.data import Dictionary, data_utils
+
+    run(tmp_path / "out", raw, pieces=40, binarise=True)
+    data, text = tmp_path / "out" / "data-bin", tmp_path / "out" / "text"
+    dictionary = Dictionary.load(str(data / "dict.txt"))
+    assert lines_of(data / "dict.txt") == lines_of(text / "vocabulary.txt")
+    for split in ("train", "valid", "test"):
+        sentences = data_utils.load_indexed_dataset(str(data / split), dictionary)
+        attachments = [line.split(" ") for line in lines_of(text / f"{split}.attach")]
+        assert [len(sentence) for sentence in sentences] == [len(line) + 1 for line in attachments]
+        if split == "train":
+            assert [dictionary.string(sentence) for sentence in sentences] == lines_of(text / "train.txt")
+
+
 def test_folders_and_several_paths(tmp_path: Path) -> None:
     raw = write_files(tmp_path / "raw", {**FILES, "more/b/2.mrg": DASH, "more/a.mrg": DOG, "more/notes.txt": "no tree"})
     manifest = run(tmp_path / "out", raw, train=(raw / "train.mrg", raw / "more"))
     assert list(manifest["inputs"])[:3] == ["train/0/train.mrg", "train/1/a.mrg", "train/1/b/2.mrg"]
     assert text_of(tmp_path / "out", "train.origin")[-2:] == ["train/1/a.mrg\t1", "train/1/b/2.mrg\t1"]
-
-
-def test_limit(raw: Path, tmp_path: Path) -> None:
-    run(tmp_path / "out", raw, limit=1)
-    assert [len(text_of(tmp_path / "out", f"{split}.words")) for split in SPLITS] == [1, 1, 1]
 
 
 def test_given_model(raw: Path, tmp_path: Path) -> None:
@@ -135,13 +140,12 @@ def test_given_model(raw: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "options", "message"),
     [
-        ({"valid.mrg": "(S (NN a)\n"}, {}, r"valid\.mrg, line 1: the tree that begins here is not closed"),
         ({"train.mrg": TRACES}, {}, "--train: no sentence is left of 1 trees"),
         ({"train.mrg": "(NN a\u2581b)\n"}, {"pieces": 9}, r"train/train\.mrg, line 1: the word 'a▁b' holds U\+2581"),
         ({}, {"pieces": 2}, "--pieces 2: SentencePiece could not train"),
         ({}, {"valid": (Path("nowhere"),)}, "--valid nowhere: no such file or folder"),
     ],
-    ids=["broken", "no-words", "mark", "few-pieces", "missing"],
+    ids=["no-words", "mark", "few-pieces", "missing"],
 )
 def test_mistakes_leave_nothing(files: dict[str, str], options: dict[str, Any], message: str, tmp_path: Path) -> None:
     raw = write_files(tmp_path / "raw", {**FILES, **files})
@@ -159,19 +163,6 @@ def test_folder_without_trees(raw: Path, tmp_path: Path) -> None:
 def test_model_that_is_none(raw: Path, tmp_path: Path) -> None:
     with pytest.raises(PrepareError, match=r"--piece-model .*train\.mrg is not a SentencePiece model"):
         run(tmp_path / "out", raw, piece_model=raw / "train.mrg")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"pieces": 1}, "--pieces must be at least 2, got 1"),
-        ({"pieces": 9, "piece_model": Path("m")}, "--pieces trains a model and --piece-model names one"),
-        ({"pieces": 9, "rare_words": "keep"}, "--rare-words is for words"),
-        ({"rare_words": "unk"}, "--rare-words must be one of classes, keep, got 'unk'"),
-        ({"limit": 0}, "--limit must be at least 1, got 0"),
-    ],
-    ids=["pieces", "two-models", "pieces-of-classes", "rare-words", "limit"],
-)
-def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(PrepareError, match=message):
-        Options(train=(Path("a"),), valid=(Path("b"),), test=(Path("c"),), **options)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(PrepareError, match=r"pipe is a pipe, expected a file"):
+        run(tmp_path / "out", raw, piece_model=tmp_path / "pipe")

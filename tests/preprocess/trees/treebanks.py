@@ -53,13 +53,6 @@ def trees_of(path: Path) -> list[Tree]:
     return [tree for _, tree in read_trees(path)]
 
 
-def lines_of(path: Path) -> list[str]:
-    """The lines of a file, split at line feeds only."""
-    text = path.read_text(encoding="utf-8")
-    assert text.endswith("\n")
-    return text.removesuffix("\n").split("\n")
-
-
 def as_nltk(tree: Tree) -> nltk.Tree:
     """The same tree as nltk has it."""
     return fold(tree, lambda tag, word: nltk.Tree(tag, [word]), nltk.Tree)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..text.binarise import TEXT, binarise_translation
-from ..text.output import create_text, write_lines
+from ..layout import TEXT
+from ..text.binarise import binarise_translation
+from ..text.output import write_columns, write_lines
 from .pairs import Alphabet, Pair
 
 SOURCE, TARGET = "input", "target"
@@ -29,13 +30,15 @@ TASK_NAME = "task.json"
 def write_pairs(folder: Path, split: str, pairs: Iterable[Pair], alphabet: Alphabet) -> dict[str, Any]:
     """Write the text of a split; return its counts, in which symbols do not count what fairseq appends."""
     scored, scored_symbols, by_length = frozenset(alphabet.scored), 0, Counter[int]()
-    inputs, targets = (folder / TEXT / f"{split}.{side}" for side in (SOURCE, TARGET))
-    with create_text(inputs) as input_file, create_text(targets) as target_file:
+
+    def rows() -> Iterator[tuple[str, str]]:
+        nonlocal scored_symbols
         for pair in pairs:
-            input_file.write(" ".join(pair.input) + "\n")
-            target_file.write(" ".join(pair.target) + "\n")
             by_length[len(pair.input)] += 1
             scored_symbols += sum(symbol in scored for symbol in pair.target)
+            yield " ".join(pair.input), " ".join(pair.target)
+
+    write_columns([folder / TEXT / f"{split}.{side}" for side in (SOURCE, TARGET)], rows())
     return {
         "pairs": by_length.total(),
         "symbols": sum(length * number for length, number in by_length.items()),

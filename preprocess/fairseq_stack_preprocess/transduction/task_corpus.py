@@ -3,7 +3,7 @@
 Train and valid are drawn with replacement: strings are uniform given their length, or uniform over the distinct strings
 of a grammar up to a depth. Test is the authors' test set (:mod:`.authors`), or drawn: strings of a grammar are then
 uniform over derivations, and none occurs twice except where the authors' test set could have one twice.
-Files: see :mod:`.files`.
+Files: see :mod:`.pair_files`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..errors import PrepareError
+from ..errors import PrepareError, flag_of
+from ..layout import SPLITS
+from ..progress import progress
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder
-from ..text.progress import progress
-from ..text.splits import SPLITS, distinct, stream
+from ..text.splits import distinct, sizes_of, stream
 from .authors import TEST_SETS
-from .files import binarise, write_pairs, write_task
-from .options import AUTHORS, CORPUS, GREATEST_LENGTH, Options, flag_of
+from .pair_files import binarise, write_pairs, write_task
 from .pairs import Alphabet, Pair, Source
+from .task_options import AUTHORS, CORPUS, GREATEST_LENGTH, Options
 
 __all__ = ["CORPUS", "Options", "generate", "plan", "prepare"]
 
@@ -53,9 +54,9 @@ def sources(options: Options) -> dict[str, Source]:
     """
     task = options.definition()
     training = task.training(options.settings("train"))
-    found = {"train": training, "valid": training, "test": task.testing(options.settings("test"))}
+    by_split = {"train": training, "valid": training, "test": task.testing(options.settings("test"))}
     for name, split in (("depth", "train"), ("test_depth", "test")):
-        depth, longest = getattr(options, name), found[split].longest
+        depth, longest = getattr(options, name), by_split[split].longest
         if depth is not None and longest == 0:
             raise PrepareError(f"{flag_of(name)} {depth}: {task.name} has no string of this depth; give a greater one")
         if depth is not None and longest > GREATEST_LENGTH:
@@ -63,7 +64,7 @@ def sources(options: Options) -> dict[str, Source]:
                 f"{flag_of(name)} {depth}: strings of {task.name} have up to {longest} symbols at this depth; at most "
                 f"{GREATEST_LENGTH} are allowed"
             )
-    return found
+    return by_split
 
 
 def generate(options: Options) -> TransductionCorpus:
@@ -73,14 +74,14 @@ def generate(options: Options) -> TransductionCorpus:
         PrepareError: see :func:`sources`; or the task has fewer distinct strings than test is to have.
     """
     dropped = {split: Counter[str]() for split in SPLITS}
-    found = sources(options)
+    by_split = sources(options)
     splits = {}
-    for split, source in found.items():
-        size = options.sizes()[split]
+    for split, source in by_split.items():
+        size = sizes_of(options)[split]
         pairs = _pairs(options, split, source, size, dropped[split])
         splits[split] = list(progress(pairs, label=f"{CORPUS}: {split}", total=size, unit="pair"))
-    longest = {split: source.longest for split, source in found.items()}
-    return TransductionCorpus(found["train"].alphabet, longest, splits, dropped)
+    longest = {split: source.longest for split, source in by_split.items()}
+    return TransductionCorpus(by_split["train"].alphabet, longest, splits, dropped)
 
 
 def _pairs(options: Options, split: str, source: Source, size: int, dropped: Counter[str]) -> Iterator[Pair]:
@@ -123,7 +124,6 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             options=asdict(options),
             splits=splits,
             dropped=corpus.dropped,
-            binarised=options.binarise,
         ).write(new)
 
 
@@ -133,9 +133,9 @@ def plan(options: Options) -> Iterator[str]:
     Raises:
         PrepareError: see :func:`sources`.
     """
-    found = sources(options)
-    alphabet = found["train"].alphabet
+    by_split = sources(options)
+    alphabet = by_split["train"].alphabet
     yield f"alphabet: {len(alphabet.symbols)} symbols; blank {alphabet.blank}; scored {' '.join(alphabet.scored)}"
     for split in SPLITS:
         drawn = "the authors'" if split == "test" and options.test_set == AUTHORS else "drawn"
-        yield f"{split}: {options.sizes()[split]} pairs, {drawn}, of at most {found[split].longest} symbols"
+        yield f"{split}: {sizes_of(options)[split]} pairs, {drawn}, of at most {by_split[split].longest} symbols"

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
-from ..text.binarise import TEXT
-from ..text.output import create_text
-from ..text.progress import progress, say
-from .options import CORPUS, Options
+from ..layout import TEXT
+from ..progress import progress, say
+from ..text.output import write_columns
 from .pair_filters import NOT_SAMPLED, sample_by_index, sample_by_reservoir
 from .parallel_text import PairedFiles, Transform, read_pairs
+from .translation_options import CORPUS, Options
 from .wmt_markup import Pair
 
 
@@ -37,7 +37,7 @@ class SplitReport:
 
 
 def normalizer(language: str, normalization: str, moses: bool) -> Transform:
-    """How text of a language is normalised; see :class:`.options.Options` for the values."""
+    """How text of a language is normalised; see :class:`.translation_options.Options` for the values."""
     punctuation = _moses(language) if moses else None
 
     def normalize(text: str) -> str:
@@ -108,23 +108,11 @@ def write_text(split: str, files: list[PairedFiles], options: Options, folder: P
             say(f"{CORPUS}: {split} has only {count} pairs; --sample {options.sample} keeps all of them")
     else:
         chosen = pairs()
-    report.pairs = _write_pairs(chosen, [side_of(folder / TEXT, split, language) for language in options.languages()])
+    report.pairs = write_columns([side_of(folder / TEXT, split, language) for language in options.languages()], chosen)
     if not report.pairs:
         reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(report.dropped.items()))
         raise PrepareError(f"--{split}: none of the {report.read} pairs read is left ({reasons})")
     return report
-
-
-def _write_pairs(pairs: Iterable[Pair], paths: list[Path]) -> int:
-    """Write each side into its own file and return the number of pairs."""
-    count = 0
-    source_path, target_path = paths
-    with create_text(source_path) as source_file, create_text(target_path) as target_file:
-        for source, target in pairs:
-            source_file.write(f"{source}\n")
-            target_file.write(f"{target}\n")
-            count += 1
-    return count
 
 
 def side_of(folder: Path, split: str, language: str) -> Path:

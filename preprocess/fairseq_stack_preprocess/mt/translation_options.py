@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import PrepareError, require_at_least, require_at_most
+from ..errors import PrepareError, flag_of, require_ranges
 from ..text.sentence_pieces import MOST_PIECES
 from .pair_filters import PairFilter
 
@@ -86,16 +86,13 @@ class Options:
             raise PrepareError("--train: expected at least one prefix")
         if self.max_ratio is not None and not self.max_ratio >= 1:
             raise PrepareError(f"--max-ratio must be at least 1, got {self.max_ratio:g}")
-        for flag, value in (("--max-chars", self.max_chars), ("--sample", self.sample), ("--limit", self.limit)):
-            require_at_least(flag, value, 1)
-        require_at_least("--seed", self.seed, 0)
-        require_at_least("--pieces", self.pieces, 2)
-        require_at_most("--pieces", self.pieces, MOST_PIECES)
-        require_at_least("--piece-threshold", self.piece_threshold, 0)
+        require_ranges(self, max_chars=(1, None), sample=(1, None), limit=(1, None), seed=(0, None))
+        require_ranges(self, pieces=(2, MOST_PIECES), piece_threshold=(0, None))
         for name, choices in (("normalization", NORMALIZATIONS), ("sample_rule", SAMPLE_RULES)):
             if getattr(self, name) not in choices:
-                flag = name.replace("_", "-")
-                raise PrepareError(f"--{flag}: expected one of {', '.join(choices)}, got {getattr(self, name)!r}")
+                raise PrepareError(
+                    f"{flag_of(name)}: expected one of {', '.join(choices)}, got {getattr(self, name)!r}"
+                )
 
     def languages(self) -> tuple[str, str]:
         """Source and target."""

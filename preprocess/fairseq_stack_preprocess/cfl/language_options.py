@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least, require_at_most
-from ..text.splits import GREATEST_SIZE, check_sizes
+from ..errors import PrepareError, require_at_least, require_at_most, require_ranges
+from ..text.splits import SIZES
 from .languages import LANGUAGES, Language, Parameters
 
 CORPUS = "cfl"
@@ -58,12 +58,8 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        check_sizes({"train": self.train_size, "valid": self.valid_size})
-        for flag, value in (("--test-per-length", self.test_per_length), ("--batch-size", self.batch_size)):
-            require_at_least(flag, value, 1)
-        require_at_most("--test-per-length", self.test_per_length, GREATEST_SIZE)
-        for flag, value in (("--seed", self.seed), ("--test-seed", self.test_seed)):
-            require_at_least(flag, value, 0)
+        require_ranges(self, train_size=SIZES, valid_size=SIZES, test_per_length=SIZES, batch_size=(1, None))
+        require_ranges(self, seed=(0, None), test_seed=(0, None))
         for prefix, (least, greatest) in (("--", self.ranges()["train"]), ("--test-", self.ranges()["test"])):
             require_at_least(f"{prefix}min-length", least, 1)
             if greatest < least:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..errors import PrepareError, require_at_least, require_at_most
-from ..text.splits import SPLITS, check_sizes
+from ..errors import PrepareError, flag_of, require_at_least, require_at_most, require_ranges
+from ..text.splits import SIZES
 from .authors import SIZE, TEST_SETS
 from .tasks import TASKS, Settings, Task
 
@@ -68,9 +68,7 @@ class Options:
     def __post_init__(self) -> None:
         task = self.definition()
         self._set_default("test_size", task.test_size)
-        check_sizes(self.sizes())
-        require_at_least("--seed", self.seed, 0)
-        require_at_least("--test-seed", self.test_seed, 0)
+        require_ranges(self, train_size=SIZES, valid_size=SIZES, test_size=SIZES, seed=(0, None), test_seed=(0, None))
         self._set_default("test_set", AUTHORS if self.task in TEST_SETS else DRAWN)
         if self.test_set not in (AUTHORS, DRAWN):
             raise PrepareError(f"--test-set must be {AUTHORS} or {DRAWN}, got {self.test_set!r}")
@@ -120,22 +118,13 @@ class Options:
             raise PrepareError(f"unknown task {self.task}; expected one of {', '.join([*TASKS, NATURAL])}")
         return TASKS[self.task]
 
-    def sizes(self) -> dict[str, int]:
-        """The number of pairs in each split."""
-        return {split: getattr(self, f"{split}_size") for split in SPLITS}
-
     def settings(self, split: str) -> Settings:
         """The settings of the task for a split. Where the test set is the authors', they are the defaults for test."""
         if split != "test":
             return {name: getattr(self, name) for name in self.definition().train}
         drawn = {name: getattr(self, f"test_{name}") for name in self.definition().test}
-        found = self.definition().test if self.test_set == AUTHORS else drawn
-        return found if self.symbols is None else {**found, "symbols": self.symbols}
-
-
-def flag_of(name: str) -> str:
-    """The option of the command line that sets a field of :class:`Options`."""
-    return "--" + name.replace("_", "-")
+        settings = self.definition().test if self.test_set == AUTHORS else drawn
+        return settings if self.symbols is None else {**settings, "symbols": self.symbols}
 
 
 def _check_settings(prefix: str, settings: Settings, least_length: int) -> None:

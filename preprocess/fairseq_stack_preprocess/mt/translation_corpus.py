@@ -22,17 +22,17 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
-from ..text.binarise import DATA_BIN, binarise_translation
+from ..layout import DATA_BIN, PIECES, SPLITS
+from ..progress import say
+from ..text.binarise import binarise_translation
 from ..text.manifest import Manifest, sha256_of
 from ..text.output import corpus_folder
-from ..text.progress import say
 from ..text.sentence_pieces import require_model_format
-from ..text.splits import SPLITS
-from .options import CORPUS, Options
 from .parallel_text import PairedFiles, find_files, what_is_read
-from .pieces import PIECES, dictionaries, write_pieces
+from .pieces import dictionaries, write_pieces
 from .presets import PresetText
-from .sentences import write_text
+from .split_text import write_text
+from .translation_options import CORPUS, Options
 
 __all__ = ["CORPUS", "Options", "plan", "prepare"]
 
@@ -70,7 +70,6 @@ def prepare(options: Options, folder: Path, *, force: bool = False, workers: int
             splits={split: report.counts() for split, report in reports.items()},
             dropped={split: report.dropped for split, report in reports.items()},
             inputs=inputs,
-            binarised=options.binarise,
             packages=("sentencepiece", *(("sacremoses",) if options.moses else ())),
             more={"unicode": unicodedata.unidata_version, "vocabulary": vocabulary},
         ).write(new)
@@ -92,13 +91,13 @@ def find_splits(options: Options) -> dict[str, list[PairedFiles]]:
     Raises:
         PrepareError: a prefix has no files, or only one side.
     """
-    found = {}
+    files = {}
     for split, prefixes in options.prefixes().items():
         try:
-            found[split] = [find_files(prefix, *options.languages()) for prefix in prefixes]
+            files[split] = [find_files(prefix, *options.languages()) for prefix in prefixes]
         except PrepareError as error:
             raise PrepareError(f"--{split}: {error}") from error
-    return found
+    return files
 
 
 def _describe_inputs(files: dict[str, list[PairedFiles]]) -> dict[str, str]:

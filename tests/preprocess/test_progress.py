@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from fairseq_stack_preprocess.text import progress as progress_module
-from fairseq_stack_preprocess.text.progress import progress
+from fairseq_stack_preprocess import progress as progress_module
+from fairseq_stack_preprocess.progress import progress
 
 
 class Terminal(io.StringIO):

@@ -20,12 +20,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import require_at_least, require_at_most
-from ..text.binarise import TEXT, binarise_translation
+from ..errors import require_ranges
+from ..layout import SPLITS, TEXT
+from ..progress import progress
+from ..text.binarise import binarise_translation
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder, write_lines
-from ..text.progress import progress
-from ..text.splits import SPLITS, check_sizes, distinct, stream
+from ..text.splits import SIZES, distinct, sizes_of, stream
 from .grammar import nested_grammar
 from .synchronous_grammar import SentencePair, SynchronousGrammar
 
@@ -58,15 +59,8 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        check_sizes(self.sizes())
-        require_at_least("--seed", self.seed, 0)
-        for flag, depth in (("--depth", self.depth), ("--test-depth", self.depths()["test"])):
-            require_at_least(flag, depth, 0)
-            require_at_most(flag, depth, GREATEST_DEPTH)
-
-    def sizes(self) -> dict[str, int]:
-        """The number of pairs in each split."""
-        return {"train": self.train_size, "valid": self.valid_size, "test": self.test_size}
+        require_ranges(self, train_size=SIZES, valid_size=SIZES, test_size=SIZES, seed=(0, None))
+        require_ranges(self, depth=(0, GREATEST_DEPTH), test_depth=(0, GREATEST_DEPTH))
 
     def depths(self) -> dict[str, int]:
         """The greatest nesting in each split."""
@@ -89,7 +83,7 @@ def generate(options: Options) -> NestedTranslation:
         PrepareError: the grammar does not have as many sentences as asked for.
     """
     grammar = nested_grammar()
-    sizes, depths = options.sizes(), options.depths()
+    sizes, depths = sizes_of(options), options.depths()
     corpus = NestedTranslation()
     taken: dict[str, str] = {}
     for split in ("test", "valid", "train"):
@@ -129,8 +123,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             corpus=CORPUS,
             options=asdict(options),
             splits={split: _counts(corpus.splits[split]) for split in SPLITS},
-            dropped={split: corpus.dropped[split] for split in SPLITS},
-            binarised=options.binarise,
+            dropped=corpus.dropped,
         ).write(new)
 
 

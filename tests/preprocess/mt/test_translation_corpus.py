@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,12 +12,12 @@ import pytest
 from hypothesis import strategies
 
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.mt import corpus
-from fairseq_stack_preprocess.mt import pieces as pieces_module
-from fairseq_stack_preprocess.mt.corpus import Options, prepare
-from fairseq_stack_preprocess.mt.sentences import normalizer
+from fairseq_stack_preprocess.mt import translation_corpus as corpus
+from fairseq_stack_preprocess.mt.split_text import normalizer
+from fairseq_stack_preprocess.mt.translation_corpus import Options, prepare
+from tests.preprocess.corpus_folders import lines_of, manifest_of
 
-from .pairs import SPLITS, lines_of, manifest_of, options_for, write_pairs
+from .pairs import SPLITS, options_for, write_pairs
 
 
 @pytest.fixture
@@ -94,19 +93,6 @@ def test_several_training_texts_one_after_the_other(prefix: Path, tmp_path: Path
     ]
 
 
-@pytest.mark.parametrize("rule", ["reservoir", "authors"])
-def test_samples(rule: str, prefix: Path, tmp_path: Path) -> None:
-    prepare(options_for(prefix, sample=10, sample_rule=rule, seed=5), tmp_path / "out")
-    sides = [lines_of(tmp_path / "out" / "text" / f"train.{language}") for language in ("de", "en")]
-    everything = list(zip(*(lines_of(Path(f"{prefix}.{language}")) for language in ("de", "en")), strict=True))
-    pairs = list(zip(*sides, strict=True))
-    assert len(set(pairs)) == 10
-    assert set(pairs) <= set(everything)
-    assert (pairs == sorted(pairs, key=everything.index)) == (rule == "reservoir")
-    assert manifest_of(tmp_path / "out")["dropped"]["train"] == {"not in the sample": 30}
-    assert manifest_of(tmp_path / "out")["splits"]["train"]["pairs_read"] == 40
-
-
 def test_limit(prefix: Path, tmp_path: Path) -> None:
     prepare(options_for(prefix, limit=7, sample=3), tmp_path / "out")
     counts = manifest_of(tmp_path / "out")["splits"]
@@ -130,19 +116,13 @@ def test_protobuf_is_asked_for_before_the_work(prefix: Path, tmp_path: Path, mon
         prepare(options_for(prefix, piece_threshold=2), tmp_path / "out")
 
 
-def test_separate_models(prefix: Path, tmp_path: Path) -> None:
-    prepare(options_for(prefix, joint=False), tmp_path / "out")
-    models = [(tmp_path / "out" / f"sentencepiece.{language}.model").read_bytes() for language in ("de", "en")]
-    assert models[0] != models[1]
-    assert b"umber" not in models[0]
-    assert b"ummer" not in models[1]
-
-
 def test_separate_dictionaries_and_workers(prefix: Path, tmp_path: Path) -> None:
     options = options_for(prefix, joint=False, binarise=True)
     prepare(options, tmp_path / "one")
     german, english = ((tmp_path / "one" / "data-bin" / f"dict.{side}.txt").read_text() for side in ("de", "en"))
     assert german != english
+    models = {side: (tmp_path / "one" / f"sentencepiece.{side}.model").read_bytes() for side in ("de", "en")}
+    assert b"umber" not in models["de"] and b"ummer" not in models["en"]
     prepare(options, tmp_path / "two", workers=2)
     assert (tmp_path / "one" / "manifest.json").read_bytes() == (tmp_path / "two" / "manifest.json").read_bytes()
 
@@ -195,13 +175,6 @@ def test_sgm_and_xml_give_the_same_as_plain_text(prefix: Path, tmp_path: Path) -
             assert lines_of(tmp_path / "out" / form / "text" / f"test.{language}") == lines
 
 
-def test_same_bytes_again(prefix: Path, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        prepare(options_for(prefix, sample=20, piece_threshold=3), tmp_path / name)
-    assert (tmp_path / "one" / "manifest.json").read_bytes() == (tmp_path / "two" / "manifest.json").read_bytes()
-    assert {path.name for path in (tmp_path / "one").rglob("*") if path.is_file()} >= {"train.de", "manifest.json"}
-
-
 def test_nothing_left_is_an_error_with_the_reasons(tmp_path: Path) -> None:
     prefix = write_pairs(tmp_path / "c", [("", "x"), (".", "."), ("", "")])
     with pytest.raises(
@@ -209,40 +182,6 @@ def test_nothing_left_is_an_error_with_the_reasons(tmp_path: Path) -> None:
     ):
         prepare(options_for(prefix, drop_lone_periods=True), tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.de", "c.en"]
-
-
-def test_interrupted_run_leaves_nothing(prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*arguments: object, **settings: object) -> Iterator[str]:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(pieces_module, "train_model", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        prepare(options_for(prefix), tmp_path / "new" / "out")
-    assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"source": "de-"}, r"--source: expected letters, digits, _ and - such as de or pt-BR, got 'de-'"),
-        ({"target": "de"}, "--source and --target are both de"),
-        ({"train": ()}, "--train: expected at least one prefix"),
-        ({"max_ratio": 0.5}, r"--max-ratio must be at least 1, got 0\.5"),
-        ({"max_ratio": float("nan")}, "--max-ratio must be at least 1, got nan"),
-        ({"max_chars": 0}, "--max-chars must be at least 1, got 0"),
-        ({"sample": 0}, "--sample must be at least 1, got 0"),
-        ({"limit": 0}, "--limit must be at least 1, got 0"),
-        ({"seed": -1}, "--seed must be at least 0, got -1"),
-        ({"pieces": 1}, "--pieces must be at least 2, got 1"),
-        ({"piece_threshold": -1}, "--piece-threshold must be at least 0, got -1"),
-        ({"normalization": "nfd"}, "--normalization: expected one of nfkc, nfc, none, got 'nfd'"),
-        ({"sample_rule": "first"}, "--sample-rule: expected one of reservoir, authors, got 'first'"),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
-)
-def test_options_out_of_range(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(PrepareError, match=message):
-        options_for(Path("x"), **settings)
 
 
 @pytest.mark.parametrize(

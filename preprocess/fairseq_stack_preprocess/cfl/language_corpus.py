@@ -22,15 +22,16 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
-from ..text.binarise import TEXT, binarise_language
+from ..layout import SPLITS, TEXT
+from ..progress import progress
+from ..text.binarise import binarise_language
 from ..text.manifest import Manifest, sha256_of
 from ..text.notation import format_grammar, parse_grammar, read_grammar
 from ..text.output import corpus_folder, write_lines
-from ..text.progress import progress
-from ..text.splits import SPLITS, stream
+from ..text.splits import stream
 from .distributions import Distribution, GrammarDistribution, distribution_of
-from .options import CORPUS, Options
-from .string_sets import StringSet, lower_bound, write_lower_bounds, write_strings
+from .language_options import CORPUS, Options
+from .string_sets import StringSet, counts_of, lower_bound, write_lower_bounds, write_strings
 
 __all__ = ["CORPUS", "Options", "generate", "plan", "prepare"]
 
@@ -97,8 +98,8 @@ def _generate_split(distribution: Distribution, split: str, options: Options) ->
     drawn = (distribution.sample(length, rng) for length in wanted)
     strings = list(progress(drawn, label=f"{CORPUS}: {split}", total=len(wanted)))
     values = distribution.log_probabilities(strings)
-    found = dict(progress(values, label=f"{CORPUS}: {split}, log-probabilities", total=len(strings)))
-    return StringSet(lengths, strings, [found[i] for i in range(len(strings))])
+    by_position = dict(progress(values, label=f"{CORPUS}: {split}, log-probabilities", total=len(strings)))
+    return StringSet(lengths, strings, [by_position[i] for i in range(len(strings))])
 
 
 def _draw_lengths(lengths: Sequence[int], size: int, batch_size: int, rng: random.Random) -> list[int]:
@@ -125,9 +126,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             corpus=CORPUS,
             options=options.for_manifest(),
             splits={split: _counts(strings) for split, strings in corpus.splits.items()},
-            dropped={split: {} for split in SPLITS},
             inputs={} if options.grammar is None else {options.grammar.name: sha256_of(options.grammar)},
-            binarised=options.binarise,
         ).write(new)
 
 
@@ -150,12 +149,10 @@ def _write_grammar(options: Options, folder: Path) -> None:
 
 
 def _counts(strings: StringSet) -> dict[str, Any]:
-    """Counts of one split for the manifest; symbols do not count the end of a string."""
+    """Counts of one split for the manifest."""
     by_length = Counter(map(len, strings.strings))
     return {
-        "strings": len(strings.strings),
-        "distinct_strings": len(set(strings.strings)),
-        "symbols": sum(map(len, strings.strings)),
+        **counts_of(strings.strings),
         "possible_lengths": len(strings.lengths),
         "strings_by_length": {str(length): by_length[length] for length in sorted(by_length)},
     }
@@ -174,7 +171,10 @@ def plan(options: Options) -> Iterator[str]:
         "valid": options.valid_size,
         "test": options.test_per_length * len(lengths["test"]),
     }
-    spans = {split: f"{len(found)} possible lengths from {found[0]} to {found[-1]}" for split, found in lengths.items()}
+    spans = {
+        split: f"{len(possible)} possible lengths from {possible[0]} to {possible[-1]}"
+        for split, possible in lengths.items()
+    }
     vocabulary = distribution.vocabulary
     yield f"vocabulary: {len(vocabulary)} symbols: {' '.join(vocabulary[:20])}{' ...' if len(vocabulary) > 20 else ''}"
     for split in SPLITS:

@@ -1,0 +1,25 @@
+"""The names of what a corpus folder holds, on which what writes a folder and what reads it agree."""
+
+from __future__ import annotations
+
+SPLITS = ("train", "valid", "test")
+
+MANIFEST_NAME = "manifest.json"
+
+TEXT = "text"
+"""The folder with the text that people read."""
+
+PIECES = "pieces"
+"""The folder with the same text in pieces of words, if it is not in :data:`TEXT`."""
+
+DATA_BIN = "data-bin"
+"""The folder in fairseq's binary format."""
+
+SUFFIX = "txt"
+"""The end of the names of text files for language modelling."""
+
+LOWER_BOUND_NAME = "lower_bound.json"
+"""The cross-entropy of the distribution from which a corpus was drawn."""
+
+WORD_MARK = "\u2581"
+"""What SentencePiece writes for a blank."""

@@ -1,0 +1,282 @@
+"""fairseq-stack prepare: what each command line asks of its corpus, and the mistakes that only a command can hold."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fairseq_stack import cli
+from fairseq_stack_preprocess.cfl import bounded_dyck, reversal
+from fairseq_stack_preprocess.cfl import language_corpus as cfl
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES
+from fairseq_stack_preprocess.mt import translation_corpus as mt
+from fairseq_stack_preprocess.nested import nested_corpus as nested
+from fairseq_stack_preprocess.transduction import natural
+from fairseq_stack_preprocess.transduction import task_corpus as transduction
+from fairseq_stack_preprocess.transduction.tasks import TASKS
+from fairseq_stack_preprocess.trees import mikolov, ptb, treebank
+from tests.preprocess.corpus_folders import manifest_of
+
+P = Path("x")
+FILES = "--train x --valid x --test x"
+MT = f"mt out --source de --target en {FILES}"
+NATURAL = f"transduction out --task natural_agreement {FILES}"
+TREES = "treebank out --train x y --valid x --test x"
+
+DEFAULTS: list[tuple[str, ModuleType, Any]] = [
+    *((f"cfl out --task {task}", cfl, cfl.Options(task=task)) for task in LANGUAGES),
+    ("cfl out --task bounded-dyck", bounded_dyck, bounded_dyck.Options()),
+    ("reversal out", reversal, reversal.Options()),
+    ("nested-translation out", nested, nested.Options()),
+    (MT, mt, mt.Options("de", "en", (P,), P, P)),
+    ("ptb out --raw x", ptb, ptb.Options(P)),
+    ("ptb out --raw x --mikolov sentences", mikolov, mikolov.Options(P)),
+    (TREES, treebank, treebank.Options((P, Path("y")), (P,), (P,))),
+    *((f"transduction out --task {task}", transduction, transduction.Options(task)) for task in TASKS),
+    (NATURAL, natural, natural.Options(P, P, P)),
+]
+
+HARDEST: dict[str, Any] = {
+    "mean_commas": 1.0,
+    "mean_short_filler_length": 2.0,
+    "mean_long_filler_length": 3.0,
+    "semicolon_probability": 0.5,
+    "mean_bracket_splits": 4.0,
+    "mean_nesting_depth": 5.0,
+}
+CFL: dict[str, Any] = {
+    **{"min_length": 10, "max_length": 12, "test_min_length": 9, "test_max_length": 14, "train_size": 30},
+    **{"valid_size": 10, "test_per_length": 2, "batch_size": 5, "seed": 3, "test_seed": 4},
+}
+BOUNDED: dict[str, Any] = {
+    **{"bracket_types": 3, "max_depth": 4, "min_length": 2, "max_length": 30, "train_size": 50, "valid_size": 6},
+    **{"test_size": 70, "distance_size": 8, "distance_max_depth": 9, "distance_max_length": 100},
+    **{"depth_from": 5, "depth_to": 6, "depth_strings": 7, "seed": 1, "test_seed": 2},
+}
+LIMITED: dict[str, Any] = {**BOUNDED, **dict.fromkeys(("train_size", "test_size", "distance_size", "depth_strings"), 7)}
+SIZES: dict[str, Any] = {"train_size": 40, "valid_size": 10, "test_size": 11, "seed": 7}
+DELETION: dict[str, Any] = {
+    **{"symbols": 3, "min_length": 4, "max_length": 9, "mean_length": 5.5, "std_length": 1.5, "test_min_length": 5},
+    **{"test_max_length": 19, "test_mean_length": 9.5, "test_std_length": 2.5, **SIZES, "test_seed": 4},
+}
+SAMPLE: dict[str, Any] = {
+    "sample": 9,
+    "seed": 4,
+    "max_ratio": 3.0,
+    "max_chars": 99,
+    "pieces": 60,
+    "piece_threshold": 2,
+    "limit": 5,
+}
+TRANSLATION: dict[str, Any] = {
+    **{"source": "de", "target": "en", "train": (P,), "valid": P, "test": P, **SAMPLE},
+    **dict.fromkeys(("drop_lone_periods", "filter_all", "hard_limit", "moses", "keep_separators", "strip_cr"), True),
+    **{"sample_rule": "authors", "joint": False, "normalization": "nfc", "piece_normalization": "nmt_nfkc"},
+}
+SMALL: dict[str, Any] = {"train_size": 7, "valid_size": 7, "test_size": 7}
+
+
+def flags(options: dict[str, Any]) -> str:
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
+
+
+EVERY: list[tuple[str, ModuleType, Any]] = [
+    (
+        f"cfl out --task hardest-cfl --unary-start {flags(CFL)} {flags(HARDEST)}",
+        cfl,
+        cfl.Options(task="hardest-cfl", parameters=HARDEST, unary_start=True, **CFL, binarise=False),
+    ),
+    (
+        f"cfl out --grammar x --strip-cr {flags(CFL)} --limit 1",
+        cfl,
+        cfl.Options(
+            **{**CFL, "train_size": 1, "valid_size": 1, "test_per_length": 1}, grammar=P, strip_cr=True, binarise=False
+        ),
+    ),
+    (
+        f"cfl out --task bounded-dyck --valid-rule iid {flags(BOUNDED)} --limit 7",
+        bounded_dyck,
+        bounded_dyck.Options(**LIMITED, valid_rule="iid", binarise=False),
+    ),
+    (
+        f"reversal out {flags(SIZES)} --symbols 3 --min-length 6 --max-length 8",
+        reversal,
+        reversal.Options(symbols=3, min_length=6, max_length=8, **SIZES, binarise=False),
+    ),
+    (
+        f"nested-translation out {flags(SIZES)} --depth 2 --test-depth 4",
+        nested,
+        nested.Options(depth=2, test_depth=4, **SIZES, binarise=False),
+    ),
+    (
+        f"{MT} {flags(SAMPLE)} --sample-rule authors --drop-lone-periods --filter-all --no-joint --hard-limit --moses "
+        "--normalization nfc --piece-normalization nmt_nfkc --keep-separators --strip-cr",
+        mt,
+        mt.Options(**TRANSLATION, binarise=False),
+    ),
+    (
+        "ptb out --raw x --train-sections 0-2 --valid-sections 23 --test-sections 24 --slips --limit 3 --strip-cr",
+        ptb,
+        ptb.Options(P, (0, 1, 2), (23,), (24,), slips=True, limit=3, strip_cr=True, binarise=False),
+    ),
+    (
+        "ptb out --raw x --mikolov stream --limit 3 --strip-cr",
+        mikolov,
+        mikolov.Options(P, form="stream", limit=3, strip_cr=True, binarise=False),
+    ),
+    (
+        f"{TREES} --rare-words keep --limit 2 --strip-cr",
+        treebank,
+        treebank.Options((P, Path("y")), (P,), (P,), "keep", limit=2, strip_cr=True, binarise=False),
+    ),
+    (f"{TREES} --pieces 9", treebank, treebank.Options((P, Path("y")), (P,), (P,), pieces=9, binarise=False)),
+    (
+        f"transduction out --task reverse_deletion --test-set drawn {flags(DELETION)}",
+        transduction,
+        transduction.Options("reverse_deletion", test_set="drawn", **DELETION, binarise=False),
+    ),
+    (
+        "transduction out --task formula --depth 5 --test-set drawn --test-depth 6 --limit 7",
+        transduction,
+        transduction.Options("formula", depth=5, test_set="drawn", test_depth=6, **SMALL, binarise=False),
+    ),
+    (
+        f"{NATURAL} --most-words 3 --max-length 9 --limit 2 --strip-cr",
+        natural,
+        natural.Options(P, P, P, most_words=3, max_length=9, limit=2, strip_cr=True, binarise=False),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "options", "more"),
+    [(*row, "") for row in DEFAULTS] + [(*row, " --no-binarise --force") for row in EVERY],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_options_reach_the_corpus(
+    command: str, module: ModuleType, options: Any, more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without flags the defaults are those of the options; and every flag sets its option."""
+    monkeypatch.chdir(tmp_path)
+    asked = []
+    monkeypatch.setattr(
+        module, "prepare", lambda options, folder, **settings: asked.append((options, folder, settings))
+    )
+    assert cli.main(["prepare", *f"{command}{more}".split()]) == 0
+    ((asked_options, folder, settings),) = asked
+    assert (asked_options, folder, settings["force"]) == (options, Path("out"), more != "")
+
+
+def test_all_options_are_among_them() -> None:
+    """Each option has a value in some row that is not its default."""
+    for module in {module for _, module, _ in EVERY}:
+        rows = [options for _, other, options in EVERY if other is module]
+        for name in set(module.Options.__dataclass_fields__) - {"piece_model", "task", "parameters"}:
+            default = getattr(module.Options, name, None)
+            assert any(getattr(options, name) != default for options in rows), (module.__name__, name)
+
+
+MISTAKES = {
+    "cfl out": "one of the arguments --task --grammar is required",
+    "cfl out --task dick": "argument --task: invalid choice: 'dick'",
+    "cfl out --task dyck --grammar g": "argument --grammar: not allowed with argument --task",
+    "cfl out --task dyck --mean-commas 2": "--mean-commas is not a parameter of dyck, which has --bracket-types,",
+    "cfl out --task dyck --bracket-types x": "argument --bracket-types: invalid int value: 'x'",
+    "cfl out --grammar missing": "error: --grammar missing: No such file or directory",
+    "cfl out --grammar bad": "bad, line 2: T has no rule; a terminal is written 'T'",
+    "cfl out --task dyck --max-depth 3": "--max-depth needs --task bounded-dyck",
+    "cfl out --task bounded-dyck --batch-size 3": "--batch-size is not an option of --task bounded-dyck",
+    "cfl out --task bounded-dyck --mean-commas 3": "--mean-commas is not an option of --task bounded-dyck",
+    "cfl out --task bounded-dyck --unary-start": "--unary-start is not an option of --task bounded-dyck",
+    "reversal out --min-length 2 --max-length 2": "none of the 2 strings of length 2",
+    "mt out --source de": "missing: --target, --train, --valid, --test; or give --preset",
+    MT: "--train: no text for x: expected x.de and x.en; ",
+    f"{MT} --raw x": "--raw needs --preset",
+    "mt out --preset europarl-dusell-2024 --no-download": "out.raw: no text for train: expected training/europarl-v7",
+    "mt out --preset europarl-dusell-2024 --workers 0": "--workers must be at least 1, got 0",
+    "mt out --preset europarl-dusell-2024 --sample many": "--sample: invalid int value: 'many'",
+    "mt out --preset other": "invalid choice: 'other'",
+    "ptb out --raw . --train-sections 2-99": "--train-sections: expected sections from 0 to 24",
+    "ptb out --raw . --train-sections ''": "--train-sections: expected sections such as 2-21",
+    "ptb out --raw . --mikolov stream --slips": "--slips is for trees",
+    "ptb out --raw . --mikolov stream --test-sections 1": "--test-sections is for trees; Mikolov's text is already",
+    "ptb out --raw . --mikolov stream": "there is neither ptb.train.txt nor ptb.train.txt.gz",
+    f"{TREES} --piece-model nowhere": "--train x: no such file or folder",
+    "treebank out --train bad --valid bad --test bad --piece-model nowhere": "nowhere: No such file or directory",
+    "transduction out": "the following arguments are required: --task",
+    "transduction out --task revers": "argument --task: invalid choice: 'revers'",
+    "transduction out --task xor --train x": "--train is for natural_agreement; xor is generated",
+    "transduction out --task xor --most-words 9": "--most-words is for natural_agreement; xor is generated",
+    "transduction out --task xor --strip-cr": "--strip-cr is for natural_agreement; xor is generated",
+    "transduction out --task formula --depth 40": "--depth 40: strings of formula have up to ",
+    "transduction out --task natural_agreement": "--task natural_agreement needs --train, a file with sentences",
+    f"{NATURAL} --depth 3": "--depth is for generated tasks; natural_agreement is read from files",
+    f"{NATURAL} --train-size 3": "--train-size is for generated tasks; natural_agreement is read from files",
+    NATURAL: "--train x: no such file",
+}
+
+
+ONLY_A_RUN = ("reversal", MT, "mt out --preset europarl-dusell-2024 --no-download")
+"""The beginnings of commands that say something else, or nothing, in a dry run."""
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [(command, []) for command in MISTAKES]
+    + [(command, ["--dry-run"]) for command in MISTAKES if not command.startswith(ONLY_A_RUN)],
+)
+def test_mistakes(
+    command: str, more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad").write_text("S -> 'a' S\nS -> T")
+    code: object
+    try:
+        code = cli.main(["prepare", *shlex.split(command), "--no-binarise", *more])
+    except SystemExit as caught:
+        code = caught.code
+    assert code == 2
+    captured = capsys.readouterr()
+    lines = [line for line in captured.err.splitlines() if not line.endswith(", done")]
+    assert len(lines) == 1 and MISTAKES[command] in lines[0]
+    assert captured.out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["bad"]
+
+
+@pytest.mark.parametrize("command", [row[0] for row in DEFAULTS])
+def test_limit_of_nothing(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["prepare", *command.replace("out", str(tmp_path / "out")).split(), "--limit", "0"]
+    assert cli.main(arguments) == 2
+    assert "error: --limit must be at least 1, got 0\n" in capsys.readouterr().err
+
+
+def test_manifest_names_the_values_that_were_used(tmp_path: Path) -> None:
+    arguments = ["--task", "xor", "--test-set", "drawn", "--limit", "3", "--no-binarise"]
+    assert cli.main(["prepare", "transduction", str(tmp_path / "out"), *arguments]) == 0
+    options = manifest_of(tmp_path / "out")["options"]
+    used = {name: value for name, value in options.items() if value is not None}
+    lengths = {"min_length": 12, "max_length": 12, "test_min_length": 24, "test_max_length": 24}
+    sizes = {"train_size": 3, "valid_size": 3, "test_size": 3}
+    assert used == {
+        "task": "xor",
+        **lengths,
+        **sizes,
+        "test_set": "drawn",
+        "seed": 0,
+        "test_seed": 0,
+        "binarise": False,
+    }
+
+
+def test_help_has_each_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["prepare", "transduction", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "--depth N maximum depth of a derivation (default: 6 for parenthesis, formula; 16 for agreement)" in printed
+    assert "(default: 12 for parenthesis; 7 for formula; 32 for agreement)" in printed
+    for task in TASKS.values():
+        assert f"{task.name} {task.form}" in printed
