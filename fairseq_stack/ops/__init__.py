@@ -30,13 +30,9 @@ from fairseq_stack.ops.recurrent import (
 )
 from fairseq_stack.ops.stack_tape import (
     StackTapeState,
-    attachments_of_depths,
-    attachments_of_nodes,
-    attachments_of_tape,
     legal_attachments,
     oracle_attachments,
     stack_tape,
-    tree_nodes,
 )
 from fairseq_stack.ops.stratification import StratificationStackState, stratification_stack
 from fairseq_stack.ops.superposition import SuperpositionStackState, superposition_stack
@@ -56,9 +52,6 @@ __all__ = [
     "StackTapeState",
     "StratificationStackState",
     "SuperpositionStackState",
-    "attachments_of_depths",
-    "attachments_of_nodes",
-    "attachments_of_tape",
     "automatic_backend",
     "automatic_backends",
     "best_runs",
@@ -79,7 +72,6 @@ __all__ = [
     "stratification_stack",
     "superposition_stack",
     "transition_posterior",
-    "tree_nodes",
 ]
 
 
