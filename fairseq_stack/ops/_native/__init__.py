@@ -27,6 +27,7 @@ import torch
 
 from . import forks as forks  # waits before each fork
 from .buffers import Buffers, buffers
+from .structures import fields_of
 
 __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "crew_size", "library", "required_library"]
 
@@ -129,11 +130,7 @@ def crew_size(parts: int, work: int, most: int) -> int:
 class _Resources(ctypes.Structure):
     """struct resources."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("instruction_set", "threads", "workers", "are_crew")),
-        ("scratch", ctypes.c_void_p),
-        ("scratch_bytes", ctypes.c_int64),
-    )
+    _fields_ = fields_of("resources")
 
 
 def torch_team() -> int | None:
