@@ -1,10 +1,14 @@
-"""The stack tape of Murty et al. (2023): attachments, the tapes that they write, and the trees that they build.
+"""The stack tape of Murty et al. (2023): attachments, and the tapes that they write.
 
 Token 0 is ROOT, r_0 = 0; words are the tokens from 1 on. Word k attaches to r_k: to itself, or to the last token of a
 constituent on the stack, which is then joined with everything above it and with k. Only the end of the sentence
 attaches to ROOT, and only to it, which joins everything. Pads after the end attach to themselves.
 
 Every prefix of attachments builds an incremental parse, which is several trees side by side.
+
+Begin with ``reference.py``, Algorithm 1 as the paper has it. ``pytorch.py`` computes all tapes of a batch at once, on
+all devices, through the nodes of the trees; ``state.py`` takes one token at a time. A rule that changes, changes in
+these three.
 """
 
 from __future__ import annotations
