@@ -143,19 +143,6 @@ def test_undefined_log_weights() -> None:
         assert torch.equal(found[0], clean[0]) and torch.equal(found[1, :3], clean[1, :3])
 
 
-@pytest.mark.usefixtures("columns")
-def test_no_gradient_passes_a_detached_state() -> None:
-    inputs = random_inputs(2, 5)
-    _, state = stepped([x[:, :3] for x in inputs[:4]], initial(inputs))
-    detached = state.detach()
-    assert not detached.log_weights.requires_grad
-    later = [x[:, 3:] for x in inputs[:4]]
-    found, wanted = (stepped(later, s)[0] for s in (detached, state))
-    assert torch.equal(found, wanted)
-    (gradient,) = torch.autograd.grad(weighted_sum(found), inputs[:1])
-    assert not gradient[:, :3].any() and gradient[:, 3:].all()
-
-
 def test_torch_func() -> None:
     """A state that the kernels have made is continued in PyTorch."""
     inputs = [x.detach() for x in random_inputs(2, 5)]
@@ -180,14 +167,6 @@ def test_dtypes() -> None:
         exact = [x.double() for x in inputs]
         assert found.dtype == wide
         assert_normwise_close(found, stepped(exact, initial(exact))[0], 4 * torch.finfo(wide).eps)
-
-
-@pytest.mark.usefixtures("columns")
-def test_no_sequences() -> None:
-    inputs = random_inputs(0, 3)
-    found, _ = stepped(inputs, initial(inputs))
-    assert found.shape == (0, 3, 2, 3)
-    found.sum().backward()
 
 
 def test_they_have_to_be_asked_for() -> None:
