@@ -143,6 +143,16 @@ def test_undefined_log_weights() -> None:
         assert torch.equal(found[0], clean[0]) and torch.equal(found[1, :3], clean[1, :3])
 
 
+@pytest.mark.usefixtures("columns")
+def test_a_detached_state_has_constant_ones() -> None:
+    inputs = random_inputs(2, 5)
+    _, state = stepped([x[:, :3] for x in inputs[:4]], initial(inputs))
+    assert not state.detach().log_weights.requires_grad
+    found = stepped([x[:, 3:] for x in inputs[:4]], state.detach())[0]
+    (gradient,) = torch.autograd.grad(weighted_sum(found), inputs[:1])
+    assert not gradient[:, :3].any() and gradient[:, 3:].all()
+
+
 def test_torch_func() -> None:
     """A state that the kernels have made is continued in PyTorch."""
     inputs = [x.detach() for x in random_inputs(2, 5)]

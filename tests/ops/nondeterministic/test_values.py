@@ -58,15 +58,15 @@ def test_enumeration_of_all_runs(length: int, num_states: int, num_symbols: int,
 
 
 @pytest.mark.parametrize("std", [hostile(0.1), 1.0, hostile(10.0), hostile(30.0), 100.0])
-def test_equals_reference(std: float, fast_backend: str) -> None:
+def test_equals_reference(std: float) -> None:
     for length, num_states, num_symbols, size in SIZES:
         inputs = random_inputs(2, length, num_states, num_symbols, size, std=std)
         # The reference differentiates an average by subtraction, which leaves errors of about 1e-16.
-        assert_equal_results(inputs, fast_backend, rounding=1e-14)
+        assert_equal_results(inputs, rounding=1e-14)
 
 
-def test_equals_reference_on_a_long_sequence(fast_backend: str) -> None:
-    assert_equal_results(random_inputs(1, 26, 2, 2, 3), fast_backend)
+def test_equals_reference_on_a_long_sequence() -> None:
+    assert_equal_results(random_inputs(1, 26, 2, 2, 3))
 
 
 @pytest.mark.parametrize("masked", [0.0, 0.4])
