@@ -185,10 +185,10 @@ def required_library() -> Library:
     Raises:
         RuntimeError: if it cannot be used.
     """
-    found = availability()
-    if found.library is None:
-        raise RuntimeError(f"the compiled kernels are needed: {found.reason}")
-    return found.library
+    loaded = availability()
+    if loaded.library is None:
+        raise RuntimeError(f"the compiled kernels are needed: {loaded.reason}")
+    return loaded.library
 
 
 @functools.cache
@@ -198,10 +198,10 @@ def availability() -> Availability:
     Raises:
         ValueError: if the environment names an instruction set that this machine does not have.
     """
-    found = _load()
-    if found.library is None:
-        logger.info("stacks run in PyTorch: %s", found.reason)
-    return found
+    loaded = _load()
+    if loaded.library is None:
+        logger.info("stacks run in PyTorch: %s", loaded.reason)
+    return loaded
 
 
 def _load() -> Availability:

@@ -207,11 +207,11 @@ def nondeterministic_stack(
     compute = choose_backend("nondeterministic_stack", backend, backends, push.device)
     options = {"window": window} if forgets else {}
     with torch.autocast(push.device.type, enabled=False):
-        found = compute(push, replace, pop, values, bottom, return_weights=return_weights, **options)
+        outputs = compute(push, replace, pop, values, bottom, return_weights=return_weights, **options)
         if not return_log_partition:
-            return found
+            return outputs
         log_totals = log_partition(push, replace, pop, backend=backend, **options)
-    return (*found, log_totals) if return_weights else (found, log_totals)
+    return (*outputs, log_totals) if return_weights else (outputs, log_totals)
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:
