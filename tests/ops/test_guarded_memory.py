@@ -64,7 +64,7 @@ def test_stacks(way: Way) -> None:
     lengths = ((1, 1), (9, 17)) if way.steps else ((1, 1), (3, 5), (17, 7), (33, 65), (131, 3))
     for dtype in DTYPES:
         for length, size in lengths:
-            if length < 100 or "bottom" not in way.stack.names:
+            if length < 30 or "bottom" not in way.stack.names:
                 inputs = way.stack.random_inputs(2, length, size, dtype=dtype)
                 made = check(lambda *x: way.read(x), inputs, 2 * length if way.steps else 2)
                 assert len(made) == 2, "both passes"
