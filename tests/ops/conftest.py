@@ -38,4 +38,5 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Way:
     """A way to compute the readings of a stack."""
-    return Way(*request.param, monkeypatch)
+    stack, name = request.param
+    return Way(stack, name, monkeypatch)

@@ -122,7 +122,7 @@ def _of_values(state: Any, inputs: Sequence[Tensor], **options: Any) -> Any:
 
 def _automaton(inputs: Sequence[Tensor], **options: Any) -> NondeterministicStackState:
     batch_size, _, num_states, num_symbols = inputs[0].shape[:4]
-    sizes = {"batch_size": batch_size, "num_states": num_states, "num_symbols": num_symbols}
+    sizes: Any = {"batch_size": batch_size, "num_states": num_states, "num_symbols": num_symbols}
     return NondeterministicStackState.initial(inputs[4], **sizes, **options)
 
 
@@ -167,7 +167,7 @@ def _read_strengths_triton(pop: Tensor, push: Tensor, values: Tensor, amounts: T
 
 
 def _nondeterministic(**options: Any) -> Stack:
-    triton = partial(nondeterministic_gpu.nondeterministic_stack_triton, return_weights=False)
+    triton: Any = partial(nondeterministic_gpu.nondeterministic_stack_triton, return_weights=False)
     return Stack(
         names=("push", "replace", "pop", "values", "bottom"),
         compute=partial(nondeterministic_stack, **options),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -23,7 +25,7 @@ each_native = pytest.mark.parametrize(
 def spoil(inputs: list[Tensor], number: int, garbage: float, first: int) -> tuple[list[Tensor], Tensor]:
     """The inputs with garbage in row 0 of one of them from step ``first`` on; and where, a mask for that one."""
     where = torch.zeros_like(inputs[number], dtype=torch.bool)
-    place = {2: (), 3: (1,), 5: (1, 2, 0), 6: (1, 2, 0)}[where.dim()]
+    place: Any = {2: (), 3: (1,), 5: (1, 2, 0), 6: (1, 2, 0)}[where.dim()]
     where[(0, slice(first, None), *place)] = True
     return [x.masked_fill(where, garbage) if i == number else x for i, x in enumerate(inputs)], where
 

@@ -75,7 +75,7 @@ def test_stacks(way: Way) -> None:
 def test_automata(dtype: torch.dtype) -> None:
     """With forbidden transitions, with threads that share each sequence, and with windows."""
     for length, *sizes in AUTOMATA:
-        inputs = automaton(2, length, *sizes, dtype=dtype)
+        inputs = automaton(dtype, 2, length, *sizes)
         with torch.no_grad():
             for x in inputs[:3]:
                 x[::2].masked_fill_(torch.rand(x[::2].shape) < 0.3, -torch.inf)
@@ -86,7 +86,7 @@ def test_automata(dtype: torch.dtype) -> None:
             check(lambda *x, w=window: nondeterministic_stack(*x, backend="native", window=w), inputs, 2)
 
 
-def automaton(batch_size: int, length: int, num_states: int, num_symbols: int, dtype: torch.dtype) -> list[Tensor]:
+def automaton(dtype: torch.dtype, batch_size: int, length: int, num_states: int, num_symbols: int) -> list[Tensor]:
     targets = (num_states, num_symbols), (num_states, num_symbols), (num_states,)
     logits = [torch.randn(batch_size, length, num_states, num_symbols, *to) for to in targets]
     vectors = torch.randn(batch_size, length, 3), torch.randn(3)
@@ -111,7 +111,7 @@ def test_steps_of_automata_that_branch(window: int | None) -> None:
                 state = state.reorder(rows[t]) if t % 3 == 1 else state
             return found
 
-        inputs = automaton(3, length, *sizes, dtype=torch.float64)
+        inputs = automaton(torch.float64, 3, length, *sizes)
         start = torch.randn(3, *sizes, dtype=torch.float64, requires_grad=True)
         assert check(readings, [*inputs, start], 2 * length + 2) == {"fss_nd_step", "fss_nd_step_backward"}
         with torch.no_grad():

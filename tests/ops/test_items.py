@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -52,7 +53,7 @@ def test_readings_are_exact(way: Way, dtype: torch.dtype) -> None:
         pop, push = torch.randint(13, (2, length), generator=generator)
         values = torch.randint(-50, 51, (length, 3), generator=generator)
         compute = EXACT["queue" if way.id.startswith("queue") else "stratification"]
-        expected = quotients(compute(*(as_integers(x) for x in (pop, push, values)), whole=8), 8)
+        expected = quotients(compute(as_integers(pop), as_integers(push), as_integers(values), whole=8), 8)
         readings = way.read([x[None].to(dtype) for x in (pop / 8.0, push / 8.0, values)])
         assert torch.equal(readings, expected[None].to(dtype))
 
@@ -198,8 +199,8 @@ def calls_with(amount: Any) -> Iterator[Callable[[], object]]:
     """The stack and the queue, and a step of each."""
     inputs = [x.detach() for x in STACKS["queue"].random_inputs(2, 3, 4)]
     for name, op in OPS.items():
-        yield lambda op=op: op(*inputs, read_strength=amount)
-        yield lambda name=name: STACKS[name].begin(inputs).step(*(x[:, 0] for x in inputs), read_strength=amount)
+        yield partial(op, *inputs, read_strength=amount)
+        yield partial(STACKS[name].begin(inputs).step, *(x[:, 0] for x in inputs), read_strength=amount)
 
 
 def test_wrong_read_strengths() -> None:

@@ -66,6 +66,10 @@ def gradients_of(outputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> tupl
     return torch.autograd.grad(controllers.weighted_sum(outputs), arguments, materialize_grads=True)
 
 
+def squares(outputs: Sequence[Tensor]) -> Tensor:
+    return torch.stack([x.square().sum() for x in outputs]).sum()
+
+
 def assert_agree(network: Network, arguments: list[Tensor], tolerance: float) -> None:
     """Values and gradients of the compiled backend, in the dtype of the arguments, and of the equations in float64."""
     wide = [x.detach().double().requires_grad_() for x in arguments]
@@ -120,17 +124,17 @@ def test_a_sequence_does_not_depend_on_the_others(network: Network) -> None:
     """To the bit, whatever the batch is, and with any number of threads."""
     arguments = network.arguments(19, 4, dtype=torch.float32)
     outputs = network.compute(arguments)
-    (of_first,) = torch.autograd.grad(sum(x.square().sum() for x in outputs), arguments[:1])
+    (of_first,) = torch.autograd.grad(squares(outputs), arguments[:1])
     first, *others = arguments
     for some in (slice(0, 1), slice(2, 5), slice(1, 19)):
         part = first[some].detach().requires_grad_()
         alone = network.compute([part, *others])
         assert all(map(torch.equal, alone, (x[some] for x in outputs)))
-        assert torch.equal(torch.autograd.grad(sum(x.square().sum() for x in alone), part)[0], of_first[some])
+        assert torch.equal(torch.autograd.grad(squares(alone), part)[0], of_first[some])
     with threads(2):
         again = network.compute(arguments)
         assert all(map(torch.equal, again, outputs))
-        assert torch.equal(torch.autograd.grad(sum(x.square().sum() for x in again), arguments[:1])[0], of_first)
+        assert torch.equal(torch.autograd.grad(squares(again), arguments[:1])[0], of_first)
 
 
 @EACH

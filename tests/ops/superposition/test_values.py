@@ -138,7 +138,8 @@ def test_native_equals_pytorch_in_long_sequences(
 ) -> None:
     use_instruction_set(name, monkeypatch)
     inputs = random_inputs(2, length, size)
-    assert_same(*(superposition_stack(*inputs, backend=backend) for backend in ("native", "pytorch")), inputs)
+    readings, expected = (superposition_stack(*inputs, backend=backend) for backend in ("native", "pytorch"))
+    assert_same(readings, expected, inputs)
 
 
 # Limits around those that change nothing, odd and even; components in several tiles, and fewer than a vector has.
