@@ -1,7 +1,27 @@
 """Differentiable stacks and queues as pure tensor functions, and their states for one step at a time.
 
-Each stack has its own folder: ``reference.py`` is the executable specification in the papers' notation, the
-other backends are fast, ``state.py`` decodes incrementally. The stack tape is not differentiable: it is a parse.
+This room needs only torch and imports nothing else of this project. Each stack has a folder of its own:
+
+    superposition/      Eqs. 5-8 of DuSell & Chiang (2024)         stratification/  Hao et al. (2018), Section 2.1
+    nondeterministic/   Eqs. 21-29; docs/algorithm.md              queues/, buffers/  the same, Section 2.3
+    recurrent/          an LSTM that drives stacks, all steps      controllers/     a neural stack, all steps
+    stack_tape/         parses of Murty et al. (2023), not         depth_scores/    Eq. 6, attention by depth
+                        differentiable
+
+Begin with ``superposition/reference.py``, which is one page: a ``reference.py`` is the paper in its own notation, and
+everything else in the folder is tested against it. ``__init__.py`` has the public function, which checks its arguments
+and chooses a backend; ``pytorch.py`` is vectorised, ``native.py`` calls the C of ``_native/src``, ``gpu.py`` the
+kernels of ``_triton/``, and ``state.py`` takes one step at a time for decoding.
+
+``backend="auto"`` is the first of ``BACKENDS`` without an obstacle (``_backends.py``): on CPUs the compiled kernels,
+where a stack has them and they were built, otherwise PyTorch; on GPUs PyTorch, or Triton if FAIRSEQ_STACK_TRITON is 1.
+
+What the folders share: ``_arguments.py`` (checks), ``_operators.py`` and ``_transforms.py`` (hand-written gradients for
+autograd and torch.func), ``_undefined.py`` (NaN that stays in its place), ``_item_state.py`` and ``_item_steps.py``
+(steps of items with strengths).
+
+To change an equation, change ``reference.py`` first. The tests of every stack (``tests/ops/test_every_stack.py``) then
+name each backend and each state that differs from it.
 """
 
 import torch
@@ -30,13 +50,9 @@ from fairseq_stack.ops.recurrent import (
 )
 from fairseq_stack.ops.stack_tape import (
     StackTapeState,
-    attachments_of_depths,
-    attachments_of_nodes,
-    attachments_of_tape,
     legal_attachments,
     oracle_attachments,
     stack_tape,
-    tree_nodes,
 )
 from fairseq_stack.ops.stratification import StratificationStackState, stratification_stack
 from fairseq_stack.ops.superposition import SuperpositionStackState, superposition_stack
@@ -56,9 +72,6 @@ __all__ = [
     "StackTapeState",
     "StratificationStackState",
     "SuperpositionStackState",
-    "attachments_of_depths",
-    "attachments_of_nodes",
-    "attachments_of_tape",
     "automatic_backend",
     "automatic_backends",
     "best_runs",
@@ -79,7 +92,6 @@ __all__ = [
     "stratification_stack",
     "superposition_stack",
     "transition_posterior",
-    "tree_nodes",
 ]
 
 

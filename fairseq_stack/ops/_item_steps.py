@@ -127,15 +127,15 @@ class _Step(torch.autograd.Function):
         if ctx.native is not None and not torch.is_grad_enabled():
             derivatives = derivatives.contiguous()  # They belong to this node alone, as no other has the same history.
             saved = [x.resolve_neg().contiguous() for x in (strengths, pop, push, after)]
-            given = [None if x is None else x.resolve_neg().contiguous() for x in of_outputs]
-            found = ctx.native.backward(ctx.items.settled, ctx.items.recent, derivatives, *saved, *given)
+            cotangents = [None if x is None else x.resolve_neg().contiguous() for x in of_outputs]
+            of_step = ctx.native.backward(ctx.items.settled, ctx.items.recent, derivatives, *saved, *cotangents)
         else:
             arguments = strengths, pop, push, ctx.items.vectors(), read_strength
-            *found, of_vectors, of_read_strength = _differentiate(ctx.advance, arguments, of_outputs)
+            *of_step, of_vectors, of_read_strength = _differentiate(ctx.advance, arguments, of_outputs)
             assert of_vectors is not None
             derivatives = derivatives + of_vectors[:, -ctx.followed :].transpose(0, 1)
         of_history = derivatives[:-1] if ctx.followed > 1 else None
-        return None, of_history, *found, derivatives[-1].clone(), of_read_strength, None, None, None
+        return None, of_history, *of_step, derivatives[-1].clone(), of_read_strength, None, None, None
 
 
 def _differentiate(
@@ -147,12 +147,12 @@ def _differentiate(
         # Views, since some arguments may have been computed from others.
         arguments = [None if x is None else _variable(x, again) for x in inputs]
         results = advance(*arguments)  # type: ignore[arg-type]
-    given = [
+    cotangents = [
         torch.zeros_like(x) if gradient is None else gradient for x, gradient in zip(results, gradients, strict=True)
     ]
     tensors = [x for x in arguments if x is not None]
-    found = iter(torch.autograd.grad(results, tensors, given, create_graph=again, materialize_grads=True))
-    return [None if x is None else next(found) for x in arguments]
+    of_tensors = iter(torch.autograd.grad(results, tensors, cotangents, create_graph=again, materialize_grads=True))
+    return [None if x is None else next(of_tensors) for x in arguments]
 
 
 def _variable(x: Tensor, again: bool) -> Tensor:

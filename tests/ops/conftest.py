@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.helpers import INSTRUCTION_SETS, use_instruction_set
+from tests.ops.stacks import Way
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +33,10 @@ def instruction_set(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skips the test where the compiled backend cannot run."""
     use_instruction_set("baseline", monkeypatch)
+
+
+@pytest.fixture
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Way:
+    """A way to compute the readings of a stack."""
+    stack, name = request.param
+    return Way(stack, name, monkeypatch)

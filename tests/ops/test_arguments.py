@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import SimpleNamespace
 from typing import Any
@@ -13,13 +12,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from fairseq_stack import ops
 from fairseq_stack.ops import (
+    NondeterministicStackState,
     QueueState,
     StratificationStackState,
     SuperpositionStackState,
     _backends,
-    queue,
-    stratification_stack,
     superposition_stack,
 )
 from fairseq_stack.ops._arguments import Sizes, computation_dtype
@@ -32,28 +31,38 @@ ARGUMENTS: dict[str, dict[str, tuple[int, ...]]] = {
     "superposition_stack": {"actions": (2, 5, 3), "values": (2, 5, 4)},
     "stratification_stack": {"pop": (2, 5), "push": (2, 5), "values": (2, 5, 4)},
     "queue": {"pop": (2, 5), "push": (2, 5), "values": (2, 5, 4)},
+    "nondeterministic_stack": {
+        "push": (2, 5, 2, 3, 2, 3),
+        "replace": (2, 5, 2, 3, 2, 3),
+        "pop": (2, 5, 2, 3, 2),
+        "values": (2, 5, 4),
+        "bottom": (2, 4),
+    },
     "SuperpositionStackState": {"actions": (2, 3), "value": (2, 4)},
     "StratificationStackState": {"pop": (2,), "push": (2,), "value": (2, 4)},
     "QueueState": {"pop": (2,), "push": (2,), "value": (2, 4)},
-}
-CALLS: dict[str, Callable[[Arguments], Any]] = {
-    "superposition_stack": lambda arguments: superposition_stack(**arguments),
-    "stratification_stack": lambda arguments: stratification_stack(**arguments),
-    "queue": lambda arguments: queue(**arguments),
-    "SuperpositionStackState": lambda arguments: SuperpositionStackState.initial(batch_size=2, size=4).step(
-        **arguments
+    "NondeterministicStackState": {
+        "push": (2, 2, 3, 2, 3), "replace": (2, 2, 3, 2, 3), "pop": (2, 2, 3, 2), "value": (2, 4),
+    },
+}  # fmt: skip
+STATES: dict[str, Any] = {
+    "SuperpositionStackState": SuperpositionStackState.initial(batch_size=2, size=4),
+    "StratificationStackState": StratificationStackState.initial(batch_size=2, size=4),
+    "QueueState": QueueState.initial(batch_size=2, size=4),
+    "NondeterministicStackState": NondeterministicStackState.initial(
+        torch.zeros(4), batch_size=2, num_states=2, num_symbols=3
     ),
-    "StratificationStackState": lambda arguments: StratificationStackState.initial(batch_size=2, size=4).step(
-        **arguments
-    ),
-    "QueueState": lambda arguments: QueueState.initial(batch_size=2, size=4).step(**arguments),
 }
+OPS = [op for op in ARGUMENTS if op not in STATES]
 EACH_ARGUMENT = [(op, name) for op, shapes in ARGUMENTS.items() for name in shapes]
-STATES = [
-    SuperpositionStackState.initial(batch_size=3, size=4),
-    StratificationStackState.initial(batch_size=3, size=4),
-    QueueState.initial(batch_size=3, size=4),
+EACH_AXIS = [
+    (op, name, axis) for op, shapes in ARGUMENTS.items() for name, shape in shapes.items() for axis in range(len(shape))
 ]
+each_state = pytest.mark.parametrize("state", STATES.values(), ids=STATES)
+
+
+def call(op: str, arguments: Arguments) -> Any:
+    return STATES[op].step(**arguments) if op in STATES else getattr(ops, op)(**arguments)
 
 
 def good_arguments(op: str) -> Arguments:
@@ -62,12 +71,13 @@ def good_arguments(op: str) -> Arguments:
 
 @pytest.mark.parametrize("op", ARGUMENTS)
 def test_good_arguments_pass(op: str) -> None:
-    found = CALLS[op](good_arguments(op))
-    if op.endswith("State"):
-        found, state = found
+    readings = call(op, good_arguments(op))
+    if op in STATES:
+        readings, state = readings
         assert type(state).__name__ == op
-    assert found.shape == ARGUMENTS[op].get("values", (2, 4))
-    assert found.isfinite().all()
+    batch = (2,) if op in STATES else (2, 5)
+    assert readings.shape == (*batch, *((2, 3) if op.startswith("Non") or op.startswith("non") else ()), 4)
+    assert readings.isfinite().all()
 
 
 @pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
@@ -76,26 +86,22 @@ def test_wrong_number_of_axes(op: str, name: str) -> None:
     arguments[name] = arguments[name].unsqueeze(0)
     shape = re.escape(str(tuple(arguments[name].shape)))
     with pytest.raises(ValueError, match=rf"^{name}: expected shape .*, got {shape}$"):
-        CALLS[op](arguments)
+        call(op, arguments)
 
 
-@pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
-def test_wrong_batch_size(op: str, name: str) -> None:
+@pytest.mark.parametrize(("op", "name", "axis"), EACH_AXIS)
+def test_wrong_size_of_any_axis(op: str, name: str, axis: int) -> None:
     arguments = good_arguments(op)
-    first = next(iter(arguments))
-    arguments[name] = torch.cat([arguments[name]] * 2)
-    # The first argument of an op sets the batch size, so that the second one is found wrong.
-    blamed = list(arguments)[1] if name == first and not op.endswith("State") else name
-    with pytest.raises(ValueError, match=rf"^{blamed}: expected shape .*, got \("):
-        CALLS[op](arguments)
-
-
-@pytest.mark.parametrize(("op", "name"), [pair for pair in EACH_ARGUMENT if not pair[0].endswith("State")])
-def test_wrong_length(op: str, name: str) -> None:
-    arguments = good_arguments(op)
-    arguments[name] = arguments[name][:, 1:]
-    with pytest.raises(ValueError, match=r"expected shape \(B, n.*\) with B = 2, n = [45], got \(2, [45]"):
-        CALLS[op](arguments)
+    arguments[name] = torch.cat([arguments[name]] * 2, axis)
+    first, last = next(iter(arguments)), next(reversed(arguments))
+    if name in ("values", "value") and axis == arguments[name].dim() - 1 and op not in STATES and name == last:
+        assert call(op, arguments).size(-1) == 8  # nothing else has this size
+        return
+    # The first argument of an op sets the sizes, so that another one, or another axis of it, is found wrong.
+    with pytest.raises(ValueError, match=r"^\w+: expected shape \(.*, got \(") as error:
+        call(op, arguments)
+    if name != first and not (name == "values" and axis == 2):
+        assert str(error.value).startswith(f"{name}: ")
 
 
 @pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
@@ -103,17 +109,17 @@ def test_tensors_that_are_not_dense(op: str, name: str) -> None:
     arguments = good_arguments(op)
     arguments[name] = arguments[name].to_sparse()
     with pytest.raises(ValueError, match=rf"^{name}: expected a dense tensor of shape .*, got .* torch.sparse_coo$"):
-        CALLS[op](arguments)
+        call(op, arguments)
     arguments[name] = torch.nested.nested_tensor([torch.rand(2), torch.rand(3)])
     with pytest.raises(ValueError, match=rf"^{name}: expected a dense tensor of shape .*, got .* nested$"):
-        CALLS[op](arguments)
+        call(op, arguments)
 
 
-@pytest.mark.parametrize("op", ["superposition_stack", "stratification_stack", "queue"])
+@pytest.mark.parametrize("op", OPS)
 def test_tensors_without_data(op: str) -> None:
     arguments = {name: tensor.to("meta") for name, tensor in good_arguments(op).items()}
     with pytest.raises(ValueError, match=rf"^{op}: expected tensors with data, got device meta$"):
-        CALLS[op](arguments)
+        call(op, arguments)
 
 
 def test_wrong_number_of_actions() -> None:
@@ -126,7 +132,7 @@ def test_integers(op: str, name: str) -> None:
     arguments = good_arguments(op)
     arguments[name] = arguments[name].long()
     with pytest.raises(ValueError, match=rf"^{name}: expected a floating-point dtype, got torch.int64$"):
-        CALLS[op](arguments)
+        call(op, arguments)
 
 
 @pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
@@ -134,7 +140,7 @@ def test_dtypes_that_differ(op: str, name: str) -> None:
     arguments = good_arguments(op)
     arguments[name] = arguments[name].double()
     with pytest.raises(ValueError, match=r"^\w+: expected dtype torch.float(32|64) like \w+, got torch.float(64|32)$"):
-        CALLS[op](arguments)
+        call(op, arguments)
 
 
 @pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
@@ -142,7 +148,7 @@ def test_devices_that_differ(op: str, name: str) -> None:
     arguments = good_arguments(op)
     arguments[name] = arguments[name].to("meta")
     with pytest.raises(ValueError, match=r"^\w+: expected device (cpu|meta) like \w+, got (meta|cpu)$"):
-        CALLS[op](arguments)
+        call(op, arguments)
 
 
 @pytest.mark.parametrize(("op", "name"), EACH_ARGUMENT)
@@ -150,33 +156,33 @@ def test_not_a_tensor(op: str, name: str) -> None:
     arguments = good_arguments(op)
     arguments[name] = arguments[name].tolist()
     with pytest.raises(ValueError, match=rf"^{name}: expected a tensor of shape .*, got list$"):
-        CALLS[op](arguments)
+        call(op, arguments)
 
 
-@pytest.mark.parametrize("op", ["superposition_stack", "stratification_stack", "queue"])
+@pytest.mark.parametrize("op", OPS)
 def test_unknown_backend(op: str) -> None:
     with pytest.raises(ValueError, match=rf"^{op}: backend must be one of 'auto', .*, got 'pytorsh'$"):
-        CALLS[op](good_arguments(op) | {"backend": "pytorsh"})
+        call(op, good_arguments(op) | {"backend": "pytorsh"})
 
 
-@pytest.mark.parametrize("op", ["SuperpositionStackState", "StratificationStackState", "QueueState"])
+@pytest.mark.parametrize("op", STATES)
 def test_steps_in_another_precision_than_the_state(op: str) -> None:
     arguments = {name: tensor.double() for name, tensor in good_arguments(op).items()}
     with pytest.raises(
         ValueError,
         match=r"^\w+: expected dtype torch.float32 or a narrower dtype like the state, got torch.float64$",
     ):
-        CALLS[op](arguments)
+        call(op, arguments)
 
 
-@pytest.mark.parametrize("op", ["SuperpositionStackState", "StratificationStackState", "QueueState"])
+@pytest.mark.parametrize("op", STATES)
 def test_steps_on_another_device_than_the_state(op: str) -> None:
     arguments = {name: tensor.to("meta") for name, tensor in good_arguments(op).items()}
     with pytest.raises(ValueError, match=r"^\w+: expected device cpu like the state, got meta$"):
-        CALLS[op](arguments)
+        call(op, arguments)
 
 
-@pytest.mark.parametrize("state", STATES, ids=lambda state: type(state).__name__)
+@each_state
 @pytest.mark.parametrize(
     "index",
     [torch.tensor([0.0]), torch.tensor([0], dtype=torch.int32), torch.tensor([[0]]), torch.tensor(0), [0]],
@@ -187,17 +193,23 @@ def test_reorder_with_a_bad_index(state: SuperpositionStackState, index: Tensor)
         state.reorder(index)
 
 
-@pytest.mark.parametrize("rows", [[0, 3], [-1, 0]])
-@pytest.mark.parametrize("state", STATES, ids=lambda state: type(state).__name__)
+@pytest.mark.parametrize("rows", [[0, 2], [-1, 0]])
+@each_state
 def test_reorder_with_an_index_out_of_range(state: SuperpositionStackState, rows: list[int]) -> None:
-    with pytest.raises(ValueError, match=rf"^index: expected row numbers from 0 to 2, got {re.escape(str(rows))}$"):
+    with pytest.raises(ValueError, match=rf"^index: expected row numbers from 0 to 1, got {re.escape(str(rows))}$"):
         state.reorder(torch.tensor(rows))
 
 
-@pytest.mark.parametrize("state", STATES, ids=lambda state: type(state).__name__)
+@each_state
 def test_reorder_with_an_index_elsewhere(state: SuperpositionStackState) -> None:
     with pytest.raises(ValueError, match=r"^index: expected device cpu like the state, got meta$"):
         state.reorder(torch.zeros(2, dtype=torch.long, device="meta"))
+
+
+def test_bottom_of_the_state() -> None:
+    for bottom in (torch.zeros(3, 4), torch.zeros(1, 2, 4), torch.zeros(4).long(), torch.tensor(0.0)):
+        with pytest.raises(ValueError, match=r"^bottom: expected "):
+            NondeterministicStackState.initial(bottom, batch_size=2, num_states=2, num_symbols=3)
 
 
 def test_sizes_binds_letters() -> None:

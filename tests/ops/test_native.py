@@ -14,7 +14,9 @@ import torch
 from fairseq_stack.ops import _native, nondeterministic_stack, release_buffers
 from fairseq_stack.ops._native import availability, buffers
 from fairseq_stack.ops.nondeterministic import native
+from fairseq_stack.ops.superposition import native as superposition_native
 from tests.helpers import assert_normwise_close, threads
+from tests.ops.stacks import STACKS
 
 
 @pytest.fixture
@@ -117,17 +119,13 @@ def test_operators_are_what_pytorch_demands(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.usefixtures("compiled")
-def test_compiled_graph_without_breaks() -> None:
-    def loss(*inputs: torch.Tensor) -> torch.Tensor:
-        return nondeterministic_stack(*inputs).square().sum()
-
-    compiled_loss = torch.compile(loss, fullgraph=True, backend="aot_eager", dynamic=True)
-    for length in (3, 7):
-        inputs = [torch.randn(2, length, 2, 2, *target) for target in ((2, 2), (2, 2), (2,))]
-        inputs = [x.requires_grad_() for x in (*inputs, torch.randn(2, length, 3), torch.randn(3))]
-        actual = torch.autograd.grad(compiled_loss(*inputs), inputs)
-        for one, other in zip(actual, torch.autograd.grad(loss(*inputs), inputs), strict=True):
-            torch.testing.assert_close(one, other)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_operators_of_superposition_are_what_pytorch_demands(dtype: torch.dtype) -> None:
+    for length, limit in ((0, 0), (9, 9), (9, 2)):
+        actions, values = (x.to(dtype).requires_grad_() for x in STACKS["superposition"].draw(2, length, 5))
+        torch.library.opcheck(superposition_native._stack, (actions, values, limit))
+        arguments = torch.randn_like(values), actions.detach(), values.detach(), limit
+        torch.library.opcheck(superposition_native._stack_backward, arguments)
 
 
 @pytest.mark.usefixtures("compiled")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import pytest
@@ -13,34 +12,17 @@ from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 from fairseq_stack.ops import (
-    NondeterministicStackState,
-    QueueState,
-    StratificationStackState,
-    SuperpositionStackState,
     input_buffer,
     nondeterministic_stack,
     output_buffer,
-    queue,
-    stratification_stack,
     superposition_stack,
 )
 from tests.helpers import assert_normwise_close
+from tests.ops.stacks import STACKS
 
-B, Q, S = 2, 2, 2
+B = 2
 ROWS = 3  # of the mapped axis
 Function = Callable[..., Tensor]
-
-
-def inputs_of(stack: str, length: int, size: int = 9) -> tuple[Tensor, ...]:
-    values = torch.randn(B, length, size, dtype=torch.float64)
-    if stack.startswith("superposition"):
-        return torch.randn(B, length, 3, dtype=torch.float64).softmax(2), values
-    if stack.endswith("buffer"):
-        return torch.rand(B, length, dtype=torch.float64), values
-    if stack in ("stratification", "queue"):
-        return (*torch.rand(2, B, length, dtype=torch.float64).unbind(), values)
-    logits = (torch.randn(B, length, Q, S, *to, dtype=torch.float64) for to in ((Q, S), (Q, S), (Q,)))
-    return *logits, values, torch.randn(size, dtype=torch.float64)
 
 
 def nondeterministic_weights(*inputs: Tensor, backend: str) -> Tensor:
@@ -52,15 +34,19 @@ def half_of_output_buffer(push: Tensor, values: Tensor, backend: str) -> Tensor:
 
 
 OPS: dict[str, Callable[..., Tensor]] = {
-    "superposition": superposition_stack,
-    "superposition-limited": partial(superposition_stack, depth_limit=2),
-    "stratification": stratification_stack,
-    "queue": queue,
+    **{name: stack.compute for name, stack in STACKS.items() if not name.endswith(("amounts", "window"))},
     "input-buffer": input_buffer,
     "output-buffer": half_of_output_buffer,
-    "nondeterministic": nondeterministic_stack,
     "nondeterministic-weights": nondeterministic_weights,
 }
+
+
+def inputs_of(op: str, length: int, size: int = 9) -> tuple[Tensor, ...]:
+    if op.endswith("buffer"):
+        return torch.rand(B, length, dtype=torch.float64), torch.randn(B, length, size, dtype=torch.float64)
+    return tuple(STACKS[op.removesuffix("-weights")].draw(B, length, size))
+
+
 CLOSED = ("stratification", "queue", "input-buffer", "output-buffer")  # forms that autograd differentiates
 FAST = [(op, backend) for op in OPS for backend in ("pytorch", "native") if op not in CLOSED or backend == "pytorch"]
 HAND_WRITTEN = [(op, backend) for op, backend in FAST if op not in CLOSED]
@@ -73,7 +59,7 @@ class Case:
 
     def __init__(self, op: str, backend: str, length: int = 4, size: int = 9) -> None:
         self.op, self.backend = op, backend
-        self.inputs = inputs_of(op.removesuffix("-weights"), length, size)
+        self.inputs = inputs_of(op, length, size)
         self.every = tuple(range(len(self.inputs)))
         self.cotangent = torch.randn_like(self.stack(*self.inputs))
 
@@ -232,32 +218,19 @@ def test_gradients_of_each_sample_for_the_parameters_of_a_module(backend: str) -
         assert_same([gradient[i] for gradient in actual.values()], expected)
 
 
-def steps(stack: str, *inputs: Tensor) -> Tensor:
-    """The readings of the states' steps, with the rows of the batch exchanged before the last."""
-    state: Any
-    if stack == "nondeterministic":
-        *inputs, bottom = inputs  # type: ignore[assignment]
-        state = NondeterministicStackState.initial(bottom, batch_size=B, num_states=Q, num_symbols=S)
-    else:
-        kinds: dict[str, Any] = {
-            "superposition": SuperpositionStackState, "stratification": StratificationStackState, "queue": QueueState,
-        }  # fmt: skip
-        state = kinds[stack].initial(batch_size=B, size=inputs[-1].shape[2], dtype=torch.float64)
-    readings = []
-    for t in range(inputs[0].shape[1]):
-        reading, state = state.step(*(x[:, t] for x in inputs))
-        readings.append(reading)
-        state = state.reorder(torch.arange(B))
-    return torch.stack(readings, 1)
-
-
 @pytest.mark.parametrize("stack", ["superposition", "stratification", "queue", "nondeterministic"])
 def test_steps_of_states(stack: str) -> None:
     """Also forward-mode and second derivatives, which the states have."""
     case = Case(stack, "reference", length=3, size=2)
 
     def stepped(*inputs: Tensor) -> Tensor:
-        return steps(stack, *inputs)
+        """With the rows of the batch left as they are by a reordering before each step."""
+        state, readings = STACKS[stack].begin(inputs), []
+        for t in range(3):
+            state = state.reorder(torch.arange(B))
+            reading, state = STACKS[stack].step_through(STACKS[stack].part(inputs, slice(t, t + 1)), state)
+            readings.append(reading)
+        return torch.cat(readings, 1)
 
     tangents = tuple(torch.randn_like(x) for x in case.inputs)
     transformations: dict[str, Callable[[Function], Any]] = {
@@ -280,7 +253,7 @@ def test_steps_of_states(stack: str) -> None:
 def test_steps_whose_index_is_mapped() -> None:
     """A state that was stepped without a transformation is reordered and stepped under one."""
     push, replace, pop, values, bottom = inputs_of("nondeterministic", 3, 3)
-    state = NondeterministicStackState.initial(bottom, batch_size=B, num_states=Q, num_symbols=S)
+    state = STACKS["nondeterministic"].begin((push, replace, pop, values, bottom))
     for t in range(2):
         _, state = state.step(push[:, t], replace[:, t], pop[:, t], values[:, t])
 

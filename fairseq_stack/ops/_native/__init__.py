@@ -27,6 +27,7 @@ import torch
 
 from . import forks as forks  # waits before each fork
 from .buffers import Buffers, buffers
+from .structures import fields_of
 
 __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "crew_size", "library", "required_library"]
 
@@ -129,11 +130,7 @@ def crew_size(parts: int, work: int, most: int) -> int:
 class _Resources(ctypes.Structure):
     """struct resources."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("instruction_set", "threads", "workers", "are_crew")),
-        ("scratch", ctypes.c_void_p),
-        ("scratch_bytes", ctypes.c_int64),
-    )
+    _fields_ = fields_of("resources")
 
 
 def torch_team() -> int | None:
@@ -188,10 +185,10 @@ def required_library() -> Library:
     Raises:
         RuntimeError: if it cannot be used.
     """
-    found = availability()
-    if found.library is None:
-        raise RuntimeError(f"the compiled kernels are needed: {found.reason}")
-    return found.library
+    loaded = availability()
+    if loaded.library is None:
+        raise RuntimeError(f"the compiled kernels are needed: {loaded.reason}")
+    return loaded.library
 
 
 @functools.cache
@@ -201,10 +198,10 @@ def availability() -> Availability:
     Raises:
         ValueError: if the environment names an instruction set that this machine does not have.
     """
-    found = _load()
-    if found.library is None:
-        logger.info("stacks run in PyTorch: %s", found.reason)
-    return found
+    loaded = _load()
+    if loaded.library is None:
+        logger.info("stacks run in PyTorch: %s", loaded.reason)
+    return loaded
 
 
 def _load() -> Availability:

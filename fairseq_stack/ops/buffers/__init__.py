@@ -1,4 +1,11 @@
-"""The buffers of Hao et al. (2018), Section 2.3: a queue to read the input from, and a queue to write the output to."""
+"""The buffers of Hao et al. (2018), Section 2.3: a queue to read the input from, and a queue to write the output to.
+
+The input buffer is a queue that is filled before the first step, and the output buffer one that is read after the last.
+``reference.py`` says so literally and is where to begin; ``pytorch.py`` reads at a position between two items
+(``_marks.py`` keeps what is not finite in its place), and ``state.py`` takes one step of the input buffer.
+
+An equation that changes, changes in these three and in ``_native/src/controller_memory.h: ctrl_look_up``.
+"""
 
 from __future__ import annotations
 

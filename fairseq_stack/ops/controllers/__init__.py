@@ -1,4 +1,13 @@
-"""A controller with a stack or a queue, over all steps of a sequence at once (Hao et al., 2018)."""
+"""A controller with a stack or a queue, over all steps of a sequence at once (Hao et al., 2018).
+
+``reference.py`` is the loop over the steps with the equations of Sections 2.2 and 2.3, for autograd; begin there.
+``native.py`` runs all steps in one call on CPUs (``_native/src/controller*.h``, gradients written by hand), in float32
+or float64. Step by step the same network is ``modules/neural_stack.py``. ``setup.py`` has the sizes and the names that
+C counts in the same order.
+
+An equation that changes, changes in ``reference.py``, ``controller.h`` with ``controller_cells.h`` (the cell) or
+``controller_memory.h`` (the memory), and ``modules/neural_stack.py``.
+"""
 
 from __future__ import annotations
 

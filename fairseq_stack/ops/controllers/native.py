@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from .._native import SMALL, buffers, required_library
+from .._native.structures import fields_of
 from .._transforms import refuse_forward_mode, refuse_second_derivative
 from .setup import GATES, MEMORIES, ControllerSetup
 
@@ -153,16 +154,7 @@ _neural_stack_backward.register_autograd(_refuse)
 class _Call(ctypes.Structure):
     """struct ctrl_call."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("is_double", "sequences")),
-        *((name, ctypes.c_int64) for name in ("length", "steps", "input_size", "vector_size", "hidden_size", "rows")),
-        *((name, ctypes.c_int64) for name in ("controller", "memory", "pushes_input", "is_buffered")),
-        *((name, ctypes.c_void_p) for name in ("inputs", "recurrent", "recurrent_bias", "weights", "bias")),
-        *((name, ctypes.c_void_p) for name in ("computed", "remembered", "workspace")),
-        ("workspace_bytes", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ("computed_gradients", "remembered_gradients")),
-        *((name, ctypes.c_void_p) for name in ("input_gradients", "gate_gradients", "row_gradients")),
-    )
+    _fields_ = fields_of("ctrl_call")
 
 
 def _call(x: Tensor, weight: Tensor, recurrent: Tensor, setup: Sequence[int]) -> _Call:

@@ -1,4 +1,9 @@
-"""Scores of attention that depend on the depths of tokens, for Pushdown Layers (Murty et al., 2023)."""
+"""Scores of attention that depend on the depths of tokens, for Pushdown Layers (Murty et al., 2023).
+
+``reference.py`` is Eq. 6 with a vector for each pair of tokens; begin there. The functions below and ``pytorch.py``
+compute the same on all devices without these vectors, by products with the table of depths. An equation that changes,
+changes in both.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,27 @@
-"""The nondeterministic stack: the differentiable vector pushdown automaton of DuSell and Chiang (2024)."""
+"""The nondeterministic stack: the differentiable vector pushdown automaton of DuSell and Chiang (2024).
+
+Begin with ``reference.py``, Eqs. 21-29 in log space, and docs/algorithm.md, whose equations (a)-(m) everything else
+computes, in real numbers with an exponent for each block; ``tests/ops/nondeterministic/algorithm.py`` is that document
+line by line.
+
+Whole sequences, in the order of ``"auto"``:
+    ``native.py``   CPUs, C in ``_native/src/nondeterministic*.h``; what double cannot hold, ``nondeterministic_exact*``
+    ``pytorch.py``  all devices: ``_tiles.py`` (layout), ``_inner_weights.py`` (a)-(e), ``_gradient.py`` (g)-(m)
+    ``gpu.py``      GPUs, on demand, kernels in ``_triton/``; what float64 cannot hold, ``_exact.py``
+    ``window.py``   limited memory, by each of them
+
+One step (``state.py``): the columns of a state are ``NativeColumns`` on CPUs, ``PanelColumns`` elsewhere (PyTorch or
+Triton by ``_step_backends.py``), and ``TrackedColumns``, in logarithms, under torch.func and for what float64 cannot
+hold. ``_columns.py`` is one step in real numbers, ``_column_gradient.py`` its gradient, and ``_precision.py`` judges
+it.
+
+Beside the readings: ``_log_partition.py``, ``posterior.py``, ``best_runs.py`` (``_excursions.py``, ``_derivations.py``;
+(n)-(p)) and ``contents.py``.
+
+An equation that changes, changes in ``reference.py``, ``algorithm.py`` of the tests, ``_inner_weights.py`` and
+``_gradient.py``, ``_columns.py`` and ``_column_gradient.py``, ``_tracked_columns.py``, and in the C and Triton files of
+the same names; the equation's number or letter stands beside each place: ``git grep "Eq. 24"``.
+"""
 
 from __future__ import annotations
 
@@ -184,11 +207,11 @@ def nondeterministic_stack(
     compute = choose_backend("nondeterministic_stack", backend, backends, push.device)
     options = {"window": window} if forgets else {}
     with torch.autocast(push.device.type, enabled=False):
-        found = compute(push, replace, pop, values, bottom, return_weights=return_weights, **options)
+        outputs = compute(push, replace, pop, values, bottom, return_weights=return_weights, **options)
         if not return_log_partition:
-            return found
+            return outputs
         log_totals = log_partition(push, replace, pop, backend=backend, **options)
-    return (*found, log_totals) if return_weights else (found, log_totals)
+    return (*outputs, log_totals) if return_weights else (outputs, log_totals)
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:

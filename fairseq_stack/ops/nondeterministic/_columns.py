@@ -31,8 +31,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ._log_weights import defined, relative_to_largest
-from ._precision import Spread, lowest_power, spread_of
+from ._log_weights import Spread, defined, relative_to_largest, spread_of
 
 DEAD = -1e9
 _LARGEST_EXPONENT = 1000.0
@@ -281,3 +280,9 @@ def bounded(gradient: Tensor) -> Tensor:
 def exponents_of(x: Tensor) -> Tensor:
     """floor(log2 x), and ``DEAD`` for 0."""
     return torch.where(x == 0, DEAD, torch.log2(x).floor().clamp_min(-_LARGEST_EXPONENT))
+
+
+def lowest_power(x: Tensor) -> Tensor:
+    """The logarithm to base 2 of the smallest number of each batch row of mantissas (B, ...) except 0; 0 at most."""
+    x = x.detach().flatten(1)
+    return pad(torch.where(x > 0, x, 1), (0, 1), value=1).amin(1).log2()

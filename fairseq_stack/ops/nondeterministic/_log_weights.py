@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -46,3 +48,17 @@ def log_sum_exp(terms: Tensor, axes: tuple[int, ...]) -> Tensor:
     impossible = total == 0
     log_total = torch.log(torch.where(impossible, 1, total)) + largest.reshape(total.shape)
     return torch.where(impossible, -torch.inf, log_total)
+
+
+class Spread(NamedTuple):
+    """The log weights of a step."""
+
+    range: Tensor  # how far they are apart, except those that are -inf, (B,)
+    masked: Tensor  # whether some are -inf, (B,)
+
+
+def spread_of(relative: Tensor) -> Spread:
+    """The spread of log weights (B, ..., ...) less the largest of their step."""
+    relative = relative.detach().flatten(1)
+    masked = relative == -torch.inf
+    return Spread(-torch.where(masked, 0, relative).amin(1), masked.any(1))

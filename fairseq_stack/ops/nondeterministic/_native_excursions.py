@@ -8,17 +8,14 @@ import torch
 from torch import Tensor
 
 from .._native import buffers, required_library
+from .._native.structures import fields_of
 from ._native_step import BYTES
 
 
 class Call(ctypes.Structure):
     """struct nd_best_call."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("sequences", "length", "num_states", "num_symbols", "row")),
-        *((name, ctypes.c_void_p) for name in ("push", "replace", "pop", "start")),
-        *((name, ctypes.c_void_p) for name in ("removals", "excursions", "forward")),
-    )
+    _fields_ = fields_of("nd_best_call")
 
 
 def weights_of_parts_native(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> tuple[Tensor, ...]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from .._native.structures import fields_of
 from ._tracked_columns import Column, logarithms
 
 BYTES = 8  # of a number
@@ -37,12 +38,7 @@ def pointers(addresses: Iterable[int]) -> array[int]:
 class Call(ctypes.Structure):
     """struct nd_step_call."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("beams", "step", "num_states", "num_symbols", "value_size")),
-        *((name, ctypes.c_int64) for name in ("window", "kept")),
-        *((name, ctypes.c_void_p) for name in ("ancestors", "columns", "logits", "values", "readings", "inexact")),
-        *((name, ctypes.c_void_p) for name in ("adjoints", "cotangents", "logit_gradients", "value_gradients")),
-    )
+    _fields_ = fields_of("nd_step_call")
 
 
 class Layout(NamedTuple):

@@ -90,11 +90,11 @@ class PanelColumns(FollowedColumns):
         panel.logits[:, slot] = logits
         block = panel.one(panel.blocks, self.count, self._first)
         exponents = panel.exponents[:, panel.rows(self._first, self.count + 1), slot]
-        found = step_for(value.device)(self._past(), logits, self.window, block, exponents)
-        reading = torch.bmm(found.top.weights.transpose(1, 2), finite(self._vectors(panel)))
-        panel.alpha[:, slot] = found.top.alpha
-        panel.alpha_exponents[:, slot] = found.top.alpha_exponent
-        after = self._with(panel, marks_of(value) + found.mark[:, None], found, self.precision.after(found))
+        next_step = step_for(value.device)(self._past(), logits, self.window, block, exponents)
+        reading = torch.bmm(next_step.top.weights.transpose(1, 2), finite(self._vectors(panel)))
+        panel.alpha[:, slot] = next_step.top.alpha
+        panel.alpha_exponents[:, slot] = next_step.top.alpha_exponent
+        after = self._with(panel, marks_of(value) + next_step.mark[:, None], next_step, self.precision.after(next_step))
         return reading + after.marks[:, None], after
 
     def ends_of(self, after: PanelColumns) -> tuple[int, ...]:

@@ -4,32 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from ._log_weights import EXACT_RANGE, LOWEST_LOG
-
-if TYPE_CHECKING:
-    from ._columns import Step
+from ._columns import Step, lowest_power
+from ._log_weights import EXACT_RANGE, LOWEST_LOG, Spread
 
 LOWEST_POWER = -1000.0  # of products; smaller ones could be lost
-
-
-class Spread(NamedTuple):
-    """The log weights of a step."""
-
-    range: Tensor  # how far they are apart, except those that are -inf, (B,)
-    masked: Tensor  # whether some are -inf, (B,)
-
-
-def spread_of(relative: Tensor) -> Spread:
-    """The spread of log weights (B, ..., ...) less the largest of their step."""
-    relative = relative.detach().flatten(1)
-    masked = relative == -torch.inf
-    return Spread(-torch.where(masked, 0, relative).amin(1), masked.any(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +48,3 @@ class Precision:
     def select(self, index: Tensor) -> Precision:
         """The same for these batch rows, (B',)."""
         return Precision(self.careful[index], self.lowest[index], self.is_enough[index])
-
-
-def lowest_power(x: Tensor) -> Tensor:
-    """The logarithm to base 2 of the smallest number of each batch row of mantissas (B, ...) except 0; 0 at most."""
-    x = x.detach().flatten(1)
-    return pad(torch.where(x > 0, x, 1), (0, 1), value=1).amin(1).log2()

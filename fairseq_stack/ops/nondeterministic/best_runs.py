@@ -71,8 +71,8 @@ def best_runs(
         if not (x < torch.inf).all():
             raise ValueError(f"{name}: expected log weights that are numbers or -inf, got NaN or inf")
     parts_of = choose_backend("best_runs", backend, BACKENDS, push.device)
-    found = parts_of(*(x.detach() for x in (start, push, replace, pop)))
-    return [_best_first(Derivations(parts, count), steps) for parts, steps in zip(found, lengths, strict=True)]
+    all_parts = parts_of(*(x.detach() for x in (start, push, replace, pop)))
+    return [_best_first(Derivations(parts, count), steps) for parts, steps in zip(all_parts, lengths, strict=True)]
 
 
 def _best_first(derivations: Derivations, length: int) -> list[Run]:

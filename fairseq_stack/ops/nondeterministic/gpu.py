@@ -15,8 +15,7 @@ from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
 from . import _bands
 from ._exact import exact_gradients, exact_readings
-from ._log_weights import defined, join_transitions, relative_to_largest
-from ._precision import spread_of
+from ._log_weights import defined, join_transitions, relative_to_largest, spread_of
 from ._triton.sizes import Sizes
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from .._arguments import computation_dtype
 from .._native import buffers, crew_size, required_library
+from .._native.structures import fields_of
 from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
 
@@ -184,14 +185,7 @@ def _most_workers(length: int, lanes: int) -> int:
 class _Call(ctypes.Structure):
     """struct nd_call."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "length", "num_states", "num_symbols")),
-        *((name, ctypes.c_void_p) for name in ("push", "replace", "pop", "weights", "cotangents")),
-        *((name, ctypes.c_void_p) for name in ("push_gradients", "replace_gradients", "pop_gradients")),
-        *((name, ctypes.c_void_p) for name in ("wide", "inexact", "workspace")),
-        ("workspace_bytes", ctypes.c_int64),
-        ("crew", ctypes.c_void_p),
-    )
+    _fields_ = fields_of("nd_call")
 
 
 def _call(direction: str, shape: torch.Size, *, weights: Tensor, **arrays: Tensor) -> None:

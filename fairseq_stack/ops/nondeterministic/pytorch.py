@@ -21,8 +21,7 @@ from .._undefined import finite, from_then_on, marks_of
 from ._exact import exact_readings
 from ._gradient import gradient_of_log_weights
 from ._inner_weights import PLAIN_RANGE, InnerWeights, Tops
-from ._log_weights import EXACT_RANGE, LOWEST_LOG, defined, join_transitions, relative_to_largest
-from ._precision import spread_of
+from ._log_weights import EXACT_RANGE, LOWEST_LOG, defined, join_transitions, relative_to_largest, spread_of
 from ._tiles import Tiles, in_tiles
 
 # The inner weights of a tile usually fit together if T times the range of the log weights is below this.

@@ -40,8 +40,8 @@ def nondeterministic_stack_reference(
     transitions = _split_transitions(logits, num_states, num_symbols)
     marks = from_then_on(marks)[:, :, None, None, None]
     marks_of_values = from_then_on(marks_of(vectors))[:, 1:, None, None]
-    found, _ = _readings(*transitions, finite(vectors), window, start)
-    readings = (found + marks + marks_of_values).to(dtype)
+    averages, _ = _readings(*transitions, finite(vectors), window, start)
+    readings = (averages + marks + marks_of_values).to(dtype)
     if not return_weights:
         return readings
     # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from .._arguments import computation_dtype
 from .._native import buffers, required_library
+from .._native.structures import fields_of
 from .._operators import Function, differentiable_once
 from .._transforms import is_transformed
 from ._exact import exact_gradients, exact_readings
@@ -149,13 +150,7 @@ _differentiable_stack = differentiable_once(
 class Call(ctypes.Structure):
     """struct nd_window_call."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "length", "num_states", "num_symbols")),
-        *((name, ctypes.c_int64) for name in ("value_size", "window")),
-        *((name, ctypes.c_void_p) for name in ("logits", "values", "readings", "wide", "inexact", "workspace")),
-        ("workspace_bytes", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ("cotangents", "logit_gradients", "value_gradients")),
-    )
+    _fields_ = fields_of("nd_window_call")
 
 
 def _call(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Call:

@@ -1,4 +1,10 @@
-"""The queue of Grefenstette et al. (2015), of which Hao et al. (2018), Section 2.3, build their buffers."""
+"""The queue of Grefenstette et al. (2015), of which Hao et al. (2018), Section 2.3, build their buffers.
+
+``reference.py`` pops from the front, pushes and reads as the paper says, and is where to begin. ``pytorch.py`` has the
+same in closed form and runs everywhere. ``state.py`` takes one step in PyTorch, on ``ops/_item_state.py``.
+
+An equation that changes, changes in these three and in ``_native/src/controller_memory.h``.
+"""
 
 from __future__ import annotations
 

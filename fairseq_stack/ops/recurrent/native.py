@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .._native import SMALL, buffers, required_library
+from .._native.structures import fields_of
 from .._transforms import refuse_forward_mode, refuse_second_derivative
 from ._exact import exact_gradients, exact_outputs
 from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
@@ -203,28 +204,13 @@ def _stacks(numbers: Sequence[int]) -> list[ControlledStack]:
 class _Stack(ctypes.Structure):
     """struct rnn_stack."""
 
-    _fields_ = tuple(
-        (name, ctypes.c_int64)
-        for name in (
-            "is_automaton", "value_size", "values", "limit", "num_states", "num_symbols", "is_normalized",
-            "has_original_bottom", "reads_states",
-        )
-    )  # fmt: skip
+    _fields_ = fields_of("rnn_stack")
 
 
 class _Call(ctypes.Structure):
     """struct rnn_call."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "together")),
-        *((name, ctypes.c_int64) for name in ("length", "hidden_size", "num_stacks")),
-        *((name, ctypes.c_void_p) for name in ("stacks", "gates", "kept", "recurrent", "driving", "bias", "reading")),
-        *((name, ctypes.c_void_p) for name in ("bottoms", "remembered", "outputs", "wide", "inexact")),
-        ("workspace", ctypes.c_void_p),
-        ("workspace_bytes", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ("cotangents", "gate_gradients", "projection_gradients")),
-        *((name, ctypes.c_void_p) for name in ("reading_gradients", "bottom_gradients")),
-    )
+    _fields_ = fields_of("rnn_call")
 
 
 def _call(gates: Tensor, layout: Tensor, num_weights: int) -> _Call:

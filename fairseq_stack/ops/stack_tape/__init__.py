@@ -1,42 +1,26 @@
-"""The stack tape of Murty et al. (2023): attachments, the tapes that they write, and the trees that they build.
+"""The stack tape of Murty et al. (2023): attachments, and the tapes that they write.
 
 Token 0 is ROOT, r_0 = 0; words are the tokens from 1 on. Word k attaches to r_k: to itself, or to the last token of a
 constituent on the stack, which is then joined with everything above it and with k. Only the end of the sentence
 attaches to ROOT, and only to it, which joins everything. Pads after the end attach to themselves.
 
-A tree is the tensor of its nodes, (B, T, T): [:, b, a] is whether there is a node from token a to token b. Every prefix
-of attachments builds an incremental parse, which is several trees side by side. Attachments, tape and nodes are three
-forms of the same parse, and a single row of the tape is a fourth.
+Every prefix of attachments builds an incremental parse, which is several trees side by side.
+
+Begin with ``reference.py``, Algorithm 1 as the paper has it. ``pytorch.py`` computes all tapes of a batch at once, on
+all devices, through the nodes of the trees; ``state.py`` takes one token at a time. A rule that changes, changes in
+these three.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .pytorch import (
-    attachments_of_nodes_pytorch,
-    legal_pytorch,
-    nodes_of_tape,
-    nodes_pytorch,
-    oracle_pytorch,
-    stack_tape_pytorch,
-)
+from .pytorch import legal_pytorch, oracle_pytorch, stack_tape_pytorch
 from .state import StackTapeState, illegal_attachment
 
-__all__ = [
-    "StackTapeState",
-    "attachments_of_depths",
-    "attachments_of_nodes",
-    "attachments_of_tape",
-    "legal_attachments",
-    "oracle_attachments",
-    "stack_tape",
-    "tree_nodes",
-]
+__all__ = ["StackTapeState", "legal_attachments", "oracle_attachments", "stack_tape"]
 
 
 def stack_tape(attachments: Tensor, *, max_depth: int | None = None) -> Tensor:
@@ -121,66 +105,6 @@ def oracle_attachments(attachments: Tensor, gold: Tensor) -> Tensor:
     return oracle_pytorch(attachments, gold)
 
 
-def tree_nodes(attachments: Tensor) -> Tensor:
-    """The nodes of the trees that attachments r_0, ..., r_{T-1}, (B, T), build: (B, T, T), see this module.
-
-    Raises:
-        ValueError: ``attachments`` is not a LongTensor (B, T), or an attachment is illegal.
-    """
-    _check_attachments(attachments)
-    return nodes_pytorch(attachments)
-
-
-def attachments_of_nodes(nodes: Tensor) -> Tensor:
-    """The attachments (B, T) that build these nodes (B, T, T); the inverse of :func:`tree_nodes`.
-
-    Raises:
-        ValueError: ``nodes`` is not a BoolTensor of such a shape, or no attachments build them.
-    """
-    _check_square("nodes", nodes, torch.bool)
-    attachments = attachments_of_nodes_pytorch(nodes)
-    _check_inverse("nodes", nodes, attachments, nodes_pytorch)
-    return attachments
-
-
-def attachments_of_tape(tape: Tensor) -> Tensor:
-    """The attachments (B, T) that write a tape (B, T, T) of depths; the inverse of :func:`stack_tape`.
-
-    Raises:
-        ValueError: ``tape`` is not a LongTensor of such a shape, or no attachments write it.
-    """
-    _check_square("tape", tape, torch.long)
-    attachments = attachments_of_nodes_pytorch(nodes_of_tape(tape))
-    _check_inverse("tape", tape, attachments, stack_tape_pytorch)
-    return attachments
-
-
-def attachments_of_depths(depths: Sequence[int]) -> list[int]:
-    """The attachments r_0, ..., r_t that make W_t this row of the tape: one row determines all rows before it.
-
-    The row has the depths of the leaves of binary trees that stand side by side. So two neighbours of the same
-    depth d > 0, of which none can be divided, are the children of a node of depth d - 1.
-
-    Args:
-        depths: W_t[0], ..., W_t[t].
-
-    Raises:
-        ValueError: they are not the depths of the leaves of binary trees.
-    """
-    attachments = []
-    stack: list[tuple[int, int]] = []
-    for k, depth in enumerate(depths):
-        attached, last = k, (depth, k)
-        while stack and stack[-1][0] == last[0] > 0:
-            attached = stack.pop()[1]
-            last = last[0] - 1, k
-        stack.append(last)
-        attachments.append(attached)
-    if any(depth != 0 for depth, _ in stack):
-        raise ValueError(f"depths: expected the depths of the leaves of binary trees, got {list(depths)}")
-    return attachments
-
-
 def _check_attachments(attachments: Tensor) -> None:
     if attachments.dim() != 2 or attachments.dtype != torch.long:
         raise ValueError(
@@ -206,18 +130,3 @@ def _allowed(attachments: Tensor, tokens: Tensor) -> Tensor:
     is_end = (attachments == 0) & (tokens > 0)
     is_behind_end = is_end.cumsum(1) > is_end.long()
     return torch.where(is_behind_end.unsqueeze(2), tokens == tokens.unsqueeze(1), allowed)
-
-
-def _check_square(name: str, tensor: Tensor, dtype: torch.dtype) -> None:
-    if tensor.dim() != 3 or tensor.size(1) != tensor.size(2) or tensor.dtype != dtype:
-        raise ValueError(
-            f"{name}: expected {dtype} of shape (B, T, T), got shape {tuple(tensor.shape)} of {tensor.dtype}"
-        )
-
-
-def _check_inverse(name: str, found: Tensor, attachments: Tensor, form: Callable[[Tensor], Tensor]) -> None:
-    """Check that attachments that were read from one form of parses build that form."""
-    _check_attachments(attachments)
-    wrong = (form(attachments) != found).any(2).any(1)
-    if bool(wrong.any()):
-        raise ValueError(f"{name}: no attachments build row {int(wrong.nonzero()[0])} of the batch")

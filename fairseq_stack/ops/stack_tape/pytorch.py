@@ -23,27 +23,12 @@ def tape_of_nodes(nodes: Tensor) -> Tensor:
     return nodes.cumsum(2).tril_().cumsum(1)
 
 
-def nodes_of_tape(tape: Tensor) -> Tensor:
-    """The inverse of :func:`tape_of_nodes` for tapes: what begins at j is what covers j and not j - 1."""
-    gained = tape.diff(dim=1, prepend=torch.zeros_like(tape[:, :1]))
-    return gained.diff(dim=2, prepend=torch.zeros_like(tape[:, :, :1])) > 0
-
-
 def nodes_pytorch(attachments: Tensor) -> Tensor:
     """Whether there is a node from token a to token b, (B, T, T), at [:, b, a]."""
     tokens = torch.arange(attachments.size(1), device=attachments.device)
     first = _first_tokens(attachments)
     on_stack_before = pad(_starts(first), (0, 0, 1, 0))[:, :-1]
     return on_stack_before & (first.unsqueeze(2) <= tokens) & (attachments < tokens).unsqueeze(2)
-
-
-def attachments_of_nodes_pytorch(nodes: Tensor) -> Tensor:
-    """r_k, (B, T): the token before the second largest node that ends at k, or before k itself."""
-    tokens = torch.arange(nodes.size(1), device=nodes.device)
-    starts = torch.where(nodes, tokens, tokens.unsqueeze(1))  # k is a node that begins at k
-    two = pad(starts, (0, 2), value=nodes.size(1)).sort(2).values[:, :, :2]
-    largest, second = two.unbind(2)
-    return torch.where(largest < tokens, second - 1, tokens)
 
 
 def legal_pytorch(attachments: Tensor) -> Tensor:

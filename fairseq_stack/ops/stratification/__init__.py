@@ -1,4 +1,13 @@
-"""The stratification stack of Grefenstette et al. (2015), as in Hao et al. (2018), Section 2.1."""
+"""The stratification stack of Grefenstette et al. (2015), as in Hao et al. (2018), Section 2.1.
+
+``reference.py`` pops, pushes and reads as the paper says, and is where to begin. ``pytorch.py`` has the same in closed
+form, as cumulative sums and maxima, in tiles for long sequences; it runs on CPUs and GPUs, and autograd differentiates
+it. ``gpu.py`` is the kernels for GPUs. ``state.py`` takes one step, by ``_native_step.py``, ``_gpu_step.py`` or
+PyTorch; what it shares with the queue is in ``ops/_item_state.py``.
+
+An equation that changes, changes in ``reference.py``, ``pytorch.py: _tile``, ``state.py: _advance``,
+``_native/src/stratification_step.h``, ``_native/src/controller_memory.h`` and ``_triton/kernels.py``.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .._native import required_library
+from .._native.structures import fields_of
 
 
 def forward(
@@ -69,13 +70,7 @@ def backward(
 class Call(ctypes.Structure):
     """struct strat_step_call."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "height", "size", "settled", "followed")),
-        *((name, ctypes.c_void_p) for name in ("pops", "pushes", "strengths", "settled_items", "items")),
-        *((name, ctypes.c_void_p) for name in ("next", "readings", "undefined")),
-        *((name, ctypes.c_void_p) for name in ("reading_gradients", "next_gradients", "derivatives")),
-        *((name, ctypes.c_void_p) for name in ("strength_gradients", "pop_gradients", "push_gradients")),
-    )
+    _fields_ = fields_of("strat_step_call")
 
 
 def _run(direction: str, call: Call, settled: Tensor, recent: Sequence[Tensor], **arrays: Tensor | None) -> None:

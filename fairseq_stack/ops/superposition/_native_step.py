@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .._native import required_library
+from .._native.structures import fields_of
 
 
 def step_native(actions: Tensor, value: Tensor, elements: Tensor, height: int) -> tuple[Tensor, bool]:
@@ -51,12 +52,7 @@ class _Step(torch.autograd.Function):
 class Call(ctypes.Structure):
     """struct sup_step_call."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "height", "next_height", "size")),
-        *((name, ctypes.c_void_p) for name in ("actions", "values", "elements", "next", "undefined")),
-        *((name, ctypes.c_void_p) for name in ("next_gradients", "action_gradients", "value_gradients")),
-        ("element_gradients", ctypes.c_void_p),
-    )
+    _fields_ = fields_of("sup_step_call")
 
 
 def _call(elements: Tensor, after: Tensor, **arrays: Tensor) -> Call:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from .._native import required_library
+from .._native.structures import fields_of
 from .._operators import Function, differentiable_once
 
 
@@ -72,13 +73,7 @@ _differentiable_stack = differentiable_once(
 class _Call(ctypes.Structure):
     """struct sup_call."""
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("is_double", "sequences", "length", "size", "depth_limit")),
-        *(
-            (name, ctypes.c_void_p)
-            for name in ("actions", "values", "readings", "cotangents", "action_gradients", "value_gradients")
-        ),
-    )
+    _fields_ = fields_of("sup_call")
 
 
 def _call(direction: str, depth_limit: int, *, values: Tensor, **arrays: Tensor) -> None:

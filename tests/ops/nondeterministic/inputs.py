@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
@@ -57,16 +58,28 @@ def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> 
     return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
 
 
+def fast_backends() -> Iterator[str]:
+    """Each fast backend that this machine has, chosen until the next."""
+    for name in FAST:
+        with pytest.MonkeyPatch.context() as patch, contextlib.suppress(pytest.skip.Exception):
+            yield choose(name, patch)
+
+
 def assert_equal_results(
-    inputs: Sequence[Tensor], backend: str, tolerance: float = 1e-9, rounding: float = 0.0
+    inputs: Sequence[Tensor], backend: str | None = None, tolerance: float = 1e-9, rounding: float = 0.0
 ) -> None:
-    """Readings and gradients equal the reference's; ``rounding`` is an absolute error allowed in gradients."""
-    readings = nondeterministic_stack(*inputs, backend=backend)
+    """Readings and gradients of a backend, or of all fast ones, equal the reference's.
+
+    Args:
+        rounding: an absolute error allowed in gradients.
+    """
     expected = nondeterministic_stack(*inputs, backend="reference")
-    cotangent = torch.randn_like(readings)
-    assert_normwise_close(readings, expected, tolerance, "readings")
+    cotangent = torch.randn_like(expected)
     wanted = gradients(expected, inputs, cotangent)
-    for name, actual, want in zip(ARGUMENTS, gradients(readings, inputs, cotangent), wanted, strict=True):
-        assert actual.isfinite().all(), name
-        scale = float(want.abs().max()) if want.numel() else 1.0
-        assert_normwise_close(actual, want, max(tolerance, rounding / (scale or 1.0)), name)
+    for chosen in fast_backends() if backend is None else [backend]:
+        readings = nondeterministic_stack(*inputs, backend=chosen)
+        assert_normwise_close(readings, expected, tolerance, f"readings of {chosen}")
+        for name, actual, want in zip(ARGUMENTS, gradients(readings, inputs, cotangent), wanted, strict=True):
+            assert actual.isfinite().all(), name
+            scale = float(want.abs().max()) if want.numel() else 1.0
+            assert_normwise_close(actual, want, max(tolerance, rounding / (scale or 1.0)), f"{name} of {chosen}")

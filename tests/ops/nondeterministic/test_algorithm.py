@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
-from fairseq_stack.ops.nondeterministic import algorithm
 from tests.helpers import assert_normwise_close
+from tests.ops.nondeterministic import algorithm
 
 NAMES = ("push", "replace", "pop", "vectors")
 

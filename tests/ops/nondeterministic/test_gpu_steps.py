@@ -74,15 +74,6 @@ def test_weights_of_any_size(std: float, masked: float, monkeypatch: pytest.Monk
     assert_same_steps(random_inputs(2, 7, 2, 1, std=std, masked=masked), monkeypatch)
 
 
-def test_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = random_inputs(2, 7, 2, 1, dtype=torch.float32)
-    begin = first_state(inputs, monkeypatch, on_kernels=True)
-    readings, _ = step_through([x.to(DEVICE) for x in inputs], begin)
-    wanted, _ = step_through(inputs, first_state(inputs, monkeypatch, on_kernels=False))
-    assert readings.dtype == torch.float32
-    assert_normwise_close(readings.cpu(), wanted, 1e-6)
-
-
 def test_what_float64_cannot_hold_is_computed_in_logarithms(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = random_inputs(1, 5, 1, 2, std=1000.0)
     kinds = []
@@ -91,30 +82,3 @@ def test_what_float64_cannot_hold_is_computed_in_logarithms(monkeypatch: pytest.
         kinds.append(type(step_through([x.to(begin.like.device) for x in inputs], begin)[1].columns).__name__)
     assert kinds == ["TrackedColumns", "TrackedColumns"]
     assert_same_steps(inputs, monkeypatch)
-
-
-def test_undefined_log_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = random_inputs(2, 5, 1, 2)
-    with torch.no_grad():
-        inputs[1][1, 3, 0, 1, 0, 0] = torch.nan
-    begin = first_state(inputs, monkeypatch, on_kernels=True)
-    readings, end = step_through([x.to(DEVICE) for x in inputs], begin)
-    wanted, expected = step_through(inputs, first_state(inputs, monkeypatch, on_kernels=False))
-    assert torch.equal(readings.cpu().isnan(), wanted.isnan())
-    assert_normwise_close(readings.cpu().nan_to_num(0), wanted.nan_to_num(0), 1e-10)
-    assert torch.equal(end.log_weights.cpu().isnan(), expected.log_weights.isnan())
-
-
-def test_a_beam_is_reordered(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = random_inputs(3, 6, 1, 2)
-    index = torch.tensor([2, 0, 0])
-    readings = []
-    for on_kernels in (True, False):
-        begin = first_state(inputs, monkeypatch, on_kernels=on_kernels)
-        device = begin.like.device
-        _, middle = step_through([x[:, :4].to(device) for x in inputs[:4]], begin)
-        _, other = middle.step(*(x[:, 5].to(device) for x in inputs[:4]))  # the room behind the columns is taken
-        end = middle.reorder(index.to(device))
-        readings.append(step_through([x[:, 4:].to(device) for x in inputs[:4]], end)[0].cpu())
-        assert other.columns.count == end.columns.count + 1
-    assert_normwise_close(readings[0], readings[1], 1e-10)

@@ -1,95 +1,41 @@
-"""The nondeterministic stack one step at a time."""
+"""The nondeterministic stack one step at a time: where it needs exponents, where its runs start, and training."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
-from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, each_golden_file, threads, use_instruction_set
-from tests.ops.nondeterministic.stepping import initial_state, random_inputs, step_through
-
-ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
-
-
-def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
-    return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
-
-
-@pytest.mark.usefixtures("columns")
-@each_golden_file("nondeterministic_*.npz")
-def test_golden_values_and_gradients(path: Path) -> None:
-    golden = np.load(path)
-    inputs = [torch.tensor(golden[key]).requires_grad_() for key in ARGUMENTS]
-    readings, _ = step_through(inputs, initial_state(inputs))
-    assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
-    for key, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.tensor(golden["cotangent"])), strict=True):
-        assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
+from tests.helpers import assert_normwise_close
+from tests.ops.nondeterministic.inputs import ARGUMENTS, gradients
+from tests.ops.nondeterministic.stepping import initial_state, random_inputs, step_through, weighted_sum
 
 
 @pytest.mark.usefixtures("columns")
 @pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (2, 3), (3, 1)])
 @pytest.mark.parametrize(("std", "masked"), [(0.1, 0), (1, 0), (20, 0), (60, 0), (1, 0.5), (30, 0.5)])
-@pytest.mark.parametrize("length", [1, 2, 11])
-def test_steps_equal_the_whole_sequence(
-    length: int, std: float, masked: float, num_states: int, num_symbols: int
-) -> None:
-    inputs = random_inputs(3, length, num_states, num_symbols, std=std, masked=masked)
-    whole = nondeterministic_stack(*inputs)
-    stepped, _ = step_through(inputs, initial_state(inputs))
-    cotangent = torch.randn_like(whole)
-    assert_normwise_close(stepped, whole, 1e-12)
-    for name, actual, wanted in zip(
-        ARGUMENTS, gradients(stepped, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True
-    ):
-        scale = float(wanted.abs().max()) or 1.0
-        assert_normwise_close(actual, wanted, max(1e-9, 1e-14 / scale), name)
+def test_steps_equal_the_whole_sequence(std: float, masked: float, num_states: int, num_symbols: int) -> None:
+    for length in (1, 2, 11):
+        inputs = random_inputs(3, length, num_states, num_symbols, std=std, masked=masked)
+        whole = nondeterministic_stack(*inputs)
+        stepped, _ = step_through(inputs, initial_state(inputs))
+        cotangent = torch.randn_like(whole)
+        assert_normwise_close(stepped, whole, 1e-12)
+        found, expected = (gradients(x, inputs, cotangent) for x in (stepped, whole))
+        for name, actual, wanted in zip(ARGUMENTS, found, expected, strict=True):
+            scale = float(wanted.abs().max()) or 1.0
+            assert_normwise_close(actual, wanted, max(1e-9, 1e-14 / scale), name)
 
 
-@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
-@pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (2, 3), (3, 3), (4, 2)])
 @pytest.mark.parametrize(("std", "masked"), [(1, 0), (60, 0), (1, 0.5), (30, 0.5)])
-def test_steps_without_gradients_equal_the_whole_sequence(
-    std: float, masked: float, num_states: int, num_symbols: int, instruction_set: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_instruction_set(instruction_set, monkeypatch)
-    inputs = [x.detach() for x in random_inputs(3, 19, num_states, num_symbols, std=std, masked=masked)]
-    inputs[4] = torch.randn(3, 4, dtype=torch.float64)
-    stepped, state = step_through(inputs, initial_state(inputs))
-    assert isinstance(state.columns, NativeColumns)
-    assert_normwise_close(stepped, nondeterministic_stack(*inputs, backend="pytorch"), 1e-12)
-
-
-def test_threads_change_nothing() -> None:
-    inputs = [x.detach() for x in random_inputs(64, 24, 3, 3)]
-    readings = []
-    for count in (1, 3):
-        with threads(count):
-            readings.append(step_through(inputs, initial_state(inputs))[0])
-    assert torch.equal(*readings)
-
-
-@pytest.mark.usefixtures("columns")
-def test_gradients_of_later_steps_alone() -> None:
-    """Steps without gradients, a reordering, and then steps with gradients."""
-    inputs = random_inputs(2, 12, 2, 3, std=3, masked=0.2)
-    rows = torch.tensor([1, 0, 1])
-    first = [x.detach()[:, :9] for x in inputs[:4]] + [inputs[4].detach()]
-    _, state = step_through(first, initial_state(first))
-    later, _ = step_through([x[rows, 9:] for x in inputs[:4]], state.reorder(rows))
-    whole = nondeterministic_stack(*[x[rows] for x in inputs[:4]] + [inputs[4].detach()])[:, 9:]
-    cotangent = torch.randn_like(whole)
-    assert_normwise_close(later, whole, 1e-12)
-    wanted = [x.clone() for x in gradients(whole, inputs[:4], cotangent)]
-    for name, actual, want in zip(ARGUMENTS, gradients(later, inputs[:4], cotangent), wanted, strict=False):
-        assert not actual[:, :9].any()
-        assert_normwise_close(actual[:, 9:], want[:, 9:], 1e-9, name)
+def test_steps_without_gradients_equal_the_whole_sequence(std: float, masked: float, instruction_set: str) -> None:
+    for num_states, num_symbols in ((1, 1), (2, 3), (3, 3), (4, 2)):
+        inputs = [x.detach() for x in random_inputs(3, 19, num_states, num_symbols, std=std, masked=masked)]
+        stepped, state = step_through(inputs, initial_state(inputs))
+        assert isinstance(state.columns, NativeColumns)
+        assert_normwise_close(stepped, nondeterministic_stack(*inputs, backend="pytorch"), 1e-12)
 
 
 def test_reordering_moves_no_columns() -> None:
@@ -151,83 +97,6 @@ def test_large_log_weights_give_finite_results(magnitude: float, masked: float) 
         assert gradient.isfinite().all(), name
 
 
-@pytest.mark.usefixtures("columns")
-def test_state_is_immutable() -> None:
-    inputs = [x.detach() for x in random_inputs(3, 7)]
-    _, state = step_through([x[:, :5] for x in inputs[:4]] + inputs[4:], initial_state(inputs))
-    before = tensors_of(state)
-    first, after = state.step(*(x[:, 5] for x in inputs[:4]))
-    after.step(*(x[:, 6] for x in inputs[:4]))
-    state.reorder(torch.tensor([2, 0, 0])).step(*(x[:, 6] for x in inputs[:4]))
-    second, _ = state.step(*(x[:, 5] for x in inputs[:4]))
-    assert torch.equal(first, second)
-    for x, other in zip(tensors_of(state), before, strict=True):
-        assert torch.equal(x, other)
-    with pytest.raises(AttributeError):
-        state.columns = None  # type: ignore[misc,assignment]
-
-
-def tensors_of(state: NondeterministicStackState) -> list[Tensor]:
-    """What a state consists of, in tensors of its own."""
-    found = [x.clone() for x in vars(state.columns.tracked()).values() if isinstance(x, Tensor)]
-    assert len(found) == 4
-    return found
-
-
-@pytest.mark.usefixtures("columns")
-@pytest.mark.parametrize(
-    "index", [[2, 0, 1], [1], [0, 0, 2, 2, 1], []], ids=["permute", "shrink", "repeat", "none-left"]
-)
-@pytest.mark.parametrize("cut", [0, 1, 4])
-def test_reorder(index: list[int], cut: int) -> None:
-    inputs = [x.detach() for x in random_inputs(3, 8)]
-    state = initial_state(inputs)
-    if cut:
-        _, state = step_through([x[:, :cut] for x in inputs[:4]], state)
-    rows = torch.tensor(index, dtype=torch.long)
-    continued, _ = step_through([x[rows, cut:] for x in inputs[:4]], state.reorder(rows))
-    expected = nondeterministic_stack(*[x[rows] for x in inputs[:4]] + inputs[4:])
-    assert_normwise_close(continued, expected[:, cut:], 1e-12)
-
-
-@pytest.mark.usefixtures("columns")
-def test_reorder_carries_a_bottom_vector_for_each_row() -> None:
-    inputs = [x.detach() for x in random_inputs(3, 4)]
-    inputs[4] = torch.randn(3, 4, dtype=torch.float64)
-    rows = torch.tensor([2, 2, 0, 1])
-    readings, _ = step_through([x[rows] for x in inputs[:4]], initial_state(inputs).reorder(rows))
-    assert_normwise_close(readings, nondeterministic_stack(*(x[rows] for x in inputs)), 1e-12)
-
-
-@pytest.mark.usefixtures("columns")
-def test_gradient_through_reorder() -> None:
-    inputs = random_inputs(2, 6)
-    rows = torch.tensor([1, 0])
-    state = initial_state(inputs)
-    first, state = step_through([x[:, :3] for x in inputs[:4]], state)
-    second, _ = step_through([x[rows, 3:] for x in inputs[:4]], state.reorder(rows))
-    readings = torch.cat([first, second[rows]], 1)
-    whole = nondeterministic_stack(*inputs)
-    cotangent = torch.randn_like(whole)
-    for actual, wanted in zip(gradients(readings, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True):
-        assert_normwise_close(actual, wanted, 1e-9)
-
-
-@pytest.mark.usefixtures("columns")
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
-@pytest.mark.parametrize("autocast", [False, True], ids=["plain", "autocast"])
-def test_precision_does_not_depend_on_dtype_or_autocast(dtype: torch.dtype, autocast: bool) -> None:
-    inputs = random_inputs(2, 6, dtype=dtype)
-    expected = nondeterministic_stack(*(x.double() for x in inputs))
-    state = initial_state(inputs)
-    for t in range(6):
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
-            reading, state = state.step(*(x[:, t] for x in inputs[:4]))
-        assert reading.dtype == dtype
-        assert_normwise_close(reading, expected[:, t], torch.finfo(dtype).eps)
-    assert state.like.dtype == torch.float32
-
-
 def test_sizes_are_checked() -> None:
     bottom = torch.zeros(3)
     with pytest.raises(ValueError, match="num_states: expected at least 1, got 0"):
@@ -250,10 +119,66 @@ def test_vectors_that_are_views_yet_to_be_negated() -> None:
 
 
 @pytest.mark.usefixtures("columns")
-def test_reordering_an_empty_batch_that_needs_gradients() -> None:
-    inputs = random_inputs(0, 3)
-    state = initial_state(inputs)
+def test_gradcheck() -> None:
+    inputs = random_inputs(2, 4, 2, 2)
+    start = torch.randn(2, 2, 2, dtype=torch.float64, requires_grad=True)
+
+    def readings(start: Tensor, *inputs: Tensor) -> Tensor:
+        state = NondeterministicStackState.initial(
+            inputs[4], batch_size=2, num_states=2, num_symbols=2, window=3, start=start
+        )
+        return step_through(inputs, state)[0]
+
+    torch.autograd.gradcheck(readings, (start, *inputs))
+
+
+@pytest.mark.usefixtures("columns")
+def test_a_long_sequence() -> None:
+    inputs = random_inputs(2, 63)
+    stepped, whole = step_through(inputs, initial_state(inputs))[0], nondeterministic_stack(*inputs)
+    assert_normwise_close(stepped, whole, 1e-12)
+    found, wanted = (torch.autograd.grad(weighted_sum(x), inputs) for x in (stepped, whole))
+    for actual, want in zip(found, wanted, strict=True):
+        assert_normwise_close(actual, want, 1e-9)
+
+
+def test_all_transitions_in_one_tensor() -> None:
+    push, replace, pop, values, bottom = (x.detach() for x in random_inputs(2, 3, 2, 3))
+    state = initial_state((push, replace, pop, values, bottom))
+    joined = torch.cat([push.flatten(4), replace.flatten(4), pop], -1).flatten(2)
     for t in range(3):
-        reading, state = state.step(*(x[:, t] for x in inputs[:4]))
-        state = state.reorder(torch.tensor([], dtype=torch.long))
-    assert reading.shape == (0, 2, 3, 4)
+        expected, _ = state.step(push[:, t], replace[:, t], pop[:, t], values[:, t])
+        reading, state = state.step_joined(joined[:, t], values[:, t])
+        assert torch.equal(reading, expected)
+    with pytest.raises(ValueError, match=r"transitions: expected shape .*84.*, got \(2, 83\)"):
+        state.step_joined(joined[:, 0, 1:], values[:, 0])
+
+
+@pytest.mark.usefixtures("columns")
+def test_a_start_is_what_replacements_make_of_the_usual_one() -> None:
+    inputs = random_inputs(2, 6)
+    start = torch.randn(2, 2, 3, dtype=torch.float64, requires_grad=True)
+    state = NondeterministicStackState.initial(inputs[4], batch_size=2, num_states=2, num_symbols=3, start=start)
+    readings, _ = step_through(inputs, state)
+    forbidden = torch.full_like(inputs[0][:, :1], -torch.inf)
+    first = forbidden.clone()
+    first[:, 0, 0, 0] = start
+    longer = [
+        torch.cat([before, x], 1)
+        for before, x in zip(
+            (forbidden, first, torch.full_like(inputs[2][:, :1], -torch.inf), inputs[3][:, :1]), inputs[:4], strict=True
+        )
+    ]
+    whole = nondeterministic_stack(*[*longer, inputs[4]])[:, 1:]
+    assert_normwise_close(readings, whole, 1e-12)
+    leaves = [*inputs, start]
+    found, wanted = (torch.autograd.grad(weighted_sum(x), leaves) for x in (readings, whole))
+    for actual, want in zip(found, wanted, strict=True):
+        assert_normwise_close(actual, want, 1e-9)
+
+
+def test_shape_of_the_start() -> None:
+    with pytest.raises(ValueError, match=r"start: expected shape .*, got \(2, 3, 2\)"):
+        NondeterministicStackState.initial(
+            torch.zeros(3), batch_size=2, num_states=2, num_symbols=3, start=torch.zeros(2, 3, 2)
+        )

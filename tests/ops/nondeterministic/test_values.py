@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
-from tests.helpers import assert_normwise_close, each_golden_file, hostile
+from tests.helpers import assert_normwise_close, hostile
 from tests.ops.nondeterministic.inputs import (
     ARGUMENTS,
     assert_equal_results,
@@ -24,9 +22,6 @@ from tests.ops.nondeterministic.inputs import (
 
 # (n, Q, S, m)
 SIZES = [(1, 1, 1, 1), (1, 2, 3, 2), (2, 3, 1, 2), (3, 1, 4, 1), (7, 2, 3, 5), (12, 3, 2, 3), (21, 1, 1, 2)]
-
-
-IDS = ["n{}-q{}-s{}-m{}".format(*size) for size in SIZES]
 
 
 def enumerated_weights(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
@@ -52,20 +47,7 @@ def enumerated_weights(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
     return torch.tensor(weights[1:] / weights[1:].sum((1, 2, 3), keepdims=True))
 
 
-@each_golden_file("nondeterministic_*.npz")
-def test_golden_values_and_gradients(path: Path, backend: str) -> None:
-    golden = np.load(path)
-    inputs = [torch.tensor(golden[key]).requires_grad_() for key in ARGUMENTS]
-    readings = nondeterministic_stack(*inputs, backend=backend)
-    assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
-    for key, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.tensor(golden["cotangent"])), strict=True):
-        assert_normwise_close(gradient, golden[f"grad_{key}"], 1e-9, key)
-
-
-@pytest.mark.parametrize(
-    ("length", "num_states", "num_symbols"),
-    [(1, 3, 3), (2, 3, 2), (3, 2, 3), (5, 2, 2), (5, 1, 3), (6, 2, 1)],
-)
+@pytest.mark.parametrize(("length", "num_states", "num_symbols"), [(1, 3, 3), (3, 2, 3), (5, 2, 2), (6, 2, 1)])
 def test_enumeration_of_all_runs(length: int, num_states: int, num_symbols: int, backend: str) -> None:
     inputs = random_inputs(2, length, num_states, num_symbols, 2, std=1.5, batched_bottom=True)
     expected = torch.stack([enumerated_weights(*x) for x in zip(*inputs[:3], strict=True)])
@@ -76,17 +58,15 @@ def test_enumeration_of_all_runs(length: int, num_states: int, num_symbols: int,
 
 
 @pytest.mark.parametrize("std", [hostile(0.1), 1.0, hostile(10.0), hostile(30.0), 100.0])
-@pytest.mark.parametrize(("length", "num_states", "num_symbols", "size"), SIZES, ids=IDS)
-def test_equals_reference(
-    length: int, num_states: int, num_symbols: int, size: int, std: float, fast_backend: str
-) -> None:
-    inputs = random_inputs(2, length, num_states, num_symbols, size, std=std)
-    # The reference differentiates an average by subtraction, which leaves errors of about 1e-16.
-    assert_equal_results(inputs, fast_backend, rounding=1e-14)
+def test_equals_reference(std: float) -> None:
+    for length, num_states, num_symbols, size in SIZES:
+        inputs = random_inputs(2, length, num_states, num_symbols, size, std=std)
+        # The reference differentiates an average by subtraction, which leaves errors of about 1e-16.
+        assert_equal_results(inputs, rounding=1e-14)
 
 
-def test_equals_reference_on_a_long_sequence(fast_backend: str) -> None:
-    assert_equal_results(random_inputs(1, 26, 2, 2, 3), fast_backend)
+def test_equals_reference_on_a_long_sequence() -> None:
+    assert_equal_results(random_inputs(1, 26, 2, 2, 3))
 
 
 @pytest.mark.parametrize("masked", [0.0, 0.4])
@@ -100,14 +80,6 @@ def test_large_and_small_tiles_agree(length: int, masked: float, monkeypatch: py
         results.append((readings, *gradients(readings, inputs, cotangent)))
     for name, large, small in zip(("readings", *ARGUMENTS), *results, strict=True):
         assert_normwise_close(large, small, 1e-12, name)
-
-
-@pytest.mark.parametrize(
-    ("length", "batched"), [(1, False), (1, True), (2, False), (2, True), hostile(4, False), (4, True)]
-)
-def test_gradcheck(length: int, batched: bool, backend: str) -> None:
-    inputs = random_inputs(2, length, 2, 1, 2, batched_bottom=batched)
-    assert torch.autograd.gradcheck(lambda *x: nondeterministic_stack(*x, backend=backend), inputs)
 
 
 def test_gradcheck_of_weights(backend: str) -> None:
@@ -129,17 +101,6 @@ def test_weights_give_the_readings(backend: str) -> None:
     assert_normwise_close(nondeterministic_stack(*inputs, backend=backend), readings, 1e-12)
     for t in range(1, 10):
         assert (weights[:, t - 1, t + 1 :] == 0).all(), "a vector is read before it is pushed"
-
-
-@pytest.mark.parametrize("batch_size", [0, 2])
-@pytest.mark.parametrize("length", [0, 3])
-def test_empty_axes(length: int, batch_size: int, backend: str) -> None:
-    inputs = random_inputs(batch_size, length, 2, 3, 4)
-    readings, weights = nondeterministic_stack(*inputs, backend=backend, return_weights=True)
-    assert readings.shape == (batch_size, length, 2, 3, 4)
-    assert weights.shape == (batch_size, length, length + 1, 2, 3)
-    for x, gradient in zip(inputs, gradients(readings, inputs, torch.ones_like(readings)), strict=True):
-        assert gradient.shape == x.shape
 
 
 def test_nothing_can_be_popped_at_the_first_step(backend: str) -> None:
@@ -192,3 +153,22 @@ def test_properties(backend: str, data: st.DataObject) -> None:
     renamed = [x[:, :, states][:, :, :, symbols][:, :, :, :, states] for x in (push, replace, pop)]
     renamed[:2] = [x[..., symbols] for x in renamed[:2]]
     assert_normwise_close(read(*renamed, values, bottom), readings[:, :, states][:, :, :, symbols], 1e-9)
+
+
+@pytest.mark.parametrize("name", ["pytorch", "pytorch-exponents"])
+def test_saved_tensor_hooks_see_the_inner_weights(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = random_inputs(2, 20, 2, 2, 3)
+    backend = choose(name, monkeypatch)
+    cotangent = torch.randn(2, 20, 2, 2, 3, dtype=torch.float64)
+    expected = gradients(nondeterministic_stack(*inputs, backend=backend), inputs, cotangent)
+    saved: list[Tensor] = []
+
+    def pack(x: Tensor) -> int:
+        saved.append(x.clone())
+        return len(saved) - 1
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, saved.__getitem__):
+        readings = nondeterministic_stack(*inputs, backend=backend)
+    assert sum(x.numel() for x in saved) > 2 * (20 * 21 / 2) * (4 * 4 + 4 * 2)
+    for actual, wanted in zip(gradients(readings, inputs, cotangent), expected, strict=True):
+        assert torch.equal(actual, wanted)

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fairseq_stack.ops import StackTapeState, legal_attachments, oracle_attachments, tree_nodes
+from fairseq_stack.ops import StackTapeState, legal_attachments, oracle_attachments
+from fairseq_stack.ops.stack_tape.pytorch import nodes_pytorch
 from tests.helpers import hostile
 from tests.ops.stack_tape.parses import random_parse
 
@@ -27,7 +28,7 @@ def all_parses(words: int) -> Tensor:
 def test_no_gold_node_is_lost(words: int) -> None:
     """After o_k, the best parse that is still possible has as many gold nodes as the best one before it."""
     parses = all_parses(words)
-    nodes = tree_nodes(parses).float()
+    nodes = nodes_pytorch(parses).float()
     shared = torch.einsum("pba,gba->pg", nodes, nodes)  # gold nodes of the tree g that the parse p builds
     for index, gold in enumerate(parses):
         best = oracle_attachments(parses, gold.expand_as(parses))

@@ -11,15 +11,8 @@ from hypothesis import given, settings
 from torch import Tensor
 from torch.nn.functional import pad
 
-from fairseq_stack.ops.stack_tape import (
-    StackTapeState,
-    attachments_of_depths,
-    attachments_of_nodes,
-    attachments_of_tape,
-    legal_attachments,
-    stack_tape,
-    tree_nodes,
-)
+from fairseq_stack.ops.stack_tape import StackTapeState, legal_attachments, stack_tape
+from fairseq_stack.ops.stack_tape.pytorch import nodes_pytorch
 from fairseq_stack.ops.stack_tape.reference import stack_tape_reference
 from fairseq_stack_preprocess.trees.brackets import clean, read_trees, tagged_words
 from fairseq_stack_preprocess.trees.spans import attachments as attachments_of_spans
@@ -48,18 +41,14 @@ def test_example_of_the_paper() -> None:
     assert rows == [[0], [1, 1], [1, 1, 0], [2, 2, 2, 2]]
     assert tape[5] == [1, 4, 4, 4, 4, 2]
     expected = nodes_of_spans([(1, 2), (3, 4), (1, 4), (1, 5), (0, 5)], 6)
-    assert torch.equal(tree_nodes(torch.tensor([DOG]))[0], expected)
+    assert torch.equal(nodes_pytorch(torch.tensor([DOG]))[0], expected)
 
 
-def check_all_forms(attachments: Sequence[int]) -> None:
-    """A parse in all its forms, and one token at a time, against Algorithm 1."""
-    rows = stack_tape_reference(attachments)
+def check_tape(attachments: Sequence[int]) -> None:
+    """The tape, and one token at a time, against Algorithm 1."""
     batch = torch.tensor([attachments])
-    tape, nodes = stack_tape(batch), tree_nodes(batch)
-    assert torch.equal(tape[0], padded(rows))
-    assert torch.equal(attachments_of_tape(tape), batch)
-    assert torch.equal(attachments_of_nodes(nodes), batch)
-    assert attachments_of_depths(rows[-1]) == attachments
+    tape = stack_tape(batch)
+    assert torch.equal(tape[0], padded(stack_tape_reference(attachments)))
     for limit in (1, 3):
         assert torch.equal(stack_tape(batch, max_depth=limit), tape.clamp(max=limit))
     check_steps(batch, tape)
@@ -80,7 +69,7 @@ def test_golden_parses(name: str, number: int, reference_data: Path) -> None:
     for example in examples:
         attachments, depths = example["attachments"], example["depth_tapes" if name == "dyck" else "tapes"]
         assert stack_tape_reference(attachments) == depths
-        check_all_forms(attachments)
+        check_tape(attachments)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +77,7 @@ def test_golden_parses(name: str, number: int, reference_data: Path) -> None:
     [("test.txt.gz", 293), hostile("valid.txt.gz", 346), hostile("train.txt.gz", 6904), hostile("nltk", 3914)],
 )
 def test_every_tree_of_a_treebank(name: str, number: int, reference_data: Path, tmp_path: Path) -> None:
-    """From the tree to attachments, to the tape, and from the tape back to attachments and to the tree."""
+    """From the tree to attachments, and from these to the tape and back to the tree."""
     folder = reference_data / "data" / "transformer_grammars_example"
     paths = nltk_sample(reference_data, tmp_path) if name == "nltk" else [folder / name]
     trees = [clean(tree) for path in paths for _, tree in read_trees(path)]
@@ -97,21 +86,18 @@ def test_every_tree_of_a_treebank(name: str, number: int, reference_data: Path, 
         assert tree is not None
         tokens, spans = len(list(tagged_words(tree))), binary_spans(tree)
         attached = [0, *attachments_of_spans(spans, tokens)]
-        tape = stack_tape(torch.tensor([attached]))
-        assert attachments_of_tape(tape)[0].tolist() == attached
-        assert attachments_of_depths(tape[0, -1].tolist()) == attached
-        assert torch.equal(tree_nodes(attachments_of_tape(tape))[0], nodes_of_spans(spans, tokens + 1))
+        check_tape(attached)
+        assert torch.equal(nodes_pytorch(torch.tensor([attached]))[0], nodes_of_spans(spans, tokens + 1))
 
 
 @settings(max_examples=50)
 @given(rows=batches())
 def test_batches_of_parses(rows: list[list[int]]) -> None:
     for row in rows:
-        check_all_forms(row)
+        check_tape(row)
     attachments = torch.tensor(rows)
     tape = stack_tape(attachments)
     assert torch.equal(tape, torch.cat([stack_tape(row.unsqueeze(0)) for row in attachments]))
-    assert torch.equal(attachments_of_tape(tape), attachments)
     check_steps(attachments, tape)
 
 
@@ -152,11 +138,8 @@ def test_number_of_parses() -> None:
 
 def test_no_tokens() -> None:
     none = torch.zeros(2, 0, dtype=torch.long)
-    assert stack_tape(none).shape == tree_nodes(none).shape == (2, 0, 0)
+    assert stack_tape(none).shape == nodes_pytorch(none).shape == (2, 0, 0)
     assert legal_attachments(none).shape == (2, 0, 1)
-    assert torch.equal(attachments_of_tape(stack_tape(none)), none)
-    assert torch.equal(attachments_of_nodes(tree_nodes(none)), none)
-    assert attachments_of_depths([]) == []
 
 
 @pytest.mark.parametrize(
@@ -174,7 +157,7 @@ def test_no_tokens() -> None:
 )
 def test_illegal_attachments(attachments: list[int], problem: str) -> None:
     batch = torch.stack([torch.arange(len(attachments)), torch.tensor(attachments)])
-    for function in (stack_tape, tree_nodes, legal_attachments):
+    for function in (stack_tape, legal_attachments):
         with pytest.raises(ValueError, match=f"^attachments: {problem}$"):
             function(batch)
 
@@ -197,9 +180,6 @@ def test_illegal_steps(attached: int) -> None:
             lambda: legal_attachments(torch.tensor([[0, 1]]), torch.tensor([[True]])),
             r"ends: expected a BoolTensor of shape \(1, 2\) like attachments, got shape \(1, 1\) of torch.bool",
         ),
-        (lambda: attachments_of_tape(torch.zeros(1, 2, 3).long()), r"tape: expected torch.int64 of .*\(1, 2, 3\)"),
-        (lambda: attachments_of_nodes(torch.zeros(1, 2, 2)), "nodes: expected torch.bool of .*float32"),
-        (lambda: attachments_of_depths([0, 1, 2]), r"depths: expected the depths of .*, got \[0, 1, 2\]"),
         (lambda: StackTapeState.initial(batch_size=2).step(torch.zeros(2)), r"attachments: expected .*\(2,\), got"),
         (lambda: StackTapeState.initial(batch_size=2).reorder(torch.tensor([2])), "index: expected row numbers from 0"),
     ],
@@ -207,17 +187,3 @@ def test_illegal_steps(attached: int) -> None:
 def test_wrong_arguments(call: Callable[[], object], problem: str) -> None:
     with pytest.raises(ValueError, match=f"^{problem}"):
         call()
-
-
-def test_tapes_that_no_attachments_write() -> None:
-    tape = stack_tape(torch.tensor([DOG, DOG]))
-    tape[1, 4, 4] += 1
-    with pytest.raises(ValueError, match=r"^tape: no attachments build row 1 of the batch$"):
-        attachments_of_tape(tape)
-    with pytest.raises(ValueError, match=r"^tape: no attachments build row 0 of the batch$"):
-        attachments_of_tape(stack_tape(torch.tensor([DOG]), max_depth=1))
-    nodes = tree_nodes(torch.tensor([DOG]))
-    nodes[0, 4, 1] = False
-    nodes[0, 4, 2] = True
-    with pytest.raises(ValueError, match=r"^nodes: no attachments build row 0"):
-        attachments_of_nodes(nodes)

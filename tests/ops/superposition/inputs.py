@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import SuperpositionStackState
 from tests.helpers import INSTRUCTION_SETS
 
 FAST = ["pytorch", *(f"native-{name}" for name in INSTRUCTION_SETS)]
@@ -23,18 +22,3 @@ def random_inputs(
 
 def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
     return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
-
-
-def step_through(inputs: Sequence[Tensor], state: SuperpositionStackState) -> Tensor:
-    actions, values = inputs
-    readings = []
-    for t in range(values.size(1)):
-        reading, state = state.step(actions[:, t], values[:, t])
-        readings.append(reading)
-    return torch.stack(readings, dim=1)
-
-
-def initial_state(values: Tensor) -> SuperpositionStackState:
-    return SuperpositionStackState.initial(
-        batch_size=values.size(0), size=values.size(2), dtype=values.dtype, device=values.device
-    )

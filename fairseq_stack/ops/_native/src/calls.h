@@ -1,5 +1,15 @@
 /* What Python passes to the kernels. */
 
+/* The threads and the memory that a call is computed with. */
+struct resources {
+    int64_t instruction_set; /* its number */
+    int64_t threads;         /* of the team */
+    int64_t workers;         /* how many of them work */
+    int64_t are_crew;        /* whether all workers compute one sequence after the other; else each computes its own */
+    char *scratch;           /* one part for each worker, or one for the crew */
+    int64_t scratch_bytes;   /* of one part */
+};
+
 /* One call of the nondeterministic stack; arrays are contiguous, and of one real type. */
 struct nd_call {
     int64_t is_double, sequences, length, num_states, num_symbols;

@@ -51,16 +51,6 @@ static team *shared_team;
  * threads that work do not take each other's cores then. Without one, threads are started for each call. */
 void fss_use_team(team *team) { shared_team = team; }
 
-/* The threads and the memory that a call is computed with. */
-struct resources {
-    int64_t instruction_set; /* its number */
-    int64_t threads;         /* of the team */
-    int64_t workers;         /* how many of them work */
-    int64_t are_crew;        /* whether all workers compute one sequence after the other; else each computes its own */
-    char *scratch;           /* one part for each worker, or one for the crew */
-    int64_t scratch_bytes;   /* of one part */
-};
-
 /* Threads that cannot be started leave their work to the others. */
 static void start_threads(void *(*work)(void *), void *argument, int64_t threads) {
     enum { MOST_THREADS = 256 };

@@ -1,4 +1,5 @@
-/* The nondeterministic stack for every finite input, backward: the derivatives of nondeterministic_exact.h. */
+/* The nondeterministic stack for every finite input, backward: the derivatives of nondeterministic_exact_forward.h. */
+#include "nondeterministic_exact_sequence.h"
 
 /* The derivatives of Z_t-normalised tops, (h), of alpha and of gamma through them; after `read` of the same step. */
 static void read_back(const struct sequence *s, int t, struct scaled total) {

@@ -1,4 +1,8 @@
 /* Numbers with an exponent each, so that none is too small beside another: slow, and nothing is lost. */
+#pragma once
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 #define NONE (-((int64_t)1 << 60)) /* the exponent of 0 */
 #define FARTHEST 1e12              /* log weights that are farther below the largest of their step count as this far */

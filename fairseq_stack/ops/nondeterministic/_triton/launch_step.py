@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..._devices import on_their_device
 from .._columns import Blocks, NewColumn, Past, Step, Top
-from .._precision import Spread
+from .._log_weights import Spread
 from . import step as kernels
 from .sizes import power_of_two
 

@@ -1,17 +1,23 @@
-"""The compiled loop computes what the equations say."""
+"""What only LSTMs with stacks have: candidates' factors, and sequences that need float64; wrong arguments."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import ControlledAutomaton, ControlledSuperposition, nondeterministic_stack, superposition_stack
+from fairseq_stack.ops import (
+    ControlledAutomaton,
+    ControlledSuperposition,
+    nondeterministic_stack,
+    stack_lstm,
+    superposition_stack,
+)
 from fairseq_stack.ops.recurrent import native
-from tests.helpers import assert_normwise_close, threads
+from tests.helpers import assert_normwise_close
 from tests.ops.recurrent.inputs import HIDDEN, NAMES, STACKS, gradients_of, outputs_of, random_arguments
-
-EACH = pytest.mark.parametrize("name", STACKS)
 
 
 def assert_agree(name: str, arguments: list[Tensor], tolerance: float, kept: Tensor | None = None) -> None:
@@ -26,46 +32,10 @@ def assert_agree(name: str, arguments: list[Tensor], tolerance: float, kept: Ten
         assert_normwise_close(actual, wanted, tolerance, argument)
 
 
-@EACH
-@pytest.mark.parametrize(("batch_size", "length"), [(3, 6), (1, 1), (5, 2), (1, 3), (2, 0), (0, 3)])
-@pytest.mark.usefixtures("instruction_set")
-def test_values_and_gradients_are_those_of_the_equations(name: str, batch_size: int, length: int) -> None:
-    assert_agree(name, random_arguments(STACKS[name], batch_size, length), 1e-10)
-
-
-@EACH
-@pytest.mark.usefixtures("instruction_set")
-def test_float32(name: str) -> None:
-    assert_agree(name, random_arguments(STACKS[name], dtype=torch.float32), 2e-5)
-
-
-@pytest.mark.parametrize("name", ["hidden", "four"])
-@pytest.mark.usefixtures("instruction_set")
-def test_long_sequences(name: str) -> None:
-    assert_agree(name, random_arguments(STACKS[name], 2, 63), 1e-9)
-
-
-@pytest.mark.parametrize("hidden_size", [1, 3, 16, 37])
-@pytest.mark.usefixtures("instruction_set")
-def test_sizes_that_fill_no_vector_and_several(hidden_size: int) -> None:
-    assert_agree("four", random_arguments(STACKS["four"], 3, 5, hidden_size), 1e-10)
-
-
 @pytest.mark.usefixtures("instruction_set")
 def test_factors_of_the_candidates() -> None:
     arguments = random_arguments(STACKS["sup"])
     assert_agree("sup", arguments, 1e-10, kept=torch.rand(3, 6, HIDDEN, dtype=torch.float64))
-
-
-@pytest.mark.usefixtures("compiled")
-def test_arguments_that_are_not_contiguous() -> None:
-    stacks = STACKS["nd"]
-    arguments = random_arguments(stacks)
-    expected = outputs_of(stacks, arguments)
-    gates, recurrent, driving, *others = arguments
-    strided = [gates.transpose(0, 1).contiguous().transpose(0, 1), recurrent.t().contiguous().t(), driving * 1, *others]
-    strided[2] = torch.stack([driving, driving], 2)[:, :, 0]
-    assert torch.equal(outputs_of(stacks, strided), expected)
 
 
 @pytest.mark.usefixtures("compiled")
@@ -171,38 +141,32 @@ class TestFloat64WhereFloat32IsNotEnough:
         assert_normwise_close(outputs_of([stack], arguments), expected, 1e-6)
 
 
-@EACH
-@pytest.mark.usefixtures("instruction_set")
-def test_a_sequence_does_not_depend_on_the_others(name: str) -> None:
-    """To the bit, whatever the batch is, and with any number of threads."""
-    arguments = random_arguments(STACKS[name], 19, 4, dtype=torch.float32)
-    outputs = outputs_of(STACKS[name], arguments)
-    (of_gates,) = torch.autograd.grad(outputs.square().sum(), arguments[:1])
-    gates, *others = arguments
-    for some in (slice(0, 1), slice(2, 5), slice(1, 19)):
-        own = gates[some].detach().requires_grad_()
-        found = outputs_of(STACKS[name], [own, *others])
-        assert torch.equal(found, outputs[some])
-        assert torch.equal(torch.autograd.grad(found.square().sum(), own)[0], of_gates[some])
-    with threads(2):
-        again = outputs_of(STACKS[name], arguments)
-        assert torch.equal(again, outputs)
-        assert torch.equal(torch.autograd.grad(again.square().sum(), arguments[:1])[0], of_gates)
+@pytest.mark.usefixtures("compiled")
+def test_the_operator_is_well_formed() -> None:
+    """Its schema, its shapes without data, and its gradients as torch.compile sees them."""
+    from fairseq_stack.ops.recurrent import native
+
+    numbers = [number for stack in STACKS["four"] for number in native._numbers(stack)]
+    tests = "test_schema", "test_autograd_registration", "test_faketensor"
+    torch.library.opcheck(native._stack_lstm, (*random_arguments(STACKS["four"]), None, numbers), test_utils=tests)
 
 
-@EACH
-@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
-@pytest.mark.usefixtures("instruction_set")
-def test_numbers_that_are_not_finite_stay_out_of_earlier_steps_and_other_sequences(name: str, value: float) -> None:
-    arguments = random_arguments(STACKS[name])
-    expected = outputs_of(STACKS[name], arguments, backend="reference")
-    with torch.no_grad():
-        arguments[0][1, 3, 0] = value
-    found, wanted = (outputs_of(STACKS[name], arguments, backend=backend) for backend in ("native", "reference"))
-    untouched = torch.ones(3, 6, dtype=torch.bool)
-    untouched[1, 3:] = False
-    assert_normwise_close(found[untouched], expected[untouched], 1e-12)
-    assert torch.equal(found.isnan(), wanted.isnan())
-    assert_normwise_close(found.nan_to_num(), wanted.nan_to_num(), 1e-10)
-    (of_gates,) = torch.autograd.grad(found[untouched].square().sum(), arguments[:1])
-    assert of_gates[[0, 2]].isfinite().all()
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"gates": torch.zeros(3, 6, 21)}, r"gates: expected \(B, n, 4 H\) of float32 or float64, got \(3, 6, 21\)"),
+        ({"gates": torch.zeros(3, 6, 20).half()}, r"gates: expected .* got \(3, 6, 20\) torch.float16"),
+        ({"recurrent": torch.zeros(20, 5)}, r"recurrent: expected shape \(G, 9\) with G = 20, got \(20, 5\)"),
+        ({"driving": torch.zeros(7, 4)}, r"driving: expected shape \(7, 5\), got \(7, 4\)"),
+        ({"bias": torch.zeros(8)}, r"bias: expected shape \(7\), got \(8,\)"),
+        ({"bias": torch.zeros(7).double()}, "bias: expected dtype torch.float32 like gates, got torch.float64"),
+        ({"reading": torch.zeros(5)}, r"reading: expected shape \(4\), got \(5,\)"),
+        ({"bottoms": torch.zeros(1)}, r"bottoms: expected shape \(0\), got \(1,\)"),
+        ({"kept": torch.zeros(3, 5, 5)}, r"kept: expected shape \(B, n, 5\) with B = 3, n = 6, got \(3, 5, 5\)"),
+        ({"backend": "fast"}, "stack_lstm: backend must be one of 'auto', 'native', 'reference', got 'fast'"),
+    ],
+)
+def test_wrong_arguments(changed: dict[str, Any], message: str) -> None:
+    arguments = dict(zip(NAMES, random_arguments(STACKS["sup"], dtype=torch.float32), strict=True))
+    with pytest.raises(ValueError, match=f"^{message}"):
+        stack_lstm(**{"stacks": STACKS["sup"], **arguments, **changed})

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._log_weights import join_transitions, relative_to_largest
+from fairseq_stack.ops.nondeterministic._log_weights import join_transitions, relative_to_largest
 
 Span = tuple[int, int]
 

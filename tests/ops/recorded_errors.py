@@ -1,9 +1,9 @@
 """How exact the stacks are: their errors on typical inputs, compared with the recorded ones.
 
-    python -m tests.ops.ledger    # measures them, and writes them to tests/ops/errors.tsv
+    python -m tests.ops.recorded_errors    # measures them, and writes them to tests/ops/errors.tsv
 
 The error of a tensor is the root mean square of its errors over the root mean square of its values, against the
-reference in float64 with the same inputs. A column of the ledger is a backend, or an instruction set of the compiled
+reference in float64 with the same inputs. A column of the record is a backend, or an instruction set of the compiled
 one, and a dtype. The column of the reference in float32 says what the equations themselves lose in float32.
 """
 
@@ -32,7 +32,7 @@ from fairseq_stack.ops._native import library
 from fairseq_stack.ops.nondeterministic import reference, state
 from tests.helpers import INSTRUCTION_SETS, use_backend
 
-LEDGER = Path(__file__).with_name("errors.tsv")
+RECORD = Path(__file__).with_name("errors.tsv")
 REFERENCE = "reference float32"
 MOST_GROWTH = 4
 MOST_BESIDE_REFERENCE = 2
@@ -206,7 +206,7 @@ def _errors(results: dict[str, Tensor], truth: dict[str, Tensor]) -> dict[str, f
 
 
 def problems(measured: Errors, written: Errors) -> list[str]:
-    """What is wrong with the errors of a case, given the ledger's; less than one rounding does not count."""
+    """What is wrong with the errors of a case, given those on record; less than one rounding does not count."""
     found = []
     for column, errors in measured.items():
         dtype = torch.float32 if column.endswith("float32") else torch.float64
@@ -215,33 +215,33 @@ def problems(measured: Errors, written: Errors) -> list[str]:
             before = written.get(column, {}).get(name)
             reference = measured[REFERENCE][name]
             if before is None:
-                found.append(f"{name}, {column}: not in the ledger")
+                found.append(f"{name}, {column}: not in the record")
             elif not error <= MOST_GROWTH * max(before, rounding):
-                found.append(f"{name}, {column}: error {error:.1e}, in the ledger {before:.1e}")
+                found.append(f"{name}, {column}: error {error:.1e}, in the record {before:.1e}")
             if dtype == torch.float32 and not error <= MOST_BESIDE_REFERENCE * max(reference, rounding):
                 found.append(f"{name}, {column}: error {error:.1e}, reference in float32 {reference:.1e}")
     return found
 
 
 def read() -> dict[str, Errors]:
-    """The ledger, by case."""
-    ledger: dict[str, Errors] = {}
-    with LEDGER.open(encoding="utf-8", newline="") as file:
+    """The record, by case."""
+    record: dict[str, Errors] = {}
+    with RECORD.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
             case, name = row.pop("case"), row.pop("tensor")
             for column, error in row.items():
                 if error:
-                    ledger.setdefault(case, {}).setdefault(column, {})[name] = float(error)
-    return ledger
+                    record.setdefault(case, {}).setdefault(column, {})[name] = float(error)
+    return record
 
 
-def write(ledger: dict[str, Errors]) -> None:
-    """Write the ledger: a row for each case and tensor."""
-    columns = list(dict.fromkeys(column for errors in ledger.values() for column in errors))
-    with LEDGER.open("w", encoding="utf-8", newline="") as file:
+def write(record: dict[str, Errors]) -> None:
+    """Write the record: a row for each case and tensor."""
+    columns = list(dict.fromkeys(column for errors in record.values() for column in errors))
+    with RECORD.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(["case", "tensor", *columns])
-        for case, errors in ledger.items():
+        for case, errors in record.items():
             for name in errors[REFERENCE]:
                 cells = (errors.get(column, {}).get(name) for column in columns)
                 writer.writerow([case, name, *("" if error is None else f"{error:.1e}" for error in cells)])
@@ -250,8 +250,8 @@ def write(ledger: dict[str, Errors]) -> None:
 def main() -> None:
     """Measure all cases, and write them down; what this machine cannot measure stays as it was."""
     torch.set_num_threads(1)
-    ledger = read() if LEDGER.exists() else {}
-    write({name: {**ledger.get(name, {}), **measure(case)} for name, case in (CASES | LARGE_CASES).items()})
+    record = read() if RECORD.exists() else {}
+    write({name: {**record.get(name, {}), **measure(case)} for name, case in (CASES | LARGE_CASES).items()})
 
 
 if __name__ == "__main__":

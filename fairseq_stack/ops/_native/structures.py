@@ -1,0 +1,37 @@
+"""What Python passes to the kernels, as ``src/calls.h`` declares it: the fields of its structs for ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import re
+from pathlib import Path
+
+Fields = tuple[tuple[str, type], ...]
+
+_HEADER = Path(__file__).with_name("src") / "calls.h"
+_KINDS: dict[str, type] = {"int64_t": ctypes.c_int64, "*": ctypes.c_void_p, "**": ctypes.c_void_p}
+
+
+def fields_of(struct: str) -> Fields:
+    """The ``_fields_`` of a struct.
+
+    Raises:
+        KeyError: the header has no such struct.
+    """
+    return _structs()[struct]
+
+
+@functools.cache
+def _structs() -> dict[str, Fields]:
+    text = re.sub(r"(?s)/\*.*?\*/", "", _HEADER.read_text(encoding="utf-8"))
+    return {name: _fields(body) for name, body in re.findall(r"(?s)struct (\w+) \{(.*?)\};", text)}
+
+
+def _fields(body: str) -> Fields:
+    """The fields of declarations such as ``const void *push, *const *columns;``."""
+    fields = []
+    for declaration in re.sub(r"\bconst\b|\bstruct\s|\s+(?=\*)", "", body).split(";")[:-1]:
+        kind, names = re.split(r"(?=\*)|\s", declaration.strip(), maxsplit=1)
+        fields += [(name, _KINDS[stars or kind]) for stars, name in re.findall(r"(\**)(\w+)", names)]
+    return tuple(fields)

@@ -1,0 +1,275 @@
+"""The stacks and queues for the tests that ask the same of each: their random inputs, and all ways to compute readings.
+
+A way is a backend, such as ``native-avx2``, or the steps of a state, such as ``steps-avx2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fairseq_stack.ops import (
+    NondeterministicStackState,
+    QueueState,
+    StratificationStackState,
+    SuperpositionStackState,
+    _item_state,
+    nondeterministic_stack,
+    queue,
+    stratification_stack,
+    superposition_stack,
+)
+from fairseq_stack.ops.nondeterministic import WITH_LIMITED_MEMORY, _panel_columns, _panels, pytorch
+from fairseq_stack.ops.nondeterministic import gpu as nondeterministic_gpu
+from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
+from fairseq_stack.ops.stratification.gpu import stratification_stack_triton
+from fairseq_stack.ops.superposition import state as superposition_state
+from fairseq_stack.ops.superposition.gpu import superposition_stack_triton
+from tests.helpers import INSTRUCTION_SETS, use_backend
+from tests.ops.gpus import DEVICE
+
+NATIVE = tuple(f"native-{name}" for name in INSTRUCTION_SETS)
+STEPS = ("steps-pytorch", *(f"steps-{name}" for name in INSTRUCTION_SETS))
+Q, S = 2, 3
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack or a queue.
+
+    Attributes:
+        names: of the inputs, which have an axis of steps, except for the bottom.
+        compute: the public function.
+        draw: random inputs in float64, for B sequences of n steps and vectors of size m.
+        begin: the state before the first step, for inputs.
+        ways: to compute readings, except for Triton's.
+        triton: the kernels for GPUs.
+        golden: patterns of golden files.
+        tolerance: of gradients.
+    """
+
+    names: tuple[str, ...]
+    compute: Callable[..., Tensor]
+    draw: Callable[[int, int, int], list[Tensor]]
+    begin: Callable[[Sequence[Tensor]], Any]
+    ways: tuple[str, ...]
+    triton: Callable[..., Tensor] | None = None
+    golden: tuple[str, ...] = ()
+    tolerance: float = 1e-12
+
+    @property
+    def num_stepped(self) -> int:
+        """How many inputs have an axis of steps."""
+        return len(self.names) - ("bottom" in self.names)
+
+    def random_inputs(
+        self, batch_size: int, length: int, size: int = 5, *, dtype: torch.dtype = torch.float64
+    ) -> list[Tensor]:
+        """Inputs with gradients."""
+        return [x.to(dtype).requires_grad_() for x in self.draw(batch_size, length, size)]
+
+    def step_through(self, inputs: Sequence[Tensor], state: Any) -> tuple[Tensor, Any]:
+        """The readings of all steps, and the state after them."""
+        readings = []
+        for now in zip(*(x.unbind(1) for x in inputs[: self.num_stepped]), strict=True):
+            keywords = {"read_strength": now[3]} if "read_strength" in self.names else {}
+            reading, state = state.step(*now[:3] if keywords else now, **keywords)
+            readings.append(reading)
+        with torch.autocast("cpu", enabled=False):  # which has no stack for float16
+            return torch.stack(readings, 1), state
+
+    def part(self, inputs: Sequence[Tensor], steps: slice, rows: Tensor | slice = slice(None)) -> list[Tensor]:
+        """The inputs of some steps and some batch rows."""
+        stepped, others = inputs[: self.num_stepped], inputs[self.num_stepped :]
+        return [*(x[rows, steps] for x in stepped), *(x[rows] if x.dim() == 2 else x for x in others)]
+
+
+def actions(batch_size: int, length: int, size: int) -> list[Tensor]:
+    """Of the superposition stack, with its values."""
+    probabilities = torch.randn(batch_size, length, 3, dtype=torch.float64).mul(2).softmax(2)
+    return [probabilities, torch.randn(batch_size, length, size, dtype=torch.float64)]
+
+
+def strengths(batch_size: int, length: int, size: int) -> list[Tensor]:
+    """Pops and pushes, and values."""
+    pop, push = torch.rand(2, batch_size, length, dtype=torch.float64)
+    return [pop, push, torch.randn(batch_size, length, size, dtype=torch.float64)]
+
+
+def strengths_of_reading(batch_size: int, length: int, size: int) -> list[Tensor]:
+    """The same, and read strengths from 0 to 3."""
+    return [*strengths(batch_size, length, size), 3 * torch.rand(batch_size, length, dtype=torch.float64)]
+
+
+def log_weights(batch_size: int, length: int, size: int) -> list[Tensor]:
+    """Of an automaton, with its vectors."""
+    weights = [torch.randn(batch_size, length, Q, S, *to, dtype=torch.float64) for to in ((Q, S), (Q, S), (Q,))]
+    vectors = torch.randn(batch_size, length + 1, size, dtype=torch.float64)
+    return [*weights, vectors[:, 1:], vectors[:, 0]]
+
+
+def _of_values(state: Any, inputs: Sequence[Tensor], **options: Any) -> Any:
+    values = inputs[2] if len(inputs) > 2 else inputs[1]
+    sizes = {"batch_size": values.size(0), "size": values.size(2)}
+    return state.initial(**sizes, dtype=values.dtype, device=values.device, **options)
+
+
+def _automaton(inputs: Sequence[Tensor], **options: Any) -> NondeterministicStackState:
+    batch_size, _, num_states, num_symbols = inputs[0].shape[:4]
+    sizes: Any = {"batch_size": batch_size, "num_states": num_states, "num_symbols": num_symbols}
+    return NondeterministicStackState.initial(inputs[4], **sizes, **options)
+
+
+def _windowed_triton(*inputs: Tensor, window: int) -> Tensor:
+    readings: Tensor = WITH_LIMITED_MEMORY["triton"].compute(*inputs, return_weights=False, window=window)
+    return readings
+
+
+def _superposition(**options: Any) -> Stack:
+    return Stack(
+        names=("actions", "values"),
+        compute=partial(superposition_stack, **options),
+        draw=actions,
+        begin=lambda inputs: _of_values(SuperpositionStackState, inputs, **options),
+        ways=("reference", "pytorch", *NATIVE, *STEPS),
+        triton=partial(superposition_stack_triton, **{"depth_limit": None, **options}),
+        golden=() if options else ("superposition_*.npz",),
+    )
+
+
+def _items(op: Callable[..., Tensor], state: Any, *, with_amounts: bool, golden: Sequence[str]) -> Stack:
+    return Stack(
+        names=("pop", "push", "values", *(["read_strength"] if with_amounts else [])),
+        compute=(lambda *inputs, **options: op(*inputs[:3], read_strength=inputs[3], **options))
+        if with_amounts
+        else op,
+        draw=strengths_of_reading if with_amounts else strengths,
+        begin=lambda inputs: _of_values(state, inputs),
+        ways=("reference", "pytorch", *(STEPS if op is stratification_stack else STEPS[:1])),
+        triton=_read_strengths_triton if op is stratification_stack else None,
+        golden=() if with_amounts else tuple(golden),
+    )
+
+
+def _with_amounts(op: Callable[..., Tensor], *inputs: Tensor, **options: Any) -> Tensor:
+    return op(*inputs[:3], read_strength=inputs[3], **options)
+
+
+def _read_strengths_triton(pop: Tensor, push: Tensor, values: Tensor, amounts: Tensor | None = None) -> Tensor:
+    readings: Tensor = stratification_stack_triton(pop, push, values, read_strength=1.0 if amounts is None else amounts)
+    return readings
+
+
+def _nondeterministic(**options: Any) -> Stack:
+    triton: Any = partial(nondeterministic_gpu.nondeterministic_stack_triton, return_weights=False)
+    return Stack(
+        names=("push", "replace", "pop", "values", "bottom"),
+        compute=partial(nondeterministic_stack, **options),
+        draw=log_weights,
+        begin=lambda inputs: _automaton(inputs, **options),
+        ways=("reference", "pytorch", "pytorch-exponents", *NATIVE, *STEPS),
+        triton=partial(_windowed_triton, **options) if options else triton,
+        golden=() if options else ("nondeterministic_*.npz",),
+        tolerance=1e-9,
+    )
+
+
+_STACK_FILES, _QUEUE_FILES = ("stratification_*.npz", "neural_stacks/stack_*.npz"), ("neural_stacks/queue_*.npz",)
+STACKS = {
+    "superposition": _superposition(),
+    "superposition-limited": _superposition(depth_limit=2),
+    "stratification": _items(stratification_stack, StratificationStackState, with_amounts=False, golden=_STACK_FILES),
+    "stratification-amounts": _items(stratification_stack, StratificationStackState, with_amounts=True, golden=()),
+    "queue": _items(queue, QueueState, with_amounts=False, golden=_QUEUE_FILES),
+    "queue-amounts": _items(queue, QueueState, with_amounts=True, golden=()),
+    "nondeterministic": _nondeterministic(),
+    "nondeterministic-window": _nondeterministic(window=3),
+}
+
+
+class Way:
+    """A way to compute the readings of a stack, chosen for the rest of a test."""
+
+    def __init__(self, stack: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.id, self.name, self.stack = f"{stack}-{name}", name, STACKS[stack]
+        self.is_hand_written = stack.startswith(("superposition", "nondet")) and name.startswith(("pytorch", "native"))
+        self.on_gpus = name.endswith("triton")
+        self.device = DEVICE if self.on_gpus else torch.device("cpu")
+        self.steps = name.startswith("steps-")
+        if self.on_gpus:
+            _use_small_parts(monkeypatch)
+        if name in ("steps-pytorch", "steps-triton"):
+            _leave_kernels(monkeypatch, for_triton=self.on_gpus)
+        elif self.steps:
+            use_backend(f"native-{name.removeprefix('steps-')}", monkeypatch)
+        elif not self.on_gpus:
+            self.backend = use_backend(name.removesuffix("-exponents"), monkeypatch)
+            if name.endswith("-exponents"):
+                monkeypatch.setattr(pytorch, "PLAIN_RANGE", -1.0)
+
+    def read(self, inputs: Sequence[Tensor]) -> Tensor:
+        """The readings, on the CPU."""
+        moved = [x.to(self.device) for x in inputs]
+        if self.steps:
+            if not inputs[0].size(1):
+                return self.stack.compute(*inputs)
+            return self.stack.step_through(moved, self.begin(inputs))[0].cpu()
+        if self.on_gpus:
+            assert self.stack.triton is not None
+            return self.stack.triton(*moved).cpu()
+        return self.stack.compute(*inputs, backend=self.backend)
+
+    def begin(self, inputs: Sequence[Tensor]) -> Any:
+        """The state before the first step."""
+        return self.stack.begin([x.to(self.device) for x in inputs])
+
+
+def _use_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have few steps, items and rows in each program of Triton, whose interpreter is slow."""
+    from fairseq_stack.ops.stratification._triton import launch as stratification_launch
+    from fairseq_stack.ops.superposition._triton import launch as superposition_launch
+
+    for name, size in {"LANES": 4, "PART": 4, "STEPS": 3, "PLACES": 8}.items():
+        monkeypatch.setattr(superposition_launch, name, size)
+    for name, size in {"LANES": 4, "ITEMS": 4}.items():
+        monkeypatch.setattr(stratification_launch, name, size)
+    monkeypatch.setattr(nondeterministic_gpu, "_tile_size", lambda length, top: 4)
+
+
+def _leave_kernels(monkeypatch: pytest.MonkeyPatch, *, for_triton: bool) -> None:
+    """Have steps computed in PyTorch, in several panels also if there are few, or by Triton's kernels."""
+    for module in (superposition_state, _item_state, nondeterministic_state):
+        monkeypatch.setattr(module, "library", lambda: None)
+    monkeypatch.setattr(_panels, "FEWEST", 3)
+    if for_triton:
+        from fairseq_stack.ops.nondeterministic._triton.launch_step import step_triton
+
+        for module in (superposition_state, _item_state):
+            monkeypatch.setattr(module, "prefers_triton", lambda device: True)
+        monkeypatch.setattr(_panel_columns, "step_for", lambda device: step_triton)
+
+
+def ways(*, reference: bool = True, ops: bool = True, steps: bool = True, triton: bool = True) -> pytest.MarkDecorator:
+    """Runs a test with each ``way`` to compute each stack."""
+    return pytest.mark.parametrize(
+        "way", list(_ways(reference=reference, ops=ops, steps=steps, triton=triton)), indirect=True, ids="-".join
+    )
+
+
+def _ways(*, reference: bool, ops: bool, steps: bool, triton: bool) -> Iterable[Any]:
+    for name, stack in STACKS.items():
+        gpu = ("triton", "steps-triton") if triton and stack.triton is not None else ()
+        for way in (*stack.ways, *gpu):
+            if reference if way == "reference" else steps if way.startswith("steps-") else ops:
+                yield pytest.param((name, way), marks=[pytest.mark.triton] if way in gpu else [])
+
+
+def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
+    """With respect to each input."""
+    return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)

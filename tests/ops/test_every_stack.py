@@ -1,0 +1,256 @@
+"""What holds for every stack and queue, whatever computes it: values, gradients, dtypes, layouts, and empty axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tests.helpers import assert_normwise_close, each_golden_file, threads
+from tests.ops.gpus import DEVICE
+from tests.ops.stacks import STACKS, Way, gradients, ways
+
+# Around the lengths at which segments, tiles, panels and the vectors of a processor end.
+LENGTHS = (1, 2, 3, 7, 16, 17)
+LENGTHS_ON_GPUS = (1, 2, 5, 9)
+
+
+def assert_same_gradients(
+    way: Way,
+    readings: Tensor,
+    expected: Tensor,
+    inputs: Sequence[Tensor],
+    wanted_inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """Readings and gradients are equal, up to the tolerance of the stack."""
+    assert_normwise_close(readings, expected, 1e-12, "readings")
+    cotangent = torch.randn_like(expected)
+    found = gradients(readings, inputs, cotangent)
+    for name, actual, want in zip(way.stack.names, found, gradients(expected, inputs, cotangent), strict=True):
+        assert_normwise_close(actual, want, way.stack.tolerance, name)
+
+
+def golden_cases() -> Iterator[Any]:
+    """Each golden file of a stack with each way to compute it; on GPUs the smallest files."""
+    for name, stack in STACKS.items():
+        for path in each_golden_file(*stack.golden).args[1] if stack.golden else ():
+            for way in stack.ways:
+                yield pytest.param(path, (name, way), id=f"{way}-{path.stem}")
+            is_small = DEVICE.type == "cuda" or any(f"_n{length}_" in path.stem for length in (1, 2, 3, 8, 9))
+            if stack.triton is not None and is_small:
+                yield pytest.param(path, (name, "triton"), marks=pytest.mark.triton, id=f"triton-{path.stem}")
+
+
+@pytest.mark.parametrize(("path", "way"), golden_cases(), indirect=["way"])
+def test_golden_values_and_gradients(path: Path, way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    golden = np.load(path)
+    inputs = [torch.tensor(golden[name]).requires_grad_() for name in way.stack.names]
+    readings = way.read(inputs)
+    assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
+    if "readings_strength_2" in golden:
+        with_amounts = Way(f"{way.id.removesuffix(f'-{way.name}')}-amounts", way.name, monkeypatch)
+        twice = with_amounts.read([*inputs, torch.full_like(inputs[0], 2)])
+        assert_normwise_close(twice, golden["readings_strength_2"], 1e-9, "readings of strength 2")
+    has_ties = "cotangent" not in golden  # Strengths that are used up exactly: the gradient is not unique.
+    cotangent = torch.ones_like(readings) if has_ties else torch.tensor(golden["cotangent"])
+    for name, gradient in zip(way.stack.names, gradients(readings, inputs, cotangent), strict=True):
+        if has_ties:
+            assert gradient.isfinite().all(), name
+        else:
+            assert_normwise_close(gradient, golden[f"grad_{name}"], 1e-9, name)
+
+
+@ways(reference=False)
+def test_values_and_gradients_are_those_of_the_reference(way: Way) -> None:
+    for length in LENGTHS_ON_GPUS if way.on_gpus else LENGTHS:
+        for size in (1, 5, 33) if length == 7 else (5,):
+            inputs = way.stack.random_inputs(2, length, size)
+            expected = way.stack.compute(*inputs, backend="reference")
+            assert_same_gradients(way, way.read(inputs), expected, inputs)
+
+
+@ways(triton=False)
+def test_gradcheck(way: Way) -> None:
+    for length, size in ((1, 2), (4, 2)):
+        inputs = way.stack.random_inputs(2, length, size)
+        if "push" in way.stack.names and "replace" in way.stack.names:  # few inputs
+            inputs = [*(x[:, :, :, :1] for x in inputs[:3]), *inputs[3:]]
+            inputs[:2] = [x[..., :1] for x in inputs[:2]]
+            inputs = [x.detach().requires_grad_() for x in inputs]
+        assert torch.autograd.gradcheck(lambda *x: way.read(x), inputs, check_undefined_grad=False)
+
+
+@ways(reference=False)
+def test_float32_accuracy(way: Way) -> None:
+    length = 6 if way.on_gpus else 14 if "bottom" in way.stack.names else 100
+    inputs = way.stack.random_inputs(2, length, dtype=torch.float32)
+    wide = [x.detach().double().requires_grad_() for x in inputs]
+    readings, expected = way.read(inputs), way.stack.compute(*wide, backend="reference")
+    cotangent = torch.randn_like(expected)
+    assert readings.dtype == torch.float32
+    # Steps of items with strengths add up the strengths of all.
+    assert_normwise_close(readings, expected, 1e-5 if way.stack.names[0] == "pop" and way.steps else 1e-6)
+    found, wanted = gradients(readings, inputs, cotangent.float()), gradients(expected, wide, cotangent)
+    for name, actual, want in zip(way.stack.names, found, wanted, strict=True):
+        assert actual.dtype == torch.float32
+        assert_normwise_close(actual, want, 1e-5, name)
+
+
+@ways(triton=False)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_precision_does_not_depend_on_dtype_or_autocast(dtype: torch.dtype, way: Way) -> None:
+    """Half precision is computed in float32 at least, and rounded in the end."""
+    # The automaton is computed in float64, except by the compiled kernels where float32 is precise enough.
+    in_float64 = "bottom" in way.stack.names and not way.name.startswith("native-")
+    inside = torch.float64 if in_float64 else torch.float32
+    inputs = way.stack.random_inputs(2, 9, dtype=dtype)
+    wide = [x.detach().to(inside).requires_grad_() for x in inputs]
+    expected = way.read(wide)
+    cotangent = torch.randn_like(expected).to(dtype)
+    wanted = gradients(expected, wide, cotangent.to(inside))
+    for autocast in (False, True):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            readings = way.read(inputs)
+        # Autograd's own backward passes are for outside of autocast.
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast and way.is_hand_written):
+            found = gradients(readings, inputs, cotangent)
+        assert readings.dtype == dtype
+        assert torch.equal(readings, expected.to(dtype))
+        for actual, want in zip(found, wanted, strict=True):
+            assert actual.dtype == dtype
+            assert torch.equal(actual, want.to(dtype))
+
+
+@ways()
+def test_layouts_of_arguments_and_cotangents(way: Way) -> None:
+    """Transposed in memory, and expanded over the batch."""
+    inputs = way.stack.random_inputs(3, 5 if way.on_gpus else 9)
+    strided = [x.detach().transpose(0, 1).contiguous().transpose(0, 1).requires_grad_() for x in inputs]
+    assert not any(x.is_contiguous() for x in strided)
+    expected = way.read(inputs)
+    readings = way.read(strided)
+    assert_normwise_close(readings, expected, 1e-12)
+    cotangent = torch.randn_like(expected)
+    strided_cotangent = cotangent.transpose(0, 1).contiguous().transpose(0, 1)
+    found, wanted = gradients(readings, strided, strided_cotangent), gradients(expected, inputs, cotangent)
+    for name, actual, want in zip(way.stack.names, found, wanted, strict=True):
+        assert_normwise_close(actual, want, 1e-12, name)
+    one = [x.detach()[:1].requires_grad_() for x in inputs]
+    expanded = way.read([x.expand(3, *x.shape[1:]) for x in one])
+    assert_same_gradients(way, expanded, way.read(one).expand(3, *expected.shape[1:]), one)
+
+
+@ways()
+def test_gradient_of_one_argument_alone(way: Way) -> None:
+    inputs = way.stack.random_inputs(2, 6, 3)
+    readings = way.read(inputs)
+    cotangent = torch.randn_like(readings)
+    both = gradients(readings, inputs, cotangent)
+    for number, name in enumerate(way.stack.names):
+        alone = [x.detach().requires_grad_(i == number) for i, x in enumerate(inputs)]
+        (gradient,) = gradients(way.read(alone), [alone[number]], cotangent)
+        assert_normwise_close(gradient, both[number], 1e-12, name)
+
+
+@ways()
+def test_a_graph_is_differentiated_several_times_and_arguments_stay(way: Way) -> None:
+    inputs = way.stack.random_inputs(2, 6, 3)
+    copies = [x.detach().clone() for x in inputs]
+    loss = way.read(inputs).square().sum()
+    first = [x.clone() for x in torch.autograd.grad(loss, inputs, retain_graph=True)]
+    assert all(map(torch.equal, first, torch.autograd.grad(loss, inputs)))
+    assert all(map(torch.equal, copies, inputs))
+
+
+@ways()
+@pytest.mark.parametrize(("batch_size", "length"), [(2, 0), (0, 3), (0, 0)])
+def test_empty_axes(batch_size: int, length: int, way: Way) -> None:
+    inputs = way.stack.random_inputs(batch_size, length, 4)
+    readings = way.read(inputs)
+    assert readings.shape == way.stack.compute(*inputs, backend="reference").shape
+    assert readings.shape[:2] == (batch_size, length) and readings.size(-1) == 4
+    for x, gradient in zip(inputs, gradients(readings, inputs, torch.ones_like(readings)), strict=True):
+        assert gradient.shape == x.shape
+        assert not gradient.any()
+
+
+@ways(triton=False)
+def test_what_follows_and_what_else_is_in_the_batch_does_not_matter(way: Way) -> None:
+    inputs = [x.detach() for x in way.stack.random_inputs(3, 11)]
+    readings = way.read(inputs)
+    for cut in (1, 4, 10):
+        assert_normwise_close(way.read(way.stack.part(inputs, slice(cut))), readings[:, :cut], 1e-12)
+    rows = torch.tensor([2, 0])
+    assert_normwise_close(way.read(way.stack.part(inputs, slice(None), rows)), readings[rows], 1e-12)
+
+
+@ways(reference=False, triton=False)
+def test_threads_change_nothing(way: Way) -> None:
+    if "pytorch" in way.name:
+        pytest.skip("PyTorch's products depend on the number of threads")
+    inputs = way.stack.random_inputs(5, 20)
+    results = []
+    for count in (1, 2, 3, 8):
+        with threads(count):
+            readings = way.read(inputs)
+            results.append((readings, *gradients(readings, inputs, torch.ones_like(readings))))
+    for others in results[1:]:
+        # PyTorch multiplies W with the vectors; tests/ops/nondeterministic/test_crew.py compares the bits of W.
+        assert torch.equal(others[0], results[0][0]) or way.id.startswith("nondeterministic-native")
+        for name, one, other in zip(("readings", *way.stack.names), results[0], others, strict=True):
+            assert_normwise_close(other, one, 1e-12, name)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", STACKS)
+def test_compiled_graph_without_breaks(name: str) -> None:
+    stack = STACKS[name]
+    torch._dynamo.reset()
+
+    def loss(*inputs: Tensor) -> Tensor:
+        return stack.compute(*inputs).square().sum()
+
+    compiled_loss = torch.compile(loss, fullgraph=True, backend="aot_eager", dynamic=True)
+    for length in (3, 7):
+        inputs = stack.random_inputs(2, length, 4)
+        found, wanted = (torch.autograd.grad(compute(*inputs), inputs) for compute in (compiled_loss, loss))
+        for one, other in zip(found, wanted, strict=True):
+            assert_normwise_close(one, other, 1e-12)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", STACKS)
+def test_auto_is_the_fastest_backend_of_the_cpu(name: str) -> None:
+    stack = STACKS[name]
+    fastest = "native" if any(way.startswith("native") for way in stack.ways) else "pytorch"
+    inputs = stack.random_inputs(2, 20)
+    assert torch.equal(stack.compute(*inputs), stack.compute(*inputs, backend=fastest))
+
+
+@ways(reference=False, triton=False)
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda_equals_cpu(way: Way) -> None:
+    if way.name not in ("pytorch", "pytorch-exponents", "steps-pytorch"):
+        pytest.skip("for the CPU only")
+    inputs = way.stack.random_inputs(3, 20)
+    moved = [x.detach().cuda().requires_grad_() for x in inputs]
+    readings = way.read(moved)
+    expected = way.stack.compute(*inputs, backend="reference")
+    assert_normwise_close(readings.cpu(), expected, 1e-12)
+    cotangent = torch.randn_like(expected)
+    wanted = gradients(expected, inputs, cotangent)
+    for one, other in zip(gradients(readings, moved, cotangent.to(readings.device)), wanted, strict=True):
+        assert_normwise_close(one, other, 1e-9)
+
+
+def test_kernels_for_gpus_refuse_a_cpu() -> None:
+    for name in ("superposition", "stratification", "nondeterministic", "nondeterministic-window"):
+        with pytest.raises(
+            ValueError, match=rf"^{name.split('-')[0]}_stack: backend 'triton' needs .* a GPU, got cpu$"
+        ):
+            STACKS[name].compute(*STACKS[name].random_inputs(1, 2, 1), backend="triton")

@@ -1,0 +1,139 @@
+"""What holds for the state of every stack and queue: immutable, reordered, continued, detached, differentiated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.helpers import assert_normwise_close, peak_of_bytes
+from tests.ops.stacks import STACKS, Way, gradients, ways
+
+STEPS = ways(reference=False, ops=False)
+
+
+def after(way: Way, inputs: list[Tensor], steps: int) -> Any:
+    """The state after the first steps."""
+    begin = way.begin(inputs)
+    return way.stack.step_through(moved(way, inputs, slice(steps)), begin)[1] if steps else begin
+
+
+def moved(way: Way, inputs: list[Tensor], steps: slice, rows: Tensor | slice = slice(None)) -> list[Tensor]:
+    """The inputs of some steps and batch rows, on the device of the state."""
+    return [x.to(way.device) for x in way.stack.part(inputs, steps, rows)]
+
+
+def continued(way: Way, state: Any, inputs: list[Tensor], steps: slice, rows: Tensor | slice = slice(None)) -> Tensor:
+    """The readings of steps after a state."""
+    return way.stack.step_through(moved(way, inputs, steps, rows), state)[0].cpu()
+
+
+@STEPS
+def test_it_is_immutable(way: Way) -> None:
+    inputs = [x.detach() for x in way.stack.random_inputs(3, 9, 4)]
+    state = after(way, inputs, 5)
+    first = continued(way, state, inputs, slice(5, 7))
+    continued(way, state, inputs, slice(0, 4))
+    rows = torch.tensor([1, 1, 0])
+    continued(way, state.reorder(rows.to(way.device)), inputs, slice(6, 9), rows)
+    assert torch.equal(continued(way, state, inputs, slice(5, 7)), first)
+    for name in vars(state):
+        with pytest.raises(AttributeError):
+            setattr(state, name, None)
+
+
+@STEPS
+@pytest.mark.parametrize("cut", [0, 1, 4])
+def test_reorder(cut: int, way: Way) -> None:
+    """Rows are permuted, left out and repeated, and there may be none."""
+    inputs = [x.detach() for x in way.stack.random_inputs(3, 8, 4)]
+    state = after(way, inputs, cut)
+    for index in ([2, 0, 1], [1], [0, 0, 2, 2, 1], []):
+        rows = torch.tensor(index, dtype=torch.long)
+        found = continued(way, state.reorder(rows.to(way.device)), inputs, slice(cut, None), rows)
+        expected = way.stack.compute(*way.stack.part(inputs, slice(None), rows), backend="reference")
+        assert_normwise_close(found, expected[:, cut:], 1e-12)
+
+
+@STEPS
+def test_gradients_of_branches(way: Way) -> None:
+    """A state is continued in several ways, of which one is reordered."""
+    inputs, others = way.stack.random_inputs(2, 7, 3), way.stack.random_inputs(2, 7, 3)
+    rows = torch.tensor([1, 0, 1])
+    state = after(way, inputs, 4)
+    found = [
+        continued(way, state, inputs, slice(4, None)),
+        continued(way, state.reorder(rows.to(way.device)), others, slice(4, None), rows),
+    ]
+    stepped = zip(inputs[: way.stack.num_stepped], others, strict=False)
+    mixed = [torch.cat([x[:, :4], y[:, 4:]], 1) for x, y in stepped] + inputs[way.stack.num_stepped :]
+    mixed = way.stack.part(mixed, slice(None), rows)
+    wanted = [way.stack.compute(*x, backend="reference")[:, 4:] for x in (inputs, mixed)]
+    together, expected = torch.cat(found), torch.cat(wanted)
+    assert_normwise_close(together, expected, 1e-12)
+    cotangent, leaves = torch.randn_like(expected), [*inputs, *others]
+    of_branches, of_whole = gradients(together, leaves, cotangent), gradients(expected, leaves, cotangent)
+    for actual, want in zip(of_branches, of_whole, strict=True):
+        assert_normwise_close(actual, want, way.stack.tolerance)
+
+
+@STEPS
+@pytest.mark.parametrize("detached", [True, False], ids=["detached", "no-grad"])
+def test_gradients_of_later_steps_alone(detached: bool, way: Way) -> None:
+    """Steps whose gradients are cut off or not computed, a reordering, and then steps with gradients."""
+    inputs, rows = way.stack.random_inputs(3, 9, 4), torch.tensor([2, 0, 0, 1])
+    if detached:
+        state = after(way, inputs, 5).detach()
+    else:
+        with torch.no_grad():
+            state = after(way, inputs, 5)
+    found = continued(way, state.reorder(rows.to(way.device)), inputs, slice(5, None), rows)
+    stepped = [torch.cat([x[:, :5].detach(), x[:, 5:]], 1) for x in inputs[: way.stack.num_stepped]]
+    constant = stepped + [x.detach() for x in inputs[way.stack.num_stepped :]]
+    expected = way.stack.compute(*way.stack.part(constant, slice(None), rows), backend="reference")[:, 5:]
+    assert_normwise_close(found, expected, 1e-12)
+    cotangent = torch.randn_like(expected)
+    for actual, want in zip(gradients(found, inputs, cotangent), gradients(expected, inputs, cotangent), strict=True):
+        assert_normwise_close(actual, want, way.stack.tolerance)
+
+
+@ways(reference=False, ops=False, triton=False)
+def test_the_caller_may_overwrite_what_was_passed(way: Way) -> None:
+    inputs = [x.detach() for x in way.stack.random_inputs(2, 6, 3)]
+    expected = way.stack.compute(*inputs, backend="reference")
+    state = way.begin(inputs)
+    for t in range(6):
+        passed = [x.clone() for x in way.stack.part(inputs, slice(t, t + 1))]
+        reading, state = way.stack.step_through(passed, state)
+        for x in passed:
+            x.fill_(7)
+        assert_normwise_close(reading, expected[:, t : t + 1], 1e-12)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_default_dtype(name: str) -> None:
+    stack = STACKS[name]
+    for dtype in (torch.float32, torch.float64):
+        torch.set_default_dtype(dtype)
+        inputs = [x.detach() for x in stack.random_inputs(2, 2, 3, dtype=dtype)]
+        reading, _ = stack.step_through(inputs, stack.begin(inputs))
+        assert reading.dtype == dtype
+
+
+# Numbers that the last state holds, for n steps and vectors of size m; if each step kept a copy of the state before it,
+# they would take far more.
+HELD = {"stratification": lambda n, m: n * m, "queue": lambda n, m: n * m, "nondeterministic": lambda n, m: 18 * n * n}
+
+
+@ways(reference=False, ops=False, triton=False)
+def test_training_takes_the_memory_of_a_few_states(way: Way) -> None:
+    """O(n^2 + n m)."""
+    held = HELD.get(way.id.removesuffix(f"-{way.name}"))
+    if held is None:
+        pytest.skip("keeps the stacks between the steps, or a part of them")
+    size = 4 if "bottom" in way.stack.names else 300
+    inputs = [x.detach().requires_grad_() for x in way.stack.random_inputs(1, 100, size)]
+    peak = peak_of_bytes(lambda: way.read(inputs).sum().backward())
+    assert 8 * held(100, size) < peak < (8 if size == 4 else 12) * 8 * held(100, size)

@@ -1,0 +1,224 @@
+"""The stratification stack and the queue: items with strengths, against real ones, integers, and their references."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from fairseq_stack.ops import QueueState, StratificationStackState, queue, stratification, stratification_stack
+from tests.helpers import assert_normwise_close
+from tests.ops import exact
+from tests.ops.exact import MANTISSA, as_integers, quotients
+from tests.ops.stacks import STACKS, Way, gradients, strengths_of_reading
+
+OPS: dict[str, Callable[..., Tensor]] = {"stratification": stratification_stack, "queue": queue}
+EXACT = {"stratification": exact.stratification, "queue": exact.queue}
+BACKENDS = ["reference", "pytorch"]
+WAYS = [(name, way) for name in OPS for way in STACKS[name].ways]
+each_way = pytest.mark.parametrize("way", WAYS, indirect=True, ids="-".join)
+each_backend = pytest.mark.parametrize("backend", BACKENDS)
+each_op = pytest.mark.parametrize("name", OPS)
+drawn = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+
+
+@each_way
+@drawn
+@given(run=st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=12))
+def test_whole_strengths_are_a_real_one(way: Way, run: list[tuple[int, bool]]) -> None:
+    strengths = torch.tensor(run, dtype=torch.float32)[None]
+    values = torch.arange(1.0, len(run) * 2 + 1).view(1, -1, 2)
+    rows = way.read((strengths[..., 0], strengths[..., 1], values))[0]
+    is_queue = way.id.startswith("queue")
+    items: list[Tensor] = []
+    for (pops, pushed), vector, row in zip(run, values[0], rows, strict=True):
+        items = (items[pops:] if is_queue else items[: max(len(items) - pops, 0)]) + [vector] * pushed
+        assert torch.equal(row, items[0 if is_queue else -1] if items else torch.zeros(2))
+
+
+@each_way
+@pytest.mark.parametrize("dtype", MANTISSA)
+def test_readings_are_exact(way: Way, dtype: torch.dtype) -> None:
+    """Strengths are multiples of 1/8, many of which use another up; their readings are known in integers."""
+    for length in (1, 2, 16, 17, 63):
+        generator = torch.Generator().manual_seed(length)
+        pop, push = torch.randint(13, (2, length), generator=generator)
+        values = torch.randint(-50, 51, (length, 3), generator=generator)
+        compute = EXACT["queue" if way.id.startswith("queue") else "stratification"]
+        expected = quotients(compute(as_integers(pop), as_integers(push), as_integers(values), whole=8), 8)
+        readings = way.read([x[None].to(dtype) for x in (pop / 8.0, push / 8.0, values)])
+        assert torch.equal(readings, expected[None].to(dtype))
+
+
+@pytest.fixture(params=[64, 1, 3], ids=lambda tile: f"tile{tile}")
+def tile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many steps a tile of a long sequence has."""
+    monkeypatch.setattr(stratification.pytorch, "TILE", request.param)
+
+
+@each_op
+@pytest.mark.usefixtures("tile")
+def test_strengths_of_any_size_equal_the_reference(name: str) -> None:
+    for length in (1, 2, 7, 63, 200):
+        for scale in (0.3, 3.0):
+            pop, push, values, amounts = strengths_of_reading(3, length, 5)
+            inputs = [x.requires_grad_() for x in (scale * pop, scale * push, values)]
+            for amount in (1.0, amounts.requires_grad_()):
+                found, expected = (
+                    OPS[name](*inputs, read_strength=amount, backend=x) for x in ("pytorch", "reference")
+                )
+                assert_normwise_close(found, expected, 1e-12)
+                leaves, cotangent = [*inputs, amounts], torch.randn_like(values)
+                of_found, of_expected = (gradients(x, leaves, cotangent) for x in (found, expected))
+                for actual, want in zip(of_found, of_expected, strict=True):
+                    assert_normwise_close(actual, want, 1e-12)
+
+
+@each_op
+@pytest.mark.usefixtures("tile")
+def test_closed_forms_have_second_derivatives(name: str) -> None:
+    inputs = [x.requires_grad_() for x in strengths_of_reading(2, 7, 2)]
+    assert torch.autograd.gradgradcheck(lambda *x: OPS[name](*x[:3], read_strength=x[3], backend="pytorch"), inputs)
+    state = {"stratification": StratificationStackState, "queue": QueueState}[name]
+
+    def stepped(*inputs: Tensor) -> Tensor:
+        stack = STACKS[f"{name}-amounts"]
+        return stack.step_through(inputs, state.initial(batch_size=2, size=2, dtype=torch.float64))[0]
+
+    assert torch.autograd.gradgradcheck(stepped, [x.detach()[:, :4].requires_grad_() for x in inputs])
+
+
+def test_long_sequences_are_cut_into_tiles() -> None:
+    """The greatest tensor of 500 steps has far fewer than 500 * 500 numbers."""
+    largest = 0
+
+    class Largest(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            nonlocal largest
+            found = function(*args, **(kwargs or {}))
+            largest = max([largest, *(x.numel() for x in tree_leaves(found) if isinstance(x, Tensor))])
+            return found
+
+    with Largest():
+        stratification_stack(*STACKS["stratification"].random_inputs(1, 500, 3)).sum().backward()
+    assert 0 < largest <= 64 * 500
+
+
+@each_op
+def test_float32_where_strengths_have_added_up_to_hundreds(name: str) -> None:
+    inputs = STACKS[name].random_inputs(2, 1000, 4, dtype=torch.float32)
+    wide = [x.detach().double().requires_grad_() for x in inputs]
+    readings, expected = OPS[name](*inputs), OPS[name](*wide)
+    assert_normwise_close(readings, expected, 1e-6)
+    cotangent = torch.randn_like(expected)
+    found, wanted = gradients(readings, inputs, cotangent.float()), gradients(expected, wide, cotangent)
+    for actual, want in zip(found, wanted, strict=True):
+        assert_normwise_close(actual, want, 1e-5)
+
+
+@each_op
+@each_backend
+@drawn
+@given(data=st.data())
+def test_properties(name: str, backend: str, data: st.DataObject) -> None:
+    length = data.draw(st.integers(1, 12))
+    # Multiples of 1/8, so that strengths are used up exactly, and sums are exact.
+    strengths = st.lists(st.integers(0, 12), min_size=2 * length, max_size=2 * length)
+    pop, push = (torch.tensor(data.draw(strengths), dtype=torch.float64).view(2, length) / 8 for _ in range(2))
+    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 2**31)))
+    values = torch.rand(2, length, 3, generator=generator, dtype=torch.float64)
+
+    def read(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
+        return OPS[name](pop, push, values, backend=backend)
+
+    readings = read(pop, push, values)
+    # A mean of the pushed vectors and zero vectors.
+    assert (readings >= 0).all()
+    assert (readings <= values.cummax(1).values + 1e-12).all()
+    if name == "stratification":  # Nothing is above an item that has just been pushed: it is read up to 1.
+        assert (readings[:, 0] == push[:, :1].clamp(max=1) * values[:, 0]).all()
+    else:  # Without pops the first items stay in front, up to the strength 1.
+        weights = push.cumsum(1).clamp(max=1).diff(prepend=torch.zeros(2, 1, dtype=torch.float64))
+        kept = read(torch.zeros_like(pop), push, values)
+        assert_normwise_close(kept[:, -1], (weights.unsqueeze(2) * values).sum(1), 1e-12)
+    # A pop that clears the stack or the queue leaves only what comes after it.
+    cut = data.draw(st.integers(0, length - 1))
+    cleared = pop.clone()
+    cleared[:, cut] = 100
+    after = read(pop[:, cut:], push[:, cut:], values[:, cut:])
+    assert_normwise_close(read(cleared, push, values)[:, cut:], after, 1e-12)
+    # Causal, and linear in the vectors; sequences of a batch and components of vectors do not interact.
+    assert_normwise_close(read(pop[:, :cut], push[:, :cut], values[:, :cut]), readings[:, :cut], 1e-12)
+    assert_normwise_close(read(pop, push, -2 * values), -2 * readings, 1e-12)
+    assert_normwise_close(read(pop[1:], push[1:], values[1:]), readings[1:], 1e-12)
+    assert_normwise_close(read(pop, push, values[:, :, :1]), readings[:, :, :1], 1e-12)
+
+
+@pytest.mark.parametrize("way", [(f"{name}-amounts", way) for name, way in WAYS], indirect=True, ids="-".join)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@drawn
+@given(data=st.data())
+def test_extreme_strengths_are_finite(way: Way, dtype: torch.dtype, data: st.DataObject) -> None:
+    strength = st.sampled_from([0.0, torch.finfo(dtype).tiny, 1e-20, 0.5, 1.0, 1e20, torch.finfo(dtype).max])
+    pop, push, amounts = (
+        torch.tensor(data.draw(st.lists(strength, min_size=7, max_size=7)), dtype=dtype)[None] for _ in range(3)
+    )
+    large = torch.full((1, 7, 2), 1e30, dtype=dtype)
+    for values, amount in ((large, torch.ones_like(amounts)), (large * 1e-30, amounts.clamp(max=1e3))):
+        inputs = [x.clone().requires_grad_() for x in (pop, push, values, amount)]
+        readings = way.read(inputs)
+        assert readings.isfinite().all()
+        of_inputs = gradients(readings, inputs, torch.ones_like(readings))
+        assert all(x.isfinite().all() for x in (of_inputs if amount is not inputs[3] else of_inputs[:3]))
+
+
+@pytest.mark.parametrize("way", [(f"{name}-amounts", way) for name, way in WAYS], indirect=True, ids="-".join)
+def test_a_read_strength_that_is_not_finite_concerns_its_step_alone(way: Way) -> None:
+    inputs = [x.detach() for x in way.stack.random_inputs(2, 6, 3)]
+    expected = way.read(inputs)
+    inputs[3][0, 2] = torch.nan
+    leaves = [x.requires_grad_() for x in inputs]
+    readings = way.read(leaves)
+    assert readings[0, 2].isnan().all()
+    others = torch.ones(2, 6, dtype=torch.bool)
+    others[0, 2] = False
+    assert torch.equal(readings[others], expected[others])
+    for gradient in gradients(readings[others], leaves[:3], torch.ones_like(expected[others])):
+        assert gradient.isfinite().all()
+
+
+def calls_with(amount: Any) -> Iterator[Callable[[], object]]:
+    """The stack and the queue, and a step of each."""
+    inputs = [x.detach() for x in STACKS["queue"].random_inputs(2, 3, 4)]
+    for name, op in OPS.items():
+        yield partial(op, *inputs, read_strength=amount)
+        yield partial(STACKS[name].begin(inputs).step, *(x[:, 0] for x in inputs), read_strength=amount)
+
+
+def test_wrong_read_strengths() -> None:
+    for amount in (-1, float("nan"), float("inf"), "1", None):
+        for call in calls_with(amount):
+            with pytest.raises(
+                ValueError, match=r"^read_strength: expected a tensor or a finite number from 0 on, got "
+            ):
+                call()
+    for call in calls_with(torch.ones(2, 4, dtype=torch.float64)):
+        with pytest.raises(ValueError, match=r"^read_strength: expected shape \(.*, got \(2, 4\)$"):
+            call()
+
+
+@pytest.mark.parametrize("way", [pair for pair in WAYS if pair[1].startswith("steps")], indirect=True, ids="-".join)
+def test_gradient_of_the_items_of_a_state(way: Way) -> None:
+    inputs = way.stack.random_inputs(2, 4, 3)
+    _, state = way.stack.step_through(inputs, way.begin(inputs))
+    assert torch.equal(state.values, inputs[2])
+    (gradient,) = torch.autograd.grad((2 * state.values).sum(), inputs[2])
+    assert torch.equal(gradient, torch.full_like(gradient, 2))
