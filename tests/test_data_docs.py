@@ -112,8 +112,3 @@ def test_example_of_a_task(tmp_path: Path) -> None:
     corpus = ["prepare", "transduction", "out", "--task", "parenthesis", "--limit", "1", "--no-binarise"]
     assert cli.main(corpus) == 0
     assert json.loads((tmp_path / "out" / "task.json").read_text(encoding="utf-8")) == json.loads(text)
-
-
-@pytest.mark.parametrize("document", [DOCUMENT, EVALUATION], ids=lambda document: document.path.name)
-def test_the_links_lead_somewhere(document: Document) -> None:
-    assert document.broken_links() == []

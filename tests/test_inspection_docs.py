@@ -37,13 +37,3 @@ def test_the_commands_and_snippets_run(tmp_path: Path, server: Server) -> None:
     assert ending.code == 0, ending.errors
     assert len(re.findall(r"^\d+\.\d%( (push|replace|pop)){9}$", ending.printed, re.MULTILINE)) == 2
     assert len(re.findall(r"^0\.\d{3} .*sees.*$", ending.printed, re.MULTILINE)) == 2
-
-
-def test_every_picture_is_made_by_a_command() -> None:
-    shown = re.findall(r"!\[[^]]+\]\(images/([^)]+)\)", DOCUMENT.text)
-    written = re.findall(r"--output (\S+\.png)", DOCUMENT.text)
-    assert shown == [IMAGES[name] for name in written]
-
-
-def test_the_links_lead_somewhere() -> None:
-    assert DOCUMENT.broken_links() == []

@@ -47,7 +47,3 @@ def test_shapes_of_trees(tmp_path: Path) -> None:
     assert cli.main(["prepare", "treebank", str(tmp_path / "out"), *options, "--no-binarise"]) == 0
     assert (tmp_path / "out" / "text" / "train.attach").read_text() == "1 1 3 2\n" * 3
     assert (tmp_path / "out" / "text" / "train.words").read_text() == "The dog sleeps .\n" * 3
-
-
-def test_the_links_lead_somewhere() -> None:
-    assert DOCUMENT.broken_links() == []

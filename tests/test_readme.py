@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import Server
-from tests.documents import REPOSITORY, Document, run_block
+from tests.documents import Document, run_block
 
 README = Document("README.md")
 # In tiny mode a command differs from the README's in these numbers only.
@@ -61,14 +61,3 @@ def test_the_commands_and_snippets_run(folder: Path, server: Server) -> None:
     for snippet in README.blocks("python"):
         ending = server.run_program(snippet, folder)
         assert ending.code == 0, f"{snippet}\n{ending.errors}"
-
-
-def test_the_scripts_exist() -> None:
-    scripts = re.findall(r"bash (scripts/\S+\.sh)", README.text)
-    assert {"scripts/demo.sh", "scripts/test.sh", "scripts/setup.sh"} <= set(scripts)
-    for script in scripts:
-        assert (REPOSITORY / script).exists(), script
-
-
-def test_the_links_lead_somewhere() -> None:
-    assert README.broken_links() == []

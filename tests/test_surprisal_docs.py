@@ -65,7 +65,3 @@ def test_the_commands_that_need_downloads_are_parsed() -> None:
         assert program == "fairseq-stack"
         names.append(cli.build_parser().parse_args(words).run.__module__.rpartition(".")[2])
     assert names == ["surprisal", "evaluate_blimp", "evaluate_syntaxgym", "syntax"]
-
-
-def test_the_links_lead_somewhere() -> None:
-    assert DOCUMENT.broken_links() == []

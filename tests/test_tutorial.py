@@ -83,16 +83,3 @@ def check_that_the_snippets_run(folder: Path, server: Server) -> None:
     assert ending.code == 0, ending.errors
     assert "tensor([" in ending.printed
     assert len(re.findall(r"^tensor\(-\d+\.\d+\) the women", ending.printed, re.MULTILINE)) == 2
-
-
-def test_every_flag_is_explained() -> None:
-    prose = re.sub(r"^```bash\n.*?^```$", "", DOCUMENT.text, flags=re.MULTILINE | re.DOTALL)
-    explained = set(re.findall(r"`(-[-a-z]+)", prose))
-    used = set(re.findall(r"\s(--[a-z][-a-z]+)", "\n".join(COMMANDS)))
-    like_explained = {"--encoder-ffn-embed-dim", "--decoder-embed-dim", "--decoder-ffn-embed-dim"}
-    of_generated_text = {"--train-size", "--valid-size", "--test-size", "--depth", "--no-binarise"}
-    assert used - explained - like_explained - of_generated_text == set()
-
-
-def test_the_links_lead_somewhere() -> None:
-    assert DOCUMENT.broken_links() == []
