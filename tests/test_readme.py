@@ -15,10 +15,9 @@ README = Document("README.md")
 TINY = (
     (re.compile(r"--max-epoch \d+"), "--max-epoch 1"),
     (re.compile(r"--num-epoch-checkpoints \d+"), "--num-epoch-checkpoints 1"),
-    (
-        re.compile(r"(prepare (?:nested-translation|reversal) \S+)"),
-        r"\1 --train-size 1500 --valid-size 20 --test-size 20",
-    ),
+    (re.compile(r"(prepare (?:nested-translation|reversal) \S+)"), r"\1 --train-size 40 --valid-size 9 --test-size 9"),
+    (re.compile(r"--limit \d+"), "--limit 50"),
+    (re.compile(r"(evaluate-cfl \S+)"), r"\1 --samples 5 --bootstrap 10"),
 )
 SENTENCES = ["der Hund schläft .", "die Katze , die der Hund sieht , schläft .", "die Kinder lesen .", "<unk> liest ."]
 
