@@ -23,7 +23,7 @@ LIMIT = setting("limit", None)
 SMALL = "" if LIMIT is None else f"-limit-{LIMIT}"
 SPLITS = ("valid", "test")
 FORKS = shlex.join(["python", str(Path(workflow.basedir) / "forks.py")])
-CORPORA, TRAINING, GENERATION, TARGET, SCORING = {}, {}, [], None, []
+CORPORA, TRAINING = {}, {}
 
 
 include: "common.smk"

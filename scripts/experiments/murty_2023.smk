@@ -95,7 +95,6 @@ TRAINING = {
     for kind, runs in kinds.items()
     for seed, run in zip(SEEDS, runs)
 }
-GENERATION, TARGET, SCORING = [], None, []
 
 # The name of each result, the set, and how many parses the model keeps; 1 for greedy decisions.
 SETS = {
