@@ -36,7 +36,7 @@ def assert_refused(message: str, command: str, *arguments: Any, save_dir: Path |
 
 
 MODELS = {"translation": TRANSLATION, "language_modeling": LANGUAGE_MODEL}
-MISTAKES = [
+MISTAKES: list[tuple[str, list[Any], str]] = [
     ("language_modeling", ["--stack-layers", "sdpa,spda"], "--stack-layers: layer list 'sdpa,spda': "),
     ("language_modeling", ["--adaptive-input"], "no character embeddings and no adaptive input"),
     ("language_modeling", ["--character-embeddings"], "no character embeddings and no adaptive input"),

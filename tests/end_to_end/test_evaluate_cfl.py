@@ -190,12 +190,6 @@ def test_mistakes(
 
 
 @with_one_model
-def test_strings_of_another_language(hub: LanguageModelHub) -> None:
-    with pytest.raises(UserError, match="string 2 has the symbol 'x', which the dictionary of the model lacks"):
-        list(predictions(hub, [("0",), ("x",)], batch_size=None, max_tokens=None))
-
-
-@with_one_model
 def test_probabilities_that_are_not_numbers(hub: LanguageModelHub) -> None:
     for parameter in hub.parameters():
         parameter.data.fill_(math.nan)

@@ -40,8 +40,8 @@ def test_scores_of_words_with_gold_tapes(treebank: Path, pushdown_training: tupl
 def test_strings_without_parses(treebank: Path, pushdown_training: tuple[Path, Output]) -> None:
     """The model goes on with a string, and decides itself what words attach to."""
     options = [*PUSHDOWN[:2], "--path", pushdown_training[0], *GENERATION, "--batch-size", 1]
-    found = run("interactive", treebank, *options, stdin="a b\nc\n").hypotheses()
-    assert found[0].startswith("a b") and found[1].startswith("c")
+    outputs = run("interactive", treebank, *options, stdin="a b\nc\n").hypotheses()
+    assert outputs[0].startswith("a b") and outputs[1].startswith("c")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -105,16 +104,6 @@ def test_longer_than_a_batch_in_training(handed_on: Path) -> None:
     assert len(hub.score(sentence, "B A")["positional_scores"]) == 3
 
 
-def test_an_ensemble(handed_on: Path, translator: TranslationHub) -> None:
-    names = os.pathsep.join(["checkpoint_best.pt", "checkpoint_last.pt"])
-    ensemble = StackTransformer.from_pretrained(handed_on / "mt", names)
-    assert isinstance(ensemble, TranslationHub)
-    last = load(handed_on / "mt" / "checkpoint_last.pt")
-    assert isinstance(last, TranslationHub)
-    probabilities = [hub.score("a b", "B A")["positional_scores"].exp() for hub in (ensemble, translator, last)]
-    assert probabilities[0].tolist() == pytest.approx((sum(probabilities[1:]) / 2).tolist(), abs=1e-6)
-
-
 def test_a_name_with_a_colon(handed_on: Path, tmp_path: Path) -> None:
     """A file of the name is one checkpoint. fairseq cannot take such a folder for the data."""
     shutil.copytree(handed_on / "lm", tmp_path / "lm")
@@ -132,9 +121,9 @@ def test_raw_text(tmp_path: Path, save_bpe: bool) -> None:
     """The model gets the pieces of the corpus; with --bpe, it gets the pieces of the model that the option names."""
     pairs = [(f"Der Satz Nummer {i} .", f"sentence number {i}!") for i in range(30)]
     prepare(options_for(write_pairs(tmp_path / "c", pairs), pieces=60, binarise=True), tmp_path / "corpus")
-    own = ["--bpe", "sentencepiece", "--sentencepiece-model", tmp_path / "corpus" / "sentencepiece.de.model"]
+    bpe = ["--bpe", "sentencepiece", "--sentencepiece-model", tmp_path / "corpus" / "sentencepiece.de.model"]
     training = [*TRANSLATION, *TRAINING, "--max-epoch", 1, "--save-dir", tmp_path / "model"]
-    run("train", tmp_path / "corpus" / "data-bin", *training, *(own if save_bpe else []))
+    run("train", tmp_path / "corpus" / "data-bin", *training, *(bpe if save_bpe else []))
     (tmp_path / "corpus").rename(tmp_path / "gone")
     overrides = {"sentencepiece_model": str(tmp_path / "model" / "sentencepiece.bpe.model")} if save_bpe else {}
     hub = StackTransformer.from_pretrained(tmp_path / "model", **overrides)

@@ -95,7 +95,7 @@ def test_in_python(corpora: Corpora, recurrent_model: Path) -> None:
     sentences = (corpora.text / "test.src").read_text().splitlines()
     options = ["--path", recurrent_model, "--gen-subset", "test", *SENTENCES[:2], "--cpu"]
     (expected,) = run("eval-lm", corpora.language_modeling, *options).validation_losses()
-    scores = [float(score) for found in hub.score(sentences) for score in found["positional_scores"]]
+    scores = [float(score) for sentence in hub.score(sentences) for score in sentence["positional_scores"]]
     assert -sum(scores) / len(scores) / math.log(2) == pytest.approx(expected, abs=2e-3)
     assert hub.sample("a b", max_len_b=9).startswith("a b")
     with pytest.raises(UserError, match="holds a StackLSTMLanguageModel, not a StackTransformerLanguageModel"):
