@@ -9,7 +9,7 @@ import torch
 
 from fairseq_stack import cli
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import GENERATION, TRAINING, TRANSLATION, run
+from tests.end_to_end.fairseq_commands import GENERATION, TRAINING, TRANSLATION, run
 
 
 def test_moving_average(corpora: Corpora, tmp_path: Path) -> None:

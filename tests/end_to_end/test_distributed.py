@@ -11,7 +11,7 @@ import torch
 
 from tests.commands.running import Server
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import TRANSLATION, USER_DIR
+from tests.end_to_end.fairseq_commands import TRANSLATION, USER_DIR
 
 PROCESSES = 2
 NO_DROPOUT = ["--dropout", 0, "--attention-dropout", 0, "--activation-dropout", 0]

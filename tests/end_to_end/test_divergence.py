@@ -17,7 +17,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.models.transformer.language_model import StackTransformerLanguageModel
 from fairseq_stack.modules import StackAttention
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, LANGUAGE_MODEL, TRAINING, TRANSLATION, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, LANGUAGE_MODEL, TRAINING, TRANSLATION, run
 from tests.end_to_end.test_finished import contents
 from tests.end_to_end.test_resuming import UPDATES_AN_EPOCH, state
 

@@ -12,7 +12,7 @@ import pytest
 
 from fairseq_stack import compat
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import (
+from tests.end_to_end.fairseq_commands import (
     GENERATION,
     LANGUAGE_MODEL,
     SENTENCES,

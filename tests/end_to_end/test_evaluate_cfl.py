@@ -20,7 +20,7 @@ from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.strings import draw_strings, predictions
 from fairseq_stack_preprocess.cfl.corpus import Options, prepare
 from fairseq_stack_preprocess.cfl.languages import Word
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, rows_of, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, rows_of, run
 from tests.preprocess.cfl.test_pcfg import assert_chi_square
 
 END = "</s>"

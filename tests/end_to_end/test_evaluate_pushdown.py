@@ -20,7 +20,7 @@ from fairseq_stack.evaluation.pushdown import PushdownResult, read_pushdown_resu
 from fairseq_stack.hub.interface import load
 from fairseq_stack.ops import stack_tape
 from fairseq_stack_preprocess.cfl.bounded_dyck import attachments
-from tests.end_to_end.running import LANGUAGE_MODEL, TRAINING, rows_of, run
+from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, TRAINING, rows_of, run
 from tests.end_to_end.test_pushdown import last
 
 SHAPES = (

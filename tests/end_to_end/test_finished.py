@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, TRAINING, USER_DIR, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, TRAINING, USER_DIR, run
 from tests.end_to_end.test_resuming import UPDATES_AN_EPOCH, assert_same, state
 
 MODEL = [*BARE_LANGUAGE_MODEL, "--stack-layers", "sup-4"]

@@ -29,7 +29,7 @@ from fairseq_stack.tasks import (
 )
 from tests.commands.running import Server
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import GENERATION, USER_DIR, run
+from tests.end_to_end.fairseq_commands import GENERATION, USER_DIR, run
 from tests.helpers import hostile
 from tests.models.building import (
     build_language_model,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import (
+from tests.end_to_end.fairseq_commands import (
     BARE_LANGUAGE_MODEL,
     DECODER,
     GENERATION,

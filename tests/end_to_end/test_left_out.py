@@ -13,7 +13,7 @@ import torch
 
 from fairseq_stack.errors import UserError
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import GENERATION, LANGUAGE_MODEL, SIZES, TRAINING, Output, run
+from tests.end_to_end.fairseq_commands import GENERATION, LANGUAGE_MODEL, SIZES, TRAINING, Output, run
 
 DATA = ["--num-workers", 0, "--cpu", "--batch-size", 2]
 EOS_MODE = ["--sample-break-mode", "eos"]

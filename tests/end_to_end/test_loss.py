@@ -12,7 +12,7 @@ from fairseq.trainer import Trainer
 from torch import Tensor, nn
 
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_TRANSLATION, TRAINING, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_TRANSLATION, TRAINING, run
 from tests.helpers import assert_normwise_close
 
 CLIP_NORM, SMOOTHING = 0.5, 0.1

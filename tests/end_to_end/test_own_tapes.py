@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from tests.end_to_end.running import PUSHDOWN, TRAINING, Output, run
+from tests.end_to_end.fairseq_commands import PUSHDOWN, TRAINING, Output, run
 
 
 def parameters_after(treebank: Path, folder: Path, *options: object) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ import pytest
 from fairseq.trainer import Trainer
 
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, TRAINING, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, TRAINING, run
 from tests.end_to_end.test_resuming import DROPOUT, assert_same, interrupting, state
 
 # Of the validations after warm-up the first, after 6 updates, is the best.

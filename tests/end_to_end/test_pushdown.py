@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairseq_stack.errors import UserError
-from tests.end_to_end.running import GENERATION, LANGUAGE_MODEL, PUSHDOWN, TRAINING, Output, run
+from tests.end_to_end.fairseq_commands import GENERATION, LANGUAGE_MODEL, PUSHDOWN, TRAINING, Output, run
 
 SCORING = ["--batch-size", 4, "--num-workers", 0, "--cpu"]
 

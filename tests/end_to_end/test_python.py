@@ -17,7 +17,7 @@ from fairseq_stack.inspection.sentences import sentence_of_text
 from fairseq_stack.models import StackTransformer, StackTransformerLanguageModel
 from fairseq_stack_preprocess.mt.corpus import prepare
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import GENERATION, SENTENCES, TRAINING, TRANSLATION, run
+from tests.end_to_end.fairseq_commands import GENERATION, SENTENCES, TRAINING, TRANSLATION, run
 from tests.preprocess.mt.pairs import options_for, write_pairs
 
 STRINGS = ["a b", "c d a", "b"]

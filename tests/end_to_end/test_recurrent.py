@@ -14,7 +14,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.models import StackLSTMLanguageModel, StackTransformerLanguageModel
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import BARE_RECURRENT, GENERATION, SENTENCES, TRAINING, run
+from tests.end_to_end.fairseq_commands import BARE_RECURRENT, GENERATION, SENTENCES, TRAINING, run
 from tests.end_to_end.test_resuming import assert_same, state
 
 RECURRENT = [*BARE_RECURRENT, "--stack", "sup-3+nd-2-2-3+ns-1-2", "--dropout", 0.2, "--recurrent-dropout", 0.1]

@@ -23,7 +23,7 @@ from fairseq_stack.tasks._carried import CarriedStates
 from fairseq_stack.tasks.truncated_bptt import TASK
 from tests.documents import Document
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import GENERATION, SIZES, TRAINING, run
+from tests.end_to_end.fairseq_commands import GENERATION, SIZES, TRAINING, run
 from tests.end_to_end.test_resuming import assert_same, state
 
 BARE = ["--task", TASK, "--arch", "stack_lstm_lm", "--decoder-hidden-size", 8]

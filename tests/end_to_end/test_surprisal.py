@@ -16,7 +16,7 @@ from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.regions import regions_of
 from fairseq_stack.hub.surprisals import Word, surprisals
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, run
 
 MODELS = {
     "transformer": [*BARE_LANGUAGE_MODEL, "--stack-layers", "nd-2-2-3,sdpa,sup-4"],

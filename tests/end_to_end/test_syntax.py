@@ -13,7 +13,7 @@ from fairseq_stack import cli
 from fairseq_stack.evaluation.blimp import read_blimp_result
 from fairseq_stack.evaluation.syntaxgym.result import read_syntaxgym_result
 from fairseq_stack.hub.interface import LanguageModelHub, load
-from tests.end_to_end.running import rows_of
+from tests.end_to_end.fairseq_commands import rows_of
 
 PAIRS = [("A b.", "B b."), ("c c", "c zebra"), ("d, a?", "d a b"), ("a lion", "a zebra")]
 

@@ -17,7 +17,7 @@ from fairseq_stack.evaluation.transduction import TransductionResult, read_trans
 from fairseq_stack.hub.interface import load
 from fairseq_stack.models import BufferedNeuralStackModel, NeuralStackModel
 from fairseq_stack.models.checkpoints import FINGERPRINT
-from tests.end_to_end.running import Output, rows_of, run
+from tests.end_to_end.fairseq_commands import Output, rows_of, run
 
 TASK = ["--task", "stack_transduction"]
 TRAINING = [

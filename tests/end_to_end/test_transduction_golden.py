@@ -10,7 +10,7 @@ import torch
 
 from fairseq_stack.hub.interface import load
 from fairseq_stack.hub.transductions import load_split, require_transductions, transduce
-from tests.end_to_end.running import run
+from tests.end_to_end.fairseq_commands import run
 from tests.end_to_end.test_transduction import TRAINING, prepare
 from tests.helpers import each_golden_file
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import (
+from tests.end_to_end.fairseq_commands import (
     BARE_TRANSLATION,
     DECODER,
     ENCODER,

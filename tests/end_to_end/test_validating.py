@@ -13,7 +13,7 @@ from fairseq.trainer import Trainer
 
 from fairseq_stack.errors import UserError
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, TRAINING, Output, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, TRAINING, Output, run
 from tests.end_to_end.test_resuming import DROPOUT, assert_same, interrupting, state
 
 MODEL = [*BARE_LANGUAGE_MODEL, "--stack-layers", "sup-4", *TRAINING]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.commands.running import Server
-from tests.hostile.running import Case, check, parametrize
+from tests.hostile.cases import Case, check, parametrize
 
 S = "fairseq-stack"
 TEXT = {"d/text/train.txt": "a\n"}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import Server
+from tests.hostile.cases import Case, check, parametrize
 from tests.hostile.preparing import (
     CFL,
     CFL_SIZES,
@@ -24,7 +25,6 @@ from tests.hostile.preparing import (
     TREES,
     grammar,
 )
-from tests.hostile.running import Case, check, parametrize
 
 
 def broken_file_cases() -> Iterator[Case]:

@@ -18,7 +18,7 @@ from fairseq_stack.kinds import Layer
 from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 from fairseq_stack.modules import StackAttention, StackLSTM
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import (
+from tests.end_to_end.fairseq_commands import (
     BARE_LANGUAGE_MODEL,
     BARE_RECURRENT,
     BARE_TRANSLATION,
