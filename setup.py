@@ -123,6 +123,7 @@ setup(
             *EXPERIMENTS,
             *PENN,
             "hypothesis>=6.80",
+            "import-linter>=2.16",
             "mypy>=1.10",
             "pangolinn>=0.0.1",
             "pytest>=8.0",

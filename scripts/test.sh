@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lint, types and tests, after the set-up when that is missing. Arguments go to pytest:
+# Lint, types, imports and tests, after the set-up when that is missing. Arguments go to pytest:
 #   bash scripts/test.sh -k superposition
 # All of them run whatever fails; the exit status is 0 only if nothing did. FAIRSEQ_STACK_TEST_WORKERS sets how many
 # tests run at a time (default: one a core, at most 4).
@@ -22,6 +22,7 @@ check() {
 check "Lint" ruff check .
 check "Format" ruff format --check .
 check "Types" mypy
+check "Imports" lint-imports
 check "Tests" python -m pytest -q -n "$workers" --dist worksteal --durations 15 "$@"
 if [ -d "$VENV/triton" ] && [ $# -eq 0 ]; then
     check "Tests of kernels for GPUs" env PYTHONPATH="$VENV/triton" python -m pytest -q -n "$workers" tests/ops -m triton

@@ -27,8 +27,8 @@ class Document:
 
     def blocks(self, language: str) -> list[str]:
         """The fenced blocks of this language, in their order."""
-        found = re.findall(r"^```(\w*)\n(.*?)^```$", self.text, re.MULTILINE | re.DOTALL)
-        return [text for name, text in found if name == language]
+        blocks = re.findall(r"^```(\w*)\n(.*?)^```$", self.text, re.MULTILINE | re.DOTALL)
+        return [text for name, text in blocks if name == language]
 
     def broken_links(self) -> list[str]:
         """The links to files that do not exist, and to headings that their page does not have."""
@@ -45,8 +45,8 @@ class Document:
 
 def headings(text: str) -> set[str]:
     """What links to the headings of a page have behind the ``#``, as GitHub makes it."""
-    found = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in titles}
 
 
 def run_block(block: str, folder: Path, server: Server, tiny: Iterable[Replacement] = ()) -> str:

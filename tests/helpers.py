@@ -90,12 +90,12 @@ def each_golden_file(*patterns: str) -> pytest.MarkDecorator:
     Args:
         patterns: of paths in a folder of golden files. A path that is in both folders is taken once.
     """
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for folder in (REPOSITORY / "tests" / "golden", reference_folder() / "golden"):
         for path in itertools.chain.from_iterable(folder.glob(pattern) for pattern in patterns):
-            found.setdefault(path.relative_to(folder).as_posix(), path)
-    names = sorted(found)
-    return pytest.mark.parametrize("path", [found[name] for name in names], ids=names)
+            paths.setdefault(path.relative_to(folder).as_posix(), path)
+    names = sorted(paths)
+    return pytest.mark.parametrize("path", [paths[name] for name in names], ids=names)
 
 
 INSTRUCTION_SETS = ("avx512", "avx2", "baseline")

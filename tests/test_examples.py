@@ -59,9 +59,3 @@ def test_the_cells_run(tmp_path: Path, server: Server) -> None:
 def test_it_has_no_outputs() -> None:
     for cell in cells("code"):
         assert cell["outputs"] == [] and cell["execution_count"] is None
-
-
-def test_the_links_lead_somewhere() -> None:
-    text = "\n\n".join(sources("markdown"))
-    links = re.findall(r"\]\(([^)]+)\)", text)
-    assert links and all("://" in link or ((REPOSITORY / NOTEBOOK).parent / link).exists() for link in links)

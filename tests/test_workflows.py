@@ -32,11 +32,6 @@ def python_versions() -> list[str]:
     return re.findall(r'"Programming Language :: Python :: (\d+\.\d+)"', text)
 
 
-def test_workflows_are_there() -> None:
-    assert [path.name for path in WORKFLOWS] == ["test.yml", "wheels.yml"]
-    assert len(commands()) > 8
-
-
 def test_every_version_of_python_is_tested() -> None:
     matrices = {name: job["strategy"]["matrix"] for name, job in all_jobs() if "strategy" in job}
     versions = {name: matrix["python"] for name, matrix in matrices.items() if "python" in matrix}
@@ -56,14 +51,6 @@ def test_commands_are_shell_and_their_files_exist(command: str) -> None:
     assert subprocess.run(["bash", "-n", "-c", command]).returncode == 0
     for name in re.findall(r"(?<![\w/])/?(scripts/[\w./]+\.sh)", command):
         assert (REPOSITORY / name).is_file()
-
-
-def test_files_that_start_a_workflow_exist() -> None:
-    for path in WORKFLOWS:
-        # YAML 1.1 takes the key "on" for a truth value.
-        changes = (yaml.safe_load(path.read_text(encoding="utf-8"))[True]["pull_request"] or {}).get("paths", [])
-        for name in changes:
-            assert (REPOSITORY / name.removesuffix("/**")).exists(), name
 
 
 def test_docker_image_has_the_python_of_the_constraints_and_what_it_copies() -> None:

@@ -1,7 +1,7 @@
 """What the experiments on formal languages share: settings, corpora and the papers' training.
 
-A workflow sets ALL_KINDS, DEFAULT_LANGUAGES, DEFAULT_SEEDS, DEFAULT_EPOCHS and OWN_SETTINGS before it includes this file.
-It then adds its models, and includes cfl_results.smk. Each seed has training and validation data of its own; the test data
+A workflow sets ALL_KINDS, DEFAULT_SEEDS, DEFAULT_EPOCHS and OWN_SETTINGS before it includes this file, and DEFAULT_LANGUAGES
+if these are not the papers' five. It then adds its models, and includes cfl_results.smk. Each seed has training and validation data of its own; the test data
 are the same for all.
 """
 
@@ -16,14 +16,13 @@ OWN_SETTINGS = {"languages", "kinds", "seeds", "epochs", "limit", "samples", "th
 include: "settings.smk"
 
 
-LANGUAGES = chosen("languages", ALL_LANGUAGES, DEFAULT_LANGUAGES)
+LANGUAGES = chosen("languages", ALL_LANGUAGES, globals().get("DEFAULT_LANGUAGES", CONTEXT_FREE))
 EPOCHS = int(setting("epochs", DEFAULT_EPOCHS))
 STRINGS = min(int(setting("limit", 10000)), 10000)
 SAMPLES = int(setting("samples", 1000))
 SELECTION = selection("languages", "symbols", "sizes", "rates", "kinds", "seeds", "limit", "samples")
 CORPORA, TRAINING = {}, {}
 GROUPS = {}  # for each name in the tables, and each language: the runs
-GENERATION, TARGET, SCORING = [], None, []
 
 
 def corpus(language, seed, *options, name=None):

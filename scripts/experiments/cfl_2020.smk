@@ -15,7 +15,6 @@ import json
 
 ALL_KINDS = "lstm,strat,sup,ns"
 OWN_SETTINGS = {"rates", "sizes"}
-DEFAULT_LANGUAGES = "marked-reversal,unmarked-reversal,padded-reversal,dyck,hardest-cfl"
 DEFAULT_SEEDS = "1,2,3,4,5"
 DEFAULT_EPOCHS = 200
 

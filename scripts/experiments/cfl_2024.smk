@@ -18,7 +18,6 @@ PROTOCOL = config.get("protocol", "recipe")
 PAPER = PROTOCOL == "paper"
 ALL_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
 OWN_SETTINGS = {"protocol", "rate"}
-DEFAULT_LANGUAGES = "marked-reversal,unmarked-reversal,padded-reversal,dyck,hardest-cfl"
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if PAPER else 1
 DEFAULT_EPOCHS = 200 if PAPER else 60
 

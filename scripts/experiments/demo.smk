@@ -18,7 +18,6 @@ MIDDLE = {
 PREPARE = {"nested-translation": ["nested-translation"], "dyck": ["cfl", "--task", "dyck"]}
 CORPORA = {corpus: [*PREPARE[corpus], *SIZE[corpus]["corpus"].split()] for corpus in MIDDLE}
 GENERATION = ["--task", "translation", "--beam", 4, "--max-len-a", 1.2, "--max-len-b", 5, "--batch-size", 100, "--cpu"]
-TARGET = None  # the report computes BLEU
 REPORT = shlex.join(["python", str(Path(workflow.basedir) / "demo_report.py")])
 EVALUATION, SAMPLES = ["--cpu"], SIZE["dyck"]["samples"]
 

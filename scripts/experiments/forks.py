@@ -25,13 +25,13 @@ IMPORTED_LATE = ("torch._dynamo", "fairseq.tasks", "fairseq_stack.tasks", "sacre
 
 def mains(names: set[str]) -> dict[str, Callable[[], Any]]:
     """What the console scripts of these names call, with all that they import."""
-    found = {name: entry_points(group="console_scripts")[name].load() for name in sorted(names)}
+    programs = {name: entry_points(group="console_scripts")[name].load() for name in sorted(names)}
     if "fairseq-train" in names:
         for module in IMPORTED_LATE:
             importlib.import_module(module)
     gc.collect()
     gc.freeze()  # a fork that ends need not visit, and so copy, all that was imported
-    return found
+    return programs
 
 
 def start(main: Callable[[], Any], words: list[str], log: Path) -> int:

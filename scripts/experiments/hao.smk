@@ -23,7 +23,7 @@ LIMIT = setting("limit", None)
 SMALL = "" if LIMIT is None else f"-limit-{LIMIT}"
 SPLITS = ("valid", "test")
 FORKS = shlex.join(["python", str(Path(workflow.basedir) / "forks.py")])
-CORPORA, TRAINING, GENERATION, TARGET, SCORING = {}, {}, [], None, []
+CORPORA, TRAINING = {}, {}
 
 
 include: "common.smk"
@@ -55,10 +55,10 @@ def preparing(folder, *options):
 
 def architecture(row):
     """The preset of a row."""
-    found = TABLE_1[row]
-    words = ["neural_stack", *(["buffered"] if found["buffered"] else []), found["controller"]]
-    words += [] if found["memory"] == "stack" else [found["memory"]]
-    return "_".join([*words, *(["xor"] if "xor" in found["task"] else []), "2018"])
+    about = TABLE_1[row]
+    words = ["neural_stack", *(["buffered"] if about["buffered"] else []), about["controller"]]
+    words += [] if about["memory"] == "stack" else [about["memory"]]
+    return "_".join([*words, *(["xor"] if "xor" in about["task"] else []), "2018"])
 
 
 def training(row, trial, folder, options):

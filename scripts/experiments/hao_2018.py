@@ -51,8 +51,8 @@ class Row:
     def figures(self, split: str, source: str) -> list[float]:
         """Minimum, median and maximum."""
         if source != "ours":
-            found: list[float] = self.about[source][split]
-            return found
+            figures: list[float] = self.about[source][split]
+            return figures
         values = self.accuracies(split)
         return [min(values), statistics.median(values), max(values)]
 
@@ -66,12 +66,12 @@ class Row:
 
     def as_json(self) -> dict[str, Any]:
         """All figures, for ``json.dump``."""
-        found: dict[str, Any] = {name: self.about[name] for name in ("task", "buffered", "controller", "memory")}
+        content: dict[str, Any] = {name: self.about[name] for name in ("task", "buffered", "controller", "memory")}
         for split in SPLITS:
             signatures = list(dict.fromkeys(result.signature for result in self.results[split]))
             figures = {source: self.figures(split, source) for source in SOURCES}
-            found[split] = {**figures, "trials": self.accuracies(split), "signatures": signatures}
-        return found
+            content[split] = {**figures, "trials": self.accuracies(split), "signatures": signatures}
+        return content
 
 
 def read_row(name: str, folders: Sequence[Path]) -> Row:

@@ -45,7 +45,6 @@ GENERATION = [
     *("--remove-bpe", "sentencepiece"),
 ]
 TARGET = "en"
-SCORING = []
 
 
 rule table:

@@ -45,12 +45,12 @@ def dyck_table(sets: Mapping[str, Results]) -> str:
         kinds = sets[result_name]
         beam = next(iter(kinds.values()))[0].beam
         for group in groups:
-            found = [[_closing(result, group) for result in results] for results in kinds.values()]
-            if any(found[0]):
-                number = next(closing.brackets for closing in found[0] if closing)
+            accuracies = [[_closing(result, group) for result in results] for results in kinds.values()]
+            if any(accuracies[0]):
+                number = next(closing.brackets for closing in accuracies[0] if closing)
                 cells = [
                     " ".join(_percent(getattr(closing, parses, None)) for closing in seeds)
-                    for seeds in found
+                    for seeds in accuracies
                     for parses in ("gold", "own")
                 ]
                 rows.append([f"{name}, {group}{'' if beam == 1 else f' (beam of {beam})'}", f"{number:,}", *cells])

@@ -45,8 +45,8 @@ if "dyck" in PARTS:
     ]
 if "trees" in PARTS:
     files = {split: DATA / f"{split}.txt" for split in ("train", "valid", "test")}
-    found = {split: path if path.exists() else f"{path}.gz" for split, path in files.items()}
-    options = [word for split in found for word in (f"--{split}", found[split])]
+    files = {split: path if path.exists() else f"{path}.gz" for split, path in files.items()}
+    options = [word for split in files for word in (f"--{split}", files[split])]
     CORPORA[FOLDERS["trees"]] = ["treebank", *options, "--rare-words", "classes", *LIMIT]
 
 BASE, TAPE = "pushdown_transformer_lm_dyck_base", "pushdown_transformer_lm_dyck"
@@ -95,7 +95,6 @@ TRAINING = {
     for kind, runs in kinds.items()
     for seed, run in zip(SEEDS, runs)
 }
-GENERATION, TARGET, SCORING = [], None, []
 
 # The name of each result, the set, and how many parses the model keeps; 1 for greedy decisions.
 SETS = {

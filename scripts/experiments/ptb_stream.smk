@@ -61,7 +61,6 @@ TRAINING = {
     for kind, runs in RUNS.items()
     for seed, run in zip(SEEDS, runs)
 }
-GENERATION, TARGET, SCORING = [], None, []
 
 
 rule table:

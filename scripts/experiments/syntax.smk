@@ -66,7 +66,6 @@ TRAINING = {
     for kind, runs in kinds.items()
     for seed, run in zip(SEEDS, runs)
 }
-GENERATION, TARGET, SCORING = [], None, []
 
 
 def beam_of(model, *options):

@@ -46,23 +46,23 @@ class Run:
 def translation_scores(folder: Path) -> tuple[Score, ...]:
     """BLEU and chrF, as sacrebleu wrote them."""
     return tuple(
-        Score(found["name"], found["score"], "", "test", found["signature"])
-        for found in json.loads(read_text(folder / "scores.json"))
+        Score(score["name"], score["score"], "", "test", score["signature"])
+        for score in json.loads(read_text(folder / "scores.json"))
     )
 
 
 def language_modeling_scores(folder: Path) -> tuple[Score, ...]:
     """The perplexity of the validation and the test set, the ends of the sentences counted."""
-    found = []
+    scores = []
     for split in ("valid", "test"):
         nats = cross_entropy(read_word_scores(folder / f"score-{split}.out"), split)
-        found.append(Score(f"{split} ppl", math.exp(nats.value), "", split, nats.method))
-    return tuple(found)
+        scores.append(Score(f"{split} ppl", math.exp(nats.value), "", split, nats.method))
+    return tuple(scores)
 
 
 def stream_scores(folder: Path) -> tuple[Score, ...]:
     """The perplexity of the validation and the test set as streams, with the state carried through the whole text."""
-    found = []
+    scores = []
     for split in ("valid", "test"):
         text = read_text(folder / f"stream-{split}.out")
         perplexity = re.search(rf'"{split}_ppl": "([^"]+)"', text)
@@ -71,8 +71,8 @@ def stream_scores(folder: Path) -> tuple[Score, ...]:
             raise UserError(f"{folder}/stream-{split}.out has no score of a stream; did fairseq-validate write it?")
         tokens, rows = (int(number.replace(",", "")) for number in division.groups())
         method = method_of(tokens=tokens, eos="counted", rows=rows)
-        found.append(Score(f"{split} ppl", float(perplexity[1]), "", split, method))
-    return tuple(found)
+        scores.append(Score(f"{split} ppl", float(perplexity[1]), "", split, method))
+    return tuple(scores)
 
 
 def syntax_scores(folder: Path) -> tuple[Score, ...]:

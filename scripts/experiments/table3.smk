@@ -54,7 +54,6 @@ GENERATION = [
     *("--batch-size", 64, "--remove-bpe", "sentencepiece"),
 ]
 TARGET = "en"
-SCORING = []
 
 
 rule table:

@@ -26,7 +26,6 @@ TRAINING = {
     ]
     for kind, (run,) in RUNS.items()
 }
-GENERATION, TARGET, SCORING = [], None, []
 
 
 rule table:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack import cli
-from tests.end_to_end.running import LANGUAGE_MODEL, PUSHDOWN, TRAINING, TRANSLATION, Output, run
+from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, PUSHDOWN, TRAINING, TRANSLATION, Output, run
 
 SPLITS = {"train": 30, "valid": 6, "test": 11}  # no multiples of 8
 

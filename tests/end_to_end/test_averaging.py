@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
-import pytest
 import torch
 
 from fairseq_stack import cli
-from fairseq_stack.errors import UserError
-from fairseq_stack.models.averaging import average_checkpoints
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import GENERATION, TRAINING, TRANSLATION, run
+from tests.end_to_end.fairseq_commands import GENERATION, TRAINING, TRANSLATION, run
 
 
 def test_moving_average(corpora: Corpora, tmp_path: Path) -> None:
@@ -28,17 +24,13 @@ def test_moving_average(corpora: Corpora, tmp_path: Path) -> None:
     assert all("version" in name for name in kept)
 
 
-def average(*arguments: Any) -> None:
-    assert cli.main(["average", *map(str, arguments)]) == 0
-
-
 def test_average_of_checkpoints_of_a_training(corpora: Corpora, tmp_path: Path) -> None:
     """The average translates, is validated and is a member of an ensemble; further training begins with it."""
     training = [option for option in TRAINING if option != "--no-epoch-checkpoints"]
     run("train", corpora.translation, *TRANSLATION, *training, "--save-dir", tmp_path)
     (tmp_path / "elsewhere").mkdir()
     output = tmp_path / "elsewhere" / "average.pt"
-    average(tmp_path, "--num-epoch-checkpoints", 2, "--output", output)
+    assert cli.main(["average", str(tmp_path), "--num-epoch-checkpoints", "2", "--output", str(output)]) == 0
     assert {path.name for path in output.parent.iterdir()} == {"average.pt", "dict.src.txt", "dict.tgt.txt"}
     first, second, mean = (
         torch.load(path)["model"] for path in (tmp_path / "checkpoint1.pt", tmp_path / "checkpoint2.pt", output)
@@ -55,20 +47,3 @@ def test_average_of_checkpoints_of_a_training(corpora: Corpora, tmp_path: Path) 
     assert math.isfinite(run("validate", *data, output, *validation).validation_losses()[0])
     more = ["--finetune-from-model", output, "--max-update", 1, "--save-dir", tmp_path / "more"]
     run("train", corpora.translation, *TRANSLATION, *TRAINING, *more)
-
-
-def test_average_of_language_models(corpora: Corpora, language_model: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.pt"
-    copy.write_bytes(language_model.read_bytes())
-    average(language_model, copy, "--output", tmp_path / "average.pt")
-    data = [corpora.language_modeling, "--sample-break-mode", "eos", "--cpu", "--num-workers", 0, "--path"]
-    scores = [run("eval-lm", *data, path).validation_losses() for path in (language_model, tmp_path / "average.pt")]
-    assert scores[0] == scores[1]
-
-
-def test_other_vocabulary(corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
-    checkpoint = torch.load(translation_model)
-    checkpoint["model"]["decoder.dictionary_version"] += 1
-    torch.save(checkpoint, tmp_path / "other.pt")
-    with pytest.raises(UserError, match="its dictionary has different symbols, or the same symbols in another order"):
-        average_checkpoints([translation_model, tmp_path / "other.pt"], tmp_path / "average.pt")

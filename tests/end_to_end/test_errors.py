@@ -9,22 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fairseq.data import data_utils
-from fairseq.trainer import Trainer
 
 from fairseq_stack import compat
-from tests.commands.running import Server
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import (
-    BARE_LANGUAGE_MODEL,
-    BARE_TRANSLATION,
+from tests.end_to_end.fairseq_commands import (
     GENERATION,
     LANGUAGE_MODEL,
     SENTENCES,
-    SIZES,
     TRAINING,
     TRANSLATION,
-    USER_DIR,
     run,
 )
 
@@ -42,36 +35,25 @@ def assert_refused(message: str, command: str, *arguments: Any, save_dir: Path |
         assert not list(save_dir.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("layers", "position", "got"),
-    [
-        ("sdpa,spda", 6, "'spda'"),
-        ("0xsdpa", 1, "'0xsdpa'"),
-        ("sdpa,sup-0", 6, "'sup-0'"),
-        ("sup--3", 1, "'sup--3'"),
-        ("nd-3-3", 1, "'nd-3-3'"),
-        ("2xsdpa,,sdpa", 8, "nothing"),
-        ("", 1, "nothing"),
-    ],
-)
-def test_layer_list(corpora: Corpora, tmp_path: Path, layers: str, position: int, got: str) -> None:
-    command = [corpora.language_modeling, *BARE_LANGUAGE_MODEL, "--stack-layers", layers, *TRAINING]
-    with pytest.raises(ValueError, match=re.escape(f"--stack-layers: layer list {layers!r}: ")) as error:
-        run("train", *command, "--save-dir", tmp_path)
-    assert f"at position {position}, got {got}; a layer list is comma-separated" in str(error.value)
-    assert not list(tmp_path.iterdir())
+MODELS = {"translation": TRANSLATION, "language_modeling": LANGUAGE_MODEL}
+MISTAKES: list[tuple[str, list[Any], str]] = [
+    ("language_modeling", ["--stack-layers", "sdpa,spda"], "--stack-layers: layer list 'sdpa,spda': "),
+    ("language_modeling", ["--adaptive-input"], "no character embeddings and no adaptive input"),
+    ("language_modeling", ["--character-embeddings"], "no character embeddings and no adaptive input"),
+    ("translation", ["--stack-encoder-layers", "sup"], "--stack-encoder-layers: layer list 'sup': "),
+    ("translation", ["--stack-decoder-layers", "sup"], "--stack-decoder-layers: layer list 'sup': "),
+    ("translation", ["--compact-vocab", "--adaptive-softmax-cutoff", "4,6"], "--compact-vocab and --adaptive-softmax"),
+    ("translation", ["--compact-vocab", "--share-all-embeddings", "--merge-src-tgt-embed"], "--merge-src-tgt-embed"),
+    ("translation", ["--compact-vocab", "--encoder-embed-path", "x"], "--compact-vocab and --encoder-embed-path"),
+    ("translation", ["--compact-vocab-unk"], "--compact-vocab-unk needs --compact-vocab"),
+    ("translation", ["--stack-positions", "interleaved", "--encoder-learned-pos"], "--stack-positions interleaved and"),
+    ("translation", ["--stack-init", "paper", "--stack-init-scale", 0], "--stack-init-scale: expected a positive"),
+]
 
 
-@pytest.mark.parametrize("flag", ["--stack-encoder-layers", "--stack-decoder-layers"])
-def test_layer_list_of_translation(corpora: Corpora, tmp_path: Path, flag: str) -> None:
-    command = [corpora.translation, *BARE_TRANSLATION, flag, "sup", *TRAINING]
-    assert_refused(f"{flag}: layer list 'sup': ", "train", *command, save_dir=tmp_path)
-
-
-def test_applying_again_changes_nothing() -> None:
-    before = Trainer.load_checkpoint, data_utils.load_indexed_dataset
-    compat.apply()
-    assert (Trainer.load_checkpoint, data_utils.load_indexed_dataset) == before
+@pytest.mark.parametrize(("task", "flags", "message"), MISTAKES, ids=[flags[-1] for _, flags, _ in MISTAKES])
+def test_training(corpora: Corpora, tmp_path: Path, task: str, flags: list[Any], message: str) -> None:
+    assert_refused(message, "train", getattr(corpora, task), *MODELS[task], *TRAINING, *flags, save_dir=tmp_path)
 
 
 def test_options_that_a_checkpoint_replaces(corpora: Corpora, language_model: Path) -> None:
@@ -82,33 +64,6 @@ def test_options_that_a_checkpoint_replaces(corpora: Corpora, language_model: Pa
     assert run("validate", *options, "cross_entropy").validation_losses()
 
 
-@pytest.mark.parametrize("traceback", [False, True])
-def test_last_line_and_exit_code(server: Server, corpora: Corpora, tmp_path: Path, traceback: bool) -> None:
-    arguments = [corpora.translation, *BARE_TRANSLATION, "--stack-encoder-layers", "spda", *TRAINING]
-    command = ["fairseq-train", *map(str, arguments), "--user-dir", USER_DIR]
-    ending = server.run(command, tmp_path, **({"FAIRSEQ_STACK_TRACEBACK": "1"} if traceback else {}))
-    assert ending.code == (1 if traceback else 2)
-    assert ("Traceback" in ending.errors) == traceback
-    beginning = "fairseq_stack.errors.UserError: " if traceback else "fairseq-train: error: "
-    assert ending.last_line.startswith(f"{beginning}--stack-encoder-layers: layer list 'spda':")
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--compact-vocab", "--adaptive-softmax-cutoff", "4,6"], "--compact-vocab and --adaptive-softmax-cutoff"),
-        (["--compact-vocab", "--share-all-embeddings", "--merge-src-tgt-embed"], "--merge-src-tgt-embed cannot be"),
-        (["--compact-vocab", "--encoder-embed-path", "x"], "--compact-vocab and --encoder-embed-path cannot be"),
-        (["--compact-vocab-unk"], "--compact-vocab-unk needs --compact-vocab"),
-        (["--stack-positions", "interleaved", "--encoder-learned-pos"], "--stack-positions interleaved and --enc"),
-        (["--stack-init", "paper", "--stack-init-scale", 0], "--stack-init-scale: expected a positive number"),
-    ],
-    ids=lambda value: value[-2] if isinstance(value, list) and len(value) > 1 else None,
-)
-def test_options(corpora: Corpora, tmp_path: Path, flags: list[Any], message: str) -> None:
-    assert_refused(message, "train", corpora.translation, *TRANSLATION, *TRAINING, *flags, save_dir=tmp_path)
-
-
 def test_layers_to_keep(corpora: Corpora, translation_model: Path) -> None:
     command = [corpora.translation, "--path", translation_model, *GENERATION]
     keep = ["--model-overrides", {"encoder_layers_to_keep": "0,3"}]
@@ -116,64 +71,50 @@ def test_layers_to_keep(corpora: Corpora, translation_model: Path) -> None:
     assert_refused(message, "generate", *command, *keep)
 
 
-@pytest.mark.parametrize("flag", ["--adaptive-input", "--character-embeddings"])
-def test_options_of_other_language_models(corpora: Corpora, tmp_path: Path, flag: str) -> None:
-    message = "stack_transformer_lm has no character embeddings and no adaptive input"
-    command = [corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, flag]
-    assert_refused(message, "train", *command, save_dir=tmp_path)
+def swap(lines: list[str]) -> list[str]:
+    """The same symbols in another order."""
+    return [lines[1], lines[0], *lines[2:]]
 
 
-def with_other_dictionary(data: Path, folder: Path, change: Change) -> Path:
+def add(lines: list[str]) -> list[str]:
+    return [*lines, "new 1\n"]
+
+
+def with_other_dictionary(data: Path, folder: Path, change: Change, pattern: str = "dict*.txt") -> Path:
     """A copy of binarised data whose dictionary files are changed."""
     shutil.copytree(data, folder)
-    for path in folder.glob("dict*.txt"):
+    for path in folder.glob(pattern):
         path.write_text("".join(change(path.read_text().splitlines(keepends=True))))
     return folder
 
 
-OTHER_DICTIONARIES = pytest.mark.parametrize(
-    ("change", "difference"),
-    [
-        (
-            lambda lines: [lines[1], lines[0], *lines[2:]],
-            "it has different symbols, or the same symbols in another order",
-        ),
-        (lambda lines: [*lines, "new 1\n"], "expected {} embeddings, got {}"),
-    ],
-    ids=["same-size", "larger"],
-)
-
-
 class TestOtherDictionary:
-    @OTHER_DICTIONARIES
-    def test_translation(
-        self, corpora: Corpora, translation_model: Path, tmp_path: Path, change: Change, difference: str
+    @pytest.mark.parametrize(
+        ("side", "pattern"), [("source", "dict*.txt"), ("target", "dict.tgt.txt")], ids=["both", "target"]
+    )
+    def test_other_size(
+        self, corpora: Corpora, translation_model: Path, tmp_path: Path, side: str, pattern: str
     ) -> None:
-        data = with_other_dictionary(corpora.translation, tmp_path / "data", change)
-        message = f"source vocabulary differs from the data's: {difference.format(16, 17)}"
+        data = with_other_dictionary(corpora.translation, tmp_path / "data", add, pattern)
+        message = f"{side} vocabulary differs from the data's: expected 16 embeddings, got 17"
+        assert_refused(message, "generate", data, "--path", translation_model, *GENERATION)
+
+    def test_other_order(self, corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
+        data = with_other_dictionary(corpora.translation, tmp_path / "data", swap)
+        message = "it has different symbols, or the same symbols in another order"
         command = [data, "--path", translation_model, *GENERATION]
         assert_refused(message, "generate", *command)
         assert_refused(message, "interactive", *command, "--batch-size", 1, stdin="a b\n")
         assert_refused(message, "validate", *command[:3], "--task", "translation", "--batch-size", 4, "--cpu")
         for flag in ("--restore-file", "--finetune-from-model"):
             command = [data, *TRANSLATION, *TRAINING, flag, translation_model]
-            assert_refused(message, "train", *command, save_dir=tmp_path / "save")
             assert_refused(f"cannot continue from {translation_model}: ", "train", *command, save_dir=tmp_path / "save")
 
-    @OTHER_DICTIONARIES
-    def test_language_modeling(
-        self, corpora: Corpora, language_model: Path, tmp_path: Path, change: Change, difference: str
-    ) -> None:
+    @pytest.mark.parametrize("change", [swap, add])
+    def test_language_modeling(self, corpora: Corpora, language_model: Path, tmp_path: Path, change: Change) -> None:
         data = with_other_dictionary(corpora.language_modeling, tmp_path / "data", change)
-        message = f"the checkpoint's vocabulary differs from the data's: {difference.format(8, 9)}"
+        message = "the checkpoint's vocabulary differs from the data's: "
         assert_refused(message, "eval-lm", data, "--path", language_model, *SCORING)
-
-    def test_target_only(self, corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
-        data = shutil.copytree(corpora.translation, tmp_path / "data")
-        with (data / "dict.tgt.txt").open("a") as dictionary:
-            dictionary.write("new 1\n")
-        message = "target vocabulary differs from the data's: expected 16 embeddings, got 17"
-        assert_refused(message, "generate", data, "--path", translation_model, *GENERATION)
 
 
 class TestOtherArchitecture:
@@ -187,14 +128,6 @@ class TestOtherArchitecture:
         message = "the checkpoint has another architecture; parameters that it lacks: encoder."
         command = [corpora.translation, *TRANSLATION, *TRAINING, "--restore-file", language_model]
         assert_refused(message, "train", *command, save_dir=tmp_path)
-
-    def test_model_of_fairseq(self, corpora: Corpora, tmp_path: Path) -> None:
-        layers = [*SIZES, "--encoder-layers", 1, "--decoder-layers", 1]
-        theirs = ["--arch", "transformer", *layers, *TRAINING, "--save-dir", tmp_path / "theirs"]
-        run("train", corpora.translation, *theirs)
-        model = tmp_path / "theirs" / "checkpoint_last.pt"
-        command = [corpora.translation, *BARE_TRANSLATION, *layers, *TRAINING, "--restore-file", model]
-        assert_refused("has another architecture; ", "train", *command, save_dir=tmp_path / "ours")
 
     def test_overrides(self, corpora: Corpora, translation_model: Path) -> None:
         overrides = ["--model-overrides", {"stack_encoder_layers": "sdpa,sup-5,nd-2-2-3"}]
@@ -233,13 +166,10 @@ def empty_data(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Co
 
 
 class TestEmptyData:
-    @pytest.mark.parametrize("prefix", ["", "stack_"], ids=["task-of-fairseq", "our-task"])
-    def test_training(self, empty_data: Corpora, tmp_path: Path, prefix: str) -> None:
-        message = f"the data set {empty_data.translation}/train.src-tgt.src.bin is empty: expected at least one"
-        command = [empty_data.translation, *TRANSLATION, "--task", f"{prefix}translation", *TRAINING]
-        assert_refused(message, "train", *command, save_dir=tmp_path)
-        message = f"the data set {empty_data.language_modeling}/train.bin is empty"
-        command = [empty_data.language_modeling, *LANGUAGE_MODEL, "--task", f"{prefix}language_modeling", *TRAINING]
+    @pytest.mark.parametrize("task", MODELS)
+    def test_training(self, empty_data: Corpora, tmp_path: Path, task: str) -> None:
+        message = f"the data set {getattr(empty_data, task)}/train."
+        command = [getattr(empty_data, task), *MODELS[task], *TRAINING]
         assert_refused(message, "train", *command, save_dir=tmp_path)
 
     def test_use(self, empty_data: Corpora, translation_model: Path, language_model: Path) -> None:
@@ -250,19 +180,15 @@ class TestEmptyData:
 
 
 class TestTooLong:
-    @pytest.mark.parametrize(
-        ("flag", "limits"), [("--max-source-positions", "(4, 1024)"), ("--max-target-positions", "(1024, 4)")]
-    )
-    def test_translation(self, corpora: Corpora, tmp_path: Path, flag: str, limits: str) -> None:
-        command = [corpora.translation, *TRANSLATION, *TRAINING, flag, 4, "--save-dir", tmp_path]
-        message = f"expected at most {limits}; split longer samples, or add --skip-invalid-size-inputs-valid-test"
+    def test_translation(self, corpora: Corpora, tmp_path: Path) -> None:
+        command = [corpora.translation, *TRANSLATION, *TRAINING, "--max-source-positions", 4, "--save-dir", tmp_path]
+        message = "expected at most (4, 1024); split longer samples, or add --skip-invalid-size-inputs-valid-test"
         assert_refused(message, "train", *command)
         assert not list(tmp_path.iterdir())
         run("train", *command, "--skip-invalid-size-inputs-valid-test")
         use = [corpora.translation, "--path", tmp_path / "checkpoint_last.pt", *GENERATION]
         assert_refused("too long for the model: ", "generate", *use)
-        if flag == "--max-source-positions":
-            self.assert_left_out(6, *use, "--batch-size", 1, stdin="a b c d a\n")
+        self.assert_left_out(6, *use, "--batch-size", 1, stdin="a b c d a\n")
 
     def test_language_modeling(self, corpora: Corpora, language_model: Path, tmp_path: Path) -> None:
         command = [corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, "--tokens-per-sample", 4]

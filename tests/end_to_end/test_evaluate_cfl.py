@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairseq_stack import __version__, cli
+from fairseq_stack import cli
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS, CFLResult
+from fairseq_stack.evaluation.cfl_result import CFLResult
 from fairseq_stack.evaluation.word_scores import read_word_scores
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.strings import draw_strings, predictions
 from fairseq_stack_preprocess.cfl.language_corpus import Options, prepare
 from fairseq_stack_preprocess.cfl.languages import Word
-from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, rows_of, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, rows_of, run
 from tests.preprocess.cfl.test_pcfg import assert_chi_square
 
 END = "</s>"
@@ -74,76 +73,54 @@ def test_agrees_with_eval_lm(corpus: Path, checkpoint: Path, tmp_path: Path) -> 
     assert result.overall.difference.value == pytest.approx(difference, abs=2e-6)
 
 
+@with_one_model
 def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--samples", 30, "--show-samples", 2, "--csv", tmp_path / "lengths.csv"]
     result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus, *options)
     printed = capsys.readouterr().out.splitlines()
-    assert (result.language, result.split, result.eos, result.train_lengths) == (
-        "marked-reversal",
-        "test",
-        True,
-        (3, 7),
-    )
+    assert (result.language, result.split, result.eos) == ("marked-reversal", "test", True)
     assert [row.length for row in result.by_length] == [3, 5, 7, 9]
     assert all(row.strings == 4 and row.tokens == 4 * (row.length + 1) for row in result.by_length)
     # From the position after # on: half of the symbols, and the end.
     assert [row.next_symbol.positions for row in result.by_length if row.next_symbol] == [8, 12, 16, 20]
-    assert result.overall.next_symbol is not None
-    assert result.overall.next_symbol.positions == 56
     assert result.samples is not None
     assert (result.samples.strings, result.samples.max_length) == (30, 11)
     assert 0 <= result.samples.in_language <= 30 - result.samples.unfinished
-    assert result.model.checkpoint == str(checkpoint)
-    assert printed[0].startswith(f"marked-reversal, test: {checkpoint} ({result.model.arch}, ")
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed if line.startswith("|")]
     assert [row[0] for row in cells] == ["length", "------", "3", "5", "7", "9", "all"]
     overall = result.overall
-    assert cells[-1][1:5] == [
-        "16",
-        f"{overall.cross_entropy:.4f}",
-        f"{overall.bound:.4f}",
-        f"{overall.difference.value:.4f}",
-    ]
+    numbers = (overall.cross_entropy, overall.bound, overall.difference.value)
+    assert cells[-1][1:5] == ["16", *(f"{number:.4f}" for number in numbers)]
     assert f"samples: {result.samples.in_language} of 30 in the language" in "\n".join(printed)
     assert sum(line.startswith("  ") for line in printed) == 2
-    assert NOTE_ON_BOUNDS in printed
     rows = rows_of(tmp_path / "lengths.csv")
     assert [(int(row["length"]), float(row["difference"])) for row in rows] == [
         (scores.length, scores.difference.value) for scores in result.by_length
     ]
     assert printed[-1] == result.signature
-    assert result.signature.startswith("language:marked-reversal|split:test|strings:16|sha:")
-    assert result.signature.endswith(
-        f"|eos:yes|bootstrap:20|confidence:0.95|samples:30|sample_length:11|seed:0|version:fairseq_stack-{__version__}"
-    )
+    assert "|eos:yes|bootstrap:20|confidence:0.95|samples:30|sample_length:11|seed:0|" in result.signature
 
 
 @with_one_model
 def test_seed_and_batches(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
     """The seed decides on samples and intervals; sizes of batches do not matter."""
-    path, given = tmp_path / "result.json", (checkpoint, "--data", corpus)
-    first, again = result_of(path, *given), result_of(path, *given, "--batch-size", 3, "--max-tokens", 20)
+    path, model = tmp_path / "result.json", (checkpoint, "--data", corpus)
+    first, again = result_of(path, *model), result_of(path, *model, "--batch-size", 3, "--max-tokens", 20)
     assert first.samples == again.samples
     assert again.overall.difference.value == pytest.approx(first.overall.difference.value, abs=1e-6)
     assert again.overall.difference.low == pytest.approx(first.overall.difference.low, abs=1e-6)
-    other = result_of(path, *given, "--seed", 1)
+    other = result_of(path, *model, "--seed", 1)
     assert other.overall.difference.value == first.overall.difference.value
     assert other.overall.difference.low != first.overall.difference.low
     assert dataclasses.replace(other, by_length=()) != dataclasses.replace(first, by_length=())
 
 
 @with_one_model
-def test_without_ends_and_samples(
-    corpus: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    result = result_of(
-        tmp_path / "result.json", checkpoint.parent / checkpoint.name, "--data", corpus / "data-bin",
-        *("--without-eos", "--samples", 0, "--split", "valid", "--cpu"),
-    )  # fmt: skip
+def test_without_ends_and_samples(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
+    options = ["--without-eos", "--samples", 0, "--split", "valid"]
+    result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus / "data-bin", *options)
     assert (result.eos, result.samples, result.split) == (False, None, "valid")
     assert all(row.tokens == row.strings * row.length for row in result.by_length)
-    assert "samples" not in capsys.readouterr().out
-    assert "|eos:no|bootstrap:20|confidence:0.95|seed:0|" in result.signature
     scoring = ["--task", "stack_language_modeling", "--without-eos", "--sample-break-mode", "eos", "--batch-size", 3]
     output = run("eval-lm", corpus / "data-bin", "--path", checkpoint, "--gen-subset", "valid", *scoring, "--cpu")
     (perplexity,) = [line.partition("Perplexity: ")[2] for line in output.log if "Perplexity: " in line]
@@ -159,17 +136,17 @@ def hub(corpus: Path, checkpoint: Path) -> LanguageModelHub:
 
 def test_predictions_are_the_scores_of_the_hub(hub: LanguageModelHub) -> None:
     strings = [("0",), ("0", "#", "1"), (), ("#", "#"), ("1", "0", "#", "0", "1")]
-    found = dict(predictions(hub, strings, batch_size=2, max_tokens=None))
+    predicted = dict(predictions(hub, strings, batch_size=2, max_tokens=None))
     for number, string in enumerate(strings):
         expected = hub.score(" ".join(string))["positional_scores"]
-        np.testing.assert_allclose(found[number].log_probabilities, expected, atol=1e-6)
+        np.testing.assert_allclose(predicted[number].log_probabilities, expected, atol=1e-6)
         for place, symbol in enumerate((*string, "</s>")):
             prefix = string[:place]
             rivals = [(*prefix, other) for other in ("0", "1", "#")]
             values = [float(hub.score(" ".join(rival))["positional_scores"][place]) for rival in rivals]
             values.append(float(hub.score(" ".join(prefix))["positional_scores"][place]))
             best = [*("0", "1", "#"), "</s>"][int(np.argmax(values))]
-            assert found[number].is_best[place] == (best == symbol)
+            assert predicted[number].is_best[place] == (best == symbol)
 
 
 def test_samples_follow_the_probabilities_of_the_model(hub: LanguageModelHub) -> None:
@@ -177,10 +154,10 @@ def test_samples_follow_the_probabilities_of_the_model(hub: LanguageModelHub) ->
     symbols = [symbol for symbol in hub.tgt_dict.symbols if symbol not in ("</s>", "<pad>")]
     possible = symbols if hub.cfg.model._name == "transformer_lm" else ["0", "1", "#"]
     strings = [string for n in range(longest + 1) for string in itertools.product(possible, repeat=n)]
-    found = dict(predictions(hub, strings, batch_size=None, max_tokens=None))
+    predicted = dict(predictions(hub, strings, batch_size=None, max_tokens=None))
     probabilities: dict[Word, float] = {}
     for i, string in enumerate(strings):
-        log_probabilities = found[i].log_probabilities
+        log_probabilities = predicted[i].log_probabilities
         probabilities[*string, END] = math.exp(log_probabilities.sum())
         if len(string) == longest:
             probabilities[string] = math.exp(log_probabilities[:-1].sum()) - probabilities[*string, END]
@@ -193,49 +170,23 @@ def test_samples_follow_the_probabilities_of_the_model(hub: LanguageModelHub) ->
 
 @with_one_model
 def test_mistakes(
-    corpus: Path, checkpoint: Path, corpora: Corpora, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    corpus: Path, checkpoint: Path, translation_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = tmp_path / "other"
-    prepare(Options("dyck", train_size=9, valid_size=2, test_per_length=1, batch_size=3), other)
-    long = tmp_path / "long"
-    lengths: dict[str, Any] = {"test_min_length": 99, "test_max_length": 99}
-    prepare(Options("marked-reversal", train_size=9, valid_size=2, test_per_length=1, batch_size=3, **lengths), long)
-    given = (checkpoint, "--data", corpus)
+    long, dyck = tmp_path / "long", tmp_path / "dyck"
+    sizes: dict[str, Any] = {"train_size": 9, "valid_size": 2, "test_per_length": 1}
+    prepare(Options("marked-reversal", **sizes, batch_size=3, test_min_length=99, test_max_length=99), long)
+    prepare(Options("dyck", **sizes, batch_size=3, binarise=False), dyck)  # without a dictionary: the model's is used
+    model = [*BARE_LANGUAGE_MODEL, "--add-bos-token", "--max-epoch", 1]
+    run("train", corpus / "data-bin", *model, *TRAINING, "--save-dir", tmp_path / "bos")
     for arguments, message in (
-        ((checkpoint, "--data", corpora.language_modeling), "is not a corpus of fairseq-stack prepare cfl"),
-        (
-            (checkpoint, "--data", long),
-            "string 1 has 99 symbols and an end; the model accepts 50 tokens: train it with",
-        ),
-        ((*given, "--sample-length", 50), "samples of 50 symbols and an end are too long: the model accepts 50 tokens"),
-        ((*given, "--json", tmp_path / "no/f.json"), "no/f.json: No such file or directory"),
-        ((tmp_path / "nowhere.pt", "--data", corpus), "nowhere.pt does not exist"),
+        ((checkpoint, "--data", long), "string 1 has 99 symbols and an end; the model accepts 50 tokens"),
+        ((checkpoint, "--data", corpus, "--sample-length", 50), "samples of 50 symbols and an end are too long"),
+        ((translation_model, "--data", dyck), "holds a translation model; expected a language model"),
+        ((tmp_path / "bos", "--data", corpus), "the model was trained with --add-bos-token"),
     ):
         capsys.readouterr()
         evaluate(*arguments, code=2)
         assert message in capsys.readouterr().err.splitlines()[-1]
-    evaluate(checkpoint, "--data", other, code=2)
-    assert " cannot be loaded with the data of " in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_models_that_do_not_predict_strings(
-    corpus: Path, translation_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    unbinarised = tmp_path / "corpus"  # its folder has no dictionary, so the model's own is used
-    prepare(Options("dyck", train_size=9, valid_size=2, test_per_length=1, batch_size=3, binarise=False), unbinarised)
-    evaluate(translation_model, "--data", unbinarised, code=2)
-    assert "holds a translation model; expected a language model" in capsys.readouterr().err.splitlines()[-1]
-    model = [*BARE_LANGUAGE_MODEL, "--add-bos-token", "--max-epoch", 1]
-    run("train", corpus / "data-bin", *model, *TRAINING, "--save-dir", tmp_path / "bos")
-    capsys.readouterr()
-    evaluate(tmp_path / "bos", "--data", corpus, code=2)
-    assert "the model was trained with --add-bos-token" in capsys.readouterr().err.splitlines()[-1]
-
-
-@with_one_model
-def test_strings_of_another_language(hub: LanguageModelHub) -> None:
-    with pytest.raises(UserError, match="string 2 has the symbol 'x', which the dictionary of the model lacks"):
-        list(predictions(hub, [("0",), ("x",)], batch_size=None, max_tokens=None))
 
 
 @with_one_model

@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 from tests.commands.running import Server
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import GENERATION, USER_DIR, run
+from tests.end_to_end.fairseq_commands import GENERATION, USER_DIR, run
 from tests.models.building import (
     make_dictionary,
 )

@@ -12,7 +12,7 @@ import pytest
 
 from fairseq_stack import cli
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, run
 from tests.helpers import hostile
 
 

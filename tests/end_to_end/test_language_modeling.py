@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import (
+from tests.end_to_end.fairseq_commands import (
     BARE_LANGUAGE_MODEL,
     DECODER,
     GENERATION,
-    LANGUAGE_MODEL,
     SENTENCES,
-    SMOOTHED_COMPACT,
     TRAINING,
     run,
 )
@@ -23,10 +21,13 @@ SCORING = ["--sample-break-mode", "eos", "--gen-subset", "valid", "--num-workers
 PREFIXES = {0: "a b", 1: "c", 2: "d d a"}
 
 
-@pytest.mark.parametrize("layers", ["2xsdpa", "sup-4,nd-1-2-3", DECODER], ids=["tf", "stacks-only", "mixed"])
 @pytest.mark.parametrize(
-    "vocabulary",
-    [[], ["--compact-vocab", "--output-bias"], ["--compact-vocab", "--share-decoder-input-output-embed"]],
+    ("layers", "vocabulary"),
+    [
+        ("2xsdpa", []),
+        ("sup-4,nd-1-2-3", ["--compact-vocab", "--output-bias"]),
+        (DECODER, ["--compact-vocab", "--share-decoder-input-output-embed"]),
+    ],
     ids=["stock", "compact", "compact-shared"],
 )
 def test_train_and_evaluate(corpora: Corpora, tmp_path: Path, layers: str, vocabulary: list[str]) -> None:
@@ -51,35 +52,20 @@ def test_validate_agrees_with_eval_lm(corpora: Corpora, language_model: Path) ->
     assert validated.validation_losses() == pytest.approx(scored.validation_losses(), abs=0.0006)
 
 
-def test_label_smoothing_with_compact_vocabulary(corpora: Corpora, tmp_path: Path) -> None:
-    trained = run(
-        "train", corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, *SMOOTHED_COMPACT, "--save-dir", tmp_path
-    )
-    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
-
-
-@pytest.mark.parametrize("flags", [["--amp"], ["--memory-efficient-fp16"]], ids=["amp", "fp16"])
-def test_low_precision(corpora: Corpora, tmp_path: Path, flags: list[str]) -> None:
-    trained = run("train", corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, *flags, "--save-dir", tmp_path)
-    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
-    assert trained.training_losses()[1] < trained.training_losses()[0]
-
-
-@pytest.mark.parametrize("task", ["language_modeling", "stack_language_modeling"])
-def test_interactive_continues_prefixes(corpora: Corpora, language_model: Path, task: str) -> None:
-    options = ["--task", task, "--path", language_model, *GENERATION, "--batch-size", 1]
+def test_interactive_continues_prefixes(corpora: Corpora, language_model: Path) -> None:
+    options = ["--task", "stack_language_modeling", "--path", language_model, *GENERATION, "--batch-size", 1]
     answered = run("interactive", corpora.language_modeling, *options, stdin="\n".join(PREFIXES.values()) + "\n")
-    found = answered.hypotheses()
-    assert found.keys() == PREFIXES.keys()
-    assert all(found[number].startswith(prefix) for number, prefix in PREFIXES.items())
+    continued = answered.hypotheses()
+    assert continued.keys() == PREFIXES.keys()
+    assert all(continued[number].startswith(prefix) for number, prefix in PREFIXES.items())
 
 
 def test_generate_with_prefixes(corpora: Corpora, language_model: Path) -> None:
     options = ["--task", "language_modeling", *SENTENCES, "--path", language_model, *GENERATION, "--prefix-size", 2]
-    found = run("generate", corpora.language_modeling, *options).hypotheses()
+    continued = run("generate", corpora.language_modeling, *options).hypotheses()
     sentences = (corpora.text / "test.src").read_text().splitlines()
-    assert sorted(found) == list(range(SPLITS["test"]))
-    assert all(found[number].split()[:2] == sentence.split()[:2] for number, sentence in enumerate(sentences))
+    assert sorted(continued) == list(range(SPLITS["test"]))
+    assert all(continued[number].split()[:2] == sentence.split()[:2] for number, sentence in enumerate(sentences))
 
 
 def test_pruning_keeps_the_layers_named(corpora: Corpora, language_model: Path) -> None:

@@ -12,7 +12,7 @@ from fairseq.trainer import Trainer
 from torch import Tensor, nn
 
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, BARE_TRANSLATION, TRAINING, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_TRANSLATION, TRAINING, run
 from tests.helpers import assert_normwise_close
 
 CLIP_NORM, SMOOTHING = 0.5, 0.1
@@ -45,13 +45,14 @@ def gradient_of_mean_loss(trainer: Trainer, samples: list[dict[str, Any]], smoot
     return torch.cat([gradient.flatten() for gradient in gradients])
 
 
-@pytest.mark.parametrize("criterion", CRITERIONS)
-@pytest.mark.parametrize("task", MODELS)
+@pytest.mark.parametrize(
+    ("task", "criterion"), [("translation", "cross_entropy"), ("language_modeling", "torch_cross_entropy")]
+)
 def test_mean_over_sentences(
     corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, criterion: str
 ) -> None:
     expected: list[Tensor] = []
-    found: list[Tensor] = []
+    actual: list[Tensor] = []
     clipped: list[Tensor] = []
     train_step, clip_grad_norm = Trainer.train_step, Trainer.clip_grad_norm
 
@@ -61,7 +62,7 @@ def test_mean_over_sentences(
 
     def noting(self: Trainer, clip_norm: float) -> Any:
         gradients = [parameter.grad for parameter in self.model.parameters()]
-        found.append(torch.cat([gradient.flatten() for gradient in gradients]))
+        actual.append(torch.cat([gradient.flatten() for gradient in gradients]))
         norm = clip_grad_norm(self, clip_norm)
         clipped.append(torch.cat([gradient.flatten() for gradient in gradients]))
         return norm
@@ -71,9 +72,9 @@ def test_mean_over_sentences(
     options = ["--criterion", criterion, *(["--label-smoothing", SMOOTHING] if CRITERIONS[criterion] else [])]
     command = [getattr(corpora, task), *MODELS[task], *TRAINING, *OPTIONS, *options, "--save-dir", tmp_path]
     trained = run("train", *command)
-    assert len(found) == math.ceil(math.ceil(SPLITS["train"] / 4) / 3)
-    for gradient, right, after in zip(found, expected, clipped, strict=True):
+    assert len(actual) == math.ceil(math.ceil(SPLITS["train"] / 4) / 3)
+    for gradient, right, after in zip(actual, expected, clipped, strict=True):
         assert_normwise_close(gradient, right, 1e-5, "gradient")
         assert_normwise_close(after, gradient * min(1, CLIP_NORM / float(gradient.norm())), 1e-5, "clipped gradient")
-    assert max(gradient.norm() for gradient in found) > CLIP_NORM
+    assert max(gradient.norm() for gradient in actual) > CLIP_NORM
     assert all(map(math.isfinite, trained.validation_losses()))

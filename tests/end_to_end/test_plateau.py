@@ -1,4 +1,4 @@
-"""--lr-scheduler validation_plateau counts every validation of a training run; it and warm-up resume exactly."""
+"""Schedules of the learning rate resume exactly, during warm-up and after it."""
 
 from __future__ import annotations
 
@@ -9,30 +9,8 @@ import pytest
 from fairseq.trainer import Trainer
 
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, LANGUAGE_MODEL, TRAINING, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, TRAINING, run
 from tests.end_to_end.test_resuming import DROPOUT, assert_same, interrupting, state
-
-# No validation improves on the first by 90 percent, so that every second one halves the learning rate.
-PLATEAU = [
-    *("--lr-scheduler", "validation_plateau", "--lr-threshold", 0.9, "--lr-patience", 1, "--lr-shrink", 0.5),
-    *("--save-interval-updates", 2, "--keep-interval-updates", 1, "--max-epoch", 3),
-]
-
-
-def test_training_counts_each_validation_and_resumes_exactly(corpora: Corpora, tmp_path: Path) -> None:
-    """Three updates an epoch: validations after 2, 3, 4, 6, 8 and 9 updates."""
-    training = [corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, *DROPOUT, *PLATEAU]
-    run("train", *training, "--save-dir", tmp_path / "whole")
-    whole = state(tmp_path / "whole")
-    assert whole["num_updates"] == 9
-    # The first validation is the best; after it come five that are not better.
-    assert whole["optimizer"]["param_groups"][0]["lr"] == pytest.approx(0.01 / 4)
-    for updates in (2, 3, 4):
-        folder = tmp_path / str(updates)
-        run("train", *training, "--max-update", updates, "--save-dir", folder)
-        run("train", *training, "--save-dir", folder)
-        assert_same(state(folder), whole)
-
 
 # Of the validations after warm-up the first, after 6 updates, is the best.
 SCHEDULES = {
@@ -63,7 +41,7 @@ def test_warm_up(corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPat
                 run("train", *training, "--save-dir", tmp_path / "parts")
     run("train", *training, "--save-dir", tmp_path / "parts")
     assert_same(state(tmp_path / "parts"), state(tmp_path / "whole"))
-    assert all(len(found) == 1 for found in rates.values())
-    found = [min(rates[update]) for update in range(9)]
-    assert found[:5] == pytest.approx([0, 0.0025, 0.005, 0.0075, 0.01])
-    assert found[8] < 0.01
+    assert all(len(of_update) == 1 for of_update in rates.values())
+    by_update = [min(rates[update]) for update in range(9)]
+    assert by_update[:5] == pytest.approx([0, 0.0025, 0.005, 0.0075, 0.01])
+    assert by_update[8] < 0.01

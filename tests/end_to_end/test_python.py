@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fairseq.checkpoint_utils import load_model_ensemble_and_task
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, TranslationHub, load
@@ -19,7 +17,7 @@ from fairseq_stack.inspection.sentences import sentence_of_text
 from fairseq_stack.models import StackTransformer, StackTransformerLanguageModel
 from fairseq_stack_preprocess.mt.translation_corpus import prepare
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import GENERATION, SENTENCES, TRAINING, TRANSLATION, run
+from tests.end_to_end.fairseq_commands import GENERATION, SENTENCES, TRAINING, TRANSLATION, run
 from tests.preprocess.mt.pairs import options_for, write_pairs
 
 STRINGS = ["a b", "c d a", "b"]
@@ -48,15 +46,6 @@ def scorer(handed_on: Path) -> LanguageModelHub:
     return hub
 
 
-def test_load_ensemble(corpora: Corpora, translation_model: Path, language_model: Path) -> None:
-    (model,), _, task = load_model_ensemble_and_task([str(translation_model)])
-    assert type(model) is StackTransformer
-    assert type(task).__name__ == "TranslationTask"
-    (model,), _, task = load_model_ensemble_and_task([str(language_model)])
-    assert type(model) is StackTransformerLanguageModel
-    assert type(task).__name__ == "LanguageModelingTask"
-
-
 def test_the_dictionaries_are_beside_the_checkpoint(corpora: Corpora, handed_on: Path) -> None:
     for model, data in (("mt", corpora.translation), ("lm", corpora.language_modeling)):
         dictionaries = {path.name: path.read_bytes() for path in data.glob("dict*.txt")}
@@ -77,7 +66,7 @@ def test_score_translations_as_fairseq_validate(corpora: Corpora, handed_on: Pat
     options = ["--task", "translation", "--path", handed_on / "mt" / "checkpoint_best.pt", "--valid-subset", "test"]
     (expected,) = run("validate", corpora.translation, *options, "--max-tokens", 100, "--cpu").validation_losses()
     scores = translator.score(sources, targets)
-    assert [len(found["positional_scores"]) for found in scores] == [len(target.split()) + 1 for target in targets]
+    assert [len(score["positional_scores"]) for score in scores] == [len(target.split()) + 1 for target in targets]
     assert mean_loss(scores) == pytest.approx(expected, abs=2e-3)  # printed with three decimals
     one = translator.score(sources[3], targets[3])
     assert one["positional_scores"].tolist() == pytest.approx(scores[3]["positional_scores"].tolist(), abs=1e-5)
@@ -89,14 +78,14 @@ def test_score_sentences_as_fairseq_eval_lm(corpora: Corpora, handed_on: Path, s
     options = ["--path", path, "--gen-subset", "test", *SENTENCES[:2], "--cpu"]
     (expected,) = run("eval-lm", corpora.language_modeling, *options).validation_losses()
     scores = scorer.score(sentences)
-    assert [len(found["positional_scores"]) for found in scores] == [len(line.split()) + 1 for line in sentences]
+    assert [len(score["positional_scores"]) for score in scores] == [len(line.split()) + 1 for line in sentences]
     assert mean_loss(scores) == pytest.approx(expected, abs=2e-3)
     assert scorer.score(sentences[3])["score"].item() == pytest.approx(scores[3]["score"].item(), abs=1e-5)
 
 
 def mean_loss(scores: list[dict]) -> float:
     """The mean negative log-probability of a token, to base 2."""
-    tokens = [float(score) for found in scores for score in found["positional_scores"]]
+    tokens = [float(score) for sentence in scores for score in sentence["positional_scores"]]
     return -sum(tokens) / len(tokens) / math.log(2)
 
 
@@ -109,27 +98,10 @@ def test_sample_continues(scorer: LanguageModelHub) -> None:
 def test_longer_than_a_batch_in_training(handed_on: Path) -> None:
     """--max-tokens of the training run does not limit one sentence."""
     hub = load(handed_on / "mt", max_tokens=3)
-    other = load(handed_on / "lm", max_tokens=3)
-    assert isinstance(hub, TranslationHub) and isinstance(other, LanguageModelHub)
+    assert isinstance(hub, TranslationHub)
     sentence = "a b c d a b"
     assert hub.translate([sentence, "a"], max_len_b=3)[1] == hub.translate("a", max_len_b=3)
     assert len(hub.score(sentence, "B A")["positional_scores"]) == 3
-    assert len(other.score([sentence, "a"])[0]["positional_scores"]) == 7
-    assert other.sample(sentence, max_len_b=9).startswith(sentence)
-
-
-def test_no_sentence(translator: TranslationHub, scorer: LanguageModelHub) -> None:
-    assert translator.score([], []) == scorer.score([]) == translator.translate([]) == []
-
-
-def test_an_ensemble(handed_on: Path, translator: TranslationHub) -> None:
-    names = os.pathsep.join(["checkpoint_best.pt", "checkpoint_last.pt"])
-    ensemble = StackTransformer.from_pretrained(handed_on / "mt", names)
-    assert isinstance(ensemble, TranslationHub)
-    last = load(handed_on / "mt" / "checkpoint_last.pt")
-    assert isinstance(last, TranslationHub)
-    probabilities = [hub.score("a b", "B A")["positional_scores"].exp() for hub in (ensemble, translator, last)]
-    assert probabilities[0].tolist() == pytest.approx((sum(probabilities[1:]) / 2).tolist(), abs=1e-6)
 
 
 def test_a_name_with_a_colon(handed_on: Path, tmp_path: Path) -> None:
@@ -139,7 +111,7 @@ def test_a_name_with_a_colon(handed_on: Path, tmp_path: Path) -> None:
     assert len(load(tmp_path / "lm" / "12:30.pt").models) == 1
     assert len(StackTransformerLanguageModel.from_pretrained(tmp_path / "lm", "12:30.pt").models) == 1
     (tmp_path / "lm").rename(tmp_path / "12:30")
-    with pytest.raises(UserError, match="12:30 has ':' in its name, at which fairseq divides the names of folders"):
+    with pytest.raises(UserError, match="12:30 has ':' in its name"):
         load(tmp_path / "12:30")
     assert len(load(tmp_path / "12:30", handed_on / "lm").models) == 1
 
@@ -149,9 +121,9 @@ def test_raw_text(tmp_path: Path, save_bpe: bool) -> None:
     """The model gets the pieces of the corpus; with --bpe, it gets the pieces of the model that the option names."""
     pairs = [(f"Der Satz Nummer {i} .", f"sentence number {i}!") for i in range(30)]
     prepare(options_for(write_pairs(tmp_path / "c", pairs), pieces=60, binarise=True), tmp_path / "corpus")
-    own = ["--bpe", "sentencepiece", "--sentencepiece-model", tmp_path / "corpus" / "sentencepiece.de.model"]
+    bpe = ["--bpe", "sentencepiece", "--sentencepiece-model", tmp_path / "corpus" / "sentencepiece.de.model"]
     training = [*TRANSLATION, *TRAINING, "--max-epoch", 1, "--save-dir", tmp_path / "model"]
-    run("train", tmp_path / "corpus" / "data-bin", *training, *(own if save_bpe else []))
+    run("train", tmp_path / "corpus" / "data-bin", *training, *(bpe if save_bpe else []))
     (tmp_path / "corpus").rename(tmp_path / "gone")
     overrides = {"sentencepiece_model": str(tmp_path / "model" / "sentencepiece.bpe.model")} if save_bpe else {}
     hub = StackTransformer.from_pretrained(tmp_path / "model", **overrides)
@@ -169,24 +141,22 @@ def test_raw_text(tmp_path: Path, save_bpe: bool) -> None:
 
 def test_mistakes(handed_on: Path, translator: TranslationHub, scorer: LanguageModelHub, tmp_path: Path) -> None:
     lm, mt = handed_on / "lm", handed_on / "mt"
-    with pytest.raises(UserError, match="lm holds a StackTransformerLanguageModel, not a StackTransformer"):
-        StackTransformer.from_pretrained(lm)
-    with pytest.raises(UserError, match=r"average\.pt does not exist"):
-        StackTransformer.from_pretrained(mt, "average.pt")
-    with pytest.raises(UserError, match=r"has neither checkpoint_best\.pt nor checkpoint_last\.pt"):
-        load(tmp_path)
-    with pytest.raises(UserError, match=f"{tmp_path} has no dictionary"):
-        load(mt, tmp_path)
-    with pytest.raises(UserError, match="cannot be loaded with the data of"):
-        load(mt, lm)
-    with pytest.raises(UserError, match="one translation for each sentence"):
-        translator.score(["a", "b"], ["A"])
     too_long = " ".join("a" * 2000)
-    for call in (translator.translate, scorer.sample, scorer.score, lambda text: translator.score(text, "A")):
-        with pytest.raises(UserError, match=r"sentence 1 has 2,001 tokens; the model accepts at most \d"):
-            call(too_long)
-    with pytest.raises(UserError, match=r"sentence 2 has 2,001 tokens"):
-        translator.translate(["a", too_long])
+    calls: list[tuple[str, Callable[[], Any]]] = [
+        ("holds a StackTransformerLanguageModel, not a St", lambda: StackTransformer.from_pretrained(lm)),
+        (r"average\.pt does not exist", lambda: StackTransformer.from_pretrained(mt, "average.pt")),
+        (r"has neither checkpoint_best\.pt nor checkpoint_last\.pt", lambda: load(tmp_path)),
+        (f"{tmp_path} has no dictionary", lambda: load(mt, tmp_path)),
+        ("cannot be loaded with the data of", lambda: load(mt, lm)),
+        ("one translation for each sentence", lambda: translator.score(["a", "b"], ["A"])),
+        (r"sentence 2 has 2,001 tokens; the model accepts at most \d", lambda: translator.translate(["a", too_long])),
+        (r"sentence 1 has 2,001 tokens; the model accepts at most \d", lambda: scorer.score(too_long)),
+        (r"sentence 1 has 2,001 tokens; the model accepts at most \d", lambda: scorer.sample(too_long)),
+        (r"sentence 1 has 2,001 tokens; the model accepts at most \d", lambda: translator.score(too_long, "A")),
+    ]
+    for message, call in calls:
+        with pytest.raises(UserError, match=message):
+            call()
 
 
 @pytest.mark.parametrize("word", ["<s>", "<pad>"])
@@ -205,13 +175,6 @@ def test_words_that_fairseq_reserves(translator: TranslationHub, scorer: Languag
 
 
 def test_without_dictionaries_beside_the_checkpoint(translation_model: Path, tmp_path: Path) -> None:
-    """As in folders of earlier versions: the folder of the training data serves while it exists."""
+    """The folder of the training data serves while it exists."""
     shutil.copy(translation_model, tmp_path / "checkpoint_best.pt")
     assert load(tmp_path / "checkpoint_best.pt").translate("a b", max_len_b=3) is not None
-    import torch
-
-    state = torch.load(tmp_path / "checkpoint_best.pt", weights_only=False)
-    state["cfg"]["task"]["data"] = str(tmp_path / "gone")
-    torch.save(state, tmp_path / "checkpoint_best.pt")
-    with pytest.raises(UserError, match=r"has no dictionary .* neither has .*gone; copy the dictionaries"):
-        load(tmp_path / "checkpoint_best.pt")

@@ -18,7 +18,7 @@ from fairseq.trainer import Trainer
 
 from fairseq_stack.compat import file_io
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import LANGUAGE_MODEL, TRAINING, TRANSLATION, run
+from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, TRAINING, TRANSLATION, run
 
 DROPOUT = ["--dropout", 0.3, "--attention-dropout", 0.2, "--activation-dropout", 0.1]
 UPDATES_AN_EPOCH = 3

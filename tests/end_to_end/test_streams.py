@@ -23,7 +23,7 @@ from fairseq_stack.tasks._carried import CarriedStates
 from fairseq_stack.tasks.truncated_bptt import TASK
 from tests.documents import Document
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import GENERATION, SIZES, TRAINING, run
+from tests.end_to_end.fairseq_commands import GENERATION, SIZES, TRAINING, run
 from tests.end_to_end.test_resuming import assert_same, state
 
 BARE = ["--task", TASK, "--arch", "stack_lstm_lm", "--decoder-hidden-size", 8]
@@ -72,22 +72,16 @@ def mean_loss(path: Path, split: str, batch_size: int, **overrides: Any) -> tupl
     return sum(float(loss) for loss, *_ in steps) / num_tokens, num_tokens
 
 
-def test_train_and_score(stream: Path, stream_model: Path, tmp_path: Path) -> None:
-    trained = run("train", stream, *STREAM, *STEPS, "--save-dir", tmp_path)
-    assert trained.training_losses()[1] < trained.training_losses()[0]
-    options = ["--path", tmp_path / "checkpoint_last.pt", *SCORING, "--valid-subset", "valid"]
-    scored = run("validate", stream, *options, "--batch-size", ROWS)
-    assert scored.validation_losses() == trained.validation_losses()[-1:]
-
-
 @pytest.mark.parametrize("batch_size", [1, ROWS])
 def test_the_length_of_a_segment_changes_no_score(stream: Path, stream_model: Path, batch_size: int) -> None:
     """Each word of the text is scored once, and the ``</s>`` at the end of the line is not."""
     expected, num_tokens = mean_loss(stream_model, "test", batch_size, tokens_per_sample=1000)
     assert num_tokens == len(words_of(stream, "test")) < 1000
     for length in (1, 5, 35):
-        found = mean_loss(stream_model, "test", batch_size, tokens_per_sample=length)
-        assert found == (pytest.approx(expected, rel=1e-9), num_tokens)
+        assert mean_loss(stream_model, "test", batch_size, tokens_per_sample=length) == (
+            pytest.approx(expected, rel=1e-9),
+            num_tokens,
+        )
 
 
 def test_one_row_has_the_score_of_one_pass(stream: Path, stream_model: Path) -> None:
@@ -111,13 +105,11 @@ def test_resumes_exactly(stream: Path, stream_model: Path, tmp_path: Path, num_u
     assert_same(state(tmp_path), state(stream_model.parent))
 
 
-@pytest.mark.parametrize("flags", [
-    ["--update-freq", 4], ["--validate-interval-updates", 1], ["--memory-efficient-fp16"], ["--num-workers", 1]
-], ids=["accumulating", "validating", "fp16", "workers"])  # fmt: skip
-def test_ways_of_training_resume_exactly(stream: Path, tmp_path: Path, flags: list[Any]) -> None:
+def test_ways_of_training_resume_exactly(stream: Path, tmp_path: Path) -> None:
+    ways = ["--update-freq", 4, "--validate-interval-updates", 1, "--memory-efficient-fp16", "--num-workers", 1]
     for folder, limits in (("whole", [[]]), ("resumed", [["--max-update", 1], []])):
         for limit in limits:
-            run("train", stream, *STREAM, *STEPS, *flags, *limit, "--save-dir", tmp_path / folder)
+            run("train", stream, *STREAM, *STEPS, *ways, *limit, "--save-dir", tmp_path / folder)
     assert_same(state(tmp_path / "resumed"), state(tmp_path / "whole"))
 
 
@@ -127,13 +119,12 @@ def test_validation_does_not_disturb_training(stream: Path, stream_model: Path, 
     assert_same(state(tmp_path)["parameters"], state(stream_model.parent)["parameters"])
 
 
-@pytest.mark.parametrize("options", [
-    ["--compact-vocab", "--compact-vocab-unk", "--output-bias"],
-    ["--compact-vocab", "--compact-vocab-unk", "--share-decoder-input-output-embed"],
-    ["--compact-vocab", "--compact-vocab-unk", "--decoder-embed-dim", 5],
-    [],
-], ids=["compact", "shared", "embedded", "one-hot"])  # fmt: skip
-@pytest.mark.parametrize("lines", [False, True], ids=["stream", "lines"])
+@pytest.mark.parametrize(("lines", "options"), [
+    (False, ["--compact-vocab", "--compact-vocab-unk", "--output-bias"]),
+    (False, ["--compact-vocab", "--compact-vocab-unk", "--decoder-embed-dim", 5]),
+    (True, ["--compact-vocab", "--compact-vocab-unk", "--share-decoder-input-output-embed"]),
+    (True, []),
+], ids=["stream-compact", "stream-embedded", "lines-shared", "lines-one-hot"])  # fmt: skip
 def test_ends_of_sentences_are_read(
     corpora: Corpora, stream: Path, tmp_path: Path, lines: bool, options: list[Any]
 ) -> None:
@@ -201,10 +192,8 @@ def test_mistakes(stream: Path, tmp_path: Path, options: list[Any], message: str
 
 def test_another_division_within_an_epoch(stream: Path, tmp_path: Path) -> None:
     run("train", stream, *STREAM, *STEPS, "--max-update", 2, "--save-dir", tmp_path)
-    assert refused(stream, tmp_path, "--batch-size", 3) == (
-        "the checkpoint is from within an epoch of another division of the stream: expected segments 6, "
-        "--batch-size 4, --tokens-per-sample 5, got segments 8, --batch-size 3, --tokens-per-sample 5; resume with the "
-        "same options and text, or begin an epoch with --reset-dataloader"
+    assert "expected segments 6, --batch-size 4, --tokens-per-sample 5, got segments 8, --batch-size 3, " in refused(
+        stream, tmp_path, "--batch-size", 3
     )
     run("train", stream, *STREAM, *STEPS, "--batch-size", 3, "--reset-dataloader", "--save-dir", tmp_path)
     assert state(tmp_path)["num_updates"] == 2 + 2 * 8
@@ -216,10 +205,7 @@ def test_a_checkpoint_without_the_state(stream: Path, tmp_path: Path) -> None:
     checkpoint = torch.load(path, weights_only=True)
     del checkpoint["extra_state"]["StackTruncatedBPTTTask"]
     torch.save(checkpoint, path)
-    assert refused(stream, tmp_path) == (
-        "the checkpoint is from within an epoch and has no state before segment 3; begin an epoch with "
-        "--reset-dataloader"
-    )
+    assert "has no state before segment 3" in refused(stream, tmp_path)
 
 
 def test_several_processes(stream: Path, stream_model: Path) -> None:
@@ -229,12 +215,10 @@ def test_several_processes(stream: Path, stream_model: Path) -> None:
         task.get_batch_iterator(task.dataset("valid"), None, 2, num_shards=2)
 
 
-@pytest.mark.parametrize(
-    "options", [["--task", TASK], [], ["--sample-break-mode", "eos"]], ids=["task", "blocks", "sentences"]
-)
-def test_eval_lm_is_refused(stream: Path, stream_model: Path, options: list[Any]) -> None:
-    with pytest.raises(UserError, match=f"fairseq-validate --task {TASK} --batch-size 1"):
-        run("eval-lm", stream, "--path", stream_model, "--gen-subset", "test", "--cpu", *options)
+def test_eval_lm_is_refused(stream: Path, stream_model: Path) -> None:
+    for options in (["--task", TASK], ["--sample-break-mode", "eos"]):
+        with pytest.raises(UserError, match=f"fairseq-validate --task {TASK} --batch-size 1"):
+            run("eval-lm", stream, "--path", stream_model, "--gen-subset", "test", "--cpu", *options)
 
 
 def test_continues_a_prefix(stream: Path, stream_model: Path) -> None:

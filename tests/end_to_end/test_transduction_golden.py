@@ -10,7 +10,7 @@ import torch
 
 from fairseq_stack.hub.interface import load
 from fairseq_stack.hub.transductions import load_split, require_transductions, transduce
-from tests.end_to_end.running import run
+from tests.end_to_end.fairseq_commands import run
 from tests.end_to_end.test_transduction import TRAINING, prepare
 from tests.helpers import each_golden_file
 
@@ -19,9 +19,9 @@ from tests.helpers import each_golden_file
 def test_golden_accuracy_on_the_authors_test_set(path: Path, tmp_path: Path) -> None:
     """Trained parameters in a checkpoint, and the authors' 1,000 strings as prepare writes them."""
     golden = np.load(path)
-    found = re.fullmatch(r"trained_(.+?)(_buffered)?_(linear|lstm)", path.stem)
-    assert found is not None
-    task, buffered, controller = found.groups()
+    name = re.fullmatch(r"trained_(.+?)(_buffered)?_(linear|lstm)", path.stem)
+    assert name is not None
+    task, buffered, controller = name.groups()
     corpus = prepare(tmp_path / "corpus", task, "--train-size", 1, "--valid-size", 1)
     arch = f"neural_stack{buffered or ''}_{controller}{'_xor' if 'xor' in task else ''}_2018"
     run("train", corpus / "data-bin", "--arch", arch, *TRAINING, "--max-update", 1, "--save-dir", tmp_path)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import (
+from tests.end_to_end.fairseq_commands import (
     BARE_TRANSLATION,
     DECODER,
     ENCODER,
@@ -24,18 +24,14 @@ from tests.end_to_end.running import (
     run,
 )
 
-LAYERS = pytest.mark.parametrize(
-    ("encoder", "decoder"),
-    [("2xsdpa", "2xsdpa"), ("sup-4", "2xnd-1-2-3"), (ENCODER, DECODER)],
-    ids=["tf", "stacks-only", "mixed"],
-)
-VOCABULARIES = pytest.mark.parametrize(
-    "vocabulary", [[], [*SMOOTHED_COMPACT, "--share-all-embeddings"]], ids=["stock", "smoothed-compact-shared"]
-)
+MODELS = {  # encoder, decoder, options of the vocabulary
+    "tf": ("2xsdpa", "2xsdpa", []),
+    "stacks-only": ("sup-4", "2xnd-1-2-3", [*SMOOTHED_COMPACT, "--share-all-embeddings"]),
+    "mixed": (ENCODER, DECODER, []),
+}
 
 
-@LAYERS
-@VOCABULARIES
+@pytest.mark.parametrize(("encoder", "decoder", "vocabulary"), MODELS.values(), ids=MODELS)
 def test_train_validate_generate(
     corpora: Corpora, tmp_path: Path, encoder: str, decoder: str, vocabulary: list[Any]
 ) -> None:
@@ -92,19 +88,21 @@ def test_ensemble(corpora: Corpora, translation_model: Path) -> None:
     assert two.hypotheses() == one.hypotheses()
 
 
-@pytest.mark.parametrize("flags", [["--amp"], ["--memory-efficient-fp16"]], ids=["amp", "fp16"])
-@VOCABULARIES
-def test_low_precision(corpora: Corpora, tmp_path: Path, flags: list[Any], vocabulary: list[Any]) -> None:
-    trained = run("train", corpora.translation, *TRANSLATION, *TRAINING, *flags, *vocabulary, "--save-dir", tmp_path)
+@pytest.mark.parametrize(
+    "flags",
+    [["--amp"], ["--memory-efficient-fp16", *SMOOTHED_COMPACT, "--share-all-embeddings"]],
+    ids=["amp", "fp16-compact"],
+)
+def test_low_precision(corpora: Corpora, tmp_path: Path, flags: list[Any]) -> None:
+    trained = run("train", corpora.translation, *TRANSLATION, *TRAINING, *flags, "--save-dir", tmp_path)
     assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
     assert trained.training_losses()[1] < trained.training_losses()[0]
 
 
-@pytest.mark.parametrize("offload", [[], ["--offload-activations"]], ids=["keep", "offload"])
-def test_recomputed_activations_change_no_loss(corpora: Corpora, tmp_path: Path, offload: list[str]) -> None:
+def test_recomputed_activations_change_no_loss(corpora: Corpora, tmp_path: Path) -> None:
     plain, recomputing = (
         run("train", corpora.translation, *TRANSLATION, *TRAINING, *flags, "--save-dir", tmp_path / name)
-        for name, flags in (("plain", []), ("recomputing", ["--checkpoint-activations", *offload]))
+        for name, flags in (("plain", []), ("recomputing", ["--checkpoint-activations", "--offload-activations"]))
     )
     assert recomputing.training_losses() == pytest.approx(plain.training_losses(), abs=0.0011)
     assert recomputing.validation_losses() == pytest.approx(plain.validation_losses(), abs=0.0011)

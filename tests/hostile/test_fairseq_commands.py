@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import Server
-from tests.hostile.running import Case, check, parametrize
+from tests.hostile.cases import Case, check, parametrize
 
 NEW = "--save-dir new"
 MT = f"fairseq-train {{mt_train}} {NEW}"

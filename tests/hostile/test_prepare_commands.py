@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import Server
+from tests.hostile.cases import Case, check, parametrize
 from tests.hostile.conftest import PLUGIN, TRAINING
 from tests.hostile.conftest import SMALL as SMALL_MODEL
 from tests.hostile.preparing import (
@@ -27,7 +28,6 @@ from tests.hostile.preparing import (
     TREES,
     S,
 )
-from tests.hostile.running import Case, check, parametrize
 
 
 def flag_cases() -> Iterator[Case]:

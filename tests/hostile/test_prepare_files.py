@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.commands.running import Server
+from tests.hostile.cases import Case, check, parametrize
 from tests.hostile.preparing import (
     CFL,
     CFL_SIZES,
@@ -17,7 +18,6 @@ from tests.hostile.preparing import (
     TREES,
     grammar,
 )
-from tests.hostile.running import Case, check, parametrize
 
 
 def broken_file_cases() -> Iterator[Case]:

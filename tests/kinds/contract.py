@@ -23,7 +23,7 @@ from scripts.benchmark.agreement import check
 from scripts.benchmark.cases import Case, find_variants
 from scripts.benchmark.decoding import Beam
 from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.running import (
+from tests.end_to_end.fairseq_commands import (
     BARE_LANGUAGE_MODEL,
     BARE_RECURRENT,
     BARE_TRANSLATION,

@@ -18,7 +18,7 @@ from fairseq_stack.kinds import STRATIFICATION, SUPERPOSITION, Layer, Size, kind
 from fairseq_stack.models.transformer.transformer_options import settle_layers
 from tests.commands.running import REPOSITORY, Ending, Server
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import BARE_LANGUAGE_MODEL, TRAINING
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, TRAINING
 from tests.kinds.contract import KindContract, LimitedMemoryContract
 
 for _kind in kinds():

@@ -29,10 +29,10 @@ def start(*arguments: str, environment: dict[str, str] | None = None) -> subproc
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
-def demo(server: Server, *arguments: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+def demo(server: Server, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the demo to its end, with the commands of a server."""
     process = start(*arguments, environment=server.environment())
-    stdout, stderr = process.communicate(timeout=timeout)
+    stdout, stderr = process.communicate()
     return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
 
 
@@ -44,9 +44,9 @@ def interrupt(folder: Path) -> tuple[subprocess.CompletedProcess[str], list[str]
     while not said or (said[-1] and ": training" not in said[-1]):
         said.append(process.stderr.readline())
     process.terminate()
-    process.wait(timeout=60)
+    process.wait()
     left = processes_on(folder)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate()
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, "".join(said) + stderr), left
 
 
@@ -129,7 +129,7 @@ def check_that_results_are_those_of_the_models(finished: Finished) -> None:
         scores = CFLResult.read(folder / "dyck" / kind / "test.json")
         result = results["dyck"][kind]
         assert result["scores"]["overall"]["difference"]["value"] == scores.overall.difference.value
-        assert [found["length"] for found in result["scores"]["by_length"]] == [10, 12, 14, 16]
+        assert [scores["length"] for scores in result["scores"]["by_length"]] == [10, 12, 14, 16]
         assert result["training"]["parameters"] == scores.model.parameters
         assert set(results["translation"][kind]["exact_match_by_depth"]) == {"0", "1"}
         for course in (result["training"], results["translation"][kind]["training"]):
@@ -151,7 +151,7 @@ def check_that_a_second_run_does_nothing_twice(finished: Finished, server: Serve
     before = [path.stat().st_mtime_ns for path in checkpoints]
     for name in ("nested-translation/tf/trained", "nested-translation/tf/generate-test.txt", "table.md"):
         (finished.folder / name).unlink()
-    again = demo(server, "--tiny", str(finished.folder), timeout=120)
+    again = demo(server, "--tiny", str(finished.folder))
     assert again.returncode == 0, again.stderr
     assert report(again.stdout) == report(finished.output)
     jobs = re.findall(r"^Job \d+: (.*)$", again.stderr + again.stdout, re.MULTILINE)
@@ -228,7 +228,7 @@ def test_fresh_deletes_what_the_demo_wrote_and_nothing_else(tmp_path: Path) -> N
     (programs / "fairseq-stack").chmod(0o755)
     path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
     process = start("--tiny", "--fresh", str(folder), environment={**os.environ, "PATH": path})
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate()
     assert "no corpus today" in stderr
     left = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     logs = {f"{corpus}/prepare.out" for corpus in CORPORA}

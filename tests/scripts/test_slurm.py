@@ -38,7 +38,6 @@ def test_a_workflow_runs_on_slurm(tmp_path: Path, server: Server) -> None:
         capture_output=True,
         text=True,
         env={**server.environment(), "USER": getpass.getuser(), "CUDA_VISIBLE_DEVICES": ""},
-        timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     submitted = re.findall(r"submitted with SLURM jobid (\d+)", done.stdout + done.stderr)

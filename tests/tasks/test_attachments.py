@@ -12,7 +12,7 @@ import torch
 from fairseq_stack.errors import UserError
 from fairseq_stack.ops import legal_attachments, stack_tape
 from fairseq_stack.tasks import PushdownLanguageModelingConfig, PushdownLanguageModelingTask
-from tests.end_to_end.running import run
+from tests.end_to_end.fairseq_commands import run
 
 SENTENCES = ["the dog is happy", "go", "the cat sat"]
 ATTACHMENTS = ["1 1 3 2", "1", "1 1 2"]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.running import TRAINING, TRANSLATION, Output, run
+from tests.end_to_end.fairseq_commands import TRAINING, TRANSLATION, Output, run
 from tests.search.reference import BOS, EOS, PAD, Tokens, reference_search
 
 SEARCH = ["--beam-search", "length-normalized", "--beam", 3, "--nbest", 3, "--max-len-b", 7]

@@ -17,7 +17,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.tasks import StackTransductionConfig, StackTransductionTask
 from fairseq_stack.tasks._transductions import may_be_scored
 from fairseq_stack_preprocess.transduction.tasks import AFTER_READING, TASKS
-from tests.end_to_end.running import run
+from tests.end_to_end.fairseq_commands import run
 
 PAIRS = [("a b #", "# b a"), ("a #", "# a"), ("b b # a", "# # b b"), ("a", "a")]
 

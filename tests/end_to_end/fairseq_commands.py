@@ -75,12 +75,12 @@ class Output:
 
     def hypotheses(self) -> dict[int, str]:
         """The best output for each sentence, by the number of the sentence."""
-        found: dict[int, str] = {}
+        outputs: dict[int, str] = {}
         for line in self.printed.splitlines():
             if line.startswith("H-"):
                 name, _, text = line.split("\t")
-                found.setdefault(int(name[2:]), text)
-        return found
+                outputs.setdefault(int(name[2:]), text)
+        return outputs
 
     def training_losses(self) -> list[float]:
         """The mean loss of each epoch, to base 2."""
@@ -92,7 +92,7 @@ class Output:
 
     def _numbers(self, pattern: str) -> list[float]:
         text = "\n".join([*self.log, self.printed])
-        return [float(found[found.lastindex or 0]) for found in re.finditer(pattern, text)]
+        return [float(match[match.lastindex or 0]) for match in re.finditer(pattern, text)]
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:

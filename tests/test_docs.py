@@ -1,0 +1,183 @@
+"""Pages of documentation: their commands and snippets run as they stand, on less data and for fewer epochs, and their
+links lead somewhere.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack import cli
+from tests.commands.running import Server
+from tests.documents import REPOSITORY, Document, Replacement, run_block
+
+SENTENCES = ["der Hund schläft .", "die Katze , die der Hund sieht , schläft .", "die Kinder lesen .", "<unk> liest ."]
+SIZES = {"train": 10, "valid": 2, "test": 1}
+TREE = "(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .))\n"
+ONE_EPOCH = (re.compile(r"--max-epoch \d+"), "--max-epoch 1")
+SMALL_BRACKETS = (
+    "--bracket-types 2 --train-size 40 --valid-size 5 --test-size 3 --distance-size 3 --depth-to 15 --depth-strings 1"
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page whose blocks of shell commands run one after the other, and then its snippets of Python as one program.
+
+    Attributes:
+        tiny: what differs from the page: numbers, mostly.
+        prints: what is found in the output.
+        makes: files that are there in the end.
+        files: text files that are there in the beginning.
+        left_out: found in the blocks that are not run, since other tests run them or they need a download.
+    """
+
+    path: str
+    tiny: tuple[Replacement, ...]
+    prints: tuple[str, ...]
+    makes: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    left_out: str = "scripts/"
+
+
+PAGES = [
+    Page(
+        "README.md",
+        (
+            ONE_EPOCH,
+            (re.compile(r"--num-epoch-checkpoints \d+"), "--num-epoch-checkpoints 1"),
+            (
+                re.compile(r"(prepare (?:nested-translation|reversal) \S+)"),
+                r"\1 --train-size 40 --valid-size 9 --test-size 9",
+            ),
+            (re.compile(r"--limit \d+"), "--limit 50"),
+            (re.compile(r"(evaluate-cfl \S+)"), r"\1 --samples 5 --bootstrap 10"),
+        ),
+        (r"^H-3\t", r"Perplexity: \d+\.\d+", "valid on 'test' subset"),
+        (
+            *(
+                "checkpoints/mt/average.pt",
+                "checkpoints/mixed/checkpoint_best.pt",
+                "checkpoints/hydra/checkpoint_best.pt",
+            ),
+            *("data/nested/manifest.json", "data/reversal/manifest.json", "weights.png", "lengths.png", "training.png"),
+        ),
+        {
+            f"text/{split}.{ending}": "".join(f"{line}\n" for line in lines) * times
+            for split, times in SIZES.items()
+            for ending, lines in {"de": SENTENCES, "en": SENTENCES, "txt": SENTENCES, "mrg": [TREE.strip()]}.items()
+        },
+    ),
+    Page(
+        "docs/tutorial.md",
+        (
+            (re.compile(r"--train-size \d+ --valid-size \d+"), "--train-size 200 --valid-size 10"),
+            (re.compile(r"--test-size \d+"), "--test-size 10"),
+            (re.compile(r"--max-epoch [24]\b"), "--max-epoch 1"),
+            (re.compile(r"--max-epoch 6\b"), "--max-epoch 2"),
+        ),
+        (
+            *("test: pairs_read 10", "begin training epoch 1", "begin training epoch 2", '"name": "BLEU"'),
+            *(r"^D-0\t", r"Perplexity: \d+\.\d+", r"^tensor\(-\d+\.\d+\) the women"),
+        ),
+        ("out/hypotheses.en", "checkpoints/mt/checkpoint_last.pt", "weights.png", "lm.png"),
+    ),
+    Page(
+        "docs/inspection.md",
+        (
+            (re.compile(r"--train-size \d+ --valid-size \d+"), "--train-size 20 --valid-size 10"),
+            (re.compile(r"--test-per-length \d+"), "--test-per-length 1"),
+            (re.compile(r'"train": 4000, "valid": 200, "test": 200'), '"train": 50, "valid": 10, "test": 10'),
+            ONE_EPOCH,
+        ),
+        (r"^\d+\.\d%( (push|replace|pop)){9}$", r"^0\.\d{3} .*sees.*$"),
+        (
+            *(f"{name}.png" for name in ("runs", "operations", "sup", "barcode", "readings", "tape", "tree", "verb")),
+            *("line.svg", "means.tsv", "numbers.json", "transitions.tsv", "contents.gv", "parses.txt", "parse.json"),
+        ),
+    ),
+    Page(
+        "docs/surprisal.md",
+        (
+            (
+                re.compile(r"--train-size \d+ --valid-size \d+ --test-size \d+"),
+                "--train-size 200 --valid-size 10 --test-size 10",
+            ),
+            ONE_EPOCH,
+        ),
+        (r"^sentence\tword_id\tword\t", r"^sentence\tregion_id\tregion\t", r"^\d+\.\d{3} nats \S+$"),
+        ("surprisals.tsv", "regions.tsv", "surprisals.png"),
+        left_out="checkpoints/pushdown|blimp|suites",
+    ),
+    Page(
+        "docs/transduction.md",
+        ((re.compile(r"--task reversal --seed 1"), "--task reversal --seed 1 --limit 10"), ONE_EPOCH),
+        (r"^H-9\t\S+\t[012]( [012])*$", r"task:reversal\|split:test\|strings:10\|", r"^[012]( [012]){5}$"),
+        ("reversal.json", "reversal.png", "checkpoints/own/checkpoint_best.pt"),
+    ),
+    Page(
+        "docs/pushdown.md",
+        (
+            (re.compile(r"--own-tapes-after \d+"), "--own-tapes-after 1"),
+            (re.compile(r"--max-epoch \d+|--max-update \d+"), "--max-update 2"),
+            (re.compile(r"--decoder-embed-dim \d+ --decoder-ffn-embed-dim \d+"), ""),
+            (re.compile(r"--stack-layers 4xpushdown"), "--stack-layers pushdown --decoder-embed-dim 16"),
+            (re.compile(r"--train-size \d+"), SMALL_BRACKETS),
+        ),
+        (r"^\| F1 without punctuation +\| +\d+\.\d\d % \|", r"^\| closing brackets +\| number \| gold parses \|"),
+        ("trees.json",),
+        {f"{split}.txt": TREE * 8 for split in SIZES},
+    ),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: Path(page.path).stem)
+def test_the_commands_and_snippets_run(page: Page, tmp_path: Path, server: Server) -> None:
+    """One test for a page, since they build on each other."""
+    for name, text in page.files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    document = Document(page.path)
+    shell, python = (
+        [block for block in document.blocks(language) if not re.search(page.left_out, block)]
+        for language in ("bash", "python")
+    )
+    for block in document.blocks("bash"):
+        if block not in shell and block.startswith("fairseq-stack"):
+            cli.build_parser().parse_args(shlex.split(block.partition(" > ")[0])[1:])
+    printed = "".join(run_block(block, tmp_path, server, page.tiny) for block in shell)
+    if python:
+        ending = server.run_program("\n".join(python), tmp_path)
+        assert ending.code == 0, ending.errors
+        printed += ending.printed
+    assert [pattern for pattern in page.prints if not re.search(pattern, printed, re.MULTILINE)] == []
+    assert [name for name in page.makes if not (tmp_path / name).exists()] == []
+
+
+def test_shapes_of_trees(tmp_path: Path) -> None:
+    """What parsers print is the same tree in each of the shapes of docs/pushdown.md."""
+    (shapes,) = Document("docs/pushdown.md").blocks("")
+    (tmp_path / "trees").write_text(shapes, encoding="utf-8")
+    options = [word for split in SIZES for word in (f"--{split}", str(tmp_path / "trees"))]
+    assert cli.main(["prepare", "treebank", str(tmp_path / "out"), *options, "--no-binarise"]) == 0
+    assert (tmp_path / "out" / "text" / "train.attach").read_text() == "1 1 3 2\n" * 3
+    assert (tmp_path / "out" / "text" / "train.words").read_text() == "The dog sleeps .\n" * 3
+
+
+DOCUMENTS = [
+    Document(str(path.relative_to(REPOSITORY))) for path in [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")]
+]
+# Folders of the repository. What pages name in others is on a reader's machine.
+PATH = re.compile(r"(?<![\w./-])((?:fairseq_stack|preprocess|scripts|tests|examples)/[\w./-]*\w)(?![\w*{<])")
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.path.name)
+def test_links_and_paths(page: Document) -> None:
+    assert page.broken_links() == []
+    missing = [path for path in PATH.findall(page.text) if not (REPOSITORY / path).exists()]
+    assert [path for path in missing if not re.search(r"[A-Z]{4}", path)] == [], "NAME stands for a name"
