@@ -105,8 +105,8 @@ def end_commands_with_a_message() -> None:
 
     Such mistakes are the errors of this plugin (:class:`UserError`) and the fairseq errors in :data:`KNOWN`; all other
     errors keep their traceback. In a program that only imports the plugin, ``sys.excepthook`` stays as it is. The
-    environment variable ``FAIRSEQ_STACK_TRACEBACK`` shows all tracebacks. It is an excepthook because fairseq's ``main``
-    is already running when the plugin is imported.
+    environment variable ``FAIRSEQ_STACK_TRACEBACK`` shows all tracebacks. It is an excepthook, since fairseq's
+    ``main`` is already running when the plugin is imported.
 
     Unnecessary with a fairseq that distinguishes mistakes of the user from its own faults.
     """
