@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import statistics
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,16 +101,16 @@ def _short(value: Any) -> str:
 
 def describe_lengths(corpus: Corpus, shown: Split) -> Iterator[str]:
     """A table of all splits, and the histograms of one."""
-    from fairseq_stack.plots.length_drawings import histogram, summarise
+    from fairseq_stack.plots.length_drawings import histogram
 
     rows: list[tuple[str, ...]] = [("", "sentences", "tokens", "least", "median", "mean", "most")]
     for split in corpus.splits:
         for column in split.columns:
             if column.lengths:
-                summary = summarise(column.lengths)
-                numbers = (summary.count, summary.tokens, summary.least, summary.median)
-                cells = [f"{number:,}" for number in numbers]
-                rows.append((f"{split.name} {column.name}", *cells, f"{summary.mean:.1f}", f"{summary.greatest:,}"))
+                lengths = column.lengths
+                numbers = (len(lengths), sum(lengths), min(lengths), statistics.median_low(lengths))
+                cells = [*(f"{number:,}" for number in numbers), f"{statistics.fmean(lengths):.1f}"]
+                rows.append((f"{split.name} {column.name}", *cells, f"{max(lengths):,}"))
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     yield ""
     for row in rows:

@@ -1,10 +1,9 @@
-"""How long sentences are: figures, and a histogram as text and as a picture."""
+"""How long sentences are: a histogram as text and as a picture."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,29 +15,6 @@ PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MOST_BINS = 12
 BAR_WIDTH = 40
 NICE = (1, 2, 5)
-
-
-@dataclass(frozen=True)
-class LengthSummary:
-    """Figures of a list of lengths; the median is the lower one of two."""
-
-    count: int
-    tokens: int
-    least: int
-    median: int
-    greatest: int
-
-    @property
-    def mean(self) -> float:
-        """The mean length."""
-        return self.tokens / self.count
-
-
-def summarise(lengths: Sequence[int]) -> LengthSummary:
-    """Figures of ``lengths``, of which there is at least one."""
-    ordered = sorted(lengths)
-    middle = ordered[(len(ordered) - 1) // 2]
-    return LengthSummary(len(ordered), sum(ordered), ordered[0], middle, ordered[-1])
 
 
 def bin_edges(least: int, greatest: int, most: int = MOST_BINS) -> list[int]:

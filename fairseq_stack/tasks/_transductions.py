@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
 
+from fairseq_stack.companions import TASK
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
 
@@ -47,10 +48,10 @@ def read_task_file(data: Path) -> TaskFile:
     Raises:
         UserError: the file is not one that ``fairseq-stack prepare transduction`` wrote.
     """
-    # Not above: that package imports fairseq_stack, which registers this task.
-    from fairseq_stack_preprocess.transduction.pair_files import GREATEST_INPUT, TASK_NAME
+    # Not above: other tasks, which are registered with this one, need no more than what --user-dir can import.
+    from fairseq_stack_preprocess.transduction.pair_files import GREATEST_INPUT
 
-    paths = [folder / TASK_NAME for folder in (data, data.absolute().parent) if (folder / TASK_NAME).is_file()]
+    paths = [folder / TASK for folder in (data, data.absolute().parent) if (folder / TASK).is_file()]
     if not paths:
         return TaskFile()
     try:
