@@ -109,29 +109,6 @@ def depths(spans: Iterable[Span], tokens: int) -> list[int]:
     return [depth := depth + change for change in changes[1 : tokens + 1]]
 
 
-def bracketed(spans: Sequence[Span], tokens: Sequence[str]) -> str:
-    """The binary tree over ``tokens`` in brackets, as ``((The dog) (is happy))``.
-
-    Raises:
-        ValueError: the spans are not the nodes of one binary tree over the tokens.
-    """
-    stack: list[tuple[int, str]] = []
-    nodes = iter(spans)
-    node = next(nodes, None)
-    for position, token in enumerate(tokens, start=1):
-        stack.append((position, token))
-        while node is not None and node[1] == position:
-            if len(stack) < 2 or stack[-2][0] != node[0]:
-                raise ValueError(f"the span {node[0]}-{node[1]} does not join two neighbours")
-            right = stack.pop()[1]
-            first, left = stack.pop()
-            stack.append((first, f"({left} {right})"))
-            node = next(nodes, None)
-    if node is not None or len(stack) != 1:
-        raise ValueError(f"the spans are not the nodes of one tree over {len(tokens)} tokens")
-    return stack[0][1]
-
-
 def format_spans(spans: Iterable[Span]) -> str:
     """The line of a file ``.spans``."""
     return " ".join(f"{first}-{last}" for first, last in spans)

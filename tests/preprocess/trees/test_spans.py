@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairseq_stack.inspection.brackets import bracketed
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.trees.brackets import clean, read_trees, tagged_words
 from fairseq_stack_preprocess.trees.spans import (
     Span,
     attachments,
     binary_spans,
-    bracketed,
     depths,
     format_spans,
     parse_spans,
@@ -67,8 +67,8 @@ def test_golden_trees(name: str, number: int, reference_data: Path, tmp_path: Pa
         if "pieces" in example:
             in_pieces += 1
             spans = piece_spans(spans, [len(pieces) for pieces in example["pieces"]])
-        assert bracketed(spans, tokens) == example["binary"]
         assert attachments(spans, len(tokens)) == example["attachments"][1:-1]
+        assert bracketed(attachments(spans, len(tokens)), tokens) == example["binary"]
         assert spans_of_attachments(example["attachments"][1:-1]) == spans
         assert depths(spans, len(tokens)) == example["tapes"][-2][1:]
         assert max(0, *depths(spans, len(tokens))) == example["max_depth"]
@@ -97,7 +97,9 @@ def test_normal_form_agrees_with_nltk(split: str, reference_data: Path) -> None:
         expected = as_nltk(tree)
         expected.collapse_unary(collapsePOS=True, collapseRoot=True)
         expected.chomsky_normal_form()
-        assert bracketed(spans, words) == in_brackets(expected)
+        attached = attachments(spans, len(words))
+        assert bracketed(attached, words) == in_brackets(expected)
+        assert spans_of_attachments(attached) == spans
         deepest = max(deepest, *depths(spans, len(words)))
     assert deepest == {"valid": 42, "test": 36}[split]
 
@@ -126,11 +128,9 @@ def binary_trees(draw: st.DrawFn) -> tuple[list[Span], int]:
 @given(tree=binary_trees(), data=st.data())
 def test_round_trips(tree: tuple[list[Span], int], data: st.DataObject) -> None:
     spans, tokens = tree
-    words = [f"w{position}" for position in range(tokens)]
     assert len(spans) == tokens - 1
     assert parse_spans(format_spans(spans), "here") == spans
     assert spans_of_attachments(attachments(spans, tokens)) == spans
-    assert len(bracketed(spans, words).split()) == tokens
     row = depths(spans, tokens)
     assert math.fsum(2.0**-depth for depth in row) == 1
     pieces = data.draw(st.lists(st.integers(1, 3), min_size=tokens, max_size=tokens))
@@ -151,15 +151,6 @@ def words_again(spans: list[Span], pieces: list[int]) -> list[Span]:
 def test_impossible_attachments(attached: list[int]) -> None:
     with pytest.raises(ValueError, match="attaches to"):
         spans_of_attachments(attached)
-
-
-@pytest.mark.parametrize(
-    "spans", [[], [(1, 2)], [(1, 3), (1, 2)], [(1, 2), (2, 3)], [(1, 2), (1, 3), (1, 4)]],
-    ids=["none", "forest", "order", "crossing", "beyond"],
-)  # fmt: skip
-def test_spans_that_are_no_tree(spans: list[Span]) -> None:
-    with pytest.raises(ValueError, match=r"spans? .*(not|does not)"):
-        bracketed(spans, ["a", "b", "c"])
 
 
 @pytest.mark.parametrize("line", ["1", "1-x", "2-1", "0-3", "1-2,3-4", "-1-2"])
