@@ -35,9 +35,9 @@ def draw_curves(axes: Any, curves: Mapping[str, Mapping[int, float]]) -> None:
         axes.plot(list(points), list(points.values()), label=label, **style(number))
 
 
-def draw_bound(axes: Any, bound: float, label: str = "") -> None:
+def draw_bound(axes: Any, bound: float) -> None:
     """A dashed line at the least y that is possible."""
-    axes.axhline(bound, label=label, **BOUND)
+    axes.axhline(bound, label="", **BOUND)
 
 
 def draw_runs(

@@ -22,8 +22,8 @@ from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.files import written_whole
 
 SPLITS = {"valid": "development", "test": "test"}
-SOURCES = {"ours": "ours", "paper": "paper", "reference": "reference"}
-COLUMNS = ("task", "network", *(f"{name}, {source}" for name in SPLITS.values() for source in SOURCES.values()))
+SOURCES = ("ours", "paper", "reference")
+COLUMNS = ("task", "network", *(f"{name}, {source}" for name in SPLITS.values() for source in SOURCES))
 NOTES = (
     "Accuracy in %: minimum/median/maximum of {trials} trials, after the last epoch.",
     "Paper: Table 1 of Hao et al. (2018). Reference: ten trials of an independent implementation of the released code.",

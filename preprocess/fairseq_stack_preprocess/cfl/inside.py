@@ -62,7 +62,7 @@ class StringProbabilities:
         strings = np.where(strings < 0, -1, np.searchsorted(numbers, strings))
         try:
             with np.errstate(under="raise", over="raise"):
-                totals = double_probabilities(grammar, self._possible[numbers], strings)
+                totals = Chart(grammar, self._possible[numbers], strings).total()
         except FloatingPointError:
             for string in strings.T:
                 yield scaled_probability(grammar, string)
@@ -71,25 +71,15 @@ class StringProbabilities:
                 yield Scaled.of(total)
 
 
-def double_probabilities(
-    grammar: BinaryGrammar, possible: NDArray[np.bool_], strings: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """The probabilities of some strings of one length.
+class Chart:
+    """The inside values of all spans of some strings of one length, in doubles.
+
+    Where products leave their range, values are wrong, and numpy reports an underflow or overflow.
 
     Args:
         grammar: the grammar.
         possible: whether a symbol derives any string of a length: (symbols, at least length + 1).
         strings: the numbers of terminals, -1 for any other symbol: (length, strings).
-
-    Returns:
-        one number for each string. Where products leave the range of doubles it is wrong, and numpy reports an
-        underflow or overflow.
-    """
-    return _Chart(grammar, possible, strings).total()
-
-
-class _Chart:
-    """The inside values of all spans of some strings of one length.
 
     Attributes:
         values: for each symbol, the values of the spans of a length: ``values[symbol][length]`` is an array (first
@@ -107,7 +97,7 @@ class _Chart:
             self._fill_length(length)
 
     def total(self) -> NDArray[np.float64]:
-        """The probabilities of the strings."""
+        """The probabilities of the strings, (strings,)."""
         length, number = self.strings.shape
         whole = self.values[self.grammar.start].get(length)
         return np.zeros(number) if whole is None else whole[0]

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
-from fairseq_stack_preprocess.cfl.inside import StringProbabilities, double_probabilities, scaled_probability
+from fairseq_stack_preprocess.cfl.inside import Chart, StringProbabilities, scaled_probability
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Word
 from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable, Sampler
 from fairseq_stack_preprocess.cfl.normal_form import without_epsilon
@@ -173,7 +173,7 @@ def test_doubles_and_numbers_of_any_magnitude_agree(name: str) -> None:
     number = {terminal: i for i, terminal in enumerate(table.grammar.terminals)}
     for length in table.lengths(1, 23)[-3:]:
         strings = np.array([[number[symbol] for symbol in sampler.sample(length, rng)] for _ in range(3)]).T
-        doubles = double_probabilities(table.grammar, table.possible(), strings)
+        doubles = Chart(table.grammar, table.possible(), strings).total()
         for string, double in zip(strings.T, doubles.tolist(), strict=True):
             scaled = scaled_probability(table.grammar, string)
             assert as_float(scaled) == pytest.approx(double, rel=1e-13)
@@ -231,8 +231,9 @@ def test_leaving_out_symbols_that_do_not_occur_changes_no_bit(grammar: PCFG, use
     for length in range(1, 5):
         strings = np.array(list(itertools.product(terminals, repeat=length))).T
         renumbered = np.searchsorted(numbers, strings)
-        expected = double_probabilities(binary, table.possible(), strings)
-        assert double_probabilities(restricted, table.possible()[numbers], renumbered).tolist() == expected.tolist()
+        expected = Chart(binary, table.possible(), strings).total()
+        actual = Chart(restricted, table.possible()[numbers], renumbered).total()
+        assert actual.tolist() == expected.tolist()
         for string, other in zip(strings.T, renumbered.T, strict=True):
             pair = scaled_probability(binary, string), scaled_probability(restricted, other)
             assert as_float(pair[0]) == as_float(pair[1])
