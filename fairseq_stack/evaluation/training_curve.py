@@ -1,4 +1,4 @@
-"""The curve of a training run: the loss of its validations."""
+"""The curves of a training run: a figure of its validations, and the learning rate, from the same log."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from .training_log import Entry, read_entries, read_training_log
 
 _DATA = re.compile(r"""'data': (?:'([^']*)'|"([^"]*)")""")
 _WITHOUT_EOS = "'without_eos': True"
+_RATE = {"train_lr": "train_num_updates", "lr": "num_updates"}
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,15 @@ class TrainingCurve:
     """The course of a training run.
 
     Attributes:
-        values: the negative log-likelihood of the validations, without label smoothing, in nats a token, by number of
-            updates or of epochs, ascending.
+        values: a figure of the validations, by number of updates or of epochs, ascending.
+        learning_rates: by number of updates or of epochs, ascending; empty if the log has none.
         updates_in_epoch: None if the log ends too early to tell it.
         least_loss: the least negative log-likelihood of a validation in nats a token, by which runs are compared;
             infinite if none is a number.
     """
 
     values: Mapping[float, float]
+    learning_rates: Mapping[float, float]
     updates_in_epoch: float | None
     least_loss: float
 
@@ -43,21 +45,37 @@ class TrainingCurve:
 
     def by_epoch(self, updates_in_epoch: float) -> TrainingCurve:
         """The curve by number of epochs, not of updates."""
-        values = {updates / updates_in_epoch: value for updates, value in self.values.items()}
-        return dataclasses.replace(self, values=values)
+        values, rates = (
+            {updates / updates_in_epoch: value for updates, value in points.items()}
+            for points in (self.values, self.learning_rates)
+        )
+        return dataclasses.replace(self, values=values, learning_rates=rates)
 
 
-def read_training_curve(path: Path) -> TrainingCurve:
+def read_training_curve(path: Path, metric: str | None = None) -> TrainingCurve:
     """Read the log of a run.
 
+    Args:
+        path: the log.
+        metric: the name of a figure of the validations as fairseq logs it, such as ``ppl`` or ``bleu`` (default: the
+            negative log-likelihood, without label smoothing, in nats a token).
+
     Raises:
-        UserError: see :func:`.read_training_log`; or in no validation the loss is finite.
+        UserError: see :func:`.read_training_log`; or no validation has this figure, or in none it is finite.
     """
     log = read_training_log(path)
-    values = {float(validation.updates): validation.loss for validation in log.validations}
+    entries = read_entries(path)
+    losses = {float(validation.updates): validation.loss for validation in log.validations}
+    values = losses if metric is None else _figures(path, entries, metric)
     if not any(map(math.isfinite, values.values())):
-        raise UserError(f"{path}: valid_loss is not a finite number in any validation")
-    return TrainingCurve(values, _updates_in_epoch(read_entries(path)), log.least_loss)
+        what = "valid_loss" if metric is None else f"valid_{metric}"
+        raise UserError(f"{path}: {what} is not a finite number in any validation")
+    return TrainingCurve(
+        values=values,
+        learning_rates=_learning_rates(entries),
+        updates_in_epoch=_updates_in_epoch(entries),
+        least_loss=log.least_loss,
+    )
 
 
 def read_valid_bound(log: Path) -> float:
@@ -90,6 +108,29 @@ def _valid_bound(path: Path, *, eos: bool) -> float:
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         pass
     raise UserError(f"{path} has no lower bound of the validation data; did fairseq-stack write it?")
+
+
+def _figures(path: Path, entries: Sequence[Entry], metric: str) -> dict[float, float]:
+    name = f"valid_{metric}"
+    values: dict[float, float] = {}
+    known: set[str] = set()
+    for entry in entries:
+        if name in entry:
+            values[entry.count("valid_num_updates")] = entry.figure(name)
+        known |= {key.removeprefix("valid_") for key in entry.figures if key.startswith("valid_")}
+    if not values:
+        raise UserError(f"{path}: no validation has {metric}; expected one of {', '.join(sorted(known))}")
+    return dict(sorted(values.items()))
+
+
+def _learning_rates(entries: Sequence[Entry]) -> dict[float, float]:
+    rates = {
+        entry.count(updates): entry.figure(rate)
+        for entry in entries
+        for rate, updates in _RATE.items()
+        if rate in entry and updates in entry
+    }
+    return dict(sorted(rates.items()))
 
 
 def _updates_in_epoch(entries: Sequence[Entry]) -> float | None:

@@ -88,10 +88,10 @@ def draw_rows(
     axes.set_ylim(len(rows) - 0.5, -0.5)
 
 
-def scale_logarithmically(axes: Any) -> None:
+def scale_logarithmically(axes: Any, steps: Sequence[int] = (1, 2, 5)) -> None:
     """Make y, which is drawn already, logarithmic.
 
-    Numbers stand at three steps in each decade, such as 0.1, 0.2 and 0.5, unless there are very few decades or many.
+    Numbers stand at ``steps`` in each decade, such as 0.2 and 0.5, unless there are very few decades or many.
 
     Raises:
         UserError: no y is greater than 0.
@@ -102,7 +102,7 @@ def scale_logarithmically(axes: Any) -> None:
     low, high = axes.get_ylim()
     if LEAST_DECADES <= math.log10(high / low) <= MOST_DECADES:
         # Left alone, a locator whose axis is short leaves out decades, and then all steps.
-        axes.yaxis.get_major_locator().set_params(subs=(1, 2, 5), numticks=20)
+        axes.yaxis.get_major_locator().set_params(subs=steps, numticks=20)
         axes.yaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_minor_formatter("")
 

@@ -16,12 +16,13 @@ from tests.cli.test_plot import legend_of, lines_of
 pytest.importorskip("matplotlib")
 
 
-def write_run(folder: Path, losses: dict[int, float], data: str = "corpus/data-bin") -> None:
+def write_run(folder: Path, losses: dict[int, float], data: str = "corpus/data-bin", **figures: float) -> None:
     """The log of a run with 100 updates in an epoch, and these losses in nats a token by updates."""
     lines: list[str] = [f"{{'data': '{data}'}}", "num. shared model params: 10 (num. trained: 10)"]
     for updates, loss in losses.items():
-        valid = {"loss": loss / math.log(2), "num_updates": updates}
-        lines.append(json.dumps({"epoch": 1, "update": updates / 100, "num_updates": str(updates)}))
+        rate = {"num_updates": str(updates), "lr": str(1 / updates if updates < 100 else 0)}
+        valid = {"loss": loss / math.log(2), **figures, "num_updates": updates}
+        lines.append(json.dumps({"epoch": 1, "update": updates / 100, **rate}))
         lines.append(json.dumps({"epoch": 1, **{f"valid_{name}": str(value) for name, value in valid.items()}}))
     folder.mkdir(parents=True)
     (folder / "train.log").write_text("\n".join(lines), encoding="utf-8")
@@ -46,14 +47,15 @@ def test_runs_without_names_are_called_after_their_folders(
 
 def test_the_best_restart_is_thick(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:
     for number, least in enumerate((1.0, 0.5, 0.75)):
-        write_run(tmp_path / f"nd-{number}", {50: 2.0, 100: least})
-    plot("training Tf+Nd=nd-0 Tf+Nd=nd-1 Tf+Nd=nd-2 -o a.svg")
+        write_run(tmp_path / f"nd-{number}", {50: 2.0, 100: least}, bleu=10 * least)
+    plot("training Tf+Nd=nd-0 Tf+Nd=nd-1 Tf+Nd=nd-2 --metric bleu -o a.svg")
     (axes,) = drawn[0].axes
     assert lines_of(axes) == [
-        ("", {50: 2.0, 100: 1.0}),
-        ("Tf+Nd", {50: 2.0, 100: 0.5}),
-        ("", {50: 2.0, 100: 0.75}),
+        ("", {50: 10.0, 100: 10.0}),
+        ("Tf+Nd", {50: 5.0, 100: 5.0}),
+        ("", {50: 7.5, 100: 7.5}),
     ]
+    assert axes.get_ylabel() == "validation bleu"
     widths = [line.get_linewidth() for line in axes.get_lines()]
     assert widths[1] > widths[0] == widths[2]
     assert {line.get_color() for line in axes.get_lines()} == {STYLES[2]["color"]}
@@ -66,23 +68,30 @@ def test_panels_with_the_difference_to_the_bound_of_each_run(
     for language, seed, least, loss in (("dyck", 1, 0.5, 0.75), ("dyck", 2, 0.125, 0.625), ("hardest", 1, 0.25, 0.5)):
         write_bound(tmp_path / language / f"corpus-{seed}", least)
         write_run(tmp_path / language / f"tf-{seed}", {50: 1.0, 100: loss}, f"{language}/corpus-{seed}/data-bin")
-    plot("training dyck:Tf=dyck/tf-1 dyck:Tf=dyck/tf-2 hardest:Tf=hardest/tf-1 --bound --epochs -o a.pdf")
-    dyck, hardest = drawn[0].axes
+    plot(
+        "training dyck:Tf=dyck/tf-1 dyck:Tf=dyck/tf-2 hardest:Tf=hardest/tf-1 --bound --epochs --learning-rate -o a.pdf"
+    )
+    dyck, hardest, *rates = drawn[0].axes
     bound = ("", {0: 0.0, 1: 0.0})
     assert lines_of(dyck) == [("Tf", {0.5: 0.5, 1.0: 0.25}), ("", {0.5: 0.875, 1.0: 0.5}), bound]
     assert lines_of(hardest) == [("Tf", {0.5: 0.75, 1.0: 0.25}), bound]
+    assert [lines_of(axes)[0][1] for axes in rates] == [{0.5: 0.02}] * 2
     assert [axes.get_title() for axes in (dyck, hardest)] == ["dyck", "hardest"]
-    assert [axes.get_xlabel() for axes in drawn[0].axes] == ["epochs", "epochs"]
+    assert [axes.get_xlabel() for axes in drawn[0].axes] == ["", "", "epochs", "epochs"]
     assert dyck.get_ylabel() == "cross-entropy difference\n(nats a token)"
+    assert [axes.get_xlim() for axes in rates] == [axes.get_xlim() for axes in (dyck, hardest)]
     assert legend_of(drawn[0]) == ["Tf"]
 
 
 def test_mistakes_in_training_runs(tmp_path: Path, refusal: Callable[[str], str]) -> None:
     write_run(tmp_path / "tf", {50: 1.0})
-    write_run(tmp_path / "zero", {100: 0.0})
+    write_run(tmp_path / "zero", {100: 1.0}, bleu=0.0)
     (tmp_path / "short").write_text('num. shared model params: 10\n{"valid_loss": "1", "valid_num_updates": "5"}\n')
     cases = {
-        "zero --log -o a.png": "a logarithmic scale needs values greater than 0; there are none; leave out --log",
+        "zero --metric bleu --log -o a.png": "a logarithmic scale needs values greater than 0; there are none; leave "
+        "out --log",
+        "zero --learning-rate -o a.png": "zero/train.log has no learning rate greater than 0; leave out "
+        "--learning-rate",
         "short --epochs -o a.png": "short does not say how many updates an epoch has; leave out --epochs",
         "tf nowhere -o a.png": "nowhere: No such file or directory",
         "tf -o a.jpg": "a.jpg: expected a name that ends with one of .pdf, .png, .svg",

@@ -18,16 +18,17 @@ def entry(**figures: object) -> str:
     return json.dumps(figures) + "\n"
 
 
-def validation(updates: int, loss: float) -> str:
-    return entry(epoch=1, valid_loss=str(loss), valid_num_updates=str(updates))
+def validation(updates: int, loss: float, **figures: str) -> str:
+    valid = {f"valid_{name}": value for name, value in figures.items()}
+    return entry(epoch=1, valid_loss=str(loss), **valid, valid_num_updates=str(updates))
 
 
-def progress(updates: int, epochs: float) -> str:
-    return entry(epoch=1, update=epochs, loss="1", num_updates=str(updates), lr="0.1")
+def progress(updates: int, epochs: float, rate: float) -> str:
+    return entry(epoch=1, update=epochs, loss="1", num_updates=str(updates), lr=str(rate))
 
 
-def end_of_epoch(epoch: int, updates: int) -> str:
-    return entry(epoch=epoch, train_loss="1", train_num_updates=str(updates), train_lr="0.1", train_train_wall="1")
+def end_of_epoch(epoch: int, updates: int, rate: float) -> str:
+    return entry(epoch=epoch, train_loss="1", train_num_updates=str(updates), train_lr=str(rate), train_train_wall="1")
 
 
 def write(folder: Path, text: str) -> Path:
@@ -40,19 +41,33 @@ def test_the_loss_is_in_nats(tmp_path: Path) -> None:
     curve = read_training_curve(write(tmp_path, HEAD + validation(50, 2.5) + validation(100, 2)))
     assert curve.values == {50: 2.5 * math.log(2), 100: 2 * math.log(2)}
     assert curve.least_loss == 2 * math.log(2)
+    assert curve.learning_rates == {}
 
 
-def test_a_run_in_which_no_validation_has_a_number(tmp_path: Path) -> None:
-    log = write(tmp_path, HEAD + validation(50, math.nan) + validation(100, math.inf))
-    with pytest.raises(UserError, match="valid_loss is not a finite number in any validation"):
-        read_training_curve(log)
+def test_another_figure_is_as_it_stands_and_runs_are_still_compared_by_the_loss(tmp_path: Path) -> None:
+    text = HEAD + validation(50, 2, bleu="20.5") + validation(100, 3, bleu="21") + validation(60, 4, bleu="19")
+    curve = read_training_curve(write(tmp_path, text), "bleu")
+    assert list(curve.values.items()) == [(50, 20.5), (60, 19.0), (100, 21.0)]
+    assert curve.least_loss == 2 * math.log(2)
+
+
+@pytest.mark.parametrize("metric", [None, "ppl"])
+def test_a_run_in_which_no_validation_has_a_number(tmp_path: Path, metric: str | None) -> None:
+    log = write(tmp_path, HEAD + validation(50, math.nan, ppl="nan") + validation(100, math.inf, ppl="inf"))
+    with pytest.raises(UserError, match=f"valid_{metric or 'loss'} is not a finite number in any validation"):
+        read_training_curve(log, metric)
+
+
+def test_learning_rates_are_from_progress_and_from_ends_of_epochs(tmp_path: Path) -> None:
+    text = HEAD + progress(100, 0.5, 0.1) + validation(200, 2) + end_of_epoch(1, 200, 0.05) + progress(300, 1.5, 0.01)
+    assert read_training_curve(write(tmp_path, text)).learning_rates == {100: 0.1, 200: 0.05, 300: 0.01}
 
 
 @pytest.mark.parametrize(
     ("text", "updates"),
     [
-        (progress(100, 0.498) + end_of_epoch(1, 200) + progress(300, 1.5), 200),
-        (end_of_epoch(1, 150) + end_of_epoch(2, 200), 150),
+        (progress(100, 0.498, 0.1) + end_of_epoch(1, 200, 0.1) + progress(300, 1.5, 0.1), 200),
+        (end_of_epoch(1, 150, 0.1) + end_of_epoch(2, 200, 0.1), 150),
         (entry(epoch=1, update=0, num_updates="0") + entry(train_num_updates="100"), None),
         ("", None),
     ],
@@ -63,9 +78,12 @@ def test_updates_in_an_epoch(tmp_path: Path, text: str, updates: float | None) -
 
 
 def test_by_epoch_and_above_a_bound(tmp_path: Path) -> None:
-    curve = read_training_curve(write(tmp_path, HEAD + validation(50, 3) + validation(100, 2) + progress(100, 0.5)))
+    curve = read_training_curve(
+        write(tmp_path, HEAD + validation(50, 3) + validation(100, 2) + progress(100, 0.5, 0.1))
+    )
     moved = curve.above(0.25).by_epoch(200)
     assert moved.values == {0.25: 3 * math.log(2) - 0.25, 0.5: 2 * math.log(2) - 0.25}
+    assert moved.learning_rates == {0.5: 0.1}
     assert moved.least_loss == 2 * math.log(2) - 0.25
 
 
