@@ -247,13 +247,6 @@ def test_mistakes(
     assert [path.name for path in tmp_path.iterdir()] == ["bad"]
 
 
-@pytest.mark.parametrize("command", [row[0] for row in DEFAULTS])
-def test_limit_of_nothing(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["prepare", *command.replace("out", str(tmp_path / "out")).split(), "--limit", "0"]
-    assert cli.main(arguments) == 2
-    assert "error: --limit must be at least 1, got 0\n" in capsys.readouterr().err
-
-
 def test_manifest_names_the_values_that_were_used(tmp_path: Path) -> None:
     arguments = ["--task", "xor", "--test-set", "drawn", "--limit", "3", "--no-binarise"]
     assert cli.main(["prepare", "transduction", str(tmp_path / "out"), *arguments]) == 0
@@ -270,13 +263,3 @@ def test_manifest_names_the_values_that_were_used(tmp_path: Path) -> None:
         "test_seed": 0,
         "binarise": False,
     }
-
-
-def test_help_has_each_default(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["prepare", "transduction", "--help"])
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "--depth N maximum depth of a derivation (default: 6 for parenthesis, formula; 16 for agreement)" in printed
-    assert "(default: 12 for parenthesis; 7 for formula; 32 for agreement)" in printed
-    for task in TASKS.values():
-        assert f"{task.name} {task.form}" in printed

@@ -123,8 +123,3 @@ def test_a_set_that_is_larger_than_the_memory_for_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("fairseq_stack.evaluation.intervals.INDICES_AT_ONCE", 7)
     estimate = Intervals(200, 0.9, seed=3).of_rate([2.0] * 30, [4] * 30, stream=0)
     assert (estimate.value, estimate.low, estimate.high) == (0.5, 0.5, 0.5)
-
-
-def test_one_string_has_no_spread() -> None:
-    estimate = INTERVALS.of_rate([3.0], [2], stream=0)
-    assert (estimate.value, estimate.low, estimate.high) == (1.5, 1.5, 1.5)

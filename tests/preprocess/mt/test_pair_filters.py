@@ -47,18 +47,6 @@ def test_first_reason_counts(source: str, target: str, reason: str | None) -> No
     assert PAPER.reason(target, source) == reason
 
 
-def test_what_is_off_drops_nothing() -> None:
-    assert PairFilter().reason("", "x" * 1000) is None
-    assert PairFilter(max_ratio=4.0).reason(".", "." * 4) is None
-
-
-def test_kept_and_dropped_make_all() -> None:
-    dropped = Counter[str]()
-    pairs = [("a", "b"), ("", "b"), (".", "b"), ("a", "b" * 9), ("a", "c")]
-    assert list(PAPER.kept(pairs, dropped)) == [("a", "b"), ("a", "c")]
-    assert dropped == {EMPTY: 1, LONE_PERIOD: 1, RATIO: 1}
-
-
 @pytest.mark.parametrize("size", [1, 5, 21, 22, 500, 999, 1000])
 @pytest.mark.parametrize("seed", [0, 123])
 def test_sample_by_index_is_the_authors_rule(size: int, seed: int) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,22 +76,6 @@ def test_mistakes_are_told_with_their_line(text: str, message: str) -> None:
     assert message in str(caught.value)
     assert str(caught.value).startswith("g")
     assert "\n" not in str(caught.value)
-
-
-def test_file_with_a_mark_and_windows_line_ends(tmp_path: Path) -> None:
-    (tmp_path / "g").write_bytes(b"\xef\xbb\xbfS -> 'a'\r\n  | 'b'\r\n")
-    assert read_grammar(tmp_path / "g", strip_cr=True).terminals == ["a", "b"]
-
-
-def test_file_that_is_not_utf8(tmp_path: Path) -> None:
-    (tmp_path / "g").write_bytes(b"S -> 'a'\nS -> '\xe9'\n")
-    with pytest.raises(PrepareError, match=r"g, line 2: not UTF-8: .*, byte 0xe9$"):
-        read_grammar(tmp_path / "g")
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(PrepareError, match=r"^--grammar .*g: No such file or directory$"):
-        read_grammar(tmp_path / "g")
 
 
 PIECES = st.sampled_from(

@@ -32,10 +32,6 @@ def model() -> bytes:
     return train_model(LINES, **SETTINGS)
 
 
-def pieces_of(model: bytes, lines: list[str]) -> list[list[str]]:
-    return list(Encoder(model).encode(lines))
-
-
 @hypothesis.given(strategies.text(strategies.characters(codec="utf-8", exclude_characters="\n")))
 def test_white_space_becomes_blank_where_fairseq_splits(line: str) -> None:
     (blank,) = made_blank([line])
@@ -73,18 +69,6 @@ def test_model_is_that_of_training_from_files(model: bytes, tmp_path: Path) -> N
 
 def _listed(processor: Any) -> list[tuple[str, float]]:
     return [(processor.id_to_piece(i), processor.get_score(i)) for i in range(processor.get_piece_size())]
-
-
-def test_vocabulary_counts_the_pieces_of_the_text(model: bytes, tmp_path: Path) -> None:
-    lines = [*LINES, "Ω the dog"]
-    vocabulary = Encoder(model).vocabulary(lines)
-    counted = Counter(piece for line in pieces_of(model, lines) for piece in line)
-    assert set(counted) - set(vocabulary) == {"Ω"}  # no piece of the model
-    assert vocabulary == {piece: count for piece, count in counted.items() if piece != "Ω"}
-    write_vocabulary(vocabulary, tmp_path / "vocabulary")
-    rows = [row.split("\t") for row in (tmp_path / "vocabulary").read_text("utf-8").splitlines()]
-    assert {piece: int(count) for piece, count in rows} == vocabulary
-    assert [int(count) for _, count in rows] == sorted(vocabulary.values(), reverse=True)
 
 
 def test_restriction_is_that_of_sentencepiece(model: bytes, tmp_path: Path) -> None:

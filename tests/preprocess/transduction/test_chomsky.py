@@ -15,7 +15,7 @@ from fairseq_stack_preprocess.transduction.chomsky import (
     solve_equation,
     stack_manipulation,
 )
-from fairseq_stack_preprocess.transduction.pairs import Pair, Source
+from fairseq_stack_preprocess.transduction.pairs import Source
 from fairseq_stack_preprocess.transduction.strings import Lengths
 
 seeds = st.integers(0, 10**6)
@@ -91,7 +91,3 @@ def test_stack_manipulation(length: int, seed: int) -> None:
 def test_examples_of_stack_manipulation(stack: str, actions: str, left: str) -> None:
     """The first two are those of the authors' documentation."""
     assert manipulated(tuple(stack), actions.split()) == tuple(left)
-
-
-def test_one_symbol() -> None:
-    assert stack_manipulation(Lengths(1, 1)).draw(random.Random(0)) == Pair(("1", "#", "#"), ("#", "1", "end"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text.fairseq_words import SPECIAL_WORDS
-from fairseq_stack_preprocess.trees.brackets import Tree, base_label, clean, fold, read_trees, tagged_words
+from fairseq_stack_preprocess.trees.brackets import Tree, clean, fold, read_trees, tagged_words
 from tests.preprocess.trees.treebanks import CAT, DASH, DOG, TRACES, as_nltk, nltk_sample, oracle_blocks, trees_of
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Zs", "Zl", "Zp", "Cc", "Cs")), min_size=1, max_size=5)
@@ -181,22 +181,6 @@ def test_broken_trees(text: str | bytes, message: str, file: Path) -> None:
 def test_cleaning(text: str, expected: str, file: Path) -> None:
     ((_, tree),) = read(file, text)
     assert str(clean(tree)) == expected
-
-
-@pytest.mark.parametrize(
-    ("label", "expected"),
-    [
-        ("NP-SBJ-1", "NP"),
-        ("NP=2", "NP"),
-        ("ADVP|PRT", "ADVP"),
-        ("-LRB-", "-LRB-"),
-        ("PRP$", "PRP$"),
-        ("", ""),
-        ("=", "="),
-    ],
-)
-def test_base_label(label: str, expected: str) -> None:
-    assert base_label(label) == expected
 
 
 def test_a_tree_of_any_depth_is_read_and_written_in_time_that_is_linear_in_its_length(file: Path) -> None:

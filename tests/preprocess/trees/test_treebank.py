@@ -93,20 +93,6 @@ def test_words_are_kept_when_told(raw: Path, tmp_path: Path) -> None:
         assert text_of(tmp_path / "out", f"{split}.txt") == text_of(tmp_path / "out", f"{split}.words")
 
 
-def test_small_pieces(raw: Path, tmp_path: Path) -> None:
-    manifest = run(tmp_path / "out", raw, pieces=40)
-    out = tmp_path / "out"
-    counts = [int(count) for count in text_of(out, "valid.pieces-per-word")[0].split(" ")]
-    pieces = text_of(out, "valid.txt")[0].split(" ")
-    assert len(counts) == 5
-    assert sum(counts) == len(pieces) > 5
-    assert text_of(out, "valid.word-spans") == ["1-2 3-4 3-5 1-5"]
-    assert "".join(pieces) == "▁The▁dog▁barked▁loudly▁."
-    dictionary = {line.rpartition(" ")[0] for line in text_of(out, "vocabulary.txt")}
-    assert {"▁", *"Thedogbarkedloudly."} <= dictionary
-    assert manifest["splits"]["valid"]["unknown_pieces"] == 0
-
-
 def test_fairseq_reads_as_many_tokens_as_there_are_attachments(raw: Path, tmp_path: Path) -> None:
     from fairseq.data import Dictionary, data_utils
 
@@ -152,12 +138,6 @@ def test_mistakes_leave_nothing(files: dict[str, str], options: dict[str, Any], 
     with pytest.raises(PrepareError, match=message):
         run(tmp_path / "out", raw, **options)
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]
-
-
-def test_folder_without_trees(raw: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(PrepareError, match=r"--test .*empty: the folder holds no \.mrg file"):
-        run(tmp_path / "out", raw, test=(tmp_path / "empty",))
 
 
 def test_model_that_is_none(raw: Path, tmp_path: Path) -> None:
