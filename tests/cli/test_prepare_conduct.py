@@ -120,18 +120,8 @@ def within_line_2(character: bytes) -> Callable[[bytes], bytes]:
 # What is done to the text of three lines, and what the error says.
 BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "bad-utf8": (within_line_2(b"\xff"), "{path}, line 2: not UTF-8: invalid start byte, byte 0xff"),
-    "cut-utf8": (lambda content: content.rstrip() + b"\xc3", "{path}, line 3: not UTF-8: unexpected end of data"),
     "cr-lf": (lambda content: content.replace(b"\n", b"\r\n"), "{path}, line 1: ends in CR LF, as on Windows"),
-    "cr": (within_line_2(b"\r"), "{path}, line 2: a carriage return within the line"),
-    "nul": (within_line_2(b"\0"), "{path}, line 2: a NUL character"),
-    "u0085": (
-        within_line_2("\x85".encode()),
-        "{path}, line 2: U+0085, which other programs treat as the end of a line",
-    ),
     "u2028": (within_line_2("\u2028".encode()), "{path}, line 2: U+2028, which other programs treat as the end of"),
-    "utf-16": (lambda content: content.decode().encode("utf-16-le"), "{path}, line 1: a NUL character"),
-    "surrogate": (within_line_2(b"\xed\xa0\x80"), "{path}, line 2: not UTF-8: "),
-    "empty": (lambda content: b"", "{path} is empty: expected text in line 1"),
 }
 
 

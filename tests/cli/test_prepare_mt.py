@@ -89,15 +89,6 @@ def test_nothing_is_downloaded_for_a_folder_that_is_refused(tmp_path: Path) -> N
     assert not (tmp_path / "out.raw").exists()
 
 
-@pytest.mark.usefixtures("small_preset")
-def test_present_folder_as_the_target_of_a_preset(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["prepare", "mt", ".", "--preset", PRESET]) == 2
-    assert "already exists; give --force to replace it" in capsys.readouterr().err
-
-
 def test_preset_with_text_and_options_of_one_s_own(raw: Path, tmp_path: Path) -> None:
     """What is in --raw under other names is read, and what is given explicitly takes the place of the preset's."""
     for name in ("europarl-v7.de-en", "newstest2016"):
