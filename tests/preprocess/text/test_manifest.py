@@ -38,14 +38,12 @@ def strings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("corpus", ["nested", "strings"])
-def test_hashes_are_true_and_complete(corpus: str, request: pytest.FixtureRequest) -> None:
-    folder: Path = request.getfixturevalue(corpus)
-    outputs = manifest_of(folder)["outputs"]
-    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+def test_hashes_are_true_and_complete(nested: Path) -> None:
+    outputs = manifest_of(nested)["outputs"]
+    files = {path.relative_to(nested).as_posix() for path in nested.rglob("*") if path.is_file()}
     assert set(outputs) == files - {"manifest.json"}
     for name, described in outputs.items():
-        content = (folder / name).read_bytes()
+        content = (nested / name).read_bytes()
         assert described == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
@@ -62,15 +60,6 @@ def test_records_options_versions_and_counts(nested: Path) -> None:
         assert counts["pairs"] == SIZES[f"{split}_size"] == len(words)
         assert counts["source_words"] == sum(map(len, words))
         assert sum(counts["pairs_by_depth"].values()) == len(words)
-
-
-def test_dropped_repetitions_are_counted(tmp_path: Path) -> None:
-    options = nested_translation.Options(depth=0, train_size=3000, valid_size=200, test_size=200, binarise=False)
-    nested_translation.prepare(options, tmp_path / "out")
-    dropped = manifest_of(tmp_path / "out")["dropped"]
-    assert dropped["train"] == dict(nested_translation.generate(options).dropped["train"])
-    assert set(dropped["train"]) == {"already in train", "already in valid", "already in test"}
-    assert all(count > 0 for count in dropped["train"].values())
 
 
 @pytest.mark.usefixtures("preprocess_in_a_process")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import re
 from pathlib import Path
@@ -47,16 +46,6 @@ def test_agrees_with_nltk_on_the_whole_sample(reference_data: Path, tmp_path: Pa
         assert [as_nltk(tree) for tree in trees_of(path)] == expected, path.name
         count += len(expected)
     assert count == 3914
-
-
-@pytest.mark.parametrize("split", ["valid", "test"])
-def test_agrees_with_nltk_on_one_tree_a_line(split: str, reference_data: Path) -> None:
-    path = reference_data / "data" / "transformer_grammars_example" / f"{split}.txt.gz"
-    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-    trees = list(read_trees(path))
-    assert [number for number, _ in trees] == list(range(1, len(lines) + 1))
-    assert all(str(tree) == line for (_, tree), line in zip(trees, lines, strict=True))
-    assert all(as_nltk(tree) == nltk.Tree.fromstring(line) for (_, tree), line in zip(trees, lines, strict=True))
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])

@@ -93,21 +93,6 @@ def test_words_are_kept_when_told(raw: Path, tmp_path: Path) -> None:
         assert text_of(tmp_path / "out", f"{split}.txt") == text_of(tmp_path / "out", f"{split}.words")
 
 
-def test_fairseq_reads_as_many_tokens_as_there_are_attachments(raw: Path, tmp_path: Path) -> None:
-    from fairseq.data import Dictionary, data_utils
-
-    run(tmp_path / "out", raw, pieces=40, binarise=True)
-    data, text = tmp_path / "out" / "data-bin", tmp_path / "out" / "text"
-    dictionary = Dictionary.load(str(data / "dict.txt"))
-    assert lines_of(data / "dict.txt") == lines_of(text / "vocabulary.txt")
-    for split in ("train", "valid", "test"):
-        sentences = data_utils.load_indexed_dataset(str(data / split), dictionary)
-        attachments = [line.split(" ") for line in lines_of(text / f"{split}.attach")]
-        assert [len(sentence) for sentence in sentences] == [len(line) + 1 for line in attachments]
-        if split == "train":
-            assert [dictionary.string(sentence) for sentence in sentences] == lines_of(text / "train.txt")
-
-
 def test_folders_and_several_paths(tmp_path: Path) -> None:
     raw = write_files(tmp_path / "raw", {**FILES, "more/b/2.mrg": DASH, "more/a.mrg": DOG, "more/notes.txt": "no tree"})
     manifest = run(tmp_path / "out", raw, train=(raw / "train.mrg", raw / "more"))
