@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from fairseq_stack import cli
 from fairseq_stack_preprocess.mt import presets
 from fairseq_stack_preprocess.text.download import Archive
 from tests.preprocess.corpus_folders import manifest_of
+from tests.preprocess.text.test_download import tgz
 
 GERMAN = [f"Das ist der Satz Nummer {number} ." for number in range(30)]
 ENGLISH = [f"this is sentence number {number} ." for number in range(30)]
@@ -37,11 +36,7 @@ def sgm(lines: list[str]) -> str:
 
 def save_archive(path: Path, members: dict[str, str]) -> str:
     """Write a .tgz and return its checksum."""
-    with tarfile.open(path, mode="w:gz") as archive:
-        for name, text in members.items():
-            information = tarfile.TarInfo(name)
-            information.size = len(text.encode())
-            archive.addfile(information, io.BytesIO(text.encode()))
+    path.write_bytes(tgz(members))
     return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 

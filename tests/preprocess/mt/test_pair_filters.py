@@ -11,7 +11,6 @@ from hypothesis import strategies
 
 from fairseq_stack_preprocess.mt.pair_filters import (
     EMPTY,
-    LONE_PERIOD,
     RATIO,
     TOO_LONG,
     PairFilter,
@@ -26,18 +25,11 @@ PAIRS = [(f"Satz {number}", f"sentence {number}") for number in range(1000)]
 @pytest.mark.parametrize(
     ("source", "target", "reason"),
     [
-        ("Ja.", "Yes.", None),
-        ("", "Yes.", EMPTY),
         ("Ja.", " \x85\u2003", EMPTY),
         (" ", ".", EMPTY),
-        (" . ", "Yes.", LONE_PERIOD),
-        (".", "x" * 200, LONE_PERIOD),
         ("x", "y" * 4, None),
         ("x", "y" * 5, RATIO),
         ("x   ", "y" * 16, None),  # Blanks at the ends count.
-        ("x" * 40, "y" * 161, RATIO),
-        ("x" * 150, "y" * 150, None),
-        ("x" * 151, "y" * 150, TOO_LONG),
         ("x" * 150 + " ", "y" * 150, TOO_LONG),
         ("", "y" * 200, EMPTY),
     ],

@@ -68,20 +68,6 @@ def test_oracles_from_end_to_end(split: str, name: str, from_sample: Path, refer
 def test_side_files(tmp_path: Path) -> None:
     manifest = run(tmp_path / "out", ptb_folder(tmp_path / "raw"))
     out = tmp_path / "out"
-    assert text_of(out, "train.words") == [
-        "The cat sat on the mat .",
-        "The dog barked loudly .",
-        "The cat sat on the mat .",
-        "- Zurich cats",
-    ]
-    assert text_of(out, "train.txt") == [
-        "The cat sat on the mat .",
-        "The UNK-LC UNK-LC-ed UNK-LC-ly .",
-        "The cat sat on the mat .",
-        "UNK-DASH UNK-INITC UNK-LC-s",
-    ]
-    assert text_of(out, "valid.txt") == ["The UNK-LC UNK-LC-ed UNK-LC-ly .", "The cat sat on the mat ."]
-    assert text_of(out, "train.tags")[3] == ": NNP NNS"
     assert text_of(out, "train.trees")[1] == "(S (NP (DT The) (NN dog)) (VP (VBD barked) (ADVP (RB loudly))) (. .))"
     assert text_of(out, "train.origin") == [
         "02/wsj_0201.mrg\t1",
