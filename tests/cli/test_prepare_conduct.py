@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess.text.manifest import Manifest, describe_files
+from fairseq_stack_preprocess.text.manifest import describe_files
 
 TREE = "(S (NP (NNP Zürich)) (VP (VBZ liegt)))\n"
 
@@ -165,21 +164,6 @@ def test_what_is_not_a_file(kind: str, corpus: Corpus, tmp_path: Path, capsys: p
 
 
 @given
-def test_gzip_that_ends_early(corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = corpus.write(tmp_path / "raw") / corpus.victim
-    packed = path.with_name(f"{path.name}.gz")
-    packed.write_bytes(gzip.compress(path.read_bytes())[:-12])
-    path.unlink()
-    arguments = [str(packed) if word == str(path) else word for word in corpus.arguments(tmp_path / "out", path.parent)]
-    if corpus.name == "ptb":
-        arguments[arguments.index("--raw") + 1] = str(tmp_path / "raw")
-    error = error_of(arguments, capsys)
-    assert error.startswith(f"{packed}, line ")
-    assert error.endswith(": the gzip file ends early")
-    assert [path.name for path in tmp_path.iterdir()] == ["raw"]
-
-
-@given
 @pytest.mark.parametrize("dry_run", [(), ("--dry-run",)], ids=["run", "dry-run"])
 def test_missing_file(
     dry_run: tuple[str, ...], corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -245,25 +229,6 @@ def test_dry_run_tells_and_writes_nothing(corpus: Corpus, tmp_path: Path, capsys
     assert captured.out.startswith("options:\n")
     assert f"  text:     {tmp_path / 'new' / 'out' / 'text'}\n" in captured.out
     assert captured.err == ""
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-@every
-@pytest.mark.parametrize("force", [False, True], ids=["new", "force"])
-def test_interrupted_at_the_very_end(
-    force: bool, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def press_ctrl_c(manifest: Manifest, folder: Path) -> None:
-        raise KeyboardInterrupt
-
-    out, raw = tmp_path / "new" / "out", corpus.write(tmp_path / "raw")
-    if force:
-        assert cli.main(corpus.arguments(out, raw)) == 0
-        capsys.readouterr()
-    before = sorted(tmp_path.rglob("*"))
-    monkeypatch.setattr(Manifest, "write", press_ctrl_c)
-    assert cli.main(corpus.arguments(out, raw, *(["--limit", "1", "--force"] if force else []))) == 130
-    assert capsys.readouterr().err.endswith("\nfairseq-stack: interrupted\n")
     assert sorted(tmp_path.rglob("*")) == before
 
 

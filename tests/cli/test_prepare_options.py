@@ -27,92 +27,76 @@ P = Path("x")
 FILES = "--train x --valid x --test x"
 MT = f"mt out --source de --target en {FILES}"
 NATURAL = f"transduction out --task natural_agreement {FILES}"
+SECTIONS = "ptb out --raw x --train-sections 0-2 --valid-sections 23 --test-sections 24"
 TREES = "treebank out --train x y --valid x --test x"
+HARDEST = {name: 1.5 + number for number, name in enumerate(LANGUAGES["hardest-cfl"].defaults)}
+HARDEST["semicolon_probability"] = 0.5
+FLAGS_OF_HARDEST = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in HARDEST.items())
 
 DEFAULTS: list[tuple[str, ModuleType, Any]] = [
     *((f"cfl out --task {task}", cfl, cfl.Options(task=task)) for task in LANGUAGES),
+    (f"cfl out --task hardest-cfl {FLAGS_OF_HARDEST}", cfl, cfl.Options(task="hardest-cfl", parameters=HARDEST)),
+    ("cfl out --grammar x", cfl, cfl.Options(grammar=P)),
     ("cfl out --task bounded-dyck", bounded_dyck, bounded_dyck.Options()),
     ("reversal out", reversal, reversal.Options()),
     ("nested-translation out", nested, nested.Options()),
     (MT, mt, mt.Options("de", "en", (P,), P, P)),
     ("ptb out --raw x", ptb, ptb.Options(P)),
+    (SECTIONS, ptb, ptb.Options(P, (0, 1, 2), (23,), (24,))),
     ("ptb out --raw x --mikolov sentences", mikolov, mikolov.Options(P)),
+    ("ptb out --raw x --mikolov stream", mikolov, mikolov.Options(P, form="stream")),
     (TREES, treebank, treebank.Options((P, Path("y")), (P,), (P,))),
     *((f"transduction out --task {task}", transduction, transduction.Options(task)) for task in TASKS),
     (NATURAL, natural, natural.Options(P, P, P)),
 ]
 
-HARDEST = {name: 1.5 + number for number, name in enumerate(LANGUAGES["hardest-cfl"].defaults)}
-HARDEST["semicolon_probability"] = 0.5
-FLAGS_OF_HARDEST = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in HARDEST.items())
 MANY = "--train-size 40 --valid-size 10 --test-size 11 --seed 7"
-# Of each corpus the command and flags that set all its options; and what they set that is not called like them.
-EVERY: list[tuple[str, ModuleType, Any, str, dict[str, Any]]] = [
+BASES = {command: (module, options) for command, module, options in DEFAULTS}
+# The command of each corpus and flags that set all its options; and what --limit sets.
+EVERY: list[tuple[str, str, dict[str, Any]]] = [
     (
         f"cfl out --task hardest-cfl {FLAGS_OF_HARDEST}",
-        cfl,
-        cfl.Options(task="hardest-cfl", parameters=HARDEST),
         "--unary-start --min-length 10 --max-length 12 --test-min-length 9 --test-max-length 14 --train-size 30 "
         "--valid-size 10 --test-per-length 2 --batch-size 5 --seed 3 --test-seed 4",
         {},
     ),
-    (
-        "cfl out --grammar x",
-        cfl,
-        cfl.Options(grammar=P),
-        "--strip-cr --limit 1",
-        {"train_size": 1, "valid_size": 1, "test_per_length": 1},
-    ),
+    ("cfl out --grammar x", "--strip-cr --limit 1", {"train_size": 1, "valid_size": 1, "test_per_length": 1}),
     (
         "cfl out --task bounded-dyck",
-        bounded_dyck,
-        bounded_dyck.Options(),
         "--valid-rule iid --bracket-types 3 --max-depth 4 --min-length 2 --max-length 30 --valid-size 6 "
         "--train-size 50 --test-size 70 --distance-size 8 --distance-max-depth 9 --distance-max-length 100 "
         "--depth-from 5 --depth-to 6 --depth-strings 7 --seed 1 --test-seed 2 --limit 7",
         {"valid_size": 6, **dict.fromkeys(("train_size", "test_size", "distance_size", "depth_strings"), 7)},
     ),
-    ("reversal out", reversal, reversal.Options(), f"{MANY} --symbols 3 --min-length 6 --max-length 8", {}),
-    ("nested-translation out", nested, nested.Options(), f"{MANY} --depth 2 --test-depth 4", {}),
+    ("reversal out", f"{MANY} --symbols 3 --min-length 6 --max-length 8", {}),
+    ("nested-translation out", f"{MANY} --depth 2 --test-depth 4", {}),
     (
         MT,
-        mt,
-        mt.Options("de", "en", (P,), P, P),
         "--sample 9 --seed 4 --max-ratio 3.0 --max-chars 99 --pieces 60 --piece-threshold 2 --limit 5 --strip-cr "
         "--sample-rule authors --drop-lone-periods --filter-all --no-joint --hard-limit --moses --normalization nfc "
         "--piece-normalization nmt_nfkc --keep-separators",
         {},
     ),
-    (
-        "ptb out --raw x --train-sections 0-2 --valid-sections 23 --test-sections 24",
-        ptb,
-        ptb.Options(P, (0, 1, 2), (23,), (24,)),
-        "--slips --limit 3 --strip-cr",
-        {},
-    ),
-    ("ptb out --raw x --mikolov stream", mikolov, mikolov.Options(P, form="stream"), "--limit 3 --strip-cr", {}),
-    (TREES, treebank, treebank.Options((P, Path("y")), (P,), (P,)), "--rare-words keep --limit 2 --strip-cr", {}),
-    (TREES, treebank, treebank.Options((P, Path("y")), (P,), (P,)), "--pieces 9", {}),
+    (SECTIONS, "--slips --limit 3 --strip-cr", {}),
+    ("ptb out --raw x --mikolov stream", "--limit 3 --strip-cr", {}),
+    (TREES, "--rare-words keep --limit 2 --strip-cr", {}),
+    (TREES, "--pieces 9", {}),
     (
         "transduction out --task reverse_deletion",
-        transduction,
-        transduction.Options("reverse_deletion"),
         f"--test-set drawn --symbols 3 --min-length 4 --max-length 9 --mean-length 5.5 --std-length 1.5 {MANY} "
         "--test-min-length 5 --test-max-length 19 --test-mean-length 9.5 --test-std-length 2.5 --test-seed 4",
         {},
     ),
     (
         "transduction out --task formula",
-        transduction,
-        transduction.Options("formula"),
         "--depth 5 --test-set drawn --test-depth 6 --limit 7",
         {"train_size": 7, "valid_size": 7, "test_size": 7},
     ),
-    (NATURAL, natural, natural.Options(P, P, P), "--most-words 3 --max-length 9 --limit 2 --strip-cr", {}),
+    (NATURAL, "--most-words 3 --max-length 9 --limit 2 --strip-cr", {}),
 ]
 
 
-def with_flags(options: Any, flags: str, others: dict[str, Any]) -> Any:
+def with_flags(command: str, flags: str, others: dict[str, Any]) -> Any:
     """The options, of which each flag has set the one of its name."""
     values: dict[str, Any] = {"binarise": False}
     for flag, value in re.findall(r"--(\S+)(?: ([^-\s]\S*))?", flags):
@@ -121,15 +105,15 @@ def with_flags(options: Any, flags: str, others: dict[str, Any]) -> Any:
         values |= {name.removeprefix("no_"): False} if name.startswith("no_") else {name: number or True}
     if others:
         del values["limit"]
-    return replace(options, **{**values, **others})
+    return replace(BASES[command][1], **{**values, **others})
 
 
 @pytest.mark.parametrize(
     ("command", "module", "options", "more"),
     [(*row, "") for row in DEFAULTS]
     + [
-        (command, module, with_flags(options, flags, others), f" {flags} --no-binarise --force")
-        for command, module, options, flags, others in EVERY
+        (command, BASES[command][0], with_flags(command, flags, others), f" {flags} --no-binarise --force")
+        for command, flags, others in EVERY
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -149,8 +133,8 @@ def test_options_reach_the_corpus(
 
 def test_all_options_are_among_them() -> None:
     """Each option has a value in some row that is not its default."""
-    for module in {module for _, module, *_ in EVERY}:
-        rows = [with_flags(*row[2:]) for row in EVERY if row[1] is module]
+    for module in {module for module, _ in BASES.values()}:
+        rows = [with_flags(*row) for row in EVERY if BASES[row[0]][0] is module]
         for name in set(module.Options.__dataclass_fields__) - {"piece_model", "task", "parameters"}:
             default = getattr(module.Options, name, None)
             assert any(getattr(options, name) != default for options in rows), (module.__name__, name)

@@ -13,7 +13,6 @@ from fairseq_stack.evaluation.cfl_comparison import (
     Labelled,
     combined,
     compare,
-    difference_by_length,
     price_of_length,
 )
 from fairseq_stack.evaluation.cfl_result import CFLResult
@@ -145,9 +144,3 @@ def test_price_of_length() -> None:
     """log 2 in each string of n symbols and their end, since 40 and 42 are in train; nothing without ends."""
     assert price_of_length(cfl_result()) == pytest.approx({40: math.log(2) / 41, 42: math.log(2) / 43})
     assert price_of_length(cfl_result(eos=False)) == {}
-
-
-def test_difference_by_length() -> None:
-    results = [labelled("Tf", cfl_result(by_length={40: value, 42: 2 * value})) for value in (1.0, 2.0, 3.0)]
-    assert difference_by_length(results) == {40: Estimate(2, 1, 3), 42: Estimate(4, 2, 6)}
-    assert difference_by_length(results[:1]) == {40: estimate(1), 42: estimate(2)}
