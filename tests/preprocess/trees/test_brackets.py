@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text.fairseq_words import SPECIAL_WORDS
 from fairseq_stack_preprocess.trees.brackets import Tree, clean, fold, read_trees, tagged_words
-from tests.preprocess.trees.treebanks import CAT, DASH, DOG, TRACES, as_nltk, nltk_sample, oracle_blocks, trees_of
+from tests.preprocess.trees.treebanks import DOG, TRACES, as_nltk, nltk_sample, oracle_blocks, trees_of
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Zs", "Zl", "Zp", "Cc", "Cs")), min_size=1, max_size=5)
 WORDS = NAMES.map(lambda name: re.sub(r"[()]", "-LRB-", name)).filter(lambda name: name not in SPECIAL_WORDS)
@@ -157,15 +157,12 @@ def test_broken_trees(text: str | bytes, message: str, file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (CAT, "(S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .))"),
-        (DOG, "(S (NP (DT The) (NN dog)) (VP (VBD barked) (ADVP (RB loudly))) (. .))"),
-        (DASH, "(NP (: -) (NNP Zurich) (NNS cats))"),
         (TRACES, "None"),
         ("(ROOT (S1 (NN-x a)))", "(NN a)"),
         ("((NP (-LRB- -LRB-) (NN a)) (VP (VB b)))", "( (NP (-LRB- -LRB-) (NN a)) (VP (VB b)))"),
         ("(S (S (NP (NN a))))", "(S (S (NP (NN a))))"),
     ],
-    ids=["traces", "equals", "dash", "nothing-left", "wrappers", "two-under-the-root", "unary"],
+    ids=["nothing-left", "wrappers", "two-under-the-root", "unary"],
 )
 def test_cleaning(text: str, expected: str, file: Path) -> None:
     ((_, tree),) = read(file, text)

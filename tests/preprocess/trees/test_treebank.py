@@ -78,8 +78,6 @@ def test_classes(raw: Path, tmp_path: Path) -> None:
     assert text_of(tmp_path / "out", "train.txt")[1] == "The UNK-LC UNK-LC-ed UNK-LC-ly ."
     assert text_of(tmp_path / "out", "test.txt") == ["UNK-DASH UNK-INITC UNK-LC-s"]
     assert text_of(tmp_path / "out", "test.words") == ["- Zurich cats"]
-    assert text_of(tmp_path / "out", "test.spans") == ["2-3 1-3"]
-    assert text_of(tmp_path / "out", "test.attach") == ["1 2 1"]
     assert manifest["dropped"]["train"] == {"no word but traces": 1}
     assert manifest["splits"]["train"]["sentences"] == 3
     assert manifest["splits"]["test"]["tokens_not_in_train"] == 3
