@@ -1,16 +1,13 @@
-"""Removal of empty and unary rules, and binary rules, each step by itself."""
+"""Steps to the normal form: what test_pcfg.py, which has whole grammars, does not show of them."""
 
 from __future__ import annotations
 
 import pytest
 
-from fairseq_stack_preprocess.cfl.inside import StringProbabilities
-from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable
 from fairseq_stack_preprocess.cfl.normal_form import binarised, without_epsilon, without_unary_start
 from fairseq_stack_preprocess.text.notation import parse_grammar
 
 from .grammar_oracle import short_strings
-from .test_pcfg import as_float
 
 
 def test_rules_that_are_not_used_do_no_harm() -> None:
@@ -36,6 +33,3 @@ def test_long_right_sides_share_their_ends() -> None:
     rules = {left.name: [rule.right for rule in binary.rules if rule.left == left] for left in binary.nonterminals}
     assert len(rules) == 2 + 2 + 2  # S and T; [b c d] and [c d], which two rules share; [c d d] and [d d]
     assert all(len(right) == 2 for rights in rules.values() for right in rights)
-    expected = {("a", "b", "c", "d"): 0.5, ("b", "c", "d", "d", "x"): 0.25, ("b", "b", "c", "d", "x"): 0.25}
-    found = StringProbabilities(LengthTable(BinaryGrammar.of(binary), 5))
-    assert {word: as_float(value) for word in expected for value in found([word])} == expected

@@ -131,11 +131,7 @@ def test_dictionary_is_joint_and_has_the_training_pieces_only(europarl: Path) ->
     assert manifest_of(europarl)["vocabulary"]["de_dictionary"] == len(counts) + 4
 
 
-def test_manifest_names_inputs_versions_and_options(europarl: Path, reference_data: Path) -> None:
+def test_manifest_names_versions(europarl: Path) -> None:
     manifest = manifest_of(europarl)
-    assert manifest["inputs"]["train/europarl-v7.de-en.first5000.de.gz"].startswith("c31e1fa433726f70")
-    assert len(manifest["inputs"]) == 6
-    assert manifest["options"]["train"] == ["europarl-v7.de-en.first5000"]
     assert {"fairseq_stack", "python", "fairseq", "sentencepiece"} == set(manifest["versions"])
     assert manifest["unicode"] == unicodedata.unidata_version
-    assert str(reference_data) not in (europarl / "manifest.json").read_text(encoding="utf-8")
