@@ -14,6 +14,7 @@ import pytest
 from fairseq_stack_preprocess.cfl import inside
 from fairseq_stack_preprocess.cfl import language_corpus as corpus
 from fairseq_stack_preprocess.cfl.language_corpus import Options, distribution_from, generate, prepare
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 from fairseq_stack_preprocess.errors import PrepareError
 from tests.preprocess.corpus_folders import lines_of, manifest_of, sha256_without_manifest
 
@@ -129,3 +130,15 @@ def test_plan() -> None:
         "valid: 20 strings, 3 possible lengths from 10 to 14",
         "test: 15 strings, 5 possible lengths from 8 to 16",
     ]
+
+
+def test_manifest(hardest: Path) -> None:
+    manifest = manifest_of(hardest)
+    assert manifest["corpus"] == "cfl"
+    assert manifest["options"]["task"] == "hardest-cfl"
+    assert manifest["options"]["parameters"] == LANGUAGES["hardest-cfl"].defaults
+    for split, counts in manifest["splits"].items():
+        strings = lines_of(hardest / "text" / f"{split}.txt")
+        assert counts["strings"] == len(strings) == sum(counts["strings_by_length"].values())
+        assert counts["distinct_strings"] == len(set(strings))
+        assert counts["symbols"] == sum(len(string.split(" ")) for string in strings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from pathlib import Path
 from typing import Any, Literal
@@ -186,3 +187,10 @@ def test_what_fairseq_must_be_told_of_languages(source: str, target: str, needed
     (tmp_path / f"train.{source}-{target}.{source}.idx").touch()
     found = infer_language_pair(str(tmp_path))
     assert (tuple(found) == (source, target)) == (needed is None), "fairseq's rule has changed"
+
+
+def test_protobuf_is_asked_for_before_the_work(prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
+    monkeypatch.setattr(corpus, "write_text", lambda *arguments: pytest.fail("work was begun"))
+    with pytest.raises(PrepareError, match="--piece-threshold needs"):
+        prepare(options_for(prefix, piece_threshold=2), tmp_path / "out")

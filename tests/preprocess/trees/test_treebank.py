@@ -129,3 +129,17 @@ def test_model_that_is_none(raw: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(PrepareError, match=r"pipe is a pipe, expected a file"):
         run(tmp_path / "out", raw, piece_model=tmp_path / "pipe")
+
+
+def test_small_pieces(raw: Path, tmp_path: Path) -> None:
+    manifest = run(tmp_path / "out", raw, pieces=40)
+    out = tmp_path / "out"
+    counts = [int(count) for count in text_of(out, "valid.pieces-per-word")[0].split(" ")]
+    pieces = text_of(out, "valid.txt")[0].split(" ")
+    assert len(counts) == 5
+    assert sum(counts) == len(pieces) > 5
+    assert text_of(out, "valid.word-spans") == ["1-2 3-4 3-5 1-5"]
+    assert "".join(pieces) == "▁The▁dog▁barked▁loudly▁."
+    dictionary = {line.rpartition(" ")[0] for line in text_of(out, "vocabulary.txt")}
+    assert {"▁", *"Thedogbarkedloudly."} <= dictionary
+    assert manifest["splits"]["valid"]["unknown_pieces"] == 0
