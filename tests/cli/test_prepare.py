@@ -17,20 +17,6 @@ from fairseq_stack_preprocess.cfl import string_sets
 SIZES = ["--train-size", "40", "--valid-size", "10", "--test-size", "10"]
 
 
-def test_dry_run_says_what_a_run_would_refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["prepare", "reversal", str(tmp_path / "out"), "--no-binarise", "--dry-run"]
-    (tmp_path / "out").mkdir()
-    assert cli.main(arguments) == 2
-    assert "out already exists; give --force to replace it\n" in capsys.readouterr().err
-    assert cli.main([*arguments, "--force"]) == 0
-    printed = capsys.readouterr().out
-    assert f"  (in place of the present {tmp_path / 'out'})\n" in printed
-    assert "fairseq:" not in printed
-    (tmp_path / "out" / "thesis").write_text("text")
-    assert cli.main([*arguments, "--force"]) == 2
-    assert "does not hold a manifest.json" in capsys.readouterr().err
-
-
 def test_failure_of_the_system_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

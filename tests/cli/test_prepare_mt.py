@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from fairseq_stack import cli
 from fairseq_stack_preprocess.mt import presets
 from fairseq_stack_preprocess.text.download import Archive
 from tests.preprocess.corpus_folders import manifest_of
+from tests.preprocess.text.test_download import tgz
 
 GERMAN = [f"Das ist der Satz Nummer {number} ." for number in range(30)]
 ENGLISH = [f"this is sentence number {number} ." for number in range(30)]
@@ -37,11 +36,7 @@ def sgm(lines: list[str]) -> str:
 
 def save_archive(path: Path, members: dict[str, str]) -> str:
     """Write a .tgz and return its checksum."""
-    with tarfile.open(path, mode="w:gz") as archive:
-        for name, text in members.items():
-            information = tarfile.TarInfo(name)
-            information.size = len(text.encode())
-            archive.addfile(information, io.BytesIO(text.encode()))
+    path.write_bytes(tgz(members))
     return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
@@ -87,15 +82,6 @@ def test_nothing_is_downloaded_for_a_folder_that_is_refused(tmp_path: Path) -> N
     (tmp_path / "out").mkdir()
     assert cli.main(["prepare", "mt", str(tmp_path / "out"), "--preset", PRESET]) == 2
     assert not (tmp_path / "out.raw").exists()
-
-
-@pytest.mark.usefixtures("small_preset")
-def test_present_folder_as_the_target_of_a_preset(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["prepare", "mt", ".", "--preset", PRESET]) == 2
-    assert "already exists; give --force to replace it" in capsys.readouterr().err
 
 
 def test_preset_with_text_and_options_of_one_s_own(raw: Path, tmp_path: Path) -> None:

@@ -42,18 +42,6 @@ def values(comparison: Comparison) -> dict[str, dict[str, list[float]]]:
     }
 
 
-def test_languages_and_models_are_in_their_order() -> None:
-    results = [
-        labelled("Tf+Nd", cfl_result(0.25, language="hardest-cfl")),
-        labelled("Tf", cfl_result(0.5, language="dyck")),
-        labelled("Tf", cfl_result(0.75, language="hardest-cfl")),
-    ]
-    found = compare(results, mean=False)
-    assert values(found) == {"hardest-cfl": {"Tf+Nd": [0.25], "Tf": [0.75]}, "dyck": {"Tf": [0.5]}}
-    assert [list(models) for models in found.groups.values()] == [["Tf+Nd", "Tf"], ["Tf"]]
-    assert (found.split, found.runs, found.notes) == ("test", (1, 1), [])
-
-
 def test_the_best_restart_is_chosen_on_validation_data() -> None:
     results = restarts("Tf", {"a": (0.125, 0.5), "b": (0.25, 0.0625), "c": (0.5, 0.75)})
     found = compare(results, mean=False)
@@ -61,21 +49,9 @@ def test_the_best_restart_is_chosen_on_validation_data() -> None:
     assert found.notes == ["The best of 3 runs, by the cross-entropy difference on the validation data."]
 
 
-def test_all_restarts_are_kept_for_their_mean() -> None:
-    results = [*restarts("Tf", {"a": (0.125, 0.5), "b": (0.25, 0.0625)}), labelled("Tf+Nd", cfl_result(1.0))]
-    found = compare(results, mean=True)
-    assert values(found) == {"dyck": {"Tf": [0.125, 0.25], "Tf+Nd": [1.0]}}
-    assert found.notes == ["Mean and standard deviation of 1 to 2 runs."]
-
-
 def test_results_on_validation_data_alone() -> None:
     results = [labelled("Tf", cfl_result(x, split="valid", checkpoint=str(x)), i) for i, x in enumerate((0.5, 0.25))]
     assert values(compare(results, mean=False)) == {"dyck": {"Tf": [0.25]}}
-
-
-def test_a_model_with_one_result_needs_none_on_validation_data() -> None:
-    results = [labelled("LSTM", cfl_result(0.75)), *restarts("Tf", {"a": (0.125, 0.5), "b": (0.25, 0.0625)})]
-    assert values(compare(results, mean=False)) == {"dyck": {"LSTM": [0.75], "Tf": [0.25]}}
 
 
 RESTARTS = restarts("Tf", {"a": (1, 1), "b": (2, 2)})

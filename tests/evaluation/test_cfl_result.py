@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from pathlib import Path
 
 import pytest
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.cfl_result import CFLResult, LengthScores, NextSymbol, Samples, StringScores
-from fairseq_stack.evaluation.results import Estimate, Model, rows_by_length, write_rows
+from fairseq_stack.evaluation.results import Estimate, Model, write_rows
 
 OVERALL = StringScores(3, 33, 1.5, 1.25, Estimate(0.25, 0.125, 0.5), NextSymbol(4, 3))
 RESULT = CFLResult(
@@ -40,20 +39,6 @@ def test_round_trip(tmp_path: Path) -> None:
 
 def test_rows(tmp_path: Path) -> None:
     """Names are in the first line; what has commas or quotes in it is quoted."""
-    assert rows_by_length(RESULT.by_length) == [
-        {
-            "length": 10,
-            "strings": 3,
-            "tokens": 33,
-            "cross_entropy": 1.5,
-            "bound": 1.25,
-            "difference": 0.25,
-            "difference_low": 0.125,
-            "difference_high": 0.5,
-            "next_symbol_positions": 4,
-            "next_symbol_correct": 3,
-        }
-    ]
     write_rows(tmp_path / "a.csv", [{"a": 'ä, "b"', "b": True}, {"a": None, "b": 0.1}])
     assert (tmp_path / "a.csv").read_bytes().decode() == 'a,b\n"ä, ""b""",1\n,0.1\n'
 
@@ -87,32 +72,24 @@ def changed(entry: str, value: object, folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("entry", "value", "message"),
     [
-        ("kind", MISSING, "is not a result of fairseq-stack evaluate-cfl$"),
         ("kind", "report", "is not a result of fairseq-stack evaluate-cfl$"),
         ("overall.bound", MISSING, r"overall\.bound is missing"),
         ("model.more", 1, r"model\.more is unknown"),
         ("language", 3, "language must be a string, got 3"),
         ("eos", 1, "eos must be true or false, got 1"),
-        ("bootstrap", 1.5, r"bootstrap must be an integer, got 1\.5"),
         ("bootstrap", True, "bootstrap must be an integer, got true"),
         ("bootstrap", 10**400, "bootstrap must be a number of at most 9007199254740992, got 1000"),
         ("confidence", "x", 'confidence must be a number, got "x"'),
-        ("confidence", math.nan, "confidence must be a number of at most .*, got NaN"),
-        ("overall.bound", -(10**400), r"overall\.bound must be a number of at most"),
         ("samples.strings", 0, r"samples\.strings must be at least 1, got 0"),
-        ("model", [], r"model must be an object, got \[\]"),
         ("train_lengths", [1], "train_lengths must have 2 items, got 1"),
-        ("by_length", {}, "by_length must be an array, got {}"),
+        ("model", [], r"model must be an object, got \[\]"),
         ("by_length.0.length", None, r"by_length\[0\]\.length must be an integer"),
+        ("by_length", {}, "by_length must be an array, got {}"),
     ],
 )
 def test_a_wrong_entry_is_named(entry: str, value: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"result\.json .*{message}"):
         CFLResult.read(changed(entry, value, tmp_path))
-
-
-def test_whole_numbers_are_numbers(tmp_path: Path) -> None:
-    assert CFLResult.read(changed("overall.bound", 1, tmp_path)).overall.bound == 1.0
 
 
 @pytest.mark.parametrize(
@@ -131,8 +108,3 @@ def test_other_files(content: bytes, message: str, tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(UserError, match=f"f {message}"):
         CFLResult.read(path)
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="nowhere: No such file"):
-        CFLResult.read(tmp_path / "nowhere")

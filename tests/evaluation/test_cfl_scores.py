@@ -64,17 +64,6 @@ def test_bounds_are_those_of_the_corpus(dyck: StringSet, eos: bool) -> None:
         assert row.bound == pytest.approx(bounds[f"nats_per_token_{name}"], abs=1e-9)
 
 
-def test_ends_are_counted_or_not() -> None:
-    log_probabilities = [[-1.0, -2.0, -4.0], [-3.0, -5.0]]
-    is_best = [[True] * 3, [True] * 2]
-    for eos, cost, tokens in ((True, 15.0, 5), (False, 6.0, 3)):
-        losses = string_losses(log_probabilities, is_best, [1.0, 1.0], [0.5, 0.5], None, eos=eos)
-        scores = overall_scores(losses, INTERVALS)
-        assert (scores.cross_entropy, scores.bound) == (cost / tokens, 2 / tokens)
-        assert scores.difference.value == pytest.approx((cost - 2) / tokens)
-        assert scores.next_symbol is None
-
-
 def test_accuracy_is_of_the_determined_positions() -> None:
     log_probabilities = [[0.0] * 4, [0.0] * 3]
     is_best = [[False, True, False, True], [True, True, False]]
@@ -123,8 +112,3 @@ def test_a_set_that_is_larger_than_the_memory_for_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("fairseq_stack.evaluation.intervals.INDICES_AT_ONCE", 7)
     estimate = Intervals(200, 0.9, seed=3).of_rate([2.0] * 30, [4] * 30, stream=0)
     assert (estimate.value, estimate.low, estimate.high) == (0.5, 0.5, 0.5)
-
-
-def test_one_string_has_no_spread() -> None:
-    estimate = INTERVALS.of_rate([3.0], [2], stream=0)
-    assert (estimate.value, estimate.low, estimate.high) == (1.5, 1.5, 1.5)

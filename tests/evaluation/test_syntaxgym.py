@@ -57,12 +57,9 @@ def test_regions_of_a_formula() -> None:
         ("(1;%a%) < (2;%a%", "character 13: expected a region, a number, an operator or a bracket"),
         ("[(1;%a%) < 2", "character 13: expected ']'"),
         ("(1;%a%) < 2) ", "character 12: expected an operator or the end"),
-        ("(1;%a%) < 2 > 1", "character 13: expected an operator or the end"),
         ("(1;%a%) & (2;%a%) < 2", "character 9: expected comparisons on both sides"),
         ("[(1;%a%) < 2] + 1 > 0", "character 15: expected numbers on both sides"),
-        ("(1;%a%) * 2 > 1", "character 9: expected a region, a number, an operator or a bracket"),
         ("(1;%a%) + 2", "is a number; expected a comparison"),
-        ("", "character 1: expected a region"),
         ("[" * 10**5, "[...' has too many brackets within brackets"),
         ("__import__('os')", "character 1: expected a region"),
     ],
@@ -144,10 +141,6 @@ CAT = {"region_number": 1, "content": "cat"}
             {"predictions": [{"formula": "(3;%a%) < (2;%b%)"}]},
             ", item 7: region 3 of the condition a, of a formula, is missing",
         ),
-        (
-            {"predictions": [{"formula": "(2;%c%) < (2;%b%)"}]},
-            ", item 7: region 2 of the condition c, of a formula, is missing",
-        ),
         ({"items": [{"item_number": 1}]}, " is not a test suite of SyntaxGym: KeyError('conditions')"),
         ({"items": []}, ": the suite has no items"),
         ({"predictions": []}, ": the suite has no predictions"),
@@ -161,10 +154,6 @@ CAT = {"region_number": 1, "content": "cat"}
         (
             {"items": [item(CAT | {"region_number": 0})]},
             ": item 7, condition a: region_number must be at least 1, got 0",
-        ),
-        (
-            {"items": [item(CAT | {"region_number": 1.5})]},
-            ": item 7, condition a: region_number must be an integer, got 1.5",
         ),
         (
             {"items": [item(CAT | {"content": None})]},

@@ -37,13 +37,6 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_the_loss_is_in_nats(tmp_path: Path) -> None:
-    curve = read_training_curve(write(tmp_path, HEAD + validation(50, 2.5) + validation(100, 2)))
-    assert curve.values == {50: 2.5 * math.log(2), 100: 2 * math.log(2)}
-    assert curve.least_loss == 2 * math.log(2)
-    assert curve.learning_rates == {}
-
-
 def test_another_figure_is_as_it_stands_and_runs_are_still_compared_by_the_loss(tmp_path: Path) -> None:
     text = HEAD + validation(50, 2, bleu="20.5") + validation(100, 3, bleu="21") + validation(60, 4, bleu="19")
     curve = read_training_curve(write(tmp_path, text), "bleu")
@@ -75,16 +68,6 @@ def test_learning_rates_are_from_progress_and_from_ends_of_epochs(tmp_path: Path
 )
 def test_updates_in_an_epoch(tmp_path: Path, text: str, updates: float | None) -> None:
     assert read_training_curve(write(tmp_path, HEAD + validation(50, 2) + text)).updates_in_epoch == updates
-
-
-def test_by_epoch_and_above_a_bound(tmp_path: Path) -> None:
-    curve = read_training_curve(
-        write(tmp_path, HEAD + validation(50, 3) + validation(100, 2) + progress(100, 0.5, 0.1))
-    )
-    moved = curve.above(0.25).by_epoch(200)
-    assert moved.values == {0.25: 3 * math.log(2) - 0.25, 0.5: 2 * math.log(2) - 0.25}
-    assert moved.learning_rates == {0.5: 0.1}
-    assert moved.least_loss == 2 * math.log(2) - 0.25
 
 
 BOUND = '{"valid": {"nats_per_token_with_eos": 0.5, "nats_per_token_without_eos": 0.75}}'

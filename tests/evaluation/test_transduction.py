@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
-from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.intervals import Intervals
-from fairseq_stack.evaluation.results import Model
-from fairseq_stack.evaluation.transduction import TransductionResult, accuracy_by_length, overall_accuracy
+from fairseq_stack.evaluation.transduction import accuracy_by_length, overall_accuracy
 
 
 class String(NamedTuple):
@@ -45,23 +40,3 @@ def test_each_length_has_random_numbers_of_its_own() -> None:
     short, long = accuracy_by_length(strings, INTERVALS)
     assert short.accuracy.value == long.accuracy.value
     assert short.accuracy != long.accuracy
-
-
-def test_json(tmp_path: Path) -> None:
-    result = TransductionResult(
-        signature="task:reversal",
-        task="reversal",
-        split="test",
-        score_words=("0", "1"),
-        bootstrap=200,
-        confidence=0.9,
-        model=Model("m.pt", "neural_stack", 42),
-        overall=overall_accuracy(STRINGS, INTERVALS),
-        by_length=accuracy_by_length(STRINGS, INTERVALS),
-    )
-    path = tmp_path / "result.json"
-    result.write(path)
-    assert TransductionResult.read(path) == result
-    path.write_text(path.read_text().replace("evaluate-transduction", "evaluate-cfl"))
-    with pytest.raises(UserError, match=r"result\.json is not a result of fairseq-stack evaluate-transduction$"):
-        TransductionResult.read(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import hypothesis
-import pytest
 from hypothesis import strategies
 
 from fairseq_stack.plots.length_drawings import bin_edges, histogram
@@ -36,17 +35,6 @@ def test_histogram_counts_every_length_once(lengths: list[int]) -> None:
     assert max(len(row[2]) for row in rows if len(row) == 3) == 40
 
 
-@pytest.mark.parametrize(
-    ("lengths", "expected"),
-    [
-        ([7], ["7  1  ########################################"]),
-        ([0, 1, 1], ["0  1  ####################", "1  2  ########################################"]),
-        (
-            [5] * 1000 + [30],
-            [f"  5-9  1,000  {'#' * 40}", *(f"{n}-{n + 4}      0" for n in (10, 15, 20, 25)), "30-34      1  #"],
-        ),
-    ],
-    ids=["one", "two", "wide"],
-)
-def test_histogram_as_it_is_printed(lengths: list[int], expected: list[str]) -> None:
-    assert histogram(lengths) == expected
+def test_histogram_as_it_is_printed() -> None:
+    rows = [f"  5-9  1,000  {'#' * 40}", *(f"{n}-{n + 4}      0" for n in (10, 15, 20, 25)), "30-34      1  #"]
+    assert histogram([5] * 1000 + [30]) == rows

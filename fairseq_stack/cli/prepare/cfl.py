@@ -20,7 +20,7 @@ BoundedOptions = bounded_dyck.Options
 DESCRIPTION = """\
 Strings of a formal language with their exact probabilities. The language is one
 from the papers of DuSell and Chiang, or a probabilistic context-free grammar of your
-default. The length of a string is uniform over the lengths that the language has in the
+own. The length of a string is uniform over the lengths that the language has in the
 range; given its length, the string follows the grammar. In train and valid, all
 strings of a batch have the same length, so that training needs no padding. Test has
 the same number of strings of each length. text/*.logp holds log p(string | length),

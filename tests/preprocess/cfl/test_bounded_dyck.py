@@ -54,12 +54,6 @@ def test_types_of_brackets() -> None:
     assert len({symbol for pair in names for symbol in pair}) == 2 * len(names)
 
 
-@pytest.mark.parametrize("string", ["a)", "(a b)", "(a a) a)"])
-def test_brackets_without_a_match(string: str) -> None:
-    with pytest.raises(ValueError, match="closes no bracket"):
-        attachments(string.split())
-
-
 def test_strings_are_balanced_and_bounded() -> None:
     rng, pairs = random.Random(0), brackets(20)
     strings = [draw_string(rng, pairs, max_depth=3, min_length=4, max_length=30) for _ in range(300)]

@@ -9,7 +9,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from fairseq_stack_preprocess.cfl import inside
@@ -48,28 +47,6 @@ def test_one_length_in_each_batch() -> None:
     assert sum(counts) == 200
     assert all(abs(count - 200 / 3) < 5 * math.sqrt(200 * 2 / 9) for count in counts)
     assert [len(list(group)) for _, group in groupby(map(len, splits["valid"].strings))] in ([10, 5], [15])
-
-
-def test_batches_of_fairseq_have_no_padding(hardest: Path) -> None:
-    """Its order is by length, and a batch ends after ten sentences."""
-    from fairseq.data import Dictionary, data_utils
-
-    dictionary = Dictionary.load(str(hardest / "data-bin" / "dict.txt"))
-    assert dictionary.symbols[dictionary.nspecial :] == ["$", ";", ",", "(", ")", "[", "]"]  # of every seed
-    for split in ("train", "valid"):
-        dataset = data_utils.load_indexed_dataset(str(hardest / "data-bin" / split), dictionary)
-        sizes = dataset.sizes.astype(np.int64)
-        order = np.lexsort([np.random.default_rng(0).permutation(len(sizes)), sizes])
-        batches = data_utils.batch_by_size(order, None, num_tokens_vec=sizes, max_sentences=10)
-        assert [len(batch) for batch in batches] == [10] * (len(sizes) // 10)
-        assert all(len(set(sizes[batch])) == 1 for batch in batches)
-
-
-def test_progress_of_strings_and_of_log_probabilities(capsys: pytest.CaptureFixture[str]) -> None:
-    generate(Options(task="hardest-cfl", **SMALL))
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[:2] == ["cfl: train: 60 of 60, done", "cfl: train, log-probabilities: 60 of 60, done"]
-    assert lines[-1] == "cfl: test, log-probabilities: 27 of 27, done"
 
 
 def test_test_set_has_all_lengths_and_a_seed_of_its_own() -> None:
@@ -120,18 +97,6 @@ def test_bytes_of_a_seed(task: str, sha256: str, tmp_path: Path) -> None:
     assert sha256_without_manifest(tmp_path / "out") == sha256
 
 
-def test_manifest(hardest: Path) -> None:
-    manifest = manifest_of(hardest)
-    assert manifest["corpus"] == "cfl"
-    assert manifest["options"]["task"] == "hardest-cfl"
-    assert manifest["options"]["parameters"] == LANGUAGES["hardest-cfl"].defaults
-    for split, counts in manifest["splits"].items():
-        strings = lines_of(hardest / "text" / f"{split}.txt")
-        assert counts["strings"] == len(strings) == sum(counts["strings_by_length"].values())
-        assert counts["distinct_strings"] == len(set(strings))
-        assert counts["symbols"] == sum(len(string.split(" ")) for string in strings)
-
-
 def test_grammar_of_ones_own(tmp_path: Path) -> None:
     text = "Sum -> Sum '+' Term [1] | Term [3]\nTerm -> 'x' [1] | '(' Sum ')' [1]\n"
     (tmp_path / "mine.txt").write_text(text)
@@ -165,3 +130,15 @@ def test_plan() -> None:
         "valid: 20 strings, 3 possible lengths from 10 to 14",
         "test: 15 strings, 5 possible lengths from 8 to 16",
     ]
+
+
+def test_manifest(hardest: Path) -> None:
+    manifest = manifest_of(hardest)
+    assert manifest["corpus"] == "cfl"
+    assert manifest["options"]["task"] == "hardest-cfl"
+    assert manifest["options"]["parameters"] == LANGUAGES["hardest-cfl"].defaults
+    for split, counts in manifest["splits"].items():
+        strings = lines_of(hardest / "text" / f"{split}.txt")
+        assert counts["strings"] == len(strings) == sum(counts["strings_by_length"].values())
+        assert counts["distinct_strings"] == len(set(strings))
+        assert counts["symbols"] == sum(len(string.split(" ")) for string in strings)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack_preprocess.cfl.distributions import Distribution, distribution_of
-from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, Word, f
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, Word
 from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable
 from fairseq_stack_preprocess.cfl.normal_form import without_epsilon, without_unary_start
 from fairseq_stack_preprocess.cfl.recognisers import Recogniser, recogniser_of
@@ -42,30 +42,6 @@ def grammar_in_the_data(name: str) -> PCFG:
     language = LANGUAGES[name]
     assert language.grammar is not None
     return without_unary_start(without_epsilon(parse_grammar(language.grammar(language.defaults))))
-
-
-# Vocabulary size and numbers of lengths in 40..80 and in 40..100 (for count-3 the multiples of 3).
-@pytest.mark.parametrize(
-    ("name", "vocabulary", "train", "test"),
-    [
-        ("marked-reversal", 3, 20, 30),
-        ("unmarked-reversal", 2, 21, 31),
-        ("padded-reversal", 2, 41, 61),
-        ("dyck", 4, 21, 31),
-        ("hardest-cfl", 7, 41, 61),
-        ("count-3", 3, 13, 20),
-        ("marked-copy", 3, 20, 30),
-        ("unmarked-copy", 2, 21, 31),
-        ("marked-reverse-and-copy", 3, 14, 20),
-        ("unmarked-reverse-and-copy", 2, 13, 20),
-        ("count-and-copy", 3, 13, 20),
-        ("unmarked-copy-different-alphabets", 4, 21, 31),
-    ],
-)
-def test_vocabularies_and_lengths(name: str, vocabulary: int, train: int, test: int) -> None:
-    distribution = make(name)
-    assert len(set(distribution.vocabulary)) == len(distribution.vocabulary) == vocabulary
-    assert (len(distribution.lengths(40, 80)), len(distribution.lengths(40, 100))) == (train, test)
 
 
 @each_golden_file("cfl_log_probabilities*.jsonl")
@@ -168,22 +144,6 @@ def test_uniform_samples_follow_the_exact_probabilities() -> None:
     assert_chi_square(counts, {(*w, *"#####", *w): 1 / 32 for w in itertools.product("01", repeat=5)})
 
 
-def test_unary_start_keeps_strings_that_the_data_do_not_have() -> None:
-    """Padding alone, and a bracket around everything, begin with a unary rule."""
-    nested = tuple("(()())")
-    for unary_start, expected in ((False, False), (True, True)):
-        _, value = next(make("dyck", 6, unary_start=unary_start).log_probabilities([nested]))
-        assert (value > -math.inf) == expected
-    padded = make("padded-reversal", 3, unary_start=True)
-    found = [value for _, value in padded.log_probabilities([("0",) * 3, ("0", "1", "0")])]
-    content, padding = f(60), f(30)
-    weights = [
-        (1 - content) / 2 * padding**3 * (1 - padding) + content / 2 * (1 - content) / 2 * padding * (1 - padding),
-        content / 2 * (1 - content) / 2 * padding * (1 - padding),
-    ]
-    assert [math.exp(value) for value in found] == pytest.approx([w / sum(weights) / 2 for w in weights], rel=1e-12)
-
-
 def test_symbols_and_brackets_of_other_numbers() -> None:
     assert make("marked-reversal", symbol_types=4).vocabulary == ["0", "1", "2", "3", "#"]
     assert make("unmarked-copy-different-alphabets", symbol_types=3).vocabulary == list("012345")
@@ -199,8 +159,6 @@ def test_symbols_and_brackets_of_other_numbers() -> None:
             {"bracket_types": 2},
             "--bracket-types is not a parameter of marked-copy, which has --symbol-types",
         ),
-        ("dyck", {"mean_nesting_depth": 1}, "--mean-nesting-depth must be greater than 1 and less than 1e.06, got 1"),
-        ("dyck", {"bracket_types": 0}, "--bracket-types must be greater than 0 and less than 10000, got 0"),
         ("dyck", {"bracket_types": 1.5}, "--bracket-types must be an integer, got 1.5"),
         ("dyck", {"mean_bracket_splits": math.nan}, "--mean-bracket-splits must be greater than 0 .*, got nan"),
         (
@@ -208,9 +166,7 @@ def test_symbols_and_brackets_of_other_numbers() -> None:
             {"semicolon_probability": 1},
             "--semicolon-probability must be greater than 0 and less than 1, got 1",
         ),
-        ("hardest-cfl", {"mean_long_filler_length": 1}, "--mean-long-filler-length must be greater than 1 .*, got 1"),
     ],
-    ids=["none", "other", "depth", "zero", "fraction", "nan", "probability", "filler"],
 )
 def test_wrong_parameters(name: str, parameters: dict[str, float], message: str) -> None:
     with pytest.raises(PrepareError, match=f"^{message}$"):

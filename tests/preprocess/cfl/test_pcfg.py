@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 from collections import Counter
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -94,11 +93,6 @@ def lengths_of(grammar: PCFG) -> list[int]:
     except ValueError as error:
         assert "except perhaps the empty one" in str(error)
         return []
-
-
-def test_weights_are_normalised_for_each_left_side() -> None:
-    rules = parse_grammar("S -> T 'a' [3] | 'b' [1]\nT -> 'a' [1e-9] | 'b' [3e-9]").rules
-    assert [rule.weight for rule in rules] == [0.75, 0.25, 0.25, 0.75]
 
 
 @pytest.mark.parametrize(
@@ -189,33 +183,6 @@ def test_probabilities_below_the_range_of_doubles() -> None:
     assert log_length_probability(table, 400) == pytest.approx(expected, rel=1e-13)
     assert list(distribution.log_probabilities([("a",) * 400])) == [(0, pytest.approx(0, abs=1e-12))]
     assert distribution.sample(400, random.Random(0)) == ("a",) * 400
-
-
-def test_scaled_numbers_against_fractions() -> None:
-    rng = random.Random(0)
-    fractions = [[rng.random() * (rng.random() > 0.2) for _ in range(6)] for _ in range(50)]
-    exponents = [[rng.randrange(-3000, 3000) for _ in range(6)] for _ in range(50)]
-    exact = [
-        [Fraction(f) * Fraction(2) ** e for f, e in zip(*row, strict=True)]
-        for row in zip(fractions, exponents, strict=True)
-    ]
-    scaled = Scaled.of(np.array(fractions), np.array(exponents))
-    sums, squares = scaled.sum(), scaled * scaled
-    for i, row in enumerate(exact):
-        assert relative_error(sums[i], sum(row, Fraction(0))) < 1e-14
-        assert all(relative_error(squares[i, j], value**2) < 1e-14 for j, value in enumerate(row))
-    assert Scaled.zeros(3, 0).sum().fraction.tolist() == [0.0, 0.0, 0.0]
-
-
-def relative_error(found: Scaled, expected: Fraction) -> float:
-    value = Fraction(float(found.fraction)) * Fraction(2) ** int(found.exponent)
-    return float(abs(value - expected) / expected) if expected else float(value)
-
-
-def test_logarithm() -> None:
-    for value in (0.3, 1.0, 1e-300, 7e300):
-        assert float(log_of(Scaled.of(np.array(value)))) == pytest.approx(math.log(value), rel=1e-15, abs=0)
-    assert float(log_of(Scaled(np.array(0.5), np.array(100_001)))) == pytest.approx(100_000 * math.log(2), rel=1e-15)
 
 
 @given(st.tuples(RIGHT_SIDES, RIGHT_SIDES, RIGHT_SIDES).map(list).map(grammar_of), st.sampled_from(["a", "b", "ab"]))

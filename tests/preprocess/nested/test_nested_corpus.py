@@ -39,8 +39,6 @@ def pairs(corpus: NestedTranslation) -> list[SentencePair]:
 @pytest.mark.parametrize(
     ("german", "english"),
     [
-        ("der Hund schläft .", "the dog sleeps ."),
-        ("heute haben die Katzen gelacht .", "today the cats have laughed ."),
         ("den kleinen Hund sehen die Frauen .", "the women see the small dog ."),
         (
             "der Hund , den die Katzen , die das Kind liebt , sehen , schläft .",
@@ -51,7 +49,7 @@ def pairs(corpus: NestedTranslation) -> list[SentencePair]:
             "this cat that thanks the teachers that the doctor helps has seen the child .",
         ),
     ],
-    ids=["intransitive", "adverb-first", "object-first", "object-relatives", "dative"],
+    ids=["object-first", "object-relatives", "dative"],
 )
 def test_oracle_translates_as_a_person_does(german: str, english: str) -> None:
     assert [translation for translation, _ in readings(german.split())] == [english]

@@ -78,15 +78,6 @@ def test_samples_follow_the_distribution_given_the_depth(
         assert abs(counts[key] - draws * p) < 5 * math.sqrt(draws * p * (1 - p)) + 1
 
 
-def test_pair_has_both_orders_the_alignment_and_the_nesting() -> None:
-    grammar = toy()
-    by_source = {" ".join(grammar.pair(d).source): d for d, _ in enumerate_derivations(grammar, "S", 2)}
-    pair = grammar.pair(by_source["r a p b p"])
-    assert " ".join(pair.target) == "q s t c q"
-    assert pair.alignment == ((0, 1), (0, 2), (2, 4), (4, 0))
-    assert pair.nesting == 2 - 1
-
-
 def test_features_are_expanded_alike_on_both_sides_and_share_the_weight() -> None:
     table = """
     6 | X[G] | Y[G N]#1 Y[H N]#2 | #2 #1 | unequal

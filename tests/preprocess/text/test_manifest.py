@@ -30,22 +30,12 @@ def nested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def strings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small binarised corpus of strings."""
-    folder = tmp_path_factory.mktemp("reversal") / "out"
-    reversal.prepare(reversal.Options(**SIZES), folder)
-    return folder
-
-
-@pytest.mark.parametrize("corpus", ["nested", "strings"])
-def test_hashes_are_true_and_complete(corpus: str, request: pytest.FixtureRequest) -> None:
-    folder: Path = request.getfixturevalue(corpus)
-    outputs = manifest_of(folder)["outputs"]
-    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+def test_hashes_are_true_and_complete(nested: Path) -> None:
+    outputs = manifest_of(nested)["outputs"]
+    files = {path.relative_to(nested).as_posix() for path in nested.rglob("*") if path.is_file()}
     assert set(outputs) == files - {"manifest.json"}
     for name, described in outputs.items():
-        content = (folder / name).read_bytes()
+        content = (nested / name).read_bytes()
         assert described == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
@@ -64,15 +54,6 @@ def test_records_options_versions_and_counts(nested: Path) -> None:
         assert sum(counts["pairs_by_depth"].values()) == len(words)
 
 
-def test_dropped_repetitions_are_counted(tmp_path: Path) -> None:
-    options = nested_translation.Options(depth=0, train_size=3000, valid_size=200, test_size=200, binarise=False)
-    nested_translation.prepare(options, tmp_path / "out")
-    dropped = manifest_of(tmp_path / "out")["dropped"]
-    assert dropped["train"] == dict(nested_translation.generate(options).dropped["train"])
-    assert set(dropped["train"]) == {"already in train", "already in valid", "already in test"}
-    assert all(count > 0 for count in dropped["train"].values())
-
-
 @pytest.mark.usefixtures("preprocess_in_a_process")
 def test_binarised_corpus_has_the_same_bytes_again(nested: Path, tmp_path: Path) -> None:
     nested_translation.prepare(nested_translation.Options(**SIZES), tmp_path / "again")
@@ -81,26 +62,17 @@ def test_binarised_corpus_has_the_same_bytes_again(nested: Path, tmp_path: Path)
     assert b"data-bin/train" in manifest
 
 
-@pytest.mark.parametrize(
-    ("corpus", "files"),
-    [
-        ("nested", {"dict.de.txt": ("de", "de-en.de"), "dict.en.txt": ("en", "de-en.en")}),
-        ("strings", {"dict.txt": ("txt", "")}),
-    ],
-)
-def test_fairseq_loads_the_text(corpus: str, files: dict[str, tuple[str, str]], request: pytest.FixtureRequest) -> None:
+def test_fairseq_loads_the_text(nested: Path) -> None:
     from fairseq.data import Dictionary, data_utils
 
-    folder: Path = request.getfixturevalue(corpus)
-    dictionaries = {name: Dictionary.load(str(folder / "data-bin" / name)) for name in files}
-    assert len({tuple(dictionary.symbols) for dictionary in dictionaries.values()}) == 1
-    for name, (suffix, side) in files.items():
-        assert not [symbol for symbol in dictionaries[name].symbols if "madeupword" in symbol]
+    dictionaries = {side: Dictionary.load(str(nested / "data-bin" / f"dict.{side}.txt")) for side in ("de", "en")}
+    assert dictionaries["de"].symbols == dictionaries["en"].symbols
+    assert not [symbol for symbol in dictionaries["de"].symbols if "madeupword" in symbol]
+    for side, dictionary in dictionaries.items():
         for split in ("train", "valid", "test"):
-            path = folder / "data-bin" / f"{split}.{side}".removesuffix(".")
-            dataset = data_utils.load_indexed_dataset(str(path), dictionaries[name])
-            lines = (folder / "text" / f"{split}.{suffix}").read_text("utf-8").splitlines()
-            assert [dictionaries[name].string(dataset[i]) for i in range(len(dataset))] == lines
+            dataset = data_utils.load_indexed_dataset(str(nested / "data-bin" / f"{split}.de-en.{side}"), dictionary)
+            lines = (nested / "text" / f"{split}.{side}").read_text("utf-8").splitlines()
+            assert [dictionary.string(dataset[i]) for i in range(len(dataset))] == lines
 
 
 def test_failing_fairseq_preprocess_is_one_clear_line_and_leaves_nothing(

@@ -53,13 +53,6 @@ def test_force_puts_the_old_folder_back_when_renaming_fails(tmp_path: Path, monk
     assert (tmp_path / "out" / "file").read_text() == "old\n"
 
 
-def test_force_spares_files(tmp_path: Path) -> None:
-    write_lines(tmp_path / "out", ["text"])
-    with pytest.raises(PrepareError, match="out is not a folder"):
-        write(tmp_path / "out", "new", force=True)
-    assert (tmp_path / "out").read_text() == "text\n"
-
-
 def test_target_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(PrepareError, match="already exists"), output_folder(tmp_path / "out"):
         write(tmp_path / "out", "other")
@@ -73,15 +66,6 @@ def test_parent_that_is_a_file(tmp_path: Path) -> None:
         write(tmp_path / "file" / "more" / "out", "new")
     with pytest.raises(PrepareError, match=r"cannot write to .*file: Not a directory"):
         write(tmp_path / "file" / "out", "new")
-
-
-def test_refused_folder_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Path) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(output.Path, "mkdir", refuse)
-    with pytest.raises(PrepareError, match=r"cannot write to .*: Permission denied"):
-        write(tmp_path / "out", "new")
 
 
 def test_check_refuses_what_writing_would_refuse_and_makes_nothing(

@@ -30,11 +30,6 @@ def edit(name: str, text: str) -> Callable[[Path], object]:
     return lambda folder: (folder / name).write_text(text)
 
 
-def make_link(folder: Path) -> None:
-    (folder / "text" / "train.txt").rename(folder.parent / "train.txt")
-    (folder / "text" / "train.txt").symlink_to(folder.parent / "train.txt")
-
-
 def move_text_away(folder: Path) -> None:
     (folder / "text").rename(folder.parent / "text")
     (folder / "text").symlink_to(folder.parent / "text", target_is_directory=True)
@@ -48,12 +43,9 @@ def same_size(folder: Path) -> None:
 # What was done to a folder, and what the error names.
 FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
     "file": (edit("thesis.tex", "x"), "corpus written there: thesis.tex; move them"),
-    "hidden-file": (edit(".git", "x"), "corpus written there: .git;"),
-    "file-in-text": (edit("text/notes.txt", "x"), "corpus written there: text/notes.txt;"),
     "folder": (lambda folder: (folder / "checkpoints").mkdir(), "corpus written there: checkpoints/;"),
     "link": (lambda folder: (folder / "mine").symlink_to("/etc/passwd"), "corpus written there: mine;"),
     "fifo": (lambda folder: os.mkfifo(folder / "pipe"), "corpus written there: pipe;"),
-    "link-for-a-file": (make_link, "corpus written there: text/train.txt;"),
     "link-for-a-folder": (move_text_away, "corpus written there: text;"),
     "changed": (
         edit("lower_bound.json", "mine"),
@@ -62,8 +54,6 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
     "changed-not-in-size": (same_size, "corpus written there: text/train.txt (changed since it was written)"),
     "no-manifest": (lambda folder: (folder / "manifest.json").unlink(), "it does not hold a manifest.json;"),
     "other-manifest": (edit("manifest.json", '{"name": "my web app"}'), "does not describe a corpus"),
-    "list": (edit("manifest.json", "[]"), "does not describe a corpus"),
-    "broken-manifest": (edit("manifest.json", '{"corpus": '), "its manifest.json is not JSON;"),
     "deep-manifest": (edit("manifest.json", "[" * 100_000), "its manifest.json is not JSON;"),
     "outputs-of-no-use": (
         edit("manifest.json", '{"corpus": "x", "options": {}, "versions": {}, "outputs": {"text/train.txt": 3}}'),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text.sentence_pieces import (
     Encoder,
     made_blank,
-    require_model_format,
     restricted,
     train_model,
     write_vocabulary,
@@ -32,22 +30,11 @@ def model() -> bytes:
     return train_model(LINES, **SETTINGS)
 
 
-def pieces_of(model: bytes, lines: list[str]) -> list[list[str]]:
-    return list(Encoder(model).encode(lines))
-
-
 @hypothesis.given(strategies.text(strategies.characters(codec="utf-8", exclude_characters="\n")))
 def test_white_space_becomes_blank_where_fairseq_splits(line: str) -> None:
     (blank,) = made_blank([line])
     assert [part for part in blank.split(" ") if part] == tokenize_line(line)
     assert len(blank) == len(line)
-
-
-def test_white_space_is_counted_by_code_point() -> None:
-    counts = Counter[str]()
-    lines = ["a b", "\x85a\x85b", "a\tb\u2028"]
-    assert list(made_blank(lines, counts)) == ["a b", " a b", "a b "]
-    assert counts == {"U+0085": 2, "U+0009": 1, "U+2028": 1}
 
 
 def test_model_is_the_same_again_and_names_no_path(model: bytes) -> None:
@@ -75,18 +62,6 @@ def _listed(processor: Any) -> list[tuple[str, float]]:
     return [(processor.id_to_piece(i), processor.get_score(i)) for i in range(processor.get_piece_size())]
 
 
-def test_vocabulary_counts_the_pieces_of_the_text(model: bytes, tmp_path: Path) -> None:
-    lines = [*LINES, "Ω the dog"]
-    vocabulary = Encoder(model).vocabulary(lines)
-    counted = Counter(piece for line in pieces_of(model, lines) for piece in line)
-    assert set(counted) - set(vocabulary) == {"Ω"}  # no piece of the model
-    assert vocabulary == {piece: count for piece, count in counted.items() if piece != "Ω"}
-    write_vocabulary(vocabulary, tmp_path / "vocabulary")
-    rows = [row.split("\t") for row in (tmp_path / "vocabulary").read_text("utf-8").splitlines()]
-    assert {piece: int(count) for piece, count in rows} == vocabulary
-    assert [int(count) for _, count in rows] == sorted(vocabulary.values(), reverse=True)
-
-
 def test_restriction_is_that_of_sentencepiece(model: bytes, tmp_path: Path) -> None:
     """Older releases have it in Python; the type of each piece is compared where this one does not."""
     vocabulary = Encoder(model).vocabulary(LINES[:12])
@@ -100,19 +75,6 @@ def test_restriction_is_that_of_sentencepiece(model: bytes, tmp_path: Path) -> N
         piece = ours.id_to_piece(index)
         expected = not ours.is_unknown(index) and len(piece) > 1 and vocabulary[piece] < 5
         assert ours.is_unused(index) == expected, piece
-
-
-def test_restriction_changes_types_alone(model: bytes) -> None:
-    proto = require_model_format().ModelProto
-    before, after = proto.FromString(model), proto.FromString(restricted(model, lambda piece: False))
-    changed = [
-        old.piece for old, new in zip(before.pieces, after.pieces, strict=True) if (old.type, new.type) == (1, 5)
-    ]
-    assert changed == [old.piece for old in before.pieces if old.type == 1 and len(old.piece) > 1]
-    for old, new in zip(before.pieces, after.pieces, strict=True):
-        if new.type != old.type:
-            new.ClearField("type")
-    assert after == before
 
 
 def test_protobuf_that_does_not_fit_is_one_line(model: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,12 +38,6 @@ def test_lines_are_what_is_between_line_feeds(
         assert lines_of(path, keep_separators=True) == text.removeprefix("\ufeff").removesuffix("\n").split("\n")
 
 
-@pytest.mark.parametrize("character", ["\x85", "\u2028", "\u2029", "\v", "\f", "\x1c", "\u00a0"], ids=ascii)
-def test_other_line_separators_are_characters_where_they_are_kept(character: str, tmp_path: Path) -> None:
-    (tmp_path / "text").write_bytes(f"a{character}b\nc\n".encode())
-    assert lines_of(tmp_path / "text", keep_separators=True) == [f"a{character}b", "c"]
-
-
 def test_separators_are_where_python_splits_lines() -> None:
     everything = (chr(code) for code in range(sys.maxunicode + 1))
     splits = {character for character in everything if len(f"a{character}b".splitlines()) > 1}
@@ -74,11 +68,6 @@ def test_gzip_is_read_like_plain_text(tmp_path: Path) -> None:
 def test_byte_order_mark_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"\xef\xbb\xbfa\nb\n")
     assert lines_of(tmp_path / "text") == ["a", "b"]
-
-
-def test_strip_cr(tmp_path: Path) -> None:
-    (tmp_path / "text").write_bytes(b"a\r\n\r\nb\r\n")
-    assert lines_of(tmp_path / "text", strip_cr=True) == ["a", "", "b"]
 
 
 @pytest.mark.parametrize("before", [0, 3, 70_000], ids="{} lines before".format)

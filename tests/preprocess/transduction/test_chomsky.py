@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_stack_preprocess.transduction.chomsky import (
-    draw_expression,
-    manipulated,
     modular_arithmetic,
     solve_equation,
     stack_manipulation,
 )
-from fairseq_stack_preprocess.transduction.pairs import Pair, Source
+from fairseq_stack_preprocess.transduction.pairs import Source
 from fairseq_stack_preprocess.transduction.strings import Lengths
 
 seeds = st.integers(0, 10**6)
@@ -57,13 +54,6 @@ def test_solve_equation(greatest: int, seed: int) -> None:
     assert [digit for digit in "01234" if value(left.replace("x", digit)) == int(right)] == [answer]
 
 
-@given(st.integers(1, 200), st.sampled_from(["+-", "+-*"]), seeds)
-def test_expressions_have_the_length_asked_for(length: int, operators: str, seed: int) -> None:
-    expression, result = draw_expression(random.Random(seed), length, operators)
-    assert len(expression) == length
-    assert value("".join(expression)) == result
-
-
 @given(st.integers(1, 60), seeds)
 def test_stack_manipulation(length: int, seed: int) -> None:
     source = stack_manipulation(Lengths(length, length))
@@ -83,15 +73,3 @@ def test_stack_manipulation(length: int, seed: int) -> None:
     assert pair.input[length:] == ("#",) * (length + 1)
     assert list(pair.target) == ["#"] * length + answer + blanks
     assert len(pair.input) == source.longest
-
-
-@pytest.mark.parametrize(
-    ("stack", "actions", "left"), [("0110", "push1 pop pop", "011"), ("110", "pop pop pop", ""), ("1", "pop pop", "")]
-)
-def test_examples_of_stack_manipulation(stack: str, actions: str, left: str) -> None:
-    """The first two are those of the authors' documentation."""
-    assert manipulated(tuple(stack), actions.split()) == tuple(left)
-
-
-def test_one_symbol() -> None:
-    assert stack_manipulation(Lengths(1, 1)).draw(random.Random(0)) == Pair(("1", "#", "#"), ("#", "1", "end"))

@@ -58,15 +58,6 @@ def test_reverse_deletion(lengths: Lengths, symbols: int, seed: int) -> None:
 
 
 @given(lengths, seeds)
-def test_xor_is_the_parity(lengths: Lengths, seed: int) -> None:
-    now, delayed = (source(lengths).draw(random.Random(seed)) for source in (strings.xor, strings.delayed_xor))
-    assert now.input == delayed.input
-    for place in range(len(now.input)):
-        assert int(now.target[place]) == now.input[: place + 1].count("1") % 2
-        assert int(delayed.target[place]) == now.input[:place].count("1") % 2
-
-
-@given(lengths, seeds)
 def test_counting(lengths: Lengths, seed: int) -> None:
     pair = strings.counting(lengths).draw(random.Random(seed))
     text = "".join(pair.input)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import re
 from pathlib import Path
@@ -14,8 +13,8 @@ from hypothesis import strategies as st
 
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text.fairseq_words import SPECIAL_WORDS
-from fairseq_stack_preprocess.trees.brackets import Tree, base_label, clean, fold, read_trees, tagged_words
-from tests.preprocess.trees.treebanks import CAT, DASH, DOG, TRACES, as_nltk, nltk_sample, oracle_blocks, trees_of
+from fairseq_stack_preprocess.trees.brackets import Tree, clean, fold, read_trees, tagged_words
+from tests.preprocess.trees.treebanks import DOG, TRACES, as_nltk, nltk_sample, oracle_blocks, trees_of
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Zs", "Zl", "Zp", "Cc", "Cs")), min_size=1, max_size=5)
 WORDS = NAMES.map(lambda name: re.sub(r"[()]", "-LRB-", name)).filter(lambda name: name not in SPECIAL_WORDS)
@@ -47,16 +46,6 @@ def test_agrees_with_nltk_on_the_whole_sample(reference_data: Path, tmp_path: Pa
         assert [as_nltk(tree) for tree in trees_of(path)] == expected, path.name
         count += len(expected)
     assert count == 3914
-
-
-@pytest.mark.parametrize("split", ["valid", "test"])
-def test_agrees_with_nltk_on_one_tree_a_line(split: str, reference_data: Path) -> None:
-    path = reference_data / "data" / "transformer_grammars_example" / f"{split}.txt.gz"
-    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-    trees = list(read_trees(path))
-    assert [number for number, _ in trees] == list(range(1, len(lines) + 1))
-    assert all(str(tree) == line for (_, tree), line in zip(trees, lines, strict=True))
-    assert all(as_nltk(tree) == nltk.Tree.fromstring(line) for (_, tree), line in zip(trees, lines, strict=True))
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])
@@ -168,35 +157,16 @@ def test_broken_trees(text: str | bytes, message: str, file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (CAT, "(S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .))"),
-        (DOG, "(S (NP (DT The) (NN dog)) (VP (VBD barked) (ADVP (RB loudly))) (. .))"),
-        (DASH, "(NP (: -) (NNP Zurich) (NNS cats))"),
         (TRACES, "None"),
         ("(ROOT (S1 (NN-x a)))", "(NN a)"),
         ("((NP (-LRB- -LRB-) (NN a)) (VP (VB b)))", "( (NP (-LRB- -LRB-) (NN a)) (VP (VB b)))"),
         ("(S (S (NP (NN a))))", "(S (S (NP (NN a))))"),
     ],
-    ids=["traces", "equals", "dash", "nothing-left", "wrappers", "two-under-the-root", "unary"],
+    ids=["nothing-left", "wrappers", "two-under-the-root", "unary"],
 )
 def test_cleaning(text: str, expected: str, file: Path) -> None:
     ((_, tree),) = read(file, text)
     assert str(clean(tree)) == expected
-
-
-@pytest.mark.parametrize(
-    ("label", "expected"),
-    [
-        ("NP-SBJ-1", "NP"),
-        ("NP=2", "NP"),
-        ("ADVP|PRT", "ADVP"),
-        ("-LRB-", "-LRB-"),
-        ("PRP$", "PRP$"),
-        ("", ""),
-        ("=", "="),
-    ],
-)
-def test_base_label(label: str, expected: str) -> None:
-    assert base_label(label) == expected
 
 
 def test_a_tree_of_any_depth_is_read_and_written_in_time_that_is_linear_in_its_length(file: Path) -> None:

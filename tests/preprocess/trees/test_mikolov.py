@@ -41,13 +41,6 @@ def test_stream(tmp_path: Path) -> None:
     assert manifest["splits"]["train"]["sentences"] == 2
 
 
-@pytest.mark.parametrize("form", ["sentences", "stream"])
-def test_limit(form: str, tmp_path: Path) -> None:
-    run(tmp_path / "out", write_files(tmp_path / "raw", TEXTS), form=form, limit=1)
-    expected = "the <unk> costs N" + (" <eos>" if form == "stream" else "")
-    assert lines_of(tmp_path / "out" / "text" / "train.txt") == [expected]
-
-
 def test_real_text(reference_data: Path, tmp_path: Path) -> None:
     """The figures of the literature: 929,589 / 73,760 / 82,430 tokens with the ends of sentences, 10,000 types."""
     manifest = run(tmp_path / "out", reference_data / "data" / "ptb" / "mikolov", form="stream")

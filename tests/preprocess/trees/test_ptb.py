@@ -11,7 +11,6 @@ import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.trees import ptb
-from fairseq_stack_preprocess.trees.brackets import clean, read_trees
 from fairseq_stack_preprocess.trees.ptb import Options, find_files, format_sections, parse_sections, prepare
 from fairseq_stack_preprocess.trees.word_classes import Fingerprint
 from tests.preprocess.corpus_folders import lines_of, manifest_of
@@ -66,30 +65,9 @@ def test_oracles_from_end_to_end(split: str, name: str, from_sample: Path, refer
     assert not blocks
 
 
-def test_trees_can_be_read_again(from_sample: Path) -> None:
-    for name in ("valid", "test"):
-        trees = [tree for _, tree in read_trees(from_sample / "text" / f"{name}.trees")]
-        assert [str(tree) for tree in trees] == text_of(from_sample, f"{name}.trees")
-        assert [clean(tree) for tree in trees] == trees
-
-
 def test_side_files(tmp_path: Path) -> None:
     manifest = run(tmp_path / "out", ptb_folder(tmp_path / "raw"))
     out = tmp_path / "out"
-    assert text_of(out, "train.words") == [
-        "The cat sat on the mat .",
-        "The dog barked loudly .",
-        "The cat sat on the mat .",
-        "- Zurich cats",
-    ]
-    assert text_of(out, "train.txt") == [
-        "The cat sat on the mat .",
-        "The UNK-LC UNK-LC-ed UNK-LC-ly .",
-        "The cat sat on the mat .",
-        "UNK-DASH UNK-INITC UNK-LC-s",
-    ]
-    assert text_of(out, "valid.txt") == ["The UNK-LC UNK-LC-ed UNK-LC-ly .", "The cat sat on the mat ."]
-    assert text_of(out, "train.tags")[3] == ": NNP NNS"
     assert text_of(out, "train.trees")[1] == "(S (NP (DT The) (NN dog)) (VP (VBD barked) (ADVP (RB loudly))) (. .))"
     assert text_of(out, "train.origin") == [
         "02/wsj_0201.mrg\t1",
@@ -175,14 +153,6 @@ def test_missing_sections_are_told(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "no file" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("2-4", (2, 3, 4)), ("0,2-3,24", (0, 2, 3, 24)), ("02", (2,)), ("7-7", (7,))],
-)
-def test_sections(text: str, expected: tuple[int, ...]) -> None:
-    assert parse_sections("--train-sections", text) == expected
-
-
 @pytest.mark.parametrize(("sections", "text"), [((2, 3, 4), "2-4"), ((0, 2, 3, 24), "0,2-3,24"), ((23,), "23")])
 def test_sections_as_text(sections: tuple[int, ...], text: str) -> None:
     assert format_sections(sections) == text
@@ -211,11 +181,3 @@ def test_folders_that_cannot_be_used(files: dict[str, str], message: str, tmp_pa
     with pytest.raises(PrepareError, match=message):
         run(tmp_path / "out", write_files(tmp_path / "raw", files))
     assert not (tmp_path / "out").exists()
-
-
-def test_split_without_words(tmp_path: Path) -> None:
-    raw = ptb_folder(tmp_path / "raw")
-    write_files(raw, {"23/wsj_2300.mrg": "( (S (-NONE- *)) )\n"})
-    with pytest.raises(PrepareError, match="--test-sections: no sentence is left of 1 trees"):
-        run(tmp_path / "out", raw)
-    assert [path.name for path in tmp_path.iterdir()] == ["raw"]

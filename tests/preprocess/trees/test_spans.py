@@ -34,23 +34,6 @@ def read_one(text: str, folder: Path) -> list[Span]:
     return binary_spans(tree)
 
 
-@pytest.mark.parametrize(
-    ("tree", "spans", "attached"),
-    [
-        ("(S (NP (DT The) (NN dog)) (VP (VBZ is) (JJ happy)))", "1-2 3-4 1-4", "1 1 3 2"),
-        ("(S (A a) (B b) (C c) (D d))", "3-4 2-4 1-4", "1 2 3 1"),
-        ("(S (S (S (A a) (B b)) (C c)) (D d))", "1-2 1-3 1-4", "1 1 2 3"),
-        ("(S (VP (VP (V go))))", "", "1"),
-        ("(S (NP (NP (A a))) (VP (B b)))", "1-2", "1 1"),
-    ],
-    ids=["four-words", "flat", "left-branching", "one-word", "unary"],
-)
-def test_small_trees(tree: str, spans: str, attached: str, tmp_path: Path) -> None:
-    nodes = read_one(tree, tmp_path)
-    assert format_spans(nodes) == spans
-    assert attachments(nodes, len(attached.split())) == [int(r) for r in attached.split()]
-
-
 def golden(reference_data: Path, name: str) -> list[dict[str, Any]]:
     path = reference_data / "golden" / "pushdown" / f"{name}.jsonl"
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

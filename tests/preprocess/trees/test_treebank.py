@@ -78,8 +78,6 @@ def test_classes(raw: Path, tmp_path: Path) -> None:
     assert text_of(tmp_path / "out", "train.txt")[1] == "The UNK-LC UNK-LC-ed UNK-LC-ly ."
     assert text_of(tmp_path / "out", "test.txt") == ["UNK-DASH UNK-INITC UNK-LC-s"]
     assert text_of(tmp_path / "out", "test.words") == ["- Zurich cats"]
-    assert text_of(tmp_path / "out", "test.spans") == ["2-3 1-3"]
-    assert text_of(tmp_path / "out", "test.attach") == ["1 2 1"]
     assert manifest["dropped"]["train"] == {"no word but traces": 1}
     assert manifest["splits"]["train"]["sentences"] == 3
     assert manifest["splits"]["test"]["tokens_not_in_train"] == 3
@@ -91,35 +89,6 @@ def test_words_are_kept_when_told(raw: Path, tmp_path: Path) -> None:
     run(tmp_path / "out", raw, rare_words="keep")
     for split in SPLITS:
         assert text_of(tmp_path / "out", f"{split}.txt") == text_of(tmp_path / "out", f"{split}.words")
-
-
-def test_small_pieces(raw: Path, tmp_path: Path) -> None:
-    manifest = run(tmp_path / "out", raw, pieces=40)
-    out = tmp_path / "out"
-    counts = [int(count) for count in text_of(out, "valid.pieces-per-word")[0].split(" ")]
-    pieces = text_of(out, "valid.txt")[0].split(" ")
-    assert len(counts) == 5
-    assert sum(counts) == len(pieces) > 5
-    assert text_of(out, "valid.word-spans") == ["1-2 3-4 3-5 1-5"]
-    assert "".join(pieces) == "▁The▁dog▁barked▁loudly▁."
-    dictionary = {line.rpartition(" ")[0] for line in text_of(out, "vocabulary.txt")}
-    assert {"▁", *"Thedogbarkedloudly."} <= dictionary
-    assert manifest["splits"]["valid"]["unknown_pieces"] == 0
-
-
-def test_fairseq_reads_as_many_tokens_as_there_are_attachments(raw: Path, tmp_path: Path) -> None:
-    from fairseq.data import Dictionary, data_utils
-
-    run(tmp_path / "out", raw, pieces=40, binarise=True)
-    data, text = tmp_path / "out" / "data-bin", tmp_path / "out" / "text"
-    dictionary = Dictionary.load(str(data / "dict.txt"))
-    assert lines_of(data / "dict.txt") == lines_of(text / "vocabulary.txt")
-    for split in ("train", "valid", "test"):
-        sentences = data_utils.load_indexed_dataset(str(data / split), dictionary)
-        attachments = [line.split(" ") for line in lines_of(text / f"{split}.attach")]
-        assert [len(sentence) for sentence in sentences] == [len(line) + 1 for line in attachments]
-        if split == "train":
-            assert [dictionary.string(sentence) for sentence in sentences] == lines_of(text / "train.txt")
 
 
 def test_folders_and_several_paths(tmp_path: Path) -> None:
@@ -154,15 +123,23 @@ def test_mistakes_leave_nothing(files: dict[str, str], options: dict[str, Any], 
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]
 
 
-def test_folder_without_trees(raw: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(PrepareError, match=r"--test .*empty: the folder holds no \.mrg file"):
-        run(tmp_path / "out", raw, test=(tmp_path / "empty",))
-
-
 def test_model_that_is_none(raw: Path, tmp_path: Path) -> None:
     with pytest.raises(PrepareError, match=r"--piece-model .*train\.mrg is not a SentencePiece model"):
         run(tmp_path / "out", raw, piece_model=raw / "train.mrg")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(PrepareError, match=r"pipe is a pipe, expected a file"):
         run(tmp_path / "out", raw, piece_model=tmp_path / "pipe")
+
+
+def test_small_pieces(raw: Path, tmp_path: Path) -> None:
+    manifest = run(tmp_path / "out", raw, pieces=40)
+    out = tmp_path / "out"
+    counts = [int(count) for count in text_of(out, "valid.pieces-per-word")[0].split(" ")]
+    pieces = text_of(out, "valid.txt")[0].split(" ")
+    assert len(counts) == 5
+    assert sum(counts) == len(pieces) > 5
+    assert text_of(out, "valid.word-spans") == ["1-2 3-4 3-5 1-5"]
+    assert "".join(pieces) == "▁The▁dog▁barked▁loudly▁."
+    dictionary = {line.rpartition(" ")[0] for line in text_of(out, "vocabulary.txt")}
+    assert {"▁", *"Thedogbarkedloudly."} <= dictionary
+    assert manifest["splits"]["valid"]["unknown_pieces"] == 0
