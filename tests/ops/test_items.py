@@ -124,44 +124,6 @@ def test_float32_where_strengths_have_added_up_to_hundreds(name: str) -> None:
         assert_normwise_close(actual, want, 1e-5)
 
 
-@each_op
-@each_backend
-@drawn
-@given(data=st.data())
-def test_properties(name: str, backend: str, data: st.DataObject) -> None:
-    length = data.draw(st.integers(1, 12))
-    # Multiples of 1/8, so that strengths are used up exactly, and sums are exact.
-    strengths = st.lists(st.integers(0, 12), min_size=2 * length, max_size=2 * length)
-    pop, push = (torch.tensor(data.draw(strengths), dtype=torch.float64).view(2, length) / 8 for _ in range(2))
-    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 2**31)))
-    values = torch.rand(2, length, 3, generator=generator, dtype=torch.float64)
-
-    def read(pop: Tensor, push: Tensor, values: Tensor) -> Tensor:
-        return OPS[name](pop, push, values, backend=backend)
-
-    readings = read(pop, push, values)
-    # A mean of the pushed vectors and zero vectors.
-    assert (readings >= 0).all()
-    assert (readings <= values.cummax(1).values + 1e-12).all()
-    if name == "stratification":  # Nothing is above an item that has just been pushed: it is read up to 1.
-        assert (readings[:, 0] == push[:, :1].clamp(max=1) * values[:, 0]).all()
-    else:  # Without pops the first items stay in front, up to the strength 1.
-        weights = push.cumsum(1).clamp(max=1).diff(prepend=torch.zeros(2, 1, dtype=torch.float64))
-        kept = read(torch.zeros_like(pop), push, values)
-        assert_normwise_close(kept[:, -1], (weights.unsqueeze(2) * values).sum(1), 1e-12)
-    # A pop that clears the stack or the queue leaves only what comes after it.
-    cut = data.draw(st.integers(0, length - 1))
-    cleared = pop.clone()
-    cleared[:, cut] = 100
-    after = read(pop[:, cut:], push[:, cut:], values[:, cut:])
-    assert_normwise_close(read(cleared, push, values)[:, cut:], after, 1e-12)
-    # Causal, and linear in the vectors; sequences of a batch and components of vectors do not interact.
-    assert_normwise_close(read(pop[:, :cut], push[:, :cut], values[:, :cut]), readings[:, :cut], 1e-12)
-    assert_normwise_close(read(pop, push, -2 * values), -2 * readings, 1e-12)
-    assert_normwise_close(read(pop[1:], push[1:], values[1:]), readings[1:], 1e-12)
-    assert_normwise_close(read(pop, push, values[:, :, :1]), readings[:, :, :1], 1e-12)
-
-
 @pytest.mark.parametrize("way", [(f"{name}-amounts", way) for name, way in WAYS], indirect=True, ids="-".join)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @drawn

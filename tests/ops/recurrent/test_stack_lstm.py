@@ -10,10 +10,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import (
     ControlledAutomaton,
-    ControlledSuperposition,
-    nondeterministic_stack,
     stack_lstm,
-    superposition_stack,
 )
 from fairseq_stack.ops.recurrent import native
 from tests.helpers import assert_normwise_close
@@ -36,27 +33,6 @@ def assert_agree(name: str, arguments: list[Tensor], tolerance: float, kept: Ten
 def test_factors_of_the_candidates() -> None:
     arguments = random_arguments(STACKS["sup"])
     assert_agree("sup", arguments, 1e-10, kept=torch.rand(3, 6, HIDDEN, dtype=torch.float64))
-
-
-@pytest.mark.usefixtures("compiled")
-def test_a_stack_reads_what_the_op_of_whole_sequences_reads() -> None:
-    """The LSTM is the one of the readings of its stacks, which its hidden states drive."""
-    nd, sup = ControlledAutomaton(2, 3, 4), ControlledSuperposition(3)
-    arguments = random_arguments([nd, sup], 2, 9)
-    outputs = outputs_of([nd, sup], arguments)
-    gates, recurrent, driving, bias, reading, bottoms = arguments
-    transitions, values, actions, vectors = (outputs @ driving.t() + bias).split([nd.num_actions, 4, 3, 3], 2)
-    push, replace, pop = transitions.unflatten(2, (2, 3, -1)).split([6, 6, 2], 4)
-    push, replace = push.unflatten(4, (2, 3)), replace.unflatten(4, (2, 3))
-    read = nondeterministic_stack(push, replace, pop, values.sigmoid(), bottoms).flatten(2)
-    readings = torch.cat([read, superposition_stack(actions.softmax(2), vectors.sigmoid())], 2)
-    before = torch.cat([reading.expand(2, 1, -1), readings[:, :-1]], 1)
-    again = outputs_of([], [gates + before @ recurrent[:, :-HIDDEN].t(), recurrent[:, -HIDDEN:], *_nothing()])
-    assert_normwise_close(again, outputs, 1e-12)
-
-
-def _nothing() -> list[Tensor]:
-    return random_arguments([])[2:]
 
 
 class TestFloat64WhereFloat32IsNotEnough:
