@@ -59,15 +59,16 @@ def test_readings_are_exact(way: Way, dtype: torch.dtype) -> None:
 
 
 @pytest.fixture(params=[64, 1, 3], ids=lambda tile: f"tile{tile}")
-def tile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def tile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many steps a tile of a long sequence has."""
     monkeypatch.setattr(stratification.pytorch, "TILE", request.param)
+    size: int = request.param
+    return size
 
 
 @each_op
-@pytest.mark.usefixtures("tile")
-def test_strengths_of_any_size_equal_the_reference(name: str) -> None:
-    for length in (1, 2, 7, 63, 200):
+def test_strengths_of_any_size_equal_the_reference(name: str, tile: int) -> None:
+    for length in (1, 2, 7, 65 if tile == 64 else 13):
         for scale in (0.3, 3.0):
             pop, push, values, amounts = strengths_of_reading(3, length, 5)
             inputs = [x.requires_grad_() for x in (scale * pop, scale * push, values)]
