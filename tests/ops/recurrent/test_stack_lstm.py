@@ -50,39 +50,28 @@ class TestFloat64WhereFloat32IsNotEnough:
             driving[: self.STACKS[0].num_actions] *= far
         return [x.detach().float().requires_grad_() for x in (gates, recurrent, driving, bias, *others)]
 
-    def wide(self, arguments: list[Tensor]) -> list[bool]:
+    def flags(self, arguments: list[Tensor]) -> tuple[list[bool], list[bool]]:
+        """For which sequences float64 is taken, and where it is not enough."""
         numbers = [number for stack in self.STACKS for number in native._numbers(stack)]
         with torch.no_grad():
-            *_, wide, _ = native._stack_lstm(*arguments, None, numbers)
-        taken: list[bool] = wide.tolist()
-        return taken
+            *_, wide, inexact = native._stack_lstm(*arguments, None, numbers)
+        return wide.tolist(), inexact.tolist()
 
     @pytest.mark.usefixtures("instruction_set")
-    def test_it_is_taken_and_agrees(self) -> None:
-        arguments = self.arguments(100.0)
-        assert self.wide(arguments) == [i in self.FAR for i in range(6)]
+    @pytest.mark.parametrize(
+        ("far", "dtype", "tolerance"),
+        [(100.0, torch.float32, 1e-4), (3000.0, torch.float32, 1e-4), (3000.0, torch.float64, 1e-9)],
+    )
+    def test_it_is_taken_and_agrees(self, far: float, dtype: torch.dtype, tolerance: float) -> None:
+        """Or logarithms are, where log weights are farther apart."""
+        arguments = [x.detach().to(dtype).requires_grad_() for x in self.arguments(far)]
+        assert self.flags(arguments)[far > 100] == [i in self.FAR for i in range(6)]
         wide = [x.detach().double().requires_grad_() for x in arguments]
         found, expected = outputs_of(self.STACKS, arguments), outputs_of(self.STACKS, wide, backend="reference")
         assert_normwise_close(found, expected, 1e-6)
         of_found, of_expected = gradients_of(found, arguments), gradients_of(expected, wide)
         for name, actual, wanted in zip(NAMES, of_found, of_expected, strict=True):
-            assert_normwise_close(actual, wanted, 1e-4, name)
-
-    @pytest.mark.usefixtures("instruction_set")
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-    def test_where_it_is_not_enough(self, dtype: torch.dtype) -> None:
-        arguments = [x.detach().to(dtype).requires_grad_() for x in self.arguments(3000.0)]
-        with torch.no_grad():
-            *_, inexact = native._stack_lstm(
-                *arguments, None, [number for stack in self.STACKS for number in native._numbers(stack)]
-            )
-        assert inexact.tolist() == [i in self.FAR for i in range(6)]
-        wide = [x.detach().double().requires_grad_() for x in arguments]
-        found, expected = outputs_of(self.STACKS, arguments), outputs_of(self.STACKS, wide, backend="reference")
-        assert_normwise_close(found, expected, 1e-6)
-        of_found, of_expected = gradients_of(found, arguments), gradients_of(expected, wide)
-        for name, actual, wanted in zip(NAMES, of_found, of_expected, strict=True):
-            assert_normwise_close(actual, wanted, 1e-4 if dtype == torch.float32 else 1e-9, name)
+            assert_normwise_close(actual, wanted, tolerance, name)
 
     @pytest.mark.usefixtures("compiled")
     @pytest.mark.parametrize("far", [1.0, 3000.0])
@@ -103,7 +92,7 @@ class TestFloat64WhereFloat32IsNotEnough:
 
     @pytest.mark.usefixtures("instruction_set")
     def test_ordinary_weights_do_not_need_it(self) -> None:
-        assert not any(self.wide(self.arguments(1.0)))
+        assert not any(self.flags(self.arguments(1.0))[0])
 
     @pytest.mark.usefixtures("instruction_set")
     def test_forbidden_pushes_of_the_first_step_need_it(self) -> None:
