@@ -118,7 +118,7 @@ def test_errors_do_not_grow(way: Way) -> None:
         drawn = way.stack.draw(3, 12 if is_automaton else 40, 5)
         inputs = [x.mul(std if x.dim() > 3 else 1).float() for x in drawn]
         cotangent = torch.randn_like(way.stack.compute(*inputs, backend="reference"))
-        results = []
+        results: list[list[Tensor]] = []
         for dtype in (torch.float64, torch.float32, torch.float64):
             leaves = [x.to(dtype).requires_grad_() for x in inputs]
             readings = way.read(leaves) if results else way.stack.compute(*leaves, backend="reference")

@@ -206,7 +206,7 @@ def test_team_is_given_what_is_worth_it(compiled: _native.Library) -> None:
 
 
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("apart", [25.0, 40.0, 55.0, 80.0, 200.0])
+@pytest.mark.parametrize("apart", [25.0, 55.0, 200.0])
 def test_inner_weights_that_are_too_far_apart_for_float32(apart: float) -> None:
     """A few transitions are likelier by e^apart than all others, and some configurations are hardly ever reached."""
     torch.manual_seed(0)

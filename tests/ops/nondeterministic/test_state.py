@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
@@ -69,20 +68,6 @@ def test_vectors_that_are_views_yet_to_be_negated() -> None:
     assert all(x.is_neg() for x in views[3:])
     readings, _ = step_through(views, initial_state(views))
     assert torch.equal(readings, expected)
-
-
-@pytest.mark.usefixtures("columns")
-def test_gradcheck() -> None:
-    inputs = random_inputs(2, 4, 2, 2)
-    start = torch.randn(2, 2, 2, dtype=torch.float64, requires_grad=True)
-
-    def readings(start: Tensor, *inputs: Tensor) -> Tensor:
-        state = NondeterministicStackState.initial(
-            inputs[4], batch_size=2, num_states=2, num_symbols=2, window=3, start=start
-        )
-        return step_through(inputs, state)[0]
-
-    torch.autograd.gradcheck(readings, (start, *inputs))
 
 
 def test_all_transitions_in_one_tensor() -> None:

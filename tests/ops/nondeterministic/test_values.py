@@ -11,7 +11,6 @@ from torch import Tensor
 from fairseq_stack.ops import nondeterministic_stack
 from tests.helpers import assert_normwise_close, hostile
 from tests.ops.nondeterministic.inputs import (
-    ARGUMENTS,
     assert_equal_results,
     choose,
     gradients,
@@ -52,19 +51,6 @@ def test_equals_reference_on_a_long_sequence() -> None:
     assert_equal_results(random_inputs(1, 26, 2, 2, 3))
 
 
-@pytest.mark.parametrize("masked", [0.0, 0.4])
-@pytest.mark.parametrize("length", [5, 6, 7, 14, 15, 16, 17, 37, 38, 63])
-def test_large_and_small_tiles_agree(length: int, masked: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = random_inputs(2, length, 2, 3, 2, std=3.0, masked=masked)
-    cotangent = torch.randn(2, length, 2, 3, 2, dtype=torch.float64)
-    results = []
-    for name in ("pytorch", "pytorch-exponents"):
-        readings = nondeterministic_stack(*inputs, backend=choose(name, monkeypatch))
-        results.append((readings, *gradients(readings, inputs, cotangent)))
-    for name, large, small in zip(("readings", *ARGUMENTS), *results, strict=True):
-        assert_normwise_close(large, small, 1e-12, name)
-
-
 def test_gradcheck_of_weights(backend: str) -> None:
     inputs = random_inputs(1, 4, 1, 2, 1)
 
@@ -84,12 +70,6 @@ def test_weights_give_the_readings(backend: str) -> None:
     assert_normwise_close(nondeterministic_stack(*inputs, backend=backend), readings, 1e-12)
     for t in range(1, 10):
         assert (weights[:, t - 1, t + 1 :] == 0).all(), "a vector is read before it is pushed"
-
-
-def test_nothing_can_be_popped_at_the_first_step(backend: str) -> None:
-    inputs = random_inputs(2, 1, 2, 2, 3)
-    readings = nondeterministic_stack(*inputs, backend=backend)
-    assert not gradients(readings, inputs, torch.randn_like(readings))[2].any()
 
 
 def test_what_cannot_be_taken_at_the_first_step_does_not_matter(backend: str) -> None:
