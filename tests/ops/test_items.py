@@ -22,10 +22,8 @@ from tests.ops.stacks import STACKS, Way, gradients, strengths_of_reading
 
 OPS: dict[str, Callable[..., Tensor]] = {"stratification": stratification_stack, "queue": queue}
 EXACT = {"stratification": exact.stratification, "queue": exact.queue}
-BACKENDS = ["reference", "pytorch"]
 WAYS = [(name, way) for name in OPS for way in STACKS[name].ways]
 each_way = pytest.mark.parametrize("way", WAYS, indirect=True, ids="-".join)
-each_backend = pytest.mark.parametrize("backend", BACKENDS)
 each_op = pytest.mark.parametrize("name", OPS)
 drawn = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
