@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +12,11 @@ from torch import Tensor
 from fairseq_stack.modules import (
     AttachmentHead,
     KeyedAttachmentHead,
-    attachment,
     attachment_head,
     attachment_log_probabilities,
 )
-from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS, Parametrization
-from fairseq_stack.ops import legal_attachments, stack_tape
-from fairseq_stack.ops.depth_scores.reference import composed_scores_reference
+from fairseq_stack.modules.pushdown_attention import Parametrization
+from fairseq_stack.ops import stack_tape
 from tests.helpers import assert_normwise_close, each_golden_file
 from tests.modules.pushdown import check_gradients, golden_head, golden_parameters, random_attachments, renamed
 
@@ -61,28 +58,6 @@ def model_and_inputs(
     return model, hidden, next_words, random_attachments(2, 7)
 
 
-@pytest.mark.parametrize("parametrization", ["figures", "released"])
-def test_lean_form_equals_naive_form(parametrization: Parametrization, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, hidden, next_words, attachments = model_and_inputs(parametrization)
-    inputs, tape = [hidden.requires_grad_(), next_words.requires_grad_(), *model.parameters()], stack_tape(attachments)
-    cotangent = torch.randn(2, 7, 8, dtype=torch.float64)
-
-    def gradients() -> tuple[Tensor, ...]:
-        logits = model(hidden, next_words, tape)
-        assert torch.equal(logits.isfinite(), torch.ones(7, 8, dtype=torch.bool).tril(1).expand(2, -1, -1))
-        value = (logits * cotangent).masked_fill(logits == -math.inf, 0)
-        return (value, *torch.autograd.grad(value.sum(), inputs))
-
-    lean = gradients()
-
-    def naive_scores(queries: Tensor, keys: Tensor, depths: Tensor, tape: Tensor) -> Tensor:
-        return composed_scores_reference(queries, keys, depths, tape.clamp(max=2))
-
-    monkeypatch.setattr(attachment, "composed_scores", naive_scores)
-    for actual, expected in zip(lean, gradients(), strict=True):
-        assert_normwise_close(actual, expected, 1e-12)
-
-
 def test_dropout_of_the_hidden_layer_of_keys() -> None:
     """Where all of it is dropped, only the bias of the second layer is left, which is the same for all keys."""
     _, hidden, next_words, attachments = model_and_inputs("figures")
@@ -95,20 +70,6 @@ def test_dropout_of_the_hidden_layer_of_keys() -> None:
         assert_normwise_close(scores[:, t, 1 : t + 1], scores[:, t, :1].expand(-1, t), 1e-12)
 
 
-@pytest.mark.parametrize("depths", [3, None])
-@pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
-def test_last_tokens(parametrization: Parametrization, depths: int | None) -> None:
-    """The scores for the last tokens only, from kept keys, and without what comes later."""
-    model, hidden, next_words, attachments = model_and_inputs(parametrization, depths)
-    tape = stack_tape(attachments)
-    expected, keys = model(hidden, next_words, tape), model.keys(hidden)
-    for length in range(1, 8):
-        for first in {0, length - 1, length // 2}:
-            part = slice(first, length)
-            actual = model.scores(hidden[:, part], next_words[:, part], keys[:, :length], tape[:, part, :length])
-            assert_normwise_close(actual, expected[:, part, : length + 1], 1e-12)
-
-
 @pytest.mark.parametrize(("parametrization", "sees"), [("equations", False), ("figures", True), ("released", True)])
 def test_depths(parametrization: Parametrization, sees: bool) -> None:
     """Which heads see depths; beyond the table there are none."""
@@ -117,20 +78,6 @@ def test_depths(parametrization: Parametrization, sees: bool) -> None:
     without, with_depths, beyond = (model(hidden, next_words, tape + depth) for depth in (0, 2, 9))
     assert torch.equal(without, with_depths) != sees
     assert torch.equal(beyond, with_depths)
-
-
-def test_probabilities() -> None:
-    """Of the legal attachments they sum to 1; of all, the illegal ones have a share."""
-    model, hidden, next_words, attachments = model_and_inputs("figures")
-    logits = model(hidden, next_words, stack_tape(attachments))
-    legal = legal_attachments(attachments)
-    of_legal = attachment_log_probabilities(logits, legal)
-    assert_normwise_close(of_legal.exp().sum(2), torch.ones(2, 7), 1e-14)
-    assert torch.equal(of_legal > -math.inf, legal)
-    of_all = attachment_log_probabilities(logits)
-    assert_normwise_close(of_all.exp().sum(2), torch.ones(2, 7), 1e-14)
-    ratios = (of_legal - of_all)[legal.nonzero(as_tuple=True)]
-    assert (ratios >= 0).all() and (ratios > 0.1).any()
 
 
 def test_wrong_arguments() -> None:

@@ -95,25 +95,6 @@ def test_golden_trained_networks(path: Path) -> None:
     assert torch.equal(outputs.argmax(2)[scored], torch.tensor(golden["predictions"])[scored].long())
 
 
-@pytest.mark.parametrize(
-    ("size", "vector", "linear", "buffered", "lstm"),
-    [
-        (3, 2, 42, 54, 757),
-        (3, 6, 110, 130, 961),
-        (5, 2, 72, None, 859),
-        (7, 2, 110, None, 961),
-        (10, 2, 182, None, 1114),
-    ],
-)
-def test_counts_of_parameters(size: int, vector: int, linear: int, buffered: int | None, lstm: int) -> None:
-    def count(model: Controller) -> int:
-        return sum(x.numel() for x in model.parameters())
-
-    assert count(NeuralStack(size, vector)) == count(NeuralStack(size, vector, memory="none")) == linear
-    assert count(NeuralStack(size, vector, controller="lstm")) == lstm
-    assert buffered is None or count(BufferedNeuralStack(size, vector)) == buffered
-
-
 def test_initialisation() -> None:
     plain, buffered = NeuralStack(30, 20, controller="lstm", hidden_size=100), BufferedNeuralStack(3, 2)
     assert plain.out.bias.tolist() == [-1] + 51 * [0]

@@ -98,21 +98,6 @@ def test_golden_beams(path: Path) -> None:
                 assert_normwise_close(surprisals, expected, 1e-9, kind)
 
 
-def test_probabilities_of_strings_sum_to_one() -> None:
-    """Of all strings of up to 2 words, of all symbols but the end, and of the longer ones that begin with them."""
-    model = tiny_model()
-    symbols = [symbol for symbol in range(12) if symbol != model.end]
-    total = 0.0
-    strings: list[list[int]] = [[], *([a] for a in symbols), *([a, b] for a in symbols for b in symbols)]
-    for words in strings:
-        found = parse(model, torch.tensor(words, dtype=torch.long), beam_size=300)
-        total += math.exp(found.log_probability)
-        if len(words) == 2:
-            before_end = -float(found.surprisals[:-1].sum())
-            total += math.exp(before_end) * -math.expm1(-float(found.surprisals[-1]))
-    assert total == pytest.approx(1, abs=1e-13)
-
-
 def test_no_words() -> None:
     model = tiny_model()
     found = parse(model, torch.tensor([], dtype=torch.long), beam_size=3)

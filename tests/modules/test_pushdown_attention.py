@@ -9,10 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.modules import PushdownAttention, pushdown_attention
+from fairseq_stack.modules import PushdownAttention
 from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS, Parametrization
 from fairseq_stack.ops import stack_tape
-from fairseq_stack.ops.depth_scores.reference import depth_scores_reference
 from tests.helpers import assert_normwise_close, each_golden_file
 from tests.modules.pushdown import check_gradients, golden_parameters, random_attachments
 
@@ -69,25 +68,6 @@ def model_and_inputs(
     return model, torch.randn(2, 7, 12, dtype=torch.float64), stack_tape(random_attachments(2, 7))
 
 
-@pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
-def test_lean_form_equals_naive_form(parametrization: Parametrization, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, x, tape = model_and_inputs(parametrization)
-    x.requires_grad_()
-    cotangent = torch.randn(2, 7, 12, dtype=torch.float64)
-    lean = model(x, tape)
-    lean_gradients = torch.autograd.grad((lean * cotangent).sum(), [x, *model.parameters()])
-
-    def naive_scores(queries: Tensor, table: Tensor, tape: Tensor) -> Tensor:
-        return depth_scores_reference(queries, table.expand(3, -1, -1), tape.clamp(max=2))
-
-    monkeypatch.setattr(pushdown_attention, "depth_scores", naive_scores)
-    naive = model(x, tape)
-    assert_normwise_close(lean, naive, 1e-12)
-    naive_gradients = torch.autograd.grad((naive * cotangent).sum(), [x, *model.parameters()])
-    for actual, expected in zip(lean_gradients, naive_gradients, strict=True):
-        assert_normwise_close(actual, expected, 1e-12)
-
-
 @pytest.mark.parametrize("depths", [3, None])
 @pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
 def test_steps_equal_the_sequence(parametrization: Parametrization, depths: int | None) -> None:
@@ -101,21 +81,6 @@ def test_steps_equal_the_sequence(parametrization: Parametrization, depths: int 
     for t in range(4, 7):
         output, state = model.step(x[rows, t], state, tape[rows, t, : t + 1])
         assert_normwise_close(output, outputs[rows, t], 1e-12)
-
-
-@pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
-def test_the_past(parametrization: Parametrization) -> None:
-    """Later words and later rows of the tape, pads among them, change nothing; a row of the tape changes its output."""
-    model, x, tape = model_and_inputs(parametrization)
-    outputs = model(x, tape)
-    other_x, other_tape = x.clone(), tape.clone()
-    other_x[:, 4:] = torch.randn(2, 3, 12)
-    other_tape[:, 4:] = 0
-    assert_normwise_close(model(other_x, other_tape)[:, :4], outputs[:, :4], 1e-14)
-    changed = tape.clone()
-    changed[:, 3, 1] = (changed[:, 3, 1].clamp(max=2) + 1) % 3
-    is_same = (model(x, changed) == outputs).all(2).all(0)
-    assert is_same.tolist() == [True, True, True, False, True, True, True]
 
 
 def test_without_depths_it_is_attention() -> None:

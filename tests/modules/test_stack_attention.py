@@ -97,19 +97,6 @@ def test_the_weights_of_transitions_can_be_normalised(symbols: bool) -> None:
 
 
 @KINDS
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_inputs_give_half_precision_outputs(
-    build: Callable[..., StackAttention], dtype: torch.dtype
-) -> None:
-    attention = build()
-    inputs = torch.randn(2, 6, SIZE)
-    expected = attention(inputs)
-    half = attention.to(dtype)(inputs.to(dtype))
-    assert half.dtype == dtype
-    assert_normwise_close(half, expected, 0.05)
-
-
-@KINDS
 def test_autocast_agrees_with_full_precision(build: Callable[..., StackAttention]) -> None:
     attention = build()
     inputs = torch.randn(2, 6, SIZE)

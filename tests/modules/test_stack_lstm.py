@@ -4,7 +4,6 @@ import re
 
 import pytest
 import torch
-from torch import Tensor
 from torch.nn.functional import one_hot
 
 from fairseq_stack.modules import (
@@ -132,22 +131,6 @@ def test_no_gradient_flows_through_a_detached_state(name: str, length: int) -> N
     (gradient,) = torch.autograd.grad(actual.square().sum(), inputs)
     assert gradient[:, :length].eq(0).all()
     assert gradient[:, length:].ne(0).any(2).all()
-
-
-@EACH
-def test_gradients_are_those_of_finite_differences(name: str) -> None:
-    lstm, inputs = build(name), random_inputs(2, 4)
-    parameters = dict(lstm.named_parameters())
-
-    def outputs(inputs: Tensor, *values: Tensor) -> Tensor:
-        replaced = dict(zip(parameters, values, strict=True))
-        actual: Tensor = torch.func.functional_call(lstm, replaced, (inputs,))[0]
-        return actual
-
-    values = [parameter.detach().requires_grad_() for parameter in parameters.values()]
-    assert torch.autograd.gradcheck(
-        outputs, (inputs.requires_grad_(), *values), fast_mode=True, check_undefined_grad=False
-    )
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

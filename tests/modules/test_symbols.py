@@ -35,19 +35,6 @@ def test_golden_readings(path: Path, normalize_transitions: bool) -> None:
         assert_normwise_close(readings, golden[name], 1e-9, name)
 
 
-def test_the_original_bottom_is_never_read_and_what_the_first_step_pushes_is_never_popped() -> None:
-    """All log weights are 0, except that the symbol 1 is pushed once, and 0 afterwards; then all is popped."""
-    stack = SymbolStackAttention(SIZE, 1, 2, original_bottom=True)
-    push = torch.zeros(1, 5, 1, 2, 1, 2)
-    push[:, 0, ..., 0] = push[:, 1:, ..., 1] = -torch.inf
-    push[:, 3:] = -torch.inf
-    never, pop = torch.full_like(push, -torch.inf), torch.zeros(1, 5, 1, 2, 1)
-    pop[:, 1:3] = -torch.inf
-    by_top = torch.cat([push.flatten(4), never.flatten(4), pop], dim=-1).flatten(2)
-    readings = stack.readings(by_top, torch.ones(1, 5, 1)).flatten(2)[0, :, 1]
-    assert readings.tolist() == [1, 0, 0, 0, 1]  # 1 | 10 | 100 | 10 | 1
-
-
 Configuration = tuple[int, tuple[tuple[int, int], ...]]
 """A state, and the stack: symbols with the step that pushed them. The original bottom is not among them; any other is,
 as pushed in step 0.

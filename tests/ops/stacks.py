@@ -157,10 +157,6 @@ def _items(op: Callable[..., Tensor], state: Any, *, with_amounts: bool, golden:
     )
 
 
-def _with_amounts(op: Callable[..., Tensor], *inputs: Tensor, **options: Any) -> Tensor:
-    return op(*inputs[:3], read_strength=inputs[3], **options)
-
-
 def _read_strengths_triton(pop: Tensor, push: Tensor, values: Tensor, amounts: Tensor | None = None) -> Tensor:
     readings: Tensor = stratification_stack_triton(pop, push, values, read_strength=1.0 if amounts is None else amounts)
     return readings

@@ -14,12 +14,6 @@ from tests.ops.stacks import NATIVE, STACKS, Way, ways
 
 NOT_FINITE = [torch.nan, torch.inf, -torch.inf]
 LONG = [("superposition", way) for way in NATIVE]  # the kernel follows components of vectors this short there
-each_native = pytest.mark.parametrize(
-    "way",
-    [(stack, way) for stack in ("superposition", "nondeterministic") for way in NATIVE],
-    indirect=True,
-    ids="-".join,
-)
 
 
 def spoil(inputs: list[Tensor], number: int, garbage: float, first: int) -> tuple[list[Tensor], Tensor]:

@@ -101,6 +101,34 @@ def test_float32_accuracy(way: Way) -> None:
         assert_normwise_close(actual, want, 1e-5, name)
 
 
+# Four times the errors of this version: the standard deviation of log weights, and roundings of float32 and float64.
+MOST_ROUNDINGS = {
+    "superposition": [(1, 10, 10)],
+    "stratification": [(1, 30, 80)],
+    "queue": [(1, 25, 30)],
+    "nondeterministic": [(1, 40, 80), (3, 70, 200), (10, 8, 2400)],
+}
+
+
+@ways(reference=False, triton=False)
+def test_errors_do_not_grow(way: Way) -> None:
+    """The root mean square of the errors beside that of the values."""
+    is_automaton = "bottom" in way.stack.names
+    for std, *most in MOST_ROUNDINGS[way.id.split("-")[0]]:
+        drawn = way.stack.draw(3, 12 if is_automaton else 40, 5)
+        inputs = [x.mul(std if x.dim() > 3 else 1).float() for x in drawn]
+        cotangent = torch.randn_like(way.stack.compute(*inputs, backend="reference"))
+        results: list[list[Tensor]] = []
+        for dtype in (torch.float64, torch.float32, torch.float64):
+            leaves = [x.to(dtype).requires_grad_() for x in inputs]
+            readings = way.read(leaves) if results else way.stack.compute(*leaves, backend="reference")
+            results.append([readings.detach(), *gradients(readings, leaves, cotangent.to(dtype))])
+        for found, roundings in zip(results[1:], most, strict=True):
+            for name, actual, exact in zip(("readings", *way.stack.names), found, results[0], strict=True):
+                rounding = torch.finfo(actual.dtype).eps / 2
+                assert (actual - exact).norm() <= roundings * rounding * exact.norm(), f"{name}, {actual.dtype}"
+
+
 @ways(triton=False)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_precision_does_not_depend_on_dtype_or_autocast(dtype: torch.dtype, way: Way) -> None:

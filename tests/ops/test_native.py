@@ -177,37 +177,6 @@ def test_distributed_data_parallel_reduces_its_gradients() -> None:
         assert any(torch.equal(wanted, gradient) for gradient in reduced)
 
 
-@pytest.fixture(params=["PyTorch's threads", "own threads"])
-def team(request: pytest.FixtureRequest, compiled: _native.Library) -> Iterator[None]:
-    """Both ways to have work done by several threads."""
-    if request.param == "own threads":
-        compiled.use_team(None)
-    elif not compiled.shares_threads:
-        pytest.skip("this PyTorch has no threads of OpenMP")
-    yield
-    compiled.use_team(_native.torch_team())
-
-
-@pytest.mark.usefixtures("team")
-@pytest.mark.parametrize("count", [2, 3, 8])
-def test_threads_change_nothing(count: int) -> None:
-    inputs = [torch.randn(5, 20, 2, 2, *target, requires_grad=True) for target in ((2, 2), (2, 2), (2,))]
-    inputs += [torch.randn(5, 20, 3, requires_grad=True), torch.randn(3, requires_grad=True)]
-
-    def results() -> list[torch.Tensor]:
-        readings, weights = nondeterministic_stack(*inputs, return_weights=True)
-        return [readings, weights, *torch.autograd.grad(readings.square().sum(), inputs)]
-
-    with threads(1):
-        one = results()
-    with threads(count):
-        many = results()
-    for x, y in zip(one[:2], many[:2], strict=True):
-        assert torch.equal(x, y)
-    for x, y in zip(one[2:], many[2:], strict=True):
-        torch.testing.assert_close(x, y)
-
-
 def test_threads_are_those_of_pytorch(compiled: _native.Library) -> None:
     if sys.platform != "linux" or not torch.backends.openmp.is_available():
         pytest.skip("this PyTorch has no threads that others can use")
@@ -237,7 +206,7 @@ def test_team_is_given_what_is_worth_it(compiled: _native.Library) -> None:
 
 
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("apart", [25.0, 40.0, 55.0, 80.0, 200.0])
+@pytest.mark.parametrize("apart", [25.0, 55.0, 200.0])
 def test_inner_weights_that_are_too_far_apart_for_float32(apart: float) -> None:
     """A few transitions are likelier by e^apart than all others, and some configurations are hardly ever reached."""
     torch.manual_seed(0)

@@ -52,7 +52,7 @@ def _neural_stack(setup: Any) -> Network:
         return controllers.outputs_of(setup, arguments, arguments[0].size(1) + 2, backend=backend)
 
     draw = partial(controllers.random_arguments, setup)
-    return Network("neural_stack", controllers.names(setup), draw, compute, 1e-6, setup.is_buffered)
+    return Network("neural_stack", controllers.names(setup), draw, compute, 4e-7, setup.is_buffered)
 
 
 NETWORKS = {f"lstm-{name}": _lstm(stacks) for name, stacks in recurrent.STACKS.items()}

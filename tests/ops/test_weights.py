@@ -24,42 +24,7 @@ def actions_of(stack: str, batch_size: int, length: int) -> Inputs:
     return tuple(torch.rand(batch_size, length, dtype=torch.float64).requires_grad_() for _ in range(2))
 
 
-def enumerated_superposition(actions: Tensor) -> Tensor:
-    """W (n, n) of one sequence, by all sequences of push, no-op and pop (Eq. 13)."""
-    length = len(actions)
-    weights = torch.zeros(length, length, dtype=torch.float64)
-    for t in range(1, length + 1):
-        for run in product(range(3), repeat=t):
-            stack: list[int] = []
-            for step, action in enumerate(run):
-                stack = [*stack, step] if action == 0 else stack[:-1] if action == 2 else stack
-            if stack:
-                weights[t - 1, stack[-1]] += actions[range(t), list(run)].prod()
-    return weights
-
-
-def strengths_of_readings(pop: Tensor, push: Tensor) -> Tensor:
-    """W (n, n) of one sequence, by a list of strengths."""
-    weights = torch.zeros(len(pop), len(pop), dtype=torch.float64)
-    strengths: list[float] = []
-    for t, (popped, pushed) in enumerate(zip(pop.tolist(), push.tolist(), strict=True)):
-        for i in reversed(range(t)):
-            taken = min(strengths[i], popped)
-            strengths[i] -= taken
-            popped -= taken
-        strengths.append(pushed)
-        left = 1.0
-        for i in reversed(range(t + 1)):
-            weights[t, i] = min(strengths[i], left)
-            left -= weights[t, i].item()
-    return weights
-
-
 STACKS: dict[str, Callable[..., Any]] = {"superposition": superposition_stack, "stratification": stratification_stack}
-EXPECTED: dict[str, Callable[..., Tensor]] = {
-    "superposition": enumerated_superposition,
-    "stratification": strengths_of_readings,
-}
 
 
 @pytest.fixture(params=CASES, ids="-".join)
@@ -69,12 +34,11 @@ def case(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tup
 
 
 @pytest.mark.parametrize("length", [1, 5])
-def test_they_are_what_the_stack_does(case: tuple[str, str], length: int) -> None:
+def test_they_are_the_readings_of_unit_vectors(case: tuple[str, str], length: int) -> None:
     stack, backend = case
-    actions = actions_of(stack, 2, length)
-    _, weights = STACKS[stack](*actions, torch.randn(2, length, 3).double(), backend=backend, return_weights=True)
-    expected = [EXPECTED[stack](*(x.detach() for x in sequence)) for sequence in zip(*actions, strict=True)]
-    assert_normwise_close(weights, torch.stack(expected), 1e-12)
+    actions, units = actions_of(stack, 2, length), torch.eye(length, dtype=torch.float64).expand(2, -1, -1)
+    readings, weights = STACKS[stack](*actions, units, backend=backend, return_weights=True)
+    assert_normwise_close(weights, readings, 1e-12)
 
 
 @pytest.mark.parametrize("size", [2, 40])

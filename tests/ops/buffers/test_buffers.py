@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fairseq_stack.ops import InputBufferState, QueueState, input_buffer, output_buffer
+from fairseq_stack.ops import InputBufferState, input_buffer, output_buffer
 from tests.helpers import assert_normwise_close, each_golden_file
 
 BACKENDS = ("reference", "pytorch")
@@ -88,29 +88,6 @@ def test_output_buffer_equals_reference(steps: int, length: int, scale: float, r
     )
     assert found.shape == (2, length, 3)
     assert_same(found, expected, inputs)
-
-
-def test_buffers_are_queues_that_can_be_stepped() -> None:
-    """An input buffer is filled before it is read; an output buffer is read after it has been filled."""
-    zero, one = torch.zeros(2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
-    nothing = torch.zeros(2, 3, dtype=torch.float64)
-    pop, items = random_input(9, 5)
-    state, inputs = QueueState.initial(batch_size=2, size=3, dtype=torch.float64), []
-    for item in items.unbind(1):
-        _, state = state.step(zero, one, item)
-    for t in range(9):
-        x, state = state.step(pop[:, t] if t else zero, zero, nothing)
-        inputs.append(x)
-    assert_same(torch.stack(inputs, 1), input_buffer(pop, items), (pop, items))
-    push, values = random_input(9, 9)
-    for reading in READINGS:
-        state, outputs = QueueState.initial(batch_size=2, size=3, dtype=torch.float64), []
-        for strength, value in zip(push.unbind(1), values.unbind(1), strict=True):
-            _, state = state.step(zero, strength, value)
-        for j in range(6):
-            output, state = state.step(zero if j == 0 and reading == "read-first" else one, zero, nothing)
-            outputs.append(output)
-        assert_same(torch.stack(outputs, 1), output_buffer(push, values, 6, reading=reading), (push, values))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

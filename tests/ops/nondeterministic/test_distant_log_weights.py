@@ -39,7 +39,8 @@ def test_values_and_gradients_of_other_distances(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "num_states", "num_symbols"), [(24, 2, 2), (2, 1, 1), (1, 2, 1), hostile(60, 2, 2), hostile(60, 3, 3)]
+    ("length", "num_states", "num_symbols"),
+    [(2, 1, 1), (1, 2, 1), hostile(24, 2, 2), hostile(60, 2, 2), hostile(60, 3, 3)],
 )
 def test_lengths_and_sizes(length: int, num_states: int, num_symbols: int) -> None:
     for kind in KINDS:

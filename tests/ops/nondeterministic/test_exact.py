@@ -18,12 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
-from fairseq_stack.ops.nondeterministic import native, state
+from fairseq_stack.ops import nondeterministic_stack
+from fairseq_stack.ops.nondeterministic import native
 from tests.helpers import INSTRUCTION_SETS, use_instruction_set
 from tests.ops import exact
 from tests.ops.exact import MANTISSA, as_integers, digits, quotients
 from tests.ops.nondeterministic.inputs import FAST, choose
+from tests.ops.stacks import STEPS, Way
 
 
 class Runs(NamedTuple):
@@ -86,13 +87,6 @@ def found(request: pytest.FixtureRequest) -> Runs:
     return runs(*CASES[request.param])
 
 
-@pytest.fixture(params=CASES)
-def found_without_twos(request: pytest.FixtureRequest) -> Runs:
-    """Log weights of 0 and -inf have the same value in any precision."""
-    length, num_states, num_symbols, forbidden, *quiet = CASES[request.param]
-    return runs(length, num_states, num_symbols, forbidden, *quiet, twos=0.0)
-
-
 def test_integers_of_the_tests_are_those_of_all_runs() -> None:
     for seed in range(8):
         few = runs(5, 1 + seed % 2, 2, 0.25, quiet=seed // 4, seed=seed)
@@ -106,14 +100,15 @@ def test_integers_are_large_and_fit(found: Runs) -> None:
     assert (40 if len(found.totals) > 2 else 0) <= digits(found.totals) <= MANTISSA[torch.float64]
 
 
-@pytest.mark.parametrize("backend", FAST)
-def test_nondeterministic_weights_are_the_nearest_doubles(
-    backend: str, found: Runs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backend = choose(backend, monkeypatch)
-    readings, weights = nondeterministic_stack(*found.inputs(torch.float64), backend=backend, return_weights=True)
-    assert torch.equal(weights, found.weights)
-    assert torch.equal(readings, found.weights.permute(0, 1, 3, 4, 2))
+@pytest.mark.parametrize("way", [("nondeterministic", way) for way in (*FAST, *STEPS)], indirect=True, ids="-".join)
+@pytest.mark.parametrize("case", CASES)
+def test_readings_are_the_nearest_numbers(way: Way, case: str) -> None:
+    """Log weights of 0 and -inf have the same value in any precision."""
+    length, num_states, num_symbols, forbidden, *quiet = CASES[case]
+    for dtype, twos in ((torch.float64, 0.5), (torch.float32, 0.0)):
+        found = runs(length, num_states, num_symbols, forbidden, *quiet, twos=twos)
+        for inputs in (found.inputs(dtype), [x.requires_grad_() for x in found.inputs(dtype)]):
+            assert torch.equal(way.read(inputs).detach(), found.weights.permute(0, 1, 3, 4, 2).to(dtype))
 
 
 @pytest.mark.parametrize("backend", FAST)
@@ -130,15 +125,6 @@ def test_nondeterministic_weights_are_the_nearest_doubles_before_padding(
     _, weights = nondeterministic_stack(*inputs, backend=choose(backend, monkeypatch), return_weights=True)
     assert torch.equal(weights[:1], found.weights)
     assert torch.equal(weights[1:, :shorter], found.weights[:, :shorter])
-
-
-@pytest.mark.parametrize("backend", FAST)
-def test_nondeterministic_weights_are_the_nearest_numbers_in_float32(
-    backend: str, found_without_twos: Runs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    inputs = found_without_twos.inputs(torch.float32)
-    _, weights = nondeterministic_stack(*inputs, backend=choose(backend, monkeypatch), return_weights=True)
-    assert torch.equal(weights, found_without_twos.weights.float())
 
 
 @pytest.mark.parametrize("size", [(10, 1, 1), (5, 1, 3), (5, 2, 2)])
@@ -173,40 +159,6 @@ def test_nondeterministic_reference_in_log_space(case: str) -> None:
     _, weights = nondeterministic_stack(*found.inputs(torch.float64), backend="reference", return_weights=True)
     for (t, *rest), weight in np.ndenumerate(weights[0].numpy()):
         assert abs(weight * found.totals[t] - found.tops[t, *rest]) <= 2**-40 * found.totals[t]
-
-
-def assert_steps_return_the_nearest_numbers(found: Runs, dtype: torch.dtype, *, train: bool = False) -> None:
-    *steps, bottom = (x.requires_grad_(train) for x in found.inputs(dtype))
-    _, _, num_states, num_symbols = found.push.shape[:4]
-    stack = NondeterministicStackState.initial(bottom, batch_size=1, num_states=num_states, num_symbols=num_symbols)
-    for t in range(len(found.totals)):
-        reading, stack = stack.step(*(x[:, t] for x in steps))
-        assert torch.equal(reading.detach(), found.weights[:, t].permute(0, 2, 3, 1).to(dtype))
-
-
-@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
-def test_nondeterministic_steps_of_kernels_return_the_nearest_doubles(
-    instruction_set: str, found: Runs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_instruction_set(instruction_set, monkeypatch)
-    assert_steps_return_the_nearest_numbers(found, torch.float64)
-    assert_steps_return_the_nearest_numbers(found, torch.float64, train=True)
-
-
-def test_nondeterministic_steps_in_pytorch_return_the_nearest_doubles(
-    found: Runs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(state, "library", lambda: None)
-    assert_steps_return_the_nearest_numbers(found, torch.float64)
-
-
-@pytest.mark.parametrize("kernels", [True, False], ids=["kernels", "pytorch"])
-def test_nondeterministic_steps_return_the_nearest_numbers_in_float32(
-    found_without_twos: Runs, kernels: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not kernels:
-        monkeypatch.setattr(state, "library", lambda: None)
-    assert_steps_return_the_nearest_numbers(found_without_twos, torch.float32)
 
 
 @pytest.mark.parametrize("backend", FAST)

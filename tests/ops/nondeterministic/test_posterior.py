@@ -79,15 +79,6 @@ def test_what_is_returned(backend: str) -> None:
     assert torch.equal(log_totals, log_partition(inputs, backend))
 
 
-@pytest.mark.parametrize("window", [None, 2])
-def test_probabilities_of_a_step_sum_to_1(backend: str, window: int | None) -> None:
-    posterior = transition_posterior(*random_inputs(2, 12, 2, 3, 1, std=5)[:3], backend=backend, window=window)
-    assert all((x >= 0).all() and not x.requires_grad for x in posterior)
-    total = sum(x.flatten(2).sum(2) for x in posterior)
-    assert isinstance(total, Tensor)
-    assert_normwise_close(total, torch.ones(2, 12), 1e-10)
-
-
 def test_no_run(backend: str) -> None:
     """From the third step on all transitions of the first sequence are forbidden."""
     inputs = [x.detach() for x in random_inputs(2, 4, 2, 2, 1)]

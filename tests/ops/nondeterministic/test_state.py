@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
@@ -50,53 +49,6 @@ def test_reordering_moves_no_columns() -> None:
     assert all(one is other for one, other in zip(after.columns.memory, state.columns.memory, strict=False))
 
 
-@pytest.mark.usefixtures("columns")
-def test_steps_equal_the_whole_sequence_where_inner_weights_are_out_of_range() -> None:
-    inputs = random_inputs(2, 15)
-    with torch.no_grad():
-        inputs[0][:, :8, ..., 2] += 200  # At first the best is to push symbol 2;
-        for weights in inputs[:3]:
-            weights[:, 8:, :, 2] -= 300  # but with it on top, everything costs more in the end.
-    stepped, _ = step_through(inputs, initial_state(inputs))
-    whole = nondeterministic_stack(*inputs)
-    cotangent = torch.randn_like(whole)
-    assert_normwise_close(stepped, whole, 1e-12)
-    for actual, wanted in zip(gradients(stepped, inputs, cotangent), gradients(whole, inputs, cotangent), strict=True):
-        assert_normwise_close(actual, wanted, 1e-9)
-
-
-@pytest.mark.usefixtures("columns")
-def test_a_high_stack_survives_while_a_low_one_is_far_likelier() -> None:
-    """At step 2, symbol 2 is pushed or never. It costs much until step 9, and everything else does after it."""
-    inputs = random_inputs(2, 14)
-    push, replace, pop = inputs[:3]
-    with torch.no_grad():
-        push[:, 2:] = -torch.inf
-        push[:, 0, ..., 2] = -torch.inf
-        push[:, 1, ..., :2] = -torch.inf
-        replace[:, :, :, :2, :, 2] = -torch.inf
-        replace[:, :, :, 2, :, :2] = -torch.inf
-        for weights in (replace, pop):
-            weights[:, 2:9, :, 2] -= 300
-            weights[:, 9:, :, :2] -= 600
-    stepped, _ = step_through(inputs, initial_state(inputs))
-    reference = nondeterministic_stack(*inputs, backend="reference")
-    assert reference[:, -1, :, 2].abs().max() > 0.1
-    assert_normwise_close(stepped, reference, 1e-9)
-    assert_normwise_close(nondeterministic_stack(*inputs, backend="pytorch"), reference, 1e-9)
-
-
-@pytest.mark.usefixtures("columns")
-@pytest.mark.parametrize("magnitude", [100.0, 500.0, 1e4])
-@pytest.mark.parametrize("masked", [0.0, 0.3])
-def test_large_log_weights_give_finite_results(magnitude: float, masked: float) -> None:
-    inputs = random_inputs(32, 14, 3, 2, std=magnitude, masked=masked)
-    readings, _ = step_through(inputs, initial_state(inputs))
-    assert readings.isfinite().all()
-    for name, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.randn_like(readings)), strict=True):
-        assert gradient.isfinite().all(), name
-
-
 def test_sizes_are_checked() -> None:
     bottom = torch.zeros(3)
     with pytest.raises(ValueError, match="num_states: expected at least 1, got 0"):
@@ -116,30 +68,6 @@ def test_vectors_that_are_views_yet_to_be_negated() -> None:
     assert all(x.is_neg() for x in views[3:])
     readings, _ = step_through(views, initial_state(views))
     assert torch.equal(readings, expected)
-
-
-@pytest.mark.usefixtures("columns")
-def test_gradcheck() -> None:
-    inputs = random_inputs(2, 4, 2, 2)
-    start = torch.randn(2, 2, 2, dtype=torch.float64, requires_grad=True)
-
-    def readings(start: Tensor, *inputs: Tensor) -> Tensor:
-        state = NondeterministicStackState.initial(
-            inputs[4], batch_size=2, num_states=2, num_symbols=2, window=3, start=start
-        )
-        return step_through(inputs, state)[0]
-
-    torch.autograd.gradcheck(readings, (start, *inputs))
-
-
-@pytest.mark.usefixtures("columns")
-def test_a_long_sequence() -> None:
-    inputs = random_inputs(2, 63)
-    stepped, whole = step_through(inputs, initial_state(inputs))[0], nondeterministic_stack(*inputs)
-    assert_normwise_close(stepped, whole, 1e-12)
-    found, wanted = (torch.autograd.grad(weighted_sum(x), inputs) for x in (stepped, whole))
-    for actual, want in zip(found, wanted, strict=True):
-        assert_normwise_close(actual, want, 1e-9)
 
 
 def test_all_transitions_in_one_tensor() -> None:

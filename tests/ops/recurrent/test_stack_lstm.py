@@ -10,10 +10,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import (
     ControlledAutomaton,
-    ControlledSuperposition,
-    nondeterministic_stack,
     stack_lstm,
-    superposition_stack,
 )
 from fairseq_stack.ops.recurrent import native
 from tests.helpers import assert_normwise_close
@@ -38,27 +35,6 @@ def test_factors_of_the_candidates() -> None:
     assert_agree("sup", arguments, 1e-10, kept=torch.rand(3, 6, HIDDEN, dtype=torch.float64))
 
 
-@pytest.mark.usefixtures("compiled")
-def test_a_stack_reads_what_the_op_of_whole_sequences_reads() -> None:
-    """The LSTM is the one of the readings of its stacks, which its hidden states drive."""
-    nd, sup = ControlledAutomaton(2, 3, 4), ControlledSuperposition(3)
-    arguments = random_arguments([nd, sup], 2, 9)
-    outputs = outputs_of([nd, sup], arguments)
-    gates, recurrent, driving, bias, reading, bottoms = arguments
-    transitions, values, actions, vectors = (outputs @ driving.t() + bias).split([nd.num_actions, 4, 3, 3], 2)
-    push, replace, pop = transitions.unflatten(2, (2, 3, -1)).split([6, 6, 2], 4)
-    push, replace = push.unflatten(4, (2, 3)), replace.unflatten(4, (2, 3))
-    read = nondeterministic_stack(push, replace, pop, values.sigmoid(), bottoms).flatten(2)
-    readings = torch.cat([read, superposition_stack(actions.softmax(2), vectors.sigmoid())], 2)
-    before = torch.cat([reading.expand(2, 1, -1), readings[:, :-1]], 1)
-    again = outputs_of([], [gates + before @ recurrent[:, :-HIDDEN].t(), recurrent[:, -HIDDEN:], *_nothing()])
-    assert_normwise_close(again, outputs, 1e-12)
-
-
-def _nothing() -> list[Tensor]:
-    return random_arguments([])[2:]
-
-
 class TestFloat64WhereFloat32IsNotEnough:
     """As in the op of whole sequences, for each sequence on its own, although several advance together."""
 
@@ -74,39 +50,28 @@ class TestFloat64WhereFloat32IsNotEnough:
             driving[: self.STACKS[0].num_actions] *= far
         return [x.detach().float().requires_grad_() for x in (gates, recurrent, driving, bias, *others)]
 
-    def wide(self, arguments: list[Tensor]) -> list[bool]:
+    def flags(self, arguments: list[Tensor]) -> tuple[list[bool], list[bool]]:
+        """For which sequences float64 is taken, and where it is not enough."""
         numbers = [number for stack in self.STACKS for number in native._numbers(stack)]
         with torch.no_grad():
-            *_, wide, _ = native._stack_lstm(*arguments, None, numbers)
-        taken: list[bool] = wide.tolist()
-        return taken
+            *_, wide, inexact = native._stack_lstm(*arguments, None, numbers)
+        return wide.tolist(), inexact.tolist()
 
     @pytest.mark.usefixtures("instruction_set")
-    def test_it_is_taken_and_agrees(self) -> None:
-        arguments = self.arguments(100.0)
-        assert self.wide(arguments) == [i in self.FAR for i in range(6)]
+    @pytest.mark.parametrize(
+        ("far", "dtype", "tolerance"),
+        [(100.0, torch.float32, 1e-4), (3000.0, torch.float32, 1e-4), (3000.0, torch.float64, 1e-9)],
+    )
+    def test_it_is_taken_and_agrees(self, far: float, dtype: torch.dtype, tolerance: float) -> None:
+        """Or logarithms are, where log weights are farther apart."""
+        arguments = [x.detach().to(dtype).requires_grad_() for x in self.arguments(far)]
+        assert self.flags(arguments)[far > 100] == [i in self.FAR for i in range(6)]
         wide = [x.detach().double().requires_grad_() for x in arguments]
         found, expected = outputs_of(self.STACKS, arguments), outputs_of(self.STACKS, wide, backend="reference")
         assert_normwise_close(found, expected, 1e-6)
         of_found, of_expected = gradients_of(found, arguments), gradients_of(expected, wide)
         for name, actual, wanted in zip(NAMES, of_found, of_expected, strict=True):
-            assert_normwise_close(actual, wanted, 1e-4, name)
-
-    @pytest.mark.usefixtures("instruction_set")
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-    def test_where_it_is_not_enough(self, dtype: torch.dtype) -> None:
-        arguments = [x.detach().to(dtype).requires_grad_() for x in self.arguments(3000.0)]
-        with torch.no_grad():
-            *_, inexact = native._stack_lstm(
-                *arguments, None, [number for stack in self.STACKS for number in native._numbers(stack)]
-            )
-        assert inexact.tolist() == [i in self.FAR for i in range(6)]
-        wide = [x.detach().double().requires_grad_() for x in arguments]
-        found, expected = outputs_of(self.STACKS, arguments), outputs_of(self.STACKS, wide, backend="reference")
-        assert_normwise_close(found, expected, 1e-6)
-        of_found, of_expected = gradients_of(found, arguments), gradients_of(expected, wide)
-        for name, actual, wanted in zip(NAMES, of_found, of_expected, strict=True):
-            assert_normwise_close(actual, wanted, 1e-4 if dtype == torch.float32 else 1e-9, name)
+            assert_normwise_close(actual, wanted, tolerance, name)
 
     @pytest.mark.usefixtures("compiled")
     @pytest.mark.parametrize("far", [1.0, 3000.0])
@@ -127,7 +92,7 @@ class TestFloat64WhereFloat32IsNotEnough:
 
     @pytest.mark.usefixtures("instruction_set")
     def test_ordinary_weights_do_not_need_it(self) -> None:
-        assert not any(self.wide(self.arguments(1.0)))
+        assert not any(self.flags(self.arguments(1.0))[0])
 
     @pytest.mark.usefixtures("instruction_set")
     def test_forbidden_pushes_of_the_first_step_need_it(self) -> None:
