@@ -12,18 +12,6 @@ from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.fairseq_commands import GENERATION, TRAINING, TRANSLATION, run
 
 
-def test_moving_average(corpora: Corpora, tmp_path: Path) -> None:
-    moving = ["--store-ema", "--ema-decay", 0.9]
-    run("train", corpora.translation, *TRANSLATION, *TRAINING, *moving, "--save-dir", tmp_path)
-    checkpoint = torch.load(tmp_path / "checkpoint_last.pt")
-    average, model = checkpoint["extra_state"]["ema"], checkpoint["model"]
-    weight = "decoder.layers.0.self_attn.attention.actions.weight"
-    assert not torch.equal(average[weight], model[weight])
-    # fairseq keeps no average of what has "version" in its name; a program that loads the average adds it.
-    kept = {name: value for name, value in model.items() if name not in average}
-    assert all("version" in name for name in kept)
-
-
 def test_average_of_checkpoints_of_a_training(corpora: Corpora, tmp_path: Path) -> None:
     """The average translates, is validated and is a member of an ensemble; further training begins with it."""
     training = [option for option in TRAINING if option != "--no-epoch-checkpoints"]

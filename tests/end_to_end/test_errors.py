@@ -110,12 +110,6 @@ class TestOtherDictionary:
             command = [data, *TRANSLATION, *TRAINING, flag, translation_model]
             assert_refused(f"cannot continue from {translation_model}: ", "train", *command, save_dir=tmp_path / "save")
 
-    @pytest.mark.parametrize("change", [swap, add])
-    def test_language_modeling(self, corpora: Corpora, language_model: Path, tmp_path: Path, change: Change) -> None:
-        data = with_other_dictionary(corpora.language_modeling, tmp_path / "data", change)
-        message = "the checkpoint's vocabulary differs from the data's: "
-        assert_refused(message, "eval-lm", data, "--path", language_model, *SCORING)
-
 
 class TestOtherArchitecture:
     def test_sizes(self, corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
@@ -129,22 +123,11 @@ class TestOtherArchitecture:
         command = [corpora.translation, *TRANSLATION, *TRAINING, "--restore-file", language_model]
         assert_refused(message, "train", *command, save_dir=tmp_path)
 
-    def test_overrides(self, corpora: Corpora, translation_model: Path) -> None:
-        overrides = ["--model-overrides", {"stack_encoder_layers": "sdpa,sup-5,nd-2-2-3"}]
-        message = "has another architecture; parameters of another shape: encoder.layers.1."
-        command = [corpora.translation, "--path", translation_model, *GENERATION]
-        assert_refused(message, "generate", *command, *overrides)
-
     def test_use_for_another_task(self, corpora: Corpora, translation_model: Path, language_model: Path) -> None:
         message = "stack_transformer translates: expected --task translation, got LanguageModelingTask"
         assert_refused(message, "eval-lm", corpora.language_modeling, "--path", translation_model, *SCORING)
         message = "stack_transformer_lm is a language model: expected --task language_modeling, got TranslationTask"
         assert_refused(message, "generate", corpora.translation, "--path", language_model, *GENERATION)
-
-    def test_train_for_another_task(self, corpora: Corpora, tmp_path: Path) -> None:
-        message = "stack_transformer translates: expected --task translation, got LanguageModelingTask"
-        command = [corpora.language_modeling, *TRANSLATION, *TRAINING, "--task", "language_modeling"]
-        assert_refused(message, "train", *command, save_dir=tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -204,23 +187,3 @@ class TestTooLong:
         log = run("interactive", *arguments, stdin=stdin).log
         assert any(f"line 1 is not translated: it has {size} tokens" in line for line in log)
         assert not any("the first" in line for line in log)
-
-
-def test_symbol_outside_a_compact_vocabulary(corpora: Corpora, tmp_path: Path) -> None:
-    (tmp_path / "train.src").write_text("a b\nc <unk> d\n")
-    dictionary = ["--srcdict", corpora.language_modeling / "dict.txt"]
-    splits = ["--trainpref", tmp_path / "train.src", "--validpref", corpora.text / "valid.src"]
-    data = tmp_path / "data"
-    run("preprocess", "--only-source", *dictionary, *splits, "--destdir", data)
-    command = [data, *LANGUAGE_MODEL, *TRAINING, "--compact-vocab", "--save-dir", tmp_path / "save"]
-    message = (
-        "the symbol '<unk>' is in the data, but --compact-vocab treats it as a symbol that cannot occur; train with"
-    )
-    assert_refused(f"{message} --compact-vocab-unk", "train", *command)
-    run("train", *command, "--compact-vocab-unk")
-
-    run("train", corpora.language_modeling, *command[1:-1], tmp_path / "without")
-    model = ["--path", tmp_path / "without" / "checkpoint_last.pt"]
-    assert_refused(message, "eval-lm", data, *model, *SCORING, "--gen-subset", "train")
-    use = ["--task", "stack_language_modeling", *SENTENCES, *model, *GENERATION, "--batch-size", 1]
-    assert_refused(message, "interactive", corpora.language_modeling, *use, stdin="a nonsense\n")

@@ -197,13 +197,3 @@ def test_probabilities_that_are_not_numbers(hub: LanguageModelHub) -> None:
         list(predictions(hub, [("0",)], batch_size=None, max_tokens=None))
     with pytest.raises(UserError, match="the model computes a probability that is not a number"):
         draw_strings(hub, 1, max_length=3, seed=0, batch_size=1)
-
-
-def test_an_ensemble_averages_probabilities(hub: LanguageModelHub, corpus: Path, checkpoint: Path) -> None:
-    pair = load(f"{checkpoint}:{checkpoint}", corpus / "data-bin")
-    assert isinstance(pair, LanguageModelHub)
-    (one,), (both,) = (
-        dict(predictions(each, [("0", "#", "0")], batch_size=None, max_tokens=None)).values() for each in (hub, pair)
-    )
-    np.testing.assert_allclose(both.log_probabilities, one.log_probabilities, atol=1e-6)
-    assert len(draw_strings(pair, 3, max_length=4, seed=0, batch_size=2)) == 3

@@ -63,16 +63,6 @@ def test_stacks_of_an_lstm(corpora: Corpora, tmp_path: Path, capsys: pytest.Capt
     )
 
 
-def test_runs(language_model: Path, tmp_path: Path) -> None:
-    output = tmp_path / "numbers.json"
-    assert inspect(language_model, "--text", "a b c", "--runs", 3, "--output", output) == 0
-    (stack,) = json.loads(output.read_text())
-    weights = [run["log_weight"] for run in stack["runs"]]
-    assert weights == sorted(weights, reverse=True) and len(weights) == 3
-    assert [len(run["stacks"]) for run in stack["runs"]] == [5] * 3
-    assert weights[0] < stack["log_partition"]
-
-
 @pytest.mark.parametrize(
     ("shown", "text"),
     [("operations", "a"), hostile("operations", "a b c d " * 9), hostile("runs", "a"), ("runs", "a b c d " * 9)],

@@ -95,16 +95,6 @@ def test_when_a_word_is_predicted(pushdown_model: Path, hub: LanguageModelHub, t
     assert own["brackets"] == "(a b) c"
 
 
-def test_brackets(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
-    output = tmp_path / "parses.txt"
-    assert inspect(pushdown_model, "--text", TEXT, "--runs", 4, "--output", output) == 0
-    lines = output.read_text().splitlines()
-    assert len(set(lines)) == 4
-    for line in lines:
-        (found,) = inspect_parses(hub, TEXT, tree=line).parses
-        assert found.brackets == line
-
-
 @pytest.mark.parametrize(
     ("suffix", "options"),
     [

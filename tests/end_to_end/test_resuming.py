@@ -188,16 +188,6 @@ def test_killed_in_any_update(long_case: LongCase, tmp_path: Path, num_updates: 
 
 
 @pytest.mark.hostile
-def test_killed_in_each_copy(long_case: LongCase, tmp_path: Path) -> None:
-    number = 1
-    while long_case.is_killed(tmp_path / str(number), kill_in_copy(number)):
-        long_case.train(tmp_path / str(number))
-        long_case.assert_finished_like_whole(tmp_path / str(number))
-        number += 1
-    assert number > 4, "each of the four times that it saves within an epoch it makes a copy at least"
-
-
-@pytest.mark.hostile
 def test_killed_at_random_moments(long_case: LongCase, tmp_path: Path) -> None:
     """Twenty times kill -9 from outside; each start lasts long enough to make some updates."""
     started = time.monotonic()
