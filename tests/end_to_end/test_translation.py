@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.fairseq_commands import (
@@ -53,22 +52,6 @@ def test_interactive_agrees_with_generate(corpora: Corpora, translation_model: P
     options = ["--path", translation_model, *GENERATION, "--batch-size", 1]
     answered = run("interactive", corpora.translation, *options, stdin=(corpora.text / "test.src").read_text())
     assert answered.hypotheses() == generated.hypotheses()
-
-
-def test_batch_size_changes_no_translation(corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
-    """The model is changed so that it is reluctant to end: its outputs reach the maximum length."""
-    checkpoint = torch.load(translation_model)
-    checkpoint["model"]["decoder.output_projection.weight"][2].neg_()
-    torch.save(checkpoint, tmp_path / "reluctant.pt")
-    options = ["--path", tmp_path / "reluctant.pt", *GENERATION, "--max-len-a", 1, "--max-len-b", 0]
-    text = (corpora.text / "test.src").read_text()
-    alone = run("generate", corpora.translation, *options, "--batch-size", 1).hypotheses()
-    assert [len(alone[number].split()) for number in sorted(alone)] == [
-        len(line.split()) + 1 for line in text.splitlines()
-    ]
-    assert run("generate", corpora.translation, *options, "--batch-size", 11).hypotheses() == alone
-    together = ["--buffer-size", 11, "--batch-size", 11]
-    assert run("interactive", corpora.translation, *options, *together, stdin=text).hypotheses() == alone
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ OPTIONS = [
     *refused("batches", PRESET.replace("--max-tokens 400", "--arch stack_transformer_nd_small"),
              [("", "the batch size is missing: give --max-tokens")], quick=1),
     *accepted("training of translation", MT, ["--num-workers 2", "--tensorboard-logdir new/board", "--store-ema"], 2),
-    *accepted("training of a language model", LM, ["--num-workers 2 --compact-vocab --add-bos-token"]),
+    *accepted("training of a language model", LM, ["--num-workers 2 --compact-vocab", "--add-bos-token"]),
 ]  # fmt: skip
 
 DATA = [

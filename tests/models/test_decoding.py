@@ -6,19 +6,15 @@ from typing import Any
 
 import pytest
 import torch
-from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
 from fairseq_stack.models.presets import PRESETS
-from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from tests.helpers import assert_normwise_close
 from tests.models.building import (
     DICTIONARY,
     build_opinionated_model,
     each_model,
     random_words,
-    search_inputs,
-    sources_for,
     with_eos,
 )
 
@@ -111,32 +107,6 @@ def test_decoder_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags
         alone, _ = model.decoder(tokens.unsqueeze(0), encoder_out=encode(model, source[:1]))
         in_batch = batch[row, -len(tokens) :] if left_pad else batch[row, : len(tokens)]
         assert_normwise_close(in_batch, alone[0], 1e-9, f"row {row}")
-
-
-def beam_search(
-    model: nn.Module, sources: list[Tensor], incremental: bool = True, search: Any = SequenceGenerator
-) -> list[list[list[int]]]:
-    """The hypotheses that a generator finds, as lists of tokens."""
-    sample, prefix = search_inputs(model, sources)
-    generator = search([model], DICTIONARY, beam_size=4, max_len_a=0, max_len_b=12)
-    generator.model.has_incremental = incremental
-    outputs = generator.generate([model], sample, prefix_tokens=prefix)
-    return [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in outputs]
-
-
-@each_model([f"stack_transformer_{kind}" for kind in ("sup_small", "nd_small", "lm_sup_cfl", "lm_nd_cfl")])
-def test_the_search_of_the_paper(preset: str, flags: tuple[str, ...]) -> None:
-    """Its searches end at different times: the end gets more probable until half of the sentences have one."""
-    model = build_opinionated_model(preset, (*flags, "--output-bias"))
-    sources, paper = sources_for(model) * 2, LengthNormalizedBeamSearchGenerator
-    eos = DICTIONARY.eos() if not flags else -1  # the last row of a compact output layer
-    while sum(len(best) < 12 for best, *_ in beam_search(model, sources, search=paper)) < len(sources) / 2:
-        with torch.no_grad():
-            model.decoder.output_projection.bias[eos] += 1.0
-    outputs = beam_search(model, sources, search=paper)
-    assert len({len(best) for best, *_ in outputs}) > 1, "all searches end at the same time"
-    assert outputs == beam_search(model, sources, incremental=False, search=paper)
-    assert outputs == [beam_search(model, [source], search=paper)[0] for source in sources]
 
 
 def test_skipping_a_step_is_an_error() -> None:
