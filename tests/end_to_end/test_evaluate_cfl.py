@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections import Counter
@@ -99,20 +98,6 @@ def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: 
     ]
     assert printed[-1] == result.signature
     assert "|eos:yes|bootstrap:20|confidence:0.95|samples:30|sample_length:11|seed:0|" in result.signature
-
-
-@with_one_model
-def test_seed_and_batches(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
-    """The seed decides on samples and intervals; sizes of batches do not matter."""
-    path, model = tmp_path / "result.json", (checkpoint, "--data", corpus)
-    first, again = result_of(path, *model), result_of(path, *model, "--batch-size", 3, "--max-tokens", 20)
-    assert first.samples == again.samples
-    assert again.overall.difference.value == pytest.approx(first.overall.difference.value, abs=1e-6)
-    assert again.overall.difference.low == pytest.approx(first.overall.difference.low, abs=1e-6)
-    other = result_of(path, *model, "--seed", 1)
-    assert other.overall.difference.value == first.overall.difference.value
-    assert other.overall.difference.low != first.overall.difference.low
-    assert dataclasses.replace(other, by_length=()) != dataclasses.replace(first, by_length=())
 
 
 @with_one_model
