@@ -35,7 +35,12 @@ def flag_cases() -> Iterator[Case]:
     for name, value in {"word": "x", "fraction": "1.5", "newline": "'a\nb'", "5000 digits": "9" * 5000}.items():
         quick = name == "5000 digits"
         yield Case(f"seed {name}", f"{REVERSAL} out {SMALL} --seed {value}", "invalid int value", quick=quick)
-    yield Case("huge size", f"{REVERSAL} out {SMALL} --train-size {10**15}", "--train-size must be at most")
+    for command, *flags in (
+        (f"{REVERSAL} out {SMALL}", "--train-size", "--max-length", "--symbols"),
+        (f"{DYCK} {CFL_SIZES}", "--train-size", "--max-length", "--test-per-length"),
+    ):
+        for flag in flags:
+            yield Case(f"huge {flag}: {command}", f"{command} {flag} {10**18}", f"{flag} must be at most")
     yield Case("transduction long", f"{TRANSDUCTION} formula --depth 90", "at this depth; at most 10000 are allowed")
     yield Case("transduction mean", f"{TRANSDUCTION} copy --mean-length inf", "the range of lengths, got inf")
     yield Case("depth is an option", f"{NESTED} out {SMALL} --depth --force", "--depth: expected one argument")
@@ -48,6 +53,8 @@ def flag_cases() -> Iterator[Case]:
     yield Case("cfl 1000 kinds of brackets", f"{DYCK} {CFL_SIZES} --bracket-types 1000", prints="text:")
     for flag, value, message in (
         ("--pieces", "3", "--pieces 3: SentencePiece could not train: "),
+        ("--pieces", str(10**12), "--pieces must be at most"),
+        ("--workers", "100000", "--workers must be at most"),
         ("--piece-normalization", "nonsense", "--piece-normalization nonsense: SentencePiece could not train"),
         ("--source", "../de", "--source: expected letters"),
         ("--source", "fr", "c.fr is missing"),
