@@ -39,8 +39,9 @@ def serve(path: str) -> Request:
     """Answer requests for ever; in a child, return the request to run."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the keepers
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(path)
+        listening.bind(f"{path}.new")
         listening.listen(32)
+        os.rename(f"{path}.new", path)  # who sees the socket can connect
         while True:
             connection, _ = listening.accept()
             if os.fork() == 0:

@@ -46,13 +46,6 @@ def test_sentence_that_fits_into_no_batch() -> None:
             data_utils.batch_by_size(np.arange(3), lambda i: lengths[i], num_tokens_vec=known, max_tokens=8)
 
 
-def test_dataclass_takes_a_given_value() -> None:
-    from fairseq.dataclass.configs import DatasetConfig
-
-    assert DatasetConfig(required_batch_size_multiple=8).required_batch_size_multiple == 8
-    assert DatasetConfig().num_workers == 1, "the other defaults are unchanged"
-
-
 PARSERS = """
 import sys
 from fairseq import options

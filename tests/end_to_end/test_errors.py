@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from fairseq_stack import compat
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.fairseq_commands import (
     GENERATION,
     LANGUAGE_MODEL,
-    SENTENCES,
     TRAINING,
     TRANSLATION,
     run,
@@ -110,12 +108,6 @@ class TestOtherDictionary:
             command = [data, *TRANSLATION, *TRAINING, flag, translation_model]
             assert_refused(f"cannot continue from {translation_model}: ", "train", *command, save_dir=tmp_path / "save")
 
-    @pytest.mark.parametrize("change", [swap, add])
-    def test_language_modeling(self, corpora: Corpora, language_model: Path, tmp_path: Path, change: Change) -> None:
-        data = with_other_dictionary(corpora.language_modeling, tmp_path / "data", change)
-        message = "the checkpoint's vocabulary differs from the data's: "
-        assert_refused(message, "eval-lm", data, "--path", language_model, *SCORING)
-
 
 class TestOtherArchitecture:
     def test_sizes(self, corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
@@ -129,98 +121,27 @@ class TestOtherArchitecture:
         command = [corpora.translation, *TRANSLATION, *TRAINING, "--restore-file", language_model]
         assert_refused(message, "train", *command, save_dir=tmp_path)
 
-    def test_overrides(self, corpora: Corpora, translation_model: Path) -> None:
-        overrides = ["--model-overrides", {"stack_encoder_layers": "sdpa,sup-5,nd-2-2-3"}]
-        message = "has another architecture; parameters of another shape: encoder.layers.1."
-        command = [corpora.translation, "--path", translation_model, *GENERATION]
-        assert_refused(message, "generate", *command, *overrides)
-
     def test_use_for_another_task(self, corpora: Corpora, translation_model: Path, language_model: Path) -> None:
         message = "stack_transformer translates: expected --task translation, got LanguageModelingTask"
         assert_refused(message, "eval-lm", corpora.language_modeling, "--path", translation_model, *SCORING)
         message = "stack_transformer_lm is a language model: expected --task language_modeling, got TranslationTask"
         assert_refused(message, "generate", corpora.translation, "--path", language_model, *GENERATION)
 
-    def test_train_for_another_task(self, corpora: Corpora, tmp_path: Path) -> None:
-        message = "stack_transformer translates: expected --task translation, got LanguageModelingTask"
-        command = [corpora.language_modeling, *TRANSLATION, *TRAINING, "--task", "language_modeling"]
-        assert_refused(message, "train", *command, save_dir=tmp_path)
 
-
-@pytest.fixture(scope="module")
-def empty_data(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Corpora:
-    """Binarised data of which train is empty, test too."""
-    folder = tmp_path_factory.mktemp("empty")
-    for side in ("src", "tgt"):
-        (folder / f"empty.{side}").touch()
-        shutil.copy(corpora.text / f"valid.{side}", folder)
-    made = Corpora(folder, folder / "translation", folder / "language_modeling")
-    dictionary = corpora.translation / "dict.src.txt"
-    dictionaries = ["--srcdict", dictionary, "--tgtdict", dictionary]
-    splits = ["--trainpref", folder / "empty", "--validpref", folder / "valid", "--testpref", folder / "empty"]
-    run("preprocess", "-s", "src", "-t", "tgt", *dictionaries, *splits, "--destdir", made.translation)
-    splits = [part if str(part)[:2] == "--" else f"{part}.src" for part in splits]
-    dictionaries = ["--srcdict", corpora.language_modeling / "dict.txt"]
-    run("preprocess", "--only-source", *dictionaries, *splits, "--destdir", made.language_modeling)
-    return made
-
-
-class TestEmptyData:
-    @pytest.mark.parametrize("task", MODELS)
-    def test_training(self, empty_data: Corpora, tmp_path: Path, task: str) -> None:
-        message = f"the data set {getattr(empty_data, task)}/train."
-        command = [getattr(empty_data, task), *MODELS[task], *TRAINING]
-        assert_refused(message, "train", *command, save_dir=tmp_path)
-
-    def test_use(self, empty_data: Corpora, translation_model: Path, language_model: Path) -> None:
-        message = f"the data set {empty_data.translation}/test.src-tgt.src.bin is empty"
-        assert_refused(message, "generate", empty_data.translation, "--path", translation_model, *GENERATION)
-        message = f"the data set {empty_data.language_modeling}/test.bin is empty"
-        assert_refused(message, "eval-lm", empty_data.language_modeling, "--path", language_model, *SCORING)
-
-
-class TestTooLong:
-    def test_translation(self, corpora: Corpora, tmp_path: Path) -> None:
-        command = [corpora.translation, *TRANSLATION, *TRAINING, "--max-source-positions", 4, "--save-dir", tmp_path]
-        message = "expected at most (4, 1024); split longer samples, or add --skip-invalid-size-inputs-valid-test"
-        assert_refused(message, "train", *command)
-        assert not list(tmp_path.iterdir())
-        run("train", *command, "--skip-invalid-size-inputs-valid-test")
-        use = [corpora.translation, "--path", tmp_path / "checkpoint_last.pt", *GENERATION]
-        assert_refused("too long for the model: ", "generate", *use)
-        self.assert_left_out(6, *use, "--batch-size", 1, stdin="a b c d a\n")
-
-    def test_language_modeling(self, corpora: Corpora, language_model: Path, tmp_path: Path) -> None:
-        command = [corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, "--tokens-per-sample", 4]
-        message = "expected at most 4; split longer samples, or add --skip-invalid-size-inputs-valid-test"
-        assert_refused(message, "train", *command, "--save-dir", tmp_path)
-        assert not list(tmp_path.iterdir())
-        use = ["--task", "language_modeling", *SENTENCES, "--path", language_model, *GENERATION, "--batch-size", 1]
-        self.assert_left_out(61, corpora.language_modeling, *use, stdin="a " * 60 + "\n")
-
-    def assert_left_out(self, size: int, *arguments: Any, stdin: str) -> None:
-        """Assert that fairseq-interactive continues after its first line, which is too long."""
-        compat.apply()  # fairseq_cli.interactive may have been imported since
-        log = run("interactive", *arguments, stdin=stdin).log
-        assert any(f"line 1 is not translated: it has {size} tokens" in line for line in log)
-        assert not any("the first" in line for line in log)
-
-
-def test_symbol_outside_a_compact_vocabulary(corpora: Corpora, tmp_path: Path) -> None:
-    (tmp_path / "train.src").write_text("a b\nc <unk> d\n")
-    dictionary = ["--srcdict", corpora.language_modeling / "dict.txt"]
-    splits = ["--trainpref", tmp_path / "train.src", "--validpref", corpora.text / "valid.src"]
+def test_empty_data(corpora: Corpora, language_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.src").touch()
+    splits = ["--trainpref", tmp_path / "empty.src", "--validpref", corpora.text / "valid.src"]
+    splits += ["--testpref", tmp_path / "empty.src", "--srcdict", corpora.language_modeling / "dict.txt"]
     data = tmp_path / "data"
-    run("preprocess", "--only-source", *dictionary, *splits, "--destdir", data)
-    command = [data, *LANGUAGE_MODEL, *TRAINING, "--compact-vocab", "--save-dir", tmp_path / "save"]
-    message = (
-        "the symbol '<unk>' is in the data, but --compact-vocab treats it as a symbol that cannot occur; train with"
-    )
-    assert_refused(f"{message} --compact-vocab-unk", "train", *command)
-    run("train", *command, "--compact-vocab-unk")
+    run("preprocess", "--only-source", *splits, "--destdir", data)
+    command = [data, *LANGUAGE_MODEL, *TRAINING]
+    assert_refused(f"the data set {data}/train.bin is empty", "train", *command, save_dir=tmp_path / "save")
+    assert_refused(f"the data set {data}/test.bin is empty", "eval-lm", data, "--path", language_model, *SCORING)
 
-    run("train", corpora.language_modeling, *command[1:-1], tmp_path / "without")
-    model = ["--path", tmp_path / "without" / "checkpoint_last.pt"]
-    assert_refused(message, "eval-lm", data, *model, *SCORING, "--gen-subset", "train")
-    use = ["--task", "stack_language_modeling", *SENTENCES, *model, *GENERATION, "--batch-size", 1]
-    assert_refused(message, "interactive", corpora.language_modeling, *use, stdin="a nonsense\n")
+
+@pytest.mark.parametrize(("task", "limits", "message"), [
+    ("translation", ["--max-source-positions", 4], "expected at most (4, 1024); split longer samples, or add --skip"),
+    ("language_modeling", ["--tokens-per-sample", 4], "expected at most 4; split longer samples, or add --skip"),
+])  # fmt: skip
+def test_too_long(corpora: Corpora, tmp_path: Path, task: str, limits: list[Any], message: str) -> None:
+    assert_refused(message, "train", getattr(corpora, task), *MODELS[task], *TRAINING, *limits, save_dir=tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections import Counter
@@ -102,20 +101,6 @@ def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: 
 
 
 @with_one_model
-def test_seed_and_batches(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
-    """The seed decides on samples and intervals; sizes of batches do not matter."""
-    path, model = tmp_path / "result.json", (checkpoint, "--data", corpus)
-    first, again = result_of(path, *model), result_of(path, *model, "--batch-size", 3, "--max-tokens", 20)
-    assert first.samples == again.samples
-    assert again.overall.difference.value == pytest.approx(first.overall.difference.value, abs=1e-6)
-    assert again.overall.difference.low == pytest.approx(first.overall.difference.low, abs=1e-6)
-    other = result_of(path, *model, "--seed", 1)
-    assert other.overall.difference.value == first.overall.difference.value
-    assert other.overall.difference.low != first.overall.difference.low
-    assert dataclasses.replace(other, by_length=()) != dataclasses.replace(first, by_length=())
-
-
-@with_one_model
 def test_without_ends_and_samples(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
     options = ["--without-eos", "--samples", 0, "--split", "valid"]
     result = result_of(tmp_path / "result.json", checkpoint, "--data", corpus / "data-bin", *options)
@@ -197,13 +182,3 @@ def test_probabilities_that_are_not_numbers(hub: LanguageModelHub) -> None:
         list(predictions(hub, [("0",)], batch_size=None, max_tokens=None))
     with pytest.raises(UserError, match="the model computes a probability that is not a number"):
         draw_strings(hub, 1, max_length=3, seed=0, batch_size=1)
-
-
-def test_an_ensemble_averages_probabilities(hub: LanguageModelHub, corpus: Path, checkpoint: Path) -> None:
-    pair = load(f"{checkpoint}:{checkpoint}", corpus / "data-bin")
-    assert isinstance(pair, LanguageModelHub)
-    (one,), (both,) = (
-        dict(predictions(each, [("0", "#", "0")], batch_size=None, max_tokens=None)).values() for each in (hub, pair)
-    )
-    np.testing.assert_allclose(both.log_probabilities, one.log_probabilities, atol=1e-6)
-    assert len(draw_strings(pair, 3, max_length=4, seed=0, batch_size=2)) == 3

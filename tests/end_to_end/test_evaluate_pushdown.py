@@ -140,15 +140,6 @@ def test_a_beam_has_more_of_the_probability(models: dict[str, Trained], tmp_path
     assert gold == pytest.approx(gold[:1] * 3, rel=1e-6)
 
 
-def test_small_batches_give_the_same(models: dict[str, Trained], tmp_path: Path) -> None:
-    large, small = (models["dyck"].evaluate(tmp_path, "--beam", "3", "--max-tokens", size) for size in ("8000", "1"))
-    for of_large, of_small in ((large.gold, small.gold), (large.own, small.own)):
-        assert of_large is not None and of_small is not None
-        assert of_large.perplexity.value == pytest.approx(of_small.perplexity.value, rel=1e-6)
-        assert of_large.attachments == of_small.attachments
-    assert large.closings == small.closings and large.parses == small.parses
-
-
 def test_the_tables(models: dict[str, Trained], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = models["trees"].evaluate(tmp_path, "--beam", "4", "--csv", str(tmp_path / "sentences.csv"))
     printed = capsys.readouterr().out

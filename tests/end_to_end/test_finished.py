@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +9,7 @@ import pytest
 import torch
 
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, TRAINING, USER_DIR, run
+from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, TRAINING, run
 from tests.end_to_end.test_resuming import UPDATES_AN_EPOCH, assert_same, state
 
 MODEL = [*BARE_LANGUAGE_MODEL, "--stack-layers", "sup-4"]
@@ -74,25 +70,3 @@ def test_time_of_another_training_run(corpora: Corpora, tmp_path: Path) -> None:
     finetuning = ["--finetune-from-model", model, "--stop-time-hours", 1]
     run("train", *command, *finetuning, "--save-dir", tmp_path / "new")
     assert state(tmp_path / "new")["num_updates"] == UPDATES_AN_EPOCH
-
-
-@pytest.mark.hostile
-@pytest.mark.parametrize("command", [["-m", "fairseq_cli.train"], [shutil.which("fairseq-train") or ""]])
-def test_as_a_process(corpora: Corpora, tmp_path: Path, command: list[str]) -> None:
-    """``python -m fairseq_cli.train`` is another module than that of the console script."""
-    options = [*MODEL, *TRAINING, "--lr", 1e-30, "--patience", 1, "--max-epoch", 9, "--user-dir", USER_DIR]
-    command = [
-        sys.executable,
-        *command,
-        str(corpora.language_modeling),
-        *map(str, options),
-        "--save-dir",
-        str(tmp_path),
-    ]
-    before: dict[str, bytes] = {}
-    for _ in range(2):
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        before = before or contents(tmp_path)
-        assert contents(tmp_path) == before
-    assert "is finished: after 6 updates it has reached --patience 1" in done.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,10 @@ import torch
 from omegaconf import OmegaConf
 
 from tests.commands.running import Server
-from tests.end_to_end.conftest import SPLITS, Corpora
-from tests.end_to_end.fairseq_commands import GENERATION, USER_DIR, run
-from tests.models.building import (
-    make_dictionary,
-)
+from tests.end_to_end.conftest import Corpora
+from tests.end_to_end.fairseq_commands import USER_DIR, run
 
 CONFIGS = Path(USER_DIR) / "configs"
-DICTIONARY = make_dictionary(9)
 TRAINING = [
     *("optimizer=adam", "optimization.lr=[0.01]", "optimization.max_epoch=2", "dataset.batch_size=10"),
     *("dataset.num_workers=0", "checkpoint.no_epoch_checkpoints=true", "common.cpu=true"),
@@ -42,19 +37,6 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def last_checkpoint(folder: Path) -> dict[str, Any]:
     return torch.load(folder / "checkpoint_last.pt", weights_only=True)
-
-
-def test_translation(corpora: Corpora, working_folder: Path) -> None:
-    data = ["task=translation", f"task.data={corpora.translation}", f"checkpoint.save_dir={working_folder}/save"]
-    model = ["model=stack_transformer_nd_small", *small("encoder", "decoder")]
-    trained = run("hydra-train", "--config-dir", CONFIGS, *data, *model, *TRAINING)
-    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
-    checkpoint = working_folder / "save" / "checkpoint_last.pt"
-    generated = run("generate", corpora.translation, "--path", checkpoint, *GENERATION)
-    assert sorted(generated.hypotheses()) == list(range(SPLITS["test"]))
-    validated = run("validate", corpora.translation, "--task", "translation", "--path", checkpoint, "--batch-size", 4,
-                    "--cpu")  # fmt: skip
-    assert validated.validation_losses() == pytest.approx(trained.validation_losses()[-1:], abs=0.0011)
 
 
 def test_language_modeling_and_resuming(corpora: Corpora, working_folder: Path) -> None:

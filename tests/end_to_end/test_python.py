@@ -46,12 +46,6 @@ def scorer(handed_on: Path) -> LanguageModelHub:
     return hub
 
 
-def test_the_dictionaries_are_beside_the_checkpoint(corpora: Corpora, handed_on: Path) -> None:
-    for model, data in (("mt", corpora.translation), ("lm", corpora.language_modeling)):
-        dictionaries = {path.name: path.read_bytes() for path in data.glob("dict*.txt")}
-        assert {path.name: path.read_bytes() for path in (handed_on / model).glob("dict*.txt")} == dictionaries
-
-
 def test_translate_as_fairseq_interactive(handed_on: Path, translator: TranslationHub) -> None:
     """Both without the data."""
     path = handed_on / "mt" / "checkpoint_best.pt"

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fairseq_stack import cli
-from fairseq_stack.errors import UserError
-from fairseq_stack.hub.interface import LanguageModelHub, load
-from fairseq_stack.models import StackLSTMLanguageModel, StackTransformerLanguageModel
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.fairseq_commands import BARE_RECURRENT, GENERATION, SENTENCES, TRAINING, run
-from tests.end_to_end.test_resuming import assert_same, state
 
 RECURRENT = [*BARE_RECURRENT, "--stack", "sup-3+nd-2-2-3+ns-1-2", "--dropout", 0.2, "--recurrent-dropout", 0.1]
 SCORING = ["--sample-break-mode", "eos", "--gen-subset", "valid", "--num-workers", 0, "--cpu"]
-PREFIXES = {0: "a b", 1: "c", 2: "d d a"}
 COMPACT = ["--compact-vocab", "--output-bias"]
 # Rows of the table of models, and each way in which symbols come in and out.
 MODELS: dict[str, list[Any]] = {
@@ -54,30 +46,6 @@ def test_train_and_evaluate(corpora: Corpora, tmp_path: Path, name: str) -> None
     assert any(f"Evaluated {num_tokens} tokens" in line for line in scored.log)
 
 
-def test_low_precision(corpora: Corpora, tmp_path: Path) -> None:
-    precision = ["--memory-efficient-fp16", "--save-dir", tmp_path]
-    trained = run("train", corpora.language_modeling, *RECURRENT, *TRAINING, *precision)
-    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
-    assert trained.training_losses()[1] < trained.training_losses()[0]
-
-
-def test_resumes_exactly(corpora: Corpora, recurrent_model: Path, tmp_path: Path) -> None:
-    """After four updates, the first of the second epoch."""
-    command = [corpora.language_modeling, *RECURRENT, *TRAINING, "--save-dir", tmp_path]
-    run("train", *command, "--max-update", 4)
-    run("train", *command)
-    assert_same(state(tmp_path), state(recurrent_model.parent))
-
-
-def test_interactive_continues_prefixes(corpora: Corpora, recurrent_model: Path) -> None:
-    search = [*GENERATION, "--batch-size", 1, "--beam", 1, "--sampling", "--seed", 1]
-    options = ["--task", "language_modeling", "--path", recurrent_model, *search]
-    answered = run("interactive", corpora.language_modeling, *options, stdin="\n".join(PREFIXES.values()) + "\n")
-    continued = answered.hypotheses()
-    assert continued.keys() == PREFIXES.keys()
-    assert all(continued[number].startswith(prefix) for number, prefix in PREFIXES.items())
-
-
 @pytest.mark.parametrize("task", [
     ["language_modeling"], ["stack_language_modeling", "--beam-search", "length-normalized"]
 ], ids=["fairseq", "length-normalized"])  # fmt: skip
@@ -87,26 +55,3 @@ def test_generate_with_prefixes(corpora: Corpora, recurrent_model: Path, task: l
     sentences = (corpora.text / "test.src").read_text().splitlines()
     assert sorted(continued) == list(range(SPLITS["test"]))
     assert all(continued[number].split()[:2] == sentence.split()[:2] for number, sentence in enumerate(sentences))
-
-
-def test_in_python(corpora: Corpora, recurrent_model: Path) -> None:
-    hub = StackLSTMLanguageModel.from_pretrained(recurrent_model)
-    assert isinstance(hub, LanguageModelHub)
-    sentences = (corpora.text / "test.src").read_text().splitlines()
-    options = ["--path", recurrent_model, "--gen-subset", "test", *SENTENCES[:2], "--cpu"]
-    (expected,) = run("eval-lm", corpora.language_modeling, *options).validation_losses()
-    scores = [float(score) for sentence in hub.score(sentences) for score in sentence["positional_scores"]]
-    assert -sum(scores) / len(scores) / math.log(2) == pytest.approx(expected, abs=2e-3)
-    assert hub.sample("a b", max_len_b=9).startswith("a b")
-    with pytest.raises(UserError, match="holds a StackLSTMLanguageModel, not a StackTransformerLanguageModel"):
-        StackTransformerLanguageModel.from_pretrained(recurrent_model)
-
-
-def test_average(recurrent_model: Path, tmp_path: Path) -> None:
-    other, output = tmp_path / "other.pt", tmp_path / "average.pt"
-    shutil.copy(recurrent_model.parent / "checkpoint_best.pt", other)
-    assert cli.main(["average", str(recurrent_model), str(other), "--output", str(output)]) == 0
-    shutil.copy(recurrent_model.parent / "dict.txt", tmp_path)
-    hub = load(output)
-    assert isinstance(hub, LanguageModelHub)
-    assert math.isfinite(hub.score("a b")["score"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -16,7 +15,6 @@ import pytest
 import torch
 from fairseq.trainer import Trainer
 
-from fairseq_stack.compat import file_io
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, TRAINING, TRANSLATION, run
 
@@ -129,17 +127,13 @@ def long_case(case: Case, tmp_path_factory: pytest.TempPathFactory) -> LongCase:
     return made
 
 
-def kill() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def kill_in_update(num_updates: int) -> Install:
     """Let a process be killed while it makes the update after so many."""
 
     def install(patch: pytest.MonkeyPatch) -> None:
         def check_and_clip(self: Trainer, clip_norm: float) -> Any:
             if self.get_num_updates() == num_updates:
-                kill()
+                os.kill(os.getpid(), signal.SIGKILL)
             return clip_grad_norm(self, clip_norm)
 
         clip_grad_norm = Trainer.clip_grad_norm
@@ -148,32 +142,9 @@ def kill_in_update(num_updates: int) -> Install:
     return install
 
 
-def kill_in_copy(number: int) -> Install:
-    """Let a process be killed in the middle of a copy of a checkpoint."""
-
-    def install(patch: pytest.MonkeyPatch) -> None:
-        left = [number]
-
-        def copy(source: Any, target: Any, length: int) -> None:
-            left[0] -= 1
-            if not left[0]:
-                target.write(source.read(1000))
-                target.flush()
-                kill()
-            copyfileobj(source, target, length)
-
-        copyfileobj = shutil.copyfileobj
-        patch.setattr(file_io.shutil, "copyfileobj", copy)
-
-    return install
-
-
 def test_killed(long_case: LongCase, tmp_path: Path) -> None:
-    """Killed in an update after the end of an epoch, and in the first copy of the next checkpoint."""
+    """Killed in an update after the end of an epoch. Saving is killed in tests/compat/test_checkpoint_utils.py."""
     assert long_case.is_killed(tmp_path, kill_in_update(9))
-    assert state(tmp_path)["num_updates"] == 8
-    assert long_case.is_killed(tmp_path, kill_in_copy(1))
-    assert list(tmp_path.glob("*.tmp"))
     assert state(tmp_path)["num_updates"] == 8
     long_case.train(tmp_path)
     long_case.assert_finished_like_whole(tmp_path)
@@ -185,16 +156,6 @@ def test_killed_in_any_update(long_case: LongCase, tmp_path: Path, num_updates: 
     assert long_case.is_killed(tmp_path, kill_in_update(num_updates))
     long_case.train(tmp_path)
     long_case.assert_finished_like_whole(tmp_path)
-
-
-@pytest.mark.hostile
-def test_killed_in_each_copy(long_case: LongCase, tmp_path: Path) -> None:
-    number = 1
-    while long_case.is_killed(tmp_path / str(number), kill_in_copy(number)):
-        long_case.train(tmp_path / str(number))
-        long_case.assert_finished_like_whole(tmp_path / str(number))
-        number += 1
-    assert number > 4, "each of the four times that it saves within an epoch it makes a copy at least"
 
 
 @pytest.mark.hostile

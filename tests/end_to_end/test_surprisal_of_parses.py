@@ -6,7 +6,6 @@ import io
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -19,7 +18,6 @@ from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.parse_beams import BEAM_SIZE
 from fairseq_stack.hub.surprisals import Word, surprisals
-from fairseq_stack.modules import parse_all
 from tests.helpers import each_golden_file
 from tests.modules.pushdown import parse, tiny_model
 
@@ -70,28 +68,6 @@ def test_golden_surprisals(path: Path, golden: LanguageModelHub) -> None:
                     assert numbers(words) == pytest.approx(string["exact_surprisal"], rel=1e-9)
                 if telescoping:
                     assert math.fsum(numbers(words)) == pytest.approx(-beams[number]["log_p_marginal"], rel=1e-9)
-
-
-def test_sizes_of_batches_change_nothing(hub: LanguageModelHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = torch.Generator().manual_seed(1)
-    texts = [
-        " ".join("abcd"[int(n)] for n in torch.randint(4, (length,), generator=rng)) for length in (3, 0, 5, 3, 5, 3)
-    ]
-    together = list(surprisals(hub, texts, beam_size=3))
-    sizes: list[dict[str, Any]] = [{"batch_size": 1}, {"max_tokens": 1}, {"max_tokens": 24}]
-    for one_by_one in sizes:
-        for words, others in zip(together, surprisals(hub, texts, beam_size=3, **one_by_one), strict=True):
-            assert numbers(words) == pytest.approx(numbers(others), abs=1e-6)
-    assert [len(words) - 1 for words in together] == [3, 0, 5, 3, 5, 3]
-    at_once: list[int] = []
-
-    def counting(model: Any, words: torch.Tensor, **options: Any) -> Any:
-        at_once.append(len(words) * (words.size(1) + 1) * 3)
-        return parse_all(model, words, **options)
-
-    monkeypatch.setattr("fairseq_stack.hub.parse_beams.parse_all", counting)
-    list(surprisals(hub, texts, beam_size=3, max_tokens=24))
-    assert max(at_once) == 24
 
 
 @pytest.fixture

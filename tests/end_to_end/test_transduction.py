@@ -109,16 +109,6 @@ def test_resuming(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
     assert all(torch.equal(parts[key], whole[key]) for key in whole)
 
 
-@pytest.mark.parametrize("checkpoint", ["linear"], indirect=True)
-def test_patience_counts_accuracy(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
-    """With a rate of 0 the accuracy stays: a tie is no improvement."""
-    still = ["--max-epoch", 9, "--patience", 2, "--lr", 0, "--save-dir", tmp_path]
-    trained = run("train", corpus / "data-bin", *MODELS["linear"], *TRAINING, *still)
-    of_epochs = accuracies(trained.log)
-    assert len(of_epochs) == 3 and len(set(of_epochs)) == 1
-    assert any("early stop since valid performance hasn't improved" in line for line in trained.log)
-
-
 def interact(checkpoint: Path, sentences: list[str], *options: Any) -> Output:
     command = [checkpoint.parent, *TASK, "--path", checkpoint, "--cpu", *options]
     return run("interactive", *command, "--source-lang", "input", "--target-lang", "target", stdin="\n".join(sentences))
@@ -158,14 +148,6 @@ def test_interactive_goes_on_after_lines_that_it_cannot_read(checkpoint: Path) -
         for number, problem in unusable.items():
             assert any(f"line {number + 1} is not translated: {problem}" in line for line in answered.log)
         assert any(f"{len(unusable)} of 7 lines were not translated" in line for line in answered.log)
-
-
-@pytest.mark.parametrize("checkpoint", ["linear"], indirect=True)
-def test_an_ensemble_averages_probabilities(corpus: Path, checkpoint: Path) -> None:
-    one, both = (load(name, corpus / "data-bin") for name in (checkpoint, f"{checkpoint}:{checkpoint}"))
-    tokens = one.encode("0 1 2 2")
-    alone, averaged = (hub.generate(tokens)[0]["positional_scores"] for hub in (one, both))
-    assert torch.allclose(averaged, alone, atol=1e-6)
 
 
 @pytest.mark.parametrize("checkpoint", ["linear"], indirect=True)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.fairseq_commands import (
@@ -20,7 +17,6 @@ from tests.end_to_end.fairseq_commands import (
     SMOOTHED_COMPACT,
     TRAINING,
     TRANSLATION,
-    USER_DIR,
     run,
 )
 
@@ -58,36 +54,6 @@ def test_interactive_agrees_with_generate(corpora: Corpora, translation_model: P
     assert answered.hypotheses() == generated.hypotheses()
 
 
-def test_batch_size_changes_no_translation(corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
-    """The model is changed so that it is reluctant to end: its outputs reach the maximum length."""
-    checkpoint = torch.load(translation_model)
-    checkpoint["model"]["decoder.output_projection.weight"][2].neg_()
-    torch.save(checkpoint, tmp_path / "reluctant.pt")
-    options = ["--path", tmp_path / "reluctant.pt", *GENERATION, "--max-len-a", 1, "--max-len-b", 0]
-    text = (corpora.text / "test.src").read_text()
-    alone = run("generate", corpora.translation, *options, "--batch-size", 1).hypotheses()
-    assert [len(alone[number].split()) for number in sorted(alone)] == [
-        len(line.split()) + 1 for line in text.splitlines()
-    ]
-    assert run("generate", corpora.translation, *options, "--batch-size", 11).hypotheses() == alone
-    together = ["--buffer-size", 11, "--batch-size", 11]
-    assert run("interactive", corpora.translation, *options, *together, stdin=text).hypotheses() == alone
-
-
-def test_interactive_takes_odd_lines(corpora: Corpora, translation_model: Path) -> None:
-    lines = "\nnever-seen a\n   \n"
-    options = ["--path", translation_model, *GENERATION, "--batch-size", 1]
-    answered = run("interactive", corpora.translation, *options, stdin=lines)
-    assert sorted(answered.hypotheses()) == [0, 1, 2]
-
-
-def test_ensemble(corpora: Corpora, translation_model: Path) -> None:
-    both = f"{translation_model}:{translation_model}"
-    one = run("generate", corpora.translation, "--path", translation_model, *GENERATION)
-    two = run("generate", corpora.translation, "--path", both, *GENERATION)
-    assert two.hypotheses() == one.hypotheses()
-
-
 @pytest.mark.parametrize(
     "flags",
     [["--amp"], ["--memory-efficient-fp16", *SMOOTHED_COMPACT, "--share-all-embeddings"]],
@@ -112,23 +78,3 @@ def test_layer_drop(corpora: Corpora, tmp_path: Path) -> None:
     flags = ["--encoder-layerdrop", 0.5, "--decoder-layerdrop", 0.5]
     trained = run("train", corpora.translation, *TRANSLATION, *TRAINING, *flags, "--save-dir", tmp_path)
     assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
-
-
-def test_pruning_keeps_the_layers_named(corpora: Corpora, translation_model: Path) -> None:
-    keep = {"encoder_layers_to_keep": "0,2", "decoder_layers_to_keep": "1"}
-    pruned = run("generate", corpora.translation, "--path", translation_model, *GENERATION, "--model-overrides", keep)
-    assert sorted(pruned.hypotheses()) == list(range(SPLITS["test"]))
-
-
-def test_user_dir_in_a_new_process(corpora: Corpora, translation_model: Path) -> None:
-    arguments = [corpora.translation, "--path", translation_model, *GENERATION]
-    process = subprocess.run(
-        [sys.executable, "-m", "fairseq_cli.generate", *map(str, arguments), "--user-dir", USER_DIR],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    printed = {line.split("\t")[0]: line.split("\t")[2] for line in process.stdout.splitlines() if line[:2] == "H-"}
-    expected = run("generate", *arguments).hypotheses()
-    assert printed == {f"H-{number}": text for number, text in expected.items()}

@@ -17,7 +17,6 @@ GRAMMAR = f"{CFL} out --grammar g {CFL_SIZES}"
 MT = f"{S} prepare mt out --source de --target en --train c --valid c --test c --pieces 40 --no-binarise"
 TREES = f"{S} prepare treebank out --train t --valid t --test t --no-binarise"
 PTB = f"{S} prepare ptb out --raw raw --no-binarise"
-MIKOLOV = f"{PTB} --mikolov sentences"
 
 PAIRS = {"c.de": "Das ist es.\nUnd das auch.\n", "c.en": "This is it.\nAnd this, too.\n"}
 TREE = "(S (NP (DT The) (NN dog)) (VP (VBZ barks)))\n"

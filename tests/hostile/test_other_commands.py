@@ -13,69 +13,50 @@ ODD_MANIFEST = '{"corpus": 3, "options": [1], "splits": {"train": 4}, "inputs": 
 LOG = 'num. shared model params: 10\n{"valid_loss": "1", "valid_num_updates": "5"}\n'
 COMMANDS = [
     Case("nothing", S, "the following arguments are required: SUBCOMMAND", quick=True),
-    Case("typo", f"{S} prepair", "invalid choice: 'prepair'"),
     Case("help", f"{S} --help", prints="subcommands", quick=True),
     Case("doctor", f"{S} doctor", prints="compiled kernels"),
     Case("show", f"{S} show {{corpora}}/mt", prints="corpus: nested-translation"),
     Case("show data-bin", f"{S} show {{mt}}", prints="corpus: nested-translation"),
-    Case("show -1", f"{S} show {{corpora}}/mt --examples=-1", "--examples must be at least 0, got -1"),
     Case("show huge", f"{S} show {{corpora}}/mt --first {10**30}", "the sentences of train are 0 to 39"),
     Case("show all", f"{S} show {{corpora}}/mt --examples {10**30}", prints="train 39"),
-    Case("show empty", f"{S} show d", "d holds no corpus", files={"d/x": ""}),
     *(
         Case(f"show {kind} manifest", f"{S} show d", "is not a manifest", files={"d/manifest.json": content, **TEXT})
         for kind, content in {"cut": "[1", "odd": ODD_MANIFEST, "deep": "[" * 100_000}.items()
     ),
     Case("show binary", f"{S} show d", "d/text/train.txt is not UTF-8", files={"d/text/train.txt": b"\xff\n"}),
-    Case("show empty text", f"{S} show d", prints="train", files={"d/text/train.txt": ""}),
     Case("show index", f"{S} show d", "d/train.a-b.a.idx ", files={"d/train.a-b.a.idx": "x", "d/dict.a.txt": "a 1\n"}),
     Case("show empty index", f"{S} show d", "d/train.idx ", files={"d/train.idx": "", "d/dict.txt": "a 1\n"}),
     Case("show no dictionary", f"{S} show d", "d/dict.txt is missing", files={"d/train.idx": b"MMIDIDX\0\0"}),
     Case("show dictionary", f"{S} show d", "d/dict.txt ", files={"d/train.idx": "x", "d/dict.txt": "one two three\n"}),
     Case("png on text", f"{S} show {{corpora}}/mt --png f", "f exists and is not a PNG", files={"f": "x"}, quick=True),
-    Case("png nowhere", f"{S} show {{corpora}}/mt --png no/f.png", "cannot write no/f.png: No such file"),
-    Case("png folder", f"{S} show {{corpora}}/mt --png d", "cannot write d: Is a directory", files={"d/x": ""}),
     Case("png full", f"{S} show {{corpora}}/mt --png /dev/full", "cannot write /dev/full: No space left"),
     Case("plot one point", f"{S} plot training x:_=r y:$x^=r --learning-rate --log -o a.pdf", prints="a.pdf",
          files={"r/train.log": f'{LOG}{{"num_updates": "5", "lr": "1"}}\n'}),
     Case("plot not a number", f"{S} plot training r --log -o a.png", "valid_loss is not a finite number in any",
          files={"r/train.log": LOG.replace('"1"', '"nan"')}),
     Case("plot full", f"{S} plot training r -o /dev/full", "/dev/full: expected a name", files={"r/train.log": LOG}),
-    Case("plot folder", f"{S} plot training r -o d.png", "cannot write d.png: Is",
-         files={"r/train.log": LOG, "d.png/x": ""}),
     Case("plot empty result", f"{S} plot table a=f", "f is not JSON", files={"f": ""}, quick=True),
-    Case("plot deep result", f"{S} plot table a=f", "f is not JSON", files={"f": "[" * 100_000}),
     Case("plot binary result", f"{S} plot lengths a=f -o a.png", "f is not UTF-8", files={"f": b"\xff\n"}),
-    Case("plot a folder", f"{S} plot table a=d", "d: Is a directory", files={"d/x": ""}),
     Case("plot list", f"{S} plot table a=f", "f is not a result of fairseq-stack evaluate-cfl", files={"f": "[1]"}),
 ]  # fmt: skip
 
 # evaluate-cfl, on a trained language model of w w^R.
 GOOD = f"{S} evaluate-cfl {{lm_model}} --data {{corpora}}/lm --samples 5 --bootstrap 5"
 WITHOUT_MODEL = f"{S} evaluate-cfl m.pt --data"
-AT_LEAST = {"bootstrap": 1, "samples": 0, "sample-length": 1, "seed": 0, "batch-size": 1, "max-tokens": 1}
 MANIFEST = {"d/manifest.json": '{"corpus": "cfl", "options": {"task": "dyck"}}'}
 EVALUATIONS = [
     Case("good", GOOD, prints="|version:fairseq_stack-"),
     Case("to /dev/null", f"{GOOD} --json /dev/null", prints="| all "),
     Case("all at once", f"{GOOD} --max-tokens {10**30}", prints="| all "),
-    Case("one by one", f"{GOOD} --batch-size 1 --max-tokens 1", prints="| all "),
     Case("nothing", f"{S} evaluate-cfl", "required: CHECKPOINT, --data", quick=True),
-    Case("no model", f"{WITHOUT_MODEL} {{corpora}}/lm", "m.pt does not exist"),
     Case("pairs", f"{GOOD} --data {{corpora}}/mt", "mt is not a corpus of fairseq-stack prepare cfl"),
     Case("translation", GOOD.replace("lm_model", "mt_model"), "cannot be loaded with the data of "),
     Case("split", f"{GOOD} --split ../x", "has no split '../x'; it has test, train, valid"),
-    Case("empty split", f"{GOOD} --split ''", "has no split ''; it has test, train, valid"),
-    *(Case(f"small {flag}", f"{GOOD} --{flag}={least - 1}", f"--{flag} must be at least {least}, got {least - 1}")
-      for flag, least in AT_LEAST.items()),
-    *(Case(f"huge {flag}", f"{GOOD} --{flag} {10**30}", f"--{flag} must be at most ")
-      for flag in ("seed", "bootstrap", "samples")),
-    *(Case(f"confidence {value}", f"{GOOD} --confidence={value}", "--confidence must be greater than 0")
-      for value in ("0", "1", "nan", "-1e9")),
+    Case("small bootstrap", f"{GOOD} --bootstrap=0", "--bootstrap must be at least 1, got 0"),
+    Case("huge seed", f"{GOOD} --seed {10**30}", "--seed must be at most "),
+    Case("confidence nan", f"{GOOD} --confidence=nan", "--confidence must be greater than 0"),
     Case("long", f"{GOOD} --sample-length {10**30}", "are too long: the model accepts 64 tokens"),
     Case("json nowhere", f"{GOOD} --json no/f", "cannot write no/f: No such file or directory"),
-    Case("json folder", f"{GOOD} --json d", "cannot write d: Is a directory", files={"d/x": ""}),
-    Case("json full", f"{GOOD} --json /dev/full", "cannot write /dev/full: No space left"),
     Case("no text", f"{WITHOUT_MODEL} d", "d has no split 'test'", files=MANIFEST),
     Case("bounds", f"{WITHOUT_MODEL} d", "test.nll, line 1: expected a number",
          files={**MANIFEST, "d/text/test.txt": "( )\n", "d/text/test.nll": "x\n"}),

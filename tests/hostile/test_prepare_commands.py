@@ -32,55 +32,31 @@ from tests.hostile.preparing import (
 
 def flag_cases() -> Iterator[Case]:
     """Wrong, empty, huge, negative and option-like values of flags that take numbers."""
-    whole = {
-        "word": ("x", "invalid int value: 'x'"),
-        "empty": ("''", "invalid int value: ''"),
-        "fraction": ("1.5", "invalid int value: '1.5'"),
-        "nan": ("nan", "invalid int value: 'nan'"),
-        "arabic": ("½", "invalid int value"),
-        "newline": ("'a\nb'", r"invalid int value: 'a\nb'"),
-    }
-    for name, (value, message) in whole.items():
-        yield Case(f"reversal seed {name}", f"{REVERSAL} out {SMALL} --seed {value}", message)
-    yield Case("seed of 5000 digits", f"{REVERSAL} out {SMALL} --seed {'9' * 5000}", "invalid int value", quick=True)
-    yield Case("reversal huge size", f"{REVERSAL} out {SMALL} --train-size {10**15}", "--train-size must be at most")
-    yield Case("reversal huge length", f"{REVERSAL} out {SMALL} --max-length {10**18}", "--max-length must be at most")
-    yield Case("reversal huge alphabet", f"{REVERSAL} out {SMALL} --symbols {10**30}", "--symbols must be at most")
-    yield Case("transduction deep", f"{TRANSDUCTION} formula --depth {10**30}", "--depth must be at most 100, got 1000")
+    for name, value in {"word": "x", "fraction": "1.5", "newline": "'a\nb'", "5000 digits": "9" * 5000}.items():
+        quick = name == "5000 digits"
+        yield Case(f"seed {name}", f"{REVERSAL} out {SMALL} --seed {value}", "invalid int value", quick=quick)
+    for command, *flags in (
+        (f"{REVERSAL} out {SMALL}", "--train-size", "--max-length", "--symbols"),
+        (f"{DYCK} {CFL_SIZES}", "--train-size", "--max-length", "--test-per-length"),
+    ):
+        for flag in flags:
+            yield Case(f"huge {flag}: {command}", f"{command} {flag} {10**18}", f"{flag} must be at most")
     yield Case("transduction long", f"{TRANSDUCTION} formula --depth 90", "at this depth; at most 10000 are allowed")
     yield Case("transduction mean", f"{TRANSDUCTION} copy --mean-length inf", "the range of lengths, got inf")
-    yield Case(
-        "transduction std", f"{TRANSDUCTION} copy --std-length nan", "--std-length must be from 0 to 10000, got nan"
-    )
-    yield Case("nested huge size", f"{NESTED} out {SMALL} --train-size {10**15}", "--train-size must be at most")
-    yield Case("nested deep", f"{NESTED} out {SMALL} --depth 31", "--depth must be at most 30, got 31")
     yield Case("depth is an option", f"{NESTED} out {SMALL} --depth --force", "--depth: expected one argument")
-    yield Case("last of two counts", f"{NESTED} out {SMALL} --depth 99 --depth 0 ", prints="text:")
-    for value in ("nan", "inf", "-inf", "-1", "0", "1e400"):
-        yield Case(
-            f"dyck depth {value}", f"{DYCK} {CFL_SIZES} --mean-nesting-depth={value}", "--mean-nesting-depth must be"
-        )
-    yield Case("dyck types", f"{DYCK} {CFL_SIZES} --bracket-types 10000", "--bracket-types must be greater than 0 and")
+    for value in ("nan", "1e400"):
+        case = f"{DYCK} {CFL_SIZES} --mean-nesting-depth={value}"
+        yield Case(f"dyck depth {value}", case, "--mean-nesting-depth must be")
     yield Case("dyck probability", f"{CFL} out --task hardest-cfl --semicolon-probability 1", "must be greater than 0")
-    yield Case("cfl huge size", f"{DYCK} {CFL_SIZES} --train-size {10**15}", "--train-size must be at most")
-    yield Case("cfl huge test", f"{DYCK} {CFL_SIZES} --test-per-length {10**15}", "--test-per-length must be at most")
-    yield Case("cfl huge length", f"{DYCK} {CFL_SIZES} --max-length 10001", "--max-length must be at most 10000")
-    yield Case("cfl huge batch", f"{DYCK} {CFL_SIZES} --batch-size {10**30}", prints="text:")
     yield Case("cfl odd lengths only", f"{DYCK} --min-length 41 --max-length 41", "has no string with a length from 41")
     yield Case("cfl neither", f"{CFL} out", "one of the arguments --task --grammar is required", quick=True)
     yield Case("cfl 1000 kinds of brackets", f"{DYCK} {CFL_SIZES} --bracket-types 1000", prints="text:")
     for flag, value, message in (
-        ("--max-ratio", "nan", "--max-ratio must be at least 1, got nan"),
         ("--pieces", "3", "--pieces 3: SentencePiece could not train: "),
         ("--pieces", str(10**12), "--pieces must be at most"),
         ("--workers", "100000", "--workers must be at most"),
         ("--piece-normalization", "nonsense", "--piece-normalization nonsense: SentencePiece could not train"),
-        ("--sample-rule", "''", "--sample-rule: invalid choice: ''"),
-        ("--source", "''", "--source: expected letters"),
         ("--source", "../de", "--source: expected letters"),
-        ("--source", "d.e", "--source: expected letters"),
-        ("--source", "'d e'", "--source: expected letters"),
-        ("--source", "de-", "--source: expected letters"),
         ("--source", "fr", "c.fr is missing"),
     ):
         yield Case(f"mt {flag} {value}", f"{MT} {flag}={value}", message, files=PAIRS)
@@ -88,7 +64,6 @@ def flag_cases() -> Iterator[Case]:
         "mt infinite ratio", f"{MT} --max-ratio inf --max-chars {10**30}", prints="text:", files=PAIRS, quick=True
     )
     yield Case("mt all dropped", f"{MT} --max-chars 1", "--train: none of the 2 pairs read is left", files=PAIRS)
-    yield Case("treebank huge", f"{TREES} --pieces {10**12}", "--pieces must be at most", files=TREE_FILES)
     yield Case(
         "treebank missing", f"{TREES} --test nothing", "--test nothing: no such file or folder", files=TREE_FILES
     )
@@ -96,7 +71,7 @@ def flag_cases() -> Iterator[Case]:
         "treebank model", f"{TREES} --piece-model t", "--piece-model t is not a SentencePiece model", files=TREE_FILES
     )
     yield Case("ptb raw missing", PTB, "--raw raw is not a folder")
-    for value in ("25", "2-", "'2,2'", "²", "21-2", "''"):
+    for value in ("25", "²", "21-2"):
         yield Case(f"ptb sections {value}", f"{PTB} --train-sections {value}", "--train-sections: ", files=PTB_FILES)
     yield Case("ptb", f"{PTB}", prints="text:", files=PTB_FILES)
     yield Case(
@@ -117,45 +92,14 @@ def target_cases() -> Iterator[Case]:
     yield Case(
         "target is a file", run("out --force"), "out is not a folder; --force replaces folders", files={"out": "x"}
     )
-    yield Case("target in a file", run("out/more"), "cannot write to ", files={"out": "x"})
     yield Case("target deep in a file", run("out/more/and/more"), "cannot make the folder ", files={"out": "x"})
     yield Case("target in /proc", run("/proc/out"), "cannot write to /proc: ")
-    yield Case("target is /dev/null", run("/dev/null --force"), "/dev/null is not a folder")
-    yield Case("target is the current folder", run("."), "already exists")
-    yield Case(
-        "target is the current folder, forced",
-        run(". --force"),
-        "it does not hold a manifest.json",
-        files={"mine": "x"},
-    )
     yield Case("target is /", run("/ --force"), "it does not hold a manifest.json")
-    yield Case("target without a name", run("''"), "already exists")
     yield Case("target of 300 bytes", run("x" * 300), "File name too long", quick=True)
-    yield Case("target of 4200 bytes", run("x/" * 2100), "File name too long")
-    for name in (
-        "a b",
-        "it's",
-        '"',
-        "a\nb",
-        "ä😀",
-        "x" * 255,
-        "ä" * 127,
-        "$(ls)",
-        "%s",
-        "{{}}",
-        ".hidden",
-        "a/../b",
-    ):
+    for name in ("it's", "a\nb", "ä😀", "ä" * 127, "$(ls)", "{{}}", "a/../b"):
         quoted = "'" + name.replace("'", "'\"'\"'") + "'"
         yield Case(f"target named {name[:9]!r}", run(quoted), prints="text:", quick=name == "a\nb")
-    yield Case("target -- only", run("--"), "unrecognized arguments: 4")
     yield Case("target after --", f"{NESTED} {SMALL} -- -out", prints="text:")
-    yield Case("target with a dash", run("-out"), "the following arguments are required: FOLDER")
-    yield Case("two targets", run("out other"), "unrecognized arguments: other")
-    yield Case("dry run", run("out --dry-run"), prints="nothing is written (--dry-run)")
-    yield Case(
-        "dry run of what is refused", run("out --dry-run --force"), "it does not hold a manifest.json", files=ours
-    )
 
 
 @parametrize([*flag_cases(), *target_cases()])

@@ -26,7 +26,6 @@ def broken_file_cases() -> Iterator[Case]:
     for kind, content, message in (
         ("early end", squeezed[: len(squeezed) // 2], "the gzip file ends early"),
         ("no gzip", b"S -> 'a'\n", "the gzip file is damaged (Not a gzipped file"),
-        ("rubbish after", gzip.compress(b"S -> 'a'\n") + b"rubbish", "the gzip file is damaged"),
     ):
         yield Case(
             f"gzip {kind}",
@@ -40,8 +39,6 @@ def broken_file_cases() -> Iterator[Case]:
     )
     mark = b"\xef\xbb\xbf"
     yield Case("grammar with a mark", f"{GRAMMAR}", prints="text:", files=grammar(mark + b"S -> 'a' S | 'a'\n"))
-    yield Case("grammar a mark only", f"{GRAMMAR}", "g is empty: expected text in line 1", files=grammar(mark))
-    yield Case("grammar missing", GRAMMAR, "--grammar g: No such file or directory")
     yield Case("grammar of one line of 20 MB", GRAMMAR, "g, line 1: longer than", files=grammar("x" * 20_000_000))
     yield Case("trees of one line of 10 MB", TREES, prints="text:", files={"t": TREE.strip() * 230_000 + "\n"})
     yield Case(
@@ -68,11 +65,10 @@ def broken_file_cases() -> Iterator[Case]:
     deep = "(X " * 100_000 + "(X a)" + ")" * 100_000
     yield Case("100,000 brackets", TREES, prints="text:", files={"t": f"{deep}\n"})
     for name, text, message in (
-        ("open", "(S (NN a)\n", "t, line 1: the tree that begins here is not closed where the file ends"),
         ("100,000 open", "(S " * 100_000 + "\n", "t, line 1: the tree that begins here is not closed"),
         ("traces", "(S (-NONE- *))\n", "--train: no sentence is left of 1 trees"),
     ):
-        yield Case(f"trees {name}", TREES, message, files={"t": text}, quick=name == "open")
+        yield Case(f"trees {name}", TREES, message, files={"t": text}, quick=name == "100,000 open")
 
 
 def grammar_cases() -> Iterator[Case]:
@@ -80,23 +76,14 @@ def grammar_cases() -> Iterator[Case]:
     chain = "".join(f"N{i} -> N{i + 1} | 'a' N{i + 1}\n" for i in range(1000)) + "N1000 -> 'a'\n"
     for name, text, message in (
         ("unary chain", chain, "g: the unary rules (X -> Y) form chains that stand for more than 200,000"),
-        (
-            "one nonterminal a thousand times",
-            f"S -> {'A ' * 1000}| 'a'\nA -> 'a' | ''\n",
-            "g: the unary rules (X -> Y)",
-        ),
         ("useless", "S -> S 'a'\n", "g: no string can be derived from S, except perhaps the empty one"),
-        ("empty string only", "S -> ''\n", "g: no string can be derived from S, except perhaps the empty one"),
         ("cycle for ever", "S -> T\nT -> S\n", "g: no string can be derived from S, except"),
         ("critical", "S -> S S | ''\n", "g: "),
         ("weight nan", "S -> 'a' [nan] | 'b'\n", "g, line 1: a weight must be"),
         ("weight 1e400", "S -> 'a' [1e400] | 'b'\n", "g, line 1: a weight must be"),
-        ("weight 1e-400", "S -> 'a' [1e-400] | 'b'\n", "g, line 1: a weight must be"),
-        ("other lengths", "S -> 'a'\n", "g has no string with a length from 2 to 6"),
-        ("long rule", "S -> " + 3_000 * "'a' " + "\n", "g has no string with a length from 2 to 6"),
         ("very long rule", "S -> " + 20_000 * "'a' " + "\n", "g has no string with a length from 2 to 6"),
     ):
-        yield Case(f"grammar {name}", GRAMMAR, message, files=grammar(text), quick=name in ("weight nan", "long rule"))
+        yield Case(f"grammar {name}", GRAMMAR, message, files=grammar(text), quick=name == "weight nan")
     for name, text in (
         ("cyclic", "S -> S [1e-30] | T | 'a' S\nT -> S | 'a'\n"),
         ("ambiguous", "S -> S S | 'a' | S S S | ''\n"),

@@ -128,26 +128,6 @@ def with_eos(sentences: list[Tensor], left_pad: bool, extra_pads: int = 0) -> Te
     return batch
 
 
-def sources_for(model: nn.Module) -> list[Tensor]:
-    """Source sentences for a translation model, prefixes of one length for a language model."""
-    lengths = [3, 6, 1, 5, 4, 2] if hasattr(model, "encoder") else [2] * 6
-    return [random_words(length) for length in lengths]
-
-
-def search_inputs(model: nn.Module, sources: list[Tensor]) -> tuple[dict[str, Any], Tensor | None]:
-    """The sample and the prefix tokens that fairseq hands its generator.
-
-    A language model gets the prefix with EOS in front, and as tokens to force.
-    """
-    if hasattr(model, "encoder"):
-        batch, prefix = with_eos(sources, left_pad=True), None
-    else:
-        batch = torch.stack([torch.cat([torch.tensor([DICTIONARY.eos()]), words]) for words in sources])
-        prefix = batch[:, 1:]
-    sample = {"net_input": {"src_tokens": batch, "src_lengths": batch.ne(DICTIONARY.pad()).sum(1)}}
-    return sample, prefix
-
-
 def xavier_bound(module: nn.Module, gain: float = 1.0) -> float:
     """The largest weight that Xavier's uniform initialisation gives."""
     rows, columns = module.get_parameter("weight").shape

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 import torch
-from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
 from fairseq_stack.models.presets import PRESETS
-from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
-from tests.helpers import assert_normwise_close, hostile
+from tests.helpers import assert_normwise_close
 from tests.models.building import (
     DICTIONARY,
     build_opinionated_model,
     each_model,
-    is_wide,
     random_words,
-    search_inputs,
-    sources_for,
     with_eos,
 )
 
 TRANSLATION_PRESETS = PRESETS["stack_transformer"]
 NAMES = [*TRANSLATION_PRESETS, *PRESETS["stack_transformer_lm"], *PRESETS["stack_lstm_lm"]]
-
-
-def parametrize(presets: Iterable[str]) -> pytest.MarkDecorator:
-    """Run a test with presets; with those that are only wider than others, if it is run with ``--hostile``."""
-    return pytest.mark.parametrize("preset", [hostile(name) if is_wide(name) else name for name in presets])
 
 
 OTHERS = (
@@ -39,7 +28,6 @@ OTHERS = (
     ("stack_lstm_lm_ns_2020", ("--read-log-weights",)),
 )
 ALL_MODELS = each_model(NAMES, *OTHERS)
-EACH_PRESET = parametrize(NAMES)
 
 
 def decoder_input(batch_size: int, length: int) -> Tensor:
@@ -89,19 +77,6 @@ def test_reordered_states_follow_their_hypotheses(preset: str, flags: tuple[str,
 
 
 @torch.no_grad()
-@ALL_MODELS
-def test_outputs_are_causal(preset: str, flags: tuple[str, ...]) -> None:
-    model = build_opinionated_model(preset, flags)
-    encoder_out = encode(model, with_eos([random_words(5)] * 2, left_pad=False))
-    tokens = decoder_input(2, 8)
-    changed = tokens.clone()
-    changed[:, 5:] = random_words(2, 4)
-    before, after = (model.decoder(t, encoder_out=encoder_out)[0] for t in (tokens, changed))
-    assert_normwise_close(after[:, :5], before[:, :5], 1e-12)
-    assert not torch.allclose(after[:, 5:], before[:, 5:])
-
-
-@torch.no_grad()
 @each_model(TRANSLATION_PRESETS)
 @pytest.mark.parametrize("left_pad", [True, False], ids=["pads-left", "pads-right"])
 def test_translation_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags: tuple[str, ...]) -> None:
@@ -132,47 +107,6 @@ def test_decoder_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags
         alone, _ = model.decoder(tokens.unsqueeze(0), encoder_out=encode(model, source[:1]))
         in_batch = batch[row, -len(tokens) :] if left_pad else batch[row, : len(tokens)]
         assert_normwise_close(in_batch, alone[0], 1e-9, f"row {row}")
-
-
-def beam_search(
-    model: nn.Module, sources: list[Tensor], incremental: bool = True, search: Any = SequenceGenerator
-) -> list[list[list[int]]]:
-    """The hypotheses that a generator finds, as lists of tokens."""
-    sample, prefix = search_inputs(model, sources)
-    generator = search([model], DICTIONARY, beam_size=4, max_len_a=0, max_len_b=12)
-    generator.model.has_incremental = incremental
-    outputs = generator.generate([model], sample, prefix_tokens=prefix)
-    return [[hypothesis["tokens"].tolist() for hypothesis in sentence] for sentence in outputs]
-
-
-@ALL_MODELS
-def test_beam_search_finds_what_it_finds_without_incremental_state(preset: str, flags: tuple[str, ...]) -> None:
-    model = build_opinionated_model(preset, flags)
-    sources = sources_for(model)
-    assert beam_search(model, sources) == beam_search(model, sources, incremental=False)
-
-
-@EACH_PRESET
-def test_beam_search_does_not_depend_on_the_batch(preset: str) -> None:
-    model = build_opinionated_model(preset)
-    sources = sources_for(model)
-    together = beam_search(model, sources)
-    assert together == [beam_search(model, [source])[0] for source in sources]
-
-
-@each_model([f"stack_transformer_{kind}" for kind in ("sup_small", "nd_small", "lm_sup_cfl", "lm_nd_cfl")])
-def test_the_search_of_the_paper(preset: str, flags: tuple[str, ...]) -> None:
-    """Its searches end at different times: the end gets more probable until half of the sentences have one."""
-    model = build_opinionated_model(preset, (*flags, "--output-bias"))
-    sources, paper = sources_for(model) * 2, LengthNormalizedBeamSearchGenerator
-    eos = DICTIONARY.eos() if not flags else -1  # the last row of a compact output layer
-    while sum(len(best) < 12 for best, *_ in beam_search(model, sources, search=paper)) < len(sources) / 2:
-        with torch.no_grad():
-            model.decoder.output_projection.bias[eos] += 1.0
-    outputs = beam_search(model, sources, search=paper)
-    assert len({len(best) for best, *_ in outputs}) > 1, "all searches end at the same time"
-    assert outputs == beam_search(model, sources, incremental=False, search=paper)
-    assert outputs == [beam_search(model, [source], search=paper)[0] for source in sources]
 
 
 def test_skipping_a_step_is_an_error() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -43,16 +42,6 @@ def test_everything_is_measured(
     path = tmp_path / "figures.json"
     assert main(["--quick", "--json", str(path)]) == 0
     check_output(capsys.readouterr().out, path, workloads)
-
-
-@pytest.mark.hostile
-def test_the_script_measures_everything(tmp_path: Path) -> None:
-    path = tmp_path / "figures.json"
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    words = [sys.executable, str(SCRIPT), "--quick", "--json", str(path)]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    check_output(done.stdout, path, WORKLOADS)
 
 
 def test_the_script_starts_anywhere(tmp_path: Path) -> None:
@@ -157,12 +146,11 @@ def nan_gradient(pop: Tensor, push: Tensor, values: Tensor, **options: float) ->
     ("backend", "compute", "complaint"),
     [
         ("pytorch", wrong_readings, "pytorch float64 is wrong: for strat (2, 9, 5), readings differ"),
-        ("new", wrong_readings, "new float32 is wrong: for strat (2, 9, 5), readings differ"),
         ("new", wrong_gradient, "new float32 is wrong: for strat (2, 9, 5), gradients of push differ"),
         ("new", wrong_at_length_twelve, "new float32 is wrong: for strat (2, 12, 5), readings differ"),
         ("new", nan_gradient, "new float32 is wrong: for strat (2, 9, 5), gradients of pop differ"),
     ],
-    ids=["pytorch", "readings", "gradient", "timed-size", "nan"],
+    ids=["pytorch", "gradient", "timed-size", "nan"],
 )
 def test_wrong_backend_is_refused(
     backend: str,
@@ -200,10 +188,7 @@ def test_a_kind_without_arguments(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     ("arguments", "complaint"),
     [
         (["--nd", "10,80,3,3"], "--nd: expected B,n,Q,S,m, got 10,80,3,3"),
-        (["--sup", "10,0,3"], "--sup: expected B,n,m, got 10,0,3"),
-        (["--strat", "a,b,c"], "--strat: expected B,n,m, got a,b,c"),
         (["--threads", "0"], "--threads: invalid positive value: '0'"),
-        (["--only", "gru"], "--only: invalid choice: 'gru'"),
         (["--device", "toaster"], "--device: toaster cannot be used"),
         (["--device", "meta"], "--device: expected cpu or cuda, got meta"),
         (["--precisions", "amp"], "--precisions: fp16 and amp need --device cuda"),

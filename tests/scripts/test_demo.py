@@ -203,12 +203,6 @@ def test_mistakes(tmp_path: Path, arguments: list[str], code: int, message: str,
         assert (tmp_path / name / file).read_text(encoding="utf-8") == "precious\n"
 
 
-def test_help(server: Server) -> None:
-    done = demo(server, "--help")
-    assert done.returncode == 0
-    assert "--fresh" in done.stdout and "#" not in done.stdout
-
-
 def test_fresh_deletes_what_the_demo_wrote_and_nothing_else(tmp_path: Path) -> None:
     folder, programs = tmp_path / "out", tmp_path / "programs"
     written = [

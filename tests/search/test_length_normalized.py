@@ -120,22 +120,6 @@ class TestScripted:
         assert plain([self.run(rows, beam_size=2)])[0][0] == (EOS,)
         assert plain([self.run(rows, beam_size=1)])[0][0] != (EOS,)
 
-    def test_finished_hypothesis_is_pushed_off_the_beam(self) -> None:
-        """At the second step two unfinished hypotheses are better by length-normalised score."""
-        rows = {
-            (): {self.A: 0.9, EOS: 0.1},
-            (self.A,): {self.A: 0.5, self.B: 0.5},
-            (self.A, self.A): {EOS: 1.0},
-            (self.A, self.B): {EOS: 0.9, self.A: 0.1},
-        }
-        result = self.run(rows, beam_size=2)
-        assert plain([result]) == [[(self.A, self.A, EOS), (self.A, self.B, EOS)]]
-
-    def test_dead_end_leaves_the_finished(self) -> None:
-        """The top of the beam can only go on with pad, which is never generated."""
-        rows = {(): {self.A: 0.6, EOS: 0.4}, (self.A,): {PAD: 1.0}}
-        assert plain([self.run(rows, beam_size=2)]) == [[(EOS,)]]
-
     def test_maximal_length_keeps_the_order_of_the_beam(self) -> None:
         """The top is unfinished and stays first; its closing EOS is free."""
         rows = {(): {self.A: 0.8, EOS: 0.2}, (self.A,): {self.A: 1.0}, (self.A, self.A): {self.A: 1.0}}
@@ -147,12 +131,6 @@ class TestScripted:
         assert second["tokens"].tolist() == [EOS]
         assert float(second["score"]) == pytest.approx(math.log(0.2))
         assert second["finished"]
-
-    def test_prefix_is_forced_and_counts(self) -> None:
-        rows = {(): {self.A: 0.9, self.B: 0.1}, (self.B,): {self.A: 0.6, EOS: 0.4}}
-        result = self.run(rows, [(self.B,)], beam_size=2)
-        assert plain([result])[0][0] == (self.B, self.A, EOS)
-        assert float(result[0]["score"]) == pytest.approx((math.log(0.1) + math.log(0.6)) / 3)
 
 
 class TestBatching:

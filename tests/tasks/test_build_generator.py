@@ -9,7 +9,6 @@ import pytest
 import torch
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.sequence_generator import SequenceGenerator
-from fairseq.sequence_scorer import SequenceScorer
 
 from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from fairseq_stack.tasks import (
@@ -66,12 +65,6 @@ def test_defaults_are_those_of_fairseq(task: str, args: Any) -> None:
     assert type(theirs) is SequenceGenerator
     for name in ("beam_size", "max_len_a", "max_len_b", "min_len", "unk_penalty", "temperature"):
         assert getattr(ours, name) == getattr(theirs, name)
-
-
-@both_tasks
-def test_scoring_of_references_remains(task: str) -> None:
-    args = GenerationConfig(score_reference=True, sampling=True)
-    assert type(task_of(task).build_generator(MODELS, args)) is SequenceScorer
 
 
 @pytest.mark.parametrize(("option", "value"), IGNORED.items(), ids=IGNORED)

@@ -9,7 +9,7 @@ from torch import nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.vocabulary import CompactOutput
-from tests.models.building import build_language_model, build_opinionated_model, make_dictionary, random_words
+from tests.models.building import build_language_model, make_dictionary
 
 DICTIONARY = make_dictionary(5)
 SIZE = "--decoder-hidden-size=6"
@@ -50,18 +50,6 @@ def test_dropout_is_of_embeddings_and_outputs() -> None:
 def test_the_longest_sequence_is_that_of_the_task() -> None:
     model = build_language_model("stack_lstm_lm", DICTIONARY, "--tokens-per-sample=77")
     assert model.max_positions() == 77
-
-
-def test_sequences_go_on_from_a_state() -> None:
-    """As segments of one long text are read; the first token is read, too."""
-    model = build_opinionated_model("stack_lstm_lm_nd_cfl")
-    tokens = random_words(2, 7)
-    logits, extra = model(tokens[:, :3], state=model.decoder.lstm.initial_state(2))
-    more, _ = model(tokens[:, 3:], state=extra["state"])
-    whole, _ = model(tokens, state=model.decoder.lstm.initial_state(2))
-    assert logits.shape[1] == 3
-    for segment, expected in ((logits, whole[:, :3]), (more, whole[:, 3:])):
-        assert (segment - expected).abs().max() < 1e-12 * expected.abs().max()
 
 
 MISTAKES = {
