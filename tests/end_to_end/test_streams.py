@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import shlex
 from pathlib import Path
@@ -16,6 +17,9 @@ from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.surprisals import surprisals
+from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
+from fairseq_stack.ops import NondeterministicStackState
+from fairseq_stack.tasks._carried import CarriedStates
 from fairseq_stack.tasks.truncated_bptt import TASK
 from tests.documents import Document
 from tests.end_to_end.conftest import Corpora
@@ -223,3 +227,35 @@ def test_continues_a_prefix(stream: Path, stream_model: Path) -> None:
     assert answered.hypotheses()[0].startswith("a b")
     with pytest.raises(UserError, match=f"expected --task {TASK} here"):
         run("interactive", stream, "--task", "language_modeling", *options, stdin="a b\n")
+
+
+def limited(self: AutomatonStackAttention, batch_size: int) -> NondeterministicStackState:
+    """The initial state of a stack that remembers 35 steps."""
+    return NondeterministicStackState.initial(
+        self.bottom(), batch_size=batch_size, num_states=self.num_states, num_symbols=self.num_symbols, window=35
+    )
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("stack", ["none", "nd-2-2-3"])
+def test_a_long_stream_trains_in_constant_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: str) -> None:
+    """What a process holds after 10^5 tokens, in one row, is what it held after a tenth of them, but for noise."""
+    draw = random.Random(1)
+    for split, size in (("train", 100_000), ("valid", 100)):
+        (tmp_path / split).write_text(" ".join(draw.choices("abcd", k=size)) + "\n")
+    options = ["--trainpref", tmp_path / "train", "--validpref", tmp_path / "valid", "--destdir", tmp_path / "data"]
+    run("preprocess", "--only-source", *options)
+    resident = []
+
+    def keep(self: CarriedStates, segment: int, state: Any) -> None:
+        resident.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
+        kept(self, segment, state)
+
+    kept = CarriedStates.keep
+    monkeypatch.setattr(CarriedStates, "keep", keep)
+    monkeypatch.setattr(AutomatonStackAttention, "initial_state", limited)
+    command = [*BARE, "--stack", stack, *TRAINING, "--batch-size", 1, "--max-epoch", 1, "--disable-validation"]
+    run("train", tmp_path / "data", *command, "--save-dir", tmp_path / "model")
+    segments = len(resident)
+    assert segments == -(-100_001 // 35)
+    assert max(resident) - resident[segments // 10] < 10_000_000

@@ -152,3 +152,16 @@ def test_low_precision(parametrization: Parametrization, dtype: torch.dtype) -> 
         for actual, wanted in zip(computed, expected, strict=True):
             assert actual.dtype == torch.float32
             assert_normwise_close(actual, wanted, 0.05)
+
+
+def test_all_parameters_are_trained() -> None:
+    model = build(layers("mixed"), "released")
+    attachments, words = random_attachments(3, 8), torch.randint(1, 9, (3, 8))
+    tape = stack_tape(attachments)[:, :7, :7]
+    hidden = model(words[:, :7], tape)
+    log_words = model.word_log_probabilities(hidden).gather(2, words[:, 1:].unsqueeze(2))
+    log_attachments = model.attachment_scores(hidden, words[:, 1:], tape).log_softmax(2)
+    loss = -log_words.mean() - log_attachments.gather(2, attachments[:, 1:].unsqueeze(2)).mean()
+    loss.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), name
