@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Print the installed versions, which implementation of each stack is used on each
 device and why, and its float32 error on a small example, measured against the
-equations of the papers. On a GPU, the Triton kernels are checked, too. The exit
+equations of the papers. On a GPU, the Triton kernels are checked as well. The exit
 code is 1 if an implementation is wrong."""
 
 EXAMPLE = """\
@@ -42,7 +42,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--user-dir",
         metavar="PACKAGE",
         type=Path,
-        help="the folder of a package whose kinds of stacks are checked, too",
+        help="the folder of a package whose kinds of stacks are checked as well",
     )
     parser.set_defaults(run=run)
 
