@@ -251,6 +251,10 @@ def _leave_kernels(monkeypatch: pytest.MonkeyPatch, *, for_triton: bool) -> None
         monkeypatch.setattr(_panel_columns, "step_for", lambda device: step_triton)
 
 
+ON_GPUS = torch.cuda.is_available()
+"""Triton's interpreter takes seconds per case: of its kernels, some properties are asked on GPUs only."""
+
+
 def ways(*, reference: bool = True, ops: bool = True, steps: bool = True, triton: bool = True) -> pytest.MarkDecorator:
     """Runs a test with each ``way`` to compute each stack."""
     return pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
 from tests.helpers import assert_normwise_close
-from tests.ops.stacks import NATIVE, STACKS, Way, ways
+from tests.ops.stacks import NATIVE, ON_GPUS, STACKS, Way, ways
 
 NOT_FINITE = [torch.nan, torch.inf, -torch.inf]
 LONG = [("superposition", way) for way in NATIVE]  # the kernel follows components of vectors this short there
@@ -65,7 +65,7 @@ def check_all(way: Way, inputs: list[Tensor], first: int) -> None:
                 check(way, inputs, number, garbage, first)
 
 
-@ways()
+@ways(triton=ON_GPUS)
 def test_garbage_does_not_reach_back(way: Way) -> None:
     length = 21 if way.name.startswith(("pytorch", "native")) else 6
     if "amounts" not in way.id:  # a read strength concerns its step alone: test_items.py

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tests.helpers import assert_normwise_close, each_golden_file, threads
 from tests.ops.gpus import DEVICE
-from tests.ops.stacks import STACKS, Way, gradients, ways
+from tests.ops.stacks import ON_GPUS, STACKS, Way, gradients, ways
 
 # Around the lengths at which segments, tiles, panels and the vectors of a processor end.
 LENGTHS = (1, 2, 3, 7, 16, 17)
@@ -85,7 +85,7 @@ def test_gradcheck(way: Way) -> None:
         assert torch.autograd.gradcheck(lambda *x: way.read(x), inputs, check_undefined_grad=False)
 
 
-@ways(reference=False)
+@ways(reference=False, triton=ON_GPUS)
 def test_float32_accuracy(way: Way) -> None:
     length = 6 if way.on_gpus else 14 if "bottom" in way.stack.names else 100
     inputs = way.stack.random_inputs(2, length, dtype=torch.float32)
@@ -154,7 +154,7 @@ def test_precision_does_not_depend_on_dtype_or_autocast(dtype: torch.dtype, way:
             assert torch.equal(actual, want.to(dtype))
 
 
-@ways()
+@ways(triton=ON_GPUS)
 def test_layouts_of_arguments_and_cotangents(way: Way) -> None:
     """Transposed in memory, and expanded over the batch."""
     inputs = way.stack.random_inputs(3, 5 if way.on_gpus else 9)
@@ -173,7 +173,7 @@ def test_layouts_of_arguments_and_cotangents(way: Way) -> None:
     assert_same_gradients(way, expanded, way.read(one).expand(3, *expected.shape[1:]), one)
 
 
-@ways()
+@ways(triton=ON_GPUS)
 def test_gradient_of_one_argument_alone(way: Way) -> None:
     inputs = way.stack.random_inputs(2, 6, 3)
     readings = way.read(inputs)
@@ -185,7 +185,7 @@ def test_gradient_of_one_argument_alone(way: Way) -> None:
         assert_normwise_close(gradient, both[number], 1e-12, name)
 
 
-@ways()
+@ways(triton=ON_GPUS)
 def test_a_graph_is_differentiated_several_times_and_arguments_stay(way: Way) -> None:
     inputs = way.stack.random_inputs(2, 6, 3)
     copies = [x.detach().clone() for x in inputs]
