@@ -25,7 +25,7 @@ from fairseq_stack.ops import (
     stratification_stack,
     superposition_stack,
 )
-from fairseq_stack.ops.nondeterministic import WITH_LIMITED_MEMORY, _panel_columns, _panels, pytorch
+from fairseq_stack.ops.nondeterministic import WITH_LIMITED_MEMORY, _panel_columns, _panels
 from fairseq_stack.ops.nondeterministic import gpu as nondeterministic_gpu
 from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
 from fairseq_stack.ops.stratification.gpu import stratification_stack_triton
@@ -169,7 +169,7 @@ def _nondeterministic(**options: Any) -> Stack:
         compute=partial(nondeterministic_stack, **options),
         draw=log_weights,
         begin=lambda inputs: _automaton(inputs, **options),
-        ways=("reference", "pytorch", "pytorch-exponents", *NATIVE, *STEPS),
+        ways=("reference", "pytorch", *NATIVE, *STEPS),
         triton=partial(_windowed_triton, **options) if options else triton,
         golden=() if options else ("nondeterministic_*.npz",),
         tolerance=1e-9,
@@ -205,9 +205,7 @@ class Way:
         elif self.steps:
             use_backend(f"native-{name.removeprefix('steps-')}", monkeypatch)
         elif not self.on_gpus:
-            self.backend = use_backend(name.removesuffix("-exponents"), monkeypatch)
-            if name.endswith("-exponents"):
-                monkeypatch.setattr(pytorch, "PLAIN_RANGE", -1.0)
+            self.backend = use_backend(name, monkeypatch)
 
     def read(self, inputs: Sequence[Tensor]) -> Tensor:
         """The readings, on the CPU."""

@@ -263,7 +263,7 @@ def test_auto_is_the_fastest_backend_of_the_cpu(name: str) -> None:
 @ways(reference=False, triton=False)
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_cuda_equals_cpu(way: Way) -> None:
-    if way.name not in ("pytorch", "pytorch-exponents", "steps-pytorch"):
+    if way.name not in ("pytorch", "steps-pytorch"):
         pytest.skip("for the CPU only")
     inputs = way.stack.random_inputs(3, 20)
     moved = [x.detach().cuda().requires_grad_() for x in inputs]

@@ -7,7 +7,7 @@ line by line.
 Whole sequences, in the order of ``"auto"``:
     ``native.py``   CPUs, C in ``_native/src/nondeterministic*.h``; what double cannot hold, ``nondeterministic_exact*``
     ``pytorch.py``  all devices: ``_tiles.py`` (layout), ``_inner_weights.py`` (a)-(e), ``_gradient.py`` (g)-(m)
-    ``gpu.py``      GPUs, on demand, kernels in ``_triton/``; what float64 cannot hold, ``_exact.py``
+    ``gpu.py``      GPUs, on demand, kernels in ``_triton/``; what float64 cannot hold, ``_steps.py``
     ``window.py``   limited memory, by each of them
 
 One step (``state.py``): the columns of a state are ``NativeColumns`` on CPUs, ``PanelColumns`` elsewhere (PyTorch or
@@ -33,6 +33,7 @@ from torch import Tensor
 
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle, triton_obstacle
 from ._log_partition import log_partition
+from ._steps import readings_by_steps
 from .best_runs import best_runs
 from .contents import StackEdge, StackNode, stack_contents
 from .gpu import nondeterministic_stack_triton, windowed_readings_triton
@@ -42,7 +43,7 @@ from .pytorch import nondeterministic_stack_pytorch
 from .reference import nondeterministic_stack_reference
 from .runs import Configuration, Item, Operation, Run, Step
 from .state import NondeterministicStackState
-from .window import windowed, windowed_readings_native, windowed_readings_pytorch
+from .window import windowed, windowed_readings_native
 
 __all__ = [
     "Configuration",
@@ -68,7 +69,7 @@ BACKENDS = by_name(
 )
 WITH_LIMITED_MEMORY = by_name(
     Backend("native", partial(windowed, windowed_readings_native), native_obstacle),
-    Backend("pytorch", partial(windowed, windowed_readings_pytorch)),
+    Backend("pytorch", partial(windowed, readings_by_steps)),
     Backend("triton", partial(windowed, windowed_readings_triton), triton_obstacle),
     Backend("reference", nondeterministic_stack_reference),
 )

@@ -51,7 +51,9 @@ def differentiate(past: Past, logits: Tensor, vectors: Tensor, step: Step, gradi
     if of_reading is not None:
         of_vectors = torch.bmm(weights, of_reading)
         of_weights = torch.bmm(finite(vectors), of_reading.transpose(1, 2))
-        of_tops = of_tops + _through_softmax(weights, of_weights, step.top.alpha)
+        total = step.top.alpha.sum(1)
+        of_weights = through_softmax(weights.flatten(1), of_weights.flatten(1)).view_as(weights)
+        of_tops = of_tops + of_weights / torch.where(total == 0, 1, total)[:, None, None]
     exponents = step.column.exponents + past.alpha_exponents - step.top.alpha_exponent[:, None]
     of_tops = torch.where(weights == 0, 0, bounded(times(of_tops, power_of_two(exponents))))
     of_gamma = of_gamma + past.alpha[..., None] * of_tops[:, :, None]
@@ -60,11 +62,14 @@ def differentiate(past: Past, logits: Tensor, vectors: Tensor, step: Step, gradi
     return Owed(of_logits, of_vectors, (gamma * of_tops[:, :, None]).sum(3), of_last, of_blocks)
 
 
-def _through_softmax(weights: Tensor, of_weights: Tensor, alpha: Tensor) -> Tensor:
-    """(h): the gradient of the numerators of W from that of W."""
-    total = alpha.sum(1)
-    mean = (weights * of_weights).sum((1, 2), keepdim=True)
-    return (of_weights - mean) / torch.where(total == 0, 1, total)[:, None, None]
+def through_softmax(weights: Tensor, of_weights: Tensor) -> Tensor:
+    """b_t by (h): weights times b_t is dL/dx for weights = softmax of x over the last axis.
+
+    The gradient is first centred on its value at the largest weight: where one weight is almost 1, the usual formula is
+    a difference of two almost equal numbers.
+    """
+    gradient = of_weights - of_weights.gather(-1, weights.argmax(-1, keepdim=True))
+    return gradient - torch.linalg.vecdot(weights, gradient)[..., None]
 
 
 def _through_column(past: Past, step: Step, of_gamma: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:

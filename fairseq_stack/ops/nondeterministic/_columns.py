@@ -211,9 +211,9 @@ def read_top(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> Top:
     """
     numerators = (alpha[..., None] * gamma).sum(2)
     # The exponent of the largest product that is not 0, so that not all of them can become 0 here.
-    exponent = (exponents + exponents_of(numerators.detach().amax(2))).amax(1)
+    exponent = (exponents + exponents_of(numerators.amax(2))).amax(1)
     occurs = (numerators > 0).any(1)
-    numerators = times(_cut_off(numerators), power_of_two(exponents - exponent[:, None]))
+    numerators = times(numerators, power_of_two(exponents - exponent[:, None]))
     new_alpha = numerators.sum(1)
     is_lost = (occurs & (new_alpha == 0)).any(1)
     total = new_alpha.sum(1)
@@ -247,29 +247,17 @@ def _move(last: Tensor, transitions: Tensor, occurs: Tensor) -> tuple[Tensor, Te
     """
     batch_size, steps, size, _ = last.shape
     moved = last.reshape(batch_size, steps * size, size) @ transitions[:, :, size:]
-    moved = _bound_gradient(moved).view(batch_size, steps, size, transitions.shape[2] - size)
+    moved = moved.view(batch_size, steps, size, transitions.shape[2] - size)
     pushed = transitions[:, None, :, :size] * occurs[:, None, :, None]
     return pushed, moved[..., :size], moved[:, 1:, :, size:]
 
 
 def normalise(blocks: Tensor, exponents: Tensor) -> tuple[Tensor, Tensor]:
     """Blocks (B, K, rows, columns), exponents (B, K): make the largest element of each block be in [1, 2)."""
-    shifts = exponents_of(blocks.detach().amax((2, 3)))
+    shifts = exponents_of(blocks.amax((2, 3)))
     alive = shifts > DEAD
-    mantissas = times(_cut_off(blocks), torch.exp2(torch.where(alive, -shifts, 0)))
+    mantissas = times(blocks, torch.exp2(torch.where(alive, -shifts, 0)))
     return mantissas, torch.where(alive, exponents + shifts, DEAD)
-
-
-def _cut_off(x: Tensor) -> Tensor:
-    """``x``, with derivative 0 where it is 0: no run passes there, and the derivative can be infinite."""
-    return _bound_gradient(torch.where(x == 0, 0, x))
-
-
-def _bound_gradient(x: Tensor) -> Tensor:
-    """``x``, with a derivative that is a number even if log weights are very far apart."""
-    if x.requires_grad:
-        x.register_hook(lambda grad: None if grad is None else bounded(grad))
-    return x
 
 
 def bounded(gradient: Tensor) -> Tensor:
@@ -284,5 +272,5 @@ def exponents_of(x: Tensor) -> Tensor:
 
 def lowest_power(x: Tensor) -> Tensor:
     """The logarithm to base 2 of the smallest number of each batch row of mantissas (B, ...) except 0; 0 at most."""
-    x = x.detach().flatten(1)
+    x = x.flatten(1)
     return pad(torch.where(x > 0, x, 1), (0, 1), value=1).amin(1).log2()

@@ -154,7 +154,7 @@ class FollowedColumns(ABC):
         Returns:
             The reading (B, C, m), and the next columns, in logarithms if float64 is not precise enough.
         """
-        reading, after = self._advance(logits, value)
+        reading, after = self.advance_in_float64(logits, value)
         if after.is_exact:
             return reading, after
         if not self.has_begun:
@@ -162,7 +162,8 @@ class FollowedColumns(ABC):
         assert logits is not None
         return self.in_logarithms().advance(logits, value)
 
-    def _advance(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Self]:
+    def advance_in_float64(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Self]:
+        """The same, whether or not float64 is precise enough."""
         follows = self.history is not None or value.requires_grad or (logits is not None and logits.requires_grad)
         if not (follows and torch.is_grad_enabled()):
             reading, after = self.compute(logits, value)

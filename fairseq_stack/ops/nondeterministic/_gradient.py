@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ._columns import LARGEST, power_of_two, times
+from ._column_gradient import through_softmax
+from ._columns import power_of_two, times
 from ._inner_weights import Tops, solve
 from ._tiles import Tiles, as_matrices, columns, pushes_in_tiles, pushes_in_transitions
 
@@ -20,25 +21,13 @@ def gradient_of_log_weights(tiles: Tiles, tops: Tops, grad: Tensor, masked: bool
     num_tiles, _, _, tile_size, _, _ = tiles.sizes
     padding = num_tiles * tile_size - length
     grad = pad(grad, (0, padding - 1, 0, 0, 2, padding - 2))
-    beta = _softmax_gradient(tops.weights.flatten(4).flatten(1, 2), grad).view_as(tops.weights)
+    weights = tops.weights.flatten(4).flatten(1, 2)
+    beta = through_softmax(weights.flatten(2), grad.flatten(2)).view_as(tops.weights)
     beta /= tops.total[:, :, :, None, None, None]
     beta.masked_fill_(tops.weights == 0, 0)
     _add_gradient_of_alpha(tiles, tops, beta)
     transitions = _Gradient(tiles, tops, beta, masked).transitions
     return transitions.transpose(0, 1).flatten(1, 2)[:, 2 : length + 2]
-
-
-def _softmax_gradient(weights: Tensor, grad: Tensor) -> Tensor:
-    """b_t by (h): dL/dx for weights = softmax of x over the last two axes.
-
-    The gradient is first centred on its value at the largest weight: where one weight is almost 1, the usual
-    formula is a difference of two almost equal numbers.
-    """
-    shape = grad.shape
-    weights, grad = weights.flatten(2), grad.flatten(2)
-    grad = grad - grad.gather(2, weights.argmax(2, keepdim=True))
-    grad -= torch.linalg.vecdot(weights, grad)[..., None]
-    return grad.view(shape)
 
 
 def _top_factors(tiles: Tiles, tops: Tops, i: int, j: int) -> Tensor:
@@ -56,13 +45,13 @@ def _add_gradient_of_alpha(tiles: Tiles, tops: Tops, beta: Tensor) -> None:
             tile = beta[:, j, :, :, i]
             if j > i:
                 tile += grads[j]
-                _clean(tile, tops.weights[:, j, :, :, i], tiles)
+                _clean(tile, tops.weights[:, j, :, :, i])
             into = _numerators_backward(tiles.gamma[j - i][i], tile)
             grad += into * _top_factors(tiles, tops, i, j)[:, None, None]
         grads[i] = solve(tiles.gamma[0][i], grad.transpose(1, 2), transposed=True).transpose(1, 2)[..., None]
         tile = beta[:, i, :, :, i]
         tile += grads[i]
-        _clean(tile, tops.weights[:, i, :, :, i], tiles)
+        _clean(tile, tops.weights[:, i, :, :, i])
 
 
 def _numerators_backward(gamma: Tensor, beta: Tensor) -> Tensor:
@@ -73,15 +62,9 @@ def _numerators_backward(gamma: Tensor, beta: Tensor) -> Tensor:
     return products.view(batch_size, tile_size, size, tile_size).diagonal(0, 1, 3)
 
 
-def _clean(grad: Tensor, weight: Tensor, tiles: Tiles) -> None:
-    """Set a gradient to 0 where the ``weight`` is 0, and bound it.
-
-    No run passes where the weight is 0: the derivative has no effect there, and can be very large. Elsewhere it
-    can be very large if log weights are very far apart.
-    """
+def _clean(grad: Tensor, weight: Tensor) -> None:
+    """Set a gradient to 0 where the ``weight`` is 0: no run passes there, and the derivative can be very large."""
     grad.masked_fill_(weight == 0, 0)
-    if tiles.transitions.shape[2] == 1:
-        grad.nan_to_num_(0, 0, 0).clamp_(-LARGEST, LARGEST)
 
 
 class _Gradient:
@@ -156,10 +139,10 @@ class _Gradient:
             if carried is not None:
                 by_row[: len(carried)] += carried
             if d == 0 or self.masked:
-                _clean(new, gamma_columns[tau], tiles)
+                _clean(new, gamma_columns[tau])
             pops = torch.baddbmm(outer_popped[:, now], new, inside)
             if d == 0 or self.masked:
-                _clean(pops, popped_columns[tau], tiles)
+                _clean(pops, popped_columns[tau])
             outer_columns[tau].copy_(new)
             if tau > 0:
                 last = tiles.gamma[d][:, :, :, tau - 1]

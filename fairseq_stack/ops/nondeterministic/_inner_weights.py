@@ -16,14 +16,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._columns import DEAD, exponents_of, normalise, power_of_two, times
-from ._log_weights import EXACT_RANGE
+from ._columns import DEAD, exponents_of, power_of_two, times
 from ._precision import LOWEST_POWER
 from ._tiles import Tiles, as_matrices, columns, pushes_in_tiles, pushes_in_transitions
 
-# Large tiles are tried if the log weights of each step differ by less than this.
-PLAIN_RANGE = EXACT_RANGE
-# They are exact if no product of an inner weight, another one or a transition, and the factor between exponents is
+# Tiles are exact if no product of an inner weight, another one or a transition, and the factor between exponents is
 # below the power of two LOWEST_POWER or above this one.
 _HIGHEST_POWER = 400.0
 
@@ -60,38 +57,38 @@ class InnerWeights:
     Args:
         transitions: Delta_t up to a positive factor for each t, in tiles, (K, B, T, C, 2 C + Q).
         num_states: Q.
-        plain: whether tiles are large, with one exponent for gamma and gamma'; else T = 1.
     """
 
-    def __init__(self, transitions: Tensor, num_states: int, plain: bool) -> None:
-        self.plain, self.num_states = plain, num_states
-        self.deepest = transitions.new_zeros(())  # The lowest exponent of a summand, relative to its sum's.
+    def __init__(self, transitions: Tensor, num_states: int) -> None:
+        self.num_states = num_states
+        # The lowest exponent of a summand, relative to its sum's, (B,).
+        self.deepest = transitions.new_zeros(transitions.shape[1])
         self.heights: list[Tensor] = []  # Exponents of the largest elements of gamma, and of gamma'.
         self.popped_heights: list[Tensor] = []
-        self.tiles = Tiles(transitions, [], [], [], [])
+        self.tiles = Tiles(transitions, [], [], [])
         num_tiles, batch_size, _, tile_size, _, size = self.tiles.sizes
         last = transitions.new_zeros(num_tiles * batch_size, size, size * tile_size)
         for d in range(num_tiles):
             last = self._add_diagonal(d, last[: (num_tiles - d) * batch_size])
         self.tops = self._read_tops()
 
-    def fit_together(self) -> bool:
-        """Whether the numbers were exact with one exponent for each tile."""
-        tiles = self.tiles
-        highest = [self.tops.alpha.amax().log2()]
-        highest += [(height - tiles.exponents[d]).amax() for d, height in enumerate(self.heights)]
-        highest += [(height - tiles.popped_exponents[d]).amax() for d, height in enumerate(self.popped_heights)]
-        return self.are_kept(PLAIN_RANGE) and bool(torch.stack(highest).amax() <= _HIGHEST_POWER)
+    def fit_together(self, ranges: Tensor) -> Tensor:
+        """For which sequences the numbers were exact with one exponent for each tile, (B,).
 
-    def are_kept(self, difference: float) -> bool:
-        """Whether no product can have been lost because it is small, given how far the log weights of a step differ."""
-        scratch = torch.empty_like(self.tiles.gamma[0]).flatten()  # Touching new memory each time would take longer.
-        tiles, smallest = self.tiles, []
-        for x in (*tiles.gamma, *tiles.popped, self.tops.alpha):
-            smallest.append(torch.threshold(x, 0, 1, out=scratch[: x.numel()].view_as(x)).amin())
-        lowest = torch.stack(smallest).amin().log2()
-        power = lowest + lowest.clamp_max(-difference / math.log(2)) + self.deepest
-        return bool(power >= LOWEST_POWER)
+        Args:
+            ranges: how far apart the log weights of a step are, (B,).
+        """
+        tiles = self.tiles
+        highest = [self.tops.alpha.amax((0, 2, 3)).log2()]
+        for heights in (self.heights, self.popped_heights):
+            highest += [
+                (height - exponents).amax(0) for height, exponents in zip(heights, tiles.exponents, strict=True)
+            ]
+        scratch = torch.empty_like(tiles.gamma[0]).flatten()  # Touching new memory each time would take longer.
+        lowest = torch.stack([_smallest(x, scratch) for x in (*tiles.gamma, *tiles.popped, self.tops.alpha)]).amin(0)
+        lowest = lowest.log2()
+        power = lowest + torch.minimum(lowest, -ranges / math.log(2)) + self.deepest
+        return (power >= LOWEST_POWER) & (torch.stack(highest).amax(0) <= _HIGHEST_POWER)
 
     def _add_diagonal(self, d: int, last: Tensor) -> Tensor:
         """Compute the tiles of diagonal d from ``last``, their column before the first, (.., C, C * T) at [yr, xq i].
@@ -103,17 +100,9 @@ class InnerWeights:
         tiles.gamma.append(self._from_between(d, self._add_exponents(d, last)))
         tiles.popped.append(tiles.empty_popped(d))
         last = self._fill_columns(d, last)
-        for mantissas, exponents, heights in (
-            (tiles.gamma, tiles.exponents, self.heights),
-            (tiles.popped, tiles.popped_exponents, self.popped_heights),
-        ):
-            if self.plain:
-                heights.append(exponents[d] + exponents_of(mantissas[d].amax((2, 3, 4, 5, 6))))
-            else:
-                blocks, exponents[d] = normalise(mantissas[d].flatten(2, 4).flatten(3), exponents[d])
-                mantissas[d] = blocks.view_as(mantissas[d])
-                heights.append(exponents[d])
-        return last if self.plain else tiles.gamma[d].view_as(last)
+        for mantissas, heights in ((tiles.gamma, self.heights), (tiles.popped, self.popped_heights)):
+            heights.append(tiles.exponents[d] + exponents_of(mantissas[d].amax((2, 3, 4, 5, 6))))
+        return last
 
     def _add_exponents(self, d: int, last: Tensor) -> Tensor:
         """E of (e): choose the exponents of the tiles of diagonal d, given the column before.
@@ -126,7 +115,6 @@ class InnerWeights:
         zero = last.new_zeros(count, batch_size)
         if d == 0:
             tiles.exponents.append(zero)
-            tiles.popped_exponents.append(zero)
             return zero
         before = tiles.exponents[d - 1][:count]
         exponents, heights = [before], [before + exponents_of(last.amax((1, 2))).view_as(before)]
@@ -139,15 +127,13 @@ class InnerWeights:
         summands = torch.stack(exponents)
         sums = self._exponents_of_sums(summands, torch.stack(heights))
         tiles.exponents.append(sums)
-        # Tiles of one column do not add popped to gamma, and so need not have the same exponent.
-        tiles.popped_exponents.append(sums if self.plain else before)
         return power_of_two(summands - sums)
 
     def _exponents_of_sums(self, exponents: Tensor, heights: Tensor) -> Tensor:
         """The exponents of sums, given the exponents and the largest elements of summands along the first axis."""
         sums = heights.amax(0).clamp_min(DEAD)
         depths = torch.where(heights > DEAD / 2, exponents - sums, 0)
-        self.deepest = torch.minimum(self.deepest, depths.amin())
+        self.deepest = torch.minimum(self.deepest, depths.flatten(0, -2).amin(0))
         return sums
 
     def _from_between(self, d: int, factors: Tensor) -> Tensor:
@@ -228,6 +214,11 @@ class InnerWeights:
         factors = power_of_two(summands - exponents[j])
         for i, part in enumerate(parts):
             weights[:, j, :, :, i] = _in_time(part * factors[i][:, None, None, None, None])
+
+
+def _smallest(x: Tensor, scratch: Tensor) -> Tensor:
+    """The smallest positive number of each sequence, and at most 1, (B,), for x (K, B, ...)."""
+    return torch.threshold(x, 0, 1, out=scratch[: x.numel()].view_as(x)).flatten(2).amin((0, 2))
 
 
 def _in_time(x: Tensor) -> Tensor:

@@ -154,6 +154,12 @@ class PanelColumns(FollowedColumns):
         return TrackedColumns.initial(bottom, self.num_states, self.num_symbols, self.window, start)
 
     @property
+    def is_precise(self) -> Tensor:
+        """For which sequences float64 has been precise enough so far, (B,)."""
+        assert self.precision is not None
+        return self.precision.is_enough
+
+    @property
     def _window(self) -> int | None:
         """D, but at least 2: a step needs a column before it."""
         return None if self.window is None else max(self.window, 2)

@@ -36,26 +36,24 @@ class Tiles(NamedTuple):
         transitions: Delta_t up to a positive factor for each t, (K, B, T, C, 2 C + Q).
         gamma: mantissas of gamma.
         popped: mantissas of gamma'.
-        exponents: of ``gamma``, (K - d, B).
-        popped_exponents: of ``popped``, (K - d, B).
+        exponents: of ``gamma`` and ``popped``, (K - d, B).
     """
 
     transitions: Tensor
     gamma: list[Tensor]
     popped: list[Tensor]
     exponents: list[Tensor]
-    popped_exponents: list[Tensor]
 
     @classmethod
     def from_batch(cls, tensors: Sequence[Tensor]) -> Tiles:
         """The inverse of ``by_batch``."""
         transitions, *lists = (x.transpose(0, 1) for x in tensors)
         count = len(transitions)
-        return cls(transitions, *(lists[i * count : (i + 1) * count] for i in range(4)))
+        return cls(transitions, *(lists[i * count : (i + 1) * count] for i in range(3)))
 
     def by_batch(self) -> list[Tensor]:
         """All tensors, with the batch as the first axis."""
-        lists = self.gamma, self.popped, self.exponents, self.popped_exponents
+        lists = self.gamma, self.popped, self.exponents
         return [x.transpose(0, 1) for x in (self.transitions, *itertools.chain(*lists))]
 
     @property
@@ -78,7 +76,7 @@ class Tiles(NamedTuple):
     def split_exponents(self, d: int, e: int) -> Tensor:
         """The exponents of popped(M, J) @ gamma(I, M) for all I, with M = I + e and J = I + d, (K - d, B)."""
         count = len(self.transitions) - d
-        return self.exponents[e][:count] + self.popped_exponents[d - e][e : e + count]
+        return self.exponents[e][:count] + self.exponents[d - e][e : e + count]
 
     def split_factors(self, d: int, e: int) -> Tensor:
         """What that product is multiplied by in the mantissa of gamma(I, J)."""
@@ -93,9 +91,8 @@ class Tiles(NamedTuple):
         transitions = self.transitions[d:, :, tau]
         replace, pop = transitions[..., size : 2 * size], transitions[..., 2 * size :]
         if tau == 0 and d > 0:
-            before = self.exponents[d - 1][: len(transitions)]
-            replace = times(replace, power_of_two(before - self.exponents[d]))
-            pop = times(pop, power_of_two(before - self.popped_exponents[d]))
+            factors = power_of_two(self.exponents[d - 1][: len(transitions)] - self.exponents[d])
+            replace, pop = times(replace, factors), times(pop, factors)
         return replace.flatten(0, 1), pop.flatten(0, 1)
 
 

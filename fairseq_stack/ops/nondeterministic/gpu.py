@@ -1,7 +1,7 @@
 """The nondeterministic stack by Triton kernels, for GPUs: ``_triton/`` has the kernels.
 
 Everything is computed in float64, in real numbers with an exponent for each cell of tiles. The kernels notice numbers
-that are so far apart that something may be lost; those sequences are computed again in logarithms (``_exact.py``).
+that are so far apart that something may be lost; those sequences are computed again in logarithms (``_steps.py``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from torch import Tensor
 from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
 from . import _bands
-from ._exact import exact_gradients, exact_readings
 from ._log_weights import defined, join_transitions, relative_to_largest, spread_of
+from ._steps import exact_gradients, exact_readings
 from ._triton.sizes import Sizes
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]

@@ -1,12 +1,9 @@
 """The nondeterministic stack in PyTorch operations, with one loop over time and a hand-written backward pass.
 
 Everything is computed in float64, in real numbers: see ``_columns.py`` for why that is mostly enough, ``_tiles.py`` for
-the layout, ``_inner_weights.py`` for the forward pass and ``_gradient.py`` for the backward pass. The sequences for
-which it may not be enough are computed again in logarithms (``_exact.py``).
-
-With tiles of about 10 columns, the inner weights of a tile share an exponent. Where they are too far apart for that,
-tiles of one column give each block (i, t) an exponent of its own, at the price of many small operations. Both passes
-make as many large products as there are pairs of tiles.
+the layout, ``_inner_weights.py`` for the forward pass and ``_gradient.py`` for the backward pass. The inner weights of
+a tile of about 10 columns share an exponent. Sequences whose inner weights are too far apart for that go by steps
+(``_steps.py``), where each block (i, t) has an exponent of its own.
 """
 
 from __future__ import annotations
@@ -18,10 +15,10 @@ from torch import Tensor
 
 from .._transforms import BackwardPass, DifferentiableOnce
 from .._undefined import finite, from_then_on, marks_of
-from ._exact import exact_readings
 from ._gradient import gradient_of_log_weights
-from ._inner_weights import PLAIN_RANGE, InnerWeights, Tops
-from ._log_weights import EXACT_RANGE, LOWEST_LOG, defined, join_transitions, relative_to_largest, spread_of
+from ._inner_weights import InnerWeights, Tops
+from ._log_weights import EXACT_RANGE, defined, join_transitions, relative_to_largest, spread_of
+from ._steps import readings_by_steps
 from ._tiles import Tiles, in_tiles
 
 # The inner weights of a tile usually fit together if T times the range of the log weights is below this.
@@ -61,8 +58,8 @@ def _top_weights(logits: Tensor, num_states: int) -> Tensor:
 
 
 class _TopWeights(DifferentiableOnce):
-    """Returns the weights; and for the backward pass whether some transitions are forbidden, for which sequences
-    float64 is not precise enough, and all tensors.
+    """Returns the weights; and for the backward pass whether some transitions are forbidden, which sequences went by
+    steps, and all tensors.
     """
 
     op = "nondeterministic_stack"
@@ -73,11 +70,11 @@ class _TopWeights(DifferentiableOnce):
         if logits.numel() == 0:
             weights = logits.new_zeros(batch_size, length, size, length + 1)
             return weights, False, weights.new_zeros(batch_size, dtype=torch.bool)
-        inner, masked, inexact = _inner_weights(logits, num_states)
+        inner, masked, apart = _inner_weights(logits, num_states)
         weights = _without_padding(inner.tops.weights, length)
-        if inexact.any():
-            weights = weights.index_put((inexact,), _exact_weights(logits[inexact], num_states))
-        return weights, masked, inexact, *inner.tops.by_batch(), *inner.tiles.by_batch()
+        if apart.any():
+            weights = weights.index_put((apart,), _weights_by_steps(logits[apart], num_states))
+        return weights, masked, apart, *inner.tops.by_batch(), *inner.tiles.by_batch()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: tuple[Any, ...]) -> None:
@@ -100,21 +97,31 @@ class _TopWeightsBackward(BackwardPass):
 
     @staticmethod
     def forward(
-        grad: Tensor, masked: bool, num_states: int, logits: Tensor, weights: Tensor, inexact: Tensor, *saved: Tensor
+        grad: Tensor, masked: bool, num_states: int, logits: Tensor, weights: Tensor, apart: Tensor, *saved: Tensor
     ) -> tuple[Tensor]:
         count = len(Tops._fields)
         gradient = gradient_of_log_weights(
             Tiles.from_batch(saved[count:]), Tops.from_batch(saved[:count]), grad, masked
         )
-        if inexact.any():
-            exact = _exact_gradient(grad[inexact], logits[inexact], num_states)
-            gradient = gradient.index_put((inexact,), exact)
+        if apart.any():
+            gradient = gradient.index_put((apart,), _gradient_by_steps(grad[apart], logits[apart], num_states))
         return (gradient,)
 
 
 def _without_padding(x: Tensor, length: int) -> Tensor:
     """Points (B, K, T, C, K, T) to t = 1..n and i = -1..n-1, (B, n, C, n + 1)."""
     return x.flatten(4).flatten(1, 2)[:, 2 : length + 2, :, : length + 1]
+
+
+def _inner_weights(logits: Tensor, num_states: int) -> tuple[InnerWeights, bool, Tensor]:
+    """The inner weights; whether some transitions are forbidden; and which sequences do not fit into tiles, (B,)."""
+    relative = relative_to_largest(logits)
+    spread = spread_of(relative)
+    apart = spread.range > EXACT_RANGE
+    transitions = torch.where(apart[:, None, None, None], 0, relative).exp_()
+    ranges = torch.where(apart, 0, spread.range)
+    inner = InnerWeights(_in_large_tiles(transitions, float(ranges.amax())), num_states)
+    return inner, bool(spread.masked.any()), apart | ~inner.fit_together(ranges)
 
 
 def _in_large_tiles(transitions: Tensor, difference: float) -> Tensor:
@@ -136,45 +143,14 @@ def _fastest_tile_size(transitions: Tensor) -> int:
     return 8 if transitions.shape[1] < 38 else 12
 
 
-def _inner_weights(logits: Tensor, num_states: int) -> tuple[InnerWeights, bool, Tensor]:
-    """The inner weights, in large tiles where that is exact; whether some transitions are forbidden; and for which
-    sequences float64 may not be precise enough, (B,). Those whose weights it cannot represent have others here.
-    """
-    relative = relative_to_largest(logits)
-    spread = spread_of(relative)
-    inexact = spread.range > -LOWEST_LOG
-    transitions = torch.where(inexact[:, None, None, None], 0, relative).exp_()
-    difference, masked = float(torch.where(inexact, 0, spread.range).amax()), bool(spread.masked.any())
-    if difference <= PLAIN_RANGE:
-        inner = InnerWeights(_in_large_tiles(transitions, difference), num_states, plain=True)
-        if inner.fit_together():
-            return inner, masked, inexact
-    careful = spread.masked | (spread.range > EXACT_RANGE)
-    are_known = _leave_out_unused_pushes(transitions, num_states) if bool((transitions == 0).any()) else True
-    inner = InnerWeights(in_tiles(transitions, 1), num_states, plain=False)
-    if not are_known or (bool(careful.any()) and not inner.are_kept(difference)):
-        inexact = inexact | careful
-    return inner, True, inexact
-
-
-def _leave_out_unused_pushes(transitions: Tensor, num_states: int) -> bool:
-    """Set pushes onto configurations that cannot be on top to 0, and return whether these are known.
-
-    No run contains them, and their inner weights could outgrow all others.
-    """
-    length, size = transitions.shape[1:3]
-    possible = InnerWeights(_in_large_tiles(transitions.sign(), 1.0), num_states, plain=True)
-    unused = possible.tops.alpha.permute(1, 0, 3, 2).flatten(1, 2)[:, 1 : length + 1] <= 0
-    transitions[..., :size].masked_fill_(unused[..., None], 0)
-    return possible.fit_together()
-
-
-def _renumbered(logits: Tensor, num_states: int) -> Tensor:
-    """Log weights (B, n, C, 2 C + Q) in the order of ``_columns.py``."""
-    size = logits.shape[2]
-    order = _swapped(size, num_states, logits.device)
+def _weights_by_steps(logits: Tensor, num_states: int) -> Tensor:
+    """What ``_top_weights`` returns: with unit vectors in the place of v_0..v_n, readings are their own weights."""
+    batch_size, length, size, _ = logits.shape
+    swapped = _swapped(size, num_states, logits.device)
     pops = torch.arange(2 * size, logits.shape[3], device=logits.device)
-    return logits[:, :, order][..., torch.cat([order, size + order, pops])]
+    logits = logits[:, :, swapped][..., torch.cat([swapped, size + swapped, pops])]
+    units = torch.eye(length + 1, dtype=logits.dtype, device=logits.device).expand(batch_size, -1, -1)
+    return readings_by_steps(logits, units, num_states, None)[:, :, swapped.argsort()]
 
 
 def _swapped(size: int, num_states: int, device: torch.device) -> Tensor:
@@ -182,18 +158,10 @@ def _swapped(size: int, num_states: int, device: torch.device) -> Tensor:
     return torch.arange(size, device=device).view(-1, num_states).t().flatten()
 
 
-def _exact_weights(logits: Tensor, num_states: int) -> Tensor:
-    """What ``_top_weights`` returns, in logarithms."""
-    batch_size, length, size, _ = logits.shape
-    units = torch.eye(length + 1, dtype=logits.dtype, device=logits.device).expand(batch_size, -1, -1)
-    weights = exact_readings(_renumbered(logits, num_states), units, num_states, None)
-    return weights[:, :, _swapped(size, num_states, logits.device).argsort()]
-
-
-def _exact_gradient(grad: Tensor, logits: Tensor, num_states: int) -> Tensor:
-    """The gradient of ``_exact_weights``."""
+def _gradient_by_steps(grad: Tensor, logits: Tensor, num_states: int) -> Tensor:
+    """The gradient of ``_weights_by_steps``."""
     logits = logits.detach().requires_grad_()
     with torch.enable_grad():
-        weights = _exact_weights(logits, num_states)
+        weights = _weights_by_steps(logits, num_states)
     (gradient,) = torch.autograd.grad(weights, logits, grad)
     return gradient

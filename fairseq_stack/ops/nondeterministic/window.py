@@ -17,11 +17,8 @@ from .._arguments import computation_dtype
 from .._native import buffers, required_library
 from .._native.structures import fields_of
 from .._operators import Function, differentiable_once
-from .._transforms import is_transformed
-from ._exact import exact_gradients, exact_readings
 from ._log_weights import join_transitions
-from ._panel_columns import PanelColumns
-from ._tracked_columns import TrackedColumns
+from ._steps import exact_gradients, exact_readings
 
 Compute = Callable[[Tensor, Tensor, int, int], Tensor]
 """The readings (B, n, C, m) from log weights (B, n, C, 2 C + Q), v_0..v_n (B, n + 1, m), Q and the window D."""
@@ -51,20 +48,6 @@ def windowed(
     units = torch.eye(length + 1, dtype=vectors.dtype, device=vectors.device).repeat(batch_size, 1, 1)
     weights = compute(logits, units, num_states, window).unflatten(2, top)
     return readings, weights.movedim(4, 2).to(values.dtype)
-
-
-def windowed_readings_pytorch(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Tensor:
-    """In PyTorch, on any device."""
-    num_symbols = logits.shape[2] // num_states
-    transformed = torch.compiler.is_compiling() or is_transformed(logits, vectors)
-    kind = TrackedColumns if transformed else PanelColumns
-    bottom, *values = vectors.unbind(1)
-    columns: TrackedColumns | PanelColumns = kind.initial(bottom, num_states, num_symbols, window, None)
-    readings = [vectors.new_zeros(len(vectors), 0, logits.shape[2], vectors.shape[2])]
-    for logits_t, value in zip(logits.unbind(1), values, strict=True):
-        reading, columns = columns.advance(logits_t, value)
-        readings.append(reading[:, None])
-    return torch.cat(readings, 1)
 
 
 def windowed_readings_native(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Tensor:

@@ -14,12 +14,12 @@ from fairseq_stack.ops.nondeterministic import pytorch
 from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_backend
 
 ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
-FAST = ["pytorch", "pytorch-exponents", *(f"native-{name}" for name in INSTRUCTION_SETS)]
+FAST = ["pytorch", "pytorch-steps", *(f"native-{name}" for name in INSTRUCTION_SETS)]
 
 
 def choose(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    if name == "pytorch-exponents":
-        monkeypatch.setattr(pytorch, "PLAIN_RANGE", -1.0)
+    if name == "pytorch-steps":
+        monkeypatch.setattr(pytorch, "EXACT_RANGE", -1.0)
         return "pytorch"
     return use_backend(name, monkeypatch)
 

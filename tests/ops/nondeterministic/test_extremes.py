@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import pytorch
+from fairseq_stack.ops.nondeterministic._steps import readings_by_steps
 from tests.helpers import assert_normwise_close, hostile
 from tests.ops.nondeterministic.adversarial import adversarial
 from tests.ops.nondeterministic.inputs import ARGUMENTS, assert_equal_results, gradients, random_inputs, vectors_of
@@ -57,24 +59,26 @@ def test_reading_is_zero_where_no_run_is_left(backend: str) -> None:
             assert not gradient[1, 4:].any()
 
 
-def test_exponents_are_used_where_plain_numbers_are_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = []
-    original = pytorch.InnerWeights.__init__
+def test_only_what_does_not_fit_into_tiles_goes_by_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
 
-    def spy(self: pytorch.InnerWeights, transitions: Tensor, num_states: int, plain: bool) -> None:
-        tried.append(plain)
-        original(self, transitions, num_states, plain)
+    def spy(logits: Tensor, *others: Any) -> Tensor:
+        sizes.append(len(logits))
+        return readings_by_steps(logits, *others)
 
-    monkeypatch.setattr(pytorch.InnerWeights, "__init__", spy)
-    for inputs, arithmetic in (
-        (random_inputs(2, 60, 2, 3, 5), [True]),
-        (random_inputs(2, 20, 2, 3, 5, masked=0.5), [True]),
-        (adversarial("pushes", 200.0, 15), [True, False]),
-        (random_inputs(2, 9, 2, 3, 5, std=100.0), [False]),
+    monkeypatch.setattr(pytorch, "readings_by_steps", spy)
+    far = random_inputs(3, 9, 2, 3, 5, std=5.0)
+    with torch.no_grad():
+        far[0][1] *= 20
+    for inputs, by_steps in (
+        (random_inputs(2, 60, 2, 3, 5), []),
+        (random_inputs(2, 20, 2, 3, 5, masked=0.5), []),
+        (adversarial("pushes", 200.0, 15), [2]),
+        (far, [1]),
     ):
-        tried.clear()
+        sizes.clear()
         nondeterministic_stack(*inputs, backend="pytorch")
-        assert tried == arithmetic
+        assert sizes == by_steps
 
 
 @pytest.mark.parametrize("weight", [5.0, 20.0, 60.0])
