@@ -6,17 +6,15 @@ logarithms, the weight of the best way takes the place of the sum, and -inf says
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from .._backends import Backend, by_name, native_obstacle
-from ._native_excursions import weights_of_parts_native
-
-_SEQUENCES = 32
-"""PyTorch computes so many sequences at a time."""
+_LARGEST = 2**18
+"""Elements of a sum; measured: as many sequences at a time as stay in the caches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,72 +54,49 @@ class BestParts:
         return cls(push, replace, pop.flatten(1, 2), removals, excursions, forward.flatten(0, 1), num_symbols)
 
 
-def best_parts_native(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> Iterator[BestParts]:
-    """(n)-(p) for each sequence, by the compiled kernels; arguments as for ``best_runs``, without gradients."""
-    together = torch.get_num_threads()
-    for some in zip(*(x.double().split(together) for x in (start, push, replace, pop)), strict=True):
-        given = [x.resolve_neg().contiguous() for x in some]
-        arrays = *given[1:], *weights_of_parts_native(*given)
-        for parts in zip(*arrays, strict=True):
-            yield BestParts.of(*parts)
-
-
-def best_parts_pytorch(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> Iterator[BestParts]:
-    """(n)-(p) for each sequence, vectorised; the sequences are the last axis."""
-    for some in zip(*(x.double().split(_SEQUENCES) for x in (start, push, replace, pop)), strict=True):
-        given = [x.movedim(0, -1).contiguous() for x in some]
-        arrays = *given[1:], *_weights_of_parts(*given)
-        for parts in zip(*(x.movedim(-1, 0).contiguous().cpu() for x in arrays), strict=True):
+def best_parts(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> Iterator[BestParts]:
+    """(n)-(p) for each sequence; arguments as for ``best_runs``, without gradients."""
+    length, num_states, num_symbols = push.shape[1:4]
+    together = max(_LARGEST // max(length**2 * num_states * num_symbols, 1), 1)
+    for inputs in zip(*(x.double().resolve_neg().split(together) for x in (start, push, replace, pop)), strict=True):
+        arrays = *inputs[1:], *_weights_of_parts(*inputs)
+        for parts in zip(*(x.contiguous().cpu() for x in arrays), strict=True):
             yield BestParts.of(*parts)
 
 
 def _weights_of_parts(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Removals and excursions, (n + 1, Q, S, Q, n + 1, B), and forward weights, (Q, S, n + 1, B), for log weights
-    (n, Q, S, ..., B).
+    """Removals and excursions, (B, n + 1, Q, S, Q, n + 1), and forward weights, (B, Q, S, n + 1), for log weights
+    (B, n, Q, S, ...).
     """
-    length, num_states, num_symbols = push.shape[:3]
-    shape = length + 1, num_states, num_symbols, num_states, length + 1, push.shape[-1]
-    removals, excursions = (push.new_full(shape, -torch.inf) for _ in range(2))
+    batch_size, length, num_states, num_symbols = push.shape[:4]
+    shape = batch_size, length + 1, num_states, num_symbols, num_states, length + 1
+    removals, excursions = push.new_full(shape, -torch.inf), push.new_full(shape, -torch.inf)
     for j in reversed(range(length)):
-        later = removals[j + 1]
-        removals[j, ..., j + 1, :] = pop[j]
-        removals[j, ..., j + 2 :, :] = _after(replace[j], later[..., j + 2 :, :])
-        excursions[j, ..., j + 2 :, :] = _after(push[j], later[..., j + 2 :, :])
-        _add_excursions(removals, excursions[j], j)
-    forward = push.new_full((num_states, num_symbols, length + 1, push.shape[-1]), -torch.inf)
-    forward[:, :, 0] = start
+        later = removals[:, j + 1, ..., j + 2 :]
+        excursions[:, j, ..., j + 2 :] = _after(push[:, j], later)
+        removals[:, j, ..., j + 1] = pop[:, j]
+        removals[:, j, ..., j + 2 :] = _after(replace[:, j], later)
+        if length - j > 2:
+            _add_excursions(removals[:, j, ..., j + 3 :], excursions[:, j, ..., j + 2 : -1], removals[:, j + 2 : -1])
+    forward = push.new_full((batch_size, num_states, num_symbols, length + 1), -torch.inf)
+    forward[..., 0] = start
     for t in range(1, length + 1):
-        stepped = forward[:, :, None, None, t - 1] + torch.maximum(push[t - 1], replace[t - 1])
-        forward[:, :, t] = stepped.amax((0, 1))
+        step = torch.maximum(push[:, t - 1], replace[:, t - 1])
+        forward[..., t] = (forward[..., t - 1, None, None] + step).amax((1, 2))
         if t > 1:
-            before = forward[:, :, : t - 1].movedim(2, 0)[:, :, :, None]
-            returned = before + excursions[: t - 1, ..., t, :]  # [k, u, y, r, b]
-            forward[:, :, t] = torch.maximum(forward[:, :, t], returned.amax((0, 1)).transpose(0, 1))
+            before = forward[..., : t - 1].movedim(3, 1)[..., None]
+            returned = (before + excursions[:, : t - 1, ..., t]).amax((1, 2))  # of (b, k, u, y, r)
+            forward[..., t] = torch.maximum(forward[..., t], returned.transpose(1, 2))
     return removals, excursions, forward
 
 
 def _after(step: Tensor, later: Tensor) -> Tensor:
-    """The best of a step (q, x, r, y, b) and what comes later (r, y, u, t, b): (q, x, u, t, b)."""
-    best = torch.full((*step.shape[:2], *later.shape[2:]), -torch.inf, dtype=step.dtype, device=step.device)
-    for r in range(later.shape[0]):
-        for y in range(later.shape[1]):
-            torch.maximum(best, step[:, :, r, y, None, None] + later[r, y], out=best)
-    return best
+    """The best of a step (b, q, x, w) and what comes later (b, w, r, t), where w is two axes: (b, q, x, r, t)."""
+    return (step.flatten(3)[..., None, None] + later.flatten(1, 2)[:, None, None]).amax(3)
 
 
-def _add_excursions(removals: Tensor, excursions: Tensor, j: int) -> None:
-    """The last term of (n) for all t: excursions from j to k, and removals from there."""
-    end = removals.shape[0] - 1
-    sums = torch.empty_like(excursions)
-    for k in range(j + 2, end):
-        total, rest = removals[j, ..., k + 1 :, :], removals[k, ..., k + 1 :, :]
-        buffer = sums.flatten()[: total.numel()].view(total.shape)
-        for u in range(len(rest)):
-            torch.add(rest[u], excursions[:, :, u, None, k, None], out=buffer)
-            torch.maximum(total, buffer, out=total)
-
-
-BACKENDS = by_name(
-    Backend("native", best_parts_native, native_obstacle),
-    Backend("pytorch", best_parts_pytorch),
-)
+def _add_excursions(removals: Tensor, excursions: Tensor, later: Tensor) -> None:
+    """The last term of (n): excursions (b, q, x, u, k), and removals (b, k, u, x, r, t) later than each of them."""
+    for q, u in itertools.product(range(excursions.shape[1]), repeat=2):
+        sums = excursions[:, q, :, u].transpose(1, 2)[..., None, None] + later[:, :, u, ..., -removals.shape[-1] :]
+        removals[:, q] = torch.maximum(removals[:, q], sums.amax(1))

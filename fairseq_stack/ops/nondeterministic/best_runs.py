@@ -10,9 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._backends import choose_backend
 from ._derivations import Derivations, Part
-from ._excursions import BACKENDS
+from ._excursions import best_parts
 from .posterior import check_transitions
 from .runs import Run
 
@@ -25,7 +24,6 @@ def best_runs(
     count: int = 1,
     lengths: Sequence[int] | None = None,
     start: Tensor | None = None,
-    backend: str = "auto",
 ) -> list[list[Run]]:
     """The runs of the greatest weight, all different, the best run first.
 
@@ -46,15 +44,13 @@ def best_runs(
         lengths: the number of steps of each sequence, for padded batches and for prefixes; None for n.
         start: log weights of the state and the symbol that runs begin with, (B, Q, S); None for state 0 and symbol 0.
             The first symbol cannot be popped.
-        backend: ``"auto"`` (the fastest for the device), ``"native"`` (compiled, on the CPU) or ``"pytorch"``
-            (vectorised). Both find the same runs.
 
     Returns:
         The runs of each sequence whose weight is not 0. There may be fewer than ``count``, or none.
 
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, a log weight is NaN or inf, ``count`` is
-            less than 1, the lengths are not B numbers between 0 and n, or there is no such backend.
+            less than 1, or the lengths are not B numbers between 0 and n.
     """
     sizes = check_transitions(push, replace, pop, None)
     batch_size, length = sizes["B"], sizes["n"]
@@ -70,8 +66,7 @@ def best_runs(
     for name, x in (("push", push), ("replace", replace), ("pop", pop), ("start", start)):
         if not (x < torch.inf).all():
             raise ValueError(f"{name}: expected log weights that are numbers or -inf, got NaN or inf")
-    parts_of = choose_backend("best_runs", backend, BACKENDS, push.device)
-    all_parts = parts_of(*(x.detach() for x in (start, push, replace, pop)))
+    all_parts = best_parts(*(x.detach() for x in (start, push, replace, pop)))
     return [_best_first(Derivations(parts, count), steps) for parts, steps in zip(all_parts, lengths, strict=True)]
 
 

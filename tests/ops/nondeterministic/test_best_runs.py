@@ -10,20 +10,11 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import Run, best_runs
-from fairseq_stack.ops.nondeterministic._excursions import BACKENDS
+from fairseq_stack.ops.nondeterministic import _excursions
 from tests.helpers import hostile
 from tests.ops.nondeterministic.runs import EnumeratedRun, enumerated_runs
 
 ALL = 10**6
-
-
-@pytest.fixture(params=["native", "pytorch"])
-def backend(request: pytest.FixtureRequest) -> str:
-    """Each of them."""
-    name: str = request.param
-    if name == "native":
-        request.getfixturevalue("compiled")
-    return name
 
 
 def log_weights(batch_size: int, length: int, num_states: int, num_symbols: int, masked: float = 0.0) -> list[Tensor]:
@@ -64,39 +55,10 @@ def enumerated(inputs: Sequence[Tensor], number: int) -> list[EnumeratedRun]:
 )
 @pytest.mark.parametrize("masked", [0.0, 0.5])
 @pytest.mark.parametrize("count", [1, 10, ALL])
-def test_enumeration_of_all_runs(
-    length: int, num_states: int, num_symbols: int, masked: float, count: int, backend: str
-) -> None:
+def test_enumeration_of_all_runs(length: int, num_states: int, num_symbols: int, masked: float, count: int) -> None:
     inputs = log_weights(2, length, num_states, num_symbols, masked)
-    for number, runs in enumerate(best_runs(*inputs, count=count, backend=backend)):
+    for number, runs in enumerate(best_runs(*inputs, count=count)):
         check(runs, enumerated(inputs, number), count)
-
-
-@pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (2, 3), (3, 2), (4, 1), hostile(5, 2), hostile(9, 1)])
-@pytest.mark.parametrize("masked", [0.0, 0.6])
-def test_compiled_parts(instruction_set: str, num_states: int, num_symbols: int, masked: float) -> None:
-    """They are sums of two numbers each, and maxima of such sums, so that no bit differs."""
-    for length in (0, 1, 2, 3, 6, 7, 8, 9, 17):
-        check_compiled_parts(length, num_states, num_symbols, masked)
-
-
-def check_compiled_parts(length: int, num_states: int, num_symbols: int, masked: float) -> None:
-    inputs = log_weights(3, length, num_states, num_symbols, masked)
-    start = torch.randn(3, num_states, num_symbols, dtype=torch.float64)
-    start = start.masked_fill(torch.rand_like(start) < masked, -torch.inf)
-    compiled, vectorised = (list(BACKENDS[name].compute(start, *inputs)) for name in ("native", "pytorch"))
-    assert len(compiled) == len(vectorised) == 3
-    for own, expected in zip(compiled, vectorised, strict=True):
-        for name, x in vars(expected).items():
-            assert torch.equal(getattr(own, name), x) if isinstance(x, Tensor) else getattr(own, name) == x, name
-
-
-@pytest.mark.hostile
-def test_compiled_runs_of_long_strings(instruction_set: str) -> None:
-    inputs = log_weights(3, 83, 3, 3, 0.2)
-    lengths = [83, 64, 15]
-    compiled, vectorised = (best_runs(*inputs, count=5, lengths=lengths, backend=x) for x in ("native", "pytorch"))
-    assert compiled == vectorised and [len(runs) for runs in compiled] == [5] * 3
 
 
 @pytest.mark.parametrize("count", [1, 7, ALL])
@@ -108,9 +70,10 @@ def test_ties(count: int, largest: int) -> None:
         check(runs, enumerated(inputs, number), count)
 
 
-def test_more_sequences_than_are_computed_at_a_time(backend: str) -> None:
-    inputs = log_weights(70, 3, 1, 2)
-    for number, runs in enumerate(best_runs(*inputs, count=3, backend=backend)):
+def test_more_sequences_than_are_computed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_excursions, "_LARGEST", 40)
+    inputs = log_weights(5, 3, 1, 2)
+    for number, runs in enumerate(best_runs(*inputs, count=3)):
         check(runs, enumerated(inputs, number), 3)
 
 
@@ -177,7 +140,6 @@ def test_mistakes() -> None:
         ({"pop": pop + torch.inf}, "pop: expected log weights that are numbers or -inf, got NaN or inf"),
         ({"pop": pop[:, 1:]}, "pop: expected shape"),
         ({"count": 0}, "count: expected at least 1, got 0"),
-        ({"backend": "fast"}, "best_runs: backend must be one of 'auto', 'native', 'pytorch', got 'fast'"),
         ({"lengths": [3]}, "lengths: expected 2 numbers from 0 to 3, got [3]"),
         ({"lengths": [3, 4]}, "lengths: expected 2 numbers from 0 to 3, got [3, 4]"),
         ({"start": torch.zeros(2, 2, 3, dtype=torch.float64)}, "start: expected shape"),

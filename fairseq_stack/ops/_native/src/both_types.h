@@ -16,7 +16,6 @@
 #include "one_type.h"
 /* Only in double. */
 #include "nondeterministic_beams.h"
-#include "nondeterministic_best_parts.h"
 #include "controller_memory.h"
 #include "controller_cells.h"
 #include "controller_sequence.h"

@@ -56,16 +56,6 @@ struct nd_window_call {
     void *logit_gradients, *value_gradients;
 };
 
-/* The best parts of runs of the nondeterministic stack, in double; arrays as above, and C = num_states * num_symbols. */
-struct nd_best_call {
-    int64_t sequences, length, num_states, num_symbols;
-    int64_t row; /* numbers from one row to the next: at least length + 1, in whole vectors */
-    const void *push, *replace, *pop;
-    const void *start;            /* log weights of the configurations that runs start in, (sequences, C) */
-    void *removals, *excursions;  /* d and e, (sequences, length + 1, C, Q, row) */
-    void *forward;                /* f, (sequences, C, row) */
-};
-
 /* One call of the superposition stack; arrays as for the nondeterministic one. */
 struct sup_call {
     int64_t is_double, sequences, length, size;

@@ -209,11 +209,6 @@ void fss_nd_window_backward(const struct nd_window_call *call, const struct reso
         resources);
 }
 
-/* It needs no scratch memory. */
-void fss_nd_best_parts(const struct nd_best_call *call, const struct resources *resources) {
-    run(&INSTRUCTION_SETS[resources->instruction_set]->nd_best_parts, call, call->sequences, resources);
-}
-
 /* ---------------------------------------------------------------- superposition and stratification stacks */
 
 /* Bytes of the scratch memory of one worker, forward and backward. */

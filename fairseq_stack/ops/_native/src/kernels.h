@@ -64,7 +64,6 @@ struct instruction_set {
     void (*nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]);
     kernel *nd_window_forward[2], *nd_window_backward[2];
     void (*nd_window_sizes[2])(const struct nd_window_call *call, size_t sizes[3]);
-    kernel *nd_best_parts;
     void (*nd_sizes[2])(int n, int Q, int S, int workers, size_t sizes[3]);
     kernel *sup_forward[2], *sup_backward[2];
     void (*sup_sizes[2])(int n, int m, int limit, size_t sizes[2]);
@@ -92,7 +91,6 @@ kernel nd_forward_exact, nd_backward_exact;
         {nd_window_forward_float_##suffix, nd_window_forward_double_##suffix},     \
         {nd_window_backward_float_##suffix, nd_window_backward_double_##suffix},   \
         {nd_window_sizes_float_##suffix, nd_window_sizes_double_##suffix},         \
-        nd_best_parts_double_##suffix,                               \
         {nd_sizes_float_##suffix, nd_sizes_double_##suffix},         \
         {sup_forward_float_##suffix, sup_forward_double_##suffix},   \
         {sup_backward_float_##suffix, sup_backward_double_##suffix}, \
