@@ -14,10 +14,9 @@ from fairseq_stack.ops import (
     ControlledAutomaton,
     NondeterministicStackState,
     best_runs,
-    nondeterministic_stack,
     transition_posterior,
 )
-from fairseq_stack.ops.nondeterministic import Transitions
+from fairseq_stack.ops.nondeterministic import Transitions, stack_outputs
 
 BottomVector = Literal["learned", "zero", "one"]
 
@@ -100,9 +99,11 @@ class AutomatonStackAttention(StackAttention):
         transitions = self.transitions_of_sequence(actions)
         window = self.window if self.window is not None and self.window <= length else None
         no_vectors = weights.new_zeros(1, length, 1), weights.new_zeros(1)
-        _, log_partition = nondeterministic_stack(*transitions, *no_vectors, return_log_partition=True, window=window)
+        outputs = stack_outputs(*transitions, *no_vectors, return_log_partition=True, window=window)
+        assert outputs.log_partition is not None
+        log_partition = outputs.log_partition[0, -1]
         posterior = Transitions(*(x[0].cpu() for x in transition_posterior(*transitions, window=window)))
-        finds_runs = num_runs > 0 and window is None and bool(log_partition[0, -1].isfinite())
+        finds_runs = num_runs > 0 and window is None and bool(log_partition.isfinite())
         return InspectedAutomaton(
             layer,
             symbols,
@@ -110,7 +111,7 @@ class AutomatonStackAttention(StackAttention):
             posterior_actions(posterior),
             Transitions(*(x[0].cpu() for x in transitions)),
             posterior,
-            log_partition[0, -1].item(),
+            log_partition.item(),
             window,
             runs=tuple(best_runs(*transitions, count=num_runs)[0]) if finds_runs else (),
         )
@@ -127,7 +128,7 @@ class AutomatonStackAttention(StackAttention):
             bottom: v_0, (m,).
         """
         push, replace, pop = self.transitions_of_sequence(actions)
-        return nondeterministic_stack(push, replace, pop, values, bottom, window=self.window)
+        return stack_outputs(push, replace, pop, values, bottom, window=self.window).readings
 
     def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
         reading, state = state.step_joined(self.log_weights(actions), values)

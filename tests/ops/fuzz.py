@@ -86,7 +86,8 @@ def expected(call: Call, leaves: dict[str, Tensor]) -> list[Tensor]:
     arguments = {name: LAYOUTS[call.layouts[name]](x) for name, x in leaves.items()}
     stack: Callable[..., Any] = functools.partial(OPS[name_of(call)], backend="reference", **_options(call))
     if "start" in arguments:  # which only states take
-        stack = functools.partial(nondeterministic_stack_reference, return_weights=False, **_options(call))
+        options = {"return_weights": False, **_options(call)}
+        stack = lambda **arguments: nondeterministic_stack_reference(**arguments, **options)[0]  # noqa: E731
     if not call.steps:
         return [stack(**arguments)]
     draw = random.Random(call.seed)

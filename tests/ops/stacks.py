@@ -126,8 +126,13 @@ def _automaton(inputs: Sequence[Tensor], **options: Any) -> NondeterministicStac
     return NondeterministicStackState.initial(inputs[4], **sizes, **options)
 
 
+def _triton(*inputs: Tensor) -> Tensor:
+    readings, _ = nondeterministic_gpu.nondeterministic_stack_triton(*inputs, return_weights=False)
+    return readings
+
+
 def _windowed_triton(*inputs: Tensor, window: int) -> Tensor:
-    readings: Tensor = WITH_LIMITED_MEMORY["triton"].compute(*inputs, return_weights=False, window=window)
+    readings, _ = WITH_LIMITED_MEMORY["triton"].compute(*inputs, return_weights=False, window=window)
     return readings
 
 
@@ -163,14 +168,13 @@ def _read_strengths_triton(pop: Tensor, push: Tensor, values: Tensor, amounts: T
 
 
 def _nondeterministic(**options: Any) -> Stack:
-    triton: Any = partial(nondeterministic_gpu.nondeterministic_stack_triton, return_weights=False)
     return Stack(
         names=("push", "replace", "pop", "values", "bottom"),
         compute=partial(nondeterministic_stack, **options),
         draw=log_weights,
         begin=lambda inputs: _automaton(inputs, **options),
         ways=("reference", "pytorch", *NATIVE, *STEPS),
-        triton=partial(_windowed_triton, **options) if options else triton,
+        triton=partial(_windowed_triton, **options) if options else _triton,
         golden=() if options else ("nondeterministic_*.npz",),
         tolerance=1e-9,
     )

@@ -26,19 +26,20 @@ the same names; the equation's number or letter stands beside each place: ``git 
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, overload
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle, triton_obstacle
 from ._log_partition import log_partition
+from ._log_weights import check_transitions
 from ._steps import readings_by_steps
 from .best_runs import best_runs
 from .contents import StackEdge, StackNode, stack_contents
 from .gpu import nondeterministic_stack_triton, windowed_readings_triton
 from .native import nondeterministic_stack_native
-from .posterior import Transitions, check_transitions, transition_posterior
+from .posterior import Transitions, transition_posterior
 from .pytorch import nondeterministic_stack_pytorch
 from .reference import nondeterministic_stack_reference
 from .runs import Configuration, Item, Operation, Run, Step
@@ -75,64 +76,18 @@ WITH_LIMITED_MEMORY = by_name(
 )
 
 
-@overload
-def nondeterministic_stack(
-    push: Tensor,
-    replace: Tensor,
-    pop: Tensor,
-    values: Tensor,
-    bottom: Tensor,
-    *,
-    backend: str = "auto",
-    return_weights: Literal[False] = False,
-    return_log_partition: Literal[False] = False,
-    window: int | None = None,
-) -> Tensor: ...
+class StackOutputs(NamedTuple):
+    """What :func:`nondeterministic_stack` returns as a tuple.
 
+    Attributes:
+        readings: r_1..r_n, (B, n, Q, S, m).
+        weights: W, (B, n, n + 1, Q, S), or None.
+        log_partition: log Z, (B, n), or None.
+    """
 
-@overload
-def nondeterministic_stack(
-    push: Tensor,
-    replace: Tensor,
-    pop: Tensor,
-    values: Tensor,
-    bottom: Tensor,
-    *,
-    backend: str = "auto",
-    return_weights: Literal[True],
-    return_log_partition: Literal[False] = False,
-    window: int | None = None,
-) -> tuple[Tensor, Tensor]: ...
-
-
-@overload
-def nondeterministic_stack(
-    push: Tensor,
-    replace: Tensor,
-    pop: Tensor,
-    values: Tensor,
-    bottom: Tensor,
-    *,
-    backend: str = "auto",
-    return_weights: Literal[False] = False,
-    return_log_partition: Literal[True],
-    window: int | None = None,
-) -> tuple[Tensor, Tensor]: ...
-
-
-@overload
-def nondeterministic_stack(
-    push: Tensor,
-    replace: Tensor,
-    pop: Tensor,
-    values: Tensor,
-    bottom: Tensor,
-    *,
-    backend: str = "auto",
-    return_weights: Literal[True],
-    return_log_partition: Literal[True],
-    window: int | None = None,
-) -> tuple[Tensor, Tensor, Tensor]: ...
+    readings: Tensor
+    weights: Tensor | None
+    log_partition: Tensor | None
 
 
 def nondeterministic_stack(
@@ -146,7 +101,7 @@ def nondeterministic_stack(
     return_weights: bool = False,
     return_log_partition: bool = False,
     window: int | None = None,
-) -> Tensor | tuple[Tensor, ...]:
+) -> Any:
     """Read the top of a nondeterministic stack after each of n steps (DuSell and Chiang, 2024, Appendix B).
 
     A pushdown automaton with Q states and S stack symbols, each of which lies on the stack with a vector of
@@ -200,6 +155,27 @@ def nondeterministic_stack(
             such backend.
         RuntimeError: in jvp, jacfwd, hessian or a second backward pass, unless the backend is ``"reference"``.
     """
+    outputs = stack_outputs(
+        push, replace, pop, values, bottom, backend=backend, return_weights=return_weights,
+        return_log_partition=return_log_partition, window=window,
+    )  # fmt: skip
+    returned = tuple(x for x in outputs if x is not None)
+    return returned if len(returned) > 1 else outputs.readings
+
+
+def stack_outputs(
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
+    values: Tensor,
+    bottom: Tensor,
+    *,
+    backend: str = "auto",
+    return_weights: bool = False,
+    return_log_partition: bool = False,
+    window: int | None = None,
+) -> StackOutputs:
+    """The same with names; arguments and errors as for :func:`nondeterministic_stack`."""
     sizes = check_transitions(push, replace, pop, window)
     sizes.check("values", values, "B n m")
     sizes.check("bottom", bottom, "m" if isinstance(bottom, Tensor) and bottom.dim() == 1 else "B m")
@@ -208,11 +184,9 @@ def nondeterministic_stack(
     compute = choose_backend("nondeterministic_stack", backend, backends, push.device)
     options = {"window": window} if forgets else {}
     with torch.autocast(push.device.type, enabled=False):
-        outputs = compute(push, replace, pop, values, bottom, return_weights=return_weights, **options)
-        if not return_log_partition:
-            return outputs
-        log_totals = log_partition(push, replace, pop, backend=backend, **options)
-    return (*outputs, log_totals) if return_weights else (outputs, log_totals)
+        readings, weights = compute(push, replace, pop, values, bottom, return_weights=return_weights, **options)
+        log_totals = log_partition(push, replace, pop, backend=backend, **options) if return_log_partition else None
+    return StackOutputs(readings, weights, log_totals)
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:

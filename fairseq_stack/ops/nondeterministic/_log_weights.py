@@ -7,8 +7,25 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from .._arguments import Sizes
+
 EXACT_RANGE = 230.0  # Within this range of the log weights of one step, float64 is precise enough.
 LOWEST_LOG = -690.0  # its exp is still a normal number in float64
+
+
+def check_transitions(push: Tensor, replace: Tensor, pop: Tensor, window: int | None) -> Sizes:
+    """The sizes of log weights.
+
+    Raises:
+        ValueError: if the shape, dtype, layout or device of a tensor is wrong, or the window is not positive.
+    """
+    sizes = Sizes()
+    sizes.check("push", push, "B n Q S Q S")
+    sizes.check("replace", replace, "B n Q S Q S")
+    sizes.check("pop", pop, "B n Q S Q")
+    if window is not None and window < 1:
+        raise ValueError(f"window: expected at least 1, got {window}")
+    return sizes
 
 
 def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ._derivations import Derivations, Part
 from ._excursions import best_parts
-from .posterior import check_transitions
+from ._log_weights import check_transitions
 from .runs import Run
 
 

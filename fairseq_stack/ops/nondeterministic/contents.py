@@ -7,9 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._log_weights import join_transitions
+from ._log_weights import check_transitions, join_transitions
 from ._tracked_columns import TrackedColumns
-from .posterior import check_transitions
 
 
 class StackNode(NamedTuple):

@@ -31,15 +31,15 @@ def nondeterministic_stack_triton(
     bottom: Tensor,
     *,
     return_weights: bool,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """The readings; arguments and results as for ``nondeterministic_stack``."""
+) -> tuple[Tensor, Tensor | None]:
+    """The readings, and W or None; arguments as for ``nondeterministic_stack``."""
     top = push.shape[2:4]
     vectors = torch.cat([bottom.double().expand(len(values), -1)[:, None], values.double()], 1)
     weights, marks = _weights_and_marks(join_transitions(push, replace, pop), top[0], None)
     readings = torch.bmm(weights.flatten(1, 2), finite(vectors)).unflatten(1, weights.shape[1:3])
     readings = (readings + _marks_of_readings(marks, vectors)).unflatten(2, top).to(values.dtype)
     if not return_weights:
-        return readings
+        return readings, None
     return readings, (weights + marks[..., None]).unflatten(2, top).movedim(4, 2).to(values.dtype)
 
 

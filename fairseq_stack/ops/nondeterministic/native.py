@@ -30,15 +30,15 @@ def nondeterministic_stack_native(
     bottom: Tensor,
     *,
     return_weights: bool,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """The readings; arguments and results as for ``nondeterministic_stack``, on the CPU."""
+) -> tuple[Tensor, Tensor | None]:
+    """The readings, and W or None; arguments as for ``nondeterministic_stack``, on the CPU."""
     top = push.shape[2:4]
     dtype = computation_dtype(values.dtype)
     vectors = torch.cat([bottom.to(dtype).expand(len(values), -1)[:, None], values.to(dtype)], 1)
     readings, weights, *_ = _differentiable_stack(push.to(dtype), replace.to(dtype), pop.to(dtype), vectors)
     readings = readings.unflatten(2, top).to(values.dtype)
     if not return_weights:
-        return readings
+        return readings, None
     return readings, weights.unflatten(2, top).movedim(4, 2).to(values.dtype)
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes
 from ._log_partition import log_partition
+from ._log_weights import check_transitions
 
 
 class Transitions(NamedTuple):
@@ -17,21 +17,6 @@ class Transitions(NamedTuple):
     push: Tensor  # of q, x -> r, xy in step t at index [b, t - 1, q, x, r, y], (B, n, Q, S, Q, S)
     replace: Tensor  # of q, x -> r, y, (B, n, Q, S, Q, S)
     pop: Tensor  # of q, x -> r, eps at index [b, t - 1, q, x, r], (B, n, Q, S, Q)
-
-
-def check_transitions(push: Tensor, replace: Tensor, pop: Tensor, window: int | None) -> Sizes:
-    """The sizes of log weights.
-
-    Raises:
-        ValueError: if the shape, dtype, layout or device of a tensor is wrong, or the window is not positive.
-    """
-    sizes = Sizes()
-    sizes.check("push", push, "B n Q S Q S")
-    sizes.check("replace", replace, "B n Q S Q S")
-    sizes.check("pop", pop, "B n Q S Q")
-    if window is not None and window < 1:
-        raise ValueError(f"window: expected at least 1, got {window}")
-    return sizes
 
 
 def transition_posterior(

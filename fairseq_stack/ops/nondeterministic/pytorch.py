@@ -33,8 +33,8 @@ def nondeterministic_stack_pytorch(
     bottom: Tensor,
     *,
     return_weights: bool,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """The readings; arguments and results as for ``nondeterministic_stack``."""
+) -> tuple[Tensor, Tensor | None]:
+    """The readings, and W or None; arguments as for ``nondeterministic_stack``."""
     batch_size, length, num_states, num_symbols = push.shape[:4]
     vectors = torch.cat([bottom.double().expand(batch_size, -1)[:, None], values.double()], 1)
     push, replace = (x.permute(0, 1, 3, 2, 5, 4) for x in (push, replace))
@@ -45,7 +45,7 @@ def nondeterministic_stack_pytorch(
     marks_of_readings = marks + from_then_on(marks_of(vectors))[:, 1:]
     readings = (readings + marks_of_readings[:, :, None, None]).to(values.dtype).transpose(2, 3).contiguous()
     if not return_weights:
-        return readings
+        return readings, None
     weights = weights + marks[..., None]
     return readings, weights.unflatten(2, (num_symbols, num_states)).permute(0, 1, 4, 3, 2).to(values.dtype)
 

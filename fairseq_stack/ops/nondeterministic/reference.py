@@ -28,8 +28,8 @@ def nondeterministic_stack_reference(
     return_weights: bool,
     window: int | None = None,
     start: Tensor | None = None,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """The readings, in float64 inside; arguments and results as for ``nondeterministic_stack``.
+) -> tuple[Tensor, Tensor | None]:
+    """The readings, and W or None, in float64 inside; arguments as for ``nondeterministic_stack``.
 
     ``start`` is as for ``NondeterministicStackState.initial``.
     """
@@ -43,7 +43,7 @@ def nondeterministic_stack_reference(
     averages, _ = _readings(*transitions, finite(vectors), window, start)
     readings = (averages + marks + marks_of_values).to(dtype)
     if not return_weights:
-        return readings
+        return readings, None
     # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
     units = torch.eye(length + 1, dtype=logits.dtype, device=logits.device).expand(batch_size, -1, -1)
     shares, _ = _readings(*transitions, units, window, start)

@@ -34,8 +34,8 @@ def windowed(
     *,
     return_weights: bool,
     window: int,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """The readings that ``compute`` finds; other arguments, and results, as for ``nondeterministic_stack``."""
+) -> tuple[Tensor, Tensor | None]:
+    """The readings that ``compute`` finds, and W or None; other arguments as for ``nondeterministic_stack``."""
     batch_size, length, num_states, num_symbols = push.shape[:4]
     top = num_states, num_symbols
     dtype = computation_dtype(values.dtype)
@@ -43,7 +43,7 @@ def windowed(
     vectors = torch.cat([bottom.expand(batch_size, -1)[:, None], values], 1).to(dtype)
     readings = compute(logits, vectors, num_states, window).unflatten(2, top).to(values.dtype)
     if not return_weights:
-        return readings
+        return readings, None
     # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
     units = torch.eye(length + 1, dtype=vectors.dtype, device=vectors.device).repeat(batch_size, 1, 1)
     weights = compute(logits, units, num_states, window).unflatten(2, top)
