@@ -19,7 +19,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.kinds import Kind
 
-from . import decoding, long_sequences, networks, recurrent, sequences, training
+from . import authors, decoding, long_sequences, networks, recurrent, sequences, training
 from .agreement import Disagreement
 from .cases import Case, axes_of, dtype_name, first_of_each_op, measurable, quick_sizes, sizes_of
 from .machine import describe_machine
@@ -84,7 +84,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help="cpu (default), or cuda")
     parser.add_argument(
         "--precisions", nargs="+", choices=training.PRECISIONS, default=["float32"], metavar="PRECISION",
-        help="of training steps, as options of fairseq-train: any of float32 (default), fp16, amp (both for cuda)",
+        help="of training steps, as options of fairseq-train: any of float32 (default), fp16, bf16, amp (for cuda)",
     )  # fmt: skip
     for name, kind in stacks.items():
         sizes = ",".join(axes_of(kind))
@@ -97,6 +97,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--cpu-time", action="store_true", help="measure processor time (one thread), for a machine that is not idle"
     )
     parser.add_argument("--quick", action="store_true", help="tiny sizes, one run: check that everything works")
+    parser.add_argument(
+        "--authors", type=Path, metavar="CLONE",
+        help="also measure nd beside the code of its authors (a clone of bdusell/stack-attention)",
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to FILE")
     args = parser.parse_args(arguments)
     args.only = args.only or [*default]
@@ -126,7 +130,7 @@ def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -
     if args.device != "cpu" and {LSTM, NEURAL, WINDOW} & {*args.only}:
         parser.error(f"--only: {LSTM}, {NEURAL} and {WINDOW} are measured on the CPU only")
     if args.device == "cpu" and args.precisions != ["float32"]:
-        parser.error("--precisions: fp16 and amp need --device cuda")
+        parser.error("--precisions: fp16, bf16 and amp need --device cuda")
     if args.cpu_time and (args.device != "cpu" or args.threads != [1]):
         parser.error("--cpu-time: measures one thread on the CPU only")
     if args.json is not None and not args.json.absolute().parent.is_dir():
@@ -190,6 +194,10 @@ def _tables(
         cases = args.timed[name]
         rows = sequences.measure_stack(cases, settings, meter, peaks)
         yield "stacks", f"Stack {name}: forward and backward pass", sequences.stack_columns(cases[0]), rows
+    if args.authors is not None:
+        cases = [case.small() for case in authors.CASES[:1]] if args.quick else authors.CASES
+        rows = authors.measure(args.authors, cases, settings)
+        yield "authors", "Stack nd beside the code of its authors: forward and backward pass", authors.COLUMNS, rows
     if SWEEP in args.only:
         for name in every:
             cases = args.swept[name]

@@ -1,0 +1,113 @@
+"""The nondeterministic stack beside that of its authors, DuSell and Chiang (2024), taken from a clone of their code.
+
+The clone is of https://github.com/bdusell/stack-attention, and needs ``pip install torch-semiring-einsum``. Its vectors
+are logarithms.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.kinds import NONDETERMINISTIC
+
+from .agreement import normwise_error, refuse_if_wrong
+from .cases import Case, Tensors, Variant, dtype_name
+from .tables import Columns, Row, error, sizes
+from .timing import Settings, passes
+
+COLUMNS: Columns = {
+    "B, n, Q, S, m": sizes,
+    "dtype": "dtype",
+    "threads": "threads",
+    "authors' ms": "authors_ms",
+    "ms": "ms",
+    "times faster": "times_faster",
+    "error": error,
+}
+CASES = tuple(Case(NONDETERMINISTIC, x) for x in ((10, 40, 2, 3, 5), (16, 30, 3, 3, 10), (10, 80, 3, 3, 5)))
+
+Readings = Callable[[Tensors], Tensor]
+
+
+def readings_of(clone: Path) -> Readings:
+    """What computes the readings (B, n, Q, S, m) by the authors' code, from the arguments of our op.
+
+    Raises:
+        UserError: if the folder is no clone of it, or a package is missing.
+    """
+    sys.path.insert(0, str(clone / "src"))
+    try:
+        from lib.semiring import log  # type: ignore[import-not-found]
+        from stack_rnn_models.vector_nondeterministic_stack import (  # type: ignore[import-not-found]
+            get_vector_nondeterministic_stack,
+        )
+        from torch_semiring_einsum import AutomaticBlockSize  # type: ignore[import-not-found]
+    except ImportError as problem:
+        raise UserError(
+            f"--authors: expected a clone of bdusell/stack-attention that can be imported: {problem}"
+        ) from None
+    finally:
+        sys.path.pop(0)
+
+    def readings(inputs: Tensors) -> Tensor:
+        push, values = inputs["push"], inputs["values"]
+        batch_size, length, num_states, num_symbols = push.shape[:4]
+        stack = get_vector_nondeterministic_stack(
+            batch_size=batch_size, num_states=num_states, stack_alphabet_size=num_symbols,
+            stack_embedding_size=values.shape[2], sequence_length=length, bottom_vector=inputs["bottom"].log(),
+            block_size=AutomaticBlockSize(), dtype=push.dtype, device=push.device, semiring=log,
+        )  # fmt: skip
+        results = []
+        for t in range(length):
+            stack.update(*(inputs[name][:, t] for name in ("push", "replace", "pop")), values[:, t].log())
+            results.append(stack.reading().view(batch_size, num_states, num_symbols, -1))
+        return torch.stack(results, 1)
+
+    return readings
+
+
+def measure(clone: Path, cases: Sequence[Case], settings: Settings) -> list[Row]:
+    """Compare readings and gradients, and then measure both passes.
+
+    Raises:
+        Disagreement: if they differ.
+        UserError: see :func:`readings_of`.
+    """
+    theirs, rows = readings_of(clone), []
+    for case in cases:
+        for dtype in settings.dtypes:
+            inputs = case.inputs(dtype, settings.device)
+            cotangent = case.cotangent(inputs)
+            by: dict[str, Callable[[], Tensor]] = {
+                "ours": lambda x=inputs, case=case: Variant("auto").readings(case, x),  # type: ignore[misc]
+                "authors": lambda x=inputs: theirs(x),  # type: ignore[misc]
+            }
+            largest = _largest_error(by, inputs, cotangent, f"{case} of the authors")
+            for threads in settings.each_number_of_threads(f"{case} beside the authors' code, {dtype_name(dtype)}"):
+                leaves = [*inputs.values()]
+                runs = {name: passes(f, leaves, settings.timer, cotangent) for name, f in by.items()}
+                times = {name: 1e3 * sum(parts) for name, parts in settings.least_times(runs).items()}
+                rows.append({
+                    "sizes": case.by_axis(), "dtype": dtype_name(dtype), "threads": threads, "error": largest,
+                    "authors_ms": times["authors"], "ms": times["ours"],
+                    "times_faster": times["authors"] / times["ours"],
+                })  # fmt: skip
+    return rows
+
+
+def _largest_error(by: dict[str, Callable[[], Tensor]], inputs: Tensors, cotangent: Tensor, what: str) -> float:
+    """Of readings and gradients, relative to the largest element of each."""
+    results = {}
+    for name, compute in by.items():
+        readings = compute()
+        results[name] = [readings.detach(), *torch.autograd.grad(readings, [*inputs.values()], cotangent)]
+    pairs = zip(results["ours"], results["authors"], strict=True)
+    largest = max(normwise_error(ours, authors) for ours, authors in pairs)
+    refuse_if_wrong(f"{what}: readings or gradients differ", largest, cotangent.dtype)
+    return largest
