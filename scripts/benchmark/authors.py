@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -73,25 +74,27 @@ def readings_of(clone: Path) -> Readings:
 
 
 def measure(clone: Path, cases: Sequence[Case], settings: Settings) -> list[Row]:
-    """Compare readings and gradients, and then measure both passes.
+    """Compare readings and gradients in float64, and then measure both passes.
 
     Raises:
         Disagreement: if they differ.
         UserError: see :func:`readings_of`.
     """
-    theirs, rows = readings_of(clone), []
+    by_authors, rows = readings_of(clone), []
+    ways: dict[str, Callable[[Case, Tensors], Tensor]] = {
+        "ours": Variant("auto").readings,
+        "authors": lambda _, inputs: by_authors(inputs),
+    }
     for case in cases:
+        largest = _largest_error(ways, case, settings.device)
         for dtype in settings.dtypes:
             inputs = case.inputs(dtype, settings.device)
-            cotangent = case.cotangent(inputs)
-            by: dict[str, Callable[[], Tensor]] = {
-                "ours": lambda x=inputs, case=case: Variant("auto").readings(case, x),  # type: ignore[misc]
-                "authors": lambda x=inputs: theirs(x),  # type: ignore[misc]
+            leaves, cotangent = [*inputs.values()], case.cotangent(inputs)
+            runs = {
+                name: passes(partial(read, case, inputs), leaves, settings.timer, cotangent)
+                for name, read in ways.items()
             }
-            largest = _largest_error(by, inputs, cotangent, f"{case} of the authors")
             for threads in settings.each_number_of_threads(f"{case} beside the authors' code, {dtype_name(dtype)}"):
-                leaves = [*inputs.values()]
-                runs = {name: passes(f, leaves, settings.timer, cotangent) for name, f in by.items()}
                 times = {name: 1e3 * sum(parts) for name, parts in settings.least_times(runs).items()}
                 rows.append({
                     "sizes": case.by_axis(), "dtype": dtype_name(dtype), "threads": threads, "error": largest,
@@ -101,13 +104,14 @@ def measure(clone: Path, cases: Sequence[Case], settings: Settings) -> list[Row]
     return rows
 
 
-def _largest_error(by: dict[str, Callable[[], Tensor]], inputs: Tensors, cotangent: Tensor, what: str) -> float:
-    """Of readings and gradients, relative to the largest element of each."""
+def _largest_error(ways: dict[str, Callable[[Case, Tensors], Tensor]], case: Case, device: torch.device) -> float:
+    """Of readings and gradients in float64, relative to the largest element of each."""
+    inputs = case.inputs(torch.float64, device)
     results = {}
-    for name, compute in by.items():
-        readings = compute()
-        results[name] = [readings.detach(), *torch.autograd.grad(readings, [*inputs.values()], cotangent)]
+    for name, read in ways.items():
+        readings = read(case, inputs)
+        results[name] = [readings.detach(), *torch.autograd.grad(readings, [*inputs.values()], case.cotangent(inputs))]
     pairs = zip(results["ours"], results["authors"], strict=True)
     largest = max(normwise_error(ours, authors) for ours, authors in pairs)
-    refuse_if_wrong(f"{what}: readings or gradients differ", largest, cotangent.dtype)
+    refuse_if_wrong(f"{case} of the authors: readings or gradients differ", largest, torch.float64)
     return largest
