@@ -84,7 +84,11 @@ def differentiable_once(
 
 
 def with_autograd(compute: Callable[[], Result]) -> Result:
-    """Call a function that needs autograd, which PyTorch switches off inside an operator, but only in its thread."""
+    """Call a function that needs autograd inside an operator.
+
+    PyTorch takes autograd off the dispatcher there, but only in this thread, and ``torch.enable_grad`` does not bring
+    it back (https://github.com/pytorch/pytorch/issues/136771).
+    """
     with ThreadPoolExecutor(1) as other_thread:
         return other_thread.submit(compute).result()
 

@@ -90,6 +90,12 @@ class Library:
         self.functions.fss_use_team(ctypes.c_void_p(team))
         self.shares_threads = team is not None
 
+    def sizes(self, function: str, call: ctypes.Structure) -> tuple[int, ...]:
+        """What ``fss_..._sizes`` says of a call, in bytes: at most four numbers."""
+        sizes = (ctypes.c_size_t * 4)()
+        getattr(self.functions, function)(ctypes.byref(call), self.number, sizes)
+        return tuple(sizes)
+
     def run(
         self, function: str, call: ctypes.Structure, *, parts: int, work: int, scratch_bytes: int, crew: int = 1
     ) -> None:

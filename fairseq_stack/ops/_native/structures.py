@@ -7,6 +7,8 @@ import functools
 import re
 from pathlib import Path
 
+from torch import Tensor
+
 Fields = tuple[tuple[str, type], ...]
 
 _HEADER = Path(__file__).with_name("src") / "calls.h"
@@ -20,6 +22,17 @@ def fields_of(struct: str) -> Fields:
         KeyError: the header has no such struct.
     """
     return _structs()[struct]
+
+
+class Call(ctypes.Structure):
+    """What a kernel takes: a struct of the header, whose fields a subclass has."""
+
+    def hold(self, **arrays: Tensor | None) -> None:
+        """Have fields point to tensors, or to contiguous copies, which live as long as the call; None is NULL."""
+        contiguous = {name: x.resolve_neg().contiguous() for name, x in arrays.items() if x is not None}
+        for name, array in contiguous.items():
+            setattr(self, name, array.data_ptr())
+        self._held = {**getattr(self, "_held", {}), **contiguous}
 
 
 @functools.cache

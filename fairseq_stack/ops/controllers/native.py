@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from .._native import SMALL, buffers, required_library
-from .._native.structures import fields_of
+from .._native.structures import Call, fields_of
 from .._transforms import refuse_forward_mode, refuse_second_derivative
 from .setup import GATES, MEMORIES, ControllerSetup
 
@@ -151,9 +150,7 @@ _neural_stack.register_autograd(_backward, setup_context=_setup_context)
 _neural_stack_backward.register_autograd(_refuse)
 
 
-class _Call(ctypes.Structure):
-    """struct ctrl_call."""
-
+class _Call(Call):
     _fields_ = fields_of("ctrl_call")
 
 
@@ -168,21 +165,15 @@ def _call(x: Tensor, weight: Tensor, recurrent: Tensor, setup: Sequence[int]) ->
     return call
 
 
-def _sizes(call: _Call) -> tuple[int, int, int]:
+def _sizes(call: _Call) -> tuple[int, ...]:
     """In bytes: of the record of a sequence, and of the working memory of both passes."""
-    library = required_library()
-    sizes = (ctypes.c_size_t * 3)()
-    library.functions.fss_ctrl_sizes(ctypes.byref(call), library.number, sizes)
-    record, forward, backward = sizes
-    return record, forward, backward
+    return required_library().sizes("fss_ctrl_sizes", call)
 
 
 def _run(direction: str, call: _Call, **arrays: Tensor) -> None:
     """Run a kernel; arrays are for fields of the call."""
-    contiguous = {name: array.resolve_neg().contiguous() for name, array in arrays.items()}
-    for name, array in contiguous.items():
-        setattr(call, name, array.data_ptr())
-    weights = contiguous["recurrent"].numel() + contiguous["weights"].numel()
+    call.hold(**arrays)
+    weights = arrays["recurrent"].numel() + arrays["weights"].numel()
     required_library().run(
         f"fss_ctrl_{direction}",
         call,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 from array import array
 from dataclasses import dataclass
@@ -167,10 +166,8 @@ class NativeColumns(FollowedColumns):
     @property
     def sizes(self) -> Sizes:
         """What the next step takes."""
-        sizes = (ctypes.c_size_t * 4)()
         library = required_library().using(self.instruction_set)
-        library.functions.fss_nd_step_sizes(ctypes.byref(self._call()), library.number, sizes)
-        return Sizes(*sizes)
+        return Sizes(*library.sizes("fss_nd_step_sizes", self._call()))
 
     def _run(
         self,
@@ -180,16 +177,13 @@ class NativeColumns(FollowedColumns):
         adjoints: array[int] | None = None,
         **tensors: Tensor | None,
     ) -> None:
-        """Run a function of the library for the next step; tensors are contiguous and for fields of the call."""
+        """Run a function of the library for the next step; tensors are for fields of the call."""
         call = self._call()
-        ancestors = self.ancestors.contiguous()
-        call.ancestors = ancestors.data_ptr()
+        call.hold(ancestors=self.ancestors, **tensors)
         columns = pointers(map(Tensor.data_ptr, (*self.memory, column)))
         call.columns, _ = columns.buffer_info()
         if adjoints is not None:
             call.adjoints, _ = adjoints.buffer_info()
-        for name, tensor in tensors.items():
-            setattr(call, name, None if tensor is None else tensor.data_ptr())
         size = self.num_states * self.num_symbols
         work = self.batch_size * self.num_states * ((self.steps + 1) * size) ** 2 // 2
         library = required_library().using(self.instruction_set)

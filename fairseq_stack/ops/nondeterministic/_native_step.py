@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from array import array
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .._native.structures import fields_of
+from .._native import structures
 from ._tracked_columns import Column, logarithms
 
 BYTES = 8  # of a number
@@ -35,10 +34,10 @@ def pointers(addresses: Iterable[int]) -> array[int]:
     return array("Q", addresses)
 
 
-class Call(ctypes.Structure):
-    """struct nd_step_call."""
+class Call(structures.Call):
+    """One step, forward or backward."""
 
-    _fields_ = fields_of("nd_step_call")
+    _fields_ = structures.fields_of("nd_step_call")
 
 
 class Layout(NamedTuple):

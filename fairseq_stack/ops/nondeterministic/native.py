@@ -17,7 +17,7 @@ from torch import Tensor
 
 from .._arguments import computation_dtype
 from .._native import buffers, crew_size, required_library
-from .._native.structures import fields_of
+from .._native.structures import Call, fields_of
 from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
 
@@ -59,7 +59,7 @@ def _stack(
     wide, inexact = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.uint8)
     _call(
         "forward", pop.shape, weights=weights, workspace=workspace, wide=wide, inexact=inexact,
-        push=push.contiguous(), replace=replace.contiguous(), pop=pop.contiguous(),
+        push=push, replace=replace, pop=pop,
     )  # fmt: skip
     with torch.autocast("cpu", enabled=False):
         readings = _product(weights.flatten(1, 2), finite(vectors)).unflatten(1, weights.shape[1:3])
@@ -182,14 +182,12 @@ def _most_workers(length: int, lanes: int) -> int:
     return max((length // lanes + 1) // 2, 1)
 
 
-class _Call(ctypes.Structure):
-    """struct nd_call."""
-
+class _Call(Call):
     _fields_ = fields_of("nd_call")
 
 
 def _call(direction: str, shape: torch.Size, *, weights: Tensor, **arrays: Tensor) -> None:
-    """Run a kernel for ``shape`` = (B, n, Q, S, ...); arrays are contiguous tensors for fields of struct nd_call."""
+    """Run a kernel for ``shape`` = (B, n, Q, S, ...); arrays are for fields of struct nd_call."""
     if weights.numel() == 0:
         return
     library = required_library()
@@ -202,13 +200,11 @@ def _call(direction: str, shape: torch.Size, *, weights: Tensor, **arrays: Tenso
     room = _room(length, num_states, num_symbols)
     if sizes[0] > room:
         raise RuntimeError(f"nondeterministic_stack: {sizes[0]} bytes do not fit into {room}")
-    pointers = {name: array.data_ptr() for name, array in arrays.items()}
+    call = _Call(is_double, sequences, length, num_states, num_symbols, workspace_bytes=room)
+    call.hold(weights=weights, **arrays)
     library.run(
         f"fss_nd_{direction}",
-        _Call(
-            is_double, sequences, length, num_states, num_symbols,
-            weights=weights.data_ptr(), workspace_bytes=room, **pointers,
-        ),
+        call,
         parts=sequences,
         work=sequences * work,
         scratch_bytes=sizes[2 if direction == "backward" else 1],

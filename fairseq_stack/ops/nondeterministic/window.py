@@ -6,7 +6,6 @@ step needs no more than the last D columns of inner weights.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from .._arguments import computation_dtype
 from .._native import buffers, required_library
-from .._native.structures import fields_of
+from .._native.structures import Call, fields_of
 from .._operators import Function, differentiable_once
 from ._log_weights import join_transitions
 from ._steps import exact_gradients, exact_readings
@@ -130,34 +129,26 @@ _differentiable_stack = differentiable_once(
 )
 
 
-class Call(ctypes.Structure):
-    """struct nd_window_call."""
-
+class _Call(Call):
     _fields_ = fields_of("nd_window_call")
 
 
-def _call(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Call:
+def _call(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> _Call:
     batch_size, length, size, _ = logits.shape
     is_double = int(logits.dtype == torch.float64)
-    call = Call(is_double, batch_size, length, num_states, size // num_states, vectors.shape[2], window)
+    call = _Call(is_double, batch_size, length, num_states, size // num_states, vectors.shape[2], window)
     call.workspace_bytes, *_ = _sizes(call)
     return call
 
 
-def _sizes(call: Call) -> tuple[int, int, int]:
+def _sizes(call: _Call) -> tuple[int, ...]:
     """In bytes: of the columns of a sequence, and of the working memory of both passes."""
-    library = required_library()
-    sizes = (ctypes.c_size_t * 3)()
-    library.functions.fss_nd_window_sizes(ctypes.byref(call), library.number, sizes)
-    columns, forward, backward = sizes
-    return columns, forward, backward
+    return required_library().sizes("fss_nd_window_sizes", call)
 
 
-def _run(direction: str, call: Call, scratch: int, **arrays: Tensor) -> None:
+def _run(direction: str, call: _Call, scratch: int, **arrays: Tensor) -> None:
     """Run a kernel; arrays are for fields of the call."""
-    contiguous = {name: array.resolve_neg().contiguous() for name, array in arrays.items()}
-    for name, array in contiguous.items():
-        setattr(call, name, array.data_ptr())
+    call.hold(**arrays)
     size = call.num_states * call.num_symbols
     remembered = min(call.window, call.length)
     required_library().run(

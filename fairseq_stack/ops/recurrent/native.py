@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._native import SMALL, buffers, required_library
-from .._native.structures import fields_of
+from .._native.structures import Call, fields_of
 from .._transforms import refuse_forward_mode, refuse_second_derivative
 from ._exact import exact_gradients, exact_outputs
 from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
@@ -191,7 +190,7 @@ def _numbers(stack: ControlledStack) -> tuple[int, ...]:
 def _stacks(numbers: Sequence[int]) -> list[ControlledStack]:
     """The stacks that :func:`_numbers` laid out."""
     stacks: list[ControlledStack] = []
-    for own in zip(*[iter(numbers)] * len(_Stack._fields_), strict=True):
+    for own in zip(*[iter(numbers)] * _NUMBERS, strict=True):
         is_automaton, size, pushes, limit, num_states, num_symbols, *options = own
         limited, name = None if limit == _UNLIMITED else limit, _PUSHES[pushes]
         if is_automaton:
@@ -201,23 +200,18 @@ def _stacks(numbers: Sequence[int]) -> list[ControlledStack]:
     return stacks
 
 
-class _Stack(ctypes.Structure):
-    """struct rnn_stack."""
-
-    _fields_ = fields_of("rnn_stack")
+_NUMBERS = len(fields_of("rnn_stack"))  # of a stack
 
 
-class _Call(ctypes.Structure):
-    """struct rnn_call."""
-
+class _Call(Call):
     _fields_ = fields_of("rnn_call")
 
 
 def _call(gates: Tensor, layout: Tensor, num_weights: int) -> _Call:
     """A call for gates (B, n, 4 H) and stacks as :func:`_numbers` lays them out, which must outlive it."""
     batch_size, length, size = gates.shape
-    num_stacks = len(layout) // len(_Stack._fields_)
-    together = _together(batch_size, length, layout.view(num_stacks, len(_Stack._fields_)), num_weights)
+    num_stacks = len(layout) // _NUMBERS
+    together = _together(batch_size, length, layout.view(num_stacks, _NUMBERS), num_weights)
     call = _Call(gates.dtype == torch.float64, batch_size, together, length, size // 4, num_stacks)
     call.stacks = layout.data_ptr()
     call.workspace_bytes, *_ = _sizes(call)
@@ -239,20 +233,14 @@ def _together(batch_size: int, length: int, stacks: Tensor, num_weights: int) ->
     return max(1, min(_TOGETHER, fitting, -(-batch_size // torch.get_num_threads())))
 
 
-def _sizes(call: _Call) -> tuple[int, int, int]:
+def _sizes(call: _Call) -> tuple[int, ...]:
     """In bytes: of the record of a sequence, and of the working memory of both passes."""
-    library = required_library()
-    sizes = (ctypes.c_size_t * 3)()
-    library.functions.fss_rnn_sizes(ctypes.byref(call), library.number, sizes)
-    record, forward, backward = sizes
-    return record, forward, backward
+    return required_library().sizes("fss_rnn_sizes", call)
 
 
 def _run(direction: str, call: _Call, num_weights: int, **arrays: Tensor | None) -> None:
     """Run a kernel; arrays are for fields of the call."""
-    contiguous = {name: array.resolve_neg().contiguous() for name, array in arrays.items() if array is not None}
-    for name, array in contiguous.items():
-        setattr(call, name, array.data_ptr())
+    call.hold(**arrays)
     required_library().run(
         f"fss_rnn_{direction}",
         call,

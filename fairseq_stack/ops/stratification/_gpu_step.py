@@ -14,7 +14,7 @@ def forward(
     """The reading and H_t; arguments, which are finite, as for ``_native_step.forward``."""
     from ._triton import launch
 
-    after, weights = launch.step(strengths, pop, push)
+    after, weights = launch.step(*_contiguous(strengths, pop, push))
     return _read(weights, _items(settled, recent)), after, True
 
 
@@ -32,13 +32,18 @@ def backward(
     """The gradients; arguments and results as for ``_native_step.backward``."""
     from ._triton import launch
 
-    of_after = torch.zeros_like(after) if of_after is None else of_after
+    strengths, pop, push = _contiguous(strengths, pop, push)
+    (of_after,) = _contiguous(torch.zeros_like(after) if of_after is None else of_after)
     of_weights = torch.zeros_like(after)
     if of_reading is not None:
         of_weights = torch.bmm(_items(settled, recent), of_reading[:, :, None])[..., 0].contiguous()
         _, weights = launch.step(strengths, pop, push)
         derivatives += weights[:, -len(derivatives) :].transpose(0, 1)[..., None] * of_reading
     return list(launch.step_gradients(strengths, pop, push, of_after, of_weights))
+
+
+def _contiguous(*tensors: Tensor) -> list[Tensor]:
+    return [x.resolve_neg().contiguous() for x in tensors]
 
 
 def _items(settled: Tensor, recent: Sequence[Tensor]) -> Tensor:

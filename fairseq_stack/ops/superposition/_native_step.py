@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .._native import required_library
-from .._native.structures import fields_of
+from .._native.structures import Call, fields_of
 
 
 def step_native(actions: Tensor, value: Tensor, elements: Tensor, height: int) -> tuple[Tensor, bool]:
@@ -19,56 +19,47 @@ def step_native(actions: Tensor, value: Tensor, elements: Tensor, height: int) -
     Returns:
         The elements after the step, (B, height, m), and whether all of them are finite.
     """
-    undefined = (ctypes.c_uint8 * len(value))()
-    after: Tensor = _Step.apply(actions, value, elements, height, undefined)
-    return after, not any(undefined)
+    after, is_finite = _Step.apply(actions, value, elements, height)
+    return after, is_finite
 
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, actions: Tensor, value: Tensor, elements: Tensor, height: int, undefined: Any) -> Tensor:
-        actions, value, elements = (x.resolve_neg().contiguous() for x in (actions, value, elements))
+    def forward(ctx: Any, actions: Tensor, value: Tensor, elements: Tensor, height: int) -> tuple[Tensor, bool]:
         ctx.save_for_backward(actions, value, elements)
         after = value.new_empty(len(value), height, value.shape[1])
+        undefined = (ctypes.c_uint8 * len(value))()
         call = _call(elements, after, actions=actions, values=value, next=after)
         call.undefined = ctypes.addressof(undefined)
         _run("forward", call)
-        return after
+        return after, not any(undefined)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor, _: None) -> tuple[Tensor | None, ...]:
         actions, value, elements = ctx.saved_tensors
-        gradient = gradient.resolve_neg().contiguous()
-        gradients = [torch.empty_like(x) for x in (actions, value, elements)]
+        gradients = [x.new_empty(x.shape) for x in (actions, value, elements)]
         call = _call(
             elements, gradient, actions=actions, values=value, next_gradients=gradient,
             action_gradients=gradients[0], value_gradients=gradients[1], element_gradients=gradients[2],
         )  # fmt: skip
         _run("backward", call)
-        return *gradients, None, None
+        return *gradients, None
 
 
-class Call(ctypes.Structure):
-    """struct sup_step_call."""
-
+class _Call(Call):
     _fields_ = fields_of("sup_step_call")
 
 
-def _call(elements: Tensor, after: Tensor, **arrays: Tensor) -> Call:
-    """A call for the elements before a step, and an array of the shape of those after it.
-
-    Arrays are contiguous and for fields of the call.
-    """
+def _call(elements: Tensor, after: Tensor, **arrays: Tensor) -> _Call:
+    """A call for the elements before a step, and an array of the shape of those after it; arrays are for its fields."""
     sequences, height, size = elements.shape
-    call = Call(elements.dtype == torch.float64, sequences, height, after.shape[1], size)
-    call.elements = elements.data_ptr()
-    for name, array in arrays.items():
-        setattr(call, name, array.data_ptr())
+    call = _Call(elements.dtype == torch.float64, sequences, height, after.shape[1], size)
+    call.hold(elements=elements, **arrays)
     return call
 
 
-def _run(direction: str, call: Call) -> None:
+def _run(direction: str, call: _Call) -> None:
     required_library().run(
         f"fss_sup_step_{direction}",
         call,
