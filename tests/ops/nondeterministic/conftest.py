@@ -7,18 +7,19 @@ import pytest
 from fairseq_stack.ops.nondeterministic import _panels, state
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
 from fairseq_stack.ops.nondeterministic._panel_columns import PanelColumns
-from tests.ops.nondeterministic.inputs import FAST, choose
+from tests.helpers import use_backend
+from tests.ops.nondeterministic.inputs import FAST
 
 
 @pytest.fixture(params=["reference", *FAST])
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """All backends, both kinds of arithmetic of the one in PyTorch, and all instruction sets of the compiled one."""
-    return choose(request.param, monkeypatch)
+    """All backends, and all instruction sets of the compiled one."""
+    return use_backend(request.param, monkeypatch)
 
 
 @pytest.fixture(params=FAST)
 def fast_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    return choose(request.param, monkeypatch)
+    return use_backend(request.param, monkeypatch)
 
 
 @pytest.fixture(params=["kernels", "pytorch"])

@@ -10,18 +10,10 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
-from fairseq_stack.ops.nondeterministic import pytorch
 from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_backend
 
 ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
-FAST = ["pytorch", "pytorch-steps", *(f"native-{name}" for name in INSTRUCTION_SETS)]
-
-
-def choose(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    if name == "pytorch-steps":
-        monkeypatch.setattr(pytorch, "EXACT_RANGE", -1.0)
-        return "pytorch"
-    return use_backend(name, monkeypatch)
+FAST = ["pytorch", *(f"native-{name}" for name in INSTRUCTION_SETS)]
 
 
 def random_inputs(
@@ -62,7 +54,7 @@ def fast_backends() -> Iterator[str]:
     """Each fast backend that this machine has, chosen until the next."""
     for name in FAST:
         with pytest.MonkeyPatch.context() as patch, contextlib.suppress(pytest.skip.Exception):
-            yield choose(name, patch)
+            yield use_backend(name, patch)
 
 
 def assert_equal_results(

@@ -52,7 +52,7 @@ def test_lengths_and_sizes(length: int, num_states: int, num_symbols: int) -> No
 @pytest.mark.parametrize("kind", KINDS)
 def test_backends_agree_on_long_sequences(kind: str) -> None:
     """The reference would take a quarter of a minute for each."""
-    inputs = adversarial(kind, 700.0, 60, 2, 2)
+    inputs = adversarial(kind, 700.0, 40, 2, 2)
     readings, expected = (nondeterministic_stack(*inputs, backend=backend) for backend in ("native", "pytorch"))
     assert_normwise_close(readings, expected, 1e-9)
     cotangent = torch.randn_like(readings)

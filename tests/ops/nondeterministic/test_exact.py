@@ -20,10 +20,10 @@ from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import native
-from tests.helpers import INSTRUCTION_SETS, use_instruction_set
+from tests.helpers import INSTRUCTION_SETS, use_backend, use_instruction_set
 from tests.ops import exact
 from tests.ops.exact import MANTISSA, as_integers, digits, quotients
-from tests.ops.nondeterministic.inputs import FAST, choose
+from tests.ops.nondeterministic.inputs import FAST
 from tests.ops.stacks import NATIVE, STEPS, Way
 
 
@@ -124,7 +124,7 @@ def test_nondeterministic_weights_are_the_nearest_doubles_before_padding(
     for x in steps:
         x[1, shorter:] = torch.randn_like(x[1, shorter:])
     inputs = [*steps, bottom]
-    _, weights = nondeterministic_stack(*inputs, backend=choose(backend, monkeypatch), return_weights=True)
+    _, weights = nondeterministic_stack(*inputs, backend=use_backend(backend, monkeypatch), return_weights=True)
     assert torch.equal(weights[:1], found.weights)
     assert torch.equal(weights[1:, :shorter], found.weights[:, :shorter])
 
@@ -167,7 +167,7 @@ def test_nondeterministic_reference_in_log_space(case: str) -> None:
 def test_nondeterministic_weights_are_the_nearest_doubles_for_any_transitions(
     backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backend = choose(backend, monkeypatch)
+    backend = use_backend(backend, monkeypatch)
 
     @settings(max_examples=15)
     @given(

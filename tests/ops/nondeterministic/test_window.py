@@ -15,6 +15,7 @@ from fairseq_stack.ops.nondeterministic import window
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
 from fairseq_stack.ops.nondeterministic._tracked_columns import TrackedColumns
 from tests.helpers import assert_normwise_close, each_golden_file
+from tests.ops.nondeterministic.inputs import fast_backends
 from tests.ops.nondeterministic.stepping import random_inputs, step_through, weighted_sum
 
 
@@ -29,18 +30,21 @@ def stepped(inputs: Sequence[Tensor], window: int | None) -> Tensor:
 @pytest.mark.parametrize(("length", "num_states", "num_symbols"), [(1, 1, 1), (2, 3, 1), (19, 2, 3)])
 @pytest.mark.parametrize(("std", "masked"), [(1, 0.0), (30, 0.3)])
 def test_backends_equal_the_reference(
-    fast_backend: str, length: int, num_states: int, num_symbols: int, std: float, masked: float
+    length: int, num_states: int, num_symbols: int, std: float, masked: float
 ) -> None:
     inputs = random_inputs(3, length, num_states, num_symbols, std=std, masked=masked)
+
+    def results(backend: str, steps: int) -> list[Tensor]:
+        readings, weights = nondeterministic_stack(*inputs, backend=backend, window=steps, return_weights=True)
+        loss = weighted_sum(readings) + weighted_sum(weights)
+        return [readings, weights, *torch.autograd.grad(loss, inputs, materialize_grads=True)]
+
     for steps in (1, 2, 5, 18):
-        results = []
-        for backend in (fast_backend, "reference"):
-            readings, weights = nondeterministic_stack(*inputs, backend=backend, window=steps, return_weights=True)
-            loss = weighted_sum(readings) + weighted_sum(weights)
-            results.append([readings, weights, *torch.autograd.grad(loss, inputs, materialize_grads=True)])
-        for number, (actual, wanted) in enumerate(zip(*results, strict=True)):
-            scale = float(wanted.detach().abs().max()) or 1.0
-            assert_normwise_close(actual, wanted, max(1e-9, 1e-14 / scale), f"window {steps}, {number}")
+        expected = results("reference", steps)
+        for backend in fast_backends():
+            for number, (actual, wanted) in enumerate(zip(results(backend, steps), expected, strict=True)):
+                scale = float(wanted.detach().abs().max()) or 1.0
+                assert_normwise_close(actual, wanted, max(1e-9, 1e-14 / scale), f"window {steps}, {number}")
 
 
 def test_weights_are_what_the_readings_are_made_of(backend: str) -> None:

@@ -21,4 +21,5 @@ def random_inputs(
 
 
 def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
-    return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)
+    loss = (readings * cotangent).sum()
+    return torch.autograd.grad(loss, inputs, materialize_grads=True, retain_graph=True)
