@@ -36,10 +36,10 @@ def banded(weights: Tensor, sizes: Sizes) -> Tensor:
 def dense(weights: Tensor, sizes: Sizes) -> Tensor:
     """The inverse of ``banded``."""
     before = (sizes.bands - 1) * sizes.tile
-    found = weights.new_zeros(len(weights), sizes.length, sizes.top, before + sizes.tiles * sizes.tile)
+    full = weights.new_zeros(len(weights), sizes.length, sizes.top, before + sizes.tiles * sizes.tile)
     for steps, rows in _columns(sizes):
-        found[:, steps, :, rows] = weights[:, steps]
-    return found[..., before : before + sizes.length + 1]
+        full[:, steps, :, rows] = weights[:, steps]
+    return full[..., before : before + sizes.length + 1]
 
 
 def _columns(sizes: Sizes) -> Iterator[tuple[slice, slice]]:

@@ -96,10 +96,10 @@ def _through_pops(past: Past, column: NewColumn, of_sum: Tensor) -> tuple[Tensor
     of_popped, of_blocks = [], []
     sums = column.sums[:, :-2]
     factors_of_sum = popped_blocks(column.popped, column.popped_exponents, past.blocks, sums)
-    for blocks, (own, matrix, factors) in zip(past.blocks, factors_of_sum, strict=True):
+    for blocks, (popped, matrix, factors) in zip(past.blocks, factors_of_sum, strict=True):
         part = of_sum[:, :, : matrix.shape[2]]
         of_popped.append(torch.bmm(part, matrix.transpose(1, 2)))
-        of_blocks.append(torch.bmm(own.transpose(1, 2), part).view(blocks.mantissas.shape) * factors)
+        of_blocks.append(torch.bmm(popped.transpose(1, 2), part).view(blocks.mantissas.shape) * factors)
     gradient = torch.cat(of_popped, 2) if of_popped else column.popped
     popped, gradient = (_from_popped(x, *past.alpha.shape[::2]) for x in (column.popped, gradient))
     return _before_normalising(gradient, popped, column.popped_exponents, past.exponents[:, 1:]), of_blocks

@@ -150,7 +150,9 @@ def next_column(past: Past, transitions: Tensor) -> NewColumn:
     popped, popped_exponents = normalise(popped, past.exponents[:, 1:])
     # Exponents of what is added up in block (i, t): for each k, at index [b, i + 1, k], and then altogether.
     of_columns = popped_exponents.split([blocks.exponents.shape[2] for blocks in past.blocks], 1)
-    summands = [blocks.exponents + own[:, None] for blocks, own in zip(past.blocks, of_columns, strict=True)]
+    summands = [
+        blocks.exponents + of_popped[:, None] for blocks, of_popped in zip(past.blocks, of_columns, strict=True)
+    ]
     sums = past.exponents[:, :-1]
     for x in summands:
         sums = torch.maximum(sums, pad(x.amax(2), (0, steps - 1 - x.shape[1]), value=-torch.inf))
@@ -159,8 +161,8 @@ def next_column(past: Past, transitions: Tensor) -> NewColumn:
     deepest = pad(torch.cat(depths, 1), (0, 1)).amin(1)
     popped = _as_popped(popped)
     pops = popped.new_zeros(*popped.shape[:2], (steps - 1) * size)
-    for own, matrix, _ in popped_blocks(popped, popped_exponents, past.blocks, sums):
-        product = torch.bmm(own, matrix)
+    for popped_part, matrix, _ in popped_blocks(popped, popped_exponents, past.blocks, sums):
+        product = torch.bmm(popped_part, matrix)
         pops = pops + pad(product, (0, pops.shape[2] - product.shape[2]))
     pops = from_block(pops.view(batch_size, size // pops.shape[1], pops.shape[1], steps - 1, size))
     kept = times(replaced[:, :-1], power_of_two(past.exponents[:, :-1] - sums))
@@ -185,9 +187,9 @@ def popped_blocks(
         that they were scaled by, (B, 1, K, 1, rows, 1).
     """
     begin, num_states = 0, popped.shape[1]
-    for mantissas, own in blocks:
-        end = begin + own.shape[2]
-        factors = power_of_two(own + exponents[:, None, begin:end] - sums[:, : own.shape[1], None])
+    for mantissas, of_blocks in blocks:
+        end, rows = begin + of_blocks.shape[2], of_blocks.shape[1]
+        factors = power_of_two(of_blocks + exponents[:, None, begin:end] - sums[:, :rows, None])
         factors = factors.transpose(1, 2)[:, None, :, None, :, None]
         matrix = (mantissas * factors).flatten(4).flatten(2, 3).flatten(0, 1)
         yield popped[:, :, begin * num_states : end * num_states], matrix, factors

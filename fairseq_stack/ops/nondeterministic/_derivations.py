@@ -107,17 +107,17 @@ class Derivations:
         return Run(math.fsum(weights), start, tuple(steps))
 
     def _best(self, groups: list[_Group]) -> list[Choice]:
-        weights = [weight for own, _ in groups for weight in own]
+        weights = [weight for of_group, _ in groups for weight in of_group]
         choices = []
         for place in self._best_places(weights):
             weight = weights[place]
             if weight == -math.inf:
                 break
-            for own, make in groups:
-                if place < len(own):
+            for of_group, make in groups:
+                if place < len(of_group):
                     choices.append(make(place)._replace(weight=weight))
                     break
-                place -= len(own)
+                place -= len(of_group)
         return choices
 
     def _best_places(self, weights: list[float]) -> list[int]:

@@ -225,13 +225,13 @@ class _Step(torch.autograd.Function):
         derivatives = derivatives.contiguous()  # They belong to this node alone: no other step has the same history.
         if of_log_alpha is not None:
             alpha, _ = ctx.after.newest_alpha()
-            own = (of_log_alpha / alpha).clamp(-LARGEST, LARGEST)
-            columns.derivative_of_alpha(ctx.after, derivatives).add_(torch.where(alpha > 0, own, 0))
+            of_alpha = (of_log_alpha / alpha).clamp(-LARGEST, LARGEST)
+            columns.derivative_of_alpha(ctx.after, derivatives).add_(torch.where(alpha > 0, of_alpha, 0))
         gradients = columns.differentiate(ctx.after, derivatives, gradient)
-        given = [
+        of_inputs = [
             None if like is None else x.view(like[0]).to(like[1]) for x, like in zip(gradients, ctx.likes, strict=True)
         ]
-        return None, derivatives[: columns.ends[-1]] if columns.ends else None, *given
+        return None, derivatives[: columns.ends[-1]] if columns.ends else None, *of_inputs
 
 
 class _Reorder(torch.autograd.Function):
@@ -252,8 +252,8 @@ class _Reorder(torch.autograd.Function):
         gradient = derivatives.new_zeros(ctx.ends[-1])
         begin = new_begin = 0
         for end, new_end in zip(ctx.ends, _for_batch(ctx.ends, ctx.batch_size, len(index)), strict=True):
-            own = gradient[begin:end].view(ctx.batch_size, -1)
-            own.index_add_(0, index, derivatives[new_begin:new_end].view(len(index), own.shape[1]))
+            rows = gradient[begin:end].view(ctx.batch_size, -1)
+            rows.index_add_(0, index, derivatives[new_begin:new_end].view(len(index), rows.shape[1]))
             begin, new_begin = end, new_end
         return gradient, None, None, None
 

@@ -107,9 +107,9 @@ def unpack(rows: Tensor, layout: Layout) -> Column:
     gamma = gamma.permute(0, 1, 5, 4, 3, 2).reshape(-1, tiles * lanes, size, size)
     exponents = arrays["exponents"].double()
     first = layout.first_row
-    own = slice(first % lanes, layout.step - first // lanes * lanes + 1)
+    remembered = slice(first % lanes, layout.step - first // lanes * lanes + 1)
     return Column(
-        gamma=logarithms(gamma[:, own], exponents[:, own]),
+        gamma=logarithms(gamma[:, remembered], exponents[:, remembered]),
         alpha=logarithms(arrays["alpha"], arrays["alpha_exponent"][:, 0].double()),
         value=arrays["value"],
         marks=arrays["marks"],

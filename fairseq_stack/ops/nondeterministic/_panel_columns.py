@@ -107,9 +107,9 @@ class PanelColumns(FollowedColumns):
         panel = after.panels[-1]
         slot = self.count - panel.begin
         adjoints = self._adjoints(panel, self.ends_of(after), derivatives)
-        own = adjoints[panel.begin]
-        of_gamma = from_block(panel.one(own.blocks, self.count, self._first))
-        of_alpha = own.alpha[:, slot]
+        adjoint = adjoints[panel.begin]
+        of_gamma = from_block(panel.one(adjoint.blocks, self.count, self._first))
+        of_alpha = adjoint.alpha[:, slot]
         if after.latest is None:
             of_logits = _differentiate_start(panel, of_gamma[:, 0, 0] + of_alpha)
         else:
@@ -121,7 +121,7 @@ class PanelColumns(FollowedColumns):
             self._add(owed, panel, adjoints)
             of_logits = owed.logits
         is_finite = panel.values[:, slot].isfinite()
-        return of_logits, torch.where(is_finite, own.values[:, slot], 0)
+        return of_logits, torch.where(is_finite, adjoint.values[:, slot], 0)
 
     def newest_alpha(self) -> tuple[Tensor, Tensor]:
         panel = self.panels[-1]

@@ -30,7 +30,7 @@ def step_for(device: torch.device) -> ComputeStep:
 
 def step_pytorch(past: Past, logits: Tensor, window: int | None, gamma: Tensor, exponents: Tensor) -> Step:
     """A step in PyTorch, on any device."""
-    found = step(past, logits.double(), window)
-    gamma.copy_(as_block(found.column.gamma, gamma.shape[2]))
-    exponents.copy_(found.column.exponents)
-    return found._replace(column=found.column._replace(gamma=gamma.new_empty(0)))
+    computed = step(past, logits.double(), window)
+    gamma.copy_(as_block(computed.column.gamma, gamma.shape[2]))
+    exponents.copy_(computed.column.exponents)
+    return computed._replace(column=computed.column._replace(gamma=gamma.new_empty(0)))

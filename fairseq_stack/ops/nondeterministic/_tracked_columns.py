@@ -66,8 +66,8 @@ class TrackedColumns:
             ordinary, mark = defined(start.double()[:, None])
             weights = relative_to_largest(ordinary)[:, 0]
         gamma = pad(weights[:, None, None], (0, 0, 0, before.shape[1] - 1), value=-torch.inf)  # Eq. 21
-        own = Column(gamma, weights, finite(bottom), marks_of(bottom) + mark[:, None])
-        return cls._first(own, before, num_states, window)
+        column = Column(gamma, weights, finite(bottom), marks_of(bottom) + mark[:, None])
+        return cls._first(column, before, num_states, window)
 
     @classmethod
     def of(cls, columns: Sequence[Column], num_states: int, window: int | None) -> TrackedColumns:
@@ -85,15 +85,15 @@ class TrackedColumns:
         return tracked
 
     @classmethod
-    def _first(cls, own: Column, alpha: Tensor, num_states: int, window: int | None) -> TrackedColumns:
+    def _first(cls, column: Column, alpha: Tensor, num_states: int, window: int | None) -> TrackedColumns:
         """A column of one row, and the alpha before it."""
         return cls(
             num_states=num_states,
             window=window,
-            vectors=own.value[:, None],
-            gamma=own.gamma[:, :, None],
-            alpha=torch.stack([alpha, own.alpha], 1),
-            marks=own.marks,
+            vectors=column.value[:, None],
+            gamma=column.gamma[:, :, None],
+            alpha=torch.stack([alpha, column.alpha], 1),
+            marks=column.marks,
         )
 
     @property

@@ -97,8 +97,8 @@ def _best_first(derivations: Derivations, length: int) -> list[Run]:
 
 
 def _elements(chain: Any) -> list[Any]:
-    found = []
+    elements = []
     while chain is not None:
         first, chain = chain
-        found.append(first)
-    return found
+        elements.append(first)
+    return elements

@@ -29,8 +29,8 @@ def exact_gradients(
     """The gradients of the gates and of the weights, given the gradient of the hidden states, in its dtype."""
 
     def compute() -> list[Tensor]:
-        own, *others = inputs = [x.detach().double().requires_grad_() for x in (gates, *weights)]
-        outputs = _compute(own, others, kept, stacks)
+        of_input, *others = inputs = [x.detach().double().requires_grad_() for x in (gates, *weights)]
+        outputs = _compute(of_input, others, kept, stacks)
         gradients = torch.autograd.grad(outputs, inputs, grad.double(), allow_unused=True, materialize_grads=True)
         return [x.to(grad.dtype) for x in gradients]
 

@@ -137,9 +137,8 @@ def _stack_lstm_backward(
     )
     if len(far):
         weights = recurrent, driving, bias, reading, bottoms
-        own_kept = None if kept is None else kept[inexact]
-        own, *of_weights = exact_gradients(grad[inexact], far, weights, own_kept, _stacks(stacks))
-        of_gates[inexact] = own
+        kept_of_far = None if kept is None else kept[inexact]
+        of_gates[inexact], *of_weights = exact_gradients(grad[inexact], far, weights, kept_of_far, _stacks(stacks))
         for gradient, part in zip(gradients[1:], of_weights, strict=True):
             gradient += part
     return gradients
@@ -190,8 +189,8 @@ def _numbers(stack: ControlledStack) -> tuple[int, ...]:
 def _stacks(numbers: Sequence[int]) -> list[ControlledStack]:
     """The stacks that :func:`_numbers` laid out."""
     stacks: list[ControlledStack] = []
-    for own in zip(*[iter(numbers)] * _NUMBERS, strict=True):
-        is_automaton, size, pushes, limit, num_states, num_symbols, *options = own
+    for of_stack in zip(*[iter(numbers)] * _NUMBERS, strict=True):
+        is_automaton, size, pushes, limit, num_states, num_symbols, *options = of_stack
         limited, name = None if limit == _UNLIMITED else limit, _PUSHES[pushes]
         if is_automaton:
             stacks.append(ControlledAutomaton(num_states, num_symbols, size, name, limited, *map(bool, options)))

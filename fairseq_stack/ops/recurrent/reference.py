@@ -37,7 +37,7 @@ def stack_lstm_reference(
         hidden = o.sigmoid() * cell.tanh()
         outputs.append(hidden)
         projected = linear(hidden, driving, bias).split([stack.num_projected for stack in stacks], 1)
-        readings = [stack.step(own, hidden) for stack, own in zip(running, projected, strict=True)]
+        readings = [stack.step(driving_rows, hidden) for stack, driving_rows in zip(running, projected, strict=True)]
         reading = torch.cat([reading[:, :0], *readings], 1)
     return torch.stack(outputs, 1) if outputs else gates[:, :, :size]
 

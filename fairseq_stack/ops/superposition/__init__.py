@@ -113,11 +113,11 @@ def superposition_stack(
     dtype = computation_dtype(values.dtype)
     with torch.autocast(values.device.type, enabled=False):
         pushed = (values, units_like(values)) if return_weights else (values,)
-        found = [
+        results = [
             compute(actions.to(dtype), vectors.to(dtype), depth_limit=depth_limit).to(values.dtype)
             for vectors in pushed
         ]
-    return (found[0], found[1]) if return_weights else found[0]
+    return (results[0], results[1]) if return_weights else results[0]
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:

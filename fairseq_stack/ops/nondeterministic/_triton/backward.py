@@ -47,13 +47,13 @@ def forward_derivatives(
             is_weight = is_element & ((now >= 2) & (now <= length + 1))[None, :] & (i <= length)[:, None]
             for s in range(S):
                 top = j % Q * S + s
-                own = tl.load(
+                tops = tl.load(
                     beta + ((now - 2) * C + top)[None, :] * width + weight_row[:, None], mask=is_weight, other=0.0
                 )
-                own += tl.load(derivatives + now * C + top, mask=(j < T * Q) & (now <= length + 1), other=0.0)[None, :]
+                tops += tl.load(derivatives + now * C + top, mask=(j < T * Q) & (now <= length + 1), other=0.0)[None, :]
                 block = g + cell * CELL + of_row[:, None] + s * (T * T * Q) + j[None, :]
                 blocks = tl.load(block, mask=is_element, other=0.0)
-                totals += tl.where(blocks > 0, own * blocks, 0.0) * power_of_two(shift)
+                totals += tl.where(blocks > 0, tops * blocks, 0.0) * power_of_two(shift)
         tl.store(derivatives + i * C + m // T, tl.sum(totals, 1), mask=m < C * T)
         tl.debug_barrier()
         diagonal = g + row * CELL
@@ -65,11 +65,11 @@ def forward_derivatives(
             is_weight = (j < T * Q) & (j // Q > k) & (now >= 2) & (now <= length + 1)
             for s in range(S):
                 top = j % Q * S + s
-                own = tl.load(beta + ((now - 2) * C + top) * width + first_of_tile + k, mask=is_weight, other=0.0)
-                own += tl.load(derivatives + now * C + top, mask=is_weight, other=0.0)
+                tops = tl.load(beta + ((now - 2) * C + top) * width + first_of_tile + k, mask=is_weight, other=0.0)
+                tops += tl.load(derivatives + now * C + top, mask=is_weight, other=0.0)
                 block = diagonal + (x * S + s)[:, None] * (T * T * Q) + k * (T * Q) + j[None, :]
                 blocks = tl.load(block, mask=(x < C)[:, None] & is_weight[None, :], other=0.0)
-                sums += tl.sum(tl.where(blocks > 0, own[None, :] * blocks, 0.0), 1)
+                sums += tl.sum(tl.where(blocks > 0, tops[None, :] * blocks, 0.0), 1)
             occurs = tl.load(alpha + (row * T + k) * C + x, mask=x < C, other=0.0) > 0
             tl.debug_barrier()
             tl.store(derivatives + (row * T + k) * C + x, tl.where(occurs, sums, 0.0), mask=x < C)
@@ -97,8 +97,8 @@ def far_outer(
     popped += sequence * num_cells * POPPED
     of_popped += sequence * num_cells * POPPED
     exponents += sequence * num_cells
-    own = cell_number(row, column, num_tiles)
-    exponent = tl.load(exponents + own)
+    here = cell_number(row, column, num_tiles)
+    exponent = tl.load(exponents + here)
     j = tl.arange(0, TQ)
     square = symbol * (T * Q * T * Q) + j[:, None] * (T * Q) + j[None, :]
     is_square = (j < T * Q)[:, None] & (j < T * Q)[None, :]
@@ -114,7 +114,7 @@ def far_outer(
             a = tl.load(outer + left * CELL + at, mask=is_element, other=0.0)
             b = tl.load(popped + right * POPPED + square, mask=is_square, other=0.0)
             sums += product(a, tl.trans(b)) * power_of_two(shift)
-        tl.store(outer + own * CELL + at, sums, mask=is_element)
+        tl.store(outer + here * CELL + at, sums, mask=is_element)
     else:
         totals = tl.zeros((TQ, TQ), dtype=tl.float64)
         for earlier in range(tl.maximum(column - bands + 1, 0), row):
@@ -130,7 +130,7 @@ def far_outer(
                 b = tl.load(outer + right * CELL + at, mask=is_element, other=0.0)
                 part += product(tl.trans(a), b)
             totals += part * power_of_two(shift)
-        tl.store(of_popped + own * POPPED + square, totals, mask=is_square)
+        tl.store(of_popped + here * POPPED + square, totals, mask=is_square)
 
 
 @triton.jit
@@ -159,13 +159,13 @@ def near_outer(
     alpha_exponents += sequence * num_tiles
     beta += sequence * length * C * width
     derivatives += sequence * num_tiles * (T * C)
-    own = cell_number(row, column, num_tiles)
-    own_outer, own_of_popped = outer + own * CELL, of_popped + own * POPPED
-    own_g, own_popped = g + own * CELL, popped + own * POPPED
+    here = cell_number(row, column, num_tiles)
+    outer_here, of_popped_here = outer + here * CELL, of_popped + here * POPPED
+    g_here, popped_here = g + here * CELL, popped + here * POPPED
     above, below = row, column  # the numbers of the diagonal cells
-    exponent = tl.load(exponents + own)
+    exponent = tl.load(exponents + here)
     after_shift = exponent * 0
-    after = own
+    after = here
     is_followed = (column + 1 < num_tiles) & (span + 1 < bands)
     if is_followed:
         after = cell_number(row, column + 1, num_tiles)
@@ -179,7 +179,7 @@ def near_outer(
     of_popped_row = popped_offset(m, Q, S, T)
     of_top = (y % S) * (T * T * Q) + y // S
     weight_row = row * T + i - first_weight(column, bands, T, HAS_WINDOW)
-    own_alpha = tl.load(alpha + (row * T + i) * C + x, mask=is_row, other=0.0) * power_of_two(seed_shift)
+    alpha_here = tl.load(alpha + (row * T + i) * C + x, mask=is_row, other=0.0) * power_of_two(seed_shift)
     for rest in range(T):
         t = T - 1 - rest
         now = column * T + t  # the coordinate
@@ -189,7 +189,7 @@ def near_outer(
         tops_next, states_next = tl.where(is_before_next, C, 0), tl.where(is_before_next, Q, 0)
         is_past = is_row & (row * T + i < now) & (now - row * T - i <= window)
         # O and P of the next column, at [row][top] and [row][state]
-        next_outer, next_popped = own_outer + (t + 1) * Q, own_of_popped + (t + 1) * Q
+        next_outer, next_popped = outer_here + (t + 1) * Q, of_popped_here + (t + 1) * Q
         shift = exponent * 0
         if rest == 0:
             next_outer, next_popped = outer + after * CELL, of_popped + after * POPPED
@@ -213,8 +213,8 @@ def near_outer(
             )  # fmt: skip
             seed += tl.load(derivatives + now * C + top, mask=r < states, other=0.0)[None, :]
             place = of_row[:, None] + s * (T * T * Q) + t * Q + r[None, :]
-            at = own_outer + place
-            sums = seed * own_alpha[:, None] + tl.load(at, mask=is_element, other=0.0)
+            at = outer_here + place
+            sums = seed * alpha_here[:, None] + tl.load(at, mask=is_element, other=0.0)
             of_step = step + top[None, :] * (2 * C + Q)
             replaces = tl.load(of_step + C + y[:, None], mask=(y < C)[:, None] & (r < states_next)[None, :], other=0.0)
             sums += product(replaced, replaces)
@@ -222,7 +222,7 @@ def near_outer(
             sums += product(next_pops, pops)
             is_later = is_column & (k >= t + 2)
             reached = tl.load(
-                own_outer + of_row[:, None] + s * (T * T * Q) + j[None, :],
+                outer_here + of_row[:, None] + s * (T * T * Q) + j[None, :],
                 mask=is_row[:, None] & is_later[None, :], other=0.0,
             )  # fmt: skip
             then = tl.load(
@@ -230,7 +230,7 @@ def near_outer(
                 mask=is_later[:, None] & (r < states)[None, :], other=0.0,
             )  # fmt: skip
             sums += product(reached, then)
-            is_reached = tl.load(own_g + place, mask=is_element, other=0.0) > 0
+            is_reached = tl.load(g_here + place, mask=is_element, other=0.0) > 0
             tl.debug_barrier()
             tl.store(at, tl.where(is_reached, sums, 0.0), mask=is_row[:, None] & (r < Q)[None, :])
         tl.debug_barrier()
@@ -240,14 +240,14 @@ def near_outer(
             of_symbol = of_row[:, None] + s * (T * T * Q)
             is_left = is_row[:, None] & is_column[None, :] & (i[:, None] < k[None, :])
             left = tl.load(g + above * CELL + of_symbol + j[None, :], mask=is_left, other=0.0)
-            own_part = tl.load(
-                own_outer + of_symbol + t * Q + r[None, :], mask=is_row[:, None] & (r < states)[None, :], other=0.0
+            part_here = tl.load(
+                outer_here + of_symbol + t * Q + r[None, :], mask=is_row[:, None] & (r < states)[None, :], other=0.0
             )
             place = s * (T * Q * T * Q) + j[:, None] * (T * Q) + t * Q + r[None, :]
-            at = own_of_popped + place
+            at = of_popped_here + place
             is_element = is_pop[:, None] & (r < states)[None, :]
-            totals = tl.load(at, mask=is_element, other=0.0) + product(tl.trans(left), own_part)
-            was_popped = tl.load(own_popped + place, mask=is_element, other=0.0) > 0
+            totals = tl.load(at, mask=is_element, other=0.0) + product(tl.trans(left), part_here)
+            was_popped = tl.load(popped_here + place, mask=is_element, other=0.0) > 0
             tl.debug_barrier()
             tl.store(at, tl.where(was_popped, totals, 0.0), mask=is_column[:, None] & (r < Q)[None, :])
         tl.debug_barrier()

@@ -36,8 +36,8 @@ def far_pops(
     g += sequence * num_cells * (C * C * T * T)
     popped += sequence * num_cells * (C * Q * T * T)
     exponents += sequence * num_cells
-    own = cell_number(row, column, num_tiles)
-    exponent = tl.load(exponents + own)
+    here = cell_number(row, column, num_tiles)
+    exponent = tl.load(exponents + here)
     m = block * ROWS + tl.arange(0, ROWS)
     of_row = row_offset(m, Q, S, T) + symbol * (T * T * Q)
     j = tl.arange(0, TQ)
@@ -54,7 +54,7 @@ def far_pops(
         a = tl.load(g + left * (C * C * T * T) + cell, mask=is_element, other=0.0)
         b = tl.load(popped + right * (C * Q * T * T) + factor, mask=is_factor, other=0.0)
         sums += product(a, b) * power_of_two(shift)
-    tl.store(g + own * (C * C * T * T) + cell, sums, mask=is_element)
+    tl.store(g + here * (C * C * T * T) + cell, sums, mask=is_element)
     if lost > 0:
         tl.store(inexact + sequence, 1)
 
@@ -75,11 +75,11 @@ def near_cell(
     g += sequence * num_cells * CELL
     popped += sequence * num_cells * POPPED
     exponents += sequence * num_cells
-    own = cell_number(row, column, num_tiles)
-    own_g, own_popped = g + own * CELL, popped + own * POPPED
+    here = cell_number(row, column, num_tiles)
+    g_here, popped_here = g + here * CELL, popped + here * POPPED
     above, below = row, column  # the numbers of the diagonal cells of its row and its column
-    exponent = tl.load(exponents + own)
-    before_g, before_shift = own_g, exponent * 0
+    exponent = tl.load(exponents + here)
+    before_g, before_shift = g_here, exponent * 0
     if not IS_DIAGONAL:
         before = cell_number(row, column - 1, num_tiles)
         before_g, before_shift = g + before * CELL, tl.load(exponents + before) - exponent
@@ -105,14 +105,14 @@ def near_cell(
             moving = tl.where(is_first, 0, tops)
         shift = tl.where(is_first, before_shift, 0)
         lost |= (is_shift_inexact(shift) & (moving > 0)).to(tl.int32)
-        pointer = tl.where(is_first, before_g + (T - 1) * Q, own_g + (t - 1) * Q)
+        pointer = tl.where(is_first, before_g + (T - 1) * Q, g_here + (t - 1) * Q)
         moved = tl.load(
             pointer + of_row[:, None] + (w % S)[None, :] * (T * T * Q) + (w // S)[None, :],
             mask=is_row[:, None] & (w < moving)[None, :], other=0.0,
         ) * power_of_two(shift)  # fmt: skip
         # (b)
         pops = product(moved, tl.load(from_top + 2 * C + r[None, :], mask=is_weight, other=0.0))
-        tl.store(own_popped + of_popped[:, None] + t * Q + r[None, :], pops, mask=is_row[:, None] & (r < Q)[None, :])
+        tl.store(popped_here + of_popped[:, None] + t * Q + r[None, :], pops, mask=is_row[:, None] & (r < Q)[None, :])
         lost |= tl.max(is_inexact(pops).to(tl.int32), 1)
         tl.debug_barrier()
         # (a), at [row][r] for each symbol
@@ -120,20 +120,20 @@ def near_cell(
         is_start = is_pushed & (row * T + i + x == 0)
         largest = tl.zeros((ROWS,), dtype=tl.float64)
         for s in range(S):
-            at = own_g + of_row[:, None] + s * (T * T * Q) + t * Q + r[None, :]
+            at = g_here + of_row[:, None] + s * (T * T * Q) + t * Q + r[None, :]
             sums = product(moved, tl.load(from_top + C + r[None, :] * S + s, mask=is_weight, other=0.0))
             if HAS_FAR:
                 sums += tl.load(at, mask=is_row[:, None] & (r < states)[None, :], other=0.0)
             reached = of_row[:, None] + s * (T * T * Q) + j[None, :]
             then = s * (T * Q * T * Q) + j[:, None] * (T * Q) + t * Q + r[None, :]
-            kept = tl.load(own_g + reached, mask=is_row[:, None] & (k < t - 1)[None, :], other=0.0)
+            kept = tl.load(g_here + reached, mask=is_row[:, None] & (k < t - 1)[None, :], other=0.0)
             popping = (k < t - 1)[:, None] & (r < Q)[None, :]
             sums += product(kept, tl.load(popped + below * POPPED + then, mask=popping, other=0.0))
             if not IS_DIAGONAL:  # pops to columns of the diagonal cell
                 is_kept = is_row[:, None] & is_column[None, :] & (i[:, None] < k[None, :])
                 kept = tl.load(g + above * CELL + reached, mask=is_kept, other=0.0)
                 popping = is_column[:, None] & (r < Q)[None, :]
-                sums += product(kept, tl.load(own_popped + then, mask=popping, other=0.0))
+                sums += product(kept, tl.load(popped_here + then, mask=popping, other=0.0))
             pushes = tl.load(
                 step + x[:, None] * (2 * C + Q) + r[None, :] * S + s,
                 mask=is_pushed[:, None] & (r < states)[None, :], other=0.0,
@@ -194,18 +194,18 @@ def forward_weights(
         diagonal = g + column * CELL
         for t in range(T):
             now = column * T + t
-            own = alpha + now * C + r[None, :] * S + s[:, None]
+            target = alpha + now * C + r[None, :] * S + s[:, None]
             is_row = m < tl.where(now > 0, C * T, 0)
             weights = tl.load(alpha + column * (T * C) + of_alpha, mask=is_row & (m % T < t), other=0.0)
             blocks = tl.load(
                 diagonal + of_row[:, None, None] + t * Q + (s[:, None] * (T * T * Q) + r[None, :])[None, :, :],
                 mask=is_row[:, None, None] & is_top[None, :, :], other=0.0,
             )  # fmt: skip
-            sums = tl.load(own, mask=is_top, other=0.0) + tl.sum(blocks * weights[:, None, None], 0)
+            sums = tl.load(target, mask=is_top, other=0.0) + tl.sum(blocks * weights[:, None, None], 0)
             if now == 0:
                 sums = tl.where((s[:, None] + r[None, :]) == 0, 1.0, sums)
             tl.debug_barrier()
-            tl.store(own, sums, mask=is_top)
+            tl.store(target, sums, mask=is_top)
             lost |= tl.max(tl.max(is_inexact(sums).to(tl.int32), 1), 0)
             if now <= length + 1:
                 largest = tl.max(tl.max(sums, 1), 0)
@@ -244,9 +244,9 @@ def reading_weights(
         for s in range(S):
             sums = tl.zeros((T, TQ), dtype=tl.float64)
             for x in range(C):
-                own = tl.load(alpha + (row * T + i) * C + x)
+                alpha_of_row = tl.load(alpha + (row * T + i) * C + x)
                 block = g + (x * S + s) * (T * T * Q) + i[:, None] * (T * Q) + j[None, :]
-                sums += own[:, None] * tl.load(block, mask=(j < T * Q)[None, :], other=0.0)
+                sums += alpha_of_row[:, None] * tl.load(block, mask=(j < T * Q)[None, :], other=0.0)
             sums = sums * power_of_two(shift) / totals[None, :]
             at = ((sequence * length + now - 2) * C + r * S + s) * width
             tl.store(

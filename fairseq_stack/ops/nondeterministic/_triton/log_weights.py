@@ -37,13 +37,13 @@ def log_weight_gradients(
     of_pops = tl.zeros((CP, QP), dtype=tl.float64)
     is_block = is_row[:, None] & (y < C)[None, :]
     for row in range(tl.maximum(column - bands + 1, 0), before_column + 1):
-        before, own = cell_number(row, before_column, num_tiles), cell_number(row, column, num_tiles)
-        factor = power_of_two(tl.load(exponents + before) - tl.load(exponents + own))
+        before, here = cell_number(row, before_column, num_tiles), cell_number(row, column, num_tiles)
+        factor = power_of_two(tl.load(exponents + before) - tl.load(exponents + here))
         moved = tl.load(g + before * CELL + of_row[:, None] + of_top[None, :] + before_t * Q, mask=is_block, other=0.0)
         moved = moved * factor
-        replaced = tl.load(outer + own * CELL + of_row[:, None] + of_top[None, :] + t * Q, mask=is_block, other=0.0)
+        replaced = tl.load(outer + here * CELL + of_row[:, None] + of_top[None, :] + t * Q, mask=is_block, other=0.0)
         popped = tl.load(
-            of_popped + own * (C * Q * T * T) + of_popped_row[:, None] + t * Q + r[None, :],
+            of_popped + here * (C * Q * T * T) + of_popped_row[:, None] + t * Q + r[None, :],
             mask=is_row[:, None] & (r < Q)[None, :], other=0.0,
         )  # fmt: skip
         turned = tl.trans(moved)

@@ -126,10 +126,10 @@ def add_pops(
     exponent, deepest = before, tl.load(lowest)
     for start in range(first, columns, PART):
         is_column = start + k < columns
-        own = tl.load(block_exponents + (start + k) * exponent_column, mask=is_column, other=DEAD)
-        own += tl.load(popped_exponents + start + k, mask=is_column, other=DEAD)
-        exponent = tl.maximum(exponent, tl.max(own, 0))
-        deepest = tl.minimum(deepest, tl.min(tl.where(own > ALIVE, own, 1e9), 0))
+        summands = tl.load(block_exponents + (start + k) * exponent_column, mask=is_column, other=DEAD)
+        summands += tl.load(popped_exponents + start + k, mask=is_column, other=DEAD)
+        exponent = tl.maximum(exponent, tl.max(summands, 0))
+        deepest = tl.minimum(deepest, tl.min(tl.where(summands > ALIVE, summands, 1e9), 0))
     at = gamma + sequence * gamma_batch + row * C + s[None, :, None] * gamma_symbol + r[None, None, :] * gamma_state
     at += x[:, None, None]
     is_top = (s < S)[None, :, None] & (r < Q)[None, None, :]
@@ -137,9 +137,9 @@ def add_pops(
     totals = tl.load(at, mask=is_element, other=0.0) * _power(before - exponent)
     for start in range(first, columns, PART):
         is_column = start + k < columns
-        own = tl.load(block_exponents + (start + k) * exponent_column, mask=is_column, other=DEAD)
-        own += tl.load(popped_exponents + start + k, mask=is_column, other=DEAD)
-        factors = tl.where(own > ALIVE, _power(own - exponent), 0.0)
+        summands = tl.load(block_exponents + (start + k) * exponent_column, mask=is_column, other=DEAD)
+        summands += tl.load(popped_exponents + start + k, mask=is_column, other=DEAD)
+        factors = tl.where(summands > ALIVE, _power(summands - exponent), 0.0)
         for u in range(Q):
             left = tl.load(
                 blocks + ((start + k) * block_column)[:, None, None] + u * block_state
@@ -187,9 +187,9 @@ def finish(
     least = tl.min(tl.min(_smallest(blocks), 1), 0)
     tl.store(smallest + at_row, tl.minimum(tl.load(smallest + at_row), least))
     alpha = tl.load(past_alpha + at_row * C + x, mask=x < C, other=0.0)
-    found = tl.sum(alpha[:, None] * blocks, 0)
-    tl.store(numerators + at_row * C + y, found, mask=y < C)
-    most = tl.max(found, 0)
+    sums_of_row = tl.sum(alpha[:, None] * blocks, 0)
+    tl.store(numerators + at_row * C + y, sums_of_row, mask=y < C)
+    most = tl.max(sums_of_row, 0)
     exponent += tl.load(alpha_exponents + at_row)
     tl.store(keys + at_row * 2, exponent)
     tl.store(keys + at_row * 2 + 1, tl.where(most > 0, exponent + exponent_of(most), DEAD))
@@ -227,11 +227,11 @@ def read(
         row = start + i
         is_element = (row < rows)[:, None] & (y < C)[None, :]
         at = numerators + row[:, None] * C + y[None, :]
-        found = tl.load(at, mask=is_element, other=0.0)
-        occurs |= tl.max((found > 0).to(tl.int32), 0)
-        found = found * _power(tl.load(keys + row * 2, mask=row < rows, other=0.0) - exponent)[:, None]
-        tl.store(at, found, mask=is_element)
-        totals += tl.sum(found, 0)
+        sums_of_row = tl.load(at, mask=is_element, other=0.0)
+        occurs |= tl.max((sums_of_row > 0).to(tl.int32), 0)
+        sums_of_row = sums_of_row * _power(tl.load(keys + row * 2, mask=row < rows, other=0.0) - exponent)[:, None]
+        tl.store(at, sums_of_row, mask=is_element)
+        totals += tl.sum(sums_of_row, 0)
     tl.debug_barrier()
     total = tl.sum(totals, 0)
     total = tl.where(total == 0, 1.0, total)

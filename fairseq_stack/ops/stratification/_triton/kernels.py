@@ -30,18 +30,18 @@ def walk(pops, pushes, amounts, weights, flags, length, LANES: tl.constexpr):
     weights += sequence * length * length
     flags += sequence * length * length
     i = first + tl.arange(0, LANES)
-    own = tl.zeros((LANES,), dtype=tl.float64)
+    cumulative = tl.zeros((LANES,), dtype=tl.float64)
     above = tl.zeros((LANES,), dtype=tl.float64)
     for t in range(first, length):
         popped, pushed, amount = tl.load(pops + t), tl.load(pushes + t), tl.load(amounts + t)
-        own, is_left = _strengths(own, popped, pushed, t, i)
+        cumulative, is_left = _strengths(cumulative, popped, pushed, t, i)
         above, _ = _strengths(above, popped, pushed, t, i + 1)
         is_item = (i <= t) & (i < length)
-        weight = tl.minimum(own, amount) - tl.minimum(above, amount)
+        weight = tl.minimum(cumulative, amount) - tl.minimum(above, amount)
         tl.store(weights + tl.cast(t, tl.int64) * length + i, weight, mask=is_item)
         tl.store(
             flags + tl.cast(t, tl.int64) * length + i,
-            is_left.to(tl.uint8) + 2 * (own > amount).to(tl.uint8),
+            is_left.to(tl.uint8) + 2 * (cumulative > amount).to(tl.uint8),
             mask=is_item,
         )
 

@@ -18,10 +18,10 @@ ITEMS = 256  # of a program in a step
 def weights(pop: Tensor, push: Tensor, amounts: Tensor) -> tuple[Tensor, Tensor]:
     """W_t[i], (B, n, n), and what the backward pass needs, for u_t, d_t and c_t, (B, n)."""
     batch_size, length = pop.shape
-    found = pop.new_zeros(batch_size, length, length)
-    flags = torch.zeros_like(found, dtype=torch.uint8)
-    kernels.walk[triton.cdiv(length, LANES), batch_size](pop, push, amounts, found, flags, length, LANES=LANES)
-    return found, flags
+    weights = pop.new_zeros(batch_size, length, length)
+    flags = torch.zeros_like(weights, dtype=torch.uint8)
+    kernels.walk[triton.cdiv(length, LANES), batch_size](pop, push, amounts, weights, flags, length, LANES=LANES)
+    return weights, flags
 
 
 @on_their_device
@@ -39,10 +39,10 @@ def strength_gradients(cotangents: Tensor, flags: Tensor) -> tuple[Tensor, Tenso
 def step(before: Tensor, pop: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
     """H_t and the weights of the reading, (B, t), for H_{t-1} (B, t - 1) and u_t, d_t (B,)."""
     batch_size, count = len(before), before.shape[1] + 1
-    after, found = before.new_empty(2, batch_size, count)
+    after, weights = before.new_empty(2, batch_size, count)
     if batch_size > 0:
-        step_kernels.step[triton.cdiv(count, ITEMS), batch_size](before, pop, push, after, found, count, PART=ITEMS)
-    return after, found
+        step_kernels.step[triton.cdiv(count, ITEMS), batch_size](before, pop, push, after, weights, count, PART=ITEMS)
+    return after, weights
 
 
 @on_their_device

@@ -24,10 +24,10 @@ def step(before, pops, pushes, after, weights, count, PART: tl.constexpr):
     i = tl.program_id(0) * PART + tl.arange(0, PART)
     popped, pushed = tl.load(pops + sequence), tl.load(pushes + sequence)
     before += sequence * (count - 1)
-    own, _ = _strengths(before, i, count, popped, pushed)
+    cumulative, _ = _strengths(before, i, count, popped, pushed)
     above, _ = _strengths(before, i + 1, count, popped, pushed)
-    tl.store(after + sequence * count + i, own, mask=i < count)
-    tl.store(weights + sequence * count + i, tl.minimum(own, 1.0) - tl.minimum(above, 1.0), mask=i < count)
+    tl.store(after + sequence * count + i, cumulative, mask=i < count)
+    tl.store(weights + sequence * count + i, tl.minimum(cumulative, 1.0) - tl.minimum(above, 1.0), mask=i < count)
 
 
 @triton.jit
@@ -38,12 +38,12 @@ def step_back(
     sequence, programs = tl.program_id(1).to(tl.int64), tl.num_programs(0)
     i = tl.program_id(0) * PART + tl.arange(0, PART)
     popped, pushed = tl.load(pops + sequence), tl.load(pushes + sequence)
-    own, is_left = _strengths(before + sequence * (count - 1), i, count, popped, pushed)
+    cumulative, is_left = _strengths(before + sequence * (count - 1), i, count, popped, pushed)
     of_weights += sequence * count
     readable = tl.load(of_weights + i, mask=i < count, other=0.0)
     readable -= tl.load(of_weights + i - 1, mask=(i > 0) & (i < count), other=0.0)
     derivative = tl.load(of_after + sequence * count + i, mask=i < count, other=0.0)
-    derivative += tl.where(own > 1, 0.0, readable)
+    derivative += tl.where(cumulative > 1, 0.0, readable)
     of_strengths += (sequence * programs + tl.program_id(0)) * 2
     tl.store(of_strengths + 1, tl.sum(derivative, 0))
     derivative = tl.where(is_left, derivative, 0.0)

@@ -19,10 +19,10 @@ def weights(actions: Tensor, limit: int) -> Tensor:
     """W_t[i], (B, n, n), for actions (B, n, 3) and a stack that holds so many elements."""
     batch_size, length, _ = actions.shape
     programs, width = triton.cdiv(length, LANES), _width(length, limit)
-    found = actions.new_zeros(batch_size, length, length)
+    weights = actions.new_zeros(batch_size, length, length)
     states = actions.new_zeros(batch_size, programs, 2, LANES, width)
-    kernels.walk[programs, batch_size](actions, found, states, length, limit, width, LANES=LANES, PART=PART)
-    return found
+    kernels.walk[programs, batch_size](actions, weights, states, length, limit, width, LANES=LANES, PART=PART)
+    return weights
 
 
 @on_their_device

@@ -56,13 +56,13 @@ def step_back(
         value + sequence * size, elements + sequence * height * size, at, height, size
     )  # fmt: skip
     places = next_height * size
-    own = tl.load(cotangents + at, mask=at < places, other=0.0)
+    cotangent = tl.load(cotangents + at, mask=at < places, other=0.0)
     action_gradients += (sequence * programs + tl.program_id(0)) * 3
-    tl.store(action_gradients, tl.sum(own * above, 0))
-    tl.store(action_gradients + 1, tl.sum(own * here, 0))
-    tl.store(action_gradients + 2, tl.sum(own * below, 0))
-    tl.store(value_gradients + sequence * size + at, push * own, mask=at < size)
+    tl.store(action_gradients, tl.sum(cotangent * above, 0))
+    tl.store(action_gradients + 1, tl.sum(cotangent * here, 0))
+    tl.store(action_gradients + 2, tl.sum(cotangent * below, 0))
+    tl.store(value_gradients + sequence * size + at, push * cotangent, mask=at < size)
     deeper = tl.load(cotangents + at + size, mask=at + size < places, other=0.0)
     higher = tl.load(cotangents + at - size, mask=(at >= size) & (at - size < places), other=0.0)
-    gradient = push * deeper + noop * own + pop * higher
+    gradient = push * deeper + noop * cotangent + pop * higher
     tl.store(element_gradients + sequence * height * size + at, gradient, mask=at < height * size)
