@@ -11,12 +11,12 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver, jit
 
+from fairseq_stack.ops._triton.nondeterministic import launch as nondeterministic
+from fairseq_stack.ops._triton.nondeterministic.sizes import Sizes
+from fairseq_stack.ops._triton.stratification import launch as stratification
+from fairseq_stack.ops._triton.superposition import launch as superposition
 from fairseq_stack.ops.nondeterministic import _panel_columns
-from fairseq_stack.ops.nondeterministic._triton import launch as nondeterministic
-from fairseq_stack.ops.nondeterministic._triton.launch_step import step_triton
-from fairseq_stack.ops.nondeterministic._triton.sizes import Sizes
-from fairseq_stack.ops.stratification._triton import launch as stratification
-from fairseq_stack.ops.superposition._triton import launch as superposition
+from fairseq_stack.ops.nondeterministic._gpu_step import step_triton
 
 
 class _Absent:

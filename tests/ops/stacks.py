@@ -230,8 +230,8 @@ class Way:
 
 def _use_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have few steps, items and rows in each program of Triton, whose interpreter is slow."""
-    from fairseq_stack.ops.stratification._triton import launch as stratification_launch
-    from fairseq_stack.ops.superposition._triton import launch as superposition_launch
+    from fairseq_stack.ops._triton.stratification import launch as stratification_launch
+    from fairseq_stack.ops._triton.superposition import launch as superposition_launch
 
     for name, size in {"LANES": 4, "PART": 4, "STEPS": 3, "PLACES": 8}.items():
         monkeypatch.setattr(superposition_launch, name, size)
@@ -246,7 +246,7 @@ def _leave_kernels(monkeypatch: pytest.MonkeyPatch, *, for_triton: bool) -> None
         monkeypatch.setattr(module, "library", lambda: None)
     monkeypatch.setattr(_panels, "FEWEST", 3)
     if for_triton:
-        from fairseq_stack.ops.nondeterministic._triton.launch_step import step_triton
+        from fairseq_stack.ops.nondeterministic._gpu_step import step_triton
 
         for module in (superposition_state, _item_state):
             monkeypatch.setattr(module, "prefers_triton", lambda device: True)

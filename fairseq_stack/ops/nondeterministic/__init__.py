@@ -7,7 +7,7 @@ line by line.
 Whole sequences, in the order of ``"auto"``:
     ``native.py``   CPUs, C in ``_native/src/nondeterministic*.h``; what double cannot hold, ``nondeterministic_exact*``
     ``pytorch.py``  all devices: ``_tiles.py`` (layout), ``_inner_weights.py`` (a)-(e), ``_gradient.py`` (g)-(m)
-    ``gpu.py``      GPUs, on demand, kernels in ``_triton/``; what float64 cannot hold, ``_steps.py``
+    ``gpu.py``      GPUs, on demand, kernels in ``../_triton/``; what float64 cannot hold, ``_steps.py``
     ``window.py``   limited memory, by each of them
 
 One step (``state.py``): the columns of a state are ``NativeColumns`` on CPUs, ``PanelColumns`` elsewhere (PyTorch or

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ._triton.sizes import Sizes
+from .._triton.nondeterministic.sizes import Sizes
 
 
 def readings(weights: Tensor, vectors: Tensor, sizes: Sizes) -> Tensor:

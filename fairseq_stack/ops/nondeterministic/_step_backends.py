@@ -23,7 +23,7 @@ def step_for(device: torch.device) -> ComputeStep:
     """What computes the steps on a device."""
     if not prefers_triton(device):
         return step_pytorch
-    from ._triton.launch_step import step_triton
+    from ._gpu_step import step_triton
 
     return step_triton
 

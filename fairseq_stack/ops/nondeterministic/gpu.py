@@ -1,4 +1,4 @@
-"""The nondeterministic stack by Triton kernels, for GPUs: ``_triton/`` has the kernels.
+"""The nondeterministic stack by Triton kernels, for GPUs: ``_triton/nondeterministic/`` has the kernels.
 
 Everything is computed in float64, in real numbers with an exponent for each cell of tiles. The kernels notice numbers
 that are so far apart that something may be lost; those sequences are computed again in logarithms (``_steps.py``).
@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from .._operators import Function, differentiable_once
+from .._triton.nondeterministic.sizes import Sizes
 from .._undefined import finite, from_then_on, marks_of
 from . import _bands
 from ._log_weights import defined, join_transitions, relative_to_largest, spread_of
 from ._steps import exact_gradients, exact_readings
-from ._triton.sizes import Sizes
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
@@ -75,7 +75,7 @@ def _weights(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     """
     if logits.numel() == 0:
         return _outputs(logits, num_states, window)
-    from ._triton import launch
+    from .._triton.nondeterministic import launch
 
     sizes = _sizes(logits, num_states, window)
     relative = relative_to_largest(logits)
@@ -135,7 +135,7 @@ def _weights_backward(
     """The gradient of the log weights, given what ``_weights`` got and returned: (h) to (m) of the algorithm."""
     if logits.numel() == 0:
         return torch.zeros_like(logits)
-    from ._triton import launch
+    from .._triton.nondeterministic import launch
 
     sizes = _sizes(logits, num_states, window)
     usable = torch.where(inexact[:, None, None, None], 0, weights)

@@ -6,7 +6,7 @@ it. ``gpu.py`` is the kernels for GPUs. ``state.py`` takes one step, by ``_nativ
 PyTorch; what it shares with the queue is in ``ops/_item_state.py``.
 
 An equation that changes, changes in ``reference.py``, ``pytorch.py: _tile``, ``state.py: _advance``,
-``_native/src/stratification_step.h``, ``_native/src/controller_memory.h`` and ``_triton/kernels.py``.
+``_native/src/stratification_step.h``, ``_native/src/controller_memory.h`` and ``_triton/stratification/kernels.py``.
 """
 
 from __future__ import annotations

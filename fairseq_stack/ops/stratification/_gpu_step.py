@@ -1,4 +1,4 @@
-"""A step of the stratification stack by Triton kernels, for GPUs: ``_triton/step.py``. As ``_native_step.py``."""
+"""A step of the stratification stack by Triton kernels, for GPUs, as ``_native_step.py`` by compiled ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def forward(
     settled: Tensor, recent: Sequence[Tensor], strengths: Tensor, pop: Tensor, push: Tensor
 ) -> tuple[Tensor, Tensor, bool]:
     """The reading and H_t; arguments, which are finite, as for ``_native_step.forward``."""
-    from ._triton import launch
+    from .._triton.stratification import launch
 
     after, weights = launch.step(*_contiguous(strengths, pop, push))
     return _read(weights, _items(settled, recent)), after, True
@@ -30,7 +30,7 @@ def backward(
     of_after: Tensor | None,
 ) -> list[Tensor]:
     """The gradients; arguments and results as for ``_native_step.backward``."""
-    from ._triton import launch
+    from .._triton.stratification import launch
 
     strengths, pop, push = _contiguous(strengths, pop, push)
     (of_after,) = _contiguous(torch.zeros_like(after) if of_after is None else of_after)

@@ -1,4 +1,4 @@
-"""The stratification stack by Triton kernels, for GPUs: ``_triton/`` has the kernels, which compute W in float64.
+"""The stratification stack by Triton kernels, for GPUs: those of ``_triton/stratification/`` compute W in float64.
 
 The readings are W V, a product of PyTorch.
 """
@@ -33,7 +33,7 @@ def _weights(pop: Tensor, push: Tensor, amounts: Tensor) -> tuple[Tensor, Tensor
     """
     if pop.numel() == 0:
         return _outputs(pop, push, amounts)
-    from ._triton import launch
+    from .._triton.stratification import launch
 
     return launch.weights(pop.contiguous(), push.contiguous(), amounts.contiguous())
 
@@ -50,7 +50,7 @@ def _weights_backward(grad: Tensor, flags: Tensor) -> tuple[Tensor, Tensor, Tens
     """The gradients of u_t, d_t and c_t from the gradient of W."""
     if grad.numel() == 0:
         return _gradients_like(grad, flags)
-    from ._triton import launch
+    from .._triton.stratification import launch
 
     return launch.strength_gradients(grad.contiguous(), flags)
 

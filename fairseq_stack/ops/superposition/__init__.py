@@ -8,7 +8,7 @@ off what lies deeper, in all of them.
 
 An equation that changes, changes in ``reference.py``, ``pytorch.py: _walk`` and ``_walk_back``,
 ``state.py: SuperpositionStackState._next``, ``superposition_steps.h: sup_step``, ``superposition_state.h``,
-``recurrent_superposition.h`` and ``_triton/kernels.py``.
+``recurrent_superposition.h`` and ``_triton/superposition/kernels.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A step of the superposition stack by Triton kernels, for GPUs: ``_triton/step.py``."""
+"""A step of the superposition stack by Triton kernels, for GPUs: ``_triton/superposition/step.py``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def step_triton(actions: Tensor, value: Tensor, elements: Tensor, height: int) -
 class _Step(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, actions: Tensor, value: Tensor, elements: Tensor, height: int) -> Tensor:
-        from ._triton import launch
+        from .._triton.superposition import launch
 
         actions, value, elements = (x.resolve_neg().contiguous() for x in (actions, value, elements))
         ctx.save_for_backward(actions, value, elements)
@@ -31,7 +31,7 @@ class _Step(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        from ._triton import launch
+        from .._triton.superposition import launch
 
         actions, value, elements = ctx.saved_tensors
         return *launch.step_gradients(actions, value, elements, gradient.resolve_neg().contiguous()), None

@@ -1,4 +1,4 @@
-"""The superposition stack by Triton kernels, for GPUs: ``_triton/`` has the kernels, which compute W.
+"""The superposition stack by Triton kernels, for GPUs: those of ``_triton/superposition/`` compute W.
 
 The readings are W V, a product of PyTorch.
 """
@@ -27,7 +27,7 @@ def _weights(actions: Tensor, limit: int) -> Tensor:
     """W_t[i] at index [b, t - 1, i - 1], (B, n, n), for a stack that holds ``limit`` elements."""
     if actions.numel() == 0:
         return actions.new_zeros(len(actions), actions.shape[1], actions.shape[1])
-    from ._triton import launch
+    from .._triton.superposition import launch
 
     return launch.weights(actions.contiguous(), limit)
 
@@ -42,7 +42,7 @@ def _weights_backward(grad: Tensor, actions: Tensor, limit: int) -> Tensor:
     """The gradient of the actions from the gradient of W."""
     if actions.numel() == 0:
         return torch.zeros_like(actions)
-    from ._triton import launch
+    from .._triton.superposition import launch
 
     return launch.action_gradients(actions.contiguous(), grad.contiguous(), limit)
 

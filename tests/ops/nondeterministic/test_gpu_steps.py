@@ -27,7 +27,7 @@ def several_panels(monkeypatch: pytest.MonkeyPatch) -> None:
 def first_state(
     inputs: Sequence[Tensor], monkeypatch: pytest.MonkeyPatch, *, on_kernels: bool, window: int | None = None
 ) -> NondeterministicStackState:
-    from fairseq_stack.ops.nondeterministic._triton.launch_step import step_triton
+    from fairseq_stack.ops.nondeterministic._gpu_step import step_triton
 
     monkeypatch.setattr(_panel_columns, "step_for", lambda device: step_triton if on_kernels else step_pytorch)
     batch_size, _, num_states, num_symbols = inputs[0].shape[:4]
@@ -62,9 +62,9 @@ def test_limited_memory(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_parts_of_a_panel(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairseq_stack.ops.nondeterministic._triton import launch_step
+    from fairseq_stack.ops.nondeterministic import _gpu_step
 
-    monkeypatch.setattr(launch_step, "ELEMENTS", 16)
+    monkeypatch.setattr(_gpu_step, "ELEMENTS", 16)
     monkeypatch.setattr(_panels, "FEWEST", 5)
     assert_same_steps(random_inputs(1, 9, 1, 2), monkeypatch)
 

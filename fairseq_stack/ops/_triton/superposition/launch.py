@@ -6,7 +6,7 @@ import torch
 import triton
 from torch import Tensor
 
-from ..._devices import on_their_device
+from ..devices import on_their_device
 from . import kernels
 from . import step as step_kernels
 

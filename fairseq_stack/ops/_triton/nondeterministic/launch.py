@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..._devices import on_their_device
+from ..devices import on_their_device
 from . import backward, forward, log_weights
 from .sizes import Sizes
 

@@ -1,4 +1,4 @@
-"""Launches the kernels of ``step.py``: memory and grids. Names are as there."""
+"""A step by Triton kernels, for GPUs: memory and grids for ``_triton/nondeterministic/step.py``. Names are as there."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..._devices import on_their_device
-from .._columns import Blocks, NewColumn, Past, Step, Top
-from .._log_weights import Spread
-from . import step as kernels
-from .sizes import power_of_two
+from .._triton.devices import on_their_device
+from .._triton.nondeterministic import step as kernels
+from .._triton.nondeterministic.sizes import power_of_two
+from ._columns import Blocks, NewColumn, Past, Step, Top
+from ._log_weights import Spread
 
 ELEMENTS = 4096  # of a tile of products
 
