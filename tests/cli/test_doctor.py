@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
 
 from fairseq_stack import cli
 from fairseq_stack.cli import doctor
@@ -23,9 +24,13 @@ def test_report(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_wrong_backend_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     right = nondeterministic.BACKENDS["reference"].compute
+
+    def wrong(*arguments: Tensor, **settings: bool) -> tuple[Tensor, None]:
+        readings, _ = right(*arguments, **settings)
+        return 1.01 * readings, None
+
     for backend in ("native", "pytorch"):
-        wrong = Backend(backend, lambda *x, **settings: 1.01 * right(*x, **settings))
-        monkeypatch.setitem(nondeterministic.BACKENDS, backend, wrong)
+        monkeypatch.setitem(nondeterministic.BACKENDS, backend, Backend(backend, wrong))
     assert cli.main(["doctor"]) == 1
     assert "WRONG" in capsys.readouterr().out
 
