@@ -22,7 +22,7 @@ BottomVector = Literal["learned", "zero", "one"]
 
 
 class AutomatonStackAttention(StackAttention):
-    """Attention by a pushdown automaton, whose transitions a_t weighs: Eqs. 12 and 19.
+    """Attention by a pushdown automaton, whose transitions a_t weighs: Eq. 12 and Eq. 19.
 
     The rows of W_a are ordered by (q, x), row-major; for each, first the |Q||Gamma| pushes (r, y), then as many
     replaces (r, y), then the |Q| pops (r).
@@ -158,8 +158,8 @@ class AutomatonStackAttention(StackAttention):
         return actions.unflatten(-1, (self.num_states * self.num_symbols, -1)).log_softmax(-1).flatten(-2)
 
     def transitions(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Split ``W_a x_t``, (..., d_a), into the log weights of transitions (Eqs. 9-11): push and replace
-        (..., Q, S, Q, S), pop (..., Q, S, Q).
+        """Split ``W_a x_t``, (..., d_a), into the log weights of transitions: push (Eq. 9) and replace (Eq. 10),
+        (..., Q, S, Q, S), and pop (Eq. 11), (..., Q, S, Q).
         """
         states, symbols = self.num_states, self.num_symbols
         tops = states * symbols

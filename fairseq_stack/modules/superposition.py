@@ -18,7 +18,7 @@ from fairseq_stack.ops import (
 
 
 class SuperpositionStackAttention(StackAttention):
-    """Attention by the superposition stack of Joulin & Mikolov (2015): Eqs. 5-8, 17, 18 and 20.
+    """Attention by the superposition stack of Joulin & Mikolov (2015): Eqs. 5-8, Eq. 17, Eq. 18 and Eq. 20.
 
     The rows of W_a are push, no-op and pop, in that order.
 

@@ -60,7 +60,7 @@ class Past(NamedTuple):
 
 
 class Top(NamedTuple):
-    """(c) and (d) (Eqs. 27 and 29) at step t."""
+    """(c) and (d) (Eq. 27 and Eq. 29) at step t."""
 
     weights: Tensor  # W_t, (B, t + 1, C)
     alpha: Tensor  # alpha[t] without its exponent, (B, C)
@@ -135,7 +135,7 @@ def step(past: Past, logits: Tensor, window: int | None) -> Step:
 
 
 def next_column(past: Past, transitions: Tensor) -> NewColumn:
-    """(a) and (b) (Eqs. 24 and 25), written as (e): column t from columns 0..t-1.
+    """(a) and (b) (Eq. 24 and Eq. 25), written as (e): column t from columns 0..t-1.
 
     Pushes onto a configuration that cannot be on top after step t - 1 are left out: no run contains them, and their
     inner weights could outgrow all others.
@@ -204,7 +204,7 @@ def log_forward_weights(alpha: Tensor, exponent: Tensor) -> Tensor:
 
 
 def read_top(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> Top:
-    """(c) and (d) (Eqs. 27 and 29) for column t.
+    """(c) and (d) (Eq. 27 and Eq. 29) for column t.
 
     Args:
         gamma: column t, (B, t + 1, C, C).
@@ -242,7 +242,7 @@ def _as_popped(popped: Tensor) -> Tensor:
 
 
 def _move(last: Tensor, transitions: Tensor, occurs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The products with Delta_t in (a) and (b) (Eqs. 24 and 25), of column t - 1 (B, t, C, C).
+    """The products with Delta_t in (a) and (b) (Eq. 24 and Eq. 25), of column t - 1 (B, t, C, C).
 
     Returns:
         Pushes (B, 1, C, C), replacements (B, t, C, C), and gamma'[k -> t] (B, t - 1, C, Q) at [b, k, uy, r].

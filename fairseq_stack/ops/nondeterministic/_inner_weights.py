@@ -26,7 +26,7 @@ _HIGHEST_POWER = 400.0
 
 
 class Tops(NamedTuple):
-    """(c) and (d) (Eqs. 27 and 29) at all points.
+    """(c) and (d) (Eq. 27 and Eq. 29) at all points.
 
     Attributes:
         weights: W_t[i][r,y] at [b, t, yr, i], both axes in tiles, (B, K, T, C, K, T).
@@ -151,7 +151,7 @@ class InnerWeights:
         return gamma
 
     def _fill_columns(self, d: int, last: Tensor) -> Tensor:
-        """(e) and (b) (Eqs. 24 and 25) for the T columns of the tiles of diagonal d, given the column before.
+        """(e) and (b) (Eq. 24 and Eq. 25) for the T columns of the tiles of diagonal d, given the column before.
 
         Returns:
             The last of them.
@@ -178,7 +178,7 @@ class InnerWeights:
         return last
 
     def _read_tops(self) -> Tops:
-        """(c) and (d) (Eqs. 27 and 29)."""
+        """(c) and (d) (Eq. 27 and Eq. 29)."""
         tiles = self.tiles
         num_tiles, batch_size, _, tile_size, _, size = tiles.sizes
         weights = tiles.transitions.new_zeros(batch_size, num_tiles, tile_size, size, num_tiles, tile_size)

@@ -267,7 +267,7 @@ class PanelColumns(FollowedColumns):
 
 
 def _write_start(panel: Panel, start: Tensor | None) -> tuple[Tensor, Precision]:
-    """Write column 0 (Eqs. 21 and 23).
+    """Write column 0 (Eq. 21 and Eq. 23).
 
     Args:
         panel: the first.

@@ -136,7 +136,7 @@ class TrackedColumns:
         return (readings + marks[:, None]).to(value.dtype), columns
 
     def _next_gamma(self, logits: Tensor) -> Tensor:
-        """(a) and (b) (Eqs. 24 and 25): column t, (B, t + 1, C, C), from log weights (B, C, 2 C + Q)."""
+        """(a) and (b) (Eq. 24 and Eq. 25): column t, (B, t + 1, C, C), from log weights (B, C, 2 C + Q)."""
         last, size = self.gamma[:, :, -1], logits.shape[1]
         states = self.num_states, size // self.num_states
         # At index [b, i + 1, qx, w, ry or r].

@@ -107,7 +107,7 @@ def _readings(
         log_totals.append(total)
         tops = torch.stack([mean[i, t] for i in remembered], 1)
         share = _share(runs, total[:, None, None, None, None, None])
-        readings.append(torch.einsum("biqxry,biqxrym->brym", share, tops))  # Eqs. 28 and 29
+        readings.append(torch.einsum("biqxry,biqxrym->brym", share, tops))  # Eq. 28 and Eq. 29
     if not readings:
         return torch.einsum("btqxry,btm->btrym", push, vectors[:, 1:]), push.sum((2, 3, 4, 5))  # both are empty
     return torch.stack(readings, 1), torch.stack(log_totals, 1)
@@ -121,7 +121,7 @@ def _replace_or_pop(
     i: int,
     t: int,
 ) -> tuple[Tensor, Tensor]:
-    """gamma[i -> t] and zeta[i -> t] / gamma[i -> t] for i < t - 1: the last two lines of Eqs. 24 and 26."""
+    """gamma[i -> t] and zeta[i -> t] / gamma[i -> t] for i < t - 1: the last two lines of Eq. 24 and Eq. 26."""
     # The terms of Eq. 24, replace, at index [b, q, x, u, z, r, y].
     replaced = log_gamma[i, t - 1][..., None, None] + replace[:, None, None]
     # The terms of Eq. 24, pop, at index [b, q, x, u, r, y], for each k.

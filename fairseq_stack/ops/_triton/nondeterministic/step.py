@@ -57,7 +57,7 @@ def move(
     last_batch, last_symbol, last_state, past_batch, past_row, gamma_batch, gamma_symbol, gamma_state,
     Q: tl.constexpr, S: tl.constexpr, CP: tl.constexpr, QP: tl.constexpr,
 ):  # fmt: skip
-    """The products with Delta_t in (a) and (b) (Eqs. 24 and 25), and the pushes; one program a row of column t."""
+    """The products with Delta_t in (a) and (b) (Eq. 24 and Eq. 25), and the pushes; one program a row of column t."""
     C: tl.constexpr = Q * S
     WIDTH: tl.constexpr = 2 * C + Q
     row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
@@ -200,7 +200,7 @@ def read(
     numerators, keys, sums, lowest, smallest, alpha, alpha_exponent, deepest, least, is_lost, rows,
     C: tl.constexpr, CP: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
-    """(c) and (d) (Eqs. 27 and 29): W_t in place of its numerators, alpha[t], and how small numbers are.
+    """(c) and (d) (Eq. 27 and Eq. 29): W_t in place of its numerators, alpha[t], and how small numbers are.
 
     One program a sequence.
     """
