@@ -3,8 +3,8 @@
 Begin with :class:`.stack_attention.StackAttention`, the base of all kinds of stacks in models: Eqs. 4, 17 and 20 of
 DuSell & Chiang (2024) are in it, and what a kind has to say of itself. Its subclasses have the actions of a kind:
 :mod:`.superposition` (Eq. 18), :mod:`.nondeterministic` (Eqs. 9-11, Eq. 12 and Eq. 19), :mod:`.symbols` (the stack
-without vectors of 2020 and 2022) and :mod:`.stratification`. :mod:`.inspected` has what they say of a sentence. :mod:`.stack_lstm` is
-an LSTM that drives such stacks.
+without vectors of 2020 and 2022) and :mod:`.stratification`. :mod:`.inspected` has what they say of a sentence.
+:mod:`.stack_lstm` is an LSTM that drives such stacks.
 
 :mod:`.neural_stack` is the controller of Hao et al. (2018) with its buffers. The syntactic language model of Murty et
 al. (2023) is :mod:`.pushdown_transformer` (Eq. 7), with :mod:`.pushdown_attention` (Eq. 6), the :mod:`.attachment` head
