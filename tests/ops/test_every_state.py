@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tests.helpers import assert_normwise_close, peak_of_bytes
-from tests.ops.stacks import STACKS, Way, gradients, ways
+from tests.ops.stacks import ON_GPUS, STACKS, Way, gradients, ways
 
 STEPS = ways(reference=False, ops=False)
 
@@ -30,7 +30,7 @@ def continued(way: Way, state: Any, inputs: list[Tensor], steps: slice, rows: Te
     return way.stack.step_through(moved(way, inputs, steps, rows), state)[0].cpu()
 
 
-@STEPS
+@ways(reference=False, ops=False, triton=ON_GPUS)
 def test_it_is_immutable(way: Way) -> None:
     inputs = [x.detach() for x in way.stack.random_inputs(3, 9, 4)]
     state = after(way, inputs, 5)
@@ -44,7 +44,7 @@ def test_it_is_immutable(way: Way) -> None:
             setattr(state, name, None)
 
 
-@STEPS
+@ways(reference=False, ops=False, triton=ON_GPUS)
 @pytest.mark.parametrize("cut", [0, 1, 4])
 def test_reorder(cut: int, way: Way) -> None:
     """Rows are permuted, left out and repeated, and there may be none."""
