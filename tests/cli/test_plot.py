@@ -65,10 +65,10 @@ def price_of_two_lengths() -> Any:
 
 def edges(band: Any) -> dict[float, tuple[float, float]]:
     """The lower and the upper edge of a band."""
-    found: dict[float, list[float]] = {}
+    actual: dict[float, list[float]] = {}
     for x, y in band.get_paths()[0].vertices.tolist():
-        found.setdefault(x, []).append(round(y, 9))
-    return {x: (min(y), max(y)) for x, y in found.items()}
+        actual.setdefault(x, []).append(round(y, 9))
+    return {x: (min(y), max(y)) for x, y in actual.items()}
 
 
 def test_alphabets(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:

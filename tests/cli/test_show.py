@@ -45,23 +45,23 @@ def lines_of(path: Path) -> list[str]:
 
 def examples(lines: list[str], split: str) -> dict[int, dict[str, str]]:
     """The printed examples: for each number, the text by the name of its column."""
-    found: dict[int, dict[str, str]] = {}
+    actual: dict[int, dict[str, str]] = {}
     for index, line in enumerate(lines):
         words = line.split()
         if len(words) == 2 and words[0] == split and words[1].isdigit() and not line.startswith(" "):
             rows = lines[index + 1 : lines.index("", index) if "" in lines[index:] else None]
-            found[int(words[1])] = {row.split()[0]: " ".join(row.split()[1:]) for row in rows}
-    return found
+            actual[int(words[1])] = {row.split()[0]: " ".join(row.split()[1:]) for row in rows}
+    return actual
 
 
 @pytest.mark.parametrize("folder", ["mt", "text-mt", "nested", "text-nested"])
 def test_pieces_are_decoded_and_side_files_are_shown(
     folder: str, corpora: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = examples(show(capsys, corpora / folder, "--split", "test", "--first", "2", "--examples", "4"), "test")
-    assert list(found) == [2, 3, 4, 5]
+    actual = examples(show(capsys, corpora / folder, "--split", "test", "--first", "2", "--examples", "4"), "test")
+    assert list(actual) == [2, 3, 4, 5]
     names = ("de", "en", "align", "depth") if "nested" in folder else ("de", "en")
-    for number, columns in found.items():
+    for number, columns in actual.items():
         assert columns == {
             name: " ".join(lines_of(corpora / folder / "text" / f"test.{name}")[number].split()) for name in names
         }

@@ -65,12 +65,12 @@ class Saver:
 
     def updates(self) -> dict[str, int]:
         """The number of updates in every file that is named like a checkpoint, all of which must be whole."""
-        found = {}
+        actual = {}
         for path in sorted(self.folder.glob("*.pt")):
             state = torch.load(path)
             assert state["weight"].eq(state["updates"]).all()
-            found[path.name] = state["updates"]
-        return found
+            actual[path.name] = state["updates"]
+        return actual
 
 
 class Operations:
@@ -170,11 +170,13 @@ def test_killed_at_each_operation(tmp_path: Path, end_of_epoch: bool, settings: 
         shutil.copytree(before.folder, killed.folder)
         if not is_killed(at, killed, 4):
             break
-        found = killed.updates()
+        actual = killed.updates()
         names |= {path.name for path in killed.folder.iterdir()}
-        assert old.keys() <= found.keys() or found["checkpoint_last.pt"] == 4, "removed before the new one is in place"
-        if found["checkpoint_last.pt"] == 4:
-            assert new.items() <= found.items()
+        assert old.keys() <= actual.keys() or actual["checkpoint_last.pt"] == 4, (
+            "removed before the new one is in place"
+        )
+        if actual["checkpoint_last.pt"] == 4:
+            assert new.items() <= actual.items()
         killed.save(4)
         assert sorted(path.name for path in killed.folder.iterdir()) == sorted(new)
         assert killed.updates() == new
@@ -209,9 +211,9 @@ def test_full_disk(
         assert "No space left on device; earlier checkpoints are unchanged" in message
         assert message.endswith("; once this is fixed, the same command continues from the last of them")
         assert not list(tmp_path.glob("*.tmp"))
-        found = saver.updates()
-        assert old.keys() <= found.keys()
-        assert found["checkpoint_last.pt"] == 2
+        actual = saver.updates()
+        assert old.keys() <= actual.keys()
+        assert actual["checkpoint_last.pt"] == 2
         failures += 1
     assert failures > 20
 

@@ -53,10 +53,10 @@ def search(
     batch = pad_rows(sources, side)
     sample = {"net_input": {"src_tokens": batch, "src_lengths": batch.ne(PAD).sum(1)}}
     forced = None if prefixes is None else pad_rows(prefixes, "right")
-    found = SequenceGenerator(models, DICTIONARY, **options).generate(models, sample, prefix_tokens=forced)
+    actual = SequenceGenerator(models, DICTIONARY, **options).generate(models, sample, prefix_tokens=forced)
     return [
         [(one["tokens"].tolist(), float(one["score"]), one["positional_scores"].tolist()) for one in sentence]
-        for sentence in found
+        for sentence in actual
     ]
 
 
@@ -92,8 +92,8 @@ def continue_as_alone(model: nn.Module, repetitions: int = 1, **options: Any) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_translation(kind: str) -> None:
-    found = translate_as_alone([translation_model(kind)], beam_size=4, max_len_a=1.5, max_len_b=2)
-    longest = [max(len(tokens) - 1 for tokens, *_ in sentence) for sentence in found]
+    actual = translate_as_alone([translation_model(kind)], beam_size=4, max_len_a=1.5, max_len_b=2)
+    longest = [max(len(tokens) - 1 for tokens, *_ in sentence) for sentence in actual]
     limits = [int(1.5 * (length + 1) + 2) for length in LENGTHS]
     assert all(length <= limit for length, limit in zip(longest, limits, strict=True))
     assert sum(length == limit for length, limit in zip(longest, limits, strict=True)) >= 2

@@ -91,18 +91,18 @@ def test_lines_of_data(corpora: Corpora, model: str, tmp_path: Path, request: py
     data = ["--data", corpora.translation if is_translation else corpora.language_modeling]
     for number in (1, 6):
         source, target = (lines[side][number - 1] for side in ("src", "tgt"))
-        found = []
+        actual = []
         for sentence in (
             ["--split", "valid", "--line", number],
             ["--text", source, *(["--translation", target] if is_translation else [])],
         ):
             assert inspect(checkpoint, *data, *sentence, "--layer", "all", "--output", output) == 0
-            found.append(json.loads(output.read_text()))
-        assert found[0] == found[1] and found[0][-1]["inputs"][1:] == (target if is_translation else source).split()
+            actual.append(json.loads(output.read_text()))
+        assert actual[0] == actual[1] and actual[0][-1]["inputs"][1:] == (target if is_translation else source).split()
     if not is_translation:
         text = ["--file", corpora.text / "valid.src", "--line", 6]
         assert inspect(checkpoint, *text, "--layer", "all", "--output", output) == 0
-        assert json.loads(output.read_text()) == found[0]
+        assert json.loads(output.read_text()) == actual[0]
 
 
 def test_readings(corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ TEXT = "a b c d a"
 
 @pytest.fixture
 def hub(pushdown_model: Path) -> LanguageModelHub:
-    found = load(pushdown_model)
-    assert isinstance(found, LanguageModelHub)
-    return found
+    actual = load(pushdown_model)
+    assert isinstance(actual, LanguageModelHub)
+    return actual
 
 
 def inspect(*arguments: Any) -> int:
@@ -39,11 +39,11 @@ def numbers(model: Path, folder: Path, *options: Any) -> dict[str, Any]:
 
 
 def test_numbers_of_a_beam(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
-    found = numbers(pushdown_model, tmp_path, "--runs", 3, "--beam", 5)
-    assert (found["tokens"], found["beam"]) == (["ROOT", *TEXT.split()], 5)
+    actual = numbers(pushdown_model, tmp_path, "--runs", 3, "--beam", 5)
+    assert (actual["tokens"], actual["beam"]) == (["ROOT", *TEXT.split()], 5)
     parses = parse(hub.models[0].decoder.network, hub.encode(TEXT)[:-1], beam_size=5)
     shares = (parses.log_probabilities - parses.log_probability).exp()
-    for number, own in enumerate(found["parses"]):
+    for number, own in enumerate(actual["parses"]):
         attachments = parses.attachments[number].tolist()
         assert own["attachments"] == [0, *attachments]
         assert own["log_probability"] == pytest.approx(float(parses.log_probabilities[number]), abs=1e-4)
@@ -58,14 +58,14 @@ def test_numbers_of_a_beam(pushdown_model: Path, hub: LanguageModelHub, tmp_path
         weights = torch.tensor(own["attention"][0]["weights"])
         assert weights.shape == (2, 6, 6)
         assert torch.allclose(weights.sum(2), torch.ones(2, 6)) and not weights.triu(1).any()
-    assert len(found["parses"]) == 3
+    assert len(actual["parses"]) == 3
 
 
 def test_a_given_tree(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
     """Among all parses of the sentence it has the same probability."""
-    found = numbers(pushdown_model, tmp_path, "--tree", "(S (A (W a) (W b)) (B (W c) (C (W d) (W a))))")
-    (own,) = found["parses"]
-    assert (own["brackets"], own["share"], found["beam"]) == ("((a b) (c (d a)))", None, None)
+    actual = numbers(pushdown_model, tmp_path, "--tree", "(S (A (W a) (W b)) (B (W c) (C (W d) (W a))))")
+    (own,) = actual["parses"]
+    assert (own["brackets"], own["share"], actual["beam"]) == ("((a b) (c (d a)))", None, None)
     parses = parse(hub.models[0].decoder.network, hub.encode(TEXT)[:-1], beam_size=100)
     (place,) = [n for n, r in enumerate(parses.attachments.tolist()) if [0, *r] == own["attachments"]]
     assert own["log_probability"] == pytest.approx(float(parses.log_probabilities[place]), abs=1e-4)
@@ -77,20 +77,20 @@ def test_a_given_tree(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Pat
 def test_when_a_word_is_predicted(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
     """The parse is of the words before it; a tree is cut there."""
     options = ["--show", "attention", "--verb", "d", "--subject", 1, "--distractors", "b,3"]
-    found = numbers(pushdown_model, tmp_path, *options)
+    actual = numbers(pushdown_model, tmp_path, *options)
     network = hub.models[0].decoder.network
     (parses,) = parse_all(network, hub.encode("a b c")[None, :-1], beam_size=BEAM_SIZE, are_prefixes=True)
-    (own,) = found["parses"]
+    (own,) = actual["parses"]
     assert own["attachments"] == [0, *parses.attachments[0].tolist()]
     assert own["log_probability"] == pytest.approx(float(parses.log_probabilities[0]), abs=1e-5)
-    assert found["predicted"] == "d" and found["tokens"] == ["ROOT", "a", "b", "c"]
+    assert actual["predicted"] == "d" and actual["tokens"] == ["ROOT", "a", "b", "c"]
     mean = torch.tensor([layer["weights"] for layer in own["attention"]]).mean((0, 1))[-1]
-    assert found["mean_attention"] == {
+    assert actual["mean_attention"] == {
         "subject": pytest.approx([float(mean[1])]),
         "distractors": pytest.approx(mean[2:].tolist()),
     }
-    found = numbers(pushdown_model, tmp_path, "--show", "attention", "--verb", 1)
-    assert (found["tokens"], found["parses"][0]["log_probability"]) == (["ROOT"], 0)
+    actual = numbers(pushdown_model, tmp_path, "--show", "attention", "--verb", 1)
+    assert (actual["tokens"], actual["parses"][0]["log_probability"]) == (["ROOT"], 0)
     (own,) = numbers(pushdown_model, tmp_path, *options, "--tree", "((a b) (c (d a)))")["parses"]
     assert own["brackets"] == "(a b) c"
 

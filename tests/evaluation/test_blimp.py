@@ -60,13 +60,13 @@ def test_the_mean_over_paradigms() -> None:
         scored("q", "y", -3, -2),
     ]
     overall, fields, phenomena, paradigms = accuracies(pairs, Intervals(50, 0.9, 1))
-    assert [(found.name, found.pairs) for found in (overall, *fields)] == [("all", 4), ("syntax", 4)]
+    assert [(actual.name, actual.pairs) for actual in (overall, *fields)] == [("all", 4), ("syntax", 4)]
     assert overall.accuracy.value == pytest.approx((1 + 1.5 / 3) / 2)
     assert overall.accuracy.low <= overall.accuracy.value <= overall.accuracy.high
     assert (overall.unknown, overall.ties) == (0.25, 0.25)
-    assert {found.name: found.ties for found in phenomena} == pytest.approx({"x": 1 / 3, "y": 0})
-    assert {found.name: found.accuracy.value for found in phenomena} == pytest.approx({"x": 0.875, "y": 0})
-    assert {found.name: found.accuracy.value for found in paradigms} == pytest.approx({"p": 1, "q": 0.5})
+    assert {actual.name: actual.ties for actual in phenomena} == pytest.approx({"x": 1 / 3, "y": 0})
+    assert {actual.name: actual.accuracy.value for actual in phenomena} == pytest.approx({"x": 0.875, "y": 0})
+    assert {actual.name: actual.accuracy.value for actual in paradigms} == pytest.approx({"p": 1, "q": 0.5})
 
 
 def test_a_model_that_cannot_tell_any_pair_apart_is_at_chance() -> None:

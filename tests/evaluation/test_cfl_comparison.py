@@ -30,23 +30,23 @@ def restarts(model: str, differences: dict[str, tuple[float, float]], **others: 
     return [
         labelled(model, cfl_result(difference, split=split, checkpoint=checkpoint, **others), number)
         for place, split in enumerate(("test", "valid"))
-        for number, (checkpoint, found) in enumerate(differences.items())
-        for difference in [found[place]]
+        for number, (checkpoint, actual) in enumerate(differences.items())
+        for difference in [actual[place]]
     ]
 
 
 def values(comparison: Comparison) -> dict[str, dict[str, list[float]]]:
     return {
-        language: {model: [one.result.overall.difference.value for one in found] for model, found in models.items()}
+        language: {model: [one.result.overall.difference.value for one in actual] for model, actual in models.items()}
         for language, models in comparison.groups.items()
     }
 
 
 def test_the_best_restart_is_chosen_on_validation_data() -> None:
     results = restarts("Tf", {"a": (0.125, 0.5), "b": (0.25, 0.0625), "c": (0.5, 0.75)})
-    found = compare(results, mean=False)
-    assert values(found) == {"dyck": {"Tf": [0.25]}}
-    assert found.notes == ["The best of 3 runs, by the cross-entropy difference on the validation data."]
+    actual = compare(results, mean=False)
+    assert values(actual) == {"dyck": {"Tf": [0.25]}}
+    assert actual.notes == ["The best of 3 runs, by the cross-entropy difference on the validation data."]
 
 
 def test_results_on_validation_data_alone() -> None:

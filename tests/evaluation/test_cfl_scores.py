@@ -79,14 +79,14 @@ def test_accuracy_is_of_the_determined_positions() -> None:
 def test_intervals_are_those_of_a_loop_over_resampled_sets() -> None:
     generator = np.random.default_rng(0)
     sums, counts = generator.normal(size=50), generator.integers(1, 9, size=50)
-    found = Intervals(number=2000, confidence=0.8, seed=1).of_rate(sums.tolist(), counts.tolist(), stream=0)
+    actual = Intervals(number=2000, confidence=0.8, seed=1).of_rate(sums.tolist(), counts.tolist(), stream=0)
     rates = []
     for _ in range(2000):
         drawn = generator.integers(50, size=50)
         rates.append(sums[drawn].sum() / counts[drawn].sum())
-    assert found.value == math.fsum(sums) / counts.sum()
+    assert actual.value == math.fsum(sums) / counts.sum()
     spread = float(np.std(rates))
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(rates, [0.1, 0.9])), abs=0.15 * spread)
+    assert (actual.low, actual.high) == pytest.approx(tuple(np.quantile(rates, [0.1, 0.9])), abs=0.15 * spread)
 
 
 def test_intervals_depend_on_the_seed_alone() -> None:

@@ -20,11 +20,11 @@ INTERVALS = Intervals(200, 0.9, 0)
 
 
 def test_symbols_are_pooled_and_strings_without_scored_symbols_do_not_count() -> None:
-    found = overall_accuracy(STRINGS, INTERVALS)
-    assert (found.strings, found.scored, found.correct) == (4, 10, 7)
-    assert found.accuracy.value == 0.7  # the mean over strings would be 0.583
-    assert found.whole_strings.value == 0.5
-    for estimate in (found.accuracy, found.whole_strings):
+    actual = overall_accuracy(STRINGS, INTERVALS)
+    assert (actual.strings, actual.scored, actual.correct) == (4, 10, 7)
+    assert actual.accuracy.value == 0.7  # the mean over strings would be 0.583
+    assert actual.whole_strings.value == 0.5
+    for estimate in (actual.accuracy, actual.whole_strings):
         assert 0 <= estimate.low < estimate.value < estimate.high <= 1
 
 

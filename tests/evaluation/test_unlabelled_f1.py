@@ -62,8 +62,8 @@ def test_golden_baselines(name: str, reference_data: Path) -> None:
         predicted = [[*range(1, n), 1] for n in lengths]
     else:
         predicted = [[1, *range(1, n)] for n in lengths]
-    for measure, found in counts_of(predicted, trees, set(golden["punctuation"])).items():
-        assert found == [*baseline[measure][:3], pytest.approx(baseline[measure][3], rel=1e-12)]
+    for measure, actual in counts_of(predicted, trees, set(golden["punctuation"])).items():
+        assert actual == [*baseline[measure][:3], pytest.approx(baseline[measure][3], rel=1e-12)]
 
 
 def test_a_span_counts_once_when_punctuation_is_deleted() -> None:

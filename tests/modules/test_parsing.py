@@ -46,9 +46,9 @@ def test_golden_probabilities_of_all_parses(path: Path) -> None:
             log_words = model.next_words(state).gather(1, words.unsqueeze(1)).squeeze(1)
             assert_normwise_close(log_words, as_double(x["word"][k - 1] for x in parses), 1e-9)
             for mode, legal_only in MODES.items():
-                found = model.next_attachments(state, words, legal_only=legal_only)
+                actual = model.next_attachments(state, words, legal_only=legal_only)
                 expected = as_double(x[f"attach_{mode}"][k - 1] for x in parses)
-                log_attached = found.gather(1, attached.unsqueeze(1)).squeeze(1)
+                log_attached = actual.gather(1, attached.unsqueeze(1)).squeeze(1)
                 assert_normwise_close(log_attached, expected, 1e-9)
             state = model.step(state, words, attached) if k < tokens.size(1) - 1 else state
 
@@ -59,19 +59,19 @@ def test_golden_exact_marginals(path: Path, mode: str) -> None:
     """A beam that holds all parses finds each with its probability, and the exact marginal and surprisals."""
     model = tiny_model()
     for string in golden_strings(path):
-        found = parse(model, torch.tensor(string["words"]), beam_size=300, legal_only=MODES[mode])
+        actual = parse(model, torch.tensor(string["words"]), beam_size=300, legal_only=MODES[mode])
         expected = {tuple(x["r"]): x[f"log_p_{mode}"] for x in string["parses"]}
-        assert [tuple(x) for x in found.attachments.tolist()] == sorted(expected, key=lambda r: -expected[r])
-        assert_normwise_close(found.log_probabilities, as_double(sorted(expected.values(), reverse=True)), 1e-9)
-        assert float(found.log_probability) == pytest.approx(string[f"log_p_{mode}"], rel=1e-9)
-        assert int(found.are_trees.sum()) == string["n_complete"] == 42
+        assert [tuple(x) for x in actual.attachments.tolist()] == sorted(expected, key=lambda r: -expected[r])
+        assert_normwise_close(actual.log_probabilities, as_double(sorted(expected.values(), reverse=True)), 1e-9)
+        assert float(actual.log_probability) == pytest.approx(string[f"log_p_{mode}"], rel=1e-9)
+        assert int(actual.are_trees.sum()) == string["n_complete"] == 42
         complete = {tuple(x["r"]) for x in string["parses"] if x["complete"]}
-        assert {tuple(x) for x in found.attachments[found.are_trees].tolist()} == complete
-        of_complete = found.log_probabilities[found.are_trees].logsumexp(0)
+        assert {tuple(x) for x in actual.attachments[actual.are_trees].tolist()} == complete
+        of_complete = actual.log_probabilities[actual.are_trees].logsumexp(0)
         assert float(of_complete) == pytest.approx(string[f"log_p_{mode}_complete"], rel=1e-9)
         if mode == "legal":
-            assert found.attachments[found.are_trees][0].tolist() == string["best_legal_complete"]
-            for surprisals in (found.surprisals, found.telescoping_surprisals):
+            assert actual.attachments[actual.are_trees][0].tolist() == string["best_legal_complete"]
+            for surprisals in (actual.surprisals, actual.telescoping_surprisals):
                 assert_normwise_close(surprisals, as_double(string["exact_surprisal"]), 1e-9)
 
 
@@ -82,17 +82,17 @@ def test_golden_beams(path: Path) -> None:
         sizes = Counter(beam["beam"] for beam in string["beams"])
         assert sizes == {1: 2, 2: 2, 4: 2, 300: 2}
         for beam in string["beams"]:
-            found = parse(model, torch.tensor(string["words"]), beam_size=beam["beam"], legal_only=MODES[beam["mode"]])
-            assert len(found.attachments) == min(beam["beam"], 132)
-            assert found.attachments[0].tolist() == beam["best"]
-            assert float(found.log_probabilities[0]) == pytest.approx(beam["best_log_p"], rel=1e-9)
-            assert float(found.log_probability) == pytest.approx(beam["log_p_marginal"], rel=1e-9)
+            actual = parse(model, torch.tensor(string["words"]), beam_size=beam["beam"], legal_only=MODES[beam["mode"]])
+            assert len(actual.attachments) == min(beam["beam"], 132)
+            assert actual.attachments[0].tolist() == beam["best"]
+            assert float(actual.log_probabilities[0]) == pytest.approx(beam["best_log_p"], rel=1e-9)
+            assert float(actual.log_probability) == pytest.approx(beam["log_p_marginal"], rel=1e-9)
             for rank, hypothesis in enumerate(beam["hypotheses"]):
-                assert found.attachments[rank].tolist() == hypothesis["r"]
-                assert float(found.log_probabilities[rank]) == pytest.approx(hypothesis["log_p"], rel=1e-9)
+                assert actual.attachments[rank].tolist() == hypothesis["r"]
+                assert float(actual.log_probabilities[rank]) == pytest.approx(hypothesis["log_p"], rel=1e-9)
             for kind, surprisals in (
-                ("conditional", found.surprisals),
-                ("telescoping", found.telescoping_surprisals),
+                ("conditional", actual.surprisals),
+                ("telescoping", actual.telescoping_surprisals),
             ):
                 expected = as_double(beam[f"surprisal_{kind}"])
                 assert_normwise_close(surprisals, expected, 1e-9, kind)
@@ -100,11 +100,11 @@ def test_golden_beams(path: Path) -> None:
 
 def test_no_words() -> None:
     model = tiny_model()
-    found = parse(model, torch.tensor([], dtype=torch.long), beam_size=3)
-    assert found.attachments.shape == (1, 0)
-    assert found.are_trees.tolist() == [True]
+    actual = parse(model, torch.tensor([], dtype=torch.long), beam_size=3)
+    assert actual.attachments.shape == (1, 0)
+    assert actual.are_trees.tolist() == [True]
     expected = model.next_words(model.initial_state(1))[0, model.end]
-    assert_normwise_close(found.log_probability, expected, 1e-14)
+    assert_normwise_close(actual.log_probability, expected, 1e-14)
 
 
 def test_many_strings_at_once() -> None:
@@ -113,30 +113,30 @@ def test_many_strings_at_once() -> None:
     words = torch.randint(2, 12, (5, 7), generator=torch.Generator().manual_seed(1))
     for beam_size in (1, 3, 300):
         together = parse_all(model, words, beam_size=beam_size, keep_next_words=True)
-        for found, string in zip(together, words, strict=True):
+        for actual, string in zip(together, words, strict=True):
             alone = parse(model, string, beam_size=beam_size)
-            assert torch.equal(found.attachments, alone.attachments)
-            assert torch.equal(found.are_trees, alone.are_trees)
+            assert torch.equal(actual.attachments, alone.attachments)
+            assert torch.equal(actual.are_trees, alone.are_trees)
             for name in ("log_probabilities", "surprisals", "telescoping_surprisals"):
-                assert_normwise_close(getattr(found, name), getattr(alone, name), 1e-12, name)
-            assert alone.next_words is None and found.next_words is not None
-            assert_normwise_close(found.next_words.logsumexp(1).exp(), torch.ones(8), 1e-12)
+                assert_normwise_close(getattr(actual, name), getattr(alone, name), 1e-12, name)
+            assert alone.next_words is None and actual.next_words is not None
+            assert_normwise_close(actual.next_words.logsumexp(1).exp(), torch.ones(8), 1e-12)
             symbols = torch.cat([string, torch.tensor([model.end])])
-            of_words = -found.next_words.gather(1, symbols.unsqueeze(1)).squeeze(1)
-            assert_normwise_close(of_words, found.surprisals, 1e-12)
+            of_words = -actual.next_words.gather(1, symbols.unsqueeze(1)).squeeze(1)
+            assert_normwise_close(of_words, actual.surprisals, 1e-12)
 
 
 def test_prefixes() -> None:
     """A prefix has the surprisals of the string, and all its parses together the sum of them."""
     model, words = tiny_model(), torch.tensor([[2, 3, 4, 5]])
     for beam_size in (2, 300):
-        (found,) = parse_all(model, words, beam_size=beam_size, are_prefixes=True)
+        (actual,) = parse_all(model, words, beam_size=beam_size, are_prefixes=True)
         (whole,) = parse_all(model, words, beam_size=beam_size)
-        assert found.attachments.shape == (min(beam_size, 14), 4)
-        assert found.are_trees.sum() == (5 if beam_size == 300 else found.are_trees.sum())
-        assert_normwise_close(found.surprisals, whole.surprisals[:-1], 1e-14)
-        assert_normwise_close(found.telescoping_surprisals, whole.telescoping_surprisals[:-1], 1e-14)
-    assert_normwise_close(found.log_probability, -found.surprisals.sum(), 1e-12)
+        assert actual.attachments.shape == (min(beam_size, 14), 4)
+        assert actual.are_trees.sum() == (5 if beam_size == 300 else actual.are_trees.sum())
+        assert_normwise_close(actual.surprisals, whole.surprisals[:-1], 1e-14)
+        assert_normwise_close(actual.telescoping_surprisals, whole.telescoping_surprisals[:-1], 1e-14)
+    assert_normwise_close(actual.log_probability, -actual.surprisals.sum(), 1e-12)
     (nothing,) = parse_all(model, words[:, :0], beam_size=2, are_prefixes=True)
     assert nothing.attachments.shape == (1, 0) and float(nothing.log_probability) == 0
 
@@ -152,10 +152,10 @@ def test_impossible_words(impossible: float, monkeypatch: pytest.MonkeyPatch) ->
         return torch.where(torch.arange(12) == 5, impossible, log_probabilities(hidden))
 
     monkeypatch.setattr(model, "word_log_probabilities", with_an_impossible_word)
-    bad, found = parse_all(model, torch.tensor([[2, 5, 4], [2, 3, 4]]), beam_size=2)
+    bad, actual = parse_all(model, torch.tensor([[2, 5, 4], [2, 3, 4]]), beam_size=2)
     assert not bad.log_probabilities.isfinite().any()
-    assert bad.attachments.shape == found.attachments.shape
-    assert_normwise_close(found.surprisals, good.surprisals, 1e-12)
+    assert bad.attachments.shape == actual.attachments.shape
+    assert_normwise_close(actual.surprisals, good.surprisals, 1e-12)
 
 
 def test_samples_have_their_probabilities() -> None:
@@ -171,10 +171,10 @@ def test_samples_have_their_probabilities() -> None:
     log_words[model.root] = -math.inf
     expected = log_words.softmax(0) * count
     first = Counter(x.words[0] if x.words else model.end for x in drawn)
-    found = torch.tensor([first[symbol] for symbol in range(12)])
+    actual = torch.tensor([first[symbol] for symbol in range(12)])
     is_possible = expected > 0
-    chi_squared = ((found - expected)[is_possible].square() / expected[is_possible]).sum()
-    assert found[model.root] == 0
+    chi_squared = ((actual - expected)[is_possible].square() / expected[is_possible]).sum()
+    assert actual[model.root] == 0
     assert chi_squared < 29.6  # With 10 degrees of freedom, exceeded with probability .001.
     words = torch.tensor([x.words for x in drawn if len(x.words) == 2])
     joined = torch.tensor([x.attachments == [1, 1] for x in drawn if len(x.words) == 2])

@@ -26,6 +26,6 @@ KERNELS = {
 def test_the_kernels_can_be_compiled_for_a_gpu() -> None:
     environment = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-m", "tests.ops.compile_for_gpu"]
-    found = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr[-3000:]
-    assert set(found.stdout.split()) == {f"{stack}.{name}" for stack, names in KERNELS.items() for name in names}
+    actual = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True)
+    assert actual.returncode == 0, actual.stderr[-3000:]
+    assert set(actual.stdout.split()) == {f"{stack}.{name}" for stack, names in KERNELS.items() for name in names}

@@ -27,9 +27,9 @@ def test_a_model_looks_the_same_in_every_figure() -> None:
     looks = styles_of(PAPER)
     assert len({look["color"] for look in looks.values()}) == len(PAPER) == len(STYLES)
     for names in (PAPER[::-1], ["mine", *PAPER[3:]], ["tf+nd", "TF"]):
-        found = {name.lower(): look for name, look in styles_of(names).items()}
+        actual = {name.lower(): look for name, look in styles_of(names).items()}
         for name, look in looks.items():
-            assert found.get(name.lower(), look) == look
+            assert actual.get(name.lower(), look) == look
     assert styles_of(["nd"])["nd"] == looks["Tf+Nd"]
 
 

@@ -252,8 +252,8 @@ def test_least_times_are_of_runs_in_turn() -> None:
 
         return run
 
-    found = least_times({name: run_of(name, its) for name, its in times.items()}, repeats=4, seconds=15)
-    assert found == {"slow": (3.0, 7.0), "fast": (0.5, 0.5)}
+    actual = least_times({name: run_of(name, its) for name, its in times.items()}, repeats=4, seconds=15)
+    assert actual == {"slow": (3.0, 7.0), "fast": (0.5, 0.5)}
     rounds = [order[start : start + 2] for start in range(0, 6, 2)]
     assert all(sorted(names) == ["fast", "slow"] for names in rounds) and order[6:] == ["fast"]
     order.clear()

@@ -20,8 +20,8 @@ ALL = 10**6
 def log_weights(batch_size: int, length: int, num_states: int, num_symbols: int, masked: float = 0.0) -> list[Tensor]:
     source = batch_size, length, num_states, num_symbols
     targets = (num_states, num_symbols), (num_states, num_symbols), (num_states,)
-    found = [torch.randn(*source, *target, dtype=torch.float64) for target in targets]
-    return [x.masked_fill(torch.rand_like(x) < masked, -torch.inf) for x in found]
+    actual = [torch.randn(*source, *target, dtype=torch.float64) for target in targets]
+    return [x.masked_fill(torch.rand_like(x) < masked, -torch.inf) for x in actual]
 
 
 def as_enumerated(run: Run) -> EnumeratedRun:
@@ -35,14 +35,14 @@ def as_enumerated(run: Run) -> EnumeratedRun:
 def check(runs: list[Run], expected: Sequence[EnumeratedRun], count: int) -> None:
     """The runs are different ones of the expected, with their weights, and no other one is better."""
     of_steps = {(x.stacks[0], x.steps): x for x in expected}
-    found = [as_enumerated(run) for run in runs]
-    assert len({(x.stacks[0], x.steps) for x in found}) == len(found) == min(count, len(expected))
-    for x in found:
+    actual = [as_enumerated(run) for run in runs]
+    assert len({(x.stacks[0], x.steps) for x in actual}) == len(actual) == min(count, len(expected))
+    for x in actual:
         wanted = of_steps[x.stacks[0], x.steps]
         assert x.stacks == wanted.stacks
         assert x.log_weight == pytest.approx(wanted.log_weight, abs=1e-12)
     best = sorted((x.log_weight for x in expected), reverse=True)[:count]
-    assert [x.log_weight for x in found] == pytest.approx(best, abs=1e-12)
+    assert [x.log_weight for x in actual] == pytest.approx(best, abs=1e-12)
 
 
 def enumerated(inputs: Sequence[Tensor], number: int) -> list[EnumeratedRun]:

@@ -46,8 +46,8 @@ def assert_same_steps(inputs: Sequence[Tensor], monkeypatch: pytest.MonkeyPatch,
         loss = weighted_sum(readings.cpu()) + weighted_sum(end.log_weights.cpu().clamp_min(-1e6))
         gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
         results.append((readings.cpu(), end.log_weights.cpu(), *gradients))
-    for found, wanted in zip(*results, strict=True):
-        assert_normwise_close(found, wanted, 1e-10)
+    for actual, wanted in zip(*results, strict=True):
+        assert_normwise_close(actual, wanted, 1e-10)
 
 
 @pytest.mark.parametrize("sizes", [(1, 1), (2, 1), (1, 3), (2, 3)], ids=str)

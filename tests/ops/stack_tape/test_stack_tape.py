@@ -106,10 +106,10 @@ def test_legal_attachments(rows: list[list[int]]) -> None:
     """A next word may attach to j if Algorithm 1 can do it; only the end may attach to ROOT."""
     attachments = torch.tensor(rows)
     legal = legal_attachments(attachments)
-    for row, found in zip(rows, legal.tolist(), strict=True):
+    for row, actual in zip(rows, legal.tolist(), strict=True):
         for t in range(len(row)):
             expected = [j > 0 and is_possible([*row[: t + 1], j]) for j in range(t + 2)]
-            assert found[t] == expected + [False] * (len(row) - t - 1)
+            assert actual[t] == expected + [False] * (len(row) - t - 1)
     ends = torch.zeros_like(attachments, dtype=torch.bool)
     ends[:, -1] = True
     expected_of_ends = legal.clone()

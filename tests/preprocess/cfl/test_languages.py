@@ -53,9 +53,9 @@ def test_golden_log_probabilities(name: str, path: Path) -> None:
     distribution = make(name)
     table = LengthTable(BinaryGrammar.of(grammar_in_the_data(name)), 100)
     valid = [row for row in rows if row["valid"]]
-    found = dict(distribution.log_probabilities([tuple(row["tokens"]) for row in valid]))
+    actual = dict(distribution.log_probabilities([tuple(row["tokens"]) for row in valid]))
     for i, row in enumerate(valid):
-        assert found[i] == pytest.approx(row["log_prob_given_length"], abs=1e-9, rel=0)
+        assert actual[i] == pytest.approx(row["log_prob_given_length"], abs=1e-9, rel=0)
         assert log_length_probability(table, row["length"]) == pytest.approx(row["log_prob_length"], abs=1e-9, rel=0)
     for row in rows:
         assert distribution.lengths(row["length"], row["length"]) == [row["length"]] * row["valid"]
@@ -88,10 +88,10 @@ def test_probabilities_of_all_strings_of_a_length_sum_to_one(name: str) -> None:
     for length in lengths:
         own = {word: p for word, p in words.items() if len(word) == length}
         total = math.fsum(own.values())
-        found = dict(distribution.log_probabilities(list(own)))
-        assert math.fsum(map(math.exp, found.values())) == pytest.approx(1, rel=1e-12)
+        actual = dict(distribution.log_probabilities(list(own)))
+        assert math.fsum(map(math.exp, actual.values())) == pytest.approx(1, rel=1e-12)
         for i, (word, p) in enumerate(own.items()):
-            assert math.exp(found[i]) == pytest.approx(p / total, rel=1e-10)
+            assert math.exp(actual[i]) == pytest.approx(p / total, rel=1e-10)
             assert recogniser(name).contains(word)
 
 
@@ -102,11 +102,11 @@ def test_uniform_probabilities_against_enumeration(name: str) -> None:
     for length in range(2, 8):
         words = list(itertools.product(distribution.vocabulary, repeat=length))
         language = [word for word in words if recognise(word)]
-        found = dict(distribution.log_probabilities(words))
-        possible = {words[i] for i, value in found.items() if value > -math.inf}
+        actual = dict(distribution.log_probabilities(words))
+        possible = {words[i] for i, value in actual.items() if value > -math.inf}
         if distribution.lengths(length, length):
             assert possible == set(language)
-            assert {round(value, 12) for value in found.values() if value > -math.inf} == {
+            assert {round(value, 12) for value in actual.values() if value > -math.inf} == {
                 round(-math.log(len(language)), 12)
             }
         else:
@@ -127,8 +127,8 @@ def test_samples_follow_the_exact_probabilities(name: str, length: int) -> None:
     else:
         words = list(itertools.product("01", repeat=length // 2))
         strings = [(*w, *m, *w[::-1]) for w in words for m in middles(name, length)]
-        found = dict(distribution.log_probabilities(strings))
-        probabilities = {strings[i]: math.exp(value) for i, value in found.items()}
+        actual = dict(distribution.log_probabilities(strings))
+        probabilities = {strings[i]: math.exp(value) for i, value in actual.items()}
     assert_chi_square(counts, probabilities)
 
 

@@ -84,11 +84,11 @@ def test_determined_positions_against_all_short_strings(name: str, number: int, 
 
 def next_symbols(words: Iterable[Word]) -> dict[Word, set[str]]:
     """What follows each prefix in some string."""
-    found: defaultdict[Word, set[str]] = defaultdict(set)
+    actual: defaultdict[Word, set[str]] = defaultdict(set)
     for word in words:
         for i, symbol in enumerate((*word, END)):
-            found[word[:i]].add(symbol)
-    return found
+            actual[word[:i]].add(symbol)
+    return actual
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_hardest_language_near_long_strings() -> None:
     distribution, rng, recognise = make(HARDEST, 42), random.Random(0), recogniser(HARDEST).contains
     words = [distribution.sample(41, rng) for _ in range(15)]
     near = [other for word in words for other in rng.sample(list(edits(word, "()[],;$")), 20)]
-    found = dict(distribution.log_probabilities(near))
-    assert [recognise(word) for word in near] == [found[i] > -math.inf for i in range(len(near))]
+    actual = dict(distribution.log_probabilities(near))
+    assert [recognise(word) for word in near] == [actual[i] > -math.inf for i in range(len(near))]
     assert 0.2 < sum(map(recognise, near)) / len(near) < 0.8
 
 

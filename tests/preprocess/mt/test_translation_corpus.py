@@ -185,8 +185,8 @@ def test_what_fairseq_must_be_told_of_languages(source: str, target: str, needed
     options = Options(source, target, (Path("c"),), Path("c"), Path("c"))
     assert corpus.languages_for_fairseq(options) == needed
     (tmp_path / f"train.{source}-{target}.{source}.idx").touch()
-    found = infer_language_pair(str(tmp_path))
-    assert (tuple(found) == (source, target)) == (needed is None), "fairseq's rule has changed"
+    actual = infer_language_pair(str(tmp_path))
+    assert (tuple(actual) == (source, target)) == (needed is None), "fairseq's rule has changed"
 
 
 def test_protobuf_is_asked_for_before_the_work(prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,11 +38,11 @@ def grammars(draw: st.DrawFn) -> PCFG:
 @settings(max_examples=100)
 @given(grammars(), st.integers(1, 4))
 def test_counts_are_those_of_all_derivations(grammar: PCFG, depth: int) -> None:
-    found, derivations = strings_of_depth(grammar, depth), Derivations(grammar)
-    assert derivations.count(depth) == found.total()
-    assert derivations.longest(depth) == max(map(len, found), default=None)
-    for word in [*list(found)[:20], ("a", "b", "a"), ()]:
-        assert derivations.ambiguity(word, depth) == found[word]
+    actual, derivations = strings_of_depth(grammar, depth), Derivations(grammar)
+    assert derivations.count(depth) == actual.total()
+    assert derivations.longest(depth) == max(map(len, actual), default=None)
+    for word in [*list(actual)[:20], ("a", "b", "a"), ()]:
+        assert derivations.ambiguity(word, depth) == actual[word]
 
 
 @settings(max_examples=50)

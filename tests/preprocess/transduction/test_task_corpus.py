@@ -100,8 +100,8 @@ def test_drawn_test_strings_are_distinct_and_repetitions_are_counted() -> None:
 
 def test_defaults_are_the_papers() -> None:
     assert sizes_of(Options("reversal")) == {"train": 800, "valid": 100, "test": 1000}
-    found = {task: [source.longest for source in sources(Options(task)).values()] for task in list(TASKS)[:6]}
-    assert found == {
+    actual = {task: [source.longest for source in sources(Options(task)).values()] for task in list(TASKS)[:6]}
+    assert actual == {
         "reversal": [24, 24, 48],
         "xor": [12, 12, 24],
         "delayed_xor": [12, 12, 24],

@@ -138,9 +138,9 @@ def test_slip_in_train_is_sentence_33571(tmp_path: Path) -> None:
 
 def test_fingerprint_is_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = ptb_folder(tmp_path / "raw")
-    found = run(tmp_path / "out", raw)["fingerprint_of_train"]
-    monkeypatch.setattr(ptb, "DYER_2016", Fingerprint(found["types"], found["tokens"], found["sha256"]))
-    assert run(tmp_path / "again", raw)["fingerprint_of_train"] == {**found, "is_dyer_2016": True}
+    actual = run(tmp_path / "out", raw)["fingerprint_of_train"]
+    monkeypatch.setattr(ptb, "DYER_2016", Fingerprint(actual["types"], actual["tokens"], actual["sha256"]))
+    assert run(tmp_path / "again", raw)["fingerprint_of_train"] == {**actual, "is_dyer_2016": True}
     limited = run(tmp_path / "limited", raw, limit=2)
     assert limited["fingerprint_of_train"]["is_dyer_2016"] is False
     assert limited["splits"]["train"]["sentences"] == 2
