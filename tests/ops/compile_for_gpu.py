@@ -38,7 +38,7 @@ class _Absent:
 def _compile_instead(run: Any) -> Any:
     def compiled(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         stack, _, name = f"{self.fn.__module__}.{self.fn.__name__}".rsplit(".", 3)[1:]
-        print(stack.rpartition(".")[2], name, sep=".")
+        print(stack, name, sep=".")
         return run(self, *args, grid=grid, warmup=True, **options)
 
     return compiled
