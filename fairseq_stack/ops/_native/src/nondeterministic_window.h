@@ -3,12 +3,10 @@
  */
 
 /* The most bytes that a column, its derivatives, and the working memory of both passes of a step can take. */
-#define nd_window_bytes NAME(nd_window_bytes)
 struct nd_window_bytes {
     size_t column, adjoint, forward, backward;
 };
 
-#define nd_window_largest NAME(nd_window_largest)
 static struct nd_window_bytes nd_window_largest(const struct nd_window_call *call) {
     const int Q = call->num_states, S = call->num_symbols, size = call->value_size, n = call->length;
     struct nd_window_bytes most = {0};
@@ -27,7 +25,6 @@ static struct nd_window_bytes nd_window_largest(const struct nd_window_call *cal
 }
 
 /* All columns of a sequence, and their derivatives. The derivatives share the memory of D + 1 columns. */
-#define nd_window_sequence NAME(nd_window_sequence)
 struct nd_window_sequence {
     struct nd_step_column *columns;
     const vector **gammas; /* as in nd_one_step */
@@ -35,7 +32,6 @@ struct nd_window_sequence {
     size_t bytes;
 };
 
-#define nd_window_lay_out NAME(nd_window_lay_out)
 static struct nd_window_sequence nd_window_lay_out(const struct nd_window_call *call, char *memory) {
     struct nd_window_sequence sequence;
     size_t used = 0, columns = call->length + 1;
@@ -46,7 +42,6 @@ static struct nd_window_sequence nd_window_lay_out(const struct nd_window_call *
     return sequence;
 }
 
-#define nd_window_set_columns NAME(nd_window_set_columns)
 static void nd_window_set_columns(const struct nd_window_call *call, const struct nd_window_sequence *all, size_t bytes,
                                   char *memory) {
     const int Q = call->num_states, S = call->num_symbols, C = Q * S;
@@ -56,7 +51,6 @@ static void nd_window_set_columns(const struct nd_window_call *call, const struc
     }
 }
 
-#define nd_window_step NAME(nd_window_step)
 static struct nd_one_step nd_window_step(const struct nd_window_call *call, const struct nd_window_sequence *all, int t,
                                          char *memory) {
     const int kept = t > call->window ? t - call->window : 0;
@@ -69,7 +63,6 @@ static struct nd_one_step nd_window_step(const struct nd_window_call *call, cons
 }
 
 /* A part of an array of the call, which may be of float where the kernel is of double. */
-#define nd_window_get NAME(nd_window_get)
 INLINE const real *nd_window_get(const struct nd_window_call *call, const void *array, size_t first, size_t count,
                                  real *room) {
     if (sizeof(real) == 4 || call->is_double) return (const real *)array + first;
@@ -77,7 +70,6 @@ INLINE const real *nd_window_get(const struct nd_window_call *call, const void *
     return room;
 }
 
-#define nd_window_put NAME(nd_window_put)
 INLINE void nd_window_put(const struct nd_window_call *call, void *array, size_t first, size_t count,
                           const real *from) {
     if (sizeof(real) == 4 || call->is_double) memcpy((real *)array + first, from, count * sizeof(real));
@@ -86,13 +78,11 @@ INLINE void nd_window_put(const struct nd_window_call *call, void *array, size_t
 }
 
 /* Room for the arrays of one step. */
-#define nd_window_room NAME(nd_window_room)
 struct nd_window_room {
     real *logits, *readings, *value;
     size_t bytes;
 };
 
-#define nd_window_make_room NAME(nd_window_make_room)
 INLINE struct nd_window_room nd_window_make_room(const struct nd_window_call *call, char *memory) {
     const size_t Q = call->num_states, C = Q * call->num_symbols;
     struct nd_window_room room;
@@ -105,7 +95,7 @@ INLINE struct nd_window_room nd_window_make_room(const struct nd_window_call *ca
 }
 
 /* In float, declines sequences for which that is not precise enough; in double, notes them. */
-static int NAME(nd_window_forward)(const void *given, int64_t sequence, char *memory) {
+static int nd_window_forward(const void *given, int64_t sequence, char *memory) {
     const struct nd_window_call *call = given;
     const struct nd_window_bytes most = nd_window_largest(call);
     const struct nd_window_room room = nd_window_make_room(call, memory);
@@ -119,7 +109,7 @@ static int NAME(nd_window_forward)(const void *given, int64_t sequence, char *me
         const struct nd_one_step s = nd_window_step(call, &all, t, working);
         const real *value = nd_window_get(call, call->values, (sequence * (n + 1) + t) * size, size, room.value);
         const size_t step = sequence * n + t - 1;
-        NAME(nd_step_forward)
+        nd_step_forward
         (&s, t > 0 ? nd_window_get(call, call->logits, step * logits, logits, room.logits) : NULL, value,
          room.readings);
         if (t > 0) nd_window_put(call, call->readings, step * readings, readings, room.readings);
@@ -130,7 +120,7 @@ static int NAME(nd_window_forward)(const void *given, int64_t sequence, char *me
     return 1;
 }
 
-static int NAME(nd_window_backward)(const void *given, int64_t sequence, char *memory) {
+static int nd_window_backward(const void *given, int64_t sequence, char *memory) {
     const struct nd_window_call *call = given;
     if (call->inexact[sequence]) return 1;
     if (call->wide[sequence] && sizeof(real) == 4) return 0;
@@ -163,7 +153,7 @@ static int NAME(nd_window_backward)(const void *given, int64_t sequence, char *m
 }
 
 /* Bytes of the columns of one sequence, and of the working memory of both passes. */
-static void NAME(nd_window_sizes)(const struct nd_window_call *call, size_t sizes[3]) {
+static void nd_window_sizes(const struct nd_window_call *call, size_t sizes[3]) {
     const struct nd_window_bytes most = nd_window_largest(call);
     const int64_t n = call->length, places = call->window < n ? call->window + 1 : n + 1;
     sizes[0] = (n + 1) * most.column;

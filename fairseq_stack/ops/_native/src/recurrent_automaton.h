@@ -2,7 +2,6 @@
  * those of nondeterministic_step.h, and with limited memory the last D + 1 columns share the memory of derivatives.
  */
 
-#define rnn_nd NAME(rnn_nd)
 struct rnn_nd {
     const struct rnn_stack *stack;
     struct nd_window_call call; /* its sizes alone; `length` is the number of the last column */
@@ -15,19 +14,16 @@ struct rnn_nd {
 };
 
 /* The column that step t of n makes; the first step after the original bottom makes column 0. */
-#define rnn_nd_column NAME(rnn_nd_column)
 INLINE int rnn_nd_column(const struct rnn_stack *stack, int64_t t) {
     return (int)(stack->has_original_bottom && t > 0 ? t - 1 : t);
 }
 
-#define rnn_nd_adjoint NAME(rnn_nd_adjoint)
 INLINE struct nd_step_adjoint rnn_nd_adjoint(const struct nd_window_call *call, int column, char *memory) {
     return nd_step_lay_out_adjoint(column, call->window, call->num_states, call->num_symbols, call->value_size, memory);
 }
 
 /* Lays out the columns in the record, and in the scratch memory what the passes need. Sizes in bytes are known without
  * any memory. */
-#define rnn_nd_lay_out NAME(rnn_nd_lay_out)
 static struct rnn_nd rnn_nd_lay_out(const struct rnn_stack *stack, int64_t n, char *record, char *scratch) {
     struct rnn_nd nd = {.stack = stack, .columns = record};
     const int64_t C = stack->num_states * stack->num_symbols;
@@ -60,7 +56,6 @@ static struct rnn_nd rnn_nd_lay_out(const struct rnn_stack *stack, int64_t n, ch
 }
 
 /* Sets the pointers to all columns. */
-#define rnn_nd_set_columns NAME(rnn_nd_set_columns)
 static void rnn_nd_set_columns(const struct rnn_nd *nd) {
     const struct rnn_stack *stack = nd->stack;
     const int64_t C = stack->num_states * stack->num_symbols;
@@ -76,7 +71,6 @@ static void rnn_nd_set_columns(const struct rnn_nd *nd) {
 }
 
 /* What is read of the readings of all configurations, (C, m). */
-#define rnn_nd_read NAME(rnn_nd_read)
 INLINE void rnn_nd_read(const struct rnn_nd *nd, real *reading) {
     const int64_t size = nd->stack->num_symbols * nd->stack->value_size;
     const int64_t states = nd->stack->num_states;
@@ -88,7 +82,6 @@ INLINE void rnn_nd_read(const struct rnn_nd *nd, real *reading) {
 }
 
 /* The cotangents of the readings of all configurations. */
-#define rnn_nd_read_back NAME(rnn_nd_read_back)
 INLINE void rnn_nd_read_back(const struct rnn_nd *nd, const real *cotangent) {
     const int64_t size = nd->stack->num_symbols * nd->stack->value_size;
     for (int64_t q = 0; q < nd->stack->num_states; q++)
@@ -96,15 +89,13 @@ INLINE void rnn_nd_read_back(const struct rnn_nd *nd, const real *cotangent) {
 }
 
 /* Makes a column; returns 0 if the type is not precise enough. */
-#define rnn_nd_make NAME(rnn_nd_make)
 INLINE int rnn_nd_make(const struct rnn_nd *nd, int column, const real *logits, const real *value) {
     const struct nd_one_step s = nd_window_step(&nd->call, &nd->all, column, nd->working);
-    NAME(nd_step_forward)(&s, logits, value, nd->readings);
+    nd_step_forward(&s, logits, value, nd->readings);
     return !nd_is_inexact(*s.exact);
 }
 
 /* After the first step with the original bottom: the reading is the distribution of its pushes. */
-#define rnn_nd_read_start NAME(rnn_nd_read_start)
 INLINE void rnn_nd_read_start(const struct rnn_nd *nd) {
     const struct nd_step_column *own = nd->all.columns;
     const int64_t C = nd->stack->num_states * nd->stack->num_symbols, m = nd->stack->value_size;
@@ -116,7 +107,6 @@ INLINE void rnn_nd_read_start(const struct rnn_nd *nd) {
 }
 
 /* What the cotangents of that reading add to the gradients of the pushes and of the vector at the bottom. */
-#define rnn_nd_read_start_back NAME(rnn_nd_read_start_back)
 INLINE void rnn_nd_read_start_back(const struct rnn_nd *nd, real *of_pushes, real *of_bottom) {
     const struct nd_step_column *own = nd->all.columns;
     const int64_t C = nd->stack->num_states * nd->stack->num_symbols, m = nd->stack->value_size;
@@ -135,7 +125,6 @@ INLINE void rnn_nd_read_start_back(const struct rnn_nd *nd, real *of_pushes, rea
 }
 
 /* The column before the first step, unless the first step makes it. */
-#define rnn_nd_begin NAME(rnn_nd_begin)
 static void rnn_nd_begin(const struct rnn_nd *nd, const real *bottom) {
     rnn_nd_set_columns(nd);
     memcpy(nd->value, bottom, nd->stack->value_size * sizeof(real));
@@ -143,7 +132,6 @@ static void rnn_nd_begin(const struct rnn_nd *nd, const real *bottom) {
 }
 
 /* Step t, given its log weights and vector; returns 0 if the type is not precise enough. */
-#define rnn_nd_step NAME(rnn_nd_step)
 static int rnn_nd_step(const struct rnn_nd *nd, int64_t t, const real *logits, const real *value, real *reading) {
     if (nd->stack->has_original_bottom && t == 1) {
         const int C = (int)(nd->stack->num_states * nd->stack->num_symbols);
@@ -157,7 +145,6 @@ static int rnn_nd_step(const struct rnn_nd *nd, int64_t t, const real *logits, c
 }
 
 /* Before the first step of the backward pass. */
-#define rnn_nd_begin_back NAME(rnn_nd_begin_back)
 static void rnn_nd_begin_back(const struct rnn_nd *nd) {
     rnn_nd_set_columns(nd);
     memset(nd->value, 0, nd->stack->value_size * sizeof(real));
@@ -172,7 +159,6 @@ static void rnn_nd_begin_back(const struct rnn_nd *nd) {
 }
 
 /* The gradients of the log weights and of the vector of a column, given the cotangents in `readings` or NULL. */
-#define rnn_nd_differentiate NAME(rnn_nd_differentiate)
 INLINE void rnn_nd_differentiate(const struct rnn_nd *nd, int column, const real *cotangents, real *of_logits,
                                  real *of_value) {
     const struct nd_one_step s = nd_window_step(&nd->call, &nd->all, column, nd->working);
@@ -184,7 +170,6 @@ INLINE void rnn_nd_differentiate(const struct rnn_nd *nd, int column, const real
 }
 
 /* The derivatives of step t. */
-#define rnn_nd_step_back NAME(rnn_nd_step_back)
 static void rnn_nd_step_back(const struct rnn_nd *nd, int64_t t, const real *cotangent, real *of_logits, real *of_value) {
     const int64_t C = nd->stack->num_states * nd->stack->num_symbols, width = 2 * C + nd->stack->num_states;
     rnn_nd_read_back(nd, cotangent);
@@ -197,7 +182,6 @@ static void rnn_nd_step_back(const struct rnn_nd *nd, int64_t t, const real *cot
 }
 
 /* The gradient of the vector at the bottom, after the derivatives of all steps. */
-#define rnn_nd_end_back NAME(rnn_nd_end_back)
 static void rnn_nd_end_back(const struct rnn_nd *nd, real *of_bottom) {
     if (!nd->stack->has_original_bottom) rnn_nd_differentiate(nd, 0, NULL, nd->readings, nd->value);
     memcpy(of_bottom, nd->value, nd->stack->value_size * sizeof(real));

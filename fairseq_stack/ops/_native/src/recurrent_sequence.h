@@ -4,12 +4,10 @@
  * stacks. Nothing reads them after the last step, so they take one step less.
  */
 
-#define rnn_shape NAME(rnn_shape)
 struct rnn_shape {
     size_t n, H, R, K, P;
 };
 
-#define rnn_shape_of NAME(rnn_shape_of)
 INLINE struct rnn_shape rnn_shape_of(const struct rnn_call *call) {
     struct rnn_shape s = {.n = call->length, .H = call->hidden_size};
     for (int64_t i = 0; i < call->num_stacks; i++) {
@@ -21,7 +19,6 @@ INLINE struct rnn_shape rnn_shape_of(const struct rnn_call *call) {
 }
 
 /* One sequence: the record that the forward pass leaves, and working memory. */
-#define rnn_sequence NAME(rnn_sequence)
 struct rnn_sequence {
     int64_t number;
     real *gates;      /* after their activations, (n, 4 H) */
@@ -41,7 +38,6 @@ struct rnn_sequence {
     size_t scratch_bytes;
 };
 
-#define rnn_lay_out NAME(rnn_lay_out)
 static struct rnn_sequence rnn_lay_out(const struct rnn_call *call, int is_backward, char *record, char *scratch) {
     const struct rnn_shape shape = rnn_shape_of(call);
     const size_t n = shape.n, H = shape.H, K = shape.K, P = shape.P, stacks = call->num_stacks;
@@ -85,25 +81,21 @@ static struct rnn_sequence rnn_lay_out(const struct rnn_call *call, int is_backw
 }
 
 /* The weights in this kernel's real type; backward they are transposed (calls.h). */
-#define rnn_weights NAME(rnn_weights)
 struct rnn_weights {
     const real *recurrent, *driving, *bias;
     size_t bytes; /* of working memory */
 };
 
 /* Whether the arrays of a call are of this kernel's type; else they are of float, and it is double. */
-#define rnn_is_own NAME(rnn_is_own)
 INLINE int rnn_is_own(const struct rnn_call *call) { return sizeof(real) == 4 || call->is_double; }
 
 /* A part of an array of the call, at `room` if it is of another type. */
-#define rnn_get NAME(rnn_get)
 INLINE const real *rnn_get(const struct rnn_call *call, const void *array, size_t first, size_t count, real *room) {
     if (!array || rnn_is_own(call)) return array ? (const real *)array + first : NULL;
     for (size_t i = 0; i < count; i++) room[i] = ((const float *)array)[first + i];
     return room;
 }
 
-#define rnn_put NAME(rnn_put)
 INLINE void rnn_put(const struct rnn_call *call, void *array, size_t first, size_t count, const real *from) {
     if (count == 0) return; /* an array of no elements may be NULL */
     if (rnn_is_own(call)) memcpy((real *)array + first, from, count * sizeof(real));
@@ -111,7 +103,6 @@ INLINE void rnn_put(const struct rnn_call *call, void *array, size_t first, size
         for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
 }
 
-#define rnn_get_weights NAME(rnn_get_weights)
 static struct rnn_weights rnn_get_weights(const struct rnn_call *call, char *memory) {
     const struct rnn_shape s = rnn_shape_of(call);
     const int copied = sizeof(real) == 8 && !call->is_double;
@@ -130,7 +121,6 @@ static struct rnn_weights rnn_get_weights(const struct rnn_call *call, char *mem
 }
 
 /* The sequences of a block that this kernel computes, and the weights. */
-#define rnn_block NAME(rnn_block)
 struct rnn_block {
     int count;
     struct rnn_weights weights;
@@ -138,7 +128,6 @@ struct rnn_block {
 };
 
 /* In a call of float, the kernel of double computes those for which float is not precise enough. */
-#define rnn_begin_block NAME(rnn_begin_block)
 static struct rnn_block rnn_begin_block(const struct rnn_call *call, int64_t number, int is_backward, char *memory) {
     const int64_t first = number * call->together, rest = call->sequences - first;
     struct rnn_block block = {.weights = rnn_get_weights(call, memory)};
