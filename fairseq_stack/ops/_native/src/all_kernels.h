@@ -18,6 +18,7 @@
 #endif
 
 #include "vector.h"
+#include "arrays.h"
 #include "micro_kernels.h"
 #include "nondeterministic_record.h"
 #include "nondeterministic_forward.h"
@@ -52,17 +53,16 @@
 #endif
 
 const struct kernels KERNELS = {
-    nd_sizes, nd_forward, nd_backward,
-    nd_window_sizes, nd_window_forward, nd_window_backward,
-    sup_sizes, sup_forward, sup_backward, sup_step_forward, sup_step_backward,
-    strat_step_forward, strat_step_backward,
-    rnn_sizes, rnn_forward, rnn_backward,
+    .nd_sizes = nd_sizes, .nd_forward = nd_forward, .nd_backward = nd_backward,
+    .nd_window_sizes = nd_window_sizes, .nd_window_forward = nd_window_forward,
+    .nd_window_backward = nd_window_backward,
+    .sup_sizes = sup_sizes, .sup_forward = sup_forward, .sup_backward = sup_backward,
+    .sup_step_forward = sup_step_forward, .sup_step_backward = sup_step_backward,
+    .strat_step_forward = strat_step_forward, .strat_step_backward = strat_step_backward,
+    .rnn_sizes = rnn_sizes, .rnn_forward = rnn_forward, .rnn_backward = rnn_backward,
 #if IS_DOUBLE
-    nd_step_sizes, nd_step, nd_step_backward,
-    ctrl_sizes, ctrl_forward, ctrl_backward,
-#else
-    NULL, NULL, NULL,
-    NULL, NULL, NULL,
+    .nd_step_sizes = nd_step_sizes, .nd_step = nd_step, .nd_step_backward = nd_step_backward,
+    .ctrl_sizes = ctrl_sizes, .ctrl_forward = ctrl_forward, .ctrl_backward = ctrl_backward,
 #endif
 };
 #endif

@@ -54,9 +54,9 @@ static int ctrl_forward(const void *given, int64_t number, char *memory) {
         const real *value = call->pushes_input ? s.remembered + (t - 1) * K : rows + s.shape.strengths;
         if (call->memory != MEMORY_NONE)
             ctrl_step(&s.memory, t, rows[0], rows[1], value, s.remembered + t * K + s.shape.k);
-        ctrl_put(call, call->computed, (s.number * T + t - 1) * R, R, rows);
+        put_numbers(call->is_double, call->computed, (s.number * T + t - 1) * R, R, rows);
     }
-    ctrl_put(call, call->remembered, s.number * (T + 1) * K, (T + 1) * K, s.remembered);
+    put_numbers(call->is_double, call->remembered, s.number * (T + 1) * K, (T + 1) * K, s.remembered);
     return 1;
 }
 
@@ -78,7 +78,7 @@ INLINE void ctrl_compute_back(const struct ctrl_call *call, const struct ctrl_se
     const size_t at = (s->number * shape->T + t - 1) * shape->R;
     const real *rows = s->computed + (t - 1) * ctrl_padded(shape->R);
     real of_pop = 0, of_push = 0;
-    ctrl_get(call, call->computed_gradients, at, shape->R, s->of_rows);
+    get_numbers(s->of_rows, call->is_double, call->computed_gradients, at, shape->R);
     if (call->memory != MEMORY_NONE) {
         const real *of_item = s->memory.of_items + (t - 1) * shape->m;
         ctrl_step_back(&s->memory, t, rows[0], of_reading, &of_pop, &of_push);
@@ -88,7 +88,7 @@ INLINE void ctrl_compute_back(const struct ctrl_call *call, const struct ctrl_se
     s->of_rows[1] += of_push;
     if (call->is_buffered) s->of_rows[2] += of_position;
     for (size_t j = 0; j < shape->bounded; j++) s->of_rows[j] *= rows[j] * (1 - rows[j]);
-    ctrl_put(call, call->row_gradients, at, shape->R, s->of_rows);
+    put_numbers(call->is_double, call->row_gradients, at, shape->R, s->of_rows);
 }
 
 /* The gradient of [x_t; r_{t-1}; h_{t-1}] from that of the rows of step t, and of h_t by the steps after it. */
@@ -109,7 +109,7 @@ INLINE void ctrl_control_back(const struct ctrl_call *call, const struct ctrl_se
         rnn_cell_back(h, gates, NULL, s->cells + (t - 1) * h, s->bounded + (t - 1) * h, s->of_features, s->of_cell,
                       s->of_gates);
     else ctrl_gru_back(h, gates, before, s->of_features, s->of_gates, s->of_features);
-    ctrl_put(call, call->gate_gradients, (s->number * shape->T + t - 1) * shape->P, shape->P, s->of_gates);
+    put_numbers(call->is_double, call->gate_gradients, (s->number * shape->T + t - 1) * shape->P, shape->P, s->of_gates);
     ctrl_multiply(shape->P, shape->K, s->recurrent, NULL, s->of_gates, of_last);
     if (call->controller == CONTROLLER_GRU)
         for (size_t j = 0; j < h; j++) of_last[shape->first + j] += s->of_features[j];
@@ -146,7 +146,7 @@ static int ctrl_backward(const void *given, int64_t number, char *memory) {
         ctrl_add_cotangent(call, &s, t - 1, last);
         of_position += ctrl_input_back(call, &s, t, last);
     }
-    ctrl_put(call, call->input_gradients, s.number * n * k, n * k, s.of_inputs);
+    put_numbers(call->is_double, call->input_gradients, s.number * n * k, n * k, s.of_inputs);
     return 1;
 }
 

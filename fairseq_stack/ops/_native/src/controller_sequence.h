@@ -89,26 +89,11 @@ static struct ctrl_sequence ctrl_lay_out(const struct ctrl_call *call, int is_ba
     return s;
 }
 
-/* A part of an array of the call. */
-INLINE void ctrl_get(const struct ctrl_call *call, const void *array, size_t first, size_t count, real *to) {
-    if (count == 0) return; /* an array of no elements may be NULL */
-    if (call->is_double) memcpy(to, (const real *)array + first, count * sizeof(real));
-    else
-        for (size_t i = 0; i < count; i++) to[i] = ((const float *)array)[first + i];
-}
-
-INLINE void ctrl_put(const struct ctrl_call *call, void *array, size_t first, size_t count, const real *from) {
-    if (count == 0) return;
-    if (call->is_double) memcpy((real *)array + first, from, count * sizeof(real));
-    else
-        for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
-}
-
 /* A matrix of the call, each row of which gets zeros after it that fill a vector. */
 INLINE void ctrl_get_matrix(const struct ctrl_call *call, const void *matrix, size_t rows, size_t columns, real *to) {
     const size_t padded = ctrl_padded(columns);
     for (size_t i = 0; i < rows; i++) {
-        ctrl_get(call, matrix, i * columns, columns, to + i * padded);
+        get_numbers(to + i * padded, call->is_double, matrix, i * columns, columns);
         memset(to + i * padded + columns, 0, (padded - columns) * sizeof(real));
     }
 }
@@ -119,7 +104,7 @@ static struct ctrl_sequence ctrl_begin(const struct ctrl_call *call, int64_t num
     struct ctrl_sequence s = ctrl_lay_out(call, is_backward, record, scratch);
     const struct ctrl_shape *shape = &s.shape;
     s.number = number;
-    ctrl_get(call, call->inputs, number * shape->n * shape->k, shape->n * shape->k, s.inputs);
+    get_numbers(s.inputs, call->is_double, call->inputs, number * shape->n * shape->k, shape->n * shape->k);
     if (is_backward) {
         ctrl_get_matrix(call, call->recurrent, shape->P, shape->K, s.recurrent);
         ctrl_get_matrix(call, call->weights, shape->R, shape->C, s.weights);

@@ -5,32 +5,9 @@ INLINE struct nd_record nd_of_sequence(const struct nd_call *call, int64_t seque
                       (char *)call->workspace + sequence * call->workspace_bytes);
 }
 
-/* What a worker does in a pass is compiled for all sizes and, except for the slowest instruction set, again for the sizes
- * that the papers use. */
-#define COMPILE_SIZED(direction, suffix, Q, S)                                                     \
-    static __attribute__((noinline)) void nd_##direction##_##suffix(void *argument) {        \
-        struct nd_##direction##_pass *pass = argument;                                             \
-        nd_go_##direction(pass, Q, S);                                                             \
-    }
-#if VECTOR_BYTES > 16
-#define COMPILE(direction)                                                                         \
-    COMPILE_SIZED(direction, 2_3, 2, 3)                                                            \
-    COMPILE_SIZED(direction, 3_3, 3, 3)                                                            \
-    COMPILE_SIZED(direction, any, pass->rec->Q, pass->rec->S)                                      \
-    INLINE shared_work *nd_##direction##_work(int Q, int S) {                                \
-        if (Q == 2 && S == 3) return nd_##direction##_2_3;                                   \
-        return Q == 3 && S == 3 ? nd_##direction##_3_3 : nd_##direction##_any;         \
-    }
-#else
-#define COMPILE(direction)                                                                         \
-    COMPILE_SIZED(direction, any, pass->rec->Q, pass->rec->S)                                      \
-    INLINE shared_work *nd_##direction##_work(int Q, int S) {                                \
-        return Q > 0 && S > 0 ? nd_##direction##_any : NULL;                                 \
-    }
-#endif
-
-COMPILE(forward)
-COMPILE(backward)
+/* What a worker does in a pass. */
+FOR_SIZES(nd_work_forward, (void *pass), (pass), ((struct nd_forward_pass *)pass)->rec, nd_go_forward(pass, Q, S))
+FOR_SIZES(nd_work_backward, (void *pass), (pass), ((struct nd_backward_pass *)pass)->rec, nd_go_backward(pass, Q, S))
 
 /* Makes W NaN from step t on; `first` is its place in the array. */
 INLINE void nd_undefine(const struct nd_record *rec, const struct nd_call *call, size_t first, int t) {
@@ -57,14 +34,14 @@ static int nd_forward(const void *given, int64_t sequence, char *memory) {
     struct nd_forward_pass pass = {
         .rec = &rec,
         .scratch = scratch,
-        .weights = is_own(call) ? (real *)call->weights + first : scratch.weights,
+        .weights = is_same_type(call->is_double) ? (real *)call->weights + first : scratch.weights,
         .careful = !is_near,
     };
     const struct resources *crew = is_near ? call->crew : NULL;
     nd_begin_forward(&pass, crew != NULL);
-    share(crew, nd_forward_work(rec.Q, rec.S), &pass);
+    share(crew, nd_work_forward, &pass);
     if ((is_float || !is_near) && pass.is_inexact) return 0;
-    if (!is_own(call)) to_array(call, call->weights, first, size, scratch.weights);
+    if (!is_same_type(call->is_double)) put_numbers(call->is_double, call->weights, first, size, scratch.weights);
     if (spread.undefined) nd_undefine(&rec, call, first, spread.undefined);
     call->wide[sequence] = !is_float;
     return 1;
@@ -76,24 +53,24 @@ static int nd_backward(const void *given, int64_t sequence, char *memory) {
     const struct nd_record rec = nd_of_sequence(call, sequence);
     const struct nd_adjoint a = nd_lay_out_adjoint(&rec, memory, num_workers(call->crew));
     const size_t size = nd_weights_size(&rec), first = sequence * size;
-    if (!is_own(call)) {
-        from_array(a.weights, call, call->weights, first, size);
-        from_array(a.cotangents, call, call->cotangents, first, size);
+    if (!is_same_type(call->is_double)) {
+        get_numbers(a.weights, call->is_double, call->weights, first, size);
+        get_numbers(a.cotangents, call->is_double, call->cotangents, first, size);
     }
     struct nd_backward_pass pass = {
         .rec = &rec,
         .adjoint = a,
-        .weights = is_own(call) ? (const real *)call->weights + first : a.weights,
-        .cotangents = is_own(call) ? (const real *)call->cotangents + first : a.cotangents,
+        .weights = is_same_type(call->is_double) ? (const real *)call->weights + first : a.weights,
+        .cotangents = is_same_type(call->is_double) ? (const real *)call->cotangents + first : a.cotangents,
     };
     nd_begin_backward(&pass, call->crew != NULL);
-    share(call->crew, nd_backward_work(rec.Q, rec.S), &pass);
+    share(call->crew, nd_work_backward, &pass);
     const size_t rows = (size_t)rec.n * rec.C;
     for (size_t row = 0, to = sequence * rows; row < rows; row++, to++) {
         const real *own = a.gradients + row * rec.width;
-        to_array(call, call->push_gradients, to * rec.C, rec.C, own);
-        to_array(call, call->replace_gradients, to * rec.C, rec.C, own + rec.C);
-        to_array(call, call->pop_gradients, to * rec.Q, rec.Q, own + 2 * rec.C);
+        put_numbers(call->is_double, call->push_gradients, to * rec.C, rec.C, own);
+        put_numbers(call->is_double, call->replace_gradients, to * rec.C, rec.C, own + rec.C);
+        put_numbers(call->is_double, call->pop_gradients, to * rec.Q, rec.Q, own + 2 * rec.C);
     }
     return 1;
 }

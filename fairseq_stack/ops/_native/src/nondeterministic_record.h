@@ -79,6 +79,27 @@ INLINE struct nd_record nd_of_size(const struct nd_record *given, int Q, int S) 
     return rec;
 }
 
+/* Defines a function by its body for all sizes Q and S of `sized` and, except for the slowest instruction set, again for the
+ * sizes that the papers use. */
+#define FOR_SIZE(name, parameters, num_states, num_symbols, body)     \
+    static __attribute__((noinline)) void name parameters {           \
+        const int Q = num_states, S = num_symbols;                    \
+        body;                                                         \
+    }
+#if VECTOR_BYTES > 16
+#define FOR_SIZES(name, parameters, arguments, sized, body)           \
+    FOR_SIZE(name##_2_3, parameters, 2, 3, body)                      \
+    FOR_SIZE(name##_3_3, parameters, 3, 3, body)                      \
+    FOR_SIZE(name##_any, parameters, (sized)->Q, (sized)->S, body)    \
+    static void name parameters {                                     \
+        if ((sized)->Q == 2 && (sized)->S == 3) name##_2_3 arguments; \
+        else if ((sized)->Q == 3 && (sized)->S == 3) name##_3_3 arguments; \
+        else name##_any arguments;                                    \
+    }
+#else
+#define FOR_SIZES(name, parameters, arguments, sized, body) FOR_SIZE(name, parameters, (sized)->Q, (sized)->S, body)
+#endif
+
 /* ---------------------------------------------------------------- transitions */
 
 /* How far apart the log weights of a step may be. If they are farther apart, or some are -inf, float is not precise
@@ -140,21 +161,6 @@ INLINE struct nd_spread nd_exponentiate(real *logits, int C, int width) {
     return (struct nd_spread){range, found.masked, found.undefined};
 }
 
-/* Whether the arrays of a call are of this kernel's type; else they are of float, and it is double. */
-INLINE int is_own(const struct nd_call *call) { return sizeof(real) == 4 || call->is_double; }
-
-INLINE void from_array(real *to, const struct nd_call *call, const void *array, size_t first, size_t count) {
-    if (is_own(call)) memcpy(to, (const real *)array + first, count * sizeof(real));
-    else
-        for (size_t i = 0; i < count; i++) to[i] = ((const float *)array)[first + i];
-}
-
-INLINE void to_array(const struct nd_call *call, void *array, size_t first, size_t count, const real *from) {
-    if (is_own(call)) memcpy((real *)array + first, from, count * sizeof(real));
-    else
-        for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
-}
-
 /* Whether these log weights are close enough to each other. */
 INLINE int nd_is_near(struct nd_spread spread) { return !spread.masked && spread.range <= WIDEST_RANGE; }
 
@@ -167,9 +173,9 @@ INLINE struct nd_spread nd_prepare(const struct nd_record *rec, const struct nd_
         real *step = nd_row_transitions(rec, t);
         for (size_t x = 0, row = (first + t - 1) * C; x < C; x++, row++) {
             real *own = step + x * rec->width;
-            from_array(own, call, call->push, row * C, C);
-            from_array(own + C, call, call->replace, row * C, C);
-            from_array(own + 2 * C, call, call->pop, row * Q, Q);
+            get_numbers(own, call->is_double, call->push, row * C, C);
+            get_numbers(own + C, call->is_double, call->replace, row * C, C);
+            get_numbers(own + 2 * C, call->is_double, call->pop, row * Q, Q);
         }
         const struct nd_spread spread = nd_exponentiate(step, C, rec->width);
         if (spread.range > largest.range) largest.range = spread.range;

@@ -207,6 +207,7 @@ INLINE void nd_step_forward_body(const struct nd_one_step *s, const real *logits
     nd_step_read(s, readings);
 }
 
-FOR_STEP_SIZES(nd_step_forward,
-               (const struct nd_one_step *given, const real *logits, const real *value, real *readings),
-               (given, logits, value, readings), nd_step_forward_body(&s, logits, value, readings))
+FOR_SIZES(nd_step_forward, (const struct nd_one_step *s, const real *logits, const real *value, real *readings),
+          (s, logits, value, readings), s,
+          const struct nd_one_step sized = nd_step_of_size(s, Q, S);
+          nd_step_forward_body(&sized, logits, value, readings))

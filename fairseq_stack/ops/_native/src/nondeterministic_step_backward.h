@@ -237,9 +237,11 @@ INLINE int nd_step_defined(const struct nd_one_step *s, const real *cotangents, 
     return spoilt;
 }
 
-FOR_STEP_SIZES(nd_step_gradients,
-               (const struct nd_one_step *given, const struct nd_step_back *b, const real *cotangents, real *gradients),
-               (given, b, cotangents, gradients), nd_step_backward_body(&s, b, cotangents, gradients))
+FOR_SIZES(nd_step_gradients,
+          (const struct nd_one_step *s, const struct nd_step_back *b, const real *cotangents, real *gradients),
+          (s, b, cotangents, gradients), s,
+          const struct nd_one_step sized = nd_step_of_size(s, Q, S);
+          nd_step_backward_body(&sized, b, cotangents, gradients))
 
 /* The gradients of a step as in nd_step_backward_body, and of v_t. All are NaN, and so are the gradients of earlier
  * steps, if the gradient of an undefined reading is not 0. */

@@ -128,29 +128,9 @@ INLINE int nd_step_first_pop(const struct nd_one_step *s, int tile) {
     return tile * LANES > s->row ? tile * LANES : s->row;
 }
 
-/* Defines the function name of a step, whose first parameter is `given`, by the body of inlined functions for a
- * copy `s`: for all sizes and, except for the slowest instruction set, again for the sizes that the papers use. Constant
- * sizes in a local record are constants everywhere. */
-#define FOR_STEP_SIZE(name, parameters, body, num_states, num_symbols) \
-    static __attribute__((noinline)) void name parameters {            \
-        struct nd_one_step s = *given;                                 \
-        s.Q = num_states;                                              \
-        s.S = num_symbols;                                             \
-        s.C = s.Q * s.S;                                               \
-        s.width = 2 * s.C + s.Q;                                       \
-        body;                                                          \
-    }
-#if VECTOR_BYTES > 16
-#define FOR_STEP_SIZES(name, parameters, arguments, body)                     \
-    FOR_STEP_SIZE(name##_2_3, parameters, body, 2, 3)                   \
-    FOR_STEP_SIZE(name##_3_3, parameters, body, 3, 3)                   \
-    FOR_STEP_SIZE(name##_any, parameters, body, given->Q, given->S)     \
-    static void name parameters {                                       \
-        if (given->Q == 2 && given->S == 3) name##_2_3 arguments;       \
-        else if (given->Q == 3 && given->S == 3) name##_3_3 arguments;  \
-        else name##_any arguments;                                      \
-    }
-#else
-#define FOR_STEP_SIZES(name, parameters, arguments, body) \
-    FOR_STEP_SIZE(name, parameters, body, given->Q, given->S)
-#endif
+/* The same step, as nd_of_size. */
+INLINE struct nd_one_step nd_step_of_size(const struct nd_one_step *given, int Q, int S) {
+    struct nd_one_step s = *given;
+    s.Q = Q, s.S = S, s.C = Q * S, s.width = 2 * s.C + Q;
+    return s;
+}

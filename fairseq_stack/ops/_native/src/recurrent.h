@@ -30,7 +30,7 @@ INLINE void rnn_gates(const struct rnn_call *call, const struct rnn_shape *shape
     for (int i = 0; i < block->count; i++) {
         const struct rnn_sequence *s = &block->sequences[i];
         const size_t step = s->number * shape->n + t - 1;
-        p.from[i] = rnn_get(call, call->gates, step * 4 * shape->H, 4 * shape->H, s->input);
+        p.from[i] = see_numbers(call->is_double, call->gates, step * 4 * shape->H, 4 * shape->H, s->input);
         p.x[i] = s->remembered + (t - 1) * shape->K;
         p.to[i] = s->gates + (t - 1) * 4 * shape->H;
     }
@@ -53,12 +53,12 @@ INLINE void rnn_project(const struct rnn_shape *shape, const struct rnn_block *b
 static void rnn_begin(const struct rnn_call *call, const struct rnn_shape *shape, const struct rnn_sequence *s) {
     memset(s->cells, 0, shape->H * sizeof(real));
     memset(s->remembered, 0, shape->K * sizeof(real));
-    const real *reading = rnn_get(call, call->reading, 0, shape->R, s->remembered);
+    const real *reading = see_numbers(call->is_double, call->reading, 0, shape->R, s->remembered);
     if (reading) memmove(s->remembered, reading, shape->R * sizeof(real));
     size_t first = 0;
     for (int64_t i = 0; i < call->num_stacks; i++) {
         const size_t size = rnn_bottom_size(&call->stacks[i]);
-        rnn_begin_stack(&s->stacks[i], rnn_get(call, call->bottoms, first, size, s->stacks[i].of_value));
+        rnn_begin_stack(&s->stacks[i], see_numbers(call->is_double, call->bottoms, first, size, s->stacks[i].of_value));
         first += size;
     }
 }
@@ -99,7 +99,7 @@ static int rnn_forward(const void *given, int64_t number, char *memory) {
         rnn_gates(call, &shape, &block, t);
         for (int i = 0; i < block.count; i++) {
             const struct rnn_sequence *s = &block.sequences[i];
-            const real *kept = rnn_get(call, call->kept, (s->number * n + t - 1) * H, H, s->kept);
+            const real *kept = see_numbers(call->is_double, call->kept, (s->number * n + t - 1) * H, H, s->kept);
             rnn_cell(H, s->gates + (t - 1) * 4 * H, kept, s->cells + (t - 1) * H, s->cells + t * H,
                      s->bounded + (t - 1) * H, s->remembered + t * K + shape.R);
         }
@@ -107,9 +107,9 @@ static int rnn_forward(const void *given, int64_t number, char *memory) {
     }
     for (int i = 0; i < block.count; i++) {
         const struct rnn_sequence *s = &block.sequences[i];
-        rnn_put(call, call->remembered, s->number * n * K, n * K, s->remembered);
+        put_numbers(call->is_double, call->remembered, s->number * n * K, n * K, s->remembered);
         for (size_t t = 1; t <= n; t++)
-            rnn_put(call, call->outputs, (s->number * n + t - 1) * H, H, s->remembered + t * K + shape.R);
+            put_numbers(call->is_double, call->outputs, (s->number * n + t - 1) * H, H, s->remembered + t * K + shape.R);
     }
     return sizeof(real) == 8 || block.count == all;
 }
@@ -164,11 +164,11 @@ INLINE void rnn_step_back(const struct rnn_call *call, const struct rnn_shape *s
     for (int i = 0; i < block->count; i++) {
         const struct rnn_sequence *s = &block->sequences[i];
         const size_t step = s->number * n + t - 1;
-        rnn_cell_back(H, s->gates + (t - 1) * 4 * H, rnn_get(call, call->kept, step * H, H, s->kept),
+        rnn_cell_back(H, s->gates + (t - 1) * 4 * H, see_numbers(call->is_double, call->kept, step * H, H, s->kept),
                       s->cells + (t - 1) * H, s->bounded + (t - 1) * H, s->of_hidden[call->num_stacks > 0], s->of_cell,
                       s->of_gates);
-        rnn_put(call, call->gate_gradients, step * 4 * H, 4 * H, s->of_gates);
-        rnn_put(call, call->projection_gradients, step * shape->P, shape->P, s->projected);
+        put_numbers(call->is_double, call->gate_gradients, step * 4 * H, 4 * H, s->of_gates);
+        put_numbers(call->is_double, call->projection_gradients, step * shape->P, shape->P, s->projected);
         p.x[i] = s->of_gates;
         p.to[i] = s->of_remembered;
     }
@@ -186,13 +186,13 @@ static void rnn_begin_back(const struct rnn_call *call, const struct rnn_shape *
 /* The gradients of the first reading and of the vectors at the bottom. */
 static void rnn_end_back(const struct rnn_call *call, const struct rnn_shape *shape, const struct rnn_sequence *s) {
     size_t all = 0, first = 0;
-    rnn_put(call, call->reading_gradients, s->number * shape->R, shape->R, s->of_remembered);
+    put_numbers(call->is_double, call->reading_gradients, s->number * shape->R, shape->R, s->of_remembered);
     for (int64_t i = 0; i < call->num_stacks; i++) all += rnn_bottom_size(&call->stacks[i]);
     for (int64_t i = 0; i < call->num_stacks; i++) {
         const struct rnn_driven *d = &s->stacks[i];
         if (!d->stack->is_automaton) continue;
         rnn_nd_end_back(&d->nd, d->of_value);
-        rnn_put(call, call->bottom_gradients, s->number * all + first, d->stack->value_size, d->of_value);
+        put_numbers(call->is_double, call->bottom_gradients, s->number * all + first, d->stack->value_size, d->of_value);
         first += d->stack->value_size;
     }
 }
@@ -214,7 +214,7 @@ static int rnn_backward(const void *given, int64_t number, char *memory) {
     for (size_t t = n; t > 0; t--) {
         for (int i = 0; i < block.count; i++) {
             const struct rnn_sequence *s = &block.sequences[i];
-            const real *cotangent = rnn_get(call, call->cotangents, (s->number * n + t - 1) * H, H, s->of_hidden[0]);
+            const real *cotangent = see_numbers(call->is_double, call->cotangents, (s->number * n + t - 1) * H, H, s->of_hidden[0]);
             for (size_t j = 0; j < H; j++)
                 s->of_hidden[0][j] = s->of_hidden[1][j] = cotangent[j] + s->of_remembered[shape.R + j];
         }

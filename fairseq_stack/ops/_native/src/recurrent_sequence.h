@@ -67,8 +67,8 @@ static struct rnn_sequence rnn_lay_out(const struct rnn_call *call, int is_backw
         char *own_record = record ? record + s.bytes : NULL, *own_scratch = scratch ? scratch + used : NULL;
         if (d.stack->is_automaton) {
             d.nd = rnn_nd_lay_out(d.stack, n, own_record, own_scratch);
-            s.bytes += d.nd.bytes;
-            used += is_backward ? d.nd.backward_bytes : d.nd.forward_bytes;
+            s.bytes += d.nd.steps.bytes;
+            used += is_backward ? d.nd.steps.backward_bytes : d.nd.steps.forward_bytes;
         } else {
             d.sup = rnn_sup_lay_out(d.stack, n, own_record, own_scratch);
             s.bytes += d.sup.bytes;
@@ -86,26 +86,9 @@ struct rnn_weights {
     size_t bytes; /* of working memory */
 };
 
-/* Whether the arrays of a call are of this kernel's type; else they are of float, and it is double. */
-INLINE int rnn_is_own(const struct rnn_call *call) { return sizeof(real) == 4 || call->is_double; }
-
-/* A part of an array of the call, at `room` if it is of another type. */
-INLINE const real *rnn_get(const struct rnn_call *call, const void *array, size_t first, size_t count, real *room) {
-    if (!array || rnn_is_own(call)) return array ? (const real *)array + first : NULL;
-    for (size_t i = 0; i < count; i++) room[i] = ((const float *)array)[first + i];
-    return room;
-}
-
-INLINE void rnn_put(const struct rnn_call *call, void *array, size_t first, size_t count, const real *from) {
-    if (count == 0) return; /* an array of no elements may be NULL */
-    if (rnn_is_own(call)) memcpy((real *)array + first, from, count * sizeof(real));
-    else
-        for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
-}
-
 static struct rnn_weights rnn_get_weights(const struct rnn_call *call, char *memory) {
     const struct rnn_shape s = rnn_shape_of(call);
-    const int copied = sizeof(real) == 8 && !call->is_double;
+    const int copied = !is_same_type(call->is_double);
     struct rnn_weights w;
     real *recurrent, *driving, *bias;
     size_t used = 0;
@@ -114,9 +97,9 @@ static struct rnn_weights rnn_get_weights(const struct rnn_call *call, char *mem
     TAKE(bias, copied ? s.P : 0)
     w.bytes = used;
     if (!memory) return w;
-    w.recurrent = rnn_get(call, call->recurrent, 0, s.K * 4 * s.H, recurrent);
-    w.driving = rnn_get(call, call->driving, 0, s.P * s.H, driving);
-    w.bias = rnn_get(call, call->bias, 0, s.P, bias);
+    w.recurrent = see_numbers(call->is_double, call->recurrent, 0, s.K * 4 * s.H, recurrent);
+    w.driving = see_numbers(call->is_double, call->driving, 0, s.P * s.H, driving);
+    w.bias = see_numbers(call->is_double, call->bias, 0, s.P, bias);
     return w;
 }
 
