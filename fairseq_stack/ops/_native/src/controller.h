@@ -5,7 +5,6 @@
 /* ---------------------------------------------------------------- forward */
 
 /* x_t, from the input, or from the buffer after i_{t-1} is popped. */
-#define ctrl_input NAME(ctrl_input)
 INLINE void ctrl_input(const struct ctrl_call *call, const struct ctrl_sequence *s, size_t t) {
     const struct ctrl_shape *shape = &s->shape;
     real *x = s->remembered + (t - 1) * shape->K;
@@ -19,7 +18,6 @@ INLINE void ctrl_input(const struct ctrl_call *call, const struct ctrl_sequence 
 }
 
 /* Lets a recurrent cell take step t; returns what the linear layer gets, [x_t; r_{t-1}] or h_t. */
-#define ctrl_control NAME(ctrl_control)
 INLINE const real *ctrl_control(const struct ctrl_call *call, const struct ctrl_sequence *s, size_t t) {
     const struct ctrl_shape *shape = &s->shape;
     const size_t h = shape->h;
@@ -34,7 +32,6 @@ INLINE const real *ctrl_control(const struct ctrl_call *call, const struct ctrl_
 }
 
 /* The rows of step t: the strengths and the vector as sigmoids, and the output. */
-#define ctrl_compute NAME(ctrl_compute)
 INLINE real *ctrl_compute(const struct ctrl_sequence *s, size_t t, const real *features) {
     const struct ctrl_shape *shape = &s->shape;
     real *rows = s->computed + (t - 1) * ctrl_padded(shape->R);
@@ -44,7 +41,7 @@ INLINE real *ctrl_compute(const struct ctrl_sequence *s, size_t t, const real *f
     return rows;
 }
 
-static int NAME(ctrl_forward)(const void *given, int64_t number, char *memory) {
+static int ctrl_forward(const void *given, int64_t number, char *memory) {
     const struct ctrl_call *call = given;
     const struct ctrl_sequence s = ctrl_begin(call, number, 0, memory);
     const size_t T = s.shape.T, K = s.shape.K, R = s.shape.R;
@@ -57,16 +54,15 @@ static int NAME(ctrl_forward)(const void *given, int64_t number, char *memory) {
         const real *value = call->pushes_input ? s.remembered + (t - 1) * K : rows + s.shape.strengths;
         if (call->memory != MEMORY_NONE)
             ctrl_step(&s.memory, t, rows[0], rows[1], value, s.remembered + t * K + s.shape.k);
-        ctrl_put(call, call->computed, (s.number * T + t - 1) * R, R, rows);
+        put_numbers(call->is_double, call->computed, (s.number * T + t - 1) * R, R, rows);
     }
-    ctrl_put(call, call->remembered, s.number * (T + 1) * K, (T + 1) * K, s.remembered);
+    put_numbers(call->is_double, call->remembered, s.number * (T + 1) * K, (T + 1) * K, s.remembered);
     return 1;
 }
 
 /* ---------------------------------------------------------------- backward */
 
 /* Adds the cotangent of [x_{t+1}; r_t; h_t] to its gradient. */
-#define ctrl_add_cotangent NAME(ctrl_add_cotangent)
 INLINE void ctrl_add_cotangent(const struct ctrl_call *call, const struct ctrl_sequence *s, size_t t, real *gradient) {
     const size_t K = s->shape.K, at = (s->number * (s->shape.T + 1) + t) * K;
     for (size_t j = 0; j < K; j++)
@@ -76,14 +72,13 @@ INLINE void ctrl_add_cotangent(const struct ctrl_call *call, const struct ctrl_s
 
 /* The gradient of the rows of step t before their activations: of the cotangents, and of what the memory and the buffer
  * owe the strengths and the vector. */
-#define ctrl_compute_back NAME(ctrl_compute_back)
 INLINE void ctrl_compute_back(const struct ctrl_call *call, const struct ctrl_sequence *s, size_t t, const real *of_reading,
                               real of_position) {
     const struct ctrl_shape *shape = &s->shape;
     const size_t at = (s->number * shape->T + t - 1) * shape->R;
     const real *rows = s->computed + (t - 1) * ctrl_padded(shape->R);
     real of_pop = 0, of_push = 0;
-    ctrl_get(call, call->computed_gradients, at, shape->R, s->of_rows);
+    get_numbers(s->of_rows, call->is_double, call->computed_gradients, at, shape->R);
     if (call->memory != MEMORY_NONE) {
         const real *of_item = s->memory.of_items + (t - 1) * shape->m;
         ctrl_step_back(&s->memory, t, rows[0], of_reading, &of_pop, &of_push);
@@ -93,11 +88,10 @@ INLINE void ctrl_compute_back(const struct ctrl_call *call, const struct ctrl_se
     s->of_rows[1] += of_push;
     if (call->is_buffered) s->of_rows[2] += of_position;
     for (size_t j = 0; j < shape->bounded; j++) s->of_rows[j] *= rows[j] * (1 - rows[j]);
-    ctrl_put(call, call->row_gradients, at, shape->R, s->of_rows);
+    put_numbers(call->is_double, call->row_gradients, at, shape->R, s->of_rows);
 }
 
 /* The gradient of [x_t; r_{t-1}; h_{t-1}] from that of the rows of step t, and of h_t by the steps after it. */
-#define ctrl_control_back NAME(ctrl_control_back)
 INLINE void ctrl_control_back(const struct ctrl_call *call, const struct ctrl_sequence *s, size_t t, const real *of_hidden,
                               real *of_last) {
     const struct ctrl_shape *shape = &s->shape;
@@ -115,14 +109,13 @@ INLINE void ctrl_control_back(const struct ctrl_call *call, const struct ctrl_se
         rnn_cell_back(h, gates, NULL, s->cells + (t - 1) * h, s->bounded + (t - 1) * h, s->of_features, s->of_cell,
                       s->of_gates);
     else ctrl_gru_back(h, gates, before, s->of_features, s->of_gates, s->of_features);
-    ctrl_put(call, call->gate_gradients, (s->number * shape->T + t - 1) * shape->P, shape->P, s->of_gates);
+    put_numbers(call->is_double, call->gate_gradients, (s->number * shape->T + t - 1) * shape->P, shape->P, s->of_gates);
     ctrl_multiply(shape->P, shape->K, s->recurrent, NULL, s->of_gates, of_last);
     if (call->controller == CONTROLLER_GRU)
         for (size_t j = 0; j < h; j++) of_last[shape->first + j] += s->of_features[j];
 }
 
 /* Hands the gradient of x_t on to the inputs, whose gradients it adds up; returns the gradient of the position. */
-#define ctrl_input_back NAME(ctrl_input_back)
 INLINE real ctrl_input_back(const struct ctrl_call *call, const struct ctrl_sequence *s, size_t t, real *of_x) {
     const struct ctrl_shape *shape = &s->shape;
     if (call->pushes_input && call->memory != MEMORY_NONE)
@@ -133,7 +126,7 @@ INLINE real ctrl_input_back(const struct ctrl_call *call, const struct ctrl_sequ
     return 0;
 }
 
-static int NAME(ctrl_backward)(const void *given, int64_t number, char *memory) {
+static int ctrl_backward(const void *given, int64_t number, char *memory) {
     const struct ctrl_call *call = given;
     const struct ctrl_sequence s = ctrl_begin(call, number, 1, memory);
     const size_t T = s.shape.T, k = s.shape.k, n = s.shape.n;
@@ -153,12 +146,12 @@ static int NAME(ctrl_backward)(const void *given, int64_t number, char *memory) 
         ctrl_add_cotangent(call, &s, t - 1, last);
         of_position += ctrl_input_back(call, &s, t, last);
     }
-    ctrl_put(call, call->input_gradients, s.number * n * k, n * k, s.of_inputs);
+    put_numbers(call->is_double, call->input_gradients, s.number * n * k, n * k, s.of_inputs);
     return 1;
 }
 
 /* Bytes of the record of a sequence, and of the working memory of both passes. */
-static void NAME(ctrl_sizes)(const struct ctrl_call *call, size_t sizes[3]) {
+static void ctrl_sizes(const struct ctrl_call *call, size_t sizes[3]) {
     const struct ctrl_sequence forward = ctrl_lay_out(call, 0, NULL, NULL), backward = ctrl_lay_out(call, 1, NULL, NULL);
     sizes[0] = forward.bytes;
     sizes[1] = forward.scratch_bytes;

@@ -3,7 +3,6 @@
  */
 
 /* h_t of a simple RNN with the hyperbolic tangent. */
-#define ctrl_rnn NAME(ctrl_rnn)
 static void ctrl_rnn(int h, real *gates, real *hidden) {
     for (int j = 0; j < h; j += LANES) {
         const vector bounded = hyperbolic_tangent(load(gates + j, h - j));
@@ -12,14 +11,12 @@ static void ctrl_rnn(int h, real *gates, real *hidden) {
     }
 }
 
-#define ctrl_rnn_back NAME(ctrl_rnn_back)
 static void ctrl_rnn_back(int h, const real *gates, const real *of_hidden, real *of_gates) {
     for (int j = 0; j < h; j++) of_gates[j] = of_hidden[j] * (1 - gates[j] * gates[j]);
 }
 
 /* h_t of a GRU. Its gates are reset, update and candidate, the last in two parts: what the input contributes, which the
  * candidate replaces, and what the hidden state does, which the reset gate multiplies. */
-#define ctrl_gru NAME(ctrl_gru)
 static void ctrl_gru(int h, real *gates, const real *before, real *hidden) {
     for (int j = 0; j < h; j += LANES) {
         const int count = h - j;
@@ -34,7 +31,6 @@ static void ctrl_gru(int h, real *gates, const real *before, real *hidden) {
 }
 
 /* Puts into `of_before` what does not pass through the gates. */
-#define ctrl_gru_back NAME(ctrl_gru_back)
 static void ctrl_gru_back(int h, const real *gates, const real *before, const real *of_hidden, real *of_gates,
                           real *of_before) {
     for (int j = 0; j < h; j++) {

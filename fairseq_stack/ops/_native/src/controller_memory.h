@@ -3,7 +3,6 @@
  */
 
 /* Item i is what step i + 1 pushed. A stack is read from its last item on, a queue from its first. */
-#define ctrl_memory NAME(ctrl_memory)
 struct ctrl_memory {
     int is_queue;
     size_t size;     /* m */
@@ -16,22 +15,18 @@ struct ctrl_memory {
 };
 
 /* The strengths after step t. */
-#define ctrl_strengths NAME(ctrl_strengths)
 INLINE real *ctrl_strengths(const struct ctrl_memory *memory, size_t t) {
     return memory->strengths + (t > 0 ? t * (t - 1) / 2 : 0);
 }
 
 /* The item that is in place p of those that are read after step t. */
-#define ctrl_place NAME(ctrl_place)
 INLINE size_t ctrl_place(const struct ctrl_memory *memory, size_t t, size_t p) {
     return memory->is_queue ? p : t - 1 - p;
 }
 
-#define ctrl_finite NAME(ctrl_finite)
 INLINE real ctrl_finite(real x) { return x - x == 0 ? x : 0; }
 
 /* r_t, with the weight min(1, H) - min(1, H before) of each item. */
-#define ctrl_read NAME(ctrl_read)
 INLINE void ctrl_read(const struct ctrl_memory *memory, size_t t, real *reading) {
     const real *strengths = ctrl_strengths(memory, t);
     real before = 0;
@@ -47,7 +42,6 @@ INLINE void ctrl_read(const struct ctrl_memory *memory, size_t t, real *reading)
 }
 
 /* Pops, pushes and reads. */
-#define ctrl_step NAME(ctrl_step)
 static void ctrl_step(const struct ctrl_memory *memory, size_t t, real pop, real push, const real *value, real *reading) {
     const real *before = ctrl_strengths(memory, t - 1), mark = (pop - pop) + (push - push);
     real *after = ctrl_strengths(memory, t), *item = memory->items + (t - 1) * memory->size;
@@ -64,7 +58,6 @@ static void ctrl_step(const struct ctrl_memory *memory, size_t t, real pop, real
 }
 
 /* Adds what a reading owes to the gradients of the items and of the strengths after step t. */
-#define ctrl_read_back NAME(ctrl_read_back)
 INLINE void ctrl_read_back(const struct ctrl_memory *memory, size_t t, const real *of_reading) {
     const real *strengths = ctrl_strengths(memory, t);
     real before = 0;
@@ -84,7 +77,6 @@ INLINE void ctrl_read_back(const struct ctrl_memory *memory, size_t t, const rea
 
 /* The derivatives of step t: `of_strengths` has the gradient of the strengths after it that later steps have added up, and
  * gets the gradient of those before it. */
-#define ctrl_step_back NAME(ctrl_step_back)
 static void ctrl_step_back(const struct ctrl_memory *memory, size_t t, real pop, const real *of_reading, real *of_pop,
                            real *of_push) {
     const real *before = ctrl_strengths(memory, t - 1);
@@ -105,7 +97,6 @@ static void ctrl_step_back(const struct ctrl_memory *memory, size_t t, real pop,
 /* ---------------------------------------------------------------- input buffer */
 
 /* x_t from items (n, k), between the items before and after the position; zeros lie past the end. */
-#define ctrl_look_up NAME(ctrl_look_up)
 static void ctrl_look_up(const real *items, size_t n, size_t k, real position, real *x) {
     const size_t place = position < n ? (size_t)position : n;
     const real share = position < n ? position - place : position - position;
@@ -117,7 +108,6 @@ static void ctrl_look_up(const real *items, size_t n, size_t k, real position, r
 }
 
 /* Adds what x_t owes to the gradients of the items; returns the gradient of the position. */
-#define ctrl_look_up_back NAME(ctrl_look_up_back)
 static real ctrl_look_up_back(const real *items, size_t n, size_t k, real position, const real *of_x, real *of_items) {
     if (!(position < n)) return 0;
     const size_t place = (size_t)position;

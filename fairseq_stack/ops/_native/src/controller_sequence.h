@@ -1,6 +1,5 @@
 /* The loop of a controller: what its passes keep of a sequence, and their access to the arrays of a call. */
 
-#define ctrl_shape NAME(ctrl_shape)
 struct ctrl_shape {
     size_t n, T, k, m, h;
     size_t K, P, R, C; /* as in calls.h */
@@ -9,7 +8,6 @@ struct ctrl_shape {
     size_t bounded;    /* and how many, the strengths and the pushed vector, are sigmoids */
 };
 
-#define ctrl_shape_of NAME(ctrl_shape_of)
 INLINE struct ctrl_shape ctrl_shape_of(const struct ctrl_call *call) {
     static const int gates[] = {0, 1, 4, 4};
     struct ctrl_shape s = {
@@ -25,11 +23,9 @@ INLINE struct ctrl_shape ctrl_shape_of(const struct ctrl_call *call) {
 }
 
 /* How many numbers the vectors have that cover `count` of them. */
-#define ctrl_padded NAME(ctrl_padded)
 INLINE size_t ctrl_padded(size_t count) { return (count + LANES - 1) / LANES * LANES; }
 
 /* One sequence: the record that the forward pass leaves, and working memory. Vectors of gates and rows are padded. */
-#define ctrl_sequence NAME(ctrl_sequence)
 struct ctrl_sequence {
     struct ctrl_shape shape;
     size_t number;
@@ -53,7 +49,6 @@ struct ctrl_sequence {
 };
 
 /* Sizes in bytes are known without any memory. */
-#define ctrl_lay_out NAME(ctrl_lay_out)
 static struct ctrl_sequence ctrl_lay_out(const struct ctrl_call *call, int is_backward, char *record, char *scratch) {
     const struct ctrl_shape shape = ctrl_shape_of(call);
     const size_t n = shape.n, T = shape.T, k = shape.k, m = shape.m, h = shape.h;
@@ -94,41 +89,22 @@ static struct ctrl_sequence ctrl_lay_out(const struct ctrl_call *call, int is_ba
     return s;
 }
 
-/* A part of an array of the call. */
-#define ctrl_get NAME(ctrl_get)
-INLINE void ctrl_get(const struct ctrl_call *call, const void *array, size_t first, size_t count, real *to) {
-    if (count == 0) return; /* an array of no elements may be NULL */
-    if (call->is_double) memcpy(to, (const real *)array + first, count * sizeof(real));
-    else
-        for (size_t i = 0; i < count; i++) to[i] = ((const float *)array)[first + i];
-}
-
-#define ctrl_put NAME(ctrl_put)
-INLINE void ctrl_put(const struct ctrl_call *call, void *array, size_t first, size_t count, const real *from) {
-    if (count == 0) return;
-    if (call->is_double) memcpy((real *)array + first, from, count * sizeof(real));
-    else
-        for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
-}
-
 /* A matrix of the call, each row of which gets zeros after it that fill a vector. */
-#define ctrl_get_matrix NAME(ctrl_get_matrix)
 INLINE void ctrl_get_matrix(const struct ctrl_call *call, const void *matrix, size_t rows, size_t columns, real *to) {
     const size_t padded = ctrl_padded(columns);
     for (size_t i = 0; i < rows; i++) {
-        ctrl_get(call, matrix, i * columns, columns, to + i * padded);
+        get_numbers(to + i * padded, call->is_double, matrix, i * columns, columns);
         memset(to + i * padded + columns, 0, (padded - columns) * sizeof(real));
     }
 }
 
 /* The sequence, with the weights and the inputs in its working memory. */
-#define ctrl_begin NAME(ctrl_begin)
 static struct ctrl_sequence ctrl_begin(const struct ctrl_call *call, int64_t number, int is_backward, char *scratch) {
     char *record = (char *)call->workspace + number * call->workspace_bytes;
     struct ctrl_sequence s = ctrl_lay_out(call, is_backward, record, scratch);
     const struct ctrl_shape *shape = &s.shape;
     s.number = number;
-    ctrl_get(call, call->inputs, number * shape->n * shape->k, shape->n * shape->k, s.inputs);
+    get_numbers(s.inputs, call->is_double, call->inputs, number * shape->n * shape->k, shape->n * shape->k);
     if (is_backward) {
         ctrl_get_matrix(call, call->recurrent, shape->P, shape->K, s.recurrent);
         ctrl_get_matrix(call, call->weights, shape->R, shape->C, s.weights);
@@ -142,7 +118,6 @@ static struct ctrl_sequence ctrl_begin(const struct ctrl_call *call, int64_t num
 }
 
 /* to = from + x M for a padded matrix; NULL stands for zeros. */
-#define ctrl_multiply NAME(ctrl_multiply)
 INLINE void ctrl_multiply(size_t rows, size_t columns, const real *matrix, const real *from, const real *x, real *to) {
     const struct rnn_product p = {.rows = (int)rows, .columns = (int)ctrl_padded(columns), .matrix = matrix,
                                   .from = {from}, .x = {x}, .to = {to}};

@@ -9,13 +9,17 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* From the fastest on. */
-static const struct instruction_set *const INSTRUCTION_SETS[] = {
+/* From the fastest on: the kernels in float and in double. */
+static const struct instruction_set {
+    const char *name;
+    int vector_bytes;
+    const struct kernels *kernels[2];
+} INSTRUCTION_SETS[] = {
 #if defined(__x86_64__)
-    &fss_avx512,
-    &fss_avx2,
+    {"avx512", 64, {&fss_avx512_float, &fss_avx512_double}},
+    {"avx2", 32, {&fss_avx2_float, &fss_avx2_double}},
 #endif
-    &fss_baseline,
+    {"baseline", 16, {&fss_baseline_float, &fss_baseline_double}},
 };
 enum { NUM_INSTRUCTION_SETS = sizeof INSTRUCTION_SETS / sizeof *INSTRUCTION_SETS };
 
@@ -33,13 +37,13 @@ static int is_supported(const char *name) {
 }
 
 /* The name of instruction set number i, from the fastest on; NULL after the last. */
-const char *fss_instruction_set(int i) { return i < NUM_INSTRUCTION_SETS ? INSTRUCTION_SETS[i]->name : NULL; }
+const char *fss_instruction_set(int i) { return i < NUM_INSTRUCTION_SETS ? INSTRUCTION_SETS[i].name : NULL; }
 
 /* Whether this machine has instruction set number i. */
-int fss_is_supported(int i) { return is_supported(INSTRUCTION_SETS[i]->name); }
+int fss_is_supported(int i) { return is_supported(INSTRUCTION_SETS[i].name); }
 
 /* Bytes of one of its vectors. */
-int fss_vector_bytes(int i) { return INSTRUCTION_SETS[i]->vector_bytes; }
+int fss_vector_bytes(int i) { return INSTRUCTION_SETS[i].vector_bytes; }
 
 /* ---------------------------------------------------------------- threads */
 
@@ -137,135 +141,87 @@ void share(const struct resources *crew, shared_work *work, void *argument) {
 
 int num_workers(const struct resources *crew) { return crew ? crew->workers : 1; }
 
-/* ---------------------------------------------------------------- nondeterministic stack */
+/* ---------------------------------------------------------------- calls
+ *
+ * NAME_sizes gives bytes: of what the forward pass leaves to the backward pass, for one sequence, and of the scratch memory
+ * of one worker, forward and backward. Of the call, only the sizes are used. */
 
-/* Bytes of the workspace of one sequence, and of one part of the scratch memory, forward and backward, for a sequence that
- * so many workers share. */
-void fss_nd_sizes(int instruction_set, int is_double, int n, int Q, int S, int workers, size_t sizes[3]) {
-    const struct instruction_set *set = INSTRUCTION_SETS[instruction_set];
-    size_t narrow[3];
-    set->nd_sizes[1](n, Q, S, workers, sizes);
-    set->nd_sizes[is_double](n, Q, S, workers, narrow);
-    for (int i = 0; i < 3; i++)
+/* Sizes that suffice for double, to which float leaves sequences, and for the type of the call. */
+#define SIZES(is_double, name, ...)                                                         \
+    const struct kernels *const *of_type = INSTRUCTION_SETS[instruction_set].kernels;       \
+    size_t narrow[3];                                                                       \
+    of_type[1]->name(__VA_ARGS__, sizes);                                                   \
+    of_type[is_double]->name(__VA_ARGS__, narrow);                                          \
+    for (int i = 0; i < 3; i++)                                                             \
         if (narrow[i] > sizes[i]) sizes[i] = narrow[i];
+
+/* Computes so many sequences of a call with the kernels in float, in double, and the last one, or NULL: from the first of
+ * them on, each computes what the one before it declines. */
+#define CALL(name, type, first, run, count, last)                                                \
+    void fss_##name(const struct type##_call *call, const struct resources *resources) {         \
+        const struct kernels *const *of_type = INSTRUCTION_SETS[resources->instruction_set].kernels; \
+        kernel *const kernels[] = {of_type[0]->name, of_type[1]->name, last};                    \
+        run(kernels + first, call, count, resources);                                            \
+    }
+
+void fss_nd_sizes(int instruction_set, int is_double, int n, int Q, int S, int workers, size_t sizes[3]) {
+    SIZES(is_double, nd_sizes, n, Q, S, workers)
 }
 
-static void run_nd(kernel *const *kernels, const struct nd_call *call, const struct resources *resources) {
+/* As `run`, but the workers may be a crew. */
+static void run_nd(kernel *const *kernels, const struct nd_call *call, int64_t count, const struct resources *resources) {
     if (!resources->are_crew) {
-        run(kernels, call, call->sequences, resources);
+        run(kernels, call, count, resources);
         return;
     }
     struct nd_call shared = *call;
     shared.crew = resources;
     const int before = set_small_numbers(1);
-    for (int64_t sequence = 0; sequence < call->sequences; sequence++)
-        compute(kernels, &shared, sequence, resources->scratch);
+    for (int64_t sequence = 0; sequence < count; sequence++) compute(kernels, &shared, sequence, resources->scratch);
     restore_small_numbers(before);
 }
+CALL(nd_forward, nd, call->is_double, run_nd, call->sequences, nd_forward_exact)
+CALL(nd_backward, nd, call->is_double, run_nd, call->sequences, nd_backward_exact)
 
-void fss_nd_forward(const struct nd_call *call, const struct resources *resources) {
-    kernel *const *forward = INSTRUCTION_SETS[resources->instruction_set]->nd_forward;
-    kernel *const kernels[] = {forward[0], forward[1], nd_forward_exact};
-    run_nd(kernels + call->is_double, call, resources);
-}
-
-void fss_nd_backward(const struct nd_call *call, const struct resources *resources) {
-    kernel *const *backward = INSTRUCTION_SETS[resources->instruction_set]->nd_backward;
-    kernel *const kernels[] = {backward[0], backward[1], nd_backward_exact};
-    run_nd(kernels + call->is_double, call, resources);
-}
-
-/* Bytes of the column of step t and of its adjoint, for one beam, and of the scratch memory of one worker, forward and
- * backward. Of the call, only the sizes are used. */
+/* Bytes of the column of step t and of its adjoint, for one beam; and of scratch memory. */
 void fss_nd_step_sizes(const struct nd_step_call *call, int instruction_set, size_t sizes[4]) {
-    INSTRUCTION_SETS[instruction_set]->nd_step_sizes(call, sizes);
+    INSTRUCTION_SETS[instruction_set].kernels[1]->nd_step_sizes(call, sizes);
 }
+CALL(nd_step, nd_step, 1, run, call->beams, NULL)
+CALL(nd_step_backward, nd_step, 1, run, call->beams, NULL)
 
-void fss_nd_step(const struct nd_step_call *call, const struct resources *resources) {
-    run(&INSTRUCTION_SETS[resources->instruction_set]->nd_step, call, call->beams, resources);
-}
-
-void fss_nd_step_backward(const struct nd_step_call *call, const struct resources *resources) {
-    run(&INSTRUCTION_SETS[resources->instruction_set]->nd_step_backward, call, call->beams, resources);
-}
-
-/* Bytes of the columns of one sequence, and of the scratch memory of one worker, forward and backward. Of the call, only
- * the sizes are used. */
 void fss_nd_window_sizes(const struct nd_window_call *call, int instruction_set, size_t sizes[3]) {
-    size_t narrow[3];
-    INSTRUCTION_SETS[instruction_set]->nd_window_sizes[1](call, sizes);
-    INSTRUCTION_SETS[instruction_set]->nd_window_sizes[call->is_double](call, narrow);
-    for (int i = 0; i < 3; i++)
-        if (narrow[i] > sizes[i]) sizes[i] = narrow[i];
+    SIZES(call->is_double, nd_window_sizes, call)
 }
+CALL(nd_window_forward, nd_window, call->is_double, run, call->sequences, NULL)
+CALL(nd_window_backward, nd_window, call->is_double, run, call->sequences, NULL)
 
-void fss_nd_window_forward(const struct nd_window_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set]->nd_window_forward + call->is_double, call, call->sequences,
-        resources);
-}
-
-void fss_nd_window_backward(const struct nd_window_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set]->nd_window_backward + call->is_double, call, call->sequences,
-        resources);
-}
-
-/* ---------------------------------------------------------------- superposition and stratification stacks */
-
-/* Bytes of the scratch memory of one worker, forward and backward. */
+/* Bytes of scratch memory alone. */
 void fss_sup_sizes(int instruction_set, int is_double, int n, int m, int limit, size_t sizes[2]) {
-    INSTRUCTION_SETS[instruction_set]->sup_sizes[is_double](n, m, limit, sizes);
+    INSTRUCTION_SETS[instruction_set].kernels[is_double]->sup_sizes(n, m, limit, sizes);
 }
-
-#define CALL(name, type)                                                                                      \
-    void fss_##name(const struct type##_call *call, const struct resources *resources) {                      \
-        run(INSTRUCTION_SETS[resources->instruction_set]->name + call->is_double, call, call->sequences,      \
-            resources);                                                                                       \
-    }
-CALL(sup_forward, sup)
-CALL(sup_backward, sup)
+CALL(sup_forward, sup, call->is_double, run, call->sequences, NULL)
+CALL(sup_backward, sup, call->is_double, run, call->sequences, NULL)
 
 /* A step of the superposition stack needs the memory of a vector for each worker, and one of stratification none. */
-CALL(sup_step_forward, sup_step)
-CALL(sup_step_backward, sup_step)
-CALL(strat_step_forward, strat_step)
-CALL(strat_step_backward, strat_step)
+CALL(sup_step_forward, sup_step, call->is_double, run, call->sequences, NULL)
+CALL(sup_step_backward, sup_step, call->is_double, run, call->sequences, NULL)
+CALL(strat_step_forward, strat_step, call->is_double, run, call->sequences, NULL)
+CALL(strat_step_backward, strat_step, call->is_double, run, call->sequences, NULL)
 
-/* ---------------------------------------------------------------- LSTM with stacks */
-
-/* Bytes of the record of one sequence, and of the scratch memory of one worker, forward and backward. Of the call, only
- * the sizes are used. */
 void fss_rnn_sizes(const struct rnn_call *call, int instruction_set, size_t sizes[3]) {
-    size_t narrow[3];
-    INSTRUCTION_SETS[instruction_set]->rnn_sizes[1](call, sizes);
-    INSTRUCTION_SETS[instruction_set]->rnn_sizes[call->is_double](call, narrow);
-    for (int i = 0; i < 3; i++)
-        if (narrow[i] > sizes[i]) sizes[i] = narrow[i];
+    SIZES(call->is_double, rnn_sizes, call)
 }
-
 static int64_t rnn_blocks(const struct rnn_call *call) { return (call->sequences + call->together - 1) / call->together; }
+CALL(rnn_forward, rnn, call->is_double, run, rnn_blocks(call), NULL)
+CALL(rnn_backward, rnn, call->is_double, run, rnn_blocks(call), NULL)
 
-void fss_rnn_forward(const struct rnn_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set]->rnn_forward + call->is_double, call, rnn_blocks(call), resources);
-}
-
-void fss_rnn_backward(const struct rnn_call *call, const struct resources *resources) {
-    run(INSTRUCTION_SETS[resources->instruction_set]->rnn_backward + call->is_double, call, rnn_blocks(call), resources);
-}
-
-/* ---------------------------------------------------------------- controllers of neural stacks */
-
-/* As for the LSTM with stacks. */
+/* Controllers of neural stacks: only in double, as steps of the nondeterministic stack. */
 void fss_ctrl_sizes(const struct ctrl_call *call, int instruction_set, size_t sizes[3]) {
-    INSTRUCTION_SETS[instruction_set]->ctrl_sizes(call, sizes);
+    INSTRUCTION_SETS[instruction_set].kernels[1]->ctrl_sizes(call, sizes);
 }
-
-void fss_ctrl_forward(const struct ctrl_call *call, const struct resources *resources) {
-    run(&INSTRUCTION_SETS[resources->instruction_set]->ctrl_forward, call, call->sequences, resources);
-}
-
-void fss_ctrl_backward(const struct ctrl_call *call, const struct resources *resources) {
-    run(&INSTRUCTION_SETS[resources->instruction_set]->ctrl_backward, call, call->sequences, resources);
-}
+CALL(ctrl_forward, ctrl, 1, run, call->sequences, NULL)
+CALL(ctrl_backward, ctrl, 1, run, call->sequences, NULL)
 
 /* Changes whenever what Python calls here does. */
 int fss_interface(void) { return 17; }

@@ -56,58 +56,28 @@ void share(const struct resources *crew, shared_work *work, void *argument);
 /* How many these are. */
 int num_workers(const struct resources *crew);
 
-/* The kernels for one instruction set, by real type: 0 for float, 1 for double. */
-struct instruction_set {
-    const char *name;
-    int vector_bytes;
-    kernel *nd_forward[2], *nd_backward[2], *nd_step, *nd_step_backward;
+/* The kernels in one real type for one instruction set. */
+struct kernels {
+    void (*nd_sizes)(int n, int Q, int S, int workers, size_t sizes[3]);
+    kernel *nd_forward, *nd_backward;
+    void (*nd_window_sizes)(const struct nd_window_call *call, size_t sizes[3]);
+    kernel *nd_window_forward, *nd_window_backward;
+    void (*sup_sizes)(int n, int m, int limit, size_t sizes[2]);
+    kernel *sup_forward, *sup_backward, *sup_step_forward, *sup_step_backward;
+    kernel *strat_step_forward, *strat_step_backward;
+    void (*rnn_sizes)(const struct rnn_call *call, size_t sizes[3]);
+    kernel *rnn_forward, *rnn_backward;
+    /* only in double: */
     void (*nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]);
-    kernel *nd_window_forward[2], *nd_window_backward[2];
-    void (*nd_window_sizes[2])(const struct nd_window_call *call, size_t sizes[3]);
-    void (*nd_sizes[2])(int n, int Q, int S, int workers, size_t sizes[3]);
-    kernel *sup_forward[2], *sup_backward[2];
-    void (*sup_sizes[2])(int n, int m, int limit, size_t sizes[2]);
-    kernel *sup_step_forward[2], *sup_step_backward[2];
-    kernel *strat_step_forward[2], *strat_step_backward[2];
-    kernel *rnn_forward[2], *rnn_backward[2];
-    void (*rnn_sizes[2])(const struct rnn_call *call, size_t sizes[3]);
-    kernel *ctrl_forward, *ctrl_backward;
+    kernel *nd_step, *nd_step_backward;
     void (*ctrl_sizes)(const struct ctrl_call *call, size_t sizes[3]);
+    kernel *ctrl_forward, *ctrl_backward;
 };
 
 /* nd_forward and nd_backward for what double is not precise enough for: nondeterministic_exact.c. */
 kernel nd_forward_exact, nd_backward_exact;
 
-/* Those that both_types.h has defined. */
-#define INSTRUCTION_SET(name, suffix)                                \
-    {                                                                \
-        name,                                                        \
-        sizeof(vector_float_##suffix),                               \
-        {nd_forward_float_##suffix, nd_forward_double_##suffix},     \
-        {nd_backward_float_##suffix, nd_backward_double_##suffix},   \
-        nd_step_double_##suffix,                                     \
-        nd_step_backward_double_##suffix,                            \
-        nd_step_sizes_double_##suffix,                               \
-        {nd_window_forward_float_##suffix, nd_window_forward_double_##suffix},     \
-        {nd_window_backward_float_##suffix, nd_window_backward_double_##suffix},   \
-        {nd_window_sizes_float_##suffix, nd_window_sizes_double_##suffix},         \
-        {nd_sizes_float_##suffix, nd_sizes_double_##suffix},         \
-        {sup_forward_float_##suffix, sup_forward_double_##suffix},   \
-        {sup_backward_float_##suffix, sup_backward_double_##suffix}, \
-        {sup_sizes_float_##suffix, sup_sizes_double_##suffix},       \
-        {sup_step_forward_float_##suffix, sup_step_forward_double_##suffix},   \
-        {sup_step_backward_float_##suffix, sup_step_backward_double_##suffix}, \
-        {strat_step_forward_float_##suffix, strat_step_forward_double_##suffix},   \
-        {strat_step_backward_float_##suffix, strat_step_backward_double_##suffix}, \
-        {rnn_forward_float_##suffix, rnn_forward_double_##suffix},   \
-        {rnn_backward_float_##suffix, rnn_backward_double_##suffix}, \
-        {rnn_sizes_float_##suffix, rnn_sizes_double_##suffix},       \
-        ctrl_forward_double_##suffix,                                \
-        ctrl_backward_double_##suffix,                               \
-        ctrl_sizes_double_##suffix,                                  \
-    }
-
-extern const struct instruction_set fss_baseline;
+extern const struct kernels fss_baseline_float, fss_baseline_double;
 #if defined(__x86_64__)
-extern const struct instruction_set fss_avx2, fss_avx512;
+extern const struct kernels fss_avx2_float, fss_avx2_double, fss_avx512_float, fss_avx512_double;
 #endif

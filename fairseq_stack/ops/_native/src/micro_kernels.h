@@ -7,9 +7,6 @@
  */
 
 /* A tile of as many sums as fit the registers: AVX-512 has 32 of them, the others 16. */
-#undef TILE_COLUMNS
-#undef TILE_ROWS
-#undef TILES
 #define TILE_ROWS 3
 #if VECTOR_BYTES == 64
 #define TILE_COLUMNS 9
@@ -20,13 +17,11 @@
 #endif
 
 /* Coefficients: that of matrix k, its row u and the row r of the sums is c[k * k_step + u * u_step + r * r_step]. */
-#define coefficients NAME(coefficients)
 struct coefficients {
     const real *c;
     ptrdiff_t k_step, u_step, r_step;
 };
 
-#define matrices NAME(matrices)
 struct matrices {
     const vector *first; /* matrix k is at first + k * step, */
     const vector *const *list; /* or, unless this is NULL, at list[k] + step */
@@ -36,25 +31,21 @@ struct matrices {
     int count;
 };
 
-#define consecutive NAME(consecutive)
 INLINE struct matrices consecutive(const vector *first, ptrdiff_t step, const vector *f, ptrdiff_t f_step, int count) {
     return (struct matrices){first, NULL, step, f, f_step, count};
 }
 
-#define listed NAME(listed)
 INLINE struct matrices listed(const vector *const *list, ptrdiff_t offset, const vector *f, ptrdiff_t f_step,
                               int count) {
     return (struct matrices){NULL, list, offset, f, f_step, count};
 }
 
-#define matrix NAME(matrix)
 INLINE const vector *matrix(struct matrices m, int k) {
     return m.list ? m.list[k] + m.step : m.first + k * m.step;
 }
 
 /* sums[r, x] = sums[r, x] * scale + sum_{k, u} a[k][u, x] f[k] c[k, u, r] for r and x in the tile at `sums`, which
  * begins at this column. */
-#define add_products_tile NAME(add_products_tile)
 INLINE void add_products_tile(int tile_rows, int tile_columns, int column, int depth, int columns, vector *sums,
                               vector scale, struct matrices m, struct coefficients c) {
     vector tile[TILE_ROWS][TILE_COLUMNS];
@@ -78,7 +69,6 @@ INLINE void add_products_tile(int tile_rows, int tile_columns, int column, int d
 }
 
 /* The same for all of `sums`, of rows x columns vectors; the matrices have `depth` rows. */
-#define add_products NAME(add_products)
 INLINE void add_products(int rows, int columns, int depth, vector *sums, vector scale, struct matrices m,
                          struct coefficients c) {
     for (int r = 0; r < rows; r += TILE_ROWS) {
@@ -96,7 +86,6 @@ INLINE void add_products(int rows, int columns, int depth, vector *sums, vector 
 }
 
 /* sums[k][u, r] += f[k] sum_x a[k][u, x] b[r, x], where row r of b is at b + r * columns. */
-#define add_dots_tile NAME(add_dots_tile)
 INLINE void add_dots_tile(int tile_depth, int tile_rows, int row, int rows, int columns, vector *sums,
                           ptrdiff_t sums_step, struct matrices m, const vector *b) {
     for (int k = 0; k < m.count; k++) {
@@ -120,7 +109,6 @@ INLINE void add_dots_tile(int tile_depth, int tile_rows, int row, int rows, int 
     }
 }
 
-#define add_dots NAME(add_dots)
 INLINE void add_dots(int rows, int columns, int depth, vector *sums, ptrdiff_t sums_step, struct matrices m,
                      const vector *b) {
     for (int u = 0; u < depth; u += TILE_ROWS) {

@@ -1,42 +1,15 @@
 /* The nondeterministic stack: the passes over one sequence of a call. */
 
-#define nd_of_sequence NAME(nd_of_sequence)
 INLINE struct nd_record nd_of_sequence(const struct nd_call *call, int64_t sequence) {
     return nd_lay_out(call->length, call->num_states, call->num_symbols,
                       (char *)call->workspace + sequence * call->workspace_bytes);
 }
 
-/* What a worker does in a pass is compiled for all sizes and, except for the slowest instruction set, again for the sizes
- * that the papers use. */
-#undef COMPILE
-#undef COMPILE_SIZED
-#define COMPILE_SIZED(direction, suffix, Q, S)                                                     \
-    static __attribute__((noinline)) void NAME(nd_##direction##_##suffix)(void *argument) {        \
-        struct nd_##direction##_pass *pass = argument;                                             \
-        nd_go_##direction(pass, Q, S);                                                             \
-    }
-#if VECTOR_BYTES > 16
-#define COMPILE(direction)                                                                         \
-    COMPILE_SIZED(direction, 2_3, 2, 3)                                                            \
-    COMPILE_SIZED(direction, 3_3, 3, 3)                                                            \
-    COMPILE_SIZED(direction, any, pass->rec->Q, pass->rec->S)                                      \
-    INLINE shared_work *NAME(nd_##direction##_work)(int Q, int S) {                                \
-        if (Q == 2 && S == 3) return NAME(nd_##direction##_2_3);                                   \
-        return Q == 3 && S == 3 ? NAME(nd_##direction##_3_3) : NAME(nd_##direction##_any);         \
-    }
-#else
-#define COMPILE(direction)                                                                         \
-    COMPILE_SIZED(direction, any, pass->rec->Q, pass->rec->S)                                      \
-    INLINE shared_work *NAME(nd_##direction##_work)(int Q, int S) {                                \
-        return Q > 0 && S > 0 ? NAME(nd_##direction##_any) : NULL;                                 \
-    }
-#endif
-
-COMPILE(forward)
-COMPILE(backward)
+/* What a worker does in a pass. */
+FOR_SIZES(nd_work_forward, (void *pass), (pass), ((struct nd_forward_pass *)pass)->rec, nd_go_forward(pass, Q, S))
+FOR_SIZES(nd_work_backward, (void *pass), (pass), ((struct nd_backward_pass *)pass)->rec, nd_go_backward(pass, Q, S))
 
 /* Makes W NaN from step t on; `first` is its place in the array. */
-#define nd_undefine NAME(nd_undefine)
 INLINE void nd_undefine(const struct nd_record *rec, const struct nd_call *call, size_t first, int t) {
     const size_t step = (size_t)rec->C * rec->columns;
     for (size_t i = first + (t - 1) * step; i < first + rec->n * step; i++)
@@ -47,7 +20,7 @@ INLINE void nd_undefine(const struct nd_record *rec, const struct nd_call *call,
 /* Declines sequences for which the type is not precise enough. Log weights that are NaN or inf are undefined.
  * What depends on them is undefined, too; what does not is the same as if they were ordinary numbers, and so is what
  * the backward pass finds in the record. */
-static int NAME(nd_forward)(const void *given, int64_t sequence, char *memory) {
+static int nd_forward(const void *given, int64_t sequence, char *memory) {
     const int is_float = sizeof(real) == 4;
     const struct nd_call *call = given;
     struct nd_record rec = nd_of_sequence(call, sequence);
@@ -61,48 +34,48 @@ static int NAME(nd_forward)(const void *given, int64_t sequence, char *memory) {
     struct nd_forward_pass pass = {
         .rec = &rec,
         .scratch = scratch,
-        .weights = is_own(call) ? (real *)call->weights + first : scratch.weights,
+        .weights = is_same_type(call->is_double) ? (real *)call->weights + first : scratch.weights,
         .careful = !is_near,
     };
     const struct resources *crew = is_near ? call->crew : NULL;
     nd_begin_forward(&pass, crew != NULL);
-    share(crew, NAME(nd_forward_work)(rec.Q, rec.S), &pass);
+    share(crew, nd_work_forward, &pass);
     if ((is_float || !is_near) && pass.is_inexact) return 0;
-    if (!is_own(call)) to_array(call, call->weights, first, size, scratch.weights);
+    if (!is_same_type(call->is_double)) put_numbers(call->is_double, call->weights, first, size, scratch.weights);
     if (spread.undefined) nd_undefine(&rec, call, first, spread.undefined);
     call->wide[sequence] = !is_float;
     return 1;
 }
 
-static int NAME(nd_backward)(const void *given, int64_t sequence, char *memory) {
+static int nd_backward(const void *given, int64_t sequence, char *memory) {
     const struct nd_call *call = given;
     if (call->inexact[sequence] || (call->wide[sequence] && sizeof(real) == 4)) return 0;
     const struct nd_record rec = nd_of_sequence(call, sequence);
     const struct nd_adjoint a = nd_lay_out_adjoint(&rec, memory, num_workers(call->crew));
     const size_t size = nd_weights_size(&rec), first = sequence * size;
-    if (!is_own(call)) {
-        from_array(a.weights, call, call->weights, first, size);
-        from_array(a.cotangents, call, call->cotangents, first, size);
+    if (!is_same_type(call->is_double)) {
+        get_numbers(a.weights, call->is_double, call->weights, first, size);
+        get_numbers(a.cotangents, call->is_double, call->cotangents, first, size);
     }
     struct nd_backward_pass pass = {
         .rec = &rec,
         .adjoint = a,
-        .weights = is_own(call) ? (const real *)call->weights + first : a.weights,
-        .cotangents = is_own(call) ? (const real *)call->cotangents + first : a.cotangents,
+        .weights = is_same_type(call->is_double) ? (const real *)call->weights + first : a.weights,
+        .cotangents = is_same_type(call->is_double) ? (const real *)call->cotangents + first : a.cotangents,
     };
     nd_begin_backward(&pass, call->crew != NULL);
-    share(call->crew, NAME(nd_backward_work)(rec.Q, rec.S), &pass);
+    share(call->crew, nd_work_backward, &pass);
     const size_t rows = (size_t)rec.n * rec.C;
     for (size_t row = 0, to = sequence * rows; row < rows; row++, to++) {
         const real *own = a.gradients + row * rec.width;
-        to_array(call, call->push_gradients, to * rec.C, rec.C, own);
-        to_array(call, call->replace_gradients, to * rec.C, rec.C, own + rec.C);
-        to_array(call, call->pop_gradients, to * rec.Q, rec.Q, own + 2 * rec.C);
+        put_numbers(call->is_double, call->push_gradients, to * rec.C, rec.C, own);
+        put_numbers(call->is_double, call->replace_gradients, to * rec.C, rec.C, own + rec.C);
+        put_numbers(call->is_double, call->pop_gradients, to * rec.Q, rec.Q, own + 2 * rec.C);
     }
     return 1;
 }
 
-static void NAME(nd_sizes)(int n, int Q, int S, int workers, size_t sizes[3]) {
+static void nd_sizes(int n, int Q, int S, int workers, size_t sizes[3]) {
     const struct nd_record rec = nd_lay_out(n, Q, S, NULL);
     sizes[0] = rec.bytes;
     sizes[1] = nd_lay_out_scratch(&rec, NULL).bytes;

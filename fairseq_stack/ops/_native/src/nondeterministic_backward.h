@@ -1,7 +1,6 @@
 /* The nondeterministic stack, backward: the gradients of the transition weights of one sequence, (g)-(m). */
 
 /* The working memory of the backward pass. Arrays of tiles are laid out as in the record. */
-#define nd_adjoint NAME(nd_adjoint)
 struct nd_adjoint {
     vector *outer;      /* O[i -> t][x -> y] = dL/dg[i -> t][x -> y], laid out like gamma */
     vector *top;        /* h[i, t] B_t[i, y]: [tile][t][y] */
@@ -17,7 +16,6 @@ struct nd_adjoint {
     size_t bytes;
 };
 
-#define nd_lay_out_adjoint NAME(nd_lay_out_adjoint)
 INLINE struct nd_adjoint nd_lay_out_adjoint(const struct nd_record *rec, char *memory, int workers) {
     struct nd_adjoint a;
     size_t all = nd_columns_before(rec->n, rec->tiles), Q = rec->Q, C = rec->C, used = 0;
@@ -39,7 +37,6 @@ INLINE struct nd_adjoint nd_lay_out_adjoint(const struct nd_record *rec, char *m
     return a;
 }
 
-#define nd_row_gradients NAME(nd_row_gradients)
 INLINE real *nd_row_gradients(const struct nd_record *rec, const struct nd_adjoint *a, int t) {
     return a->gradients + (size_t)(t - 1) * rec->C * rec->width;
 }
@@ -47,7 +44,6 @@ INLINE real *nd_row_gradients(const struct nd_record *rec, const struct nd_adjoi
 /* (h), and the first line of (m), which is (i): for column t, `top` and what it adds to `alpha`. The cotangents are
  * centred on the largest weight: where one weight is almost 1, the usual formula is a difference of two almost
  * equal numbers. */
-#define nd_read_back NAME(nd_read_back)
 INLINE void nd_read_back(const struct nd_record *rec, struct nd_adjoint *a, int t, const real *weights,
                          const real *cotangents) {
     const int S = rec->S, C = rec->C, last = t / LANES, width = rec->columns;
@@ -89,7 +85,6 @@ INLINE void nd_read_back(const struct nd_record *rec, struct nd_adjoint *a, int 
 
 /* The line of (m) with f[i, t, t'], the last of (j): adds to O[. -> t] what comes from the pops to column k = t at the
  * times begin <= t' < end, t' >= t + 2. */
-#define nd_add_outer_of_pops NAME(nd_add_outer_of_pops)
 INLINE void nd_add_outer_of_pops(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int first, int last,
                                  int begin, int end) {
     const int Q = rec->Q, S = rec->S, C = rec->C;
@@ -116,7 +111,6 @@ INLINE void nd_add_outer_of_pops(const struct nd_record *rec, const struct nd_ad
         }
 }
 
-#define nd_add_outer_of_all_pops NAME(nd_add_outer_of_all_pops)
 INLINE void nd_add_outer_of_all_pops(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int first,
                                      int last, int begin, int end) {
     for (; begin < end; begin += TIME_TILE)
@@ -125,7 +119,6 @@ INLINE void nd_add_outer_of_all_pops(const struct nd_record *rec, const struct n
 
 /* P of (m), which is (k): adds what the rows i + 1 of a tile give for the pops of the columns k = row - 1 of the rows
  * of tile `rows`, at the times first <= t < last; `sums` is that of the first time. */
-#define nd_add_popped_sums NAME(nd_add_popped_sums)
 INLINE void nd_add_popped_sums(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int rows, int first,
                                int last, vector *sums) {
     const int Q = rec->Q, S = rec->S, C = rec->C, lane = tile == rows; /* k is a column of the tile */
@@ -151,7 +144,6 @@ INLINE void nd_add_popped_sums(const struct nd_record *rec, const struct nd_adjo
 }
 
 /* The replacements and the pops from column t to column t + 1 in O of (m), the first two lines of (j). */
-#define nd_add_outer_of_next NAME(nd_add_outer_of_next)
 INLINE void nd_add_outer_of_next(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t) {
     const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
     const real *transitions = nd_row_transitions(rec, t + 1);
@@ -172,7 +164,6 @@ INLINE void nd_add_outer_of_next(const struct nd_record *rec, const struct nd_ad
 }
 
 /* The first term of O in (m), h a B: adds the runs that are read after step t, and clears what no run reaches. */
-#define nd_finish_outer NAME(nd_finish_outer)
 INLINE void nd_finish_outer(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t) {
     const int Q = rec->Q, S = rec->S, C = rec->C;
     const vector *top = a->top + nd_column(rec, tile, t) * C;
@@ -187,7 +178,6 @@ INLINE void nd_finish_outer(const struct nd_record *rec, const struct nd_adjoint
 }
 
 /* The sums over lanes of P[k -> t], each moved to the lane of its row k + 1. */
-#define nd_collect_popped NAME(nd_collect_popped)
 INLINE void nd_collect_popped(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t,
                               const vector *sums) {
     const int Q = rec->Q, S = rec->S, C = rec->C;
@@ -203,7 +193,6 @@ INLINE void nd_collect_popped(const struct nd_record *rec, const struct nd_adjoi
 }
 
 /* (l), push: gradients of the logarithms of the pushes of step t. */
-#define nd_push_back NAME(nd_push_back)
 INLINE void nd_push_back(const struct nd_record *rec, const struct nd_adjoint *a, int t) {
     const int Q = rec->Q, S = rec->S, C = rec->C, tile = t / LANES, lane = t % LANES;
     real *gradients = nd_row_gradients(rec, a, t);
@@ -217,7 +206,6 @@ INLINE void nd_push_back(const struct nd_record *rec, const struct nd_adjoint *a
 }
 
 /* The sums of (l), replace and pop: adds what the rows of a tile give for step t. */
-#define nd_transitions_back NAME(nd_transitions_back)
 INLINE void nd_transitions_back(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t,
                                 vector *replaced, vector *pops) {
     const int Q = rec->Q, S = rec->S, C = rec->C;
@@ -233,7 +221,6 @@ INLINE void nd_transitions_back(const struct nd_record *rec, const struct nd_adj
 
 /* (j)-(l) for the columns first <= t < last of a tile: O, and everything that follows from it. The sums of replacements
  * and pops are those of the first column. */
-#define nd_fill_back NAME(nd_fill_back)
 INLINE void nd_fill_back(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int first, int last,
                          vector *replaced, vector *pops) {
     const int row = tile * LANES, S = rec->S, size = rec->Q * rec->C, start = first;
@@ -257,7 +244,6 @@ INLINE void nd_fill_back(const struct nd_record *rec, const struct nd_adjoint *a
 }
 
 /* (l), replace and pop: gradients of the logarithms of the replacements and pops of step t. */
-#define nd_store_gradients NAME(nd_store_gradients)
 INLINE void nd_store_gradients(const struct nd_record *rec, const struct nd_adjoint *a, int t, const vector *replaced,
                                const vector *pops) {
     const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;

@@ -5,7 +5,6 @@
  */
 
 /* The step of a call for one beam. */
-#define nd_step_of_beam NAME(nd_step_of_beam)
 INLINE struct nd_one_step nd_step_of_beam(const struct nd_step_call *call, int64_t beam, char *memory) {
     const int t = call->step, kept = call->kept, Q = call->num_states, S = call->num_symbols, size = call->value_size;
     struct nd_one_step s = nd_step_begin(t, kept, call->window, Q, S, size, memory);
@@ -19,18 +18,18 @@ INLINE struct nd_one_step nd_step_of_beam(const struct nd_step_call *call, int64
     return s;
 }
 
-static int NAME(nd_step)(const void *given, int64_t beam, char *memory) {
+static int nd_step(const void *given, int64_t beam, char *memory) {
     const struct nd_step_call *call = given;
     const struct nd_one_step s = nd_step_of_beam(call, beam, memory);
     const size_t logits = (size_t)s.C * (s.t > 0 ? s.width : 1);
-    NAME(nd_step_forward)(&s, call->logits ? (const real *)call->logits + beam * logits : NULL,
+    nd_step_forward(&s, call->logits ? (const real *)call->logits + beam * logits : NULL,
                           (const real *)call->values + beam * s.value_size,
                           (real *)call->readings + beam * s.C * s.value_size);
     call->inexact[beam] = nd_is_inexact(*s.exact);
     return 1;
 }
 
-static int NAME(nd_step_backward)(const void *given, int64_t beam, char *memory) {
+static int nd_step_backward(const void *given, int64_t beam, char *memory) {
     const struct nd_step_call *call = given;
     const struct nd_one_step s = nd_step_of_beam(call, beam, memory);
     struct nd_step_back b = nd_step_back_begin(&s, memory + s.bytes);
@@ -52,7 +51,7 @@ static int NAME(nd_step_backward)(const void *given, int64_t beam, char *memory)
 }
 
 /* Bytes for one beam: of the column of step t, of its adjoint, and of the working memory of both passes. */
-static void NAME(nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]) {
+static void nd_step_sizes(const struct nd_step_call *call, size_t sizes[4]) {
     const int t = call->step, Q = call->num_states, S = call->num_symbols, size = call->value_size;
     const struct nd_one_step s = nd_step_begin(t, call->kept, call->window, Q, S, size, NULL);
     sizes[0] = nd_step_lay_out(t, call->window, Q, S, size, NULL).bytes;

@@ -17,7 +17,7 @@ static void put(const struct nd_call *call, void *array, size_t i, double x) {
 
 static struct sequence sequence_of(const struct nd_call *call) {
     const int Q = call->num_states, S = call->num_symbols;
-    return (struct sequence){.n = call->length, .Q = Q, .S = S, .C = Q * S, .window = call->length + 1};
+    return (struct sequence){.n = call->length, .Q = Q, .S = S, .C = Q * S};
 }
 
 /* Where the workspace has the log weights of step t for the backward pass. */

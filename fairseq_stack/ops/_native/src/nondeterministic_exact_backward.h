@@ -10,7 +10,7 @@ static void read_back(const struct sequence *s, int t, struct scaled total) {
         if (s->weights[i] > s->weights[star]) star = i;
     const double centre = s->cotangents[star];
     for (int i = 0; i < C * columns; i++) mean += s->weights[i] * (s->cotangents[i] - centre);
-    for (int row = first_row(s, t); row <= t; row++) {
+    for (int row = 0; row <= t; row++) {
         const struct scaled *gamma = gamma_of(s, s->gamma, row, t), *below = alpha_of(s, row);
         struct scaled *outer = gamma_of(s, s->outer, row, t);
         for (int y = 0; y < C; y++) {
@@ -42,9 +42,9 @@ static void replace_or_pop_back(const struct sequence *s, int t, int row, struct
                 add_product(&replaced[w * C + y], before[x * C + w], outer[x * C + y]);
             }
     for (int k = row; k < t - 1; k++) {
-        const struct scaled *kept = gamma_of(s, s->gamma, row, k), *popped = popped_of(s, s->popped[t], k + 1, t);
+        const struct scaled *kept = gamma_of(s, s->gamma, row, k), *popped = popped_of(s, s->popped[t], k + 1);
         struct scaled *outer_kept = gamma_of(s, s->outer, row, k);
-        struct scaled *outer_popped = popped_of(s, s->outer_popped, k + 1, t);
+        struct scaled *outer_popped = popped_of(s, s->outer_popped, k + 1);
         for (int x = 0; x < C; x++)
             for (int us = 0; us < C; us++)
                 for (int r = 0; r < Q; r++) {
@@ -58,7 +58,7 @@ static void replace_or_pop_back(const struct sequence *s, int t, int row, struct
 static void pop_back(const struct sequence *s, int t, int row, struct scaled *popped) {
     const int C = s->C, Q = s->Q;
     const struct scaled *D = s->pop + (size_t)(t - 1) * C * Q, *gamma = gamma_of(s, s->gamma, row, t - 1);
-    const struct scaled *outer = popped_of(s, s->outer_popped, row, t);
+    const struct scaled *outer = popped_of(s, s->outer_popped, row);
     struct scaled *outer_before = gamma_of(s, s->outer, row, t - 1);
     for (int x = 0; x < C; x++)
         for (int r = 0; r < Q; r++)
@@ -75,15 +75,15 @@ static void normalise(struct scaled *x, size_t count) {
 /* The gradients of the log weights of step t, (C, 2 C + Q), when all later steps are done. */
 static void fill_back(const struct sequence *s, int t) {
     double *gradients = s->logits;
-    const size_t C = s->C, Q = s->Q, width = 2 * C + Q, first = (size_t)(t - 1) * C, rows = t - first_row(s, t) + 1;
+    const size_t C = s->C, Q = s->Q, width = 2 * C + Q, first = (size_t)(t - 1) * C, rows = t + 1;
     struct scaled *replaced = s->outer_transitions, *popped = replaced + C * C;
     const struct scaled *pushed = gamma_of(s, s->outer, t, t);
     for (size_t i = 0; i < C * (C + Q); i++) replaced[i] = ZERO;
     for (size_t i = 0; i < rows * C * Q; i++) s->outer_popped[i] = ZERO;
     normalise(s->outer[t], rows * C * C);
-    for (int row = first_row(s, t); row < t; row++) replace_or_pop_back(s, t, row, replaced);
+    for (int row = 0; row < t; row++) replace_or_pop_back(s, t, row, replaced);
     normalise(s->outer_popped, rows * C * Q);
-    for (int row = first_row(s, t); row < t; row++) pop_back(s, t, row, popped);
+    for (int row = 0; row < t; row++) pop_back(s, t, row, popped);
 #define TO_GRADIENT(to, weight, outer)                                      \
     {                                                                       \
         struct scaled product = ZERO;                                       \

@@ -28,9 +28,9 @@ static int exponentiate(const struct sequence *s, int t) {
 static void pop(const struct sequence *s, int t) {
     const int C = s->C, Q = s->Q;
     const struct scaled *D = s->pop + (size_t)(t - 1) * C * Q;
-    for (int row = first_row(s, t); row < t; row++) {
+    for (int row = 0; row < t; row++) {
         const struct scaled *gamma = gamma_of(s, s->gamma, row, t - 1);
-        struct scaled *popped = popped_of(s, s->popped[t], row, t);
+        struct scaled *popped = popped_of(s, s->popped[t], row);
         for (int x = 0; x < C; x++)
             for (int r = 0; r < Q; r++) {
                 struct scaled sum = ZERO;
@@ -49,7 +49,7 @@ static void replace_or_pop(const struct sequence *s, int t, int row) {
         for (int w = 0; w < C; w++)
             for (int y = 0; y < C; y++) add_product(&gamma[x * C + y], before[x * C + w], D[w * C + y]);
     for (int k = row; k < t - 1; k++) {
-        const struct scaled *kept = gamma_of(s, s->gamma, row, k), *popped = popped_of(s, s->popped[t], k + 1, t);
+        const struct scaled *kept = gamma_of(s, s->gamma, row, k), *popped = popped_of(s, s->popped[t], k + 1);
         for (int x = 0; x < C; x++)
             for (int us = 0; us < C; us++)
                 for (int r = 0; r < Q; r++)
@@ -63,7 +63,7 @@ static struct scaled read(const struct sequence *s, int t) {
     const int C = s->C;
     struct scaled total = ZERO, *alpha = s->alpha + (size_t)t * C;
     for (int y = 0; y < C; y++) alpha[y] = ZERO;
-    for (int row = first_row(s, t); row <= t; row++) {
+    for (int row = 0; row <= t; row++) {
         const struct scaled *gamma = gamma_of(s, s->gamma, row, t), *below = alpha_of(s, row);
         for (int y = 0; y < C; y++) {
             struct scaled sum = ZERO;
@@ -80,7 +80,7 @@ static struct scaled read(const struct sequence *s, int t) {
     for (int row = 0; row <= s->n; row++)
         for (int y = 0; y < C; y++)
             s->weights[y * (s->n + 1) + row] =
-                row < first_row(s, t) || row > t || total.m == 0 ? 0 : to_double(quotient(s->tops[row * C + y], total));
+                row > t || total.m == 0 ? 0 : to_double(quotient(s->tops[row * C + y], total));
     return total;
 }
 
@@ -88,7 +88,7 @@ static struct scaled read(const struct sequence *s, int t) {
 static void fill(const struct sequence *s, int t) {
     const size_t size = (size_t)s->C * s->C;
     pop(s, t);
-    for (int row = first_row(s, t); row < t; row++) replace_or_pop(s, t, row);
+    for (int row = 0; row < t; row++) replace_or_pop(s, t, row);
     memcpy(gamma_of(s, s->gamma, t, t), s->push + (t - 1) * size, size * sizeof(struct scaled));
 }
 

@@ -1,7 +1,6 @@
 /* The nondeterministic stack for every finite input: the arrays of one sequence, with an exponent for each number.
  *
- * Notation as in nondeterministic_record.h. The rows j = i + 1 of column t are those that are remembered,
- * max(0, t - D + 1)..t.
+ * Notation as in nondeterministic_record.h. The rows j = i + 1 of column t are 0..t.
  */
 #pragma once
 #include <stdlib.h>
@@ -10,7 +9,6 @@
 
 struct sequence {
     int n, Q, S, C;
-    int64_t window;
     struct scaled *push, *replace, *pop;  /* D_t: [t - 1][x][..] */
     struct scaled **gamma, **popped;      /* of the columns t: [row][x][y], and gamma'[k -> t]: [row k + 1][x][r] */
     struct scaled **outer, *outer_popped; /* their derivatives; those of gamma' for one column */
@@ -22,16 +20,12 @@ struct sequence {
     char *memory;
 };
 
-static int first_row(const struct sequence *s, int t) {
-    return t - s->window + 1 > 0 ? (int)(t - s->window + 1) : 0;
-}
-
 static struct scaled *gamma_of(const struct sequence *s, struct scaled **columns, int row, int t) {
-    return columns[t] + (size_t)(row - first_row(s, t)) * s->C * s->C;
+    return columns[t] + (size_t)row * s->C * s->C;
 }
 
-static struct scaled *popped_of(const struct sequence *s, struct scaled *column, int row, int t) {
-    return column + (size_t)(row - first_row(s, t)) * s->C * s->Q;
+static struct scaled *popped_of(const struct sequence *s, struct scaled *column, int row) {
+    return column + (size_t)row * s->C * s->Q;
 }
 
 /* alpha[row - 1], where alpha[-1] is that of the beginning. */
@@ -63,7 +57,7 @@ static int begin(struct sequence *s, int is_backward) {
         TAKE(s->outer_transitions, C * (C + Q))
         TAKE(s->logits, C * (2 * C + Q))
         for (size_t t = 0; t <= n; t++) {
-            const size_t rows = t - first_row(s, t) + 1;
+            const size_t rows = t + 1;
             struct scaled *gamma, *popped, *outer;
             TAKE(gamma, rows * C * C)
             TAKE(popped, rows * C * Q)

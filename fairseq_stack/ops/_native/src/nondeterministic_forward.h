@@ -1,7 +1,6 @@
 /* The nondeterministic stack, forward: all inner weights of one sequence, and what is read from them, (a)-(d). */
 
 /* The working memory of the forward pass. */
-#define nd_scratch NAME(nd_scratch)
 struct nd_scratch {
     vector *tops; /* a column of the numerators of W: [tile][y] */
     ivector *exponents;
@@ -12,10 +11,8 @@ struct nd_scratch {
 };
 
 /* Number of elements of W. */
-#define nd_weights_size NAME(nd_weights_size)
 INLINE size_t nd_weights_size(const struct nd_record *rec) { return (size_t)rec->n * rec->C * rec->columns; }
 
-#define nd_lay_out_scratch NAME(nd_lay_out_scratch)
 INLINE struct nd_scratch nd_lay_out_scratch(const struct nd_record *rec, char *memory) {
     struct nd_scratch scratch;
     size_t used = 0;
@@ -30,14 +27,12 @@ INLINE struct nd_scratch nd_lay_out_scratch(const struct nd_record *rec, char *m
 }
 
 /* 2^x, in double not less than the smallest normal number where nothing may be lost without a trace. */
-#define nd_power NAME(nd_power)
 INLINE vector nd_power(const struct nd_record *rec, ivector x) {
     return power_of_two(sizeof(real) == 8 ? ilarger(x, rec->lowest) : x);
 }
 
 /* E of (e): raises the exponent of the sums for (tile, t) to at least this; returns the factor that keeps their value.
  * */
-#define nd_raise NAME(nd_raise)
 INLINE vector nd_raise(const struct nd_record *rec, ivector *exponent, ivector least) {
     ivector old = *exponent;
     *exponent = ilarger(old, least);
@@ -46,7 +41,6 @@ INLINE vector nd_raise(const struct nd_record *rec, ivector *exponent, ivector l
 
 /* The second line of (e) (Eq. 24, pop): adds sum_k gamma[i -> k] gamma'[k -> t] over begin <= k < end, k <= t - 2, to
  * the columns first <= t < last of a tile. All rows k + 1 are in one tile. */
-#define nd_add_pops NAME(nd_add_pops)
 INLINE void nd_add_pops(const struct nd_record *rec, int tile, int first, int last, int begin, int end) {
     const int Q = rec->Q, S = rec->S, C = rec->C;
     const int from = (begin + 1) / LANES, lane = (begin + 1) % LANES;
@@ -72,7 +66,6 @@ INLINE void nd_add_pops(const struct nd_record *rec, int tile, int first, int la
 }
 
 /* The same for any begin and end. */
-#define nd_add_all_pops NAME(nd_add_all_pops)
 INLINE void nd_add_all_pops(const struct nd_record *rec, int tile, int first, int last, int begin, int end) {
     while (begin < end) {
         int next = ((begin + 1) / LANES + 1) * LANES - 1;
@@ -82,7 +75,6 @@ INLINE void nd_add_all_pops(const struct nd_record *rec, int tile, int first, in
 }
 
 /* The first line of (e) (Eq. 24, replace). */
-#define nd_add_replacements NAME(nd_add_replacements)
 INLINE void nd_add_replacements(const struct nd_record *rec, int tile, int t) {
     const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
     ivector *exponent = rec->gamma_exponent + nd_column(rec, tile, t), before = exponent[-1];
@@ -97,7 +89,6 @@ INLINE void nd_add_replacements(const struct nd_record *rec, int tile, int t) {
 
 /* (a) for i = t - 1 (Eq. 24, push): row t of column t; if careful, only for the configurations that can be on top after
  * step t - 1, since the inner weights of the others could outgrow all relevant ones. */
-#define nd_push NAME(nd_push)
 INLINE void nd_push(const struct nd_record *rec, int t, int careful) {
     const int Q = rec->Q, S = rec->S, C = rec->C, tile = t / LANES, lane = t % LANES;
     const real *transitions = nd_row_transitions(rec, t);
@@ -113,18 +104,15 @@ INLINE void nd_push(const struct nd_record *rec, int t, int careful) {
 
 /* A block's elements are exact if they are at least as large as this beside its sum: then whatever
  * underflowed is negligible beside them. In double, 0 is exact, too: nothing else becomes 0 where that is checked. */
-#undef LEAST_EXACT
 #define LEAST_EXACT (sizeof(real) == 4 ? (real)0x1p-80 : (real)0x1p-800)
 
 /* The sign bits are set in the lanes in which x is too small to be exact beside a sum of 1. */
-#define nd_is_too_small NAME(nd_is_too_small)
 INLINE ivector nd_is_too_small(vector x) {
     return sizeof(real) == 4 ? (ivector)(x - LEAST_EXACT) : (x > 0) & (x < LEAST_EXACT);
 }
 
 /* Section 4.1: makes the sum of each block be in [1, 2); returns the exponent that keeps its value. The sign bits of
  * `exact` are set in the lanes of living blocks with elements that are too small to be exact. */
-#define nd_normalise NAME(nd_normalise)
 INLINE ivector nd_normalise(vector *parts, ptrdiff_t step, int count, int size, ivector exponent, ivector *exact) {
     vector sum = {0};
     for (int part = 0; part < count; part++)
@@ -142,7 +130,6 @@ INLINE ivector nd_normalise(vector *parts, ptrdiff_t step, int count, int size, 
 }
 
 /* (b) (Eq. 25): gamma'[k -> t] for the rows of a tile. */
-#define nd_pop NAME(nd_pop)
 INLINE void nd_pop(const struct nd_record *rec, int tile, int t) {
     const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
     vector *popped = nd_popped(rec, tile, t), one = splat(1);
@@ -159,7 +146,6 @@ INLINE void nd_pop(const struct nd_record *rec, int tile, int t) {
 
 /* (a) and (b) for the columns first <= t < last of a tile of rows, from those of the tiles below it and all earlier
  * columns, in the order of Section 5. */
-#define nd_fill NAME(nd_fill)
 INLINE void nd_fill(const struct nd_record *rec, int tile, int first, int last, int careful) {
     const int row = tile * LANES, next = row + LANES, S = rec->S, size = rec->Q * rec->C;
     const ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - row) * size;
@@ -185,7 +171,6 @@ INLINE void nd_fill(const struct nd_record *rec, int tile, int first, int last, 
 }
 
 /* N_t[i][y] of (c) for one y, without exponents. */
-#define nd_top NAME(nd_top)
 INLINE vector nd_top(const vector *alpha, const vector *gamma, int C) {
     vector top = {0};
     for (int x = 0; x < C; x++) top += alpha[x] * gamma[x];
@@ -193,7 +178,6 @@ INLINE vector nd_top(const vector *alpha, const vector *gamma, int C) {
 }
 
 /* A_t: gives all tops[tile][y] 2^exponents[tile] the exponent of the largest; returns it. */
-#define nd_align_tops NAME(nd_align_tops)
 INLINE integer nd_align_tops(vector *tops, const ivector *exponents, int tiles, int C, ivector lowest) {
     ivector most = isplat(DEAD);
     for (int tile = 0; tile < tiles; tile++) {
@@ -209,7 +193,6 @@ INLINE integer nd_align_tops(vector *tops, const ivector *exponents, int tiles, 
 }
 
 /* a[t][y], the first sum of (c) (Eq. 27). */
-#define nd_sum_tops NAME(nd_sum_tops)
 INLINE real nd_sum_tops(const vector *tops, int tiles, int C, int y) {
     vector sum = {0};
     for (int tile = 0; tile < tiles; tile++) sum += tops[tile * C + y];
@@ -217,7 +200,6 @@ INLINE real nd_sum_tops(const vector *tops, int tiles, int C, int y) {
 }
 
 /* (c) (Eq. 27): N_t and alpha[t]. */
-#define nd_read_tops NAME(nd_read_tops)
 INLINE void nd_read_tops(const struct nd_record *rec, int t, struct nd_scratch scratch) {
     const int S = rec->S, C = rec->C, tiles = t / LANES + 1, next = (t + 1) / LANES, lane = (t + 1) % LANES;
     for (int tile = 0; tile < tiles; tile++) {
@@ -240,7 +222,6 @@ INLINE void nd_read_tops(const struct nd_record *rec, int t, struct nd_scratch s
 }
 
 /* (d) (Eq. 29): W_t, which goes to weights[y][i + 1]. */
-#define nd_read NAME(nd_read)
 INLINE void nd_read(const struct nd_record *rec, int t, struct nd_scratch scratch, real *weights) {
     const int C = rec->C, tiles = t / LANES + 1;
     for (int y = 0; y < C; y++)

@@ -4,7 +4,6 @@
  *
  * It is done in pieces: strips are the tiles, from the last one on, and after them what is read; blocks are `step` columns
  * each. If careful, what is not 0 does not become 0. */
-#define nd_forward_pass NAME(nd_forward_pass)
 struct nd_forward_pass {
     const struct nd_record *rec;
     struct nd_scratch scratch;
@@ -14,7 +13,6 @@ struct nd_forward_pass {
     atomic_int is_inexact; /* whether numbers are too small to be exact */
 };
 
-#define nd_begin_forward NAME(nd_begin_forward)
 INLINE void nd_begin_forward(struct nd_forward_pass *pass, int is_shared) {
     const struct nd_record *rec = pass->rec;
     const int tiles = rec->tiles;
@@ -39,7 +37,6 @@ INLINE void nd_begin_forward(struct nd_forward_pass *pass, int is_shared) {
 }
 
 /* Whether numbers are noted that are too small to be exact. */
-#define nd_is_inexact NAME(nd_is_inexact)
 INLINE int nd_is_inexact(ivector exact) {
     for (int lane = 0; lane < LANES; lane++)
         if (exact[lane] < 0) return 1;
@@ -47,7 +44,6 @@ INLINE int nd_is_inexact(ivector exact) {
 }
 
 /* What one worker does. */
-#define nd_go_forward NAME(nd_go_forward)
 INLINE void nd_go_forward(struct nd_forward_pass *pass, int Q, int S) {
     struct nd_record rec = nd_of_size(pass->rec, Q, S);
     ivector exact = {0};
@@ -74,7 +70,6 @@ INLINE void nd_go_forward(struct nd_forward_pass *pass, int Q, int S) {
  *
  * It is done in pieces: strips are what is read, and after that the tiles, from the first one on; blocks are TIME_TILE
  * columns each, from the last ones on. */
-#define nd_backward_pass NAME(nd_backward_pass)
 struct nd_backward_pass {
     const struct nd_record *rec;
     struct nd_adjoint adjoint;
@@ -83,7 +78,6 @@ struct nd_backward_pass {
     atomic_int workers; /* that have begun */
 };
 
-#define nd_begin_backward NAME(nd_begin_backward)
 INLINE void nd_begin_backward(struct nd_backward_pass *pass, int is_shared) {
     const struct nd_record *rec = pass->rec;
     struct nd_adjoint *a = &pass->adjoint;
@@ -102,7 +96,6 @@ INLINE void nd_begin_backward(struct nd_backward_pass *pass, int is_shared) {
 }
 
 /* What one worker does. */
-#define nd_go_backward NAME(nd_go_backward)
 INLINE void nd_go_backward(struct nd_backward_pass *pass, int Q, int S) {
     const struct nd_record rec = nd_of_size(pass->rec, Q, S);
     const int C = rec.C, size = Q * C;

@@ -10,11 +10,9 @@
  */
 
 /* Steps that one pass over the earlier columns serves. */
-#undef TIME_TILE
 #define TIME_TILE 16
 
 /* What the forward pass leaves for the backward pass. Arrays of tiles begin with the tile's first column. */
-#define nd_record NAME(nd_record)
 struct nd_record {
     int n, Q, S, C, columns, tiles, width;
     real *transitions;       /* D_t: [t - 1][x][C pushes, C replacements, Q pops] */
@@ -32,36 +30,30 @@ struct nd_record {
 };
 
 /* Number of columns of all tiles before this one. */
-#define nd_columns_before NAME(nd_columns_before)
 INLINE size_t nd_columns_before(int n, int tile) {
     return (size_t)tile * (n + 1) - (size_t)LANES * tile * (tile - 1) / 2;
 }
 
-#define nd_column NAME(nd_column)
 INLINE size_t nd_column(const struct nd_record *rec, int tile, int t) {
     return nd_columns_before(rec->n, tile) + t - tile * LANES;
 }
 
 /* gamma[. -> t][. -> (0, symbol)], followed by the other states, and then by the next columns of the tile. */
-#define nd_gamma NAME(nd_gamma)
 INLINE vector *nd_gamma(const struct nd_record *rec, vector *base, int tile, int symbol, int t) {
     size_t length = rec->columns - tile * LANES;
     size_t before = nd_columns_before(rec->n, tile) * rec->S + symbol * length + t - tile * LANES;
     return base + before * rec->Q * rec->C;
 }
 
-#define nd_popped NAME(nd_popped)
 INLINE vector *nd_popped(const struct nd_record *rec, int tile, int t) {
     return rec->popped + nd_column(rec, tile, t) * rec->Q * rec->C;
 }
 
-#define nd_row_transitions NAME(nd_row_transitions)
 INLINE real *nd_row_transitions(const struct nd_record *rec, int t) {
     return rec->transitions + (size_t)(t - 1) * rec->C * rec->width;
 }
 
 /* Lays the arrays out in memory. */
-#define nd_lay_out NAME(nd_lay_out)
 INLINE struct nd_record nd_lay_out(int n, int Q, int S, char *memory) {
     struct nd_record rec = {.n = n, .Q = Q, .S = S, .C = Q * S, .columns = n + 1, .tiles = n / LANES + 1};
     size_t all = nd_columns_before(n, rec.tiles), C = rec.C, used = 0;
@@ -81,35 +73,51 @@ INLINE struct nd_record nd_lay_out(int n, int Q, int S, char *memory) {
 
 /* The same record. Where Q and S are constants, it is local, and it is handed to inlined functions alone, everything that
  * follows from them is constant. */
-#define nd_of_size NAME(nd_of_size)
 INLINE struct nd_record nd_of_size(const struct nd_record *given, int Q, int S) {
     struct nd_record rec = *given;
     rec.Q = Q, rec.S = S, rec.C = Q * S, rec.width = 2 * rec.C + Q;
     return rec;
 }
 
+/* Defines a function by its body for all sizes Q and S of `sized` and, except for the slowest instruction set, again for the
+ * sizes that the papers use. */
+#define FOR_SIZE(name, parameters, num_states, num_symbols, body)     \
+    static __attribute__((noinline)) void name parameters {           \
+        const int Q = num_states, S = num_symbols;                    \
+        body;                                                         \
+    }
+#if VECTOR_BYTES > 16
+#define FOR_SIZES(name, parameters, arguments, sized, body)           \
+    FOR_SIZE(name##_2_3, parameters, 2, 3, body)                      \
+    FOR_SIZE(name##_3_3, parameters, 3, 3, body)                      \
+    FOR_SIZE(name##_any, parameters, (sized)->Q, (sized)->S, body)    \
+    static void name parameters {                                     \
+        if ((sized)->Q == 2 && (sized)->S == 3) name##_2_3 arguments; \
+        else if ((sized)->Q == 3 && (sized)->S == 3) name##_3_3 arguments; \
+        else name##_any arguments;                                    \
+    }
+#else
+#define FOR_SIZES(name, parameters, arguments, sized, body) FOR_SIZE(name, parameters, (sized)->Q, (sized)->S, body)
+#endif
+
 /* ---------------------------------------------------------------- transitions */
 
 /* How far apart the log weights of a step may be. If they are farther apart, or some are -inf, float is not precise
  * enough, and in double the inner weights of configurations that are out of reach have to be left out, and the result
  * has to be checked. */
-#undef WIDEST_RANGE
 #define WIDEST_RANGE (sizeof(real) == 4 ? 55 : 230)
 
 /* Its exponential is still a normal number in double. */
-#undef LOWEST_LOG
 #define LOWEST_LOG (-690)
 
 /* The log weights of a step: the largest, and the lowest that is not -inf, but 0 if all are; NaN and inf are neither.
  * */
-#define nd_extremes NAME(nd_extremes)
 struct nd_extremes {
     real largest, lowest;
     int masked;    /* whether some are -inf */
     int undefined; /* whether some are NaN or inf */
 };
 
-#define nd_find_extremes NAME(nd_find_extremes)
 INLINE struct nd_extremes nd_find_extremes(const real *logits, int count) {
     const real infinity = (real)INFINITY;
     vector largest = splat(-infinity), lowest = splat(infinity);
@@ -135,7 +143,6 @@ INLINE struct nd_extremes nd_find_extremes(const real *logits, int count) {
 
 /* How far the log weights of a step that are not -inf are apart, and whether some are -inf; and whether some are
  * NaN or inf. */
-#define nd_spread NAME(nd_spread)
 struct nd_spread {
     real range;
     int masked, undefined;
@@ -143,7 +150,6 @@ struct nd_spread {
 
 /* D_t of Section 3, in place of the logarithms of the weights of a step (C, width). Those that are undefined
  * are given an ordinary weight: that what depends on them is undefined, too, is up to the caller. */
-#define nd_exponentiate NAME(nd_exponentiate)
 INLINE struct nd_spread nd_exponentiate(real *logits, int C, int width) {
     const struct nd_extremes found = nd_find_extremes(logits, C * width);
     const real range = found.largest - found.lowest;
@@ -155,31 +161,11 @@ INLINE struct nd_spread nd_exponentiate(real *logits, int C, int width) {
     return (struct nd_spread){range, found.masked, found.undefined};
 }
 
-/* Whether the arrays of a call are of this kernel's type; else they are of float, and it is double. */
-#define is_own NAME(is_own)
-INLINE int is_own(const struct nd_call *call) { return sizeof(real) == 4 || call->is_double; }
-
-#define from_array NAME(from_array)
-INLINE void from_array(real *to, const struct nd_call *call, const void *array, size_t first, size_t count) {
-    if (is_own(call)) memcpy(to, (const real *)array + first, count * sizeof(real));
-    else
-        for (size_t i = 0; i < count; i++) to[i] = ((const float *)array)[first + i];
-}
-
-#define to_array NAME(to_array)
-INLINE void to_array(const struct nd_call *call, void *array, size_t first, size_t count, const real *from) {
-    if (is_own(call)) memcpy((real *)array + first, from, count * sizeof(real));
-    else
-        for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
-}
-
 /* Whether these log weights are close enough to each other. */
-#define nd_is_near NAME(nd_is_near)
 INLINE int nd_is_near(struct nd_spread spread) { return !spread.masked && spread.range <= WIDEST_RANGE; }
 
 /* D_t for all steps of a sequence; returns the largest spread, in which `undefined` is the first undefined step,
  * or 0. In float, the computation stops at a step whose log weights are not close enough. */
-#define nd_prepare NAME(nd_prepare)
 INLINE struct nd_spread nd_prepare(const struct nd_record *rec, const struct nd_call *call, int64_t sequence) {
     const size_t C = rec->C, Q = rec->Q, first = sequence * rec->n;
     struct nd_spread largest = {0};
@@ -187,9 +173,9 @@ INLINE struct nd_spread nd_prepare(const struct nd_record *rec, const struct nd_
         real *step = nd_row_transitions(rec, t);
         for (size_t x = 0, row = (first + t - 1) * C; x < C; x++, row++) {
             real *own = step + x * rec->width;
-            from_array(own, call, call->push, row * C, C);
-            from_array(own + C, call, call->replace, row * C, C);
-            from_array(own + 2 * C, call, call->pop, row * Q, Q);
+            get_numbers(own, call->is_double, call->push, row * C, C);
+            get_numbers(own + C, call->is_double, call->replace, row * C, C);
+            get_numbers(own + 2 * C, call->is_double, call->pop, row * Q, Q);
         }
         const struct nd_spread spread = nd_exponentiate(step, C, rec->width);
         if (spread.range > largest.range) largest.range = spread.range;

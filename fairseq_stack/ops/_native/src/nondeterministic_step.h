@@ -2,17 +2,14 @@
 
 /* Pushes are left out for configurations that no run is in, as in nd_push. In float no transition is forbidden, and
  * their inner weights are as good as any. */
-#undef IS_CAREFUL
 #define IS_CAREFUL (sizeof(real) == 8)
 
 /* nd_power: in double, nothing may be lost without a trace. */
-#define nd_step_power NAME(nd_step_power)
 INLINE vector nd_step_power(ivector x) {
     return power_of_two(IS_CAREFUL ? ilarger(x, isplat(1 - EXPONENT_BIAS)) : x);
 }
 
 /* nd_normalise, for the rows of a tile that are remembered. */
-#define nd_step_normalise NAME(nd_step_normalise)
 INLINE ivector nd_step_normalise(const struct nd_one_step *s, int tile, vector *elements, int size, ivector exponent) {
     ivector exact = {0};
     exponent = nd_normalise(elements, 0, 1, size, exponent, &exact);
@@ -22,7 +19,6 @@ INLINE ivector nd_step_normalise(const struct nd_one_step *s, int tile, vector *
 }
 
 /* Column 0, by Eqs. 21 and 23, but with these log weights of the configurations that runs start in, (C), if any. */
-#define nd_step_start NAME(nd_step_start)
 INLINE void nd_step_start(const struct nd_one_step *s, const real *start) {
     const struct nd_step_column own = s->own;
     const int Q = s->Q, S = s->S, C = s->C;
@@ -49,7 +45,6 @@ INLINE void nd_step_start(const struct nd_one_step *s, const real *start) {
 }
 
 /* alpha[-1..t-1] in the lanes of their rows. */
-#define nd_step_gather_alpha NAME(nd_step_gather_alpha)
 INLINE void nd_step_gather_alpha(const struct nd_one_step *s) {
     memset(s->alpha, 0, (size_t)s->tiles * s->C * sizeof(vector));
     for (int tile = 0; tile < s->tiles; tile++) s->alpha_exponent[tile] = isplat(DEAD);
@@ -66,7 +61,6 @@ INLINE void nd_step_gather_alpha(const struct nd_one_step *s) {
 }
 
 /* (b) (Eq. 25) for all rows. */
-#define nd_step_pop NAME(nd_step_pop)
 INLINE void nd_step_pop(const struct nd_one_step *s) {
     const int Q = s->Q, S = s->S, C = s->C;
     const struct nd_step_column *last = nd_step_of(s, s->t - 1);
@@ -84,7 +78,6 @@ INLINE void nd_step_pop(const struct nd_one_step *s) {
 }
 
 /* Sets the rows that are no longer remembered to 0. */
-#define nd_step_forget NAME(nd_step_forget)
 INLINE void nd_step_forget(const struct nd_one_step *s) {
     const ivector remembered = lane_numbers() >= s->row % LANES;
     for (int i = 0; i < s->C * s->C; i++) s->own.gamma[i] = (vector)((ivector)s->own.gamma[i] & remembered);
@@ -92,7 +85,6 @@ INLINE void nd_step_forget(const struct nd_one_step *s) {
 }
 
 /* (a) (Eq. 24) for the rows of a tile, as (e). */
-#define nd_step_fill NAME(nd_step_fill)
 INLINE void nd_step_fill(const struct nd_one_step *s, int tile) {
     const int t = s->t, Q = s->Q, S = s->S, C = s->C, first = nd_step_first_pop(s, tile), lasts = tile * LANES < t;
     const integer *popped_exponent = (const integer *)s->own.popped_exponent - (ptrdiff_t)s->tile * LANES;
@@ -133,7 +125,6 @@ INLINE void nd_step_fill(const struct nd_one_step *s, int tile) {
 }
 
 /* N_t[i][y] of (c), without exponents: [tile][y]. */
-#define nd_step_tops NAME(nd_step_tops)
 INLINE void nd_step_tops(const struct nd_one_step *s) {
     for (int tile = 0; tile < s->tiles; tile++)
         for (int y = 0; y < s->C; y++)
@@ -143,7 +134,6 @@ INLINE void nd_step_tops(const struct nd_one_step *s) {
 }
 
 /* v_0..v_t in the lanes of their rows. */
-#define nd_step_gather_values NAME(nd_step_gather_values)
 INLINE void nd_step_gather_values(const struct nd_one_step *s) {
     const int size = s->value_size;
     memset(s->values, 0, (size_t)s->tiles * size * sizeof(vector));
@@ -155,7 +145,6 @@ INLINE void nd_step_gather_values(const struct nd_one_step *s) {
 }
 
 /* (c) (Eq. 27): N_t and alpha[t]. */
-#define nd_step_read_tops NAME(nd_step_read_tops)
 INLINE void nd_step_read_tops(const struct nd_one_step *s) {
     const int C = s->C;
     nd_step_tops(s);
@@ -171,7 +160,6 @@ INLINE void nd_step_read_tops(const struct nd_one_step *s) {
 }
 
 /* (d) (Eq. 29): readings (C, value_size). */
-#define nd_step_read NAME(nd_step_read)
 INLINE void nd_step_read(const struct nd_one_step *s, real *readings) {
     const int C = s->C, size = s->value_size;
     nd_step_gather_values(s);
@@ -185,7 +173,6 @@ INLINE void nd_step_read(const struct nd_one_step *s, real *readings) {
 }
 
 /* v_t, and the marks of all readings from now on. */
-#define nd_step_set_value NAME(nd_step_set_value)
 INLINE void nd_step_set_value(const struct nd_one_step *s, const real *value) {
     const struct nd_step_column *last = s->t > 0 ? nd_step_of(s, s->t - 1) : NULL;
     if (last) *s->own.mark += *last->mark;
@@ -197,7 +184,6 @@ INLINE void nd_step_set_value(const struct nd_one_step *s, const real *value) {
 }
 
 /* Column t from the columns before it, the log weights of the step and v_t. */
-#define nd_step_forward_body NAME(nd_step_forward_body)
 INLINE void nd_step_forward_body(const struct nd_one_step *s, const real *logits, const real *value, real *readings) {
     *s->exact = (ivector){0};
     if (s->t == 0) nd_step_start(s, logits);
@@ -221,6 +207,7 @@ INLINE void nd_step_forward_body(const struct nd_one_step *s, const real *logits
     nd_step_read(s, readings);
 }
 
-FOR_STEP_SIZES(nd_step_forward,
-               (const struct nd_one_step *given, const real *logits, const real *value, real *readings),
-               (given, logits, value, readings), nd_step_forward_body(&s, logits, value, readings))
+FOR_SIZES(nd_step_forward, (const struct nd_one_step *s, const real *logits, const real *value, real *readings),
+          (s, logits, value, readings), s,
+          const struct nd_one_step sized = nd_step_of_size(s, Q, S);
+          nd_step_forward_body(&sized, logits, value, readings))

@@ -6,7 +6,6 @@
  */
 
 /* The working memory of the backward pass of a step, in addition to the memory of the forward pass. */
-#define nd_step_back NAME(nd_step_back)
 struct nd_step_back {
     struct nd_step_adjoint own, *earlier; /* of the columns s.kept..t - 1; the arrays of constant ones are NULL */
     vector *reached;                      /* N_t[i][y], without exponents: [tile][y] */
@@ -20,7 +19,6 @@ struct nd_step_back {
     size_t bytes;
 };
 
-#define nd_step_back_begin NAME(nd_step_back_begin)
 INLINE struct nd_step_back nd_step_back_begin(const struct nd_one_step *s, char *memory) {
     struct nd_step_back b;
     size_t used = 0, tiles = s->tiles, C = s->C, Q = s->Q;
@@ -38,19 +36,16 @@ INLINE struct nd_step_back nd_step_back_begin(const struct nd_one_step *s, char 
     return b;
 }
 
-#define nd_step_adjoint_of NAME(nd_step_adjoint_of)
 INLINE const struct nd_step_adjoint *nd_step_adjoint_of(const struct nd_one_step *s, const struct nd_step_back *b, int k) {
     return &b->earlier[k - s->kept];
 }
 
-#define nd_step_outer NAME(nd_step_outer)
 INLINE vector *nd_step_outer(const struct nd_one_step *s, const struct nd_step_column *column, vector *outer, int tile,
                              int symbol) {
     return outer + ((size_t)(tile - column->tile) * s->S + symbol) * s->Q * s->C;
 }
 
 /* The cotangents of W_t[i][y], and the gradients of the vectors in the reading r_t; W is in `tops`. */
-#define nd_step_read_back NAME(nd_step_read_back)
 INLINE void nd_step_read_back(const struct nd_one_step *s, const struct nd_step_back *b, const real *cotangents) {
     const int C = s->C, size = s->value_size;
     nd_step_gather_values(s);
@@ -73,7 +68,6 @@ INLINE void nd_step_read_back(const struct nd_one_step *s, const struct nd_step_
 }
 
 /* (h): B_t, centred as in nd_read_back, times h; and (i): what it adds to the adjoints of alpha. */
-#define nd_step_tops_back NAME(nd_step_tops_back)
 INLINE void nd_step_tops_back(const struct nd_one_step *s, const struct nd_step_back *b) {
     const int C = s->C, S = s->S, count = s->tiles * C;
     vector most = splat(-1), centre = {0}, mean = {0};
@@ -107,7 +101,6 @@ INLINE void nd_step_tops_back(const struct nd_one_step *s, const struct nd_step_
 }
 
 /* The first term of O in (m), h a B, as in nd_finish_outer. */
-#define nd_step_finish_outer NAME(nd_step_finish_outer)
 INLINE void nd_step_finish_outer(const struct nd_one_step *s, const struct nd_step_back *b) {
     const int C = s->C, Q = s->Q, S = s->S;
     for (int tile = 0; tile < s->tiles; tile++)
@@ -121,7 +114,6 @@ INLINE void nd_step_finish_outer(const struct nd_one_step *s, const struct nd_st
 
 /* The pops of step t: P[k -> t] of (m), for k = row - 1 with the rows of a tile, and what O[i -> t] adds to O[i -> k].
  */
-#define nd_step_pops_back NAME(nd_step_pops_back)
 INLINE void nd_step_pops_back(const struct nd_one_step *s, const struct nd_step_back *b, int rows) {
     const int Q = s->Q, S = s->S, C = s->C, t = s->t;
     const vector *popped = s->own.popped + (size_t)(rows - s->tile) * Q * C, one = splat(1);
@@ -158,7 +150,6 @@ INLINE void nd_step_pops_back(const struct nd_one_step *s, const struct nd_step_
 
 /* Replacements and pops from column t - 1 for the rows of a tile: the sums of (l), and what O and P owe to O of
  * column t - 1, the first two lines of (j). */
-#define nd_step_last_back NAME(nd_step_last_back)
 INLINE void nd_step_last_back(const struct nd_one_step *s, const struct nd_step_back *b, int tile) {
     const int Q = s->Q, S = s->S, C = s->C, width = s->width;
     const struct nd_step_column *last = nd_step_of(s, s->t - 1);
@@ -182,7 +173,6 @@ INLINE void nd_step_last_back(const struct nd_one_step *s, const struct nd_step_
 }
 
 /* (l): the gradients of the logarithms of the transitions of step t, (C, width). */
-#define nd_step_store_gradients NAME(nd_step_store_gradients)
 INLINE void nd_step_store_gradients(const struct nd_one_step *s, const struct nd_step_back *b, real *gradients) {
     const int Q = s->Q, S = s->S, C = s->C, width = s->width, lane = s->t % LANES;
     const real *transitions = s->own.transitions;
@@ -207,7 +197,6 @@ INLINE void nd_step_store_gradients(const struct nd_one_step *s, const struct nd
 
 /* (h)-(m): the gradients of the log weights of a step (C, width), at step 0 of the start (C). The gradient of v_t is in
  * the adjoint. */
-#define nd_step_backward_body NAME(nd_step_backward_body)
 INLINE void nd_step_backward_body(const struct nd_one_step *s, const struct nd_step_back *b, const real *cotangents,
                              real *gradients) {
     const int C = s->C, Q = s->Q, S = s->S;
@@ -236,7 +225,6 @@ INLINE void nd_step_backward_body(const struct nd_one_step *s, const struct nd_s
 }
 
 /* The cotangents, with 0 for undefined readings; returns whether the cotangent of an undefined reading is not 0. */
-#define nd_step_defined NAME(nd_step_defined)
 INLINE int nd_step_defined(const struct nd_one_step *s, const real *cotangents, real *defined) {
     int spoilt = 0;
     for (int y = 0; y < s->C; y++)
@@ -249,17 +237,18 @@ INLINE int nd_step_defined(const struct nd_one_step *s, const real *cotangents, 
     return spoilt;
 }
 
-FOR_STEP_SIZES(nd_step_gradients,
-               (const struct nd_one_step *given, const struct nd_step_back *b, const real *cotangents, real *gradients),
-               (given, b, cotangents, gradients), nd_step_backward_body(&s, b, cotangents, gradients))
+FOR_SIZES(nd_step_gradients,
+          (const struct nd_one_step *s, const struct nd_step_back *b, const real *cotangents, real *gradients),
+          (s, b, cotangents, gradients), s,
+          const struct nd_one_step sized = nd_step_of_size(s, Q, S);
+          nd_step_backward_body(&sized, b, cotangents, gradients))
 
 /* The gradients of a step as in nd_step_backward_body, and of v_t. All are NaN, and so are the gradients of earlier
  * steps, if the gradient of an undefined reading is not 0. */
-#define nd_step_differentiate NAME(nd_step_differentiate)
 static void nd_step_differentiate(const struct nd_one_step *s, const struct nd_step_back *b, const real *cotangents,
                                   real *gradients, real *value_gradients) {
     const int spoilt = nd_step_defined(s, cotangents, b->defined) || *b->own.mark != 0, t = s->t;
-    NAME(nd_step_gradients)(s, b, b->defined, gradients);
+    nd_step_gradients(s, b, b->defined, gradients);
     memcpy(value_gradients, b->own.value, s->value_size * sizeof(real));
     if (!spoilt) return;
     for (int i = 0; i < s->C * (t > 0 ? s->width : 1); i++) gradients[i] = NAN;

@@ -5,7 +5,6 @@
  * left out, and what is stored in other rows of a tile is 0.
  */
 
-#define nd_step_column NAME(nd_step_column)
 struct nd_step_column {
     int tile;                 /* the first */
     vector *gamma;            /* g[i -> t][x -> y]: [tile][symbol][r][x] */
@@ -24,10 +23,8 @@ struct nd_step_column {
 };
 
 /* The first row of column t. */
-#define nd_step_first_row NAME(nd_step_first_row)
 INLINE int nd_step_first_row(int t, int64_t window) { return t - window + 1 > 0 ? (int)(t - window + 1) : 0; }
 
-#define nd_step_lay_out NAME(nd_step_lay_out)
 INLINE struct nd_step_column nd_step_lay_out(int t, int64_t window, int Q, int S, int value_size, char *memory) {
     const size_t C = (size_t)Q * S;
     struct nd_step_column column = {.tile = nd_step_first_row(t, window) / LANES};
@@ -49,7 +46,6 @@ INLINE struct nd_step_column nd_step_lay_out(int t, int64_t window, int Q, int S
 }
 
 /* The derivatives that belong to column t; none for columns that are constants. */
-#define nd_step_adjoint NAME(nd_step_adjoint)
 struct nd_step_adjoint {
     vector *outer; /* O[i -> t][x -> y], laid out like gamma */
     real *alpha;   /* 2^A_t dL/dalpha[t][x] */
@@ -58,7 +54,6 @@ struct nd_step_adjoint {
     size_t bytes;
 };
 
-#define nd_step_lay_out_adjoint NAME(nd_step_lay_out_adjoint)
 INLINE struct nd_step_adjoint nd_step_lay_out_adjoint(int t, int64_t window, int Q, int S, int value_size,
                                                       char *memory) {
     const size_t C = (size_t)Q * S;
@@ -74,7 +69,6 @@ INLINE struct nd_step_adjoint nd_step_lay_out_adjoint(int t, int64_t window, int
 
 /* A step: its sizes, the columns that it needs, and the working memory of the forward pass. Arrays of tiles begin with
  * the first tile of column t. */
-#define nd_one_step NAME(nd_one_step)
 struct nd_one_step {
     int t, Q, S, C, width, value_size;
     int row;   /* the first row */
@@ -92,7 +86,6 @@ struct nd_one_step {
     size_t bytes;    /* of the working memory */
 };
 
-#define nd_step_begin NAME(nd_step_begin)
 INLINE struct nd_one_step nd_step_begin(int t, int kept, int64_t window, int Q, int S, int value_size, char *memory) {
     struct nd_one_step s = {.t = t, .Q = Q, .S = S, .C = Q * S, .width = 2 * Q * S + Q, .value_size = value_size};
     s.kept = kept;
@@ -113,58 +106,31 @@ INLINE struct nd_one_step nd_step_begin(int t, int kept, int64_t window, int Q, 
 }
 
 /* Lets the step use this column k. */
-#define nd_step_use NAME(nd_step_use)
 INLINE void nd_step_use(struct nd_one_step *s, int k, struct nd_step_column column) {
     s->columns[k - s->kept] = column;
     s->gammas[k - s->kept] = column.gamma - (ptrdiff_t)column.tile * s->C * s->C;
 }
 
-#define nd_step_of NAME(nd_step_of)
 INLINE const struct nd_step_column *nd_step_of(const struct nd_one_step *s, int k) { return &s->columns[k - s->kept]; }
 
 /* gamma[. -> k][. -> (0, symbol)] of an earlier column for a tile, followed by the other states. */
-#define nd_step_gamma NAME(nd_step_gamma)
 INLINE vector *nd_step_gamma(const struct nd_one_step *s, const struct nd_step_column *column, int tile, int symbol) {
     return column->gamma + ((size_t)(tile - column->tile) * s->S + symbol) * s->Q * s->C;
 }
 
-#define nd_step_exponent NAME(nd_step_exponent)
 INLINE ivector nd_step_exponent(const struct nd_one_step *s, int k, int tile) {
     const struct nd_step_column *column = nd_step_of(s, k);
     return column->exponent[tile - column->tile];
 }
 
 /* The first column whose pops reach rows of this tile. */
-#define nd_step_first_pop NAME(nd_step_first_pop)
 INLINE int nd_step_first_pop(const struct nd_one_step *s, int tile) {
     return tile * LANES > s->row ? tile * LANES : s->row;
 }
 
-/* Defines the function NAME(name) of a step, whose first parameter is `given`, by the body of inlined functions for a
- * copy `s`: for all sizes and, except for the slowest instruction set, again for the sizes that the papers use. Constant
- * sizes in a local record are constants everywhere. */
-#undef FOR_STEP_SIZE
-#undef FOR_STEP_SIZES
-#define FOR_STEP_SIZE(name, parameters, body, num_states, num_symbols) \
-    static __attribute__((noinline)) void name parameters {            \
-        struct nd_one_step s = *given;                                 \
-        s.Q = num_states;                                              \
-        s.S = num_symbols;                                             \
-        s.C = s.Q * s.S;                                               \
-        s.width = 2 * s.C + s.Q;                                       \
-        body;                                                          \
-    }
-#if VECTOR_BYTES > 16
-#define FOR_STEP_SIZES(name, parameters, arguments, body)                     \
-    FOR_STEP_SIZE(NAME(name##_2_3), parameters, body, 2, 3)                   \
-    FOR_STEP_SIZE(NAME(name##_3_3), parameters, body, 3, 3)                   \
-    FOR_STEP_SIZE(NAME(name##_any), parameters, body, given->Q, given->S)     \
-    static void NAME(name) parameters {                                       \
-        if (given->Q == 2 && given->S == 3) NAME(name##_2_3) arguments;       \
-        else if (given->Q == 3 && given->S == 3) NAME(name##_3_3) arguments;  \
-        else NAME(name##_any) arguments;                                      \
-    }
-#else
-#define FOR_STEP_SIZES(name, parameters, arguments, body) \
-    FOR_STEP_SIZE(NAME(name), parameters, body, given->Q, given->S)
-#endif
+/* The same step, as nd_of_size. */
+INLINE struct nd_one_step nd_step_of_size(const struct nd_one_step *given, int Q, int S) {
+    struct nd_one_step s = *given;
+    s.Q = Q, s.S = S, s.C = Q * S, s.width = 2 * s.C + Q;
+    return s;
+}

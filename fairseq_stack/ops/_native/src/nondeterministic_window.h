@@ -1,173 +1,162 @@
-/* The nondeterministic stack with limited memory: all steps of a sequence, one after the other. A step needs no more than
- * the last D columns, so each fits the caches, whatever the length.
+/* The nondeterministic stack for all steps of a sequence, one after the other, as limited memory and LSTMs need it. With
+ * limited memory a step needs no more than the last D columns, so each fits the caches, whatever the length.
  */
 
-/* The most bytes that a column, its derivatives, and the working memory of both passes of a step can take. */
-#define nd_window_bytes NAME(nd_window_bytes)
-struct nd_window_bytes {
-    size_t column, adjoint, forward, backward;
-};
-
-#define nd_window_largest NAME(nd_window_largest)
-static struct nd_window_bytes nd_window_largest(const struct nd_window_call *call) {
-    const int Q = call->num_states, S = call->num_symbols, size = call->value_size, n = call->length;
-    struct nd_window_bytes most = {0};
-    for (int t = n > LANES ? n - LANES : 0; t <= n; t++) { /* the rows of D steps begin at each lane of a tile once */
-        const int kept = t > call->window ? t - call->window : 0;
-        const struct nd_one_step s = nd_step_begin(t, kept, call->window, Q, S, size, NULL);
-        const size_t column = nd_step_lay_out(t, call->window, Q, S, size, NULL).bytes;
-        const size_t adjoint = nd_step_lay_out_adjoint(t, call->window, Q, S, size, NULL).bytes;
-        const size_t backward = s.bytes + nd_step_back_begin(&s, NULL).bytes;
-        if (column > most.column) most.column = column;
-        if (adjoint > most.adjoint) most.adjoint = adjoint;
-        if (s.bytes > most.forward) most.forward = s.bytes;
-        if (backward > most.backward) most.backward = backward;
-    }
-    return most;
-}
-
-/* All columns of a sequence, and their derivatives. The derivatives share the memory of D + 1 columns. */
-#define nd_window_sequence NAME(nd_window_sequence)
-struct nd_window_sequence {
+/* All columns of a sequence, and their derivatives. With limited memory these share the memory of D + 1 columns. */
+struct nd_steps {
+    int length; /* the number of the last column */
+    int64_t window;
+    int Q, S, value_size;
     struct nd_step_column *columns;
     const vector **gammas; /* as in nd_one_step */
     struct nd_step_adjoint *adjoints;
-    size_t bytes;
+    char *working, *of_adjoints;
+    size_t shared; /* bytes of the derivatives of a column, if columns share memory; else 0 */
+    size_t adjoint_bytes;
+    size_t bytes, forward_bytes, backward_bytes; /* of the record, and of the scratch memory of both passes */
 };
 
-#define nd_window_lay_out NAME(nd_window_lay_out)
-static struct nd_window_sequence nd_window_lay_out(const struct nd_window_call *call, char *memory) {
-    struct nd_window_sequence sequence;
-    size_t used = 0, columns = call->length + 1;
-    TAKE(sequence.columns, columns)
-    TAKE(sequence.gammas, columns)
-    TAKE(sequence.adjoints, columns)
-    sequence.bytes = used;
-    return sequence;
+/* Step t, without columns. */
+INLINE struct nd_one_step nd_steps_begin(const struct nd_steps *all, int t) {
+    const int kept = t > all->window ? (int)(t - all->window) : 0;
+    return nd_step_begin(t, kept, all->window, all->Q, all->S, all->value_size, all->working);
 }
 
-#define nd_window_set_columns NAME(nd_window_set_columns)
-static void nd_window_set_columns(const struct nd_window_call *call, const struct nd_window_sequence *all, size_t bytes,
-                                  char *memory) {
-    const int Q = call->num_states, S = call->num_symbols, C = Q * S;
-    for (int k = 0; k <= call->length; k++) {
-        all->columns[k] = nd_step_lay_out(k, call->window, Q, S, call->value_size, memory + k * bytes);
-        all->gammas[k] = all->columns[k].gamma - (ptrdiff_t)all->columns[k].tile * C * C;
+INLINE struct nd_step_adjoint nd_steps_adjoint(const struct nd_steps *all, int t, char *memory) {
+    return nd_step_lay_out_adjoint(t, all->window, all->Q, all->S, all->value_size, memory);
+}
+
+/* Lays the columns out in the record, and the rest in the scratch memory, of which `used` bytes are taken. Sizes in bytes
+ * are known without any memory. */
+static struct nd_steps nd_steps_lay_out(struct nd_steps all, char *record, char *memory, size_t used) {
+    const int n = all.length;
+    size_t forward = 0, backward = 0, largest = 0;
+    for (int t = n > LANES ? n - LANES : 0; t <= n; t++) { /* the rows of D steps begin at each lane of a tile once */
+        const struct nd_one_step s = nd_steps_begin(&all, t);
+        const size_t both = s.bytes + nd_step_back_begin(&s, NULL).bytes, adjoint = nd_steps_adjoint(&all, t, NULL).bytes;
+        if (s.bytes > forward) forward = s.bytes;
+        if (both > backward) backward = both;
+        if (adjoint > largest) largest = adjoint;
     }
+    TAKE(all.columns, (size_t)n + 1)
+    TAKE(all.gammas, (size_t)n + 1)
+    TAKE(all.adjoints, (size_t)n + 1)
+    all.working = memory + used;
+    all.of_adjoints = all.working + backward;
+    all.shared = all.window <= n ? largest : 0;
+    for (int k = 0; k <= n; k++) {
+        const struct nd_step_column column =
+            nd_step_lay_out(k, all.window, all.Q, all.S, all.value_size, record + all.bytes);
+        const size_t place = all.shared ? k % (all.window + 1) * all.shared : all.adjoint_bytes;
+        const struct nd_step_adjoint adjoint = nd_steps_adjoint(&all, k, all.of_adjoints + place);
+        all.bytes += column.bytes;
+        if (!all.shared) all.adjoint_bytes += adjoint.bytes;
+        if (!memory) continue;
+        all.columns[k] = column;
+        all.gammas[k] = column.gamma - (ptrdiff_t)column.tile * all.Q * all.S * all.Q * all.S;
+        all.adjoints[k] = adjoint;
+    }
+    if (all.shared) all.adjoint_bytes = (all.window + 1) * all.shared;
+    all.forward_bytes = used + forward;
+    all.backward_bytes = used + backward + all.adjoint_bytes;
+    return all;
 }
 
-#define nd_window_step NAME(nd_window_step)
-static struct nd_one_step nd_window_step(const struct nd_window_call *call, const struct nd_window_sequence *all, int t,
-                                         char *memory) {
-    const int kept = t > call->window ? t - call->window : 0;
-    struct nd_one_step s =
-        nd_step_begin(t, kept, call->window, call->num_states, call->num_symbols, call->value_size, memory);
-    s.columns = all->columns + kept;
-    s.gammas = all->gammas + kept;
+INLINE struct nd_one_step nd_steps_at(const struct nd_steps *all, int t) {
+    struct nd_one_step s = nd_steps_begin(all, t);
+    s.columns = all->columns + s.kept;
+    s.gammas = all->gammas + s.kept;
     s.own = all->columns[t];
     return s;
 }
 
-/* A part of an array of the call, which may be of float where the kernel is of double. */
-#define nd_window_get NAME(nd_window_get)
-INLINE const real *nd_window_get(const struct nd_window_call *call, const void *array, size_t first, size_t count,
-                                 real *room) {
-    if (sizeof(real) == 4 || call->is_double) return (const real *)array + first;
-    for (size_t i = 0; i < count; i++) room[i] = ((const float *)array)[first + i];
-    return room;
+/* Makes column t, with its readings; returns 0 if the type is not precise enough. */
+INLINE int nd_steps_forward(const struct nd_steps *all, int t, const real *logits, const real *value, real *readings) {
+    const struct nd_one_step s = nd_steps_at(all, t);
+    nd_step_forward(&s, logits, value, readings);
+    return !nd_is_inexact(*s.exact);
 }
 
-#define nd_window_put NAME(nd_window_put)
-INLINE void nd_window_put(const struct nd_window_call *call, void *array, size_t first, size_t count,
-                          const real *from) {
-    if (sizeof(real) == 4 || call->is_double) memcpy((real *)array + first, from, count * sizeof(real));
-    else
-        for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
+INLINE void nd_steps_begin_back(const struct nd_steps *all) { memset(all->of_adjoints, 0, all->adjoint_bytes); }
+
+/* The gradients of the log weights and of the vector of column t, given the cotangents of its readings or NULL. */
+INLINE void nd_steps_back(const struct nd_steps *all, int t, const real *cotangents, real *of_logits, real *of_value) {
+    const struct nd_one_step s = nd_steps_at(all, t);
+    struct nd_step_back b = nd_step_back_begin(&s, all->working + s.bytes);
+    b.earlier = all->adjoints + s.kept;
+    b.own = all->adjoints[t];
+    nd_step_differentiate(&s, &b, cotangents, of_logits, of_value);
+    if (all->shared) memset(b.own.outer, 0, all->shared);
 }
 
-/* Room for the arrays of one step. */
-#define nd_window_room NAME(nd_window_room)
-struct nd_window_room {
+/* ---------------------------------------------------------------- calls with limited memory */
+
+/* A sequence of a call, with room for the arrays of one step. */
+struct nd_window {
+    size_t num_logits, num_readings;
     real *logits, *readings, *value;
-    size_t bytes;
+    struct nd_steps steps;
 };
 
-#define nd_window_make_room NAME(nd_window_make_room)
-INLINE struct nd_window_room nd_window_make_room(const struct nd_window_call *call, char *memory) {
+static struct nd_window nd_window_lay_out(const struct nd_window_call *call, char *record, char *memory) {
     const size_t Q = call->num_states, C = Q * call->num_symbols;
-    struct nd_window_room room;
+    struct nd_window w = {.num_logits = C * (2 * C + Q), .num_readings = C * call->value_size};
     size_t used = 0;
-    TAKE(room.logits, C * (2 * C + Q))
-    TAKE(room.readings, C * call->value_size)
-    TAKE(room.value, (size_t)call->value_size)
-    room.bytes = used;
-    return room;
+    TAKE(w.logits, w.num_logits)
+    TAKE(w.readings, w.num_readings)
+    TAKE(w.value, (size_t)call->value_size)
+    const struct nd_steps sizes = {.length = call->length, .window = call->window, .Q = call->num_states,
+                                   .S = call->num_symbols, .value_size = call->value_size};
+    w.steps = nd_steps_lay_out(sizes, record, memory, used);
+    return w;
+}
+
+INLINE struct nd_window nd_window_of(const struct nd_window_call *call, int64_t sequence, char *memory) {
+    return nd_window_lay_out(call, (char *)call->workspace + sequence * call->workspace_bytes, memory);
 }
 
 /* In float, declines sequences for which that is not precise enough; in double, notes them. */
-static int NAME(nd_window_forward)(const void *given, int64_t sequence, char *memory) {
+static int nd_window_forward(const void *given, int64_t sequence, char *memory) {
     const struct nd_window_call *call = given;
-    const struct nd_window_bytes most = nd_window_largest(call);
-    const struct nd_window_room room = nd_window_make_room(call, memory);
-    const size_t n = call->length, size = call->value_size, C = call->num_states * call->num_symbols;
-    const size_t logits = C * (2 * C + call->num_states), readings = C * size;
-    const struct nd_window_sequence all = nd_window_lay_out(call, memory + room.bytes);
-    char *working = memory + room.bytes + all.bytes;
-    nd_window_set_columns(call, &all, most.column, (char *)call->workspace + sequence * call->workspace_bytes);
+    const struct nd_window w = nd_window_of(call, sequence, memory);
+    const size_t n = call->length, size = call->value_size;
     call->wide[sequence] = sizeof(real) == 8;
     for (size_t t = 0; t <= n; t++) {
-        const struct nd_one_step s = nd_window_step(call, &all, t, working);
-        const real *value = nd_window_get(call, call->values, (sequence * (n + 1) + t) * size, size, room.value);
         const size_t step = sequence * n + t - 1;
-        NAME(nd_step_forward)
-        (&s, t > 0 ? nd_window_get(call, call->logits, step * logits, logits, room.logits) : NULL, value,
-         room.readings);
-        if (t > 0) nd_window_put(call, call->readings, step * readings, readings, room.readings);
-        if (!nd_is_inexact(*s.exact)) continue;
+        const real *value = see_numbers(call->is_double, call->values, (sequence * (n + 1) + t) * size, size, w.value);
+        const real *logits =
+            see_numbers(call->is_double, t > 0 ? call->logits : NULL, step * w.num_logits, w.num_logits, w.logits);
+        const int is_exact = nd_steps_forward(&w.steps, t, logits, value, w.readings);
+        if (t > 0) put_numbers(call->is_double, call->readings, step * w.num_readings, w.num_readings, w.readings);
+        if (is_exact) continue;
         call->inexact[sequence] = sizeof(real) == 8;
         return sizeof(real) == 8;
     }
     return 1;
 }
 
-static int NAME(nd_window_backward)(const void *given, int64_t sequence, char *memory) {
+static int nd_window_backward(const void *given, int64_t sequence, char *memory) {
     const struct nd_window_call *call = given;
     if (call->inexact[sequence]) return 1;
     if (call->wide[sequence] && sizeof(real) == 4) return 0;
-    const struct nd_window_bytes most = nd_window_largest(call);
-    const struct nd_window_room room = nd_window_make_room(call, memory);
-    const size_t n = call->length, size = call->value_size, C = call->num_states * call->num_symbols;
-    const size_t logits = C * (2 * C + call->num_states), readings = C * size;
-    const size_t places = (size_t)(call->window < call->length ? call->window : call->length) + 1;
-    const struct nd_window_sequence all = nd_window_lay_out(call, memory + room.bytes);
-    char *working = memory + room.bytes + all.bytes, *adjoints = working + most.backward;
-    nd_window_set_columns(call, &all, most.column, (char *)call->workspace + sequence * call->workspace_bytes);
-    for (size_t k = 0; k <= n; k++)
-        all.adjoints[k] = nd_step_lay_out_adjoint(k, call->window, call->num_states, call->num_symbols, size,
-                                                  adjoints + k % places * most.adjoint);
-    memset(adjoints, 0, places * most.adjoint);
+    const struct nd_window w = nd_window_of(call, sequence, memory);
+    const size_t n = call->length, size = call->value_size;
+    nd_steps_begin_back(&w.steps);
     for (int t = n; t >= 0; t--) {
-        const struct nd_one_step s = nd_window_step(call, &all, t, working);
-        struct nd_step_back b = nd_step_back_begin(&s, working + s.bytes);
-        b.earlier = all.adjoints + s.kept;
-        b.own = all.adjoints[t];
         const size_t step = sequence * n + t - 1;
-        nd_step_differentiate(
-            &s, &b, t > 0 ? nd_window_get(call, call->cotangents, step * readings, readings, room.readings) : NULL,
-            room.logits, room.value);
-        if (t > 0) nd_window_put(call, call->logit_gradients, step * logits, logits, room.logits);
-        nd_window_put(call, call->value_gradients, (sequence * (n + 1) + t) * size, size, room.value);
-        memset(adjoints + t % places * most.adjoint, 0, most.adjoint);
+        const real *cotangents = see_numbers(call->is_double, t > 0 ? call->cotangents : NULL, step * w.num_readings,
+                                             w.num_readings, w.readings);
+        nd_steps_back(&w.steps, t, cotangents, w.logits, w.value);
+        if (t > 0) put_numbers(call->is_double, call->logit_gradients, step * w.num_logits, w.num_logits, w.logits);
+        put_numbers(call->is_double, call->value_gradients, (sequence * (n + 1) + t) * size, size, w.value);
     }
     return 1;
 }
 
 /* Bytes of the columns of one sequence, and of the working memory of both passes. */
-static void NAME(nd_window_sizes)(const struct nd_window_call *call, size_t sizes[3]) {
-    const struct nd_window_bytes most = nd_window_largest(call);
-    const int64_t n = call->length, places = call->window < n ? call->window + 1 : n + 1;
-    sizes[0] = (n + 1) * most.column;
-    const size_t room = nd_window_make_room(call, NULL).bytes + nd_window_lay_out(call, NULL).bytes;
-    sizes[1] = room + most.forward;
-    sizes[2] = room + most.backward + places * most.adjoint;
+static void nd_window_sizes(const struct nd_window_call *call, size_t sizes[3]) {
+    const struct nd_steps steps = nd_window_lay_out(call, NULL, NULL).steps;
+    sizes[0] = steps.bytes;
+    sizes[1] = steps.forward_bytes;
+    sizes[2] = steps.backward_bytes;
 }

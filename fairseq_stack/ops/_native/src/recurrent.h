@@ -5,7 +5,6 @@
 /* ---------------------------------------------------------------- forward */
 
 /* c_t and h_t, in place of the gates before their activations. */
-#define rnn_cell NAME(rnn_cell)
 static __attribute__((noinline)) void rnn_cell(int H, real *gates, const real *kept, const real *before, real *cell,
                                                real *bounded, real *hidden) {
     for (int j = 0; j < H; j += LANES) {
@@ -26,13 +25,12 @@ static __attribute__((noinline)) void rnn_cell(int H, real *gates, const real *k
 }
 
 /* The gates of step t before their activations. */
-#define rnn_gates NAME(rnn_gates)
 INLINE void rnn_gates(const struct rnn_call *call, const struct rnn_shape *shape, const struct rnn_block *block, size_t t) {
     struct rnn_product p = {.rows = shape->K, .columns = 4 * shape->H, .matrix = block->weights.recurrent};
     for (int i = 0; i < block->count; i++) {
         const struct rnn_sequence *s = &block->sequences[i];
         const size_t step = s->number * shape->n + t - 1;
-        p.from[i] = rnn_get(call, call->gates, step * 4 * shape->H, 4 * shape->H, s->input);
+        p.from[i] = see_numbers(call->is_double, call->gates, step * 4 * shape->H, 4 * shape->H, s->input);
         p.x[i] = s->remembered + (t - 1) * shape->K;
         p.to[i] = s->gates + (t - 1) * 4 * shape->H;
     }
@@ -40,7 +38,6 @@ INLINE void rnn_gates(const struct rnn_call *call, const struct rnn_shape *shape
 }
 
 /* The projections of h_t. */
-#define rnn_project NAME(rnn_project)
 INLINE void rnn_project(const struct rnn_shape *shape, const struct rnn_block *block, size_t t) {
     struct rnn_product p = {.rows = shape->H, .columns = shape->P, .matrix = block->weights.driving};
     for (int i = 0; i < block->count; i++) {
@@ -53,22 +50,20 @@ INLINE void rnn_project(const struct rnn_shape *shape, const struct rnn_block *b
 }
 
 /* Before the first step. */
-#define rnn_begin NAME(rnn_begin)
 static void rnn_begin(const struct rnn_call *call, const struct rnn_shape *shape, const struct rnn_sequence *s) {
     memset(s->cells, 0, shape->H * sizeof(real));
     memset(s->remembered, 0, shape->K * sizeof(real));
-    const real *reading = rnn_get(call, call->reading, 0, shape->R, s->remembered);
+    const real *reading = see_numbers(call->is_double, call->reading, 0, shape->R, s->remembered);
     if (reading) memmove(s->remembered, reading, shape->R * sizeof(real));
     size_t first = 0;
     for (int64_t i = 0; i < call->num_stacks; i++) {
         const size_t size = rnn_bottom_size(&call->stacks[i]);
-        rnn_begin_stack(&s->stacks[i], rnn_get(call, call->bottoms, first, size, s->stacks[i].of_value));
+        rnn_begin_stack(&s->stacks[i], see_numbers(call->is_double, call->bottoms, first, size, s->stacks[i].of_value));
         first += size;
     }
 }
 
 /* The stacks' step t; returns 0 if float is not precise enough. */
-#define rnn_step_stacks NAME(rnn_step_stacks)
 INLINE int rnn_step_stacks(const struct rnn_call *call, const struct rnn_shape *shape, const struct rnn_sequence *s,
                            size_t t) {
     real *driving = s->driving + (t - 1) * shape->P, *reading = s->remembered + t * shape->K;
@@ -82,7 +77,6 @@ INLINE int rnn_step_stacks(const struct rnn_call *call, const struct rnn_shape *
 }
 
 /* The stacks' step t of all sequences; those for which the type is not precise enough are marked, and leave the block. */
-#define rnn_step_block NAME(rnn_step_block)
 INLINE void rnn_step_block(const struct rnn_call *call, const struct rnn_shape *shape, struct rnn_block *block, size_t t) {
     rnn_project(shape, block, t);
     for (int i = block->count - 1; i >= 0; i--) {
@@ -94,7 +88,7 @@ INLINE void rnn_step_block(const struct rnn_call *call, const struct rnn_shape *
 
 /* In float, leaves sequences for which that is not precise enough to the kernel of double, which leaves out those for
  * which it is not, either. */
-static int NAME(rnn_forward)(const void *given, int64_t number, char *memory) {
+static int rnn_forward(const void *given, int64_t number, char *memory) {
     const struct rnn_call *call = given;
     const struct rnn_shape shape = rnn_shape_of(call);
     struct rnn_block block = rnn_begin_block(call, number, 0, memory);
@@ -105,7 +99,7 @@ static int NAME(rnn_forward)(const void *given, int64_t number, char *memory) {
         rnn_gates(call, &shape, &block, t);
         for (int i = 0; i < block.count; i++) {
             const struct rnn_sequence *s = &block.sequences[i];
-            const real *kept = rnn_get(call, call->kept, (s->number * n + t - 1) * H, H, s->kept);
+            const real *kept = see_numbers(call->is_double, call->kept, (s->number * n + t - 1) * H, H, s->kept);
             rnn_cell(H, s->gates + (t - 1) * 4 * H, kept, s->cells + (t - 1) * H, s->cells + t * H,
                      s->bounded + (t - 1) * H, s->remembered + t * K + shape.R);
         }
@@ -113,9 +107,9 @@ static int NAME(rnn_forward)(const void *given, int64_t number, char *memory) {
     }
     for (int i = 0; i < block.count; i++) {
         const struct rnn_sequence *s = &block.sequences[i];
-        rnn_put(call, call->remembered, s->number * n * K, n * K, s->remembered);
+        put_numbers(call->is_double, call->remembered, s->number * n * K, n * K, s->remembered);
         for (size_t t = 1; t <= n; t++)
-            rnn_put(call, call->outputs, (s->number * n + t - 1) * H, H, s->remembered + t * K + shape.R);
+            put_numbers(call->is_double, call->outputs, (s->number * n + t - 1) * H, H, s->remembered + t * K + shape.R);
     }
     return sizeof(real) == 8 || block.count == all;
 }
@@ -123,7 +117,6 @@ static int NAME(rnn_forward)(const void *given, int64_t number, char *memory) {
 /* ---------------------------------------------------------------- backward */
 
 /* The gradients of the gates before their activations, and of c_{t-1} in place of that of c_t. */
-#define rnn_cell_back NAME(rnn_cell_back)
 static __attribute__((noinline)) void rnn_cell_back(int H, const real *gates, const real *kept, const real *before,
                                                     const real *bounded, const real *of_hidden, real *of_cell,
                                                     real *of_gates) {
@@ -143,7 +136,6 @@ static __attribute__((noinline)) void rnn_cell_back(int H, const real *gates, co
 }
 
 /* What the stacks add to the gradient of h_t, whose other part is in `of_hidden[0]`; all of it is in `of_hidden[1]`. */
-#define rnn_stacks_back NAME(rnn_stacks_back)
 INLINE void rnn_stacks_back(const struct rnn_call *call, const struct rnn_shape *shape, const struct rnn_block *block,
                             size_t t) {
     struct rnn_product p = {.rows = shape->P, .columns = shape->H, .matrix = block->weights.driving};
@@ -165,7 +157,6 @@ INLINE void rnn_stacks_back(const struct rnn_call *call, const struct rnn_shape 
 }
 
 /* The derivatives of step t, without the stacks. */
-#define rnn_step_back NAME(rnn_step_back)
 INLINE void rnn_step_back(const struct rnn_call *call, const struct rnn_shape *shape, const struct rnn_block *block,
                           size_t t) {
     const size_t H = shape->H, n = shape->n;
@@ -173,11 +164,11 @@ INLINE void rnn_step_back(const struct rnn_call *call, const struct rnn_shape *s
     for (int i = 0; i < block->count; i++) {
         const struct rnn_sequence *s = &block->sequences[i];
         const size_t step = s->number * n + t - 1;
-        rnn_cell_back(H, s->gates + (t - 1) * 4 * H, rnn_get(call, call->kept, step * H, H, s->kept),
+        rnn_cell_back(H, s->gates + (t - 1) * 4 * H, see_numbers(call->is_double, call->kept, step * H, H, s->kept),
                       s->cells + (t - 1) * H, s->bounded + (t - 1) * H, s->of_hidden[call->num_stacks > 0], s->of_cell,
                       s->of_gates);
-        rnn_put(call, call->gate_gradients, step * 4 * H, 4 * H, s->of_gates);
-        rnn_put(call, call->projection_gradients, step * shape->P, shape->P, s->projected);
+        put_numbers(call->is_double, call->gate_gradients, step * 4 * H, 4 * H, s->of_gates);
+        put_numbers(call->is_double, call->projection_gradients, step * shape->P, shape->P, s->projected);
         p.x[i] = s->of_gates;
         p.to[i] = s->of_remembered;
     }
@@ -185,7 +176,6 @@ INLINE void rnn_step_back(const struct rnn_call *call, const struct rnn_shape *s
 }
 
 /* Before the last step. */
-#define rnn_begin_back NAME(rnn_begin_back)
 static void rnn_begin_back(const struct rnn_call *call, const struct rnn_shape *shape, const struct rnn_sequence *s) {
     memset(s->of_cell, 0, shape->H * sizeof(real));
     memset(s->of_remembered, 0, shape->K * sizeof(real));
@@ -194,22 +184,20 @@ static void rnn_begin_back(const struct rnn_call *call, const struct rnn_shape *
 }
 
 /* The gradients of the first reading and of the vectors at the bottom. */
-#define rnn_end_back NAME(rnn_end_back)
 static void rnn_end_back(const struct rnn_call *call, const struct rnn_shape *shape, const struct rnn_sequence *s) {
     size_t all = 0, first = 0;
-    rnn_put(call, call->reading_gradients, s->number * shape->R, shape->R, s->of_remembered);
+    put_numbers(call->is_double, call->reading_gradients, s->number * shape->R, shape->R, s->of_remembered);
     for (int64_t i = 0; i < call->num_stacks; i++) all += rnn_bottom_size(&call->stacks[i]);
     for (int64_t i = 0; i < call->num_stacks; i++) {
         const struct rnn_driven *d = &s->stacks[i];
         if (!d->stack->is_automaton) continue;
         rnn_nd_end_back(&d->nd, d->of_value);
-        rnn_put(call, call->bottom_gradients, s->number * all + first, d->stack->value_size, d->of_value);
+        put_numbers(call->is_double, call->bottom_gradients, s->number * all + first, d->stack->value_size, d->of_value);
         first += d->stack->value_size;
     }
 }
 
 /* Whether this kernel of float has left sequences of a block to the kernel of double. */
-#define rnn_has_wide NAME(rnn_has_wide)
 INLINE int rnn_has_wide(const struct rnn_call *call, int64_t number) {
     int wide = 0;
     for (int64_t i = number * call->together; i < (number + 1) * call->together && i < call->sequences; i++)
@@ -217,7 +205,7 @@ INLINE int rnn_has_wide(const struct rnn_call *call, int64_t number) {
     return wide && sizeof(real) == 4;
 }
 
-static int NAME(rnn_backward)(const void *given, int64_t number, char *memory) {
+static int rnn_backward(const void *given, int64_t number, char *memory) {
     const struct rnn_call *call = given;
     const struct rnn_shape shape = rnn_shape_of(call);
     const struct rnn_block block = rnn_begin_block(call, number, 1, memory);
@@ -226,7 +214,7 @@ static int NAME(rnn_backward)(const void *given, int64_t number, char *memory) {
     for (size_t t = n; t > 0; t--) {
         for (int i = 0; i < block.count; i++) {
             const struct rnn_sequence *s = &block.sequences[i];
-            const real *cotangent = rnn_get(call, call->cotangents, (s->number * n + t - 1) * H, H, s->of_hidden[0]);
+            const real *cotangent = see_numbers(call->is_double, call->cotangents, (s->number * n + t - 1) * H, H, s->of_hidden[0]);
             for (size_t j = 0; j < H; j++)
                 s->of_hidden[0][j] = s->of_hidden[1][j] = cotangent[j] + s->of_remembered[shape.R + j];
         }
@@ -238,7 +226,7 @@ static int NAME(rnn_backward)(const void *given, int64_t number, char *memory) {
 }
 
 /* Bytes of the record of a sequence, and of the working memory of both passes. */
-static void NAME(rnn_sizes)(const struct rnn_call *call, size_t sizes[3]) {
+static void rnn_sizes(const struct rnn_call *call, size_t sizes[3]) {
     const struct rnn_sequence forward = rnn_lay_out(call, 0, NULL, NULL), backward = rnn_lay_out(call, 1, NULL, NULL);
     const size_t weights = rnn_get_weights(call, NULL).bytes;
     sizes[0] = forward.bytes;

@@ -5,13 +5,10 @@
  */
 
 /* The most sequences that advance together, and of these the most whose sums are in registers at the same time. */
-#undef MOST_TOGETHER
-#undef MOST_IN_REGISTERS
 #define MOST_TOGETHER 16
 #define MOST_IN_REGISTERS 4
 
 /* to[s] = from[s] + x[s] M for each sequence s; NULL stands for zeros, and no `to` may be a `from`. */
-#define rnn_product NAME(rnn_product)
 struct rnn_product {
     int rows, columns;
     const real *matrix; /* M, (rows, columns) */
@@ -21,7 +18,6 @@ struct rnn_product {
 
 /* The sums of `count` sequences from this one on, in `vectors` vectors from this column on, of which `lanes` are in M.
  */
-#define rnn_multiply_tile NAME(rnn_multiply_tile)
 INLINE void rnn_multiply_tile(int count, int vectors, int lanes, const struct rnn_product *p, int first, int column) {
     const int columns = p->columns;
     vector sums[MOST_IN_REGISTERS][8];
@@ -43,7 +39,6 @@ INLINE void rnn_multiply_tile(int count, int vectors, int lanes, const struct rn
 }
 
 /* The same with constant sizes. */
-#define rnn_multiply_some NAME(rnn_multiply_some)
 INLINE void rnn_multiply_some(int count, int vectors, const struct rnn_product *p, int first, int column) {
     if (count == 1 && vectors == 8) rnn_multiply_tile(count, 8, LANES, p, first, column);
     else if (vectors == 4) rnn_multiply_tile(count, 4, LANES, p, first, column);
@@ -52,7 +47,6 @@ INLINE void rnn_multiply_some(int count, int vectors, const struct rnn_product *
 }
 
 /* A tile of columns serves all sequences while it is in the caches; the last tile overlaps the one before it. */
-#define rnn_multiply NAME(rnn_multiply)
 static __attribute__((noinline)) void rnn_multiply(int count, const struct rnn_product *p) {
     const int columns = p->columns, most = count == 1 ? 8 : VECTOR_BYTES == 64 ? 4 : 2;
     int column = 0;

@@ -4,12 +4,10 @@
  * stacks. Nothing reads them after the last step, so they take one step less.
  */
 
-#define rnn_shape NAME(rnn_shape)
 struct rnn_shape {
     size_t n, H, R, K, P;
 };
 
-#define rnn_shape_of NAME(rnn_shape_of)
 INLINE struct rnn_shape rnn_shape_of(const struct rnn_call *call) {
     struct rnn_shape s = {.n = call->length, .H = call->hidden_size};
     for (int64_t i = 0; i < call->num_stacks; i++) {
@@ -21,7 +19,6 @@ INLINE struct rnn_shape rnn_shape_of(const struct rnn_call *call) {
 }
 
 /* One sequence: the record that the forward pass leaves, and working memory. */
-#define rnn_sequence NAME(rnn_sequence)
 struct rnn_sequence {
     int64_t number;
     real *gates;      /* after their activations, (n, 4 H) */
@@ -41,7 +38,6 @@ struct rnn_sequence {
     size_t scratch_bytes;
 };
 
-#define rnn_lay_out NAME(rnn_lay_out)
 static struct rnn_sequence rnn_lay_out(const struct rnn_call *call, int is_backward, char *record, char *scratch) {
     const struct rnn_shape shape = rnn_shape_of(call);
     const size_t n = shape.n, H = shape.H, K = shape.K, P = shape.P, stacks = call->num_stacks;
@@ -71,8 +67,8 @@ static struct rnn_sequence rnn_lay_out(const struct rnn_call *call, int is_backw
         char *own_record = record ? record + s.bytes : NULL, *own_scratch = scratch ? scratch + used : NULL;
         if (d.stack->is_automaton) {
             d.nd = rnn_nd_lay_out(d.stack, n, own_record, own_scratch);
-            s.bytes += d.nd.bytes;
-            used += is_backward ? d.nd.backward_bytes : d.nd.forward_bytes;
+            s.bytes += d.nd.steps.bytes;
+            used += is_backward ? d.nd.steps.backward_bytes : d.nd.steps.forward_bytes;
         } else {
             d.sup = rnn_sup_lay_out(d.stack, n, own_record, own_scratch);
             s.bytes += d.sup.bytes;
@@ -85,36 +81,14 @@ static struct rnn_sequence rnn_lay_out(const struct rnn_call *call, int is_backw
 }
 
 /* The weights in this kernel's real type; backward they are transposed (calls.h). */
-#define rnn_weights NAME(rnn_weights)
 struct rnn_weights {
     const real *recurrent, *driving, *bias;
     size_t bytes; /* of working memory */
 };
 
-/* Whether the arrays of a call are of this kernel's type; else they are of float, and it is double. */
-#define rnn_is_own NAME(rnn_is_own)
-INLINE int rnn_is_own(const struct rnn_call *call) { return sizeof(real) == 4 || call->is_double; }
-
-/* A part of an array of the call, at `room` if it is of another type. */
-#define rnn_get NAME(rnn_get)
-INLINE const real *rnn_get(const struct rnn_call *call, const void *array, size_t first, size_t count, real *room) {
-    if (!array || rnn_is_own(call)) return array ? (const real *)array + first : NULL;
-    for (size_t i = 0; i < count; i++) room[i] = ((const float *)array)[first + i];
-    return room;
-}
-
-#define rnn_put NAME(rnn_put)
-INLINE void rnn_put(const struct rnn_call *call, void *array, size_t first, size_t count, const real *from) {
-    if (count == 0) return; /* an array of no elements may be NULL */
-    if (rnn_is_own(call)) memcpy((real *)array + first, from, count * sizeof(real));
-    else
-        for (size_t i = 0; i < count; i++) ((float *)array)[first + i] = (float)from[i];
-}
-
-#define rnn_get_weights NAME(rnn_get_weights)
 static struct rnn_weights rnn_get_weights(const struct rnn_call *call, char *memory) {
     const struct rnn_shape s = rnn_shape_of(call);
-    const int copied = sizeof(real) == 8 && !call->is_double;
+    const int copied = !is_same_type(call->is_double);
     struct rnn_weights w;
     real *recurrent, *driving, *bias;
     size_t used = 0;
@@ -123,14 +97,13 @@ static struct rnn_weights rnn_get_weights(const struct rnn_call *call, char *mem
     TAKE(bias, copied ? s.P : 0)
     w.bytes = used;
     if (!memory) return w;
-    w.recurrent = rnn_get(call, call->recurrent, 0, s.K * 4 * s.H, recurrent);
-    w.driving = rnn_get(call, call->driving, 0, s.P * s.H, driving);
-    w.bias = rnn_get(call, call->bias, 0, s.P, bias);
+    w.recurrent = see_numbers(call->is_double, call->recurrent, 0, s.K * 4 * s.H, recurrent);
+    w.driving = see_numbers(call->is_double, call->driving, 0, s.P * s.H, driving);
+    w.bias = see_numbers(call->is_double, call->bias, 0, s.P, bias);
     return w;
 }
 
 /* The sequences of a block that this kernel computes, and the weights. */
-#define rnn_block NAME(rnn_block)
 struct rnn_block {
     int count;
     struct rnn_weights weights;
@@ -138,7 +111,6 @@ struct rnn_block {
 };
 
 /* In a call of float, the kernel of double computes those for which float is not precise enough. */
-#define rnn_begin_block NAME(rnn_begin_block)
 static struct rnn_block rnn_begin_block(const struct rnn_call *call, int64_t number, int is_backward, char *memory) {
     const int64_t first = number * call->together, rest = call->sequences - first;
     struct rnn_block block = {.weights = rnn_get_weights(call, memory)};

@@ -3,7 +3,6 @@
 /* ---------------------------------------------------------------- activations */
 
 /* x_i - log sum_j e^x_j, in place. */
-#define rnn_log_softmax NAME(rnn_log_softmax)
 INLINE void rnn_log_softmax(real *x, int count) {
     real largest = x[0];
     vector sum = {0};
@@ -19,7 +18,6 @@ INLINE void rnn_log_softmax(real *x, int count) {
 }
 
 /* The gradient of what such logarithms are made from, in place of that of the logarithms. */
-#define rnn_log_softmax_back NAME(rnn_log_softmax_back)
 INLINE void rnn_log_softmax_back(const real *logarithms, real *gradient, int count) {
     real sum = 0;
     for (int i = 0; i < count; i++) sum += gradient[i];
@@ -29,13 +27,11 @@ INLINE void rnn_log_softmax_back(const real *logarithms, real *gradient, int cou
     }
 }
 
-#define rnn_softmax NAME(rnn_softmax)
 INLINE void rnn_softmax(real *x, int count) {
     rnn_log_softmax(x, count);
     for (int i = 0; i < count; i += LANES) store(x + i, exponential(load(x + i, count - i)), count - i);
 }
 
-#define rnn_softmax_back NAME(rnn_softmax_back)
 INLINE void rnn_softmax_back(const real *weights, real *gradient, int count) {
     real mean = 0;
     for (int i = 0; i < count; i++) mean += weights[i] * gradient[i];
@@ -43,14 +39,12 @@ INLINE void rnn_softmax_back(const real *weights, real *gradient, int count) {
 }
 
 /* e^x, for any x. */
-#define rnn_exponential NAME(rnn_exponential)
 INLINE vector rnn_exponential(vector x) {
     const vector e = exponential(-magnitude(x));
     return choose(x > 0, 1 / e, e);
 }
 
 /* The pushed vector, in place of its projection. */
-#define rnn_activate NAME(rnn_activate)
 INLINE void rnn_activate(const struct rnn_stack *stack, real *values) {
     const int size = (int)stack->value_size;
     if (stack->values == VALUES_SIGMOID)
@@ -60,7 +54,6 @@ INLINE void rnn_activate(const struct rnn_stack *stack, real *values) {
 }
 
 /* The gradient of the projection, in place of that of the pushed vector. */
-#define rnn_activate_back NAME(rnn_activate_back)
 INLINE void rnn_activate_back(const struct rnn_stack *stack, const real *values, real *gradient) {
     for (int64_t i = 0; i < stack->value_size; i++)
         if (stack->values == VALUES_SIGMOID) gradient[i] *= values[i] * (1 - values[i]);
@@ -69,30 +62,25 @@ INLINE void rnn_activate_back(const struct rnn_stack *stack, const real *values,
 
 /* ---------------------------------------------------------------- stacks */
 
-#define rnn_num_actions NAME(rnn_num_actions)
 INLINE int rnn_num_actions(const struct rnn_stack *stack) {
     const int64_t C = stack->num_states * stack->num_symbols;
     return stack->is_automaton ? (int)(C * (2 * C + stack->num_states)) : 3;
 }
 
 /* The projections that drive the stack: actions, and then perhaps vectors. */
-#define rnn_num_projected NAME(rnn_num_projected)
 INLINE int rnn_num_projected(const struct rnn_stack *stack) {
     return rnn_num_actions(stack) + (stack->values <= VALUES_IDENTITY ? (int)stack->value_size : 0);
 }
 
-#define rnn_reading_size NAME(rnn_reading_size)
 INLINE int rnn_reading_size(const struct rnn_stack *stack) {
     const int64_t tops = stack->is_automaton ? stack->num_symbols * (stack->reads_states ? stack->num_states : 1) : 1;
     return (int)(tops * stack->value_size);
 }
 
 /* The size of the vector at the bottom. */
-#define rnn_bottom_size NAME(rnn_bottom_size)
 INLINE size_t rnn_bottom_size(const struct rnn_stack *stack) { return stack->is_automaton ? stack->value_size : 0; }
 
 /* A stack in one sequence. */
-#define rnn_driven NAME(rnn_driven)
 struct rnn_driven {
     const struct rnn_stack *stack;
     struct rnn_sup sup; /* one of the two */
@@ -102,7 +90,6 @@ struct rnn_driven {
 };
 
 /* The actions in place of their projections. */
-#define rnn_act NAME(rnn_act)
 INLINE void rnn_act(const struct rnn_stack *stack, real *actions) {
     const int rows = (int)(stack->num_states * stack->num_symbols);
     if (!stack->is_automaton) rnn_softmax(actions, 3);
@@ -111,7 +98,6 @@ INLINE void rnn_act(const struct rnn_stack *stack, real *actions) {
             rnn_log_softmax(actions + row * width, width);
 }
 
-#define rnn_act_back NAME(rnn_act_back)
 INLINE void rnn_act_back(const struct rnn_stack *stack, const real *actions, real *gradient) {
     const int rows = (int)(stack->num_states * stack->num_symbols);
     if (!stack->is_automaton) rnn_softmax_back(actions, gradient, 3);
@@ -120,13 +106,11 @@ INLINE void rnn_act_back(const struct rnn_stack *stack, const real *actions, rea
             rnn_log_softmax_back(actions + row * width, gradient + row * width, width);
 }
 
-#define rnn_pushed NAME(rnn_pushed)
 INLINE const real *rnn_pushed(const struct rnn_driven *d, const real *driving, const real *hidden) {
     if (d->stack->values == VALUES_HIDDEN) return hidden;
     return d->stack->values == VALUES_ONES ? d->nd.ones : driving + rnn_num_actions(d->stack);
 }
 
-#define rnn_begin_stack NAME(rnn_begin_stack)
 INLINE void rnn_begin_stack(struct rnn_driven *d, const real *bottom) {
     if (d->stack->is_automaton) rnn_nd_begin(&d->nd, bottom);
     else {
@@ -137,7 +121,6 @@ INLINE void rnn_begin_stack(struct rnn_driven *d, const real *bottom) {
 
 /* Step t, driven by projections of the hidden state, which become actions and a vector. Returns 0 if float is not precise
  * enough. */
-#define rnn_step_stack NAME(rnn_step_stack)
 INLINE int rnn_step_stack(struct rnn_driven *d, int64_t t, real *driving, const real *hidden, real *reading) {
     const struct rnn_stack *stack = d->stack;
     rnn_act(stack, driving);
@@ -149,7 +132,6 @@ INLINE int rnn_step_stack(struct rnn_driven *d, int64_t t, real *driving, const 
 }
 
 /* Before the first step of the backward pass over n steps. */
-#define rnn_begin_stack_back NAME(rnn_begin_stack_back)
 INLINE void rnn_begin_stack_back(struct rnn_driven *d, int64_t n) {
     if (d->stack->is_automaton) rnn_nd_begin_back(&d->nd);
     else {
@@ -161,7 +143,6 @@ INLINE void rnn_begin_stack_back(struct rnn_driven *d, int64_t n) {
 
 /* The gradients of the projections, given the actions and the vector that they became; and what is added to the gradient
  * of the hidden state otherwise. */
-#define rnn_step_stack_back NAME(rnn_step_stack_back)
 INLINE void rnn_step_stack_back(struct rnn_driven *d, int64_t t, const real *driving, const real *cotangent,
                                 real *gradient, real *of_hidden) {
     const struct rnn_stack *stack = d->stack;

@@ -6,20 +6,17 @@
  */
 
 /* How many elements matter after step t of n, of which the last is not read. */
-#define rnn_sup_height NAME(rnn_sup_height)
 INLINE int64_t rnn_sup_height(const struct rnn_stack *stack, int64_t n, int64_t t) {
     const int64_t most = t < n - t ? t : n - t;
     return most < stack->limit ? most : stack->limit;
 }
 
 /* Room for the column after step t: the next vector, the elements, two elements of zeros, and the rest of a vector. */
-#define rnn_sup_size NAME(rnn_sup_size)
 INLINE size_t rnn_sup_size(const struct rnn_stack *stack, int64_t n, int64_t t) {
     return (rnn_sup_height(stack, n, t) + 3) * stack->value_size + LANES;
 }
 
 /* The columns after the steps 0..n - 1 of a sequence, and the gradient of one. */
-#define rnn_sup NAME(rnn_sup)
 struct rnn_sup {
     const struct rnn_stack *stack;
     int64_t n;
@@ -28,7 +25,6 @@ struct rnn_sup {
     size_t bytes, scratch_bytes;
 };
 
-#define rnn_sup_lay_out NAME(rnn_sup_lay_out)
 INLINE struct rnn_sup rnn_sup_lay_out(const struct rnn_stack *stack, int64_t n, char *record, char *scratch) {
     struct rnn_sup s = {.stack = stack, .n = n};
     size_t size = 0, used = 0, most = 0;
@@ -49,13 +45,11 @@ INLINE struct rnn_sup rnn_sup_lay_out(const struct rnn_stack *stack, int64_t n, 
 }
 
 /* Makes the two elements below the last one 0, and the rest of a vector. */
-#define rnn_sup_end NAME(rnn_sup_end)
 INLINE void rnn_sup_end(const struct rnn_sup *s, real *column, int64_t height) {
     memset(column + (height + 1) * s->stack->value_size, 0, (2 * s->stack->value_size + LANES) * sizeof(real));
 }
 
 /* Step t from the column before it; returns the column after it, and copies the top to `reading`. */
-#define rnn_sup_step NAME(rnn_sup_step)
 INLINE real *rnn_sup_step(const struct rnn_sup *s, int64_t t, real *before, const real *actions, const real *value,
                           real *reading) {
     const int64_t m = s->stack->value_size, height = rnn_sup_height(s->stack, s->n, t);
@@ -73,7 +67,6 @@ INLINE real *rnn_sup_step(const struct rnn_sup *s, int64_t t, real *before, cons
 
 /* The derivatives of step t: adds the cotangent of the reading to the gradient of the column after the step, in
  * `gradients[t % 2]`, and puts the gradient of the column before it into the other. Returns the column before. */
-#define rnn_sup_step_back NAME(rnn_sup_step_back)
 INLINE real *rnn_sup_step_back(const struct rnn_sup *s, int64_t t, real *after, const real *actions,
                                const real *cotangent, real *of_actions, real *of_value) {
     const int64_t m = s->stack->value_size, height = rnn_sup_height(s->stack, s->n, t),
@@ -98,7 +91,6 @@ INLINE real *rnn_sup_step_back(const struct rnn_sup *s, int64_t t, real *after, 
 }
 
 /* Before the first step of the backward pass. */
-#define rnn_sup_begin_back NAME(rnn_sup_begin_back)
 INLINE void rnn_sup_begin_back(const struct rnn_sup *s) {
     const size_t bytes = s->scratch_bytes / 2;
     memset(s->gradients[0], 0, bytes);

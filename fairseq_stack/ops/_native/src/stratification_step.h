@@ -5,20 +5,18 @@
  */
 
 /* Item i of a sequence; the items 0..settled-1 are in one array, each of the others in its own. */
-#define strat_item NAME(strat_item)
 INLINE const real *strat_item(const struct strat_step_call *call, int64_t sequence, int64_t i) {
     if (i < call->settled) return (const real *)call->settled_items + (sequence * call->settled + i) * call->size;
     return (const real *)call->items[i - call->settled] + sequence * call->size;
 }
 
-#define strat_readable NAME(strat_readable)
 INLINE real strat_readable(const real *strengths, int64_t i, int64_t count) {
     if (i == count) return 0;
     return strengths[i] > 1 ? 1 : strengths[i];
 }
 
 /* Notes in `undefined` whether a strength or a component of v_t is not finite; then nothing else counts. */
-static int NAME(strat_step_forward)(const void *given, int64_t sequence, char *memory) {
+static int strat_step_forward(const void *given, int64_t sequence, char *memory) {
     const struct strat_step_call *call = given;
     const int64_t height = call->height, size = call->size;
     const real pop = ((const real *)call->pops)[sequence], push = ((const real *)call->pushes)[sequence];
@@ -45,7 +43,7 @@ static int NAME(strat_step_forward)(const void *given, int64_t sequence, char *m
 }
 
 /* The derivatives of the items that autograd follows, which are the last, are those that later steps have added up. */
-static int NAME(strat_step_backward)(const void *given, int64_t sequence, char *memory) {
+static int strat_step_backward(const void *given, int64_t sequence, char *memory) {
     const struct strat_step_call *call = given;
     const int64_t height = call->height, size = call->size, first = height + 1 - call->followed;
     const real *before = (const real *)call->strengths + sequence * height;

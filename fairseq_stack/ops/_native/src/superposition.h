@@ -1,22 +1,18 @@
 /* The superposition stack: the readings of one sequence, and the gradients of its actions and pushed vectors. */
 
 /* The backward pass holds the columns of this many steps at a time; for longer sequences it computes columns again. */
-#undef SUP_SEGMENT
 #define SUP_SEGMENT 128
 
 /* ---------------------------------------------------------------- sequences */
 
 /* Whether the stack loses elements that could be read again within n steps. */
-#define sup_is_limited NAME(sup_is_limited)
 INLINE int sup_is_limited(int n, int limit) { return limit < (n + 1) / 2; }
 
 /* Whether the lanes are components. The sums are rounded differently, so the choice depends only on the sizes. */
-#define sup_by_components NAME(sup_by_components)
 INLINE int sup_by_components(int n, int m, int limit) { return sup_is_limited(n, limit) || (n > 256 && n / 2 >= m); }
 
 /* Parts of a column of components: cutting is worth it from four parts on, since parts always have the full height. A
  * limited column is not cut: a limit near n/2 is slower than no limit where vectors are short. */
-#define sup_parts NAME(sup_parts)
 INLINE int sup_parts(int n, int m, int limit) {
     int parts = LANES;
     if (sup_is_limited(n, limit)) return 1;
@@ -25,7 +21,6 @@ INLINE int sup_parts(int n, int m, int limit) {
 }
 
 /* The working memory of the passes; the forward pass has only the first five, and one column. */
-#define sup_scratch NAME(sup_scratch)
 struct sup_scratch {
     int tiles;
     real *actions, *values; /* of a sequence in which some are not finite, with these replaced by 0 */
@@ -39,7 +34,6 @@ struct sup_scratch {
     size_t forward_bytes, bytes;
 };
 
-#define sup_lay_out NAME(sup_lay_out)
 INLINE struct sup_scratch sup_lay_out(int n, int m, int limit, char *memory) {
     struct sup_scratch a = {.tiles = sup_by_components(n, m, limit) ? 0 : (n + LANES - 1) / LANES};
     size_t size = sup_column_size(n, limit), used = 0;
@@ -58,14 +52,12 @@ INLINE struct sup_scratch sup_lay_out(int n, int m, int limit, char *memory) {
 }
 
 /* The arguments of one sequence. */
-#define sup_sequence NAME(sup_sequence)
 struct sup_sequence {
     int length, size, limit;
     const real *actions, *values; /* [t][3], and [t][component] */
     const real *given_actions, *given_values; /* the same with what is not finite; else NULL */
 };
 
-#define sup_copy_finite NAME(sup_copy_finite)
 INLINE const real *sup_copy_finite(real *to, const real *from, size_t count) {
     for (size_t i = 0; i < count; i++) to[i] = isfinite(from[i]) ? from[i] : 0;
     return to;
@@ -73,7 +65,6 @@ INLINE const real *sup_copy_finite(real *to, const real *from, size_t count) {
 
 /* Sequence number `sequence` of a call. What is not finite must not reach earlier readings, in which it has the weight
  * 0, nor gradients through these: it is computed with 0 in its place, and goes to its readings in the end. */
-#define sup_of_call NAME(sup_of_call)
 INLINE struct sup_sequence sup_of_call(const struct sup_call *call, int64_t sequence, const struct sup_scratch *a) {
     const size_t n = call->length, m = call->size;
     const real *actions = (const real *)call->actions + sequence * n * 3;
@@ -90,7 +81,7 @@ INLINE struct sup_sequence sup_of_call(const struct sup_call *call, int64_t sequ
 
 /* For a sequence in which something is not finite: makes the readings to which it comes NaN, unless they are NULL;
  * returns whether cotangents of them are not 0, unless those are NULL. */
-static __attribute__((noinline)) int NAME(sup_spoil)(const struct sup_sequence *seq, real *readings,
+static __attribute__((noinline)) int sup_spoil(const struct sup_sequence *seq, real *readings,
                                                      const real *cotangents) {
     int used = 0;
     for (int x = 0; x < seq->size; x++) {
@@ -109,14 +100,12 @@ static __attribute__((noinline)) int NAME(sup_spoil)(const struct sup_sequence *
 
 /* ---------------------------------------------------------------- passes */
 
-#define sup_tile_of_times NAME(sup_tile_of_times)
 INLINE struct sup_tile sup_tile_of_times(const struct sup_sequence *seq, const struct sup_scratch *a, int number) {
     return (struct sup_tile){
         .first = number * LANES, .length = seq->length, .actions = seq->actions, .weights = a->weights + number,
         .step = a->tiles, .parts = 1, .limit = seq->limit};
 }
 
-#define sup_tile_of_components NAME(sup_tile_of_components)
 INLINE struct sup_tile sup_tile_of_components(const struct sup_sequence *seq, int first, int parts) {
     const int count = seq->size - first;
     return (struct sup_tile){
@@ -125,12 +114,10 @@ INLINE struct sup_tile sup_tile_of_components(const struct sup_sequence *seq, in
 }
 
 /* The column before the first step. */
-#define sup_begin NAME(sup_begin)
 INLINE void sup_begin(const struct sup_tile *tile, vector *column) {
     memset(column, 0, (tile->parts > 1 ? sup_height(tile, 0) + 2 : 2) * sizeof(vector));
 }
 
-#define sup_components_forward NAME(sup_components_forward)
 INLINE void sup_components_forward(const struct sup_sequence *seq, vector *column, real *readings) {
     const int parts = sup_parts(seq->length, seq->size, seq->limit);
     for (int x = 0; x < seq->size; x += LANES) {
@@ -143,7 +130,6 @@ INLINE void sup_components_forward(const struct sup_sequence *seq, vector *colum
     }
 }
 
-#define sup_times_forward NAME(sup_times_forward)
 INLINE void sup_times_forward(const struct sup_sequence *seq, const struct sup_scratch *a, real *readings) {
     for (int number = 0; number < a->tiles; number++) {
         const struct sup_tile tile = sup_tile_of_times(seq, a, number);
@@ -155,7 +141,7 @@ INLINE void sup_times_forward(const struct sup_sequence *seq, const struct sup_s
     sup_product(weights, seq->length, seq->values, seq->size, readings, a->panel);
 }
 
-static int NAME(sup_forward)(const void *argument, int64_t sequence, char *scratch) {
+static int sup_forward(const void *argument, int64_t sequence, char *scratch) {
     const struct sup_call *call = argument;
     const int n = call->length, m = call->size;
     const struct sup_scratch a = sup_lay_out(n, m, call->depth_limit, scratch);
@@ -163,12 +149,11 @@ static int NAME(sup_forward)(const void *argument, int64_t sequence, char *scrat
     real *readings = (real *)call->readings + sequence * n * m;
     if (sup_by_components(n, m, call->depth_limit)) sup_components_forward(&seq, a.columns, readings);
     else sup_times_forward(&seq, &a, readings);
-    if (seq.given_values) NAME(sup_spoil)(&seq, readings, NULL);
+    if (seq.given_values) sup_spoil(&seq, readings, NULL);
     return 1;
 }
 
 /* The columns before each segment. */
-#define sup_keep NAME(sup_keep)
 INLINE void sup_keep(const struct sup_tile *tile, const struct sup_scratch *a, int size) {
     const vector *before = a->kept;
     vector *after = a->kept;
@@ -183,7 +168,6 @@ INLINE void sup_keep(const struct sup_tile *tile, const struct sup_scratch *a, i
 }
 
 /* The gradient of what is pushed in step t, given that of the column after it; what the reading adds comes first. */
-#define sup_push_back NAME(sup_push_back)
 INLINE void sup_push_back(const struct sup_tile *tile, const struct sup_scratch *a, int t, const vector *of_weights,
                           const real *cotangents, real *gradients) {
     const int lane = t - tile->first;
@@ -201,7 +185,6 @@ INLINE void sup_push_back(const struct sup_tile *tile, const struct sup_scratch 
 
 /* What a tile gives for the gradients of the actions; and W from push times, given the gradient of W, or the gradients
  * of their values from components, given the cotangents. */
-#define sup_tile_back NAME(sup_tile_back)
 INLINE void sup_tile_back(const struct sup_tile *tile, const struct sup_scratch *a, const vector *of_weights,
                           const real *cotangents, real *gradients) {
     const int n = tile->length, size = sup_column_size(n - tile->first, tile->limit);
@@ -226,7 +209,6 @@ INLINE void sup_tile_back(const struct sup_tile *tile, const struct sup_scratch 
     }
 }
 
-#define sup_components_backward NAME(sup_components_backward)
 INLINE void sup_components_backward(const struct sup_sequence *seq, const struct sup_scratch *a, const real *cotangents,
                                     real *gradients) {
     const int parts = sup_parts(seq->length, seq->size, seq->limit);
@@ -236,7 +218,6 @@ INLINE void sup_components_backward(const struct sup_sequence *seq, const struct
     }
 }
 
-#define sup_times_backward NAME(sup_times_backward)
 INLINE void sup_times_backward(const struct sup_sequence *seq, const struct sup_scratch *a, const real *cotangents,
                                real *gradients) {
     sup_inner_products(cotangents, seq->values, seq->length, seq->size, a->of_weights, a->tiles, a->panel);
@@ -249,7 +230,7 @@ INLINE void sup_times_backward(const struct sup_sequence *seq, const struct sup_
     sup_product(transposed, seq->length, cotangents, seq->size, gradients, a->panel);
 }
 
-static int NAME(sup_backward)(const void *argument, int64_t sequence, char *scratch) {
+static int sup_backward(const void *argument, int64_t sequence, char *scratch) {
     const struct sup_call *call = argument;
     const int n = call->length, m = call->size;
     const struct sup_scratch a = sup_lay_out(n, m, call->depth_limit, scratch);
@@ -257,7 +238,7 @@ static int NAME(sup_backward)(const void *argument, int64_t sequence, char *scra
     const real *cotangents = (const real *)call->cotangents + sequence * n * m;
     real *of_actions = (real *)call->action_gradients + sequence * n * 3;
     real *of_values = (real *)call->value_gradients + sequence * n * m;
-    if (seq.given_values && NAME(sup_spoil)(&seq, NULL, cotangents)) { /* the loss is NaN, and so is its gradient */
+    if (seq.given_values && sup_spoil(&seq, NULL, cotangents)) { /* the loss is NaN, and so is its gradient */
         for (size_t i = 0; i < (size_t)n * 3; i++) of_actions[i] = (real)NAN;
         for (size_t i = 0; i < (size_t)n * m; i++) of_values[i] = (real)NAN;
         return 1;
@@ -269,7 +250,7 @@ static int NAME(sup_backward)(const void *argument, int64_t sequence, char *scra
     return 1;
 }
 
-static void NAME(sup_sizes)(int n, int m, int limit, size_t sizes[2]) {
+static void sup_sizes(int n, int m, int limit, size_t sizes[2]) {
     const struct sup_scratch a = sup_lay_out(n, m, limit, NULL);
     sizes[0] = a.forward_bytes;
     sizes[1] = a.bytes;

@@ -1,8 +1,6 @@
 /* The superposition stack: the matrix products in W V and in its gradients. */
 
 /* A tile of a product is kept in registers: AVX-512 has 32 of them, the others 16. */
-#undef SUP_ROWS
-#undef SUP_COLUMNS
 #if VECTOR_BYTES == 64
 #define SUP_ROWS 6
 #define SUP_COLUMNS 4
@@ -12,7 +10,6 @@
 #endif
 
 /* The left factor: its number in row r and column k is at[r * row_step + k * step]. */
-#define sup_factor NAME(sup_factor)
 struct sup_factor {
     const real *at;
     ptrdiff_t row_step, step;
@@ -20,18 +17,15 @@ struct sup_factor {
 };
 
 /* A panel is as many columns of the right factor as a tile has: [k][x]. */
-#define sup_panel_columns NAME(sup_panel_columns)
 INLINE int sup_panel_columns(int width) {
     return width > (SUP_COLUMNS - 1) * LANES ? SUP_COLUMNS : width > LANES ? 2 : 1;
 }
 
 /* This many products are added up at a time, and then the sums: rounding errors grow with the number of additions. */
-#undef SUP_BLOCK
 #define SUP_BLOCK 64
 
 /* The product for a tile, of which `width` numbers a row are wanted. W is largest next to its diagonal, and what is
  * large is added last. */
-#define sup_product_tile NAME(sup_product_tile)
 INLINE void sup_product_tile(int rows, int columns, struct sup_factor left, int row, int depth, const vector *panel,
                              real *out, ptrdiff_t out_step, int width) {
     const int begin = left.is_upper ? row : 0;
@@ -57,7 +51,6 @@ INLINE void sup_product_tile(int rows, int columns, struct sup_factor left, int 
 }
 
 /* The same for the rows first <= r < rows; the last tile may overlap the one before. */
-#define sup_product_columns NAME(sup_product_columns)
 INLINE void sup_product_columns(int columns, struct sup_factor left, int first, int rows, int depth,
                                 const vector *panel, real *out, ptrdiff_t out_step, int width) {
     int row = first;
@@ -68,7 +61,7 @@ INLINE void sup_product_columns(int columns, struct sup_factor left, int first, 
     for (; row < rows; row++) sup_product_tile(1, columns, left, row, depth, panel, out, out_step, width);
 }
 
-static __attribute__((noinline)) void NAME(sup_panel_product)(struct sup_factor left, int first, int rows, int depth,
+static __attribute__((noinline)) void sup_panel_product(struct sup_factor left, int first, int rows, int depth,
                                                               const vector *panel, real *out, ptrdiff_t out_step,
                                                               int width) {
     const int columns = sup_panel_columns(width);
@@ -78,7 +71,6 @@ static __attribute__((noinline)) void NAME(sup_panel_product)(struct sup_factor 
 }
 
 /* out[r] = sum_k left[r, k] right[k] for r < length, where right[k] and out[r] are vectors of this size. */
-#define sup_product NAME(sup_product)
 INLINE void sup_product(struct sup_factor left, int length, const real *right, int size, real *out, vector *panel) {
     for (int x = 0; x < size;) {
         const int columns = sup_panel_columns(size - x);
@@ -87,13 +79,12 @@ INLINE void sup_product(struct sup_factor left, int length, const real *right, i
                 const int at = x + column * LANES;
                 panel[k * columns + column] = load(right + (size_t)k * size + at, size - at);
             }
-        NAME(sup_panel_product)(left, 0, length, length, panel, out + x, size, size - x);
+        sup_panel_product(left, 0, length, length, panel, out + x, size, size - x);
         x += columns * LANES;
     }
 }
 
 /* Row i of x becomes column i. */
-#define transpose NAME(transpose)
 INLINE void transpose(vector x[LANES]) {
     UNROLL for (int step = LANES / 2; step > 0; step /= 2) {
         ivector mask = (lane_numbers() & step) != 0;
@@ -107,7 +98,6 @@ INLINE void transpose(vector x[LANES]) {
 }
 
 /* out[t][i] = the product of left[t] and right[i], vectors of this size, for i <= t < length; others are any. */
-#define sup_inner_products NAME(sup_inner_products)
 INLINE void sup_inner_products(const real *left, const real *right, int length, int size, vector *out,
                                ptrdiff_t out_step, vector *panel) {
     for (int first = 0; first < length;) {
@@ -122,7 +112,7 @@ INLINE void sup_inner_products(const real *left, const real *right, int length, 
                 for (int i = 0; i < count; i++) panel[(k + i) * columns + column] = square[i];
             }
         struct sup_factor factor = {left, size, 1, 0, 0};
-        NAME(sup_panel_product)(factor, first, length, size, panel, (real *)out + first, out_step * LANES,
+        sup_panel_product(factor, first, length, size, panel, (real *)out + first, out_step * LANES,
                                 columns * LANES);
         first += columns * LANES;
     }

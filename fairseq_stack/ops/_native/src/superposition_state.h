@@ -4,7 +4,6 @@
  */
 
 /* Element d of the stack before the step (Eqs. 5-8), with v_t at -1 and zeros below the last. */
-#define sup_element NAME(sup_element)
 INLINE const real *sup_element(const struct sup_step_call *call, int64_t sequence, int64_t d, const real *zeros) {
     if (d < 0) return (const real *)call->values + sequence * call->size;
     if (d >= call->height) return zeros;
@@ -12,7 +11,7 @@ INLINE const real *sup_element(const struct sup_step_call *call, int64_t sequenc
 }
 
 /* Notes in `undefined` whether a number of the next stack is not finite. */
-static int NAME(sup_step_forward)(const void *given, int64_t sequence, char *memory) {
+static int sup_step_forward(const void *given, int64_t sequence, char *memory) {
     const struct sup_step_call *call = given;
     const real *actions = (const real *)call->actions + sequence * 3, *zeros = (const real *)memory;
     const real push = actions[0], noop = actions[1], pop = actions[2];
@@ -29,7 +28,7 @@ static int NAME(sup_step_forward)(const void *given, int64_t sequence, char *mem
     return 1;
 }
 
-static int NAME(sup_step_backward)(const void *given, int64_t sequence, char *memory) {
+static int sup_step_backward(const void *given, int64_t sequence, char *memory) {
     const struct sup_step_call *call = given;
     const int64_t size = call->size;
     const real *actions = (const real *)call->actions + sequence * 3, *zeros = (const real *)memory;

@@ -15,7 +15,6 @@
 
 /* A tile of push times, first, first + 1, ..., of which those below `length` are steps; or, if it has values, of
  * components: then `first` is 0. */
-#define sup_tile NAME(sup_tile)
 struct sup_tile {
     int first, length;
     const real *actions; /* push, no-op and pop of step t: [t][3] */
@@ -29,7 +28,6 @@ struct sup_tile {
 
 /* How many depths of F_t or V_t matter: as many as vectors have been pushed, as can still come to the top, and as the
  * limit allows. A column with parts has no limit. */
-#define sup_height NAME(sup_height)
 INLINE int sup_height(const struct sup_tile *tile, int t) {
     if (tile->parts > 1) /* all depths, beside each other */
         return ((tile->length + 1) / 2 + tile->parts - 1) / tile->parts;
@@ -38,31 +36,26 @@ INLINE int sup_height(const struct sup_tile *tile, int t) {
 }
 
 /* Room for any column of the tile: a step reads up to two depths below those that matter. */
-#define sup_column_size NAME(sup_column_size)
 INLINE int sup_column_size(int length, int limit) { return (limit < (length + 1) / 2 ? limit : (length + 1) / 2) + 2; }
 
 /* What is above the top of each part, given the bottom of the column and what is above the top of the first. */
-#define sup_above NAME(sup_above)
 INLINE vector sup_above(const struct sup_tile *tile, vector bottom, vector top) {
     const int lanes = LANES / tile->parts;
     return choose(lane_numbers() < lanes, top, rotate(bottom, -lanes));
 }
 
 /* What is below the bottom of each part, given the top of the column. */
-#define sup_below NAME(sup_below)
 INLINE vector sup_below(const struct sup_tile *tile, vector top) {
     const int lanes = LANES / tile->parts;
     return (vector)((ivector)rotate(top, lanes) & (lane_numbers() < LANES - lanes));
 }
 
-#define sup_value NAME(sup_value)
 INLINE vector sup_value(const struct sup_tile *tile, int t) {
     return load(tile->values + (size_t)t * tile->size, tile->count);
 }
 
 /* The recursion of Section 8 of docs/algorithm.md for F_t, or Eq. 5 for V_t: from that of the step before, which may be
  * the same column. */
-#define sup_step NAME(sup_step)
 INLINE void sup_step(const struct sup_tile *tile, int t, const vector *before, vector *after) {
     const int height = sup_height(tile, t), lane = t - tile->first;
     const real *action = tile->actions + (size_t)t * 3;
@@ -88,7 +81,6 @@ INLINE void sup_step(const struct sup_tile *tile, int t, const vector *before, v
 }
 
 /* W_t = 0 in the steps just before the first push, where products read it. */
-#define sup_clear_weights NAME(sup_clear_weights)
 INLINE void sup_clear_weights(const struct sup_tile *tile) {
     for (int t = tile->first - 1; t >= 0 && t > tile->first - SUP_ROWS; t--)
         tile->weights[t * tile->step] = (vector){0};
@@ -96,7 +88,6 @@ INLINE void sup_clear_weights(const struct sup_tile *tile) {
 
 /* The transposed recursion: the gradient of F_{t-1} or V_{t-1} from that of step t, in place, and of the weights of
  * step t from both; `sums`, one for each weight, are to be summed over lanes. */
-#define sup_step_back NAME(sup_step_back)
 INLINE void sup_step_back(const struct sup_tile *tile, int t, const vector *before, vector *gradient, vector *sums) {
     const int height = sup_height(tile, t - 1);
     const real *action = tile->actions + (size_t)t * 3;

@@ -1,42 +1,33 @@
-/* Vectors of one real type for one instruction set. Included once for each pair, with these macros defined:
- *
- *   REAL, INTEGER   float and int32_t, or double and int64_t
- *   VECTOR_BYTES    64, 32 or 16
- *   NAME(x)         x with a suffix for the pair
+/* Vectors of one real type for one instruction set: see all_kernels.h.
  *
  * Only the vector extensions that GCC and Clang share are used, so that the same source serves every processor.
  */
-#undef LANES
-#undef MANTISSA_BITS
-#undef EXPONENT_BIAS
-#define LANES ((int)(VECTOR_BYTES / sizeof(REAL)))
-#define MANTISSA_BITS (sizeof(REAL) == 4 ? 23 : 52)
-#define EXPONENT_BIAS (sizeof(REAL) == 4 ? 127 : 1023)
+#if IS_DOUBLE
+typedef double real;
+typedef int64_t integer;
+#else
+typedef float real;
+typedef int32_t integer;
+#endif
+typedef real vector __attribute__((vector_size(VECTOR_BYTES)));
+typedef integer ivector __attribute__((vector_size(VECTOR_BYTES)));
+
+#define LANES ((int)(VECTOR_BYTES / sizeof(real)))
+#define MANTISSA_BITS (IS_DOUBLE ? 52 : 23)
+#define EXPONENT_BIAS (IS_DOUBLE ? 1023 : 127)
 
 /* Gives an array of a struct room for `count` elements in `memory`, of which `used` bytes are taken. */
-#undef TAKE
 #define TAKE(array, count)            \
     array = (void *)(memory + used);  \
     used += ((count) * sizeof(*array) + 63) / 64 * 64;
 
-#define real REAL
-#define integer INTEGER
-#define vector NAME(vector)
-#define ivector NAME(ivector)
-typedef REAL vector __attribute__((vector_size(VECTOR_BYTES)));
-typedef INTEGER ivector __attribute__((vector_size(VECTOR_BYTES)));
-
 /* Exponent of a block of zeros. The sum of any three exponents is a number, and 2 to that power is 0. */
-#undef DEAD
 #define DEAD (-(1 << 28))
 
-#define splat NAME(splat)
 INLINE vector splat(real x) { return x - (vector){0}; }
 
-#define isplat NAME(isplat)
 INLINE ivector isplat(integer x) { return x - (ivector){0}; }
 
-#define lane_numbers NAME(lane_numbers)
 INLINE ivector lane_numbers(void) {
     ivector numbers;
     for (int lane = 0; lane < LANES; lane++) numbers[lane] = lane;
@@ -44,19 +35,16 @@ INLINE ivector lane_numbers(void) {
 }
 
 /* mask ? a : b; a comparison's mask has all bits or none set in each lane. */
-#define choose NAME(choose)
 INLINE vector choose(ivector mask, vector a, vector b) {
     return (vector)((mask & (ivector)a) | (~mask & (ivector)b));
 }
 
-#define ilarger NAME(ilarger)
 INLINE ivector ilarger(ivector a, ivector b) {
     ivector mask = a > b;
     return (mask & a) | (~mask & b);
 }
 
 /* 2^x; 0 if that is not a normal number, and finite where it can only be a factor of 0. */
-#define power_of_two NAME(power_of_two)
 INLINE vector power_of_two(ivector x) {
     const integer most = EXPONENT_BIAS - 1;
     ivector large = x > most, bits = ((large & most) | (~large & x)) + EXPONENT_BIAS;
@@ -64,7 +52,6 @@ INLINE vector power_of_two(ivector x) {
 }
 
 /* floor(log2 x) of positive normal numbers, and DEAD for 0. */
-#define exponent_of NAME(exponent_of)
 INLINE ivector exponent_of(vector x) {
     ivector positive = x > 0, exponent = ((ivector)x >> MANTISSA_BITS) - EXPONENT_BIAS;
     return (positive & exponent) | (~positive & DEAD);
@@ -72,20 +59,17 @@ INLINE ivector exponent_of(vector x) {
 
 /* x where the weight is not 0 and x is a finite number, else 0: no run passes where the weight is 0, and the
  * derivative can be infinite there. */
-#define keep_reached NAME(keep_reached)
 INLINE vector keep_reached(vector x, vector weight) {
     const real most = sizeof(real) == 4 ? (real)1e36 : (real)1e300;
     return (vector)((ivector)x & (weight > 0) & (x <= most) & (x >= -most));
 }
 
 /* For x <= 0, e^x = scale * (1 + rest), where scale is a power of two; to be replaced by 0 where e^x is not normal. */
-#define exponential_parts NAME(exponential_parts)
 struct exponential_parts {
     vector scale, rest;
     ivector normal;
 };
 
-#define exponential_of NAME(exponential_of)
 INLINE struct exponential_parts exponential_of(vector x) {
     static const double inverse_factorials[] = {
         1, 1, 1. / 2, 1. / 6, 1. / 24, 1. / 120, 1. / 720, 1. / 5040, 1. / 40320, 1. / 362880, 1. / 3628800,
@@ -103,30 +87,25 @@ INLINE struct exponential_parts exponential_of(vector x) {
 }
 
 /* e^x for x <= 0; 0 where that is not a normal number, and NaN for NaN. */
-#define exponential NAME(exponential)
 INLINE vector exponential(vector x) {
     const struct exponential_parts e = exponential_of(x);
     return (vector)((ivector)((e.rest + 1) * e.scale) & e.normal);
 }
 
-#define magnitude NAME(magnitude)
 INLINE vector magnitude(vector x) { return choose(x < 0, -x, x); }
 
-#define sigmoid NAME(sigmoid)
 INLINE vector sigmoid(vector x) {
     const vector e = exponential(-magnitude(x)), positive = 1 / (1 + e);
     return choose(x < 0, e * positive, positive);
 }
 
 /* By e^-2|x| - 1, which is as exact where x is close to 0. */
-#define hyperbolic_tangent NAME(hyperbolic_tangent)
 INLINE vector hyperbolic_tangent(vector x) {
     const struct exponential_parts e = exponential_of(-2 * magnitude(x));
     const vector less = e.scale * e.rest + (e.scale - 1), minus = choose(e.normal, less, splat(-1)) , t = -minus / (2 + minus);
     return choose(x < 0, -t, t);
 }
 
-#define lane_sum NAME(lane_sum)
 INLINE real lane_sum(vector x) {
     real sum = 0;
     for (int lane = 0; lane < LANES; lane++) sum += x[lane];
@@ -134,7 +113,6 @@ INLINE real lane_sum(vector x) {
 }
 
 /* x with lanes l and l ^ step exchanged. */
-#define exchange NAME(exchange)
 INLINE vector exchange(vector x, int step) {
 #ifdef __clang__
     vector exchanged;
@@ -146,7 +124,6 @@ INLINE vector exchange(vector x, int step) {
 }
 
 /* x with the number of lane l + by in lane l, counted round. */
-#define rotate NAME(rotate)
 INLINE vector rotate(vector x, int by) {
 #ifdef __clang__
     vector rotated;
@@ -158,7 +135,6 @@ INLINE vector rotate(vector x, int by) {
 }
 
 /* The sums of LANES vectors, x[0], x[stride], ..., each in the lane of its number; x is overwritten. */
-#define lane_sums NAME(lane_sums)
 INLINE vector lane_sums(vector x[LANES]) {
     UNROLL for (int step = LANES / 2; step > 0; step /= 2) {
         ivector mask = (lane_numbers() & step) != 0;
@@ -170,24 +146,20 @@ INLINE vector lane_sums(vector x[LANES]) {
 
 /* Vectors that lie anywhere in memory, and cover only `count` numbers if that is less than a vector has lanes; the
  * other lanes become those of `rest`. */
-#define load_beside NAME(load_beside)
 INLINE vector load_beside(const real *from, int count, vector rest) {
     if (count >= LANES) memcpy(&rest, from, sizeof rest);
     else if (count > 0) memcpy(&rest, from, count * sizeof(real));
     return rest;
 }
 
-#define load NAME(load)
 INLINE vector load(const real *from, int count) { return load_beside(from, count, (vector){0}); }
 
-#define store NAME(store)
 INLINE void store(real *to, vector x, int count) {
     if (count >= LANES) memcpy(to, &x, sizeof x);
     else if (count > 0) memcpy(to, &x, count * sizeof(real));
 }
 
 /* Whether all these numbers are finite. */
-#define are_finite NAME(are_finite)
 INLINE int are_finite(const real *x, size_t count) {
     enum { PARTS = 4 }; /* so that an addition need not wait for the last one */
     vector rest[PARTS] = {{0}}, numbers;
