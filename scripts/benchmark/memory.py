@@ -15,7 +15,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -116,7 +116,11 @@ def _measure(job: dict[str, Any]) -> float:
     case = Case(measurable()[job["kind"]], tuple(job["sizes"]), job["options"])
     variant = Variant(job["backend"], getattr(torch, job["dtype"]), job["instruction_set"])
     passes_of(case.small(), variant, Timer(device))()  # loads code and starts threads
-    run = passes_of(case, variant, Timer(device))
+    return growth(passes_of(case, variant, Timer(device)))
+
+
+def growth(run: Callable[[], object]) -> float:
+    """By how many megabytes the resident memory of this process grows, at its peak, while something runs."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):
         libc.malloc_trim(0)  # gives back what is free, so that what is allocated next is seen

@@ -91,7 +91,7 @@ def measure(cases: Sequence[Network], settings: Settings) -> list[Row]:
     for case, wrong in zip(cases, errors, strict=True):
         what = f"the neural stack with {case.controller} and {case.memory}: training"
         for threads in settings.each_number_of_threads(what):
-            times = settings.least_times(_runs(case, settings.timer))
+            times = settings.least_times(runs(case, settings.timer))
             steps = sum(times["steps"])
             rows.append(
                 {
@@ -106,7 +106,7 @@ def measure(cases: Sequence[Network], settings: Settings) -> list[Row]:
     return rows
 
 
-def _runs(case: Network, timer: Timer) -> dict[str, Run]:
+def runs(case: Network, timer: Timer) -> dict[str, Run]:
     """Both passes, of all steps at once where possible, and step by step."""
     model, strings = case.build(), case.strings()
     weights = [*model.parameters()]

@@ -99,7 +99,7 @@ def measure(cases: Sequence[Recurrent], settings: Settings) -> list[Row]:
     rows = []
     for case, wrong in zip(cases, errors, strict=True):
         for threads in settings.each_number_of_threads(f"the LSTM with {case.stacks}: training"):
-            times = settings.least_times(_runs(case, settings.timer))
+            times = settings.least_times(runs(case, settings.timer))
             at_once, steps, cells = (sum(times[name]) for name in ("at once", "steps", "cells"))
             rows.append(
                 {
@@ -126,7 +126,7 @@ def _check(case: Recurrent) -> float:
     return wrong
 
 
-def _runs(case: Recurrent, timer: Timer) -> dict[str, Run]:
+def runs(case: Recurrent, timer: Timer) -> dict[str, Run]:
     """Both passes of the LSTM, at once and step by step, of a loop over ``nn.LSTMCell``; and decoding."""
     model, symbols, cell = case.build(), case.symbols(), nn.LSTMCell(SYMBOLS, case.hidden_size)
     inputs = one_hot(symbols, SYMBOLS).float()
