@@ -19,7 +19,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.kinds import Kind
 
-from . import decoding, long_sequences, networks, recurrent, sequences, training
+from . import authors, decoding, long_sequences, networks, recurrent, sequences, training
 from .agreement import Disagreement
 from .cases import Case, axes_of, dtype_name, first_of_each_op, measurable, quick_sizes, sizes_of
 from .machine import describe_machine
@@ -32,11 +32,11 @@ DESCRIPTION = """\
 Measure every backend of the stacks (forward and backward pass, peak extra memory,
 GFLOP/s and their share of the machine's peak), decoding with a beam, and training
 steps of the papers' models, all in one run. A backend that disagrees with the
-reference ends the run with exit code 1. Four parts run only if they are named:
+reference ends the run with exit code 1. Five parts run only if they are named:
 "sweep" compares the backend that models use with the best one, for sizes from tiny to
 long; "lstm" trains stack LSTMs beside a loop over nn.LSTMCell; "neural" trains neural
 stacks at once and step by step; "window" has long sequences, with stacks of limited
-memory or depth."""
+memory or depth; "authors" runs the code of DuSell and Chiang (2024), given --authors."""
 
 EPILOG = """\
 examples:
@@ -46,7 +46,8 @@ examples:
 
 DECODING, STEPS = "decoding", "steps"
 SWEEP, LSTM, NEURAL, WINDOW = "sweep", "lstm", "neural", "window"
-NAMED = (SWEEP, LSTM, NEURAL, WINDOW)
+AUTHORS = "authors"
+NAMED = (SWEEP, LSTM, NEURAL, WINDOW, AUTHORS)
 
 DTYPES = {dtype_name(dtype): dtype for dtype in (torch.float32, torch.float64)}
 
@@ -84,7 +85,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help="cpu (default), or cuda")
     parser.add_argument(
         "--precisions", nargs="+", choices=training.PRECISIONS, default=["float32"], metavar="PRECISION",
-        help="of training steps, as options of fairseq-train: any of float32 (default), fp16, amp (both for cuda)",
+        help="of training steps, as options of fairseq-train: any of float32 (default), fp16, bf16, amp (for cuda)",
     )  # fmt: skip
     for name, kind in stacks.items():
         sizes = ",".join(axes_of(kind))
@@ -95,6 +96,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--cpu-time", action="store_true", help="measure processor time (one thread), for a machine that is not idle"
+    )
+    parser.add_argument(
+        "--authors", type=Path, metavar="CLONE", help="a clone of github.com/bdusell/stack-attention to measure as well"
     )
     parser.add_argument("--quick", action="store_true", help="tiny sizes, one run: check that everything works")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to FILE")
@@ -125,8 +129,10 @@ def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -
         parser.error(f"--device: expected cpu or cuda, got {args.device}")
     if args.device != "cpu" and {LSTM, NEURAL, WINDOW} & {*args.only}:
         parser.error(f"--only: {LSTM}, {NEURAL} and {WINDOW} are measured on the CPU only")
+    if AUTHORS in args.only and not (args.authors and (args.authors / "src" / "stack_rnn_models").is_dir()):
+        parser.error(f"--authors: expected a clone of github.com/bdusell/stack-attention, got {args.authors}")
     if args.device == "cpu" and args.precisions != ["float32"]:
-        parser.error("--precisions: fp16 and amp need --device cuda")
+        parser.error("--precisions: fp16, bf16 and amp need --device cuda")
     if args.cpu_time and (args.device != "cpu" or args.threads != [1]):
         parser.error("--cpu-time: measures one thread on the CPU only")
     if args.json is not None and not args.json.absolute().parent.is_dir():
@@ -213,6 +219,10 @@ def _tables(
         stacks = [x._replace(batch_size=2, length=5) if args.quick else x for x in networks.CASES]
         title = "Training neural stacks, at once and step by step"
         yield "networks", title, networks.COLUMNS, networks.measure(stacks, settings)
+    if AUTHORS in args.only:
+        theirs = args.timed["nd"] if args.quick else authors.CASES
+        title = "The nondeterministic stack of the code of DuSell and Chiang (2024)"
+        yield "authors", title, authors.COLUMNS, authors.measure(args.authors, theirs, settings)
     if WINDOW in args.only:
         long = long_sequences.CASES[:2] if args.quick else long_sequences.CASES
         title = "Long sequences: B = 1, float32; nd: Q = 2, S = 3, m = 5; sup and strat: m = 64"

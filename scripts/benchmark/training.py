@@ -18,7 +18,8 @@ from .tables import Columns, Row, ratio
 from .timing import Settings, Timer, Times, say
 
 KINDS = ("tf", "sup", "nd")
-PRECISIONS = ("float32", "fp16", "amp")  # the last two are options of fairseq-train
+PRECISIONS = ("float32", "fp16", "bf16", "amp")  # the last three are options of fairseq-train
+PARAMETERS = {"fp16": torch.float16, "bf16": torch.bfloat16}
 GRADIENT_NORM = 5.0
 
 COLUMNS: Columns = {
@@ -132,8 +133,7 @@ class Training:
         else:
             task = tasks.language_modeling.LanguageModelingTask(cfg.task, dictionary, dictionary)
         self.model = task.build_model(cfg.model).to(timer.device).train()
-        if precision == "fp16":
-            self.model.half()
+        self.model.to(PARAMETERS.get(precision, torch.float32))
         self._timer, self._workload, self._options = timer, workload, cfg.model
         self._criterion = task.build_criterion(cfg.criterion)
         self._optimizer = _optimizer(cfg, [*self.model.parameters()], precision)
@@ -173,7 +173,7 @@ def _optimizer(cfg: Any, parameters: list[Tensor], precision: str) -> Any:
     from fairseq import optim
     from fairseq.optim.amp_optimizer import AMPOptimizer
 
-    if precision == "fp16":
+    if precision in PARAMETERS:
         return optim.FP16Optimizer.build_optimizer(cfg, parameters)
     if precision == "amp":
         return AMPOptimizer.build_optimizer(cfg, parameters)

@@ -191,8 +191,12 @@ def test_a_kind_without_arguments(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         (["--threads", "0"], "--threads: invalid positive value: '0'"),
         (["--device", "toaster"], "--device: toaster cannot be used"),
         (["--device", "meta"], "--device: expected cpu or cuda, got meta"),
-        (["--precisions", "amp"], "--precisions: fp16 and amp need --device cuda"),
+        (["--precisions", "amp"], "--precisions: fp16, bf16 and amp need --device cuda"),
         (["--cpu-time", "--threads", "2"], "--cpu-time: measures one thread on the CPU only"),
+        (
+            ["--only", "authors", "--authors", "nowhere"],
+            "--authors: expected a clone of github.com/bdusell/stack-attention, ",
+        ),
         (["--json", "nowhere/figures.json"], "--json: there is no folder "),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",

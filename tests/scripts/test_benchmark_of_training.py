@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from scripts.benchmark.timing import Timer
-from scripts.benchmark.training import PRECISIONS, WORKLOADS, Training, tiny
+from scripts.benchmark.training import PARAMETERS, PRECISIONS, WORKLOADS, Training, tiny
 
 
 @pytest.mark.filterwarnings("ignore:torch.cuda.amp.GradScaler")
@@ -20,5 +20,5 @@ def test_training_steps_in_any_precision(precision: str) -> None:
     assert [str(case) for case in training.stacks()] == ["sup (2, 5, 32)"]
     before = [parameter.clone() for parameter in training.model.parameters()]
     assert min(training.step()) > 0
-    assert {x.dtype for x in before} == {torch.float16 if precision == "fp16" else torch.float32}
+    assert {x.dtype for x in before} == {PARAMETERS.get(precision, torch.float32)}
     assert any(not torch.equal(x, y) for x, y in zip(before, training.model.parameters(), strict=True))
