@@ -165,8 +165,9 @@ INLINE void nd_fill_back(const struct nd_record *rec, const struct nd_adjoint *a
         const vector *gamma = nd_gamma(rec, rec->gamma, tile, 0, t);
         vector *outer = nd_gamma(rec, a->outer, tile, 0, t);
         if (t < rec->n)
-            nd_add_outer_of_next(Q, S, nd_row_transitions(rec, t + 1), outer + size, next, power_of_two(exponent[0] - exponent[1]),
-                                 popped, power_of_two(exponent[0] - popped_exponent[1]), outer, next);
+            nd_add_outer_of_next(Q, S, nd_row_transitions(rec, t + 1), outer + size, next,
+                                 power_of_two(exponent[0] - exponent[1]), popped,
+                                 power_of_two(exponent[0] - popped_exponent[1]), outer, next);
         nd_finish_outer(Q, S, rec->alpha + tile * rec->C, a->top + column * rec->C, gamma, outer, next);
         if (t / LANES == tile) nd_push_back(Q, S, gamma, outer, next, t % LANES, nd_row_gradients(rec, a, t));
         nd_add_popped_sums(rec, a, tile, tile, t, t + 1, sums);
