@@ -21,6 +21,7 @@
 #include "arrays.h"
 #include "micro_kernels.h"
 #include "nondeterministic_record.h"
+#include "nondeterministic_equations.h"
 #include "nondeterministic_forward.h"
 #include "nondeterministic_backward.h"
 #include "nondeterministic_passes.h"

@@ -15,6 +15,11 @@
 #define IN_REGISTER(x) (void)(x)
 #endif
 
+/* Gives an array of a struct room for `count` elements in `memory`, of which `used` bytes are taken. */
+#define TAKE(array, count)            \
+    array = (void *)(memory + used);  \
+    used += ((count) * sizeof(*array) + 63) / 64 * 64;
+
 #include "calls.h"
 #include "pieces.h"
 

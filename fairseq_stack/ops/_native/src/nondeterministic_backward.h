@@ -75,7 +75,8 @@ INLINE void nd_read_back(const struct nd_record *rec, struct nd_adjoint *a, int 
             vector own = (load(cotangents + y * width + at, count) - centre[star]) - offset;
             const vector *gamma = nd_gamma(rec, rec->gamma, tile, y % S, t) + y / S * C;
             /* W may be too small for a number, and the run may yet be the one that matters in the end. */
-            vector reached = nd_top(rec->alpha + tile * C, gamma, C);
+            vector reached = nd_top(rec->Q, S, rec->alpha + tile * C, nd_gamma(rec, rec->gamma, tile, 0, t),
+                                    nd_next_symbol(rec, tile), y);
             vector top = keep_reached((own * scale + after) * h, reached);
             a->top[column * C + y] = top;
             for (int x = 0; x < C; x++) a->alpha[tile * C + x] += gamma[x] * top;
@@ -143,87 +144,13 @@ INLINE void nd_add_popped_sums(const struct nd_record *rec, const struct nd_adjo
         }
 }
 
-/* The replacements and the pops from column t to column t + 1 in O of (m), the first two lines of (j). */
-INLINE void nd_add_outer_of_next(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t) {
-    const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
-    const real *transitions = nd_row_transitions(rec, t + 1);
-    const size_t column = nd_column(rec, tile, t);
-    ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - tile * LANES) * Q * C;
-    vector one = splat(1);
-    vector replaced = power_of_two(rec->gamma_exponent[column] - rec->gamma_exponent[column + 1]);
-    vector popped = power_of_two(rec->gamma_exponent[column] - rec->popped_exponent[column + 1]);
-    for (int symbol = 0; symbol < S; symbol++) {
-        vector *outer = nd_gamma(rec, a->outer, tile, symbol, t);
-        struct matrices m = consecutive(nd_gamma(rec, a->outer, tile, 0, t + 1), next_symbol, &replaced, 0, S);
-        add_products(Q, C, Q, outer, one, m,
-                     (struct coefficients){transitions + symbol * width + C, 1, S, S * width});
-        struct matrices p = consecutive(a->popped + tile * Q * C, 0, &popped, 0, 1);
-        add_products(Q, C, Q, outer, one, p,
-                     (struct coefficients){transitions + symbol * width + 2 * C, 0, 1, S * width});
-    }
-}
-
-/* The first term of O in (m), h a B: adds the runs that are read after step t, and clears what no run reaches. */
-INLINE void nd_finish_outer(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t) {
-    const int Q = rec->Q, S = rec->S, C = rec->C;
-    const vector *top = a->top + nd_column(rec, tile, t) * C;
-    for (int symbol = 0; symbol < S; symbol++) {
-        vector *outer = nd_gamma(rec, a->outer, tile, symbol, t);
-        const vector *gamma = nd_gamma(rec, rec->gamma, tile, symbol, t);
-        for (int r = 0; r < Q; r++)
-            for (int x = 0; x < C; x++)
-                outer[r * C + x] = keep_reached(outer[r * C + x] + rec->alpha[tile * C + x] * top[r * S + symbol],
-                                                gamma[r * C + x]);
-    }
-}
-
-/* The sums over lanes of P[k -> t], each moved to the lane of its row k + 1. */
-INLINE void nd_collect_popped(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t,
-                              const vector *sums) {
-    const int Q = rec->Q, S = rec->S, C = rec->C;
-    const vector *popped = nd_popped(rec, tile, t);
-    for (int symbol = 0; symbol < S; symbol++)
-        for (int u = 0; u < Q; u++)
-            for (int r = 0; r < Q; r++) {
-                vector parts[LANES];
-                for (int lane = 0; lane < LANES; lane++) parts[lane] = sums[lane * Q * C + (symbol * Q + u) * Q + r];
-                int at = r * C + u * S + symbol;
-                a->popped[tile * Q * C + at] = keep_reached(lane_sums(parts), popped[at]);
-            }
-}
-
-/* (l), push: gradients of the logarithms of the pushes of step t. */
-INLINE void nd_push_back(const struct nd_record *rec, const struct nd_adjoint *a, int t) {
-    const int Q = rec->Q, S = rec->S, C = rec->C, tile = t / LANES, lane = t % LANES;
-    real *gradients = nd_row_gradients(rec, a, t);
-    for (int symbol = 0; symbol < S; symbol++) {
-        const vector *gamma = nd_gamma(rec, rec->gamma, tile, symbol, t);
-        const vector *outer = nd_gamma(rec, a->outer, tile, symbol, t);
-        for (int r = 0; r < Q; r++)
-            for (int x = 0; x < C; x++)
-                gradients[x * rec->width + r * S + symbol] = gamma[r * C + x][lane] * outer[r * C + x][lane];
-    }
-}
-
-/* The sums of (l), replace and pop: adds what the rows of a tile give for step t. */
-INLINE void nd_transitions_back(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int t,
-                                vector *replaced, vector *pops) {
-    const int Q = rec->Q, S = rec->S, C = rec->C;
-    const size_t column = nd_column(rec, tile, t);
-    ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - tile * LANES) * Q * C;
-    vector factor = power_of_two(rec->gamma_exponent[column - 1] - rec->gamma_exponent[column]);
-    struct matrices m = consecutive(nd_gamma(rec, rec->gamma, tile, 0, t - 1), next_symbol, &factor, 0, S);
-    for (int symbol = 0; symbol < S; symbol++)
-        add_dots(Q, C, Q, replaced + symbol * Q * Q, C * Q, m, nd_gamma(rec, a->outer, tile, symbol, t));
-    factor = power_of_two(rec->gamma_exponent[column - 1] - rec->popped_exponent[column]);
-    add_dots(Q, C, Q, pops, Q * Q, m, a->popped + tile * Q * C);
-}
-
 /* (j)-(l) for the columns first <= t < last of a tile: O, and everything that follows from it. The sums of replacements
  * and pops are those of the first column. */
 INLINE void nd_fill_back(const struct nd_record *rec, const struct nd_adjoint *a, int tile, int first, int last,
                          vector *replaced, vector *pops) {
-    const int row = tile * LANES, S = rec->S, size = rec->Q * rec->C, start = first;
+    const int row = tile * LANES, Q = rec->Q, S = rec->S, size = Q * rec->C, start = first;
+    const ptrdiff_t next = nd_next_symbol(rec, tile);
+    vector *popped = a->popped + tile * size;
     if (first < row) first = row;
     for (int symbol = 0; symbol < S; symbol++)
         memset(nd_gamma(rec, a->outer, tile, symbol, first), 0, (last - first) * size * sizeof(vector));
@@ -233,31 +160,21 @@ INLINE void nd_fill_back(const struct nd_record *rec, const struct nd_adjoint *a
     for (int t = last - 1; t >= first && t > 0; t--) {
         vector *sums = a->popped_sum + (t - first) * LANES * size;
         nd_add_outer_of_all_pops(rec, a, tile, t, t + 1, t + 2, last);
-        if (t < rec->n) nd_add_outer_of_next(rec, a, tile, t);
-        nd_finish_outer(rec, a, tile, t);
-        if (t / LANES == tile) nd_push_back(rec, a, t);
+        const size_t column = nd_column(rec, tile, t);
+        const ivector *exponent = rec->gamma_exponent + column, *popped_exponent = rec->popped_exponent + column;
+        const vector *gamma = nd_gamma(rec, rec->gamma, tile, 0, t);
+        vector *outer = nd_gamma(rec, a->outer, tile, 0, t);
+        if (t < rec->n)
+            nd_add_outer_of_next(Q, S, nd_row_transitions(rec, t + 1), outer + size, next,
+                                 power_of_two(exponent[0] - exponent[1]), popped,
+                                 power_of_two(exponent[0] - popped_exponent[1]), outer, next);
+        nd_finish_outer(Q, S, rec->alpha + tile * rec->C, a->top + column * rec->C, gamma, outer, next);
+        if (t / LANES == tile) nd_push_back(Q, S, gamma, outer, next, t % LANES, nd_row_gradients(rec, a, t));
         nd_add_popped_sums(rec, a, tile, tile, t, t + 1, sums);
-        nd_collect_popped(rec, a, tile, t, sums);
+        nd_collect_popped(Q, S, sums, nd_popped(rec, tile, t), popped);
         if (t > row)
-            nd_transitions_back(rec, a, tile, t, replaced + (t - start) * rec->C * rec->C, pops + (t - start) * size);
+            nd_transitions_back(Q, S, gamma - size, next, outer, next, power_of_two(exponent[-1] - exponent[0]), popped,
+                                power_of_two(exponent[-1] - popped_exponent[0]),
+                                replaced + (t - start) * rec->C * rec->C, pops + (t - start) * size);
     }
-}
-
-/* (l), replace and pop: gradients of the logarithms of the replacements and pops of step t. */
-INLINE void nd_store_gradients(const struct nd_record *rec, const struct nd_adjoint *a, int t, const vector *replaced,
-                               const vector *pops) {
-    const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
-    const real *transitions = nd_row_transitions(rec, t);
-    real *gradients = nd_row_gradients(rec, a, t);
-    for (int before = 0; before < S; before++)
-        for (int q = 0; q < Q; q++)
-            for (int r = 0; r < Q; r++) {
-                int at = (q * S + before) * width, pop = at + 2 * C + r;
-                for (int after = 0; after < S; after++) {
-                    int replace = at + C + r * S + after;
-                    real sum = lane_sum(replaced[((before * S + after) * Q + q) * Q + r]);
-                    gradients[replace] = sum * transitions[replace];
-                }
-                gradients[pop] = lane_sum(pops[(before * Q + q) * Q + r]) * transitions[pop];
-            }
 }

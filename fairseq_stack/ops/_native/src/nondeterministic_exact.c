@@ -1,6 +1,8 @@
 /* The nondeterministic stack for every finite input: what the kernels of the instruction sets decline, and that is slow. */
 #include "kernels.h"
 
+#include "scaled.h"
+#include "nondeterministic_exact_sequence.h"
 #include "nondeterministic_exact_forward.h"
 #include "nondeterministic_exact_backward.h"
 

@@ -1,5 +1,4 @@
 /* The nondeterministic stack for every finite input, backward: the derivatives of nondeterministic_exact_forward.h. */
-#include "nondeterministic_exact_sequence.h"
 
 /* The derivatives of Z_t-normalised tops, (h), of alpha and of gamma through them; after `read` of the same step. */
 static void read_back(const struct sequence *s, int t, struct scaled total) {
@@ -84,19 +83,12 @@ static void fill_back(const struct sequence *s, int t) {
     for (int row = 0; row < t; row++) replace_or_pop_back(s, t, row, replaced);
     normalise(s->outer_popped, rows * C * Q);
     for (int row = 0; row < t; row++) pop_back(s, t, row, popped);
-#define TO_GRADIENT(to, weight, outer)                                      \
-    {                                                                       \
-        struct scaled product = ZERO;                                       \
-        add_product(&product, weight, outer);                               \
-        to = to_double(product);                                            \
-    }
     for (size_t x = 0; x < C; x++) {
         for (size_t y = 0; y < C; y++) {
-            TO_GRADIENT(gradients[x * width + y], s->push[(first + x) * C + y], pushed[x * C + y])
-            TO_GRADIENT(gradients[x * width + C + y], s->replace[(first + x) * C + y], replaced[x * C + y])
+            gradients[x * width + y] = to_double(product(s->push[(first + x) * C + y], pushed[x * C + y]));
+            gradients[x * width + C + y] = to_double(product(s->replace[(first + x) * C + y], replaced[x * C + y]));
         }
         for (size_t r = 0; r < Q; r++)
-            TO_GRADIENT(gradients[x * width + 2 * C + r], s->pop[(first + x) * Q + r], popped[x * Q + r])
+            gradients[x * width + 2 * C + r] = to_double(product(s->pop[(first + x) * Q + r], popped[x * Q + r]));
     }
-#undef TO_GRADIENT
 }

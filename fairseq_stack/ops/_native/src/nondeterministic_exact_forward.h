@@ -1,5 +1,4 @@
 /* The nondeterministic stack for every finite input: the forward pass over one sequence. */
-#include "nondeterministic_exact_sequence.h"
 
 /* D_t from log weights; those that are NaN or inf become ordinary ones. Returns whether there are such. */
 static int exponentiate(const struct sequence *s, int t) {

@@ -2,10 +2,6 @@
  *
  * Notation as in nondeterministic_record.h. The rows j = i + 1 of column t are 0..t.
  */
-#pragma once
-#include <stdlib.h>
-
-#include "scaled.h"
 
 struct sequence {
     int n, Q, S, C;
@@ -39,9 +35,6 @@ static int begin(struct sequence *s, int is_backward) {
     for (int pass = 0; pass < 2; pass++) {
         char *memory = s->memory;
         size_t used = 0;
-#define TAKE(array, count)                 \
-    array = (void *)(pass ? memory + used : NULL); \
-    used += ((count) * sizeof(*array) + 63) / 64 * 64;
         TAKE(s->push, n * C * C)
         TAKE(s->replace, n * C * C)
         TAKE(s->pop, n * C * Q)
@@ -67,7 +60,6 @@ static int begin(struct sequence *s, int is_backward) {
             s->popped[t] = popped;
             s->outer[t] = outer;
         }
-#undef TAKE
         if (pass) break;
         s->memory = malloc(used);
         if (!s->memory) return 0;

@@ -76,30 +76,11 @@ INLINE void nd_add_all_pops(const struct nd_record *rec, int tile, int first, in
 
 /* The first line of (e) (Eq. 24, replace). */
 INLINE void nd_add_replacements(const struct nd_record *rec, int tile, int t) {
-    const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
     ivector *exponent = rec->gamma_exponent + nd_column(rec, tile, t), before = exponent[-1];
-    vector scale = nd_raise(rec, exponent, before), factor = nd_power(rec, before - *exponent);
-    ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - tile * LANES) * Q * C;
-    struct matrices m = consecutive(nd_gamma(rec, rec->gamma, tile, 0, t - 1), next_symbol, &factor, 0, S);
-    for (int symbol = 0; symbol < S; symbol++) {
-        struct coefficients c = {nd_row_transitions(rec, t) + C + symbol, width, S * width, S};
-        add_products(Q, C, Q, nd_gamma(rec, rec->gamma, tile, symbol, t), scale, m, c);
-    }
-}
-
-/* (a) for i = t - 1 (Eq. 24, push): row t of column t; if careful, only for the configurations that can be on top after
- * step t - 1, since the inner weights of the others could outgrow all relevant ones. */
-INLINE void nd_push(const struct nd_record *rec, int t, int careful) {
-    const int Q = rec->Q, S = rec->S, C = rec->C, tile = t / LANES, lane = t % LANES;
-    const real *transitions = nd_row_transitions(rec, t);
-    for (int x = 0; x < C; x++) {
-        if (careful && !(rec->alpha[tile * C + x][lane] > 0)) continue;
-        for (int symbol = 0; symbol < S; symbol++)
-            for (int r = 0; r < Q; r++)
-                nd_gamma(rec, rec->gamma, tile, symbol, t)[r * C + x][lane] =
-                    transitions[x * rec->width + r * S + symbol];
-    }
-    rec->gamma_exponent[nd_column(rec, tile, t)][lane] = 0;
+    const vector scale = nd_raise(rec, exponent, before), factor = nd_power(rec, before - *exponent);
+    const ptrdiff_t next = nd_next_symbol(rec, tile);
+    nd_replace(rec->Q, rec->S, nd_row_transitions(rec, t), nd_gamma(rec, rec->gamma, tile, 0, t - 1), next, factor,
+               nd_gamma(rec, rec->gamma, tile, 0, t), next, scale);
 }
 
 /* A block's elements are exact if they are at least as large as this beside its sum: then whatever
@@ -130,17 +111,15 @@ INLINE ivector nd_normalise(vector *parts, ptrdiff_t step, int count, int size, 
 }
 
 /* (b) (Eq. 25): gamma'[k -> t] for the rows of a tile. */
-INLINE void nd_pop(const struct nd_record *rec, int tile, int t) {
-    const int Q = rec->Q, S = rec->S, C = rec->C, width = rec->width;
-    vector *popped = nd_popped(rec, tile, t), one = splat(1);
+INLINE void nd_fill_popped(const struct nd_record *rec, int tile, int t) {
+    const int Q = rec->Q, C = rec->C;
+    vector *popped = nd_popped(rec, tile, t);
     ivector *exponent = rec->popped_exponent + nd_column(rec, tile, t);
     memset(popped, 0, Q * C * sizeof(vector));
     *exponent = isplat(DEAD);
     if (t == tile * LANES) return;
-    ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - tile * LANES) * Q * C;
-    struct matrices m = consecutive(nd_gamma(rec, rec->gamma, tile, 0, t - 1), next_symbol, &one, 0, S);
-    struct coefficients c = {nd_row_transitions(rec, t) + 2 * C, width, S * width, 1};
-    add_products(Q, C, Q, popped, one, m, c);
+    nd_pop(Q, rec->S, nd_row_transitions(rec, t), nd_gamma(rec, rec->gamma, tile, 0, t - 1), nd_next_symbol(rec, tile),
+           popped);
     *exponent = nd_normalise(popped, 0, 1, Q * C, rec->gamma_exponent[nd_column(rec, tile, t - 1)], rec->exact);
 }
 
@@ -148,14 +127,14 @@ INLINE void nd_pop(const struct nd_record *rec, int tile, int t) {
  * columns, in the order of Section 5. */
 INLINE void nd_fill(const struct nd_record *rec, int tile, int first, int last, int careful) {
     const int row = tile * LANES, next = row + LANES, S = rec->S, size = rec->Q * rec->C;
-    const ptrdiff_t next_symbol = (ptrdiff_t)(rec->columns - row) * size;
+    const ptrdiff_t next_symbol = nd_next_symbol(rec, tile);
     if (first < row) first = row;
     for (int symbol = 0; symbol < S; symbol++)
         memset(nd_gamma(rec, rec->gamma, tile, symbol, first), 0, (last - first) * size * sizeof(vector));
     for (int t = first; t < last; t++) rec->gamma_exponent[nd_column(rec, tile, t)] = isplat(DEAD);
     nd_add_all_pops(rec, tile, first, last, next - 1, first);
     for (int t = first; t < last; t++) {
-        nd_pop(rec, tile, t);
+        nd_fill_popped(rec, tile, t);
         if (t == 0) { /* Eq. 21; sources other than x = 0 have alpha[-1][x] = 0 */
             for (int x = 0; x < size / rec->Q; x++) nd_gamma(rec, rec->gamma, 0, 0, 0)[x][0] = 1;
             rec->gamma_exponent[0][0] = 0;
@@ -164,17 +143,15 @@ INLINE void nd_fill(const struct nd_record *rec, int tile, int first, int last, 
         if (t > row) nd_add_replacements(rec, tile, t);
         nd_add_all_pops(rec, tile, t, t + 1, row, next - 1);
         nd_add_all_pops(rec, tile, t, t + 1, first > next - 1 ? first : next - 1, t - 1);
-        if (t / LANES == tile) nd_push(rec, t, careful);
         ivector *exponent = rec->gamma_exponent + nd_column(rec, tile, t);
+        if (t / LANES == tile) {
+            const vector *alpha = careful ? rec->alpha + tile * rec->C : NULL;
+            nd_push(rec->Q, S, nd_row_transitions(rec, t), alpha, t % LANES, nd_gamma(rec, rec->gamma, tile, 0, t),
+                    next_symbol);
+            (*exponent)[t % LANES] = 0;
+        }
         *exponent = nd_normalise(nd_gamma(rec, rec->gamma, tile, 0, t), next_symbol, S, size, *exponent, rec->exact);
     }
-}
-
-/* N_t[i][y] of (c) for one y, without exponents. */
-INLINE vector nd_top(const vector *alpha, const vector *gamma, int C) {
-    vector top = {0};
-    for (int x = 0; x < C; x++) top += alpha[x] * gamma[x];
-    return top;
 }
 
 /* A_t: gives all tops[tile][y] 2^exponents[tile] the exponent of the largest; returns it. */
@@ -204,8 +181,8 @@ INLINE void nd_read_tops(const struct nd_record *rec, int t, struct nd_scratch s
     const int S = rec->S, C = rec->C, tiles = t / LANES + 1, next = (t + 1) / LANES, lane = (t + 1) % LANES;
     for (int tile = 0; tile < tiles; tile++) {
         for (int y = 0; y < C; y++)
-            scratch.tops[tile * C + y] =
-                nd_top(rec->alpha + tile * C, nd_gamma(rec, rec->gamma, tile, y % S, t) + y / S * C, C);
+            scratch.tops[tile * C + y] = nd_top(rec->Q, S, rec->alpha + tile * C, nd_gamma(rec, rec->gamma, tile, 0, t),
+                                                nd_next_symbol(rec, tile), y);
         scratch.exponents[tile] = rec->gamma_exponent[nd_column(rec, tile, t)] + rec->alpha_exponent[tile];
     }
     const integer exponent = nd_align_tops(scratch.tops, scratch.exponents, tiles, C, rec->lowest);

@@ -120,6 +120,7 @@ INLINE void nd_go_backward(struct nd_backward_pass *pass, int Q, int S) {
         }
         nd_fill_back(&rec, &a, tile, first, last, replaced, pops);
         for (int t = first > 1 ? first : 1; tile == (last - 1) / LANES && t < last; t++)
-            nd_store_gradients(&rec, &a, t, replaced + (t - first) * C * C, pops + (t - first) * size);
+            nd_store_gradients(Q, S, nd_row_transitions(&rec, t), replaced + (t - first) * C * C, pops + (t - first) * size,
+                               nd_row_gradients(&rec, &a, t));
     }
 }

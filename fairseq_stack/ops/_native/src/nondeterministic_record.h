@@ -45,6 +45,11 @@ INLINE vector *nd_gamma(const struct nd_record *rec, vector *base, int tile, int
     return base + before * rec->Q * rec->C;
 }
 
+/* From a column of a symbol to that of the next one. */
+INLINE ptrdiff_t nd_next_symbol(const struct nd_record *rec, int tile) {
+    return (ptrdiff_t)(rec->columns - tile * LANES) * rec->Q * rec->C;
+}
+
 INLINE vector *nd_popped(const struct nd_record *rec, int tile, int t) {
     return rec->popped + nd_column(rec, tile, t) * rec->Q * rec->C;
 }

@@ -64,14 +64,11 @@ INLINE void nd_step_gather_alpha(const struct nd_one_step *s) {
 INLINE void nd_step_pop(const struct nd_one_step *s) {
     const int Q = s->Q, S = s->S, C = s->C;
     const struct nd_step_column *last = nd_step_of(s, s->t - 1);
-    const vector one = splat(1);
     memset(s->own.popped, 0, (size_t)s->tiles * Q * C * sizeof(vector));
     s->own.popped_exponent[s->tiles - 1] = isplat(DEAD);
     for (int tile = s->tile; tile <= (s->t - 1) / LANES; tile++) {
         vector *popped = s->own.popped + (size_t)(tile - s->tile) * Q * C;
-        struct matrices m = consecutive(nd_step_gamma(s, last, tile, 0), Q * C, &one, 0, S);
-        struct coefficients c = {s->own.transitions + 2 * C, s->width, S * s->width, 1};
-        add_products(Q, C, Q, popped, one, m, c);
+        nd_pop(Q, S, s->own.transitions, nd_step_gamma(s, last, tile, 0), Q * C, popped);
         s->own.popped_exponent[tile - s->tile] =
             nd_step_normalise(s, tile, popped, Q * C, last->exponent[tile - last->tile]);
     }
@@ -97,30 +94,24 @@ INLINE void nd_step_fill(const struct nd_one_step *s, int tile) {
         exponent = ilarger(exponent, nd_step_exponent(s, k, tile) + popped_exponent[k + 1]);
     for (int k = first; k < t - 1; k++)
         factors[k] = nd_step_power(nd_step_exponent(s, k, tile) + popped_exponent[k + 1] - exponent);
-    for (int symbol = 0; symbol < S; symbol++) {
-        vector *sums = gamma + symbol * Q * C;
-        if (lasts) {
-            vector replaced = nd_step_power(nd_step_exponent(s, t - 1, tile) - exponent);
-            struct matrices m =
-                consecutive(nd_step_gamma(s, nd_step_of(s, t - 1), tile, 0), Q * C, &replaced, 0, S);
-            struct coefficients c = {s->own.transitions + C + symbol, s->width, S * s->width, S};
-            add_products(Q, C, Q, sums, one, m, c);
-        }
+    if (lasts)
+        nd_replace(Q, S, s->own.transitions, nd_step_gamma(s, nd_step_of(s, t - 1), tile, 0), Q * C,
+                   nd_step_power(nd_step_exponent(s, t - 1, tile) - exponent), gamma, Q * C, one);
+    for (int symbol = 0; symbol < S; symbol++)
         for (int begin = first, end; begin < t - 1; begin = end) { /* the rows k + 1 of one tile */
             int from = (begin + 1) / LANES, lane = (begin + 1) % LANES;
             end = (from + 1) * LANES - 1 < t - 1 ? (from + 1) * LANES - 1 : t - 1;
             const ptrdiff_t offset = ((ptrdiff_t)tile * S + symbol) * Q * C;
             struct matrices m = listed(s->gammas + (begin - s->kept), offset, factors + begin, 1, end - begin);
             const real *popped = (const real *)(s->own.popped + (size_t)(from - s->tile) * Q * C + symbol) + lane;
-            add_products(Q, C, Q, sums, one, m, (struct coefficients){popped, 1, S * LANES, C * LANES});
+            add_products(Q, C, Q, gamma + symbol * Q * C, one, m,
+                         (struct coefficients){popped, 1, S * LANES, C * LANES});
         }
-        for (int x = 0; x < C && t / LANES == tile; x++) { /* pushes */
-            if (IS_CAREFUL && !(s->alpha[(tile - s->tile) * C + x][t % LANES] > 0)) continue;
-            for (int r = 0; r < Q; r++)
-                sums[r * C + x][t % LANES] = s->own.transitions[x * s->width + r * S + symbol];
-        }
+    if (t / LANES == tile) {
+        const vector *alpha = IS_CAREFUL ? s->alpha + (tile - s->tile) * C : NULL;
+        nd_push(Q, S, s->own.transitions, alpha, t % LANES, gamma, Q * C);
+        exponent[t % LANES] = 0;
     }
-    if (t / LANES == tile) exponent[t % LANES] = 0;
     s->own.exponent[tile - s->tile] = nd_step_normalise(s, tile, gamma, C * C, exponent);
 }
 
@@ -128,9 +119,8 @@ INLINE void nd_step_fill(const struct nd_one_step *s, int tile) {
 INLINE void nd_step_tops(const struct nd_one_step *s) {
     for (int tile = 0; tile < s->tiles; tile++)
         for (int y = 0; y < s->C; y++)
-            s->tops[tile * s->C + y] =
-                nd_top(s->alpha + tile * s->C,
-                       s->own.gamma + ((size_t)tile * s->C + y % s->S * s->Q + y / s->S) * s->C, s->C);
+            s->tops[tile * s->C + y] = nd_top(s->Q, s->S, s->alpha + tile * s->C,
+                                              s->own.gamma + (size_t)tile * s->C * s->C, s->Q * s->C, y);
 }
 
 /* v_0..v_t in the lanes of their rows. */

@@ -100,18 +100,6 @@ INLINE void nd_step_tops_back(const struct nd_one_step *s, const struct nd_step_
     }
 }
 
-/* The first term of O in (m), h a B, as in nd_finish_outer. */
-INLINE void nd_step_finish_outer(const struct nd_one_step *s, const struct nd_step_back *b) {
-    const int C = s->C, Q = s->Q, S = s->S;
-    for (int tile = 0; tile < s->tiles; tile++)
-        for (int y = 0; y < C; y++) {
-            const size_t at = ((size_t)tile * C + y % S * Q + y / S) * C;
-            for (int x = 0; x < C; x++)
-                b->own.outer[at + x] = keep_reached(
-                    b->own.outer[at + x] + s->alpha[tile * C + x] * b->top[tile * C + y], s->own.gamma[at + x]);
-        }
-}
-
 /* The pops of step t: P[k -> t] of (m), for k = row - 1 with the rows of a tile, and what O[i -> t] adds to O[i -> k].
  */
 INLINE void nd_step_pops_back(const struct nd_one_step *s, const struct nd_step_back *b, int rows) {
@@ -138,61 +126,25 @@ INLINE void nd_step_pops_back(const struct nd_one_step *s, const struct nd_step_
             }
         }
     }
-    for (int symbol = 0; symbol < S; symbol++)
-        for (int u = 0; u < Q; u++)
-            for (int r = 0; r < Q; r++) {
-                vector parts[LANES];
-                for (int lane = 0; lane < LANES; lane++) parts[lane] = b->sums[lane * Q * C + (symbol * Q + u) * Q + r];
-                const int at = r * C + u * S + symbol;
-                b->popped[(rows - s->tile) * Q * C + at] = keep_reached(lane_sums(parts), popped[at]);
-            }
+    nd_collect_popped(Q, S, b->sums, popped, b->popped + (size_t)(rows - s->tile) * Q * C);
 }
 
 /* Replacements and pops from column t - 1 for the rows of a tile: the sums of (l), and what O and P owe to O of
  * column t - 1, the first two lines of (j). */
 INLINE void nd_step_last_back(const struct nd_one_step *s, const struct nd_step_back *b, int tile) {
-    const int Q = s->Q, S = s->S, C = s->C, width = s->width;
+    const int Q = s->Q, S = s->S, size = Q * s->C;
     const struct nd_step_column *last = nd_step_of(s, s->t - 1);
-    vector *popped = b->popped + (size_t)(tile - s->tile) * Q * C, *outer = nd_step_adjoint_of(s, b, s->t - 1)->outer;
+    const vector *popped = b->popped + (size_t)(tile - s->tile) * size;
+    const vector *outer = nd_step_outer(s, &s->own, b->own.outer, tile, 0);
+    vector *outer_before = nd_step_adjoint_of(s, b, s->t - 1)->outer;
     const ivector before = last->exponent[tile - last->tile];
-    const vector one = splat(1), by_replacement = power_of_two(before - s->own.exponent[tile - s->tile]),
+    const vector by_replacement = power_of_two(before - s->own.exponent[tile - s->tile]),
                  by_pop = power_of_two(before - s->own.popped_exponent[tile - s->tile]);
-    struct matrices m = consecutive(nd_step_gamma(s, last, tile, 0), Q * C, &by_replacement, 0, S);
-    for (int symbol = 0; symbol < S; symbol++)
-        add_dots(Q, C, Q, b->replaced + symbol * Q * Q, C * Q, m, nd_step_outer(s, &s->own, b->own.outer, tile, symbol));
-    m.f = &by_pop;
-    add_dots(Q, C, Q, b->pops, Q * Q, m, popped);
-    for (int symbol = 0; outer && symbol < S; symbol++) {
-        vector *to = nd_step_outer(s, last, outer, tile, symbol);
-        const real *from = s->own.transitions + symbol * width;
-        struct matrices o = consecutive(nd_step_outer(s, &s->own, b->own.outer, tile, 0), Q * C, &by_replacement, 0, S);
-        add_products(Q, C, Q, to, one, o, (struct coefficients){from + C, 1, S, S * width});
-        struct matrices p = consecutive(popped, 0, &by_pop, 0, 1);
-        add_products(Q, C, Q, to, one, p, (struct coefficients){from + 2 * C, 0, 1, S * width});
-    }
-}
-
-/* (l): the gradients of the logarithms of the transitions of step t, (C, width). */
-INLINE void nd_step_store_gradients(const struct nd_one_step *s, const struct nd_step_back *b, real *gradients) {
-    const int Q = s->Q, S = s->S, C = s->C, width = s->width, lane = s->t % LANES;
-    const real *transitions = s->own.transitions;
-    const size_t top = (size_t)(s->tiles - 1) * C * C;
-    for (int x = 0; x < C; x++)
-        for (int y = 0; y < C; y++) {
-            const size_t at = top + (y % S * Q + y / S) * C + x;
-            gradients[x * width + y] = s->own.gamma[at][lane] * b->own.outer[at][lane];
-        }
-    for (int before = 0; before < S; before++)
-        for (int q = 0; q < Q; q++)
-            for (int r = 0; r < Q; r++) {
-                const int at = (q * S + before) * width, pop = at + 2 * C + r;
-                for (int after = 0; after < S; after++) {
-                    const int replace = at + C + r * S + after;
-                    gradients[replace] = lane_sum(b->replaced[((before * S + after) * Q + q) * Q + r]) *
-                                         transitions[replace];
-                }
-                gradients[pop] = lane_sum(b->pops[(before * Q + q) * Q + r]) * transitions[pop];
-            }
+    nd_transitions_back(Q, S, nd_step_gamma(s, last, tile, 0), size, outer, size, by_replacement, popped, by_pop,
+                        b->replaced, b->pops);
+    if (outer_before)
+        nd_add_outer_of_next(Q, S, s->own.transitions, outer, size, by_replacement, popped, by_pop,
+                             nd_step_outer(s, last, outer_before, tile, 0), size);
 }
 
 /* (h)-(m): the gradients of the log weights of a step (C, width), at step 0 of the start (C). The gradient of v_t is in
@@ -216,12 +168,16 @@ INLINE void nd_step_backward_body(const struct nd_one_step *s, const struct nd_s
                 power_of_two(s->own.exponent[tile] + s->alpha_exponent[tile] - *s->own.alpha_exponent) / *s->own.total;
     nd_step_read_back(s, b, cotangents);
     nd_step_tops_back(s, b);
-    nd_step_finish_outer(s, b);
+    for (int tile = 0; tile < s->tiles; tile++)
+        nd_finish_outer(Q, S, s->alpha + tile * C, b->top + tile * C, s->own.gamma + (size_t)tile * C * C,
+                        b->own.outer + (size_t)tile * C * C, Q * C);
     for (int rows = s->tile; rows < s->tile + s->tiles; rows++) nd_step_pops_back(s, b, rows);
     memset(b->replaced, 0, (size_t)C * C * sizeof(vector));
     memset(b->pops, 0, (size_t)Q * C * sizeof(vector));
     for (int tile = s->tile; tile <= (s->t - 1) / LANES; tile++) nd_step_last_back(s, b, tile);
-    nd_step_store_gradients(s, b, gradients);
+    const size_t top = (size_t)(s->tiles - 1) * C * C;
+    nd_push_back(Q, S, s->own.gamma + top, b->own.outer + top, Q * C, s->t % LANES, gradients);
+    nd_store_gradients(Q, S, s->own.transitions, b->replaced, b->pops, gradients);
 }
 
 /* The cotangents, with 0 for undefined readings; returns whether the cotangent of an undefined reading is not 0. */

@@ -214,7 +214,8 @@ static int rnn_backward(const void *given, int64_t number, char *memory) {
     for (size_t t = n; t > 0; t--) {
         for (int i = 0; i < block.count; i++) {
             const struct rnn_sequence *s = &block.sequences[i];
-            const real *cotangent = see_numbers(call->is_double, call->cotangents, (s->number * n + t - 1) * H, H, s->of_hidden[0]);
+            const size_t step = s->number * n + t - 1;
+            const real *cotangent = see_numbers(call->is_double, call->cotangents, step * H, H, s->of_hidden[0]);
             for (size_t j = 0; j < H; j++)
                 s->of_hidden[0][j] = s->of_hidden[1][j] = cotangent[j] + s->of_remembered[shape.R + j];
         }

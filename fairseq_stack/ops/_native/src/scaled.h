@@ -1,8 +1,4 @@
 /* Numbers with an exponent each, so that none is too small beside another: slow, and nothing is lost. */
-#pragma once
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
 
 #define NONE (-((int64_t)1 << 60)) /* the exponent of 0 */
 #define FARTHEST 1e12              /* log weights that are farther below the largest of their step count as this far */
@@ -33,6 +29,12 @@ static inline void add(struct scaled *sum, double m, int64_t e) {
 }
 
 static inline void add_product(struct scaled *sum, struct scaled a, struct scaled b) { add(sum, a.m * b.m, a.e + b.e); }
+
+static inline struct scaled product(struct scaled a, struct scaled b) {
+    struct scaled sum = ZERO;
+    add_product(&sum, a, b);
+    return sum;
+}
 
 static inline struct scaled normal(struct scaled x) {
     int exponent;

@@ -16,11 +16,6 @@ typedef integer ivector __attribute__((vector_size(VECTOR_BYTES)));
 #define MANTISSA_BITS (IS_DOUBLE ? 52 : 23)
 #define EXPONENT_BIAS (IS_DOUBLE ? 1023 : 127)
 
-/* Gives an array of a struct room for `count` elements in `memory`, of which `used` bytes are taken. */
-#define TAKE(array, count)            \
-    array = (void *)(memory + used);  \
-    used += ((count) * sizeof(*array) + 63) / 64 * 64;
-
 /* Exponent of a block of zeros. The sum of any three exponents is a number, and 2 to that power is 0. */
 #define DEAD (-(1 << 28))
 
