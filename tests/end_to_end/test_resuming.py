@@ -20,11 +20,13 @@ from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, TRAINING, TRANSLAT
 
 DROPOUT = ["--dropout", 0.3, "--attention-dropout", 0.2, "--activation-dropout", 0.1]
 UPDATES_AN_EPOCH = 3
-# Of 30 sentences: 4 updates an epoch, the last one smaller. The learning rate is halved after every second epoch.
+# Of 30 sentences: 4 updates an epoch, the last one smaller. The learning rate rises for 3 updates, and is halved after
+# every second epoch.
 LONG = [
     *("--batch-size", 4, "--update-freq", 2, "--max-epoch", 4, "--save-interval-updates", 2),
     *("--keep-interval-updates", 1, "--patience", 9, "--weight-decay", 0.01, "--clip-norm", 1),
     *("--lr-scheduler", "reduce_lr_on_plateau", "--lr-threshold", 0.9, "--lr-patience", 1, "--lr-shrink", 0.5),
+    *("--warmup-updates", 3),
 ]
 LONG_UPDATES = 16
 Install = Callable[[pytest.MonkeyPatch], None]
