@@ -37,7 +37,7 @@ class _Absent:
 
 def _compile_instead(run: Any) -> Any:
     def compiled(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
-        stack, _, _, name = f"{self.fn.__module__}.{self.fn.__name__}".rsplit(".", 3)
+        stack, _, name = f"{self.fn.__module__}.{self.fn.__name__}".rsplit(".", 2)
         print(stack.rpartition(".")[2], name, sep=".")
         return run(self, *args, grid=grid, warmup=True, **options)
 
