@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
@@ -14,21 +12,6 @@ from ._columns import Blocks, NewColumn, Past, Step, Top
 from ._log_weights import Spread
 
 ELEMENTS = 4096  # of a tile of products
-
-
-class _Rows(NamedTuple):
-    """What the kernels find out about the rows of column t, (B, t + 1)."""
-
-    sums: Tensor  # the exponents of what is added up in it
-    lowest: Tensor  # the lowest exponent of a summand
-    smallest: Tensor  # the smallest mantissa except 0
-
-
-class _Pops(NamedTuple):
-    """gamma', as in ``NewColumn``."""
-
-    popped: Tensor
-    exponents: Tensor
 
 
 @on_their_device
@@ -57,36 +40,37 @@ def _weigh(logits: Tensor, like: Tensor) -> tuple[Tensor, Tensor, Spread]:
     return transitions, mark, Spread(ranges, masked)
 
 
-def _move(past: Past, transitions: Tensor, gamma: Tensor) -> tuple[_Pops, _Rows]:
+def _move(past: Past, transitions: Tensor, gamma: Tensor) -> tuple[kernels.Pops, kernels.Rows]:
     """Write to gamma what does not depend on pops."""
     batch_size, num_symbols, num_states, count, size = gamma.shape
     columns = count - 2
-    pops = _Pops(
+    pops = kernels.Pops(
         gamma.new_empty(batch_size * num_symbols, num_states, columns * num_states),
         gamma.new_empty(batch_size, columns),
     )
-    rows = _Rows(*(gamma.new_empty(batch_size, count) for _ in _Rows._fields))
+    rows = kernels.Rows(*(gamma.new_empty(batch_size, count) for _ in kernels.Rows._fields))
     kernels.move[count, batch_size](
-        transitions, past.newest, past.exponents, past.alpha, gamma, rows.sums, rows.lowest, *pops, rows.smallest,
-        count - 1, *_strides(past.newest), *past.exponents.stride(), *_strides(gamma),
-        Q=num_states, S=num_symbols, CP=power_of_two(size), QP=power_of_two(num_states),
+        transitions, _column(past.newest), _exponents(past.exponents), past.alpha, _column(gamma), rows, pops,
+        count - 1, Q=num_states, S=num_symbols, CP=power_of_two(size), QP=power_of_two(num_states),
     )  # fmt: skip
     return pops, rows
 
 
-def _add_pops(blocks: Blocks, begin: int, pops: _Pops, gamma: Tensor, rows: _Rows) -> None:
+def _add_pops(blocks: Blocks, begin: int, pops: kernels.Pops, gamma: Tensor, rows: kernels.Rows) -> None:
     """Add the pops to the columns of a panel, of which the first has the number ``begin``."""
     batch_size, num_symbols, num_states, count, size = gamma.shape
     columns = blocks.mantissas.shape[2]
     padded = {"CP": power_of_two(size), "QP": power_of_two(num_states), "SP": power_of_two(num_symbols)}
     kernels.add_pops[min(count - 2, begin + columns), batch_size](
-        gamma, rows.sums, rows.lowest, *pops, *blocks, count - 1, begin, columns,
-        *_strides(gamma), *blocks.mantissas.stride()[:4], *blocks.exponents.stride(), Q=num_states, S=num_symbols,
-        **padded, PART=max(1, ELEMENTS // (padded["CP"] * padded["SP"] * padded["QP"])),
+        _column(gamma), rows, pops, kernels.Blocks(blocks.mantissas, *blocks.mantissas.stride()[:4]),
+        kernels.Exponents(blocks.exponents, *blocks.exponents.stride()), count - 1, begin, columns,
+        Q=num_states, S=num_symbols, **padded, PART=max(1, ELEMENTS // (padded["CP"] * padded["SP"] * padded["QP"])),
     )  # fmt: skip
 
 
-def _read(past: Past, window: int | None, gamma: Tensor, exponents: Tensor, rows: _Rows) -> tuple[Top, Tensor, Tensor]:
+def _read(
+    past: Past, window: int | None, gamma: Tensor, exponents: Tensor, rows: kernels.Rows
+) -> tuple[Top, Tensor, Tensor]:
     """Write mantissas and exponents of column t.
 
     Returns:
@@ -95,18 +79,24 @@ def _read(past: Past, window: int | None, gamma: Tensor, exponents: Tensor, rows
     batch_size, num_symbols, num_states, count, size = gamma.shape
     numerators, keys = gamma.new_empty(batch_size, count, size), gamma.new_empty(batch_size, count, 2)
     kernels.finish[count, batch_size](
-        gamma, exponents, rows.sums, rows.smallest, past.alpha, past.alpha_exponents, numerators, keys, count - 1,
-        *_strides(gamma), *exponents.stride(), Q=num_states, S=num_symbols, CP=power_of_two(size), FORGETS=window == 1,
+        _column(gamma), _exponents(exponents), rows, past.alpha, past.alpha_exponents, numerators, keys, count - 1,
+        Q=num_states, S=num_symbols, CP=power_of_two(size), FORGETS=window == 1,
     )  # fmt: skip
     alpha, is_lost = gamma.new_empty(batch_size, size), gamma.new_empty(batch_size, dtype=torch.bool)
     exponent, deepest, least = (gamma.new_empty(batch_size) for _ in range(3))
     kernels.read[batch_size,](
-        numerators, keys, *rows, alpha, exponent, deepest, least, is_lost, count,
+        numerators, keys, rows, alpha, exponent, deepest, least, is_lost, count,
         C=size, CP=power_of_two(size), PART=max(1, ELEMENTS // 4 // power_of_two(size)),
     )  # fmt: skip
     return Top(numerators, alpha, exponent, is_lost), deepest, least
 
 
-def _strides(block: Tensor) -> tuple[int, ...]:
-    """Of the batch, of symbols and of states; rows have the stride C."""
-    return block.stride()[:3]
+def _column(gamma: Tensor) -> kernels.Blocks:
+    """A column, (B, S, Q, t + 1, C), whose rows have the stride C."""
+    batch, symbol, state, *_ = gamma.stride()
+    return kernels.Blocks(gamma, batch, symbol, 0, state)
+
+
+def _exponents(exponents: Tensor) -> kernels.Exponents:
+    """Those of a column, (B, t + 1)."""
+    return kernels.Exponents(exponents, *exponents.stride(), 0)
