@@ -78,12 +78,11 @@ def take_step(
         vectors = torch.cat([items.vectors(), value.unsqueeze(1)], 1)
         return *advance(strengths, pop, push, vectors, read_strength), Items(vectors), True
     value = value.resolve_neg().clone(memory_format=torch.contiguous_format)  # The caller may write to it.
-    finite: list[bool] = []
     before = items.history if follows else None
-    reading, after, history = _Step.apply(
-        items, before, strengths, pop, push, value, read_strength, advance, native, finite
+    reading, after, history, is_finite = _Step.apply(
+        items, before, strengths, pop, push, value, read_strength, advance, native
     )
-    return reading, after, Items(items.settled, (*items.recent, value), history if follows else None), all(finite)
+    return reading, after, Items(items.settled, (*items.recent, value), history if follows else None), is_finite
 
 
 class _Step(torch.autograd.Function):
@@ -101,25 +100,24 @@ class _Step(torch.autograd.Function):
         read_strength: Tensor | None,
         advance: Advance,
         native: ModuleType | None,
-        finite: list[bool],
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor, bool]:
         items = items._replace(recent=(*items.recent, value), history=None)
         followed = 1 if history is None else len(history) + 1
         if native is None:
             reading, after = advance(strengths, pop, push, items.vectors(), read_strength)
+            is_finite = True
         else:
             arguments = [x.resolve_neg().contiguous() for x in (strengths, pop, push)]
             reading, after, is_finite = native.forward(items.settled, items.recent, *arguments)
-            finite.append(is_finite)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(strengths, pop, push, after, read_strength)
         ctx.items, ctx.followed, ctx.advance, ctx.native = items, followed, advance, native
-        return reading, after, value.new_zeros(()).expand(followed, *value.shape)
+        return reading, after, value.new_zeros(()).expand(followed, *value.shape), is_finite
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         """Its own derivative, which is taken where there is to be a graph of this pass, is that of ``advance``."""
-        *of_outputs, derivatives = gradients
+        *of_outputs, derivatives, _ = gradients
         strengths, pop, push, after, read_strength = ctx.saved_tensors
         of_read_strength = None
         if derivatives is None:
@@ -135,7 +133,7 @@ class _Step(torch.autograd.Function):
             assert of_vectors is not None
             derivatives = derivatives + of_vectors[:, -ctx.followed :].transpose(0, 1)
         of_history = derivatives[:-1] if ctx.followed > 1 else None
-        return None, of_history, *of_step, derivatives[-1].clone(), of_read_strength, None, None, None
+        return None, of_history, *of_step, derivatives[-1].clone(), of_read_strength, None, None
 
 
 def _differentiate(

@@ -19,25 +19,26 @@ def step_native(actions: Tensor, value: Tensor, elements: Tensor, height: int) -
     Returns:
         The elements after the step, (B, height, m), and whether all of them are finite.
     """
-    undefined = (ctypes.c_uint8 * len(value))()
-    after: Tensor = _Step.apply(actions, value, elements, height, undefined)
-    return after, not any(undefined)
+    after: Tensor
+    after, is_finite = _Step.apply(actions, value, elements, height)
+    return after, is_finite
 
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, actions: Tensor, value: Tensor, elements: Tensor, height: int, undefined: Any) -> Tensor:
+    def forward(ctx: Any, actions: Tensor, value: Tensor, elements: Tensor, height: int) -> tuple[Tensor, bool]:
         actions, value, elements = (x.resolve_neg().contiguous() for x in (actions, value, elements))
         ctx.save_for_backward(actions, value, elements)
         after = value.new_empty(len(value), height, value.shape[1])
         call = _call(elements, after, actions=actions, values=value, next=after)
+        undefined = (ctypes.c_uint8 * len(value))()
         call.undefined = ctypes.addressof(undefined)
         _run("forward", call)
-        return after
+        return after, not any(undefined)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor, _: None) -> tuple[Tensor | None, ...]:
         actions, value, elements = ctx.saved_tensors
         gradient = gradient.resolve_neg().contiguous()
         gradients = [torch.empty_like(x) for x in (actions, value, elements)]
@@ -46,7 +47,7 @@ class _Step(torch.autograd.Function):
             action_gradients=gradients[0], value_gradients=gradients[1], element_gradients=gradients[2],
         )  # fmt: skip
         _run("backward", call)
-        return *gradients, None, None
+        return *gradients, None
 
 
 class Call(ctypes.Structure):
