@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from typing import Any, Self
 
 import torch
@@ -29,7 +28,7 @@ class BatchState:
         Raises:
             ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
         """
-        held = getattr(self, fields(self)[0].name)  # type: ignore[arg-type]
+        held = next(iter(vars(self).values()))
         check_index(index, held, len(held))
         return self._with_each(lambda x: x.index_select(0, index) if isinstance(x, Tensor) else x.reorder(index))
 
@@ -39,9 +38,7 @@ class BatchState:
 
     def _with_each(self, change: Callable[[Any], Any]) -> Self:
         """The state with changed fields, except for what all rows share."""
-        held = {x.name: getattr(self, x.name) for x in fields(self)}  # type: ignore[arg-type]
-        changed = {name: change(x) for name, x in held.items() if hasattr(x, "detach")}
-        return replace(self, **changed)  # type: ignore[type-var]
+        return type(self)(*(change(x) if hasattr(x, "detach") else x for x in vars(self).values()))
 
 
 def check_fits_state(name: str, tensor: Tensor, held: Tensor) -> None:
