@@ -115,6 +115,20 @@ class Library:
         getattr(self.functions, function)(ctypes.byref(call), ctypes.byref(resources))
 
 
+def loop_sizes(function: str, call: ctypes.Structure) -> tuple[int, int, int]:
+    """What a loop over all steps needs, in bytes: the record of a sequence, and the scratch memory of both passes.
+
+    Args:
+        function: the name of the function of the library that says so.
+        call: what the loop takes.
+    """
+    library = required_library()
+    sizes = (ctypes.c_size_t * 3)()
+    getattr(library.functions, function)(ctypes.byref(call), library.number, sizes)
+    record, forward, backward = sizes
+    return record, forward, backward
+
+
 def crew_size(parts: int, work: int, most: int) -> int:
     """How many threads are to share each part, of those that PyTorch uses: 1 if there are parts enough for all threads.
 

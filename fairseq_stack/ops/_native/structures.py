@@ -7,6 +7,8 @@ import functools
 import re
 from pathlib import Path
 
+from torch import Tensor
+
 Fields = tuple[tuple[str, type], ...]
 
 _HEADER = Path(__file__).with_name("src") / "calls.h"
@@ -20,6 +22,18 @@ def fields_of(struct: str) -> Fields:
         KeyError: the header has no such struct.
     """
     return _structs()[struct]
+
+
+def point(call: ctypes.Structure, **arrays: Tensor | None) -> dict[str, Tensor]:
+    """Have fields of a call point to tensors; None leaves a field as it is.
+
+    Returns:
+        What they point to, in contiguous memory, which has to outlive the call.
+    """
+    contiguous = {name: array.resolve_neg().contiguous() for name, array in arrays.items() if array is not None}
+    for name, array in contiguous.items():
+        setattr(call, name, array.data_ptr())
+    return contiguous
 
 
 @functools.cache

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .._native import SMALL, buffers, required_library
-from .._native.structures import fields_of
-from .._transforms import refuse_forward_mode, refuse_second_derivative
+from .._native import SMALL, buffers, loop_sizes, required_library
+from .._native.structures import fields_of, point
+from .._operators import register_gradients
+from .._transforms import refuse_forward_mode
 from .setup import GATES, MEMORIES, ControllerSetup
 
 
@@ -114,13 +115,13 @@ def _(
     )
 
 
-def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     x, weight, _, recurrent, _, ctx.setup = inputs
     _, remembered, record = output
     ctx.save_for_backward(x, weight, recurrent, remembered, record)
 
 
-def _backward(ctx: Any, of_computed: Tensor, of_remembered: Tensor, _: Any) -> tuple[Tensor | None, ...]:
+def _gradients(ctx: Any, of_computed: Tensor, of_remembered: Tensor, _: Any) -> tuple[Tensor | None, ...]:
     x, weight, recurrent, remembered, record = ctx.saved_tensors
     of_inputs, of_gates, of_rows = _neural_stack_backward(
         of_computed, of_remembered, x, weight, recurrent, record, ctx.setup
@@ -143,12 +144,7 @@ def _of_layer(gradients: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
     return products.to(gradients.dtype), steps.sum(0).to(gradients.dtype)
 
 
-def _refuse(ctx: Any, *grads: Tensor) -> None:
-    refuse_second_derivative("neural_stack")
-
-
-_neural_stack.register_autograd(_backward, setup_context=_setup_context)
-_neural_stack_backward.register_autograd(_refuse)
+register_gradients("neural_stack", _neural_stack, _neural_stack_backward, save=_save, gradients=_gradients)
 
 
 class _Call(ctypes.Structure):
@@ -164,29 +160,18 @@ def _call(x: Tensor, weight: Tensor, recurrent: Tensor, setup: Sequence[int]) ->
     hidden_size = recurrent.shape[1] - input_size - vector_size
     sizes = length, steps, input_size, vector_size, hidden_size, weight.shape[0]
     call = _Call(x.dtype == torch.float64, batch_size, *sizes, *options)
-    call.workspace_bytes, *_ = _sizes(call)
+    call.workspace_bytes, *_ = loop_sizes("fss_ctrl_sizes", call)
     return call
-
-
-def _sizes(call: _Call) -> tuple[int, int, int]:
-    """In bytes: of the record of a sequence, and of the working memory of both passes."""
-    library = required_library()
-    sizes = (ctypes.c_size_t * 3)()
-    library.functions.fss_ctrl_sizes(ctypes.byref(call), library.number, sizes)
-    record, forward, backward = sizes
-    return record, forward, backward
 
 
 def _run(direction: str, call: _Call, **arrays: Tensor) -> None:
     """Run a kernel; arrays are for fields of the call."""
-    contiguous = {name: array.resolve_neg().contiguous() for name, array in arrays.items()}
-    for name, array in contiguous.items():
-        setattr(call, name, array.data_ptr())
+    contiguous = point(call, **arrays)
     weights = contiguous["recurrent"].numel() + contiguous["weights"].numel()
     required_library().run(
         f"fss_ctrl_{direction}",
         call,
         parts=call.sequences,
         work=call.sequences * call.steps * (weights + call.steps * call.vector_size),
-        scratch_bytes=_sizes(call)[1 if direction == "forward" else 2],
+        scratch_bytes=loop_sizes("fss_ctrl_sizes", call)[1 if direction == "forward" else 2],
     )

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._native import SMALL, buffers, required_library
-from .._native.structures import fields_of
-from .._transforms import refuse_forward_mode, refuse_second_derivative
+from .._native import SMALL, buffers, loop_sizes, required_library
+from .._native.structures import fields_of, point
+from .._operators import register_gradients
+from .._transforms import refuse_forward_mode
 from ._exact import exact_gradients, exact_outputs
 from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
 
@@ -161,21 +162,16 @@ def _(
     )
 
 
-def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     _, *saved, ctx.stacks = inputs
     ctx.save_for_backward(*saved, *output)
 
 
-def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+def _gradients(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     return *_stack_lstm_backward(grad, *ctx.saved_tensors, ctx.stacks), None, None
 
 
-def _refuse(ctx: Any, *grads: Tensor) -> None:
-    refuse_second_derivative("stack_lstm")
-
-
-_stack_lstm.register_autograd(_backward, setup_context=_setup_context)
-_stack_lstm_backward.register_autograd(_refuse)
+register_gradients("stack_lstm", _stack_lstm, _stack_lstm_backward, save=_save, gradients=_gradients)
 
 
 def _numbers(stack: ControlledStack) -> tuple[int, ...]:
@@ -220,7 +216,7 @@ def _call(gates: Tensor, layout: Tensor, num_weights: int) -> _Call:
     together = _together(batch_size, length, layout.view(num_stacks, len(_Stack._fields_)), num_weights)
     call = _Call(gates.dtype == torch.float64, batch_size, together, length, size // 4, num_stacks)
     call.stacks = layout.data_ptr()
-    call.workspace_bytes, *_ = _sizes(call)
+    call.workspace_bytes, *_ = loop_sizes("fss_rnn_sizes", call)
     return call
 
 
@@ -239,24 +235,13 @@ def _together(batch_size: int, length: int, stacks: Tensor, num_weights: int) ->
     return max(1, min(_TOGETHER, fitting, -(-batch_size // torch.get_num_threads())))
 
 
-def _sizes(call: _Call) -> tuple[int, int, int]:
-    """In bytes: of the record of a sequence, and of the working memory of both passes."""
-    library = required_library()
-    sizes = (ctypes.c_size_t * 3)()
-    library.functions.fss_rnn_sizes(ctypes.byref(call), library.number, sizes)
-    record, forward, backward = sizes
-    return record, forward, backward
-
-
 def _run(direction: str, call: _Call, num_weights: int, **arrays: Tensor | None) -> None:
     """Run a kernel; arrays are for fields of the call."""
-    contiguous = {name: array.resolve_neg().contiguous() for name, array in arrays.items() if array is not None}
-    for name, array in contiguous.items():
-        setattr(call, name, array.data_ptr())
+    _held = point(call, **arrays)  # for the time of the call
     required_library().run(
         f"fss_rnn_{direction}",
         call,
         parts=-(-call.sequences // call.together),
         work=call.sequences * call.length * num_weights,
-        scratch_bytes=_sizes(call)[1 if direction == "forward" else 2],
+        scratch_bytes=loop_sizes("fss_rnn_sizes", call)[1 if direction == "forward" else 2],
     )

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._native import required_library
-from .._native.structures import fields_of
+from .._native.structures import fields_of, point
 from .._operators import Function, differentiable_once
 
 
@@ -84,11 +84,11 @@ def _call(direction: str, depth_limit: int, *, values: Tensor, **arrays: Tensor)
     is_double = int(values.dtype == torch.float64)
     sizes = (ctypes.c_size_t * 2)()
     library.functions.fss_sup_sizes(library.number, is_double, length, size, depth_limit, sizes)
-    contiguous = {name: array.contiguous() for name, array in arrays.items()} | {"values": values.contiguous()}
-    pointers = {name: array.data_ptr() for name, array in contiguous.items()}
+    call = _Call(is_double, sequences, length, size, depth_limit)
+    _held = point(call, values=values, **arrays)
     library.run(
         f"fss_sup_{direction}",
-        _Call(is_double, sequences, length, size, depth_limit, **pointers),
+        call,
         parts=sequences,
         work=sequences * length * (depth_limit * size if is_limited else length * (length + size) // 2),
         scratch_bytes=sizes[direction == "backward"],
