@@ -14,13 +14,13 @@ from ._arguments import Sizes, check_read_strength, computation_dtype
 from ._backends import prefers_triton
 from ._item_steps import Items, take_step
 from ._native import library
-from ._states import check_fits_state, check_index
+from ._states import BatchState, check_fits_state
 from ._transforms import is_transformed
 from ._undefined import finite, mark, marks_of
 
 
 @dataclass(frozen=True, eq=False)
-class ItemState(ABC):
+class ItemState(BatchState, ABC):
     """The stacks or queues of a batch after t steps. Immutable; autograd and ``torch.func`` transform its steps.
 
     For autograd a step is one function, unless ``torch.func`` transforms it: n steps take O(n^2 + n m) memory.
@@ -123,24 +123,6 @@ class ItemState(ABC):
         inputs = finite(pop), finite(push), finite(value)
         reading, state = self._plain(*inputs, amount) if plain else self._followed(*inputs, amount, kernels)[:2]
         return reading + of_reading, replace(state, marks=marks)
-
-    def reorder(self, index: Tensor) -> Self:
-        """The state whose batch row i is this state's row ``index[i]``, for beam search.
-
-        Args:
-            index: (B',), a LongTensor; rows may be left out, repeated and permuted.
-
-        Raises:
-            ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
-        """
-        held = self.items.settled
-        check_index(index, held, len(held))
-        marks = None if self.marks is None else self.marks.index_select(0, index)
-        return type(self)(self.cumulative_strengths.index_select(0, index), self.items.index_select(index), marks)
-
-    def detach(self) -> Self:
-        """The same items, through which no gradients flow to the steps before, for truncated back-propagation."""
-        return replace(self, cumulative_strengths=self.cumulative_strengths.detach(), items=Items(self.values.detach()))
 
     def _kernels(self) -> ModuleType | None:
         """What computes a step that reads the strength 1; None for plain PyTorch."""

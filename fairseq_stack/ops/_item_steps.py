@@ -33,7 +33,11 @@ class Items(NamedTuple):
         """All in one tensor, (B, t, m)."""
         return torch.cat([self.settled, torch.stack(self.recent, 1)], 1) if self.recent else self.settled
 
-    def index_select(self, index: Tensor) -> Items:
+    def detach(self) -> Items:
+        """All without their history."""
+        return Items(self.vectors().detach())
+
+    def reorder(self, index: Tensor) -> Items:
         """These batch rows, (B',)."""
         if self.history is None or not torch.is_grad_enabled():
             return Items(self.vectors().index_select(0, index))

@@ -42,15 +42,10 @@ def differentiable_once(
         A function with the inputs of ``forward``, which returns its outputs as a tuple.
     """
 
-    def refuse(ctx: Any, *cotangents: Any) -> None:
-        refuse_second_derivative(op)
-
     def gradients_when_compiled(ctx: Any, *cotangents: Any) -> tuple[Tensor | None, ...]:
         return gradients(lambda *inputs: _as_tuple(backward(*inputs)), ctx, *cotangents[:num_cotangents])
 
-    # For torch.compile; torch.func does not transform what is registered like this.
-    forward.register_autograd(gradients_when_compiled, setup_context=save)
-    backward.register_autograd(refuse)
+    register_gradients(op, forward, backward, save=save, gradients=gradients_when_compiled)  # for torch.compile
 
     class Forward(DifferentiableOnce):
         @staticmethod
@@ -81,6 +76,31 @@ def differentiable_once(
         return outputs
 
     return call
+
+
+def register_gradients(
+    op: str,
+    forward: CustomOpDef,
+    backward: CustomOpDef,
+    *,
+    save: Callable[[Any, tuple[Any, ...], Any], None],
+    gradients: Callable[..., tuple[Tensor | None, ...]],
+) -> None:
+    """Give a custom operator gradients for autograd alone: ``torch.func`` does not transform it.
+
+    Args:
+        op: the name of the op that it belongs to, for messages.
+        forward: the operator.
+        backward: the operator that ``gradients`` calls; it has no derivative of its own.
+        save: as ``setup_context`` of an autograd function.
+        gradients: as ``backward`` of an autograd function.
+    """
+
+    def refuse(ctx: Any, *cotangents: Any) -> None:
+        refuse_second_derivative(op)
+
+    forward.register_autograd(gradients, setup_context=save)
+    backward.register_autograd(refuse)
 
 
 def with_autograd(compute: Callable[[], Result]) -> Result:

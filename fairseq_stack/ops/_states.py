@@ -1,12 +1,44 @@
-"""Checks that the step-by-step states of the stacks share."""
+"""What the step-by-step states of the stacks share: how a batch is reordered and detached, and checks."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from ._arguments import computation_dtype
 from ._transforms import is_transformed
+
+
+class BatchState:
+    """A state of each row of a batch, as an immutable dataclass.
+
+    Its fields are tensors with the batch as their first axis, objects with the methods below, or the same for all rows;
+    the first is a tensor.
+    """
+
+    def reorder(self, index: Tensor) -> Self:
+        """The state whose batch row i is this state's row ``index[i]``, for beam search.
+
+        Args:
+            index: (B',), a LongTensor; rows may be left out, repeated and permuted.
+
+        Raises:
+            ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
+        """
+        held = next(iter(vars(self).values()))
+        check_index(index, held, len(held))
+        return self._with_each(lambda x: x.index_select(0, index) if isinstance(x, Tensor) else x.reorder(index))
+
+    def detach(self) -> Self:
+        """The same state, through which no gradients flow to the steps before, for truncated back-propagation."""
+        return self._with_each(lambda x: x.detach())
+
+    def _with_each(self, change: Callable[[Any], Any]) -> Self:
+        """The state with changed fields, except for what all rows share."""
+        return type(self)(*(change(x) if hasattr(x, "detach") else x for x in vars(self).values()))
 
 
 def check_fits_state(name: str, tensor: Tensor, held: Tensor) -> None:

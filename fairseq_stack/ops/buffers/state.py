@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
-from .._states import check_fits_state, check_index
+from .._states import BatchState, check_fits_state
 from .._undefined import finite
 from ._marks import marks_of_input
 from .pytorch import input_buffer_pytorch
 
 
 @dataclass(frozen=True, eq=False)
-class InputBufferState:
+class InputBufferState(BatchState):
     """The input buffers of a batch. Immutable.
 
     Attributes:
@@ -60,19 +60,3 @@ class InputBufferState:
                 position.to(self.items.dtype), self.items
             )
         return x.squeeze(1).to(pop.dtype), replace(self, popped=popped)
-
-    def reorder(self, index: Tensor) -> InputBufferState:
-        """The state whose batch row i is this state's row ``index[i]``.
-
-        Args:
-            index: (B',), a LongTensor; rows may be left out, repeated and permuted.
-
-        Raises:
-            ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
-        """
-        check_index(index, self.items, len(self.items))
-        return InputBufferState(self.items.index_select(0, index), self.popped.index_select(0, index))
-
-    def detach(self) -> InputBufferState:
-        """The same buffers, through which no gradients flow to the steps before."""
-        return InputBufferState(self.items.detach(), self.popped.detach())

@@ -11,7 +11,8 @@ from torch.nn.functional import pad
 
 from .._native import SMALL, buffers, required_library
 from .._native.structures import Call, fields_of
-from .._transforms import refuse_forward_mode, refuse_second_derivative
+from .._operators import register_gradients
+from .._transforms import refuse_forward_mode
 from .setup import GATES, MEMORIES, ControllerSetup
 
 
@@ -113,13 +114,13 @@ def _(
     )
 
 
-def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     x, weight, _, recurrent, _, ctx.setup = inputs
     _, remembered, record = output
     ctx.save_for_backward(x, weight, recurrent, remembered, record)
 
 
-def _backward(ctx: Any, of_computed: Tensor, of_remembered: Tensor, _: Any) -> tuple[Tensor | None, ...]:
+def _gradients(ctx: Any, of_computed: Tensor, of_remembered: Tensor, _: Any) -> tuple[Tensor | None, ...]:
     x, weight, recurrent, remembered, record = ctx.saved_tensors
     of_inputs, of_gates, of_rows = _neural_stack_backward(
         of_computed, of_remembered, x, weight, recurrent, record, ctx.setup
@@ -142,12 +143,7 @@ def _of_layer(gradients: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
     return products.to(gradients.dtype), steps.sum(0).to(gradients.dtype)
 
 
-def _refuse(ctx: Any, *grads: Tensor) -> None:
-    refuse_second_derivative("neural_stack")
-
-
-_neural_stack.register_autograd(_backward, setup_context=_setup_context)
-_neural_stack_backward.register_autograd(_refuse)
+register_gradients("neural_stack", _neural_stack, _neural_stack_backward, save=_save, gradients=_gradients)
 
 
 class _Call(Call):

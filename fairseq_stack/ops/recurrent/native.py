@@ -10,7 +10,8 @@ from torch import Tensor
 
 from .._native import SMALL, buffers, required_library
 from .._native.structures import Call, fields_of
-from .._transforms import refuse_forward_mode, refuse_second_derivative
+from .._operators import register_gradients
+from .._transforms import refuse_forward_mode
 from ._exact import exact_gradients, exact_outputs
 from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
 
@@ -159,21 +160,16 @@ def _(
     )
 
 
-def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     _, *saved, ctx.stacks = inputs
     ctx.save_for_backward(*saved, *output)
 
 
-def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+def _gradients(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     return *_stack_lstm_backward(grad, *ctx.saved_tensors, ctx.stacks), None, None
 
 
-def _refuse(ctx: Any, *grads: Tensor) -> None:
-    refuse_second_derivative("stack_lstm")
-
-
-_stack_lstm.register_autograd(_backward, setup_context=_setup_context)
-_stack_lstm_backward.register_autograd(_refuse)
+register_gradients("stack_lstm", _stack_lstm, _stack_lstm_backward, save=_save, gradients=_gradients)
 
 
 def _numbers(stack: ControlledStack) -> tuple[int, ...]:

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .._states import check_index
+from .._states import BatchState
 
 
 @dataclass(frozen=True, eq=False)
-class StackTapeState:
+class StackTapeState(BatchState):
     """The stacks of a batch after token t, with the row W_t of the tape. Immutable.
 
     Attributes:
@@ -61,18 +61,6 @@ class StackTapeState:
         tokens = torch.arange(token + 1, device=chosen.device)
         is_reduced = (tokens >= chosen) & (tokens < token)
         return StackTapeState(pad(self.depths, (0, 1)) + gain, pad(self.ends, (0, 1), value=True) & ~is_reduced)
-
-    def reorder(self, index: Tensor) -> StackTapeState:
-        """The state whose batch row i is this state's row ``index[i]``, for beam search.
-
-        Args:
-            index: (B',), a LongTensor; rows may be left out, repeated and permuted.
-
-        Raises:
-            ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
-        """
-        check_index(index, self.depths, len(self.depths))
-        return StackTapeState(self.depths.index_select(0, index), self.ends.index_select(0, index))
 
     def _check(self, attachments: Tensor) -> None:
         token = self.depths.size(1)

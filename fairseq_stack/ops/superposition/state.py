@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 from .._arguments import Sizes, computation_dtype
 from .._backends import prefers_triton
 from .._native import library
-from .._states import check_fits_state, check_index
+from .._states import BatchState, check_fits_state
 from .._transforms import is_transformed
 from .._undefined import finite, marks_of
 from ._gpu_step import step_triton
@@ -29,7 +29,7 @@ def check_depth_limit(depth_limit: int | None) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class SuperpositionStackState:
+class SuperpositionStackState(BatchState):
     """The stacks V_t of a batch after t steps. Immutable; autograd and ``torch.func`` transform its steps.
 
     On the CPU a step runs on the compiled kernels, and on a GPU on Triton kernels if ``FAIRSEQ_STACK_TRITON`` is 1,
@@ -100,23 +100,6 @@ class SuperpositionStackState:
         marks = marks_of(value, actions) + (0 if self.marks is None else self.marks)
         elements = self._next(*map(finite, inputs))
         return (elements[:, 0] + marks).to(value.dtype), replace(self, elements=elements, marks=marks)
-
-    def reorder(self, index: Tensor) -> SuperpositionStackState:
-        """The state whose batch row i is this state's row ``index[i]``, for beam search.
-
-        Args:
-            index: (B',), a LongTensor; rows may be left out, repeated and permuted.
-
-        Raises:
-            ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
-        """
-        check_index(index, self.elements, len(self.elements))
-        marks = None if self.marks is None else self.marks.index_select(0, index)
-        return replace(self, elements=self.elements.index_select(0, index), marks=marks)
-
-    def detach(self) -> SuperpositionStackState:
-        """The same stack, through which no gradients flow to the steps before, for truncated back-propagation."""
-        return replace(self, elements=self.elements.detach())
 
     def _runs_on_kernels(self, *inputs: Tensor) -> bool:
         on_cpu = self.elements.device.type == "cpu"
