@@ -99,4 +99,5 @@ def _column(gamma: Tensor) -> kernels.Blocks:
 
 def _exponents(exponents: Tensor) -> kernels.Exponents:
     """Those of a column, (B, t + 1)."""
-    return kernels.Exponents(exponents, *exponents.stride(), 0)
+    batch, row = exponents.stride()
+    return kernels.Exponents(exponents, batch, row, 0)
