@@ -29,10 +29,13 @@ class Call(ctypes.Structure):
 
     def hold(self, **arrays: Tensor | None) -> None:
         """Have fields point to tensors, or to contiguous copies, which live as long as the call; None is NULL."""
-        contiguous = {name: x.resolve_neg().contiguous() for name, x in arrays.items() if x is not None}
-        for name, array in contiguous.items():
+        for name, array in arrays.items():
+            if array is None:
+                continue
+            if array.is_neg() or not array.is_contiguous():  # asking first takes a third of the time
+                array = array.resolve_neg().contiguous()
+                vars(self).setdefault("copies", []).append(array)
             setattr(self, name, array.data_ptr())
-        self._held = {**getattr(self, "_held", {}), **contiguous}
 
 
 @functools.cache

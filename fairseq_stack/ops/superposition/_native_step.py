@@ -38,7 +38,7 @@ class _Step(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, _: None) -> tuple[Tensor | None, ...]:
         actions, value, elements = ctx.saved_tensors
-        gradients = [x.new_empty(x.shape) for x in (actions, value, elements)]
+        gradients = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (actions, value, elements)]
         call = _call(
             elements, gradient, actions=actions, values=value, next_gradients=gradient,
             action_gradients=gradients[0], value_gradients=gradients[1], element_gradients=gradients[2],
