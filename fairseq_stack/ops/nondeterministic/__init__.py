@@ -20,7 +20,8 @@ Beside the readings: ``_log_partition.py``, ``posterior.py``, ``best_runs.py`` (
 
 An equation that changes, changes in ``reference.py``, ``algorithm.py`` of the tests, ``_inner_weights.py`` and
 ``_gradient.py``, ``_columns.py`` and ``_column_gradient.py``, ``_tracked_columns.py``, and in the C and Triton files of
-the same names; the equation's number or letter stands beside each place: ``git grep "Eq. 24"``.
+the same names, of which ``nondeterministic_equations.h`` has what sequences and steps share; the equation's number or
+letter stands beside each place: ``git grep "Eq. 24"``.
 """
 
 from __future__ import annotations
