@@ -63,6 +63,13 @@ def mean(path: Path) -> float:
     return float(torch.load(path, weights_only=True)["model"]["decoder.embed_tokens.weight"][0, 0])
 
 
+def test_dictionaries_go_with_it(checkpoints: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "dict.txt").write_text("a 1\n")
+    (tmp_path / "elsewhere").mkdir()
+    assert average(*checkpoints, "--output", tmp_path / "elsewhere/average.pt") == 0
+    assert (tmp_path / "elsewhere/dict.txt").read_text() == "a 1\n"
+
+
 def test_parameters_are_means(checkpoints: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "average.pt"
     assert average(*checkpoints[:3], "--output", output) == 0
