@@ -205,7 +205,7 @@ static void nd_step_differentiate(const struct nd_one_step *s, const struct nd_s
                                   real *gradients, real *value_gradients) {
     const int spoilt = nd_step_defined(s, cotangents, b->defined) || *b->own.mark != 0, t = s->t;
     nd_step_gradients(s, b, b->defined, gradients);
-    memcpy(value_gradients, b->own.value, s->value_size * sizeof(real));
+    for (int m = 0; m < s->value_size; m++) value_gradients[m] = b->own.value[m];
     if (!spoilt) return;
     for (int i = 0; i < s->C * (t > 0 ? s->width : 1); i++) gradients[i] = NAN;
     for (int m = 0; m < s->value_size; m++) value_gradients[m] = NAN;

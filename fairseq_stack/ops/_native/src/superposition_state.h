@@ -16,7 +16,7 @@ static int sup_step_forward(const void *given, int64_t sequence, char *memory) {
     const real *actions = (const real *)call->actions + sequence * 3, *zeros = (const real *)memory;
     const real push = actions[0], noop = actions[1], pop = actions[2];
     real rest = 0;
-    memset(memory, 0, call->size * sizeof(real));
+    if (call->size) memset(memory, 0, call->size * sizeof(real));
     for (int64_t d = 0; d < call->next_height; d++) {
         const real *above = sup_element(call, sequence, d - 1, zeros), *at = sup_element(call, sequence, d, zeros);
         const real *below = sup_element(call, sequence, d + 1, zeros);
@@ -34,7 +34,7 @@ static int sup_step_backward(const void *given, int64_t sequence, char *memory) 
     const real *actions = (const real *)call->actions + sequence * 3, *zeros = (const real *)memory;
     const real push = actions[0], noop = actions[1], pop = actions[2];
     real *of_actions = (real *)call->action_gradients + sequence * 3;
-    memset(memory, 0, size * sizeof(real));
+    if (size) memset(memory, 0, size * sizeof(real));
     for (int action = 0; action < 3; action++) of_actions[action] = 0;
     for (int64_t d = 0; d < call->next_height; d++) {
         const real *gradient = (const real *)call->next_gradients + (sequence * call->next_height + d) * size;
