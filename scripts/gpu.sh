@@ -5,7 +5,8 @@
 # status is 0 only if all passed. AUTHORS=FOLDER also measures the code of DuSell and Chiang (2024), a clone of
 # github.com/bdusell/stack-attention, see docs/performance.md.
 #
-# bash scripts/gpu.sh --tiny OUT does the same in tiny sizes on the CPU, with Triton's interpreter.
+# bash scripts/gpu.sh --tiny OUT does the same in tiny sizes on the CPU: the tests in Triton's interpreter, and the
+# benchmark with the backends of the CPU.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -35,7 +36,7 @@ part() {
     local name="$1" seconds="$2"
     shift 2
     echo "==> $name, at most $seconds s"
-    if timeout --kill-after 10 "$seconds" "$@" >"$out/$name.log" 2>&1; then
+    if timeout --kill-after 3 "$seconds" "$@" >"$out/$name.log" 2>&1; then
         passed+=("$name")
     else
         echo "    failed with status $?, see $out/$name.log"
