@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import torch
@@ -28,17 +27,21 @@ class BatchState:
         Raises:
             ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
         """
-        held = next(iter(vars(self).values()))
+        fields = vars(self).values()
+        held = next(iter(fields))
         check_index(index, held, len(held))
-        return self._with_each(lambda x: x.index_select(0, index) if isinstance(x, Tensor) else x.reorder(index))
+        return type(self)(*[_chosen(x, index) for x in fields])
 
     def detach(self) -> Self:
         """The same state, through which no gradients flow to the steps before, for truncated back-propagation."""
-        return self._with_each(lambda x: x.detach())
+        return type(self)(*[x.detach() if hasattr(x, "detach") else x for x in vars(self).values()])
 
-    def _with_each(self, change: Callable[[Any], Any]) -> Self:
-        """The state with changed fields, except for what all rows share."""
-        return type(self)(*(change(x) if hasattr(x, "detach") else x for x in vars(self).values()))
+
+def _chosen(field: Any, index: Tensor) -> Any:
+    """These batch rows of a field; itself if all rows share it."""
+    if isinstance(field, Tensor):
+        return field.index_select(0, index)
+    return field.reorder(index) if hasattr(field, "reorder") else field
 
 
 def check_fits_state(name: str, tensor: Tensor, held: Tensor) -> None:
