@@ -8,6 +8,7 @@
 # bash scripts/gpu.sh --tiny OUT does the same in tiny sizes on the CPU: the tests in Triton's interpreter, and the
 # benchmark with the backends of the CPU.
 set -uo pipefail
+began="$PWD"
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 benchmark=(python scripts/benchmark.py --device cuda)
@@ -27,7 +28,7 @@ if [ $# -ne 1 ]; then
     echo "Usage: bash scripts/gpu.sh [--tiny] OUT" >&2
     exit 2
 fi
-out="$(mkdir -p "$1" && cd "$1" && pwd)" || exit 2
+out="$(cd "$began" && mkdir -p "$1" && cd "$1" && pwd)" || exit 2
 export PYTHONUNBUFFERED=1 PYTHONPATH="$PWD:$PWD/preprocess${PYTHONPATH:+:$PYTHONPATH}"
 passed=() failed=()
 
@@ -51,7 +52,8 @@ part steps_triton 180 env FAIRSEQ_STACK_TRITON=1 "${benchmark[@]}" "${steps[@]}"
 part steps_pytorch 150 "${benchmark[@]}" "${steps[@]}" --json "$out/steps_pytorch.json"
 part stacks_nd 150 "${benchmark[@]}" --only nd --repeats 5 --seconds 2 --json "$out/stacks_nd.json"
 if [ -n "${AUTHORS:-}" ]; then
-    part authors 150 "${benchmark[@]}" --only nd --nd 2,5,2,2,3 --authors "$AUTHORS" --repeats 3 --json "$out/authors.json"
+    AUTHORS="$(cd "$began" && cd "$AUTHORS" && pwd)"
+    part authors 150 "${benchmark[@]}" --only authors --authors "$AUTHORS" --repeats 3 --json "$out/authors.json"
 fi
 part decoding 120 env FAIRSEQ_STACK_TRITON=1 "${benchmark[@]}" --only decoding --repeats 5 --json "$out/decoding.json"
 part stacks_others 120 "${benchmark[@]}" --only sup strat --repeats 5 --seconds 2 --json "$out/stacks_others.json"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -40,15 +41,13 @@ def readings_of(clone: Path) -> Readings:
     """What computes the readings (B, n, Q, S, m) by the authors' code, from the arguments of our op.
 
     Raises:
-        UserError: if the folder is no clone of it, or a package is missing.
+        UserError: if the folder is not a clone of their code, or a package is missing.
     """
     sys.path.insert(0, str(clone / "src"))
     try:
-        from lib.semiring import log  # type: ignore[import-not-found]
-        from stack_rnn_models.vector_nondeterministic_stack import (  # type: ignore[import-not-found]
-            get_vector_nondeterministic_stack,
-        )
-        from torch_semiring_einsum import AutomaticBlockSize  # type: ignore[import-not-found]
+        log = import_module("lib.semiring").log
+        new_stack = import_module("stack_rnn_models.vector_nondeterministic_stack").get_vector_nondeterministic_stack
+        block_size = import_module("torch_semiring_einsum").AutomaticBlockSize()
     except ImportError as problem:
         raise UserError(
             f"--authors: expected a clone of bdusell/stack-attention that can be imported: {problem}"
@@ -59,10 +58,10 @@ def readings_of(clone: Path) -> Readings:
     def readings(inputs: Tensors) -> Tensor:
         push, values = inputs["push"], inputs["values"]
         batch_size, length, num_states, num_symbols = push.shape[:4]
-        stack = get_vector_nondeterministic_stack(
+        stack = new_stack(
             batch_size=batch_size, num_states=num_states, stack_alphabet_size=num_symbols,
             stack_embedding_size=values.shape[2], sequence_length=length, bottom_vector=inputs["bottom"].log(),
-            block_size=AutomaticBlockSize(), dtype=push.dtype, device=push.device, semiring=log,
+            block_size=block_size, dtype=push.dtype, device=push.device, semiring=log,
         )  # fmt: skip
         results = []
         for t in range(length):

@@ -32,11 +32,11 @@ DESCRIPTION = """\
 Measure every backend of the stacks (forward and backward pass, peak extra memory,
 GFLOP/s and their share of the machine's peak), decoding with a beam, and training
 steps of the papers' models, all in one run. A backend that disagrees with the
-reference ends the run with exit code 1. Four parts run only if they are named:
+reference ends the run with exit code 1. Five parts run only if they are named:
 "sweep" compares the backend that models use with the best one, for sizes from tiny to
 long; "lstm" trains stack LSTMs beside a loop over nn.LSTMCell; "neural" trains neural
 stacks at once and step by step; "window" has long sequences, with stacks of limited
-memory or depth."""
+memory or depth; "authors" has nd beside the code of its authors."""
 
 EPILOG = """\
 examples:
@@ -45,8 +45,8 @@ examples:
   FAIRSEQ_STACK_NATIVE=0 python scripts/benchmark.py --only steps"""
 
 DECODING, STEPS = "decoding", "steps"
-SWEEP, LSTM, NEURAL, WINDOW = "sweep", "lstm", "neural", "window"
-NAMED = (SWEEP, LSTM, NEURAL, WINDOW)
+SWEEP, LSTM, NEURAL, WINDOW, AUTHORS = "sweep", "lstm", "neural", "window", "authors"
+NAMED = (SWEEP, LSTM, NEURAL, WINDOW, AUTHORS)
 
 DTYPES = {dtype_name(dtype): dtype for dtype in (torch.float32, torch.float64)}
 
@@ -99,7 +99,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, one run: check that everything works")
     parser.add_argument(
         "--authors", type=Path, metavar="CLONE",
-        help="also measure nd beside the code of its authors (a clone of bdusell/stack-attention)",
+        help="a clone of bdusell/stack-attention, for --only authors",
     )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to FILE")
     args = parser.parse_args(arguments)
@@ -129,6 +129,8 @@ def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -
         parser.error(f"--device: expected cpu or cuda, got {args.device}")
     if args.device != "cpu" and {LSTM, NEURAL, WINDOW} & {*args.only}:
         parser.error(f"--only: {LSTM}, {NEURAL} and {WINDOW} are measured on the CPU only")
+    if (args.authors is None) == (AUTHORS in args.only):
+        parser.error(f"--authors: expected a folder with --only {AUTHORS}, and only then")
     if args.device == "cpu" and args.precisions != ["float32"]:
         parser.error("--precisions: fp16, bf16 and amp need --device cuda")
     if args.cpu_time and (args.device != "cpu" or args.threads != [1]):
@@ -194,7 +196,7 @@ def _tables(
         cases = args.timed[name]
         rows = sequences.measure_stack(cases, settings, meter, peaks)
         yield "stacks", f"Stack {name}: forward and backward pass", sequences.stack_columns(cases[0]), rows
-    if args.authors is not None:
+    if AUTHORS in args.only:
         cases = [case.small() for case in authors.CASES[:1]] if args.quick else authors.CASES
         rows = authors.measure(args.authors, cases, settings)
         yield "authors", "Stack nd beside the code of its authors: forward and backward pass", authors.COLUMNS, rows

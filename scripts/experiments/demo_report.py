@@ -181,7 +181,7 @@ def as_markdown(experiment: Experiment) -> str:
     """A table for each corpus, also readable as plain text."""
     a_translation = next(iter(experiment.translation.values()))
     scores = next(iter(experiment.dyck.values())).scores
-    by_length = [actual.length for actual in scores.by_length]
+    by_length = [score.length for score in scores.by_length]
     lengths = by_length[:: -(-len(by_length) // MOST_LENGTHS)]  # at equal distances, the first one among them
     low, high = scores.train_lengths
     return "\n\n".join(
@@ -210,7 +210,7 @@ def _translation_row(kind: str, result: TranslationResult) -> list[str]:
 
 
 def _dyck_row(kind: str, result: LanguageModelResult, lengths: Sequence[int]) -> list[str]:
-    differences = {actual.length: actual.difference.value for actual in result.scores.by_length}
+    differences = {score.length: score.difference.value for score in result.scores.by_length}
     samples = result.scores.samples
     return [
         *_training_cells(kind, result.training),

@@ -45,13 +45,13 @@ def lines_of(path: Path) -> list[str]:
 
 def examples(lines: list[str], split: str) -> dict[int, dict[str, str]]:
     """The printed examples: for each number, the text by the name of its column."""
-    actual: dict[int, dict[str, str]] = {}
+    results: dict[int, dict[str, str]] = {}
     for index, line in enumerate(lines):
         words = line.split()
         if len(words) == 2 and words[0] == split and words[1].isdigit() and not line.startswith(" "):
             rows = lines[index + 1 : lines.index("", index) if "" in lines[index:] else None]
-            actual[int(words[1])] = {row.split()[0]: " ".join(row.split()[1:]) for row in rows}
-    return actual
+            results[int(words[1])] = {row.split()[0]: " ".join(row.split()[1:]) for row in rows}
+    return results
 
 
 @pytest.mark.parametrize("folder", ["mt", "text-mt", "nested", "text-nested"])

@@ -65,12 +65,12 @@ class Saver:
 
     def updates(self) -> dict[str, int]:
         """The number of updates in every file that is named like a checkpoint, all of which must be whole."""
-        actual = {}
+        results = {}
         for path in sorted(self.folder.glob("*.pt")):
             state = torch.load(path)
             assert state["weight"].eq(state["updates"]).all()
-            actual[path.name] = state["updates"]
-        return actual
+            results[path.name] = state["updates"]
+        return results
 
 
 class Operations:

@@ -22,9 +22,9 @@ TEXT = "a b c d a"
 
 @pytest.fixture
 def hub(pushdown_model: Path) -> LanguageModelHub:
-    actual = load(pushdown_model)
-    assert isinstance(actual, LanguageModelHub)
-    return actual
+    results = load(pushdown_model)
+    assert isinstance(results, LanguageModelHub)
+    return results
 
 
 def inspect(*arguments: Any) -> int:

@@ -30,14 +30,14 @@ def restarts(model: str, differences: dict[str, tuple[float, float]], **others: 
     return [
         labelled(model, cfl_result(difference, split=split, checkpoint=checkpoint, **others), number)
         for place, split in enumerate(("test", "valid"))
-        for number, (checkpoint, actual) in enumerate(differences.items())
-        for difference in [actual[place]]
+        for number, (checkpoint, both) in enumerate(differences.items())
+        for difference in [both[place]]
     ]
 
 
 def values(comparison: Comparison) -> dict[str, dict[str, list[float]]]:
     return {
-        language: {model: [one.result.overall.difference.value for one in actual] for model, actual in models.items()}
+        language: {model: [one.result.overall.difference.value for one in runs] for model, runs in models.items()}
         for language, models in comparison.groups.items()
     }
 

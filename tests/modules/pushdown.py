@@ -70,13 +70,13 @@ def renamed(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if "data_to_q_prime.weight" in arrays:
         halves = [arrays.pop(f"data_to_{half}_prime.weight") for half in "qk"]
         arrays["projection.weight"] = torch.cat(halves)
-    actual = {}
+    results = {}
     for name, array in arrays.items():
         first, *rest = name.split(".")
         if len(rest) == 2:
             rest[0] = "first" if rest[0] == "0" else "second"
-        actual[".".join([_NAMES.get(first, first), *rest])] = array
-    return actual
+        results[".".join([_NAMES.get(first, first), *rest])] = array
+    return results
 
 
 def golden_head(arrays: Mapping[str, Tensor]) -> AttachmentHead:

@@ -38,11 +38,11 @@ def network(kind: type[Network], golden: Mapping[str, np.ndarray], path: Path) -
     (rows, features), size = parameters["out.weight"].shape, golden["x"].shape[2]
     controller = next((name for name in ("rnn", "lstm", "gru") if name in path.stem), "linear")
     memory = "none" if "no_stack" in path.stem else "stack"
-    actual = kind(
+    results = kind(
         size, rows - kind.num_strengths - size, controller=controller, hidden_size=features, memory=memory
     ).double()
-    actual.load_state_dict(parameters)
-    return actual
+    results.load_state_dict(parameters)
+    return results
 
 
 def check(golden: Mapping[str, np.ndarray], model: Controller, x: Tensor, outputs: Tensor, steps: Step) -> None:

@@ -86,8 +86,7 @@ def expected(call: Call, leaves: dict[str, Tensor]) -> list[Tensor]:
     arguments = {name: LAYOUTS[call.layouts[name]](x) for name, x in leaves.items()}
     stack: Callable[..., Any] = functools.partial(OPS[name_of(call)], backend="reference", **_options(call))
     if "start" in arguments:  # which only states take
-        options = {"return_weights": False, **_options(call)}
-        stack = lambda **arguments: nondeterministic_stack_reference(**arguments, **options)[0]  # noqa: E731
+        stack = functools.partial(_reference_readings, **_options(call))
     if not call.steps:
         return [stack(**arguments)]
     draw = random.Random(call.seed)
@@ -96,6 +95,11 @@ def expected(call: Call, leaves: dict[str, Tensor]) -> list[Tensor]:
         index = [draw.randrange(batch_size) for _ in range(batch_size)]
         rows = [[*(rows[i] if rows else [i]), j] for j, i in enumerate(index)]
         readings.append(stack(**{name: _history(name, x, rows) for name, x in arguments.items()})[:, -1])
+    return readings
+
+
+def _reference_readings(**arguments: Any) -> Tensor:
+    readings, _ = nondeterministic_stack_reference(**arguments, return_weights=False)
     return readings
 
 

@@ -33,14 +33,14 @@ def results(leaves: list[Tensor]) -> list[Tensor]:
     )
     others = superposition_stack(actions, values, backend="native")
     loss = readings.square().sum() + weights.square().sum() + others.square().sum()
-    actual = [readings, weights, others, *torch.autograd.grad(loss, leaves)]
+    results = [readings, weights, others, *torch.autograd.grad(loss, leaves)]
     with torch.no_grad():
         state = NondeterministicStackState.initial(bottom, batch_size=5, num_states=2, num_symbols=3)
         for t in range(3):
             reading, state = state.step(*(x[:, t] for x in (push, replace, pop, values)))
             state = state.reorder(torch.tensor([4, 0, 0, 3, 2]))
-            actual.append(reading)
-    return actual
+            results.append(reading)
+    return results
 
 
 def check(repeats: int) -> None:

@@ -112,7 +112,7 @@ MOST_ROUNDINGS = {
 
 @ways(reference=False, triton=False)
 def test_errors_do_not_grow(way: Way) -> None:
-    """The root mean square of the errors beside that of the values."""
+    """The root mean square of the errors, relative to the root mean square of the values."""
     is_automaton = "bottom" in way.stack.names
     for std, *most in MOST_ROUNDINGS[way.id.split("-")[0]]:
         drawn = way.stack.draw(3, 12 if is_automaton else 40, 5)

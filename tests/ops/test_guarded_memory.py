@@ -104,12 +104,12 @@ def test_steps_of_automata_that_branch(window: int | None) -> None:
             state = NondeterministicStackState.initial(
                 inputs[4], batch_size=3, num_states=sizes[0], num_symbols=sizes[1], window=window, start=inputs[5]
             )
-            actual = []
+            results = []
             for t in range(inputs[0].size(1)):
                 reading, state = state.step(*(x[:, t] for x in inputs[:4]))
-                actual.append(reading)
+                results.append(reading)
                 state = state.reorder(rows[t]) if t % 3 == 1 else state
-            return actual
+            return results
 
         inputs = automaton(torch.float64, 3, length, *sizes)
         start = torch.randn(3, *sizes, dtype=torch.float64, requires_grad=True)

@@ -18,8 +18,8 @@ TEXT = "\n".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.iter
 
 
 def only_match(pattern: str) -> re.Match[str]:
-    (actual,) = re.finditer(pattern, TEXT, flags=re.MULTILINE)
-    return actual
+    (results,) = re.finditer(pattern, TEXT, flags=re.MULTILINE)
+    return results
 
 
 def test_range_in_which_float64_is_exact() -> None:

@@ -1,4 +1,4 @@
-"""The stratification stack by Triton kernels, for GPUs: those of ``_triton/stratification/`` compute W in float64.
+"""The stratification stack by Triton kernels, for GPUs: ``_triton/stratification/`` computes W in float64.
 
 The readings are W V, a product of PyTorch.
 """

@@ -1,4 +1,4 @@
-"""The superposition stack by Triton kernels, for GPUs: those of ``_triton/superposition/`` compute W.
+"""The superposition stack by Triton kernels, for GPUs: ``_triton/superposition/`` computes W.
 
 The readings are W V, a product of PyTorch.
 """

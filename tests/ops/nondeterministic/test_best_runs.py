@@ -20,8 +20,8 @@ ALL = 10**6
 def log_weights(batch_size: int, length: int, num_states: int, num_symbols: int, masked: float = 0.0) -> list[Tensor]:
     source = batch_size, length, num_states, num_symbols
     targets = (num_states, num_symbols), (num_states, num_symbols), (num_states,)
-    actual = [torch.randn(*source, *target, dtype=torch.float64) for target in targets]
-    return [x.masked_fill(torch.rand_like(x) < masked, -torch.inf) for x in actual]
+    drawn = [torch.randn(*source, *target, dtype=torch.float64) for target in targets]
+    return [x.masked_fill(torch.rand_like(x) < masked, -torch.inf) for x in drawn]
 
 
 def as_enumerated(run: Run) -> EnumeratedRun:

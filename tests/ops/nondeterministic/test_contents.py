@@ -18,8 +18,8 @@ def configurations(run: EnumeratedRun) -> list[StackNode]:
     """The nodes of steps -1, 0, 1, ..., of which those of steps -1 and 0 are the same but for the step."""
     states = [0, *(index[2] for _, index in run.steps)]
     tops = [stack[-1][0] for stack in run.stacks]
-    actual = [StackNode(t, state, symbol) for t, (state, symbol) in enumerate(zip(states, tops, strict=True))]
-    return [StackNode(-1, 0, 0), *actual]
+    nodes = [StackNode(t, state, symbol) for t, (state, symbol) in enumerate(zip(states, tops, strict=True))]
+    return [StackNode(-1, 0, 0), *nodes]
 
 
 def path(run: EnumeratedRun) -> list[tuple[StackNode, StackNode]]:

@@ -83,7 +83,7 @@ CASES = {
 
 
 @pytest.fixture(params=CASES)
-def actual(request: pytest.FixtureRequest) -> Runs:
+def known(request: pytest.FixtureRequest) -> Runs:
     return runs(*CASES[request.param])
 
 
@@ -96,8 +96,8 @@ def test_integers_of_the_tests_are_those_of_all_runs() -> None:
     assert runs(7, 1, 1, 0.0, twos=0.0).totals.tolist() == motzkin_prefixes
 
 
-def test_integers_are_large_and_fit(actual: Runs) -> None:
-    assert (40 if len(actual.totals) > 2 else 0) <= digits(actual.totals) <= MANTISSA[torch.float64]
+def test_integers_are_large_and_fit(known: Runs) -> None:
+    assert (40 if len(known.totals) > 2 else 0) <= digits(known.totals) <= MANTISSA[torch.float64]
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_readings_are_the_nearest_numbers(way: Way, case: str) -> None:
     """Log weights of 0 and -inf have the same value in any precision."""
     length, num_states, num_symbols, forbidden, *quiet = CASES[case]
     for dtype, twos in ((torch.float64, 0.5), (torch.float32, 0.0)):
-        actual = runs(length, num_states, num_symbols, forbidden, *quiet, twos=twos)
-        for inputs in (actual.inputs(dtype), [x.requires_grad_() for x in actual.inputs(dtype)]):
-            assert torch.equal(way.read(inputs).detach(), actual.weights.permute(0, 1, 3, 4, 2).to(dtype))
+        known = runs(length, num_states, num_symbols, forbidden, *quiet, twos=twos)
+        for inputs in (known.inputs(dtype), [x.requires_grad_() for x in known.inputs(dtype)]):
+            assert torch.equal(way.read(inputs).detach(), known.weights.permute(0, 1, 3, 4, 2).to(dtype))
 
 
 @pytest.mark.parametrize("backend", FAST)
@@ -118,15 +118,15 @@ def test_nondeterministic_weights_are_the_nearest_doubles_before_padding(
     backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What else is in the batch, and what comes later, changes no bit."""
-    actual, shorter = runs(*CASES["n16"]), 11
-    *steps, bottom = actual.inputs(torch.float64)
+    known, shorter = runs(*CASES["n16"]), 11
+    *steps, bottom = known.inputs(torch.float64)
     steps = [x.repeat(2, *(1,) * (x.dim() - 1)) for x in steps]
     for x in steps:
         x[1, shorter:] = torch.randn_like(x[1, shorter:])
     inputs = [*steps, bottom]
     _, weights = nondeterministic_stack(*inputs, backend=use_backend(backend, monkeypatch), return_weights=True)
-    assert torch.equal(weights[:1], actual.weights)
-    assert torch.equal(weights[1:, :shorter], actual.weights[:, :shorter])
+    assert torch.equal(weights[:1], known.weights)
+    assert torch.equal(weights[1:, :shorter], known.weights[:, :shorter])
 
 
 @pytest.mark.parametrize("size", [(10, 1, 1), (5, 1, 3), (5, 2, 2)])
@@ -136,13 +136,13 @@ def test_nondeterministic_weights_of_kernels_in_float32(
 ) -> None:
     """Where nothing is forbidden, the kernels compute in float32: with 1, 2 and the numbers of float32."""
     use_instruction_set(instruction_set, monkeypatch)
-    actual = runs(*size, 0.0, twos=0.4)
-    assert 16 <= digits(actual.totals) <= MANTISSA[torch.float32]
-    push, replace, pop, values, bottom = actual.inputs(torch.float32)
+    known = runs(*size, 0.0, twos=0.4)
+    assert 16 <= digits(known.totals) <= MANTISSA[torch.float32]
+    push, replace, pop, values, bottom = known.inputs(torch.float32)
     *_, wide = native._stack(push, replace, pop, torch.cat([bottom[None, None], values], 1))
     assert not wide.any()
     weights = nondeterministic_stack(push, replace, pop, values, bottom, backend="native", return_weights=True)[1]
-    assert torch.equal(weights, actual.weights.float())
+    assert torch.equal(weights, known.weights.float())
 
 
 def test_log_2_is_exact_in_the_precision_it_is_given_in() -> None:
@@ -157,10 +157,10 @@ def test_log_2_is_exact_in_the_precision_it_is_given_in() -> None:
 @pytest.mark.parametrize("case", ["n0", "n1", "n2", "n16", "n17"])
 def test_nondeterministic_reference_in_log_space(case: str) -> None:
     """Logarithms of integers are rounded: W times the total is an integer up to a relative error of 2^-40."""
-    actual = runs(*CASES[case])
-    _, weights = nondeterministic_stack(*actual.inputs(torch.float64), backend="reference", return_weights=True)
+    known = runs(*CASES[case])
+    _, weights = nondeterministic_stack(*known.inputs(torch.float64), backend="reference", return_weights=True)
     for (t, *rest), weight in np.ndenumerate(weights[0].numpy()):
-        assert abs(weight * actual.totals[t] - actual.tops[t, *rest]) <= 2**-40 * actual.totals[t]
+        assert abs(weight * known.totals[t] - known.tops[t, *rest]) <= 2**-40 * known.totals[t]
 
 
 @pytest.mark.parametrize("backend", FAST)
@@ -179,8 +179,8 @@ def test_nondeterministic_weights_are_the_nearest_doubles_for_any_transitions(
         seed=st.integers(0, 2**31),
     )
     def test(length: int, num_states: int, num_symbols: int, forbidden: float, quiet: int, seed: int) -> None:
-        actual = runs(length, num_states, num_symbols, forbidden, quiet, seed=seed)
-        weights = nondeterministic_stack(*actual.inputs(torch.float64), backend=backend, return_weights=True)[1]
-        assert torch.equal(weights, actual.weights)
+        known = runs(length, num_states, num_symbols, forbidden, quiet, seed=seed)
+        weights = nondeterministic_stack(*known.inputs(torch.float64), backend=backend, return_weights=True)[1]
+        assert torch.equal(weights, known.weights)
 
     test()

@@ -74,24 +74,24 @@ ALL_WALKS = [(dtype, *size) for dtype, sizes in WALKS.items() for size in sizes]
 def test_superposition_readings_and_gradients_are_exact(
     dtype: torch.dtype, length: int, size: int, fractional: int, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    actual = walk(length, size, fractional)
-    for x in actual[3:]:
+    known = walk(length, size, fractional)
+    for x in known[3:]:
         assert torch.equal(x, x.to(dtype).double())
-    actions, values = (x.to(dtype).requires_grad_() for x in actual[:2])
+    actions, values = (x.to(dtype).requires_grad_() for x in known[:2])
     readings = superposition_stack(actions, values, backend=use_backend(backend, monkeypatch))
-    assert torch.equal(readings, actual.readings.to(dtype))
-    gradients = torch.autograd.grad((readings * actual.cotangents.to(dtype)).sum(), (actions, values))
-    for gradient, expected in zip(gradients, actual[4:], strict=True):
+    assert torch.equal(readings, known.readings.to(dtype))
+    gradients = torch.autograd.grad((readings * known.cotangents.to(dtype)).sum(), (actions, values))
+    for gradient, expected in zip(gradients, known[4:], strict=True):
         assert torch.equal(gradient, expected.to(dtype))
 
 
 @pytest.mark.parametrize(("dtype", "length", "size", "fractional"), ALL_WALKS)
 def test_superposition_steps_are_exact(dtype: torch.dtype, length: int, size: int, fractional: int) -> None:
-    actual = walk(length, size, fractional)
+    known = walk(length, size, fractional)
     state = SuperpositionStackState.initial(batch_size=1, size=size, dtype=dtype)
     for t in range(length):
-        reading, state = state.step(actual.actions[:, t].to(dtype), actual.values[:, t].to(dtype))
-        assert torch.equal(reading, actual.readings[:, t].to(dtype))
+        reading, state = state.step(known.actions[:, t].to(dtype), known.values[:, t].to(dtype))
+        assert torch.equal(reading, known.readings[:, t].to(dtype))
 
 
 @pytest.mark.parametrize("backend", ["reference", *FAST])
@@ -101,7 +101,7 @@ def test_superposition_is_exact_for_any_actions(backend: str, monkeypatch: pytes
     @settings(max_examples=15)
     @given(length=st.integers(1, 15), size=st.integers(1, 20), seed=st.integers(0, 2**31))
     def test(length: int, size: int, seed: int) -> None:
-        actual = walk(length, size, 15, seed)
-        assert torch.equal(superposition_stack(actual.actions, actual.values, backend=backend), actual.readings)
+        known = walk(length, size, 15, seed)
+        assert torch.equal(superposition_stack(known.actions, known.values, backend=backend), known.readings)
 
     test()

@@ -84,11 +84,11 @@ def test_determined_positions_against_all_short_strings(name: str, number: int, 
 
 def next_symbols(words: Iterable[Word]) -> dict[Word, set[str]]:
     """What follows each prefix in some string."""
-    actual: defaultdict[Word, set[str]] = defaultdict(set)
+    results: defaultdict[Word, set[str]] = defaultdict(set)
     for word in words:
         for i, symbol in enumerate((*word, END)):
-            actual[word[:i]].add(symbol)
-    return actual
+            results[word[:i]].add(symbol)
+    return results
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def toy() -> SynchronousGrammar:
 def enumerate_derivations(grammar: SynchronousGrammar, symbol: str, depth: int) -> list[tuple[Derivation, float]]:
     """All derivations of nesting at most ``depth``, by brute force, with their probabilities."""
     total = sum(rule.weight for rule in grammar.rules[symbol])
-    actual = []
+    results = []
     for rule in grammar.rules[symbol]:
         inner = [depth - (child in grammar.nesting) for child in rule.children]
         if any(d < 0 for d in inner):
@@ -40,8 +40,8 @@ def enumerate_derivations(grammar: SynchronousGrammar, symbol: str, depth: int) 
         options = [enumerate_derivations(grammar, child, d) for child, d in zip(rule.children, inner, strict=True)]
         for choice in itertools.product(*options):
             children = tuple(derivation for derivation, _ in choice)
-            actual.append((Derivation(rule, children), rule.weight / total * math.prod(p for _, p in choice)))
-    return actual
+            results.append((Derivation(rule, children), rule.weight / total * math.prod(p for _, p in choice)))
+    return results
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])

@@ -18,12 +18,12 @@ def strings_of_depth(grammar: PCFG, depth: int) -> Counter[Word]:
     def below(symbol: Symbol, nodes: int) -> Counter[Word]:
         if not isinstance(symbol, Nonterminal):
             return Counter({(symbol,): 1})
-        actual = Counter[Word]()
+        results = Counter[Word]()
         for rule in grammar.rules if nodes > 1 else ():
             if rule.left == symbol:
                 for parts in itertools.product(*(below(item, nodes - 1).items() for item in rule.right)):
                     word = tuple(itertools.chain.from_iterable(word for word, _ in parts))
-                    actual[word] += math.prod(ways for _, ways in parts)
-        return actual
+                    results[word] += math.prod(ways for _, ways in parts)
+        return results
 
     return below(grammar.start, depth)

@@ -1,7 +1,7 @@
 /* The nondeterministic stack: what the passes over a sequence and a single step compute in the same way, each for one tile
  * of one column.
  *
- * A column of gamma or O begins with symbol 0, and that of the next symbol is `next` vectors further on.
+ * A column of gamma or O begins with symbol 0. Each further symbol begins `next` vectors later.
  */
 
 /* (a) (Eq. 24), replace: adds to a column, times `scale`, what comes from the column before it, times `factor`. */

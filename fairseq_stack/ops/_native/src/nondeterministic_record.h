@@ -45,7 +45,7 @@ INLINE vector *nd_gamma(const struct nd_record *rec, vector *base, int tile, int
     return base + before * rec->Q * rec->C;
 }
 
-/* From a column of a symbol to that of the next one. */
+/* From the column of one symbol to the column of the next. */
 INLINE ptrdiff_t nd_next_symbol(const struct nd_record *rec, int tile) {
     return (ptrdiff_t)(rec->columns - tile * LANES) * rec->Q * rec->C;
 }
