@@ -1,4 +1,4 @@
-"""Measure the stacks, decoding, and training steps: ``python scripts/benchmark.py --help``, and docs/performance.md."""
+"""Measure the stacks, decoding, and training steps: ``python scripts/benchmark.py --help``, and docs/benchmarks.md."""
 
 from __future__ import annotations
 
