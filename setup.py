@@ -24,6 +24,17 @@ def read_version() -> str:
     return found.group(1)
 
 
+def readme() -> str:
+    """The README. Links on the package's page on an index, which GitHub's workflow publishes, have to be absolute."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    repository = os.environ.get("GITHUB_REPOSITORY")
+    if repository is None:
+        return text
+    tag = f"v{read_version()}"
+    text = re.sub(r"(!\[[^]]*\]\()(?!https?:)", rf"\1https://raw.githubusercontent.com/{repository}/{tag}/", text)
+    return re.sub(r"(\]\(|^\[\w+\]: )(?!https?:)", rf"\1https://github.com/{repository}/blob/{tag}/", text, flags=re.M)
+
+
 # A shared library that is loaded with ctypes, in C without Python or torch: see fairseq_stack/ops/_native. Without a
 # compiler for it the package is installed all the same, and the stacks run in PyTorch.
 KERNELS = Path("fairseq_stack/ops/_native")
@@ -81,8 +92,8 @@ PENN = ["nltk>=3.8"]
 setup(
     name="fairseq_stack",
     version=read_version(),
-    description="Transformers with differentiable stacks, as a fairseq plugin",
-    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    description="Sequence models with differentiable stacks, as a fairseq plugin and as PyTorch functions",
+    long_description=readme(),
     long_description_content_type="text/markdown",
     author="The fairseq_stack authors",
     license="MIT",

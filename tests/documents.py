@@ -32,7 +32,7 @@ class Document:
 
     def broken_links(self) -> list[str]:
         """The links to files that do not exist, and to headings that their page does not have."""
-        links = re.findall(r"\]\(([^)]+)\)", self.text)
+        links = re.findall(r"(?:\]\(|^\[\w+\]: )([^)\s]+)", self.text, re.MULTILINE)
         return [link for link in links if "://" not in link and not self._leads_somewhere(link)]
 
     def _leads_somewhere(self, link: str) -> bool:

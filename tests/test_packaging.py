@@ -50,6 +50,15 @@ def repository_files() -> list[str]:
     return sorted(name for name in listed.stdout.split("\0") if name and (REPOSITORY / name).exists())
 
 
+def test_links_of_the_package_page_are_absolute() -> None:
+    command = [sys.executable, "setup.py", "-q", "--long-description"]
+    environment = os.environ | {"GITHUB_REPOSITORY": "somebody/fairseq_stack"}
+    page = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, env=environment, check=True).stdout
+    links = re.findall(r"(?:\]\(|^\[\w+\]: )([^)\s]+)", page, re.MULTILINE)
+    assert "https://github.com/somebody/fairseq_stack/blob/v" in page
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The source distribution, unpacked; built from a copy, since a build leaves folders behind."""
