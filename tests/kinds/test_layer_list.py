@@ -41,7 +41,7 @@ def test_reads_what_layers_are_called(listed: list[Layer]) -> None:
 
 
 def test_the_readme_has_every_kind() -> None:
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "models.md").read_text(encoding="utf-8")
     for kind in kinds():
         numbers = ", ".join(f"{size.letter} {size.meaning}" for size in kind.sizes)
         assert f"| `{kind.spelling}` | {kind.title} | {numbers} | {kind.cost} |\n" in text
