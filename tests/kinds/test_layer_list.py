@@ -40,7 +40,7 @@ def test_reads_what_layers_are_called(listed: list[Layer]) -> None:
     assert parse_layer_list(",".join(map(str, listed))) == tuple(listed)
 
 
-def test_the_readme_has_every_kind() -> None:
+def test_the_page_of_models_lists_every_kind() -> None:
     text = (REPOSITORY / "docs" / "models.md").read_text(encoding="utf-8")
     for kind in kinds():
         numbers = ", ".join(f"{size.letter} {size.meaning}" for size in kind.sizes)
