@@ -31,10 +31,10 @@ def register() -> None:
 class _RegisterWithFairseq(importlib.abc.MetaPathFinder):
     """Calls :func:`register` at the end of ``import fairseq``. It finds nothing itself.
 
-    fairseq ignores ``--user-dir`` if the package has been imported before, and has no other door for plugins. Without
-    this, the architectures would be unknown in a process that imports ``fairseq_stack.ops`` and then runs a command of
-    fairseq, in ``from_pretrained`` of fairseq's own classes after ``import fairseq_stack``, and to :mod:`.hub`, which
-    models are built on and so cannot import them.
+    fairseq ignores ``--user-dir`` if the package has been imported before, and offers no other way to load plugins.
+    Without this, the architectures would be unknown in a process that imports ``fairseq_stack.ops`` and then runs a
+    command of fairseq, in ``from_pretrained`` of fairseq's own classes after ``import fairseq_stack``, and to
+    :mod:`.hub`, which models are built on and so cannot import them.
     """
 
     def find_spec(self, name: str, *_: object) -> None:

@@ -18,7 +18,7 @@ DICTIONARIES = "dict*.txt"
 MANIFEST_OF_CORPUS = "manifest.json"
 """As ``fairseq_stack_preprocess`` writes it, which a checkout that only ``--user-dir`` names cannot import."""
 MANIFEST = "corpus-manifest.json"
-"""The name of its copy beside checkpoints."""
+"""The name of its copy next to checkpoints."""
 TASK = "task.json"
 PIECE_MODELS = ("sentencepiece.*.model", "spm.model")
 OWN_PIECE_MODEL = "sentencepiece.bpe.model"
@@ -57,7 +57,7 @@ def _facts_of_task(path: Path) -> dict[str, Any]:
 def note_languages(trainer: Any) -> None:
     """Have the checkpoints name the languages of a translation task, which fairseq infers from the names of the data.
 
-    Beside the checkpoints are only dictionaries, which do not say what is translated into what.
+    Next to the checkpoints are only dictionaries, which do not say what is translated into what.
     """
     from omegaconf import open_dict
 
@@ -130,7 +130,7 @@ def missing_companions(companions: Mapping[str, Path], folder: Path) -> dict[Pat
             missing[target] = content
         elif _meaning(name, there) != _meaning(name, content):
             raise UserError(
-                f"{target} differs from {source}, which has to be saved beside the checkpoints: choose another "
+                f"{target} differs from {source}, which has to be saved next to the checkpoints: choose another "
                 f"--save-dir, or remove {target} if it belongs to an earlier training run"
             )
     return missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmark.command import main  # the folder beside this file
+from benchmark.command import main  # the folder next to this file
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,8 +2,8 @@
 
 Each checkout has processes of its own, with the kernels that were built there. The two run every case in turn, so that
 whatever else the machine does hits both. The ratio is the median over turns of this checkout's processor time divided
-by the other's; the least times of both stand beside it. Benchmarks that run one after the other differ by more than
-commits do. Then come the ratio and both figures of the memory that a run needs at its peak.
+by the other's; the minimum times of both are given as well. Benchmarks that run one after the other differ by more than
+commits do. Then come the ratio and both amounts of memory that a run needs at its peak.
 
 The cases are this checkout's (:mod:`benchmark.compared`), and call what users may call. What fails in a checkout, since
 it lacks something, is not compared.
@@ -48,7 +48,7 @@ class Worker:
         return list(self._ask(""))
 
     def measure(self, name: str) -> float:
-        """A figure of a case.
+        """A measurement of a case.
 
         Raises:
             LookupError: the checkout cannot run it.
@@ -84,11 +84,11 @@ class Worker:
 
 
 Pair = tuple[float, float]
-"""A figure of this checkout and one of the other."""
+"""A measurement of this checkout and one of the other."""
 
 
 def measure_in_turn(workers: Sequence[Worker], name: str, rounds: int) -> list[Pair]:
-    """The figures of each round, in which the two go first in turn."""
+    """The measurements of each round, in which the two go first in turn."""
     pairs = []
     for turn in range(rounds):
         order = workers if turn % 2 else workers[::-1]
@@ -98,7 +98,7 @@ def measure_in_turn(workers: Sequence[Worker], name: str, rounds: int) -> list[P
 
 
 def least(pairs: Sequence[Pair]) -> Pair:
-    """The least figures of both."""
+    """The minimum of both."""
     return min(here for here, _ in pairs), min(there for _, there in pairs)
 
 

@@ -33,7 +33,7 @@ class CFLEvaluation(Evaluation):
     description = """\
 Evaluate a language model on the strings of a formal language, which fairseq-stack
 prepare cfl (or prepare reversal) wrote to DIR. For each length and for all strings,
-the table has nats a token of the model and of the strings' own distribution (the
+the table has nats per token of the model and of the strings' own distribution (the
 lower bound), the difference with a bootstrap interval, and the accuracy of the next
 symbol where the language allows only one. Below it is the share of strings drawn
 from the model that are in the language."""

@@ -18,7 +18,7 @@ from fairseq_stack.files import require_writable
 from .arguments import Subcommand, add_number
 
 GREATEST = 1_000_000
-"""The greatest number of resampled sets (and of samples), and the greatest seed."""
+"""The maximum number of resampled sets (and of samples), and the maximum seed."""
 
 DIGITS_OF_SHA = 8
 

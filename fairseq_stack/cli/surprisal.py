@@ -31,7 +31,7 @@ Print the surprisal of each word under a language model, -log p(word | the words
 the sentence before it), as a table with tabs between its columns: the numbers of
 sentence and word, the word, the number of its tokens, its surprisal, and whether
 the model does not know it. Each line is a sentence: raw text if fairseq-stack
-prepare cut the model's data into pieces, and tokens separated by blanks otherwise.
+prepare cut the model's data into pieces, and tokens separated by spaces otherwise.
 The first word is predicted from the beginning of the sentence. The surprisal of a
 word of several pieces is the sum of theirs. Probabilities of a model that parses
 are summed over a beam of parses."""
@@ -98,7 +98,7 @@ def _check_mark(args: argparse.Namespace, sentences: Sequence[str] | None) -> No
     if mark is None:
         return
     if mark.split() != [mark]:
-        raise UserError(f"--regions {mark!r}: expected a mark without blanks, such as '|'")
+        raise UserError(f"--regions {mark!r}: expected a marker without spaces, such as '|'")
     if sentences is not None and not any(mark in sentence for sentence in sentences):
         raise UserError(f"--regions {mark}: no line of {args.file} has this mark between regions")
 

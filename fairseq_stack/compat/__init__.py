@@ -1,4 +1,4 @@
-"""The porch to fairseq: everything that is changed in it while this plugin is loaded. No file of fairseq is changed.
+"""All changes to fairseq while this plugin is loaded. No file of fairseq is changed.
 
 Each function of fairseq is replaced once, in a file named after fairseq's module: what is different in
 ``fairseq.trainer`` is in ``trainer.py``. Where several things are different in one function, they stand in one

@@ -35,7 +35,7 @@ _STREAM = "stack_truncated_bptt"
 
 @replaces("fairseq.checkpoint_utils:torch_persistent_save")
 def torch_persistent_save(original: Any, obj: object, filename: str, async_write: bool = False) -> None:
-    """Write a checkpoint beside its place and rename it when it is on the disk, so that each ``*.pt`` is whole.
+    """Write a checkpoint to a temporary file and rename it once it is on disk, so that each ``*.pt`` is complete.
 
     A second attempt of fairseq's appends to what the first has written.
 
@@ -70,7 +70,7 @@ def verify_checkpoint_directory(original: Any, save_dir: str) -> None:
 
 @replaces("fairseq.checkpoint_utils:save_checkpoint")
 def save_checkpoint(original: Any, cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
-    """Put the dictionaries and the other companions of a model beside its first checkpoint.
+    """Put the dictionaries and the other companions of a model next to its first checkpoint.
 
     Its checkpoints can then be used without the data.
 

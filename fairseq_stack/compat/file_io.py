@@ -20,7 +20,7 @@ _HOPELESS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES,
 
 @replaces("fairseq.file_io:PathManager.copy")
 def copy(original: Any, src_path: str, dst_path: str, overwrite: bool = False) -> bool:
-    """Copy through a file beside the new one, so that ``checkpoint_best.pt`` and ``checkpoint_last.pt`` stay whole.
+    """Copy through a temporary file, so that ``checkpoint_best.pt`` and ``checkpoint_last.pt`` stay complete.
 
     fairseq copies over them byte by byte: if the process is killed meanwhile, or the disk is full, an incomplete file
     replaces the old checkpoint.

@@ -11,7 +11,7 @@ from fairseq_stack.compat.replacing import replaces
 
 @replaces("fairseq.scoring:build_scorer")
 def build_scorer(original: Any, choice: Any, tgt_dict: Any) -> Any:
-    """Say beside a score what it leaves out, and score transductions by accuracy unless another score is asked for.
+    """Report with each score what it leaves out; score transductions by accuracy unless another score is requested.
 
     For every model; accuracy for stack models. Unnecessary with a fairseq that counts what it leaves out.
     """

@@ -82,7 +82,7 @@ def generate(
     """Give each sentence of a batch its own maximum length, so that it gets what ``--batch-size 1`` finds.
 
     fairseq computes one maximum length for the batch, from its longest source. With ``--max-len-a`` a sentence may
-    therefore get longer hypotheses beside a long sentence than alone.
+    therefore get longer hypotheses in a batch with a long sentence than alone.
 
     For every model, so that stack models and fairseq's are compared under the same search. Unnecessary with a fairseq
     that has a maximum length for each sentence.

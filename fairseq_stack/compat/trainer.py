@@ -16,7 +16,7 @@ from fairseq_stack.errors import UserError
 
 _UNKNOWN_REASON = "Cannot load model parameters from checkpoint"
 _EARLY_STOPPING = "early_stopping"  # in the extra state of a checkpoint
-_NUM_SENTENCES = "num_sentences"  # there, too
+_NUM_SENTENCES = "num_sentences"  # also there
 _REMEDY = (
     "lower --lr, set --clip-norm, or look for damage in the data or in the checkpoint that training started from; "
     "earlier checkpoints are unchanged"

@@ -1,4 +1,4 @@
-"""Losses that fairseq lacks. Importing this room registers them.
+"""Losses that fairseq lacks. Importing this package registers them.
 
 - ``torch_cross_entropy``: label smoothing as PyTorch defines it, over the symbols that can occur (Appendices F and G of
   DuSell & Chiang, 2024);
@@ -6,7 +6,7 @@
 - ``transduction``: the mean over strings, summed over positions, and accuracy (Hao et al., 2018).
 
 Each is one file: the options, then ``forward``, which computes the loss of a batch, then ``reduce_metrics``, which adds
-up what workers have logged. The room imports ``modules`` and ``compat``.
+up what workers have logged. This package imports ``modules`` and ``compat``.
 """
 
 from fairseq_stack import compat

@@ -1,7 +1,7 @@
 """Readers of what fairseq's commands and ``fairseq-stack`` write, and the scores computed from it.
 
 Begin with :mod:`.results`: each command ``fairseq-stack evaluate-...`` has a result, which knows its signature, its
-JSON and its table. The results, with the functions that compute their figures:
+JSON and its table. The results, with the functions that compute their values:
 
 - evaluate-cfl: :mod:`.cfl_result`, :mod:`.cfl_scores` (cross-entropy difference, Section 6 of DuSell and Chiang, 2024);
   :mod:`.cfl_corpus` reads the strings with their probabilities, and :mod:`.cfl_comparison` puts results side by side;

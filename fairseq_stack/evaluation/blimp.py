@@ -60,7 +60,7 @@ class Scored:
         return self.good == self.bad
 
     def row(self) -> Row:
-        """The pair and its figures, for a CSV file."""
+        """The pair and its scores, for a CSV file."""
         figures = {"log_p_good": self.good, "log_p_bad": self.bad, "tie": self.is_tie, "unknown": self.unknown}
         return {**vars(self.pair), **figures}
 

@@ -41,7 +41,7 @@ class Comparison:
     Attributes:
         split: the part of the corpora that they are on.
         groups: the best restart of each model on each language, or all of them.
-        runs: how many restarts there are of a model on a language: the least and the greatest number.
+        runs: how many restarts there are of a model on a language: the minimum and maximum number.
         mean: whether ``groups`` has all restarts, for their mean.
     """
 

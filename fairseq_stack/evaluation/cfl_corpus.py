@@ -69,8 +69,8 @@ class CFLCorpus:
     Attributes:
         folder: the folder of the corpus.
         language: the language.
-        train_lengths: the least and the greatest length of strings in train.
-        greatest_length: the greatest length of strings in any split.
+        train_lengths: the minimum and maximum length of strings in train.
+        greatest_length: the maximum length of strings in any split.
     """
 
     folder: Path

@@ -35,7 +35,7 @@ class NextSymbol:
 
 @dataclass(frozen=True)
 class StringScores:
-    """A model's figures on some strings, in nats a token.
+    """A model's scores on some strings, in nats per token.
 
     Attributes:
         strings: number of strings.
@@ -68,7 +68,7 @@ class StringScores:
 
 @dataclass(frozen=True)
 class LengthScores(StringScores):
-    """The figures on the strings of one length; the bound is the one of strings of that length."""
+    """The scores on the strings of one length; the bound is the one of strings of that length."""
 
     length: int
 
@@ -81,7 +81,7 @@ class Samples:
         strings: number of strings.
         in_language: number of those that are in the language.
         unfinished: number of those that did not end within ``max_length`` symbols; they are not in the language.
-        max_length: the greatest number of symbols.
+        max_length: the maximum number of symbols.
     """
 
     strings: int
@@ -113,12 +113,12 @@ class CFLResult(Result):
         language: the name of the task, or the file of the grammar.
         split: the part of the corpus.
         eos: whether the ends of strings are counted.
-        train_lengths: the least and the greatest length of the strings in train.
+        train_lengths: the minimum and maximum length of the strings in train.
         bootstrap: number of resampled sets behind each interval.
         confidence: the probability of each interval, such as 0.95.
         model: the model.
-        overall: the figures on all strings; the bound has the cost of the length.
-        by_length: the figures for each length, ascending.
+        overall: the scores on all strings; the bound has the cost of the length.
+        by_length: the scores for each length, ascending.
         samples: None if no strings were drawn.
     """
 
@@ -135,7 +135,7 @@ class CFLResult(Result):
     samples: Samples | None
 
     def lines(self) -> list[str]:
-        columns = ("length", "strings", "nats a token", "bound", "difference", "interval", "next symbol")
+        columns = ("length", "strings", "nats per token", "bound", "difference", "interval", "next symbol")
         rows = [scores.cells(f"{scores.length}") for scores in self.by_length]
         lines = [
             self.model.on(f"{self.language}, {self.split}"),

@@ -1,4 +1,4 @@
-"""The figures of a language model on strings of a formal language, from the log-probabilities of their symbols."""
+"""The scores of a language model on strings of a formal language, from the log-probabilities of their symbols."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def string_losses(
 
 
 def overall_scores(strings: Sequence[StringLoss], intervals: Intervals) -> StringScores:
-    """The figures on all strings; the bound has the cost of the length."""
+    """The scores on all strings; the bound has the cost of the length."""
     return _scores(strings, [string.bound for string in strings], intervals, stream=0)
 
 
 def scores_by_length(strings: Sequence[StringLoss], intervals: Intervals) -> tuple[LengthScores, ...]:
-    """The figures for each length, ascending; the bound is given the length."""
+    """The scores for each length, ascending; the bound is given the length."""
     by_length: dict[int, list[StringLoss]] = {}
     for string in strings:
         by_length.setdefault(string.length, []).append(string)

@@ -1,4 +1,4 @@
-"""Reading a corpus back: what fairseq-preprocess wrote, or text, and the manifest beside it."""
+"""Reading a corpus back: what fairseq-preprocess wrote, or text, and the manifest next to it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def number(text: str) -> str:
 
 
 def remark(text: str) -> str:
-    """A line beside the table: here a comment, since the caption is the author's."""
+    """A note on the table: here a comment, since the caption is the author's."""
     return f"% {text}"
 
 

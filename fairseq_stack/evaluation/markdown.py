@@ -38,7 +38,7 @@ def number(text: str) -> str:
 
 
 def remark(text: str) -> str:
-    """A line beside the table."""
+    """A note on the table."""
     return text
 
 

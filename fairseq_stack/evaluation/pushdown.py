@@ -197,7 +197,7 @@ def _attached(sentence: Sentence, parse: ScoredParse) -> int:
 
 
 def row_of_sentence(sentence: Sentence) -> Row:
-    """The figures of a sentence, with gold parses and, unless there are none, with the model's own."""
+    """The scores of a sentence, with gold parses and, unless there are none, with the model's own."""
     own = sentence.own
     row = {
         "sentence": " ".join(sentence.words),

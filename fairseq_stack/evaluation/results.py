@@ -21,19 +21,19 @@ Row: TypeAlias = "Mapping[str, object]"
 """Of a CSV file: a value for each column. All rows have the same columns."""
 
 GREATEST = 2**53
-"""The greatest number in a result: a count up to it is exact as a float."""
+"""The maximum number in a result: a count up to it is exact as a float."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its confidence interval."""
+    """A score with its confidence interval."""
 
     value: float
     low: float
     high: float
 
     def cells(self, digits: int) -> tuple[str, str]:
-        """The figure and its interval in a table."""
+        """The score and its interval in a table."""
         return f"{self.value:.{digits}f}", f"{self.low:.{digits}f} to {self.high:.{digits}f}"
 
     def percent(self, digits: int) -> tuple[str, str]:
@@ -137,11 +137,11 @@ def rows_by_length(figures: Sequence[Any]) -> list[Row]:
 
 
 def require_lengths(file: Path | str, figures: Sequence[Any]) -> None:
-    """Raise UserError unless a result's ``by_length`` has figures for at least one length, and once for each."""
+    """Raise UserError unless a result's ``by_length`` has scores for at least one length, and once for each."""
     lengths = [scores.length for scores in figures]
     if not lengths or len(set(lengths)) < len(lengths):
         shown = ", ".join(map(str, lengths[:10])) or "none"
-        raise UserError(f"{file}: expected figures for at least one length of strings, once for each, got {shown}")
+        raise UserError(f"{file}: expected scores for at least one length of strings, once for each, got {shown}")
 
 
 def _flat(record: Any, prefix: str = "") -> dict[str, object]:

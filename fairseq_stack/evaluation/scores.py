@@ -9,12 +9,12 @@ from fairseq_stack import __version__
 
 @dataclass(frozen=True)
 class Score:
-    """A figure that can be compared with another one if the signatures are the same.
+    """A score that can be compared with another one if the signatures are equal.
 
     Attributes:
         name: what was measured.
-        value: the figure.
-        unit: the words that follow the figure; "" if there are none.
+        value: the number.
+        unit: the words that follow the number; "" if there are none.
         data: what it was measured on.
         method: how it was computed, as ``option:value`` separated by ``|``; the program's version comes last.
     """

@@ -1,4 +1,4 @@
-"""The curves of a training run: a figure of its validations, and the learning rate, from the same log."""
+"""The curves of a training run: a score of its validations, and the learning rate, from the same log."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class TrainingCurve:
     """The course of a training run.
 
     Attributes:
-        values: a figure of the validations, by number of updates or of epochs, ascending.
+        values: a score of the validations, by number of updates or of epochs, ascending.
         learning_rates: by number of updates or of epochs, ascending; empty if the log has none.
         updates_in_epoch: None if the log ends too early to tell it.
-        least_loss: the least negative log-likelihood of a validation in nats a token, by which runs are compared;
+        least_loss: the least negative log-likelihood of a validation in nats per token, by which runs are compared;
             infinite if none is a number.
     """
 
@@ -57,11 +57,11 @@ def read_training_curve(path: Path, metric: str | None = None) -> TrainingCurve:
 
     Args:
         path: the log.
-        metric: the name of a figure of the validations as fairseq logs it, such as ``ppl`` or ``bleu`` (default: the
-            negative log-likelihood, without label smoothing, in nats a token).
+        metric: the name of a score of the validations as fairseq logs it, such as ``ppl`` or ``bleu`` (default: the
+            negative log-likelihood, without label smoothing, in nats per token).
 
     Raises:
-        UserError: see :func:`.read_training_log`; or no validation has this figure, or in none it is finite.
+        UserError: see :func:`.read_training_log`; or no validation has this score, or in none it is finite.
     """
     log = read_training_log(path)
     entries = read_entries(path)
@@ -79,7 +79,7 @@ def read_training_curve(path: Path, metric: str | None = None) -> TrainingCurve:
 
 
 def read_valid_bound(log: Path) -> float:
-    """The least possible cross-entropy on the validation data of a run, in nats a token.
+    """The least possible cross-entropy on the validation data of a run, in nats per token.
 
     The ends of strings are counted unless the run is trained with ``--without-eos``. The bound is in the corpus that
     the log names. If the log names it relative to a folder, the corpus is sought from the current folder and from each
@@ -97,7 +97,7 @@ def read_valid_bound(log: Path) -> float:
     for path in places:
         if path.is_file():
             return _valid_bound(path, eos=_WITHOUT_EOS not in text)
-    raise UserError(f"{log}: the data that it names, {data}, has no {LOWER_BOUND_NAME} beside it")
+    raise UserError(f"{log}: the data that it names, {data}, has no {LOWER_BOUND_NAME} next to it")
 
 
 def _valid_bound(path: Path, *, eos: bool) -> float:

@@ -22,7 +22,7 @@ class Validation:
 
     Attributes:
         updates: number of updates before it.
-        loss: negative log-likelihood, without label smoothing, in nats a token.
+        loss: negative log-likelihood, without label smoothing, in nats per token.
     """
 
     updates: int
@@ -77,7 +77,7 @@ class Entry:
         return name in self.figures
 
     def figure(self, name: str) -> float:
-        """A figure, which fairseq writes as a string and which may be NaN.
+        """A number, which fairseq writes as a string and which may be NaN.
 
         Raises:
             UserError: the line does not have it, or it is not a number.
@@ -90,7 +90,7 @@ class Entry:
             raise UserError(f"{self.place}: expected a number as {name}, got {self._shown(name)}") from error
 
     def count(self, name: str) -> float:
-        """A figure that is finite and not negative, such as a number of updates.
+        """A number that is finite and not negative, such as a number of updates.
 
         Raises:
             UserError: it is not.

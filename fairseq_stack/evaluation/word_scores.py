@@ -17,7 +17,7 @@ from .scores import Score, method_of
 _SENTENCE = re.compile(r"(?:^|\| |:)(\d+) (\S+ \[[^]\t]+\](?:\t\S+ \[[^]\t]+\])*)\s*$")
 _WORD = re.compile(r"\S+ \[([^]\t]+)\]")
 
-UNIT = "nats a token"
+UNIT = "nats per token"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def read_word_scores(path: Path) -> list[SentenceScore]:
 
 
 def cross_entropy(scores: Sequence[SentenceScore], data: str) -> Score:
-    """Nats a token, where the end of sentence counts as a token; ``data`` names the sentences."""
+    """Nats per token, where the end of sentence counts as a token; ``data`` names the sentences."""
     tokens = sum(score.tokens for score in scores)
     method = method_of(sentences=len(scores), tokens=tokens, eos="counted")
     return Score("cross-entropy", math.fsum(score.loss for score in scores) / tokens, UNIT, data, method)

@@ -8,7 +8,7 @@ model wrapped as fairseq's hub interface, which translates, samples and scores r
 - parses: a beam of parses for each sentence, and gold parses (Murty et al., 2023, Eq. 7);
 - transductions: how much of each string a model writes correctly.
 
-The files that lie beside a checkpoint, so that its folder can be handed on, are known to ``companions.py``.
+The files that lie next to a checkpoint, so that its folder can be handed on, are known to ``companions.py``.
 
-The room imports ``modules``, ``ops`` and ``compat``, and of models only what they do, never their classes.
+This package imports ``modules``, ``ops`` and ``compat``, and of models only what they do, never their classes.
 """

@@ -30,7 +30,7 @@ class Hub(GeneratorHubInterface):
     """A trained model, or an ensemble, with its dictionaries: what ``from_pretrained`` returns.
 
     It is fairseq's hub interface, for sentences of raw text. If ``fairseq-stack prepare`` made the data in pieces,
-    sentences are normalised and cut into pieces in the same way. Otherwise they are tokens separated by blanks,
+    sentences are normalised and cut into pieces in the same way. Otherwise they are tokens separated by spaces,
     or what ``--tokenizer`` and ``--bpe`` of the training run make into tokens.
     """
 

@@ -34,7 +34,7 @@ class Beam:
 
 
 def parses_sentences(hub: Hub) -> bool:
-    """Whether the model predicts the parses of sentences, too."""
+    """Whether the model also predicts the parses of sentences."""
     return getattr(hub.task, "has_tapes", False)
 
 

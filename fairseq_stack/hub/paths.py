@@ -62,6 +62,6 @@ def _beside_or_of_training(checkpoint: Path) -> Path:
     if not any(data.glob(DICTIONARIES)):
         raise UserError(
             f"{checkpoint.parent} has no dictionary ({DICTIONARIES}), and neither has the folder of its data in "
-            f"training, {data}; copy the dictionaries beside the checkpoint, or name the folder that holds them"
+            f"training, {data}; copy the dictionaries next to the checkpoint, or name the folder that holds them"
         )
     return data

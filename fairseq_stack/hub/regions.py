@@ -34,7 +34,7 @@ def marked_regions(sentence: str, mark: str, number: int) -> list[str]:
     """The texts of the regions of a sentence, between which the mark stands as a word; none of an empty sentence.
 
     Args:
-        sentence: the words and the marks, with blanks between them.
+        sentence: the words and the marks, separated by spaces.
         mark: the mark.
         number: of the sentence, for errors.
 
@@ -47,7 +47,7 @@ def marked_regions(sentence: str, mark: str, number: int) -> list[str]:
         if word == mark:
             regions.append([])
         elif mark in word:
-            raise UserError(f"sentence {number}: {word!r} has the mark {mark!r} in it; write blanks around the mark")
+            raise UserError(f"sentence {number}: {word!r} has the mark {mark!r} in it; write spaces around the mark")
         else:
             regions[-1].append(word)
     return [" ".join(region) for region in regions]
@@ -57,12 +57,12 @@ def regions_of(texts: Sequence[str], words: Sequence[Word]) -> list[Region]:
     """The regions of a sentence.
 
     Args:
-        texts: the words of each region, with blanks between them.
+        texts: the words of each region, separated by spaces.
         words: what :func:`~fairseq_stack.hub.surprisals.surprisals` yields for all of them in one sentence: its words
             and its end, which is in no region.
 
     Raises:
-        UserError: the model reads other words than those between blanks.
+        UserError: the model reads other words than those between spaces.
     """
     lengths = [len(text.split()) for text in texts]
     if sum(lengths) != len(words) - 1:

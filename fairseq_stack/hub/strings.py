@@ -66,8 +66,8 @@ def predictions(
     Args:
         hub: a language model, or an ensemble, whose probabilities are averaged.
         strings: strings of symbols.
-        batch_size: the greatest number of strings at a time, or None for any number.
-        max_tokens: the greatest number of symbols at a time, with ends and padding (a single string may have more).
+        batch_size: the maximum number of strings at a time, or None for any number.
+        max_tokens: the maximum number of symbols at a time, with ends and padding (a single string may have more).
 
     Raises:
         UserError: a string is longer than the model accepts, or has a symbol that the dictionary lacks; or the model
@@ -108,7 +108,7 @@ def tokens_of(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tens
     if len(string) >= hub.max_positions:
         raise UserError(
             f"string {number} has {len(string):,} symbols and an end; the model accepts {hub.max_positions:,} tokens: "
-            "train it with a greater --tokens-per-sample"
+            "train it with a larger --tokens-per-sample"
         )
     return torch.tensor([*map(hub.tgt_dict.index, string), hub.tgt_dict.eos()])
 
@@ -120,8 +120,8 @@ def batches_of_lengths(
 
     Args:
         lengths: of the strings, in tokens.
-        batch_size: the greatest number of strings in a batch, or None for any number.
-        max_tokens: the greatest number of tokens in a batch, with padding (a single string may have more), or None.
+        batch_size: the maximum number of strings in a batch, or None for any number.
+        max_tokens: the maximum number of tokens in a batch, with padding (a single string may have more), or None.
         same_length: whether all strings of a batch have the same length, and no padding.
     """
     batch: list[int] = []
@@ -170,9 +170,9 @@ def draw_strings(hub: LanguageModelHub, number: int, *, max_length: int, seed: i
     Args:
         hub: a language model, or an ensemble, whose probabilities are averaged.
         number: the number of strings.
-        max_length: the greatest number of symbols; a string that has not ended then is not finished.
+        max_length: the maximum number of symbols; a string that has not ended then is not finished.
         seed: of the random numbers.
-        batch_size: the greatest number of strings at a time.
+        batch_size: the maximum number of strings at a time.
 
     Raises:
         UserError: the model does not accept strings of ``max_length``, or computes a probability that is not a number.
@@ -192,7 +192,7 @@ def _draw(hub: LanguageModelHub, places: Tensor) -> list[Sample]:
     dictionary = hub.tgt_dict
     model = EnsembleModel(hub.models)
     states: list[dict[str, Any]] = [{} for _ in hub.models]
-    rows = torch.arange(len(places), device=places.device)  # of the strings that go on
+    rows = torch.arange(len(places), device=places.device)  # of the strings that continue
     tokens = rows.new_full((len(rows), 1), dictionary.eos())
     samples: dict[int, Sample] = {}
 

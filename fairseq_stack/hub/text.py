@@ -16,14 +16,14 @@ from fairseq_stack_preprocess.mt.translation_options import CORPUS as TRANSLATIO
 from fairseq_stack_preprocess.text.sentence_pieces import Encoder, made_blank
 
 Tokenize = Callable[[str], str]
-"""Turns a sentence into tokens separated by blanks."""
+"""Turns a sentence into tokens separated by spaces."""
 
 
 def tokenizer_of(companions: Mapping[str, Path], language: str | None) -> Tokenize | None:
     """The function that cuts a sentence into pieces, or None if no SentencePiece model is among the companions.
 
     Args:
-        companions: what lies beside a checkpoint.
+        companions: what lies next to a checkpoint.
         language: a language of a translation model; None for a language model.
 
     Raises:

@@ -15,7 +15,7 @@ _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
 
 
 def bracketed(attached: Sequence[int], words: Sequence[str]) -> str:
-    """The trees that are built when word k attaches to r_k, such as ``((The dog) barks)``, with blanks between them.
+    """The trees that are built when word k attaches to r_k, such as ``((The dog) barks)``, separated by spaces.
 
     Brackets in words become -LRB- and -RRB-.
 

@@ -100,7 +100,7 @@ class InspectedSentence:
     Attributes:
         sentence: the whole sentence.
         parses: the best parses of the beam, the best one first; or the one that was given.
-        num_depths: the size of the model's tables of depths: it sees greater depths as the greatest.
+        num_depths: the size of the model's tables of depths: it treats larger depths as the largest one.
     """
 
     sentence: CutSentence

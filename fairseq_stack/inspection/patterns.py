@@ -34,7 +34,7 @@ PATTERNS: dict[Pattern, Callable[[Sequence[str]], Iterator[str]]] = {
 
 
 def marked_reversal(pattern: Pattern, symbols: Sequence[str], length: int) -> str:
-    """The string w#w^R, its symbols separated by blanks, for a w of ``length`` symbols.
+    """The string w#w^R, its symbols separated by spaces, for a w of ``length`` symbols.
 
     Raises:
         ValueError: there are no symbols.

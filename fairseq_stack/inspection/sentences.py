@@ -34,7 +34,7 @@ class Sentence:
 
 
 def sentence_of_text(hub: Hub, text: str, translation: str | None = None, *, name: str = "sentence 1") -> Sentence:
-    """A sentence of raw text if the data of the model are in pieces, and of words separated by blanks otherwise.
+    """A sentence of raw text if the data of the model are in pieces, and of words separated by spaces otherwise.
 
     Raises:
         UserError: a word is not in the dictionary of the model, or a language model is given a translation. Pieces that

@@ -25,7 +25,7 @@ def parse_layer_list(text: str) -> tuple[Layer, ...]:
     """Read a layer list.
 
     Args:
-        text: the list; blanks around entries are ignored.
+        text: the list; spaces around entries are ignored.
 
     Returns:
         the attention of each layer, the first layer first; at least one.
@@ -41,7 +41,7 @@ def parse_stacks(text: str) -> tuple[Layer, ...]:
     """Read a list of stacks that work side by side, joined by ``+``.
 
     Args:
-        text: the list; blanks around entries are ignored. ``none`` is the list without stacks.
+        text: the list; spaces around entries are ignored. ``none`` is the list without stacks.
 
     Raises:
         UserError: as :func:`parse_layer_list`, or an entry is not a stack.

@@ -1,4 +1,4 @@
-"""fairseq's models: how options become networks, and what their checkpoints hold. Importing this room registers them.
+"""fairseq's models: how options become networks, and what checkpoints contain. Importing this package registers them.
 
 Each family has a folder:
 
@@ -9,11 +9,11 @@ Each family has a folder:
 
 Begin with ``build_model`` in ``transformer/stack_transformer_lm.py``: a file has the name of the ``--arch`` that it
 builds. The options of a family are declared, completed and checked in one file of its folder. What all families share
-of this stands beside the folders, with the vocabularies, the memory that a model may take, what a decoder keeps from
+of this stands next to the folders, with the vocabularies, the memory that a model may take, what a decoder keeps from
 step to step, and the averages of checkpoints. Presets are the files in ``configs/model``.
 
 The equations are in ``modules``, which these models call. Here are the papers' sizes and initialisations (Appendix D.2
-of 2024). The room imports ``modules``, ``kinds``, ``ops``, ``hub`` and ``compat``, and no task.
+of 2024). This package imports ``modules``, ``kinds``, ``ops``, ``hub`` and ``compat``, and no task.
 """
 
 from fairseq_stack import compat

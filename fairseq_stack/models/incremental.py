@@ -40,7 +40,7 @@ class KeepsState:
 
 
 class RecurrentDecoder(KeepsState, FairseqIncrementalDecoder):
-    """The decoder of a language model that goes on from a state.
+    """The decoder of a language model that continues from a state.
 
     Args:
         cfg: the options of the model, settled.

@@ -16,7 +16,7 @@ class Pretrained:
     """Mixin for fairseq models, to be named before fairseq's class.
 
     Attributes:
-        has_companions: tells :mod:`fairseq_stack.companions` to save what the model needs beside its checkpoints.
+        has_companions: tells :mod:`fairseq_stack.companions` to save what the model needs next to its checkpoints.
     """
 
     has_companions: ClassVar[bool] = True

@@ -183,7 +183,7 @@ class CompactOutput(nn.Module):
 def check_symbols(part: Any, tokens: Tensor, first_is_read: bool = False) -> None:
     """Raise UserError if tokens (B, n) have symbols that the compact vocabulary of an encoder or decoder lacks.
 
-    ``first_is_read``: whether a recurrent language model reads the first tokens, too.
+    ``first_is_read``: whether a recurrent language model also reads the first tokens.
     """
     embed_tokens = getattr(part, "embed_tokens", None)
     if isinstance(embed_tokens, CompactRows):

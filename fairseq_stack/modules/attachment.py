@@ -91,7 +91,7 @@ class KeyedAttachmentHead(AttachmentHead):
 
     Args:
         model_size: d.
-        num_depths: D, the size of the table of depths; greater depths become D - 1. None: key_{tj} = k'_j.
+        num_depths: D, the size of the table of depths; larger depths become D - 1. None: key_{tj} = k'_j.
         size: of queries and keys, 2 d if None.
         depth_size: of the embeddings of depths, d if None.
         released: as in the authors' code.

@@ -17,7 +17,7 @@ from fairseq_stack.modules.pushdown_transformer import PushdownState, PushdownTr
 class Parses:
     """The best parses of a string that a beam has found, the best first.
 
-    Probabilities are in float64. A prefix, which goes on after its words, has n surprisals: none of the end.
+    Probabilities are in float64. A prefix, which continues after its words, has n surprisals: none for the end.
 
     Attributes:
         attachments: r_1, ..., r_n of each, (K, n).
@@ -78,7 +78,7 @@ def parse_all(
         beam_size: how many hypotheses of a string are kept, at least 1; n words have at most Catalan(n) parses.
         legal_only: see :meth:`PushdownTransformer.next_attachments`. Otherwise illegal attachments have a share of the
             probability, which strings lack.
-        are_prefixes: whether the strings go on, so their ends are not scored.
+        are_prefixes: whether the strings continue, in which case their ends are not scored.
         keep_next_words: whether ``next_words`` of the parses is wanted.
 
     Raises:
@@ -121,8 +121,8 @@ def _best(
     """The best hypotheses with one more word (B,), from the scores (B, K) of those before it and of the word.
 
     Returns:
-        Their scores, the hypotheses that they go on from, and what the word attaches to; each (B, K'). A string whose
-        probability is 0 or not a number has legal attachments, too.
+        Their scores, the hypotheses that they continue, and what the word attaches to; each (B, K'). A string whose
+        probability is 0 or not a number also has legal attachments.
     """
     words = word.repeat_interleave(with_word.size(1))
     legal = model.legal_attachments(state, words).view(len(word), -1)

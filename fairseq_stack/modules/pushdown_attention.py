@@ -44,12 +44,12 @@ class PushdownAttention(nn.Module):
     - ``"figures"``: W_k h_j + b + e, as in Fig. 7, where the heads share the embeddings; the only one with biases;
     - ``"released"``: W_k h_j + e, as in the authors' code, which also adds ``q_i . W_r p_{j-i}`` to the score.
 
-    The output at i depends on tokens up to i only. So pads at the end of a sequence change nothing before them.
+    The output at i depends on tokens only up to i, so padding at the end of a sequence changes nothing before it.
 
     Args:
         model_size: d, the size of inputs and outputs.
         num_heads: H; heads have the size s = d / H.
-        num_depths: D, the size of the table of depths; greater depths become D - 1. None: keys do not depend on depths.
+        num_depths: D, the size of the table of depths; larger depths become D - 1. None: keys do not depend on depths.
         parametrization: how keys depend on depths.
         dropout: of the weights of attention.
 

@@ -117,7 +117,7 @@ class PushdownTransformer(nn.Module):
         activation: of these hidden layers.
         max_positions: how many learned positions there are, so many tokens can be read. None: there are no positions,
             as attention with distances needs none.
-        norm_first: whether layers are normalised first, and then the final states, too.
+        norm_first: whether layers are normalised first, and also the final states.
         scale_embeddings: whether input embeddings are multiplied by the root of their size. The head's are not.
         dropout: of the input, and of the outputs of attention and feed-forward networks.
     """

@@ -1,6 +1,6 @@
 """Stack attention: differentiable stacks as attention sublayers (DuSell & Chiang 2024, Section 5).
 
-A recurrent controller drives its stack by the same projections, so a sublayer without W_y serves there, too.
+A recurrent controller drives its stack by the same projections, so a sublayer without W_y also serves there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Differentiable stacks and queues as pure tensor functions, and their states for one step at a time.
 
-This room needs only torch and imports nothing else of this project. Each stack has a folder of its own:
+This package needs only torch and imports nothing else of this project. Each stack has a folder of its own:
 
     superposition/      Eqs. 5-8 of DuSell & Chiang (2024)         stratification/  Hao et al. (2018), Section 2.1
     nondeterministic/   Eqs. 21-29; docs/algorithm.md              queues/, buffers/  the same, Section 2.3

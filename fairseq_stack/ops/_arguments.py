@@ -28,7 +28,7 @@ class Sizes:
 
         Args:
             name: the argument's name, for the message.
-            shape: its axes, separated by blanks: a number stands for itself, a letter for a size that must be the
+            shape: its axes, separated by spaces: a number stands for itself, a letter for a size that must be the
                 same wherever the letter occurs.
 
         Raises:

@@ -1,8 +1,9 @@
 """Autograd functions that let ``torch.func`` transform the fast backends: grad, vjp, jacrev and vmap, in any nesting.
 
-``torch.func`` transforms the forward pass of an autograd function and its backward pass separately. So the backward
-pass is an autograd function, too, and gets all that it needs from the inputs and outputs of the forward pass. All
-tensors have the batch as their first axis, and the sequences of a batch are independent: vmap makes the batch larger.
+``torch.func`` transforms the forward pass of an autograd function and its backward pass separately. The backward
+pass is therefore also an autograd function, and gets all that it needs from the inputs and outputs of the forward pass.
+All tensors have the batch as their first axis, and the sequences of a batch are independent: vmap makes the batch
+larger.
 """
 
 from __future__ import annotations

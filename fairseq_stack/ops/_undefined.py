@@ -1,8 +1,8 @@
 """Values that are not finite, such as garbage at padding, stay out of earlier readings and of their gradients.
 
 Earlier readings do not depend on such a value, but computing them multiplies it by weights or derivatives that are 0,
-and 0 * NaN = NaN. So the stacks compute with an ordinary number in its place, and add *marks* to the readings that
-depend on it: a mark is NaN or 0. The compiled kernels do the same on their own.
+and 0 * NaN = NaN. The stacks therefore compute with an ordinary number in its place, and add *marks* to the readings
+that depend on it: a mark is NaN or 0. The compiled kernels do the same on their own.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 validation_plateau`` lowers the learning rate when validations stop improving, wherever in an epoch they are. Both are
 as in the papers' experiments. Each is one file with a dataclass for its options; a new one is imported here.
 
-This room imports only :mod:`fairseq_stack.compat`, which must change fairseq before anything is registered, and which
-tells a schedule of each validation (``validate`` in ``compat/fairseq_cli_train.py``).
+This package imports only :mod:`fairseq_stack.compat`, which must change fairseq before anything is registered, and
+which tells a schedule of each validation (``validate`` in ``compat/fairseq_cli_train.py``).
 """
 
 from fairseq_stack import compat

@@ -17,7 +17,7 @@ LEAST_DECADES, MOST_DECADES = 0.8, 3.5
 """Of a logarithmic scale with numbers at several steps in each decade: otherwise they would be too few or too many."""
 
 CHARACTERS_IN_INCH, CHARACTERS_OF_HANDLE = 12, 9
-"""How many characters of a legend fit, and how much room the line beside a label takes."""
+"""How many characters of a legend fit, and how much room the line next to a label takes."""
 
 MARKERS = 10
 """Of a line with many points, at most about so many have a marker."""
@@ -69,7 +69,7 @@ def draw_intervals(
 def draw_rows(
     axes: Any, points: Mapping[str, Mapping[str, tuple[float, float, float]]], looks: Mapping[str, Mapping[str, str]]
 ) -> None:
-    """A row for each name: for each label a point x and the line through it, from its least to its greatest x.
+    """A row for each name: for each label a point x and the line through it, from its minimum to its maximum x.
 
     Args:
         axes: of the panel.
@@ -140,7 +140,7 @@ def draw_legend(panels: Any, number: int) -> None:
 def draw_weights(
     axes: Any, weights: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], label: str = "weight"
 ) -> None:
-    """Weights between 0 and 1 as colours, (rows, columns), with a scale beside them that has the label."""
+    """Weights between 0 and 1 as colours, (rows, columns), with a scale next to them that has the label."""
     image = axes.imshow(weights, cmap="viridis", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
     size = 8 if len(rows) <= 22 else 6
     axes.set_xticks(range(len(columns)), columns, fontsize=size, rotation=90)

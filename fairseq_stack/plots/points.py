@@ -15,7 +15,7 @@ OTHERS = {"color": "0.8", "marker": "."}
 def draw_points(
     axes: Any, points: Sequence[Sequence[float]], names: Sequence[str], shown: Sequence[str], title: str
 ) -> None:
-    """Points (x, y) with a legend beside them; the markers tell names apart in grey.
+    """Points (x, y) with a legend next to them; the markers tell names apart in grey.
 
     Args:
         axes: where to draw.

@@ -47,7 +47,7 @@ def label_columns(axes: Any, symbols: Sequence[str]) -> None:
 def draw_shares(
     axes: Any, shares: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], label: str
 ) -> None:
-    """Numbers from 0 to 1, (rows, columns), the darker the greater, with a scale beside them."""
+    """Numbers from 0 to 1, (rows, columns), darker for larger values, with a scale next to them."""
     image = axes.imshow(shares, cmap="Greys", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
     axes.set_yticks(range(len(rows)), [literal(x) for x in rows], fontsize=9 if len(rows) <= 12 else 7)
     label_columns(axes, columns)

@@ -142,7 +142,7 @@ def figure(
     """Yield the panels of a figure, an array (rows, columns) of matplotlib's axes; then write the figure to ``path``.
 
     The same figure gives the same file: the time is not written into it. The figure is none of pyplot's, so that
-    pyplot goes on as the caller has set it up, as in a notebook.
+    pyplot keeps the caller's settings, as in a notebook.
 
     Args:
         path: the file to write.

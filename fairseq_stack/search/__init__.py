@@ -5,8 +5,8 @@
   hypotheses of a batch after a step;
 - ``one_pass.py``: the outputs of transducers, whose positions are independent given the input.
 
-Both are generators as fairseq's commands call them. The tasks choose between them and fairseq's. The room imports only
-``errors``.
+Both are generators as fairseq's commands call them. The tasks choose between them and fairseq's. This package imports
+only ``errors``.
 """
 
 from .length_normalized import LengthNormalizedBeamSearchGenerator

@@ -24,7 +24,7 @@ class LengthNormalizedBeamSearchGenerator:
     hypothesis is extended by its :math:`k` most probable symbols; each finished hypothesis (it ends in EOS) stays as
     it is. The next beam is the :math:`k` best of them all by :math:`\log p(y) / |y|`, where :math:`|y|` is
     the number of tokens generated so far, EOS included: :math:`t` for a hypothesis that was just extended, less
-    for one that finished earlier. So a finished hypothesis keeps its slot only as long as it is among the :math:`k`
+    for one that finished earlier. A finished hypothesis keeps its slot only as long as it is among the :math:`k`
     best. fairseq's own search differs in all of this: it compares raw log-probabilities, moves finished
     hypotheses off the beam, continues until :math:`k` are finished, and normalises only when it sorts them.
 
@@ -127,7 +127,7 @@ class LengthNormalizedBeamSearchGenerator:
         incremental_states: list[dict[str, Any]] = [{} for _ in range(self.model.models_size)]
 
         results: list[list[Hypothesis]] = [[] for _ in range(batch_size)]
-        sentences = rows  # places in the batch of the sentences whose search goes on
+        sentences = rows  # places in the batch of the sentences whose search continues
         for step in range(int(max_lengths.max())):
             log_probs, attention = self._log_probs(beam, encoder_outs, incremental_states)
             prefix = None if prefix_tokens is None else prefix_tokens[sentences]

@@ -1,4 +1,4 @@
-"""fairseq's tasks with what stack models need. Importing this room registers them.
+"""fairseq's tasks with what stack models need. Importing this package registers them.
 
 - ``stack_translation`` and ``stack_language_modeling``: fairseq's tasks with the paper's beam search, and the papers'
   batches and losses (DuSell & Chiang, 2020 and 2024);
@@ -9,7 +9,7 @@
 Begin with ``stack_language_modeling.py``. A file whose name begins with an underscore holds what a task puts into its
 batches, or keeps between them. Options are read by fairseq at run time: their annotations must not be postponed.
 
-The room imports ``models``, ``search``, ``ops`` and ``compat``.
+This package imports ``models``, ``search``, ``ops`` and ``compat``.
 """
 
 from fairseq_stack import compat

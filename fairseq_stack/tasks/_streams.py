@@ -53,7 +53,7 @@ class Segments(Dataset[dict[str, Any]]):
 
     The stream is cut into B rows of equal length; the last row is shorter if the stream cannot be divided. Item k is a
     batch for fairseq: the tokens k D..(k + 1) D - 1 of each row as ``target``, each predicted from the token before it
-    in the stream. What precedes the stream is the end of a sentence. So each token is predicted once.
+    in the stream. What precedes the stream is the end of a sentence. Each token is thus predicted once.
 
     Args:
         stream: the stream.

@@ -43,7 +43,7 @@ _TYPES = {"task": str, "blank": str, "scored": list, "longest": dict}
 
 
 def read_task_file(data: Path) -> TaskFile:
-    """Read the ``task.json`` in a folder of data, as beside a checkpoint, or in the folder that holds it.
+    """Read the ``task.json`` in a folder of data, as next to a checkpoint, or in the folder that holds it.
 
     Raises:
         UserError: the file is not one that ``fairseq-stack prepare transduction`` wrote.
@@ -98,8 +98,8 @@ class Transductions(FairseqDataset):
         name: what the pairs are called in errors.
         scored: the words that are scored, of the dictionary's size: true or false.
         padding: what inputs are padded with.
-        pad_to_longest: whether inputs are padded to the greatest length of all, instead of that of the batch.
-        longest: the greatest length of an input; None for the length of the longest one.
+        pad_to_longest: whether inputs are padded to the maximum length of all, instead of that of the batch.
+        longest: the maximum length of an input; None for the length of the longest one.
         shuffle: whether the order changes in each epoch.
 
     Raises:

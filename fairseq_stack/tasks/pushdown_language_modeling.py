@@ -26,7 +26,7 @@ class PushdownLanguageModelingConfig(StackLanguageModelingConfig):
         default=None,
         metadata={
             "help": "folder with the files SPLIT.attach that fairseq-stack prepare treebank writes (default: text/ "
-            "beside the folder of the data)"
+            "next to the folder of the data)"
         },
     )
     own_tapes: float = field(

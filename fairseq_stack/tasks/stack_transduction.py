@@ -46,7 +46,7 @@ class StackTransductionConfig(FairseqDataclass):
     score_words: Optional[str] = field(
         default=None,
         metadata={
-            "help": "words of the targets that loss and accuracy count, separated by blanks (default: the words of "
+            "help": "words of the targets that loss and accuracy count, separated by spaces (default: the words of "
             "task.json, or else all words except the blank)"
         },
     )
@@ -62,7 +62,7 @@ class StackTransductionConfig(FairseqDataclass):
 class StackTransductionTask(FairseqTask):
     """Pairs of strings of equal length, without ``</s>``; the model writes all symbols of the target in one pass.
 
-    ``task.json`` of ``fairseq-stack prepare transduction``, beside the data, says which word is blank, which words of
+    ``task.json`` of ``fairseq-stack prepare transduction``, next to the data, says which word is blank, which words of
     targets are scored, and how long the strings of each split can be. A model that reads its whole input
     (``reads_whole_input``) gets all inputs of a split padded with blanks to that length.
     """
@@ -182,7 +182,7 @@ class StackTransductionTask(FairseqTask):
         return may_be_scored(self.task_file.name, inputs, lengths, self._number_of_blank())
 
     def max_positions(self) -> None:
-        """There is no greatest length."""
+        """There is no maximum length."""
 
     @property
     def source_dictionary(self) -> Dictionary:

@@ -56,8 +56,8 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
     Training and validation have states of their own. A checkpoint within an epoch has the state of the training run.
 
     A model carries a state if it has ``initial_state(batch_size)``, if its ``forward`` takes ``state``, from which it
-    reads all tokens, and returns the state after the last token under ``"state"`` beside the logits. A state is a
-    dataclass of tensors, numbers, tuples and dataclasses, and has ``detach()``.
+    reads all tokens, and returns the state after the last token under ``"state"`` in addition to the logits. A state is
+    a dataclass of tensors, numbers, tuples and dataclasses, and has ``detach()``.
     """
 
     def __init__(self, args: StackTruncatedBPTTConfig, dictionary: Dictionary, *others: Any, **kwargs: Any) -> None:
@@ -183,7 +183,7 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
         return {type(self).__name__: {"segment": segment, "layout": self._layout, "state": as_plain(state)}}
 
     def set_checkpoint_dict(self, restored: dict[str, Any]) -> None:
-        """Take what :meth:`get_checkpoint_dict` returned; training goes on from there."""
+        """Take what :meth:`get_checkpoint_dict` returned; training continues from there."""
         self._restored = restored
 
     def _layout_of(self, sample: dict[str, Any]) -> dict[str, int]:

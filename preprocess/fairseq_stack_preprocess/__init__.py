@@ -1,9 +1,9 @@
 """Corpora for fairseq_stack: text, side files, a manifest and fairseq's binary format.
 
-One room for each family of corpora: :mod:`.cfl`, :mod:`.mt`, :mod:`.trees`, :mod:`.nested`, :mod:`.transduction`; and
-:mod:`.text` for what they share. Below them is a ground floor that ``fairseq_stack`` uses as well: :mod:`.errors`,
-:mod:`.progress`, and the names of what a corpus folder holds (:mod:`.layout`). A room imports :mod:`.text` and the
-ground floor, never another room. Neither torch nor fairseq is imported: binarising runs fairseq's own command in a
+One package for each family of corpora: :mod:`.cfl`, :mod:`.mt`, :mod:`.trees`, :mod:`.nested`, :mod:`.transduction`; and
+:mod:`.text` for what they share. All of them share modules that ``fairseq_stack`` also uses: :mod:`.errors`,
+:mod:`.progress`, and the names of what a corpus folder holds (:mod:`.layout`). A package imports :mod:`.text` and the
+shared modules, but no other package. Neither torch nor fairseq is imported: binarising runs fairseq's own command in a
 process of its own.
 
 A corpus is a module of one shape:
@@ -14,7 +14,7 @@ A corpus is a module of one shape:
 - ``prepare(options, folder, *, force=False)``: writes the folder, complete or not at all;
 - ``plan(options)``, if there is more to say than the options: the lines of a dry run.
 
-A new corpus needs such a module in a room, and a subcommand in ``fairseq_stack/cli/prepare``. Begin reading with
+A new corpus needs such a module in a package, and a subcommand in ``fairseq_stack/cli/prepare``. Begin reading with
 :mod:`.nested.nested_corpus`, the shortest corpus that is generated, or with :mod:`.trees.mikolov`, the shortest one
 that is read.
 """

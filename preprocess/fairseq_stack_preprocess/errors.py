@@ -30,7 +30,7 @@ def require_at_least(flag: str, value: int | None, least: int) -> None:
 def require_ranges(options: object, **ranges: tuple[int | None, int | None]) -> None:
     """Raise PrepareError unless each named attribute is None or lies in its range.
 
-    A range is its least and its greatest number; None: there is none.
+    A range is its minimum and its maximum; None: there is none.
     """
     for name, (least, greatest) in ranges.items():
         if least is not None:

@@ -22,4 +22,4 @@ LOWER_BOUND_NAME = "lower_bound.json"
 """The cross-entropy of the distribution from which a corpus was drawn."""
 
 WORD_MARK = "\u2581"
-"""What SentencePiece writes for a blank."""
+"""What SentencePiece writes for a space."""

@@ -20,7 +20,7 @@ def say(message: str) -> None:
 def progress(items: Iterable[T], *, label: str, total: int | None, unit: str = "line") -> Iterator[T]:
     """Yield ``items`` and show on standard error how many of ``total`` (None: unknown) are done.
 
-    ``unit`` is the name of an item, printed beside the bar.
+    ``unit`` is the name of an item, printed next to the bar.
     """
     if sys.stderr.isatty():
         from tqdm import tqdm

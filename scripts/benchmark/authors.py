@@ -1,4 +1,4 @@
-"""The nondeterministic stack beside that of its authors, DuSell and Chiang (2024), taken from a clone of their code.
+"""The nondeterministic stack and that of its authors, DuSell and Chiang (2024), from a clone of their code.
 
 The clone is of https://github.com/bdusell/stack-attention, and needs ``pip install torch-semiring-einsum``. Its vectors
 are logarithms.
@@ -93,7 +93,7 @@ def measure(clone: Path, cases: Sequence[Case], settings: Settings) -> list[Row]
                 name: passes(partial(read, case, inputs), leaves, settings.timer, cotangent)
                 for name, read in ways.items()
             }
-            for threads in settings.each_number_of_threads(f"{case} beside the authors' code, {dtype_name(dtype)}"):
+            for threads in settings.each_number_of_threads(f"{case} and the authors' code, {dtype_name(dtype)}"):
                 times = {name: 1e3 * sum(parts) for name, parts in settings.least_times(runs).items()}
                 rows.append({
                     "sizes": case.by_axis(), "dtype": dtype_name(dtype), "threads": threads, "error": largest,

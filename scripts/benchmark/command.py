@@ -34,9 +34,9 @@ GFLOP/s and their share of the machine's peak), decoding with a beam, and traini
 steps of the papers' models, all in one run. A backend that disagrees with the
 reference ends the run with exit code 1. Five parts run only if they are named:
 "sweep" compares the backend that models use with the best one, for sizes from tiny to
-long; "lstm" trains stack LSTMs beside a loop over nn.LSTMCell; "neural" trains neural
+long; "lstm" compares stack LSTMs in training with a loop over nn.LSTMCell; "neural" trains neural
 stacks at once and step by step; "window" has long sequences, with stacks of limited
-memory or depth; "authors" has nd beside the code of its authors."""
+memory or depth; "authors" compares nd with the code of its authors."""
 
 EPILOG = """\
 examples:
@@ -101,7 +101,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--authors", type=Path, metavar="CLONE",
         help="a clone of bdusell/stack-attention, for --only authors",
     )  # fmt: skip
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all measurements to FILE")
     args = parser.parse_args(arguments)
     args.only = args.only or [*default]
     args.repeats = args.repeats or (1 if args.quick else 12)
@@ -166,7 +166,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Measure what the arguments ask for, and print each table as soon as it is complete; all figures."""
+    """Measure what the arguments ask for, and print each table as soon as it is complete; return all measurements."""
     settings = settings_of(args)
     machine = {**describe_machine(settings.timer), "fairseq_stack": fairseq_stack.__version__}
     say("measuring the machine's peak")
@@ -189,7 +189,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _tables(
     args: argparse.Namespace, settings: Settings, meter: MemoryMeter, peaks: dict[torch.dtype, Peak]
 ) -> Iterator[tuple[str, str, Columns, list[Row]]]:
-    """Measure part after part: what its figures are called, the title of its table, the columns and the rows."""
+    """Measure part after part: what its measurements are called, the title of its table, the columns and the rows."""
     names = [name for name in args.timed if name in args.only]
     every = names or first_of_each_op()
     for name in names:
@@ -199,7 +199,7 @@ def _tables(
     if AUTHORS in args.only:
         cases = [case.small() for case in authors.CASES[:1]] if args.quick else authors.CASES
         rows = authors.measure(args.authors, cases, settings)
-        yield "authors", "Stack nd beside the code of its authors: forward and backward pass", authors.COLUMNS, rows
+        yield "authors", "Stack nd and the code of its authors: forward and backward pass", authors.COLUMNS, rows
     if SWEEP in args.only:
         for name in every:
             cases = args.swept[name]
@@ -217,7 +217,7 @@ def _tables(
         yield "training", "Training steps", training.COLUMNS, rows
     if LSTM in args.only:
         lstms = [x._replace(batch_size=2, length=5) if args.quick else x for x in recurrent.CASES]
-        title = "Training stack LSTMs, beside a loop over nn.LSTMCell"
+        title = "Training stack LSTMs, compared with a loop over nn.LSTMCell"
         yield "recurrent", title, recurrent.COLUMNS, recurrent.measure(lstms, settings)
     if NEURAL in args.only:
         stacks = [x._replace(batch_size=2, length=5) if args.quick else x for x in networks.CASES]

@@ -1,7 +1,7 @@
 """What ``scripts/compare.py`` measures in the process of a checkout, which may be another one than that of this file.
 
-So it calls the stacks as users do. Run with ``python -m``, it reads the names of cases and prints a figure or an error
-for each, as JSON.
+It calls the stacks as users do. Run with ``python -m``, it reads the names of cases and prints a measurement or an
+error for each, as JSON.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ AUTOMATON: dict[str, Callable[..., Run]] = {
 
 
 def work(measure: Callable[[Run], float]) -> None:
-    """Print a figure or an error for each name on standard input, and all names for an empty line."""
+    """Print a measurement or an error for each name on standard input, and all names for an empty line."""
     torch.set_num_threads(1)
     made, prepared = cases(), dict[str, Run]()
     for line in sys.stdin:

@@ -1,4 +1,4 @@
-"""Long sequences: the stacks with limited memory or depth, beside stacks without a limit."""
+"""Long sequences: the stacks with limited memory or depth, compared with stacks without a limit."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from .timing import Timer
 
 
 def describe_machine(timer: Timer) -> dict[str, Any]:
-    """What figures depend on, by what it is."""
+    """What measurements depend on, by what it is."""
     described: dict[str, Any] = {
         "CPU": _cpu(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

@@ -33,7 +33,7 @@ class MemoryMeter:
 
     Args:
         device: where.
-        user_dir: a package of the user that the helper process needs, too.
+        user_dir: a package of the user that the helper process also needs.
     """
 
     def __init__(self, device: torch.device, user_dir: Path | None = None) -> None:

@@ -81,7 +81,7 @@ COLUMNS: Columns = {
 
 
 def measure(cases: Sequence[Network], settings: Settings) -> list[Row]:
-    """Check neural stacks, and then measure their training beside the same step by step.
+    """Check neural stacks, and then compare their training with the same step by step.
 
     Raises:
         Disagreement: all steps at once compute something else than single steps.

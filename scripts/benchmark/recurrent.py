@@ -1,4 +1,4 @@
-"""Stack LSTMs in training, beside an LSTM of the same size that is a loop over ``nn.LSTMCell``."""
+"""Stack LSTMs in training, compared with an LSTM of the same size that is a loop over ``nn.LSTMCell``."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ COLUMNS: Columns = {
 
 
 def measure(cases: Sequence[Recurrent], settings: Settings) -> list[Row]:
-    """Check stack LSTMs, and then measure their training beside a loop over ``nn.LSTMCell``.
+    """Check stack LSTMs, and then compare their training with a loop over ``nn.LSTMCell``.
 
     Raises:
         Disagreement: all steps at once compute something else than single steps.

@@ -1,4 +1,4 @@
-"""Tables of rows of figures, which are also written to JSON."""
+"""Tables of rows of measurements, which are also written to JSON."""
 
 from __future__ import annotations
 

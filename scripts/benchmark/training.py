@@ -46,7 +46,7 @@ class Workload:
         task: fairseq's task.
         vocabulary: how many symbols the dictionary has.
         sentences: in a batch.
-        length: tokens of each sentence, and with translation of its source, too.
+        length: tokens of each sentence, and with translation also of its source.
     """
 
     name: str

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from demo_picture import draw  # type: ignore[import-not-found]  # the file beside this one
+from demo_picture import draw  # type: ignore[import-not-found]  # the file next to this one
 from sacrebleu.metrics import BLEU
 
 from fairseq_stack.errors import UserError
@@ -111,7 +111,7 @@ def model_names() -> dict[str, str]:
 
 
 def read_translation_model(folder: Path) -> TranslationResult:
-    """The result of a model, whose folder is beside the one of its corpus."""
+    """The result of a model, whose folder is next to the one of its corpus."""
     references, hypotheses = read_translations(folder / "generate-test.txt")
     depths = [int(line) for line in read_lines(folder.parent / "corpus/text/test.depth")]
     data = f"{folder.parent.name}/test"
@@ -189,7 +189,7 @@ def as_markdown(experiment: Experiment) -> str:
             "Nested translation, German-like to English-like (test set):",
             table(TRANSLATION_COLUMNS, [_translation_row(*item) for item in experiment.translation.items()]),
             "\n".join(f"{score.name}|{score.signature}" for score in (a_translation.bleu, a_translation.exact_match)),
-            f"Language modelling of Dyck strings (test set): nats a token above the lower bound by length, after "
+            f"Language modelling of Dyck strings (test set): nats per token above the lower bound by length, after "
             f"training on lengths {low} to {high}, and the share of the model's own samples that are Dyck strings:",
             table(
                 (*DYCK_COLUMNS, *map(str, lengths), "samples"),

@@ -1,10 +1,10 @@
-"""Table 1 of Hao et al. (2018), beside the paper's figures and the figures of an independent implementation.
+"""Table 1 of Hao et al. (2018), next to the paper's values and those of an independent implementation.
 
 python scripts/experiments/hao_2018.py TABLE.md TABLE.tex TABLE.json ROW=RUN[,RUN...] ...
 
 A ROW is one of hao_2018.json, and a RUN a folder with valid.json and test.json of fairseq-stack evaluate-transduction.
 The tables have the minimum, the median and the maximum of the accuracy over the runs, in percent; the JSON has the
-accuracy of each run, too.
+accuracy of each run as well.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: what it is, with the figures of others, and the results of its trials for each split."""
+    """A row of the table: what it is, with the values of others, and the results of its trials for each split."""
 
     name: str
     about: dict[str, Any]
@@ -65,7 +65,7 @@ class Row:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """All figures, for ``json.dump``."""
+        """All values, for ``json.dump``."""
         content: dict[str, Any] = {name: self.about[name] for name in ("task", "buffered", "controller", "memory")}
         for split in SPLITS:
             signatures = list(dict.fromkeys(result.signature for result in self.results[split]))

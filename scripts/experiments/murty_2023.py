@@ -3,7 +3,7 @@
 python scripts/experiments/murty_2023.py dyck|trees OUT KIND=RUN[,RUN...] ...
 
 A RUN is a folder with results of fairseq-stack evaluate-pushdown: test.json, distance.json, depth.json and
-depth-beam.json of Dyck strings, or test.json of sentences. The runs of a kind have different seeds; their figures stand
+depth-beam.json of Dyck strings, or test.json of sentences. The runs of a kind have different seeds; their scores stand
 side by side. The table is written to OUT, in Markdown, with the signatures of the results, and printed.
 """
 
@@ -90,7 +90,7 @@ def main(part: str, output: str, *arguments: str) -> None:
     )
     text = dyck_table(sets) if part == "dyck" else trees_table(sets["test"])
     lines = "\n".join(f"`{signature}`" for signature in signatures)
-    text = f"{text}\n\nAccuracy and F1 in %. Each figure is of one seed.\n\n{lines}\n"
+    text = f"{text}\n\nAccuracy and F1 in %. Each value is from one seed.\n\n{lines}\n"
     with written_whole(Path(output)) as file:
         file.write(text.encode())
     print(text, end="")

@@ -90,7 +90,7 @@ def test_alphabets(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -
 
 
 def test_results_that_cannot_be_drawn(tmp_path: Path, refusal: Callable[[str], str]) -> None:
-    expected = "a.json: expected figures for at least one length of strings, once for each, got"
+    expected = "a.json: expected scores for at least one length of strings, once for each, got"
     cfl = cfl_result(by_length={40: 1.0})
     for result, command, message in (
         (cfl_result(language="my.grammar"), "alphabets", "my.grammar has no number of symbols that could be varied"),

@@ -15,7 +15,7 @@ def test_a_table_in_markdown(tmp_path: Path, plot: Callable[..., str]) -> None:
     write_results(tmp_path)
     assert plot(f"table {TF} {TF_VALID} Tf+Nd=nd.json --output a.md") == "a.md\n"
     expected = """\
-Cross-entropy difference (nats a token), on test; less is better.
+Cross-entropy difference (nats per token), on test; less is better.
 The best of 1 to 2 runs, by the cross-entropy difference on the validation data.
 
 | model |      dyck | hardest-cfl |
@@ -35,7 +35,7 @@ can be less than that of every length.
 def test_a_table_in_latex(tmp_path: Path, plot: Callable[..., str]) -> None:
     write_results(tmp_path)
     plot(f"table {TF} Tf_&Nd=nd.json --mean --output a.tex")
-    expected = r"""% Cross-entropy difference (nats a token), on test; less is better.
+    expected = r"""% Cross-entropy difference (nats per token), on test; less is better.
 % Mean and standard deviation of 1 to 2 runs.
 \begin{tabular}{lrr}
 \toprule
@@ -73,7 +73,7 @@ def test_mistakes_in_results(tmp_path: Path, refusal: Callable[[str], str]) -> N
         "table Tf=nowhere.json": "nowhere.json: No such file or directory",
         "table Tf=nd.json -o nd.json": "nd.json: expected a name that ends with one of .md, .tex",
         "table Tf=nd.json -o a.tex --format markdown": "a.tex is a name for latex, but --format is markdown",
-        "table Tf=tf-hardest.json --metric samples": "no result has the figure 'samples in the language (%)'",
+        "table Tf=tf-hardest.json --metric samples": "no result has the score 'samples in the language (%)'",
     }
     for command, message in cases.items():
         assert refusal(command) == message

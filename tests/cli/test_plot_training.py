@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib")
 
 
 def write_run(folder: Path, losses: dict[int, float], data: str = "corpus/data-bin", **figures: float) -> None:
-    """The log of a run with 100 updates in an epoch, and these losses in nats a token by updates."""
+    """The log of a run with 100 updates in an epoch, and these losses in nats per token by updates."""
     lines: list[str] = [f"{{'data': '{data}'}}", "num. shared model params: 10 (num. trained: 10)"]
     for updates, loss in losses.items():
         rate = {"num_updates": str(updates), "lr": str(1 / updates if updates < 100 else 0)}
@@ -41,7 +41,7 @@ def test_runs_without_names_are_called_after_their_folders(
     assert plot(f"training out/tf {tmp_path}/out/mine/nd/train.log --output a.png") == "a.png\n"
     (axes,) = drawn[0].axes
     assert lines_of(axes) == [("tf", {50: 2.0, 100: 1.5}), ("mine/nd/train.log", {50: 3.0, 100: 0.5})]
-    assert axes.get_ylabel() == "validation loss\n(nats a token)"
+    assert axes.get_ylabel() == "validation loss\n(nats per token)"
     assert (axes.get_xlabel(), axes.get_yscale(), axes.get_title()) == ("updates", "linear", "")
 
 
@@ -78,7 +78,7 @@ def test_panels_with_the_difference_to_the_bound_of_each_run(
     assert [lines_of(axes)[0][1] for axes in rates] == [{0.5: 0.02}] * 2
     assert [axes.get_title() for axes in (dyck, hardest)] == ["dyck", "hardest"]
     assert [axes.get_xlabel() for axes in drawn[0].axes] == ["", "", "epochs", "epochs"]
-    assert dyck.get_ylabel() == "cross-entropy difference\n(nats a token)"
+    assert dyck.get_ylabel() == "cross-entropy difference\n(nats per token)"
     assert [axes.get_xlim() for axes in rates] == [axes.get_xlim() for axes in (dyck, hardest)]
     assert legend_of(drawn[0]) == ["Tf"]
 

@@ -199,7 +199,7 @@ def test_mistakes(
     (tmp_path / "text").write_text("a | b\nc |d\n")
     for options, message in (
         (["--regions", "/"], "--regions /: no line of "),
-        (["--regions", "| |"], "--regions '| |': expected a mark without blanks"),
+        (["--regions", "| |"], "--regions '| |': expected a marker without spaces"),
         (["--regions", "|"], "sentence 2: '|d' has the mark '|' in it"),
     ):
         assert cli.main(["surprisal", str(language_model), str(tmp_path / "text"), *options]) == 2

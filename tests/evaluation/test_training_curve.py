@@ -104,7 +104,7 @@ def test_a_run_without_a_bound(tmp_path: Path) -> None:
     log = write(tmp_path, "'data': 'corpus/data-bin'\n")
     with pytest.raises(UserError) as caught:
         read_valid_bound(log)
-    assert str(caught.value) == f"{log}: the data that it names, corpus/data-bin, has no lower_bound.json beside it"
+    assert str(caught.value) == f"{log}: the data that it names, corpus/data-bin, has no lower_bound.json next to it"
     with pytest.raises(UserError, match="does not name its data"):
         read_valid_bound(write(tmp_path, HEAD))
 

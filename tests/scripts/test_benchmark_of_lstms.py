@@ -18,7 +18,7 @@ def test_stack_lstms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr(recurrent, "CASES", recurrent.CASES[:5])
     path = tmp_path / "figures.json"
     assert main(["--quick", "--only", "lstm", "--json", str(path)]) == 0
-    assert "## Training stack LSTMs, beside a loop over nn.LSTMCell" in capsys.readouterr().out.splitlines()
+    assert "## Training stack LSTMs, compared with a loop over nn.LSTMCell" in capsys.readouterr().out.splitlines()
     rows = json.loads(path.read_text())["recurrent"]
     assert [row["stacks"] for row in rows] == ["none", "sup-10", "strat-10", "ns-2-3", "nd-2-3-5"]
     for row in rows:

@@ -32,7 +32,7 @@ Show what the stacks of a trained model do while it reads a sentence: a picture,
 the numbers as JSON. Of a neural stack, show what it pops, pushes and reads in each
 step, and the positions of its buffers. Of a model that parses, show its stack tape,
 the parse as a tree, or the attention to each token. Give raw text if fairseq-stack
-prepare cut the model's data into pieces, and tokens separated by blanks otherwise:
+prepare cut the model's data into pieces, and tokens separated by spaces otherwise:
 words of the dictionary, or <unk> for any other word."""
 
 EXAMPLE = """\

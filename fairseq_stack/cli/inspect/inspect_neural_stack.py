@@ -43,7 +43,7 @@ def inspect_neural_stack(hub: TransductionHub, args: argparse.Namespace) -> dict
 
 
 def draw_run(run: StackRun, path: Path) -> None:
-    """Draw strengths, vectors and readings as colours, a column for each step; of buffers the positions, too."""
+    """Draw strengths, vectors and readings as colours, a column for each step; and the positions of buffers."""
     from fairseq_stack.plots.panels import draw_curves, draw_weights
     from fairseq_stack.plots.style import figure, require_matplotlib
 

@@ -31,7 +31,7 @@ Content = TypeVar("Content")
 Looks = Mapping[str, Mapping[str, str]]
 """The style of each model."""
 
-DIFFERENCE = "cross-entropy difference\n(nats a token)"
+DIFFERENCE = "cross-entropy difference\n(nats per token)"
 
 RESTARTS = """\
 A RESULT is a file that fairseq-stack evaluate-cfl wrote. Results on several corpora
@@ -161,7 +161,7 @@ def draw_panels(
         path: the figure to write.
         draw_panel: draws what is in one panel on ``axes``.
         xlabel: what is below the panels.
-        ylabel: what is beside the panels.
+        ylabel: the label next to the panels.
         height: of a panel, in inches.
     """
     rows, columns = grid(len(panels))

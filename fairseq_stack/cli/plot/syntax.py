@@ -23,7 +23,7 @@ OVERALL = "all"
 
 Interval: TypeAlias = tuple[float, float, float]
 Accuracies: TypeAlias = dict[str, Interval]
-"""For each row the accuracy, the least and the greatest one, in percent."""
+"""For each row the accuracy, the minimum and the maximum, in percent."""
 
 
 class Syntax(Figure):
@@ -35,7 +35,7 @@ class Syntax(Figure):
 Draw the accuracy for each phenomenon of BLiMP and each category of SyntaxGym's
 suites, with a row for each. A RESULT is a file that fairseq-stack evaluate-blimp
 or evaluate-syntaxgym wrote. Several results of one NAME are restarts: the point is
-their mean, and the line through it reaches from the least to the greatest
+their mean, and the line through it reaches from the minimum to the maximum
 accuracy. A single result of BLiMP has its bootstrap interval. The dashed line is
 chance: a pair of equally probable sentences counts one half."""
     example = """\
@@ -99,7 +99,7 @@ def _sentences(signature: str) -> str:
 
 
 def _combined(runs: Sequence[Accuracies]) -> Accuracies:
-    """The accuracies of one run as they are; of several the mean, the least and the greatest."""
+    """The accuracies of one run as they are; of several the mean, the minimum and the maximum."""
     if len(runs) == 1:
         return runs[0]
     values = {row: [run[row][0] for run in runs] for row in runs[0]}

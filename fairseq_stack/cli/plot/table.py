@@ -28,13 +28,13 @@ SUFFIXES = {".md": "markdown", ".tex": "latex"}
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure that can be tabulated.
+    """A score that can be tabulated.
 
     Attributes:
         title: what it is.
         value: it, of a result; None if the result does not have it.
         digits: number of digits after the point.
-        least: whether the least figure is the best.
+        least: whether the lowest score is the best.
         note: a footnote; "" if there is none.
     """
 
@@ -56,13 +56,15 @@ def _share(result: CFLResult) -> float | None:
 
 METRICS = {
     "difference": Metric(
-        "cross-entropy difference (nats a token)",
+        "cross-entropy difference (nats per token)",
         lambda result: result.overall.difference.value,
         3,
         least=True,
         note=NOTE_ON_BOUNDS,
     ),
-    "cross-entropy": Metric("cross-entropy (nats a token)", lambda result: result.overall.cross_entropy, 3, least=True),
+    "cross-entropy": Metric(
+        "cross-entropy (nats per token)", lambda result: result.overall.cross_entropy, 3, least=True
+    ),
     "accuracy": Metric("accuracy of the next symbol where only one is possible (%)", _accuracy, 1, least=False),
     "samples": Metric("samples in the language (%)", _share, 1, least=False),
 }
@@ -75,7 +77,7 @@ class Table(Subcommand):
     summary = "models and languages in a table"
     description = f"""\
 Tabulate models and languages in Markdown, or in LaTeX with the package booktabs. The
-best figure of each language is bold. The signatures of the figures follow.
+best value of each language is bold. The signatures of the scores follow.
 
 {RESTARTS}"""
     example = """\
@@ -90,7 +92,7 @@ examples:
             metavar="METRIC",
             choices=list(METRICS),
             default="difference",
-            help=f"the figure in the table: one of {', '.join(METRICS)} (default: difference)",
+            help=f"the score in the table: one of {', '.join(METRICS)} (default: difference)",
         )
         parser.add_argument(
             "--format", choices=list(FORMATS), help="format of the table (default: by the name of FILE, or markdown)"
@@ -129,10 +131,10 @@ def format_of(output: Path | None, wanted: str | None) -> str:
 
 
 def render(comparison: Comparison, metric: Metric, markup: ModuleType) -> str:
-    """The table, what it shows, and the signatures of its figures.
+    """The table, what it shows, and the signatures of its scores.
 
     Raises:
-        UserError: no result has the figure.
+        UserError: no result has the score.
     """
     figures = {
         (language, model): values
@@ -141,7 +143,7 @@ def render(comparison: Comparison, metric: Metric, markup: ModuleType) -> str:
         if (values := values_of(restarts, metric))
     }
     if not figures:
-        raise UserError(f"no result has the figure {metric.title!r}")
+        raise UserError(f"no result has the score {metric.title!r}")
     models = list(dict.fromkeys(model for of_language in comparison.groups.values() for model in of_language))
     columns = [
         _column([figures.get((language, model)) for model in models], metric, markup) for language in comparison.groups
@@ -167,13 +169,13 @@ def render(comparison: Comparison, metric: Metric, markup: ModuleType) -> str:
 
 
 def values_of(restarts: Restarts, metric: Metric) -> list[float]:
-    """The figure of each restart; none if a restart does not have it."""
+    """The score of each restart; none if a restart does not have it."""
     values = [metric.value(labelled.result) for labelled in restarts]
     return [] if None in values else [value for value in values if value is not None]
 
 
 def _column(column: Sequence[Sequence[float] | None], metric: Metric, markup: ModuleType) -> list[str]:
-    """The figures of the models on one language; the best ones, as they are printed, are bold."""
+    """The scores of the models on one language; the best ones, as they are printed, are bold."""
     # Adding 0.0 makes 0.0 of -0.0.
     means = [None if values is None else round(statistics.fmean(values), metric.digits) + 0.0 for values in column]
     best = (min if metric.least else max)((mean for mean in means if mean is not None), default=None)

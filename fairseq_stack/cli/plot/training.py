@@ -16,7 +16,7 @@ from fairseq_stack.plots.style import figure, grid
 from .figures import DIFFERENCE, Figure, Looks, add_log, looks_of, split_name
 
 LOG_NAME = "train.log"
-LOSS = "validation loss\n(nats a token)"
+LOSS = "validation loss\n(nats per token)"
 
 Panels: TypeAlias = dict[str, dict[str, list[TrainingCurve]]]
 """The runs of each model in each panel."""
@@ -46,11 +46,11 @@ examples:
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         what = parser.add_mutually_exclusive_group()
-        loss = "the loss in nats a token"
+        loss = "the loss in nats per token"
         what.add_argument(
             "--metric",
             metavar="METRIC",
-            help=f"a figure of the validations as the log names it, such as ppl or bleu (default: {loss})",
+            help=f"a score of the validations as the log names it, such as ppl or bleu (default: {loss})",
         )
         what.add_argument(
             "--bound",

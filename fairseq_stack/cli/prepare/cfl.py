@@ -107,7 +107,7 @@ def _add_bounded(parser: argparse.ArgumentParser) -> None:
     add_number(group, "--distance-max-depth", default.distance_max_depth, "most open brackets in text/distance.txt")
     add_number(group, "--distance-max-length", default.distance_max_length, "maximum length in text/distance.txt")
     add_number(group, "--depth-from", default.depth_from, "least depth in text/depth.txt")
-    add_number(group, "--depth-to", default.depth_to, "greatest depth in text/depth.txt")
+    add_number(group, "--depth-to", default.depth_to, "maximum depth in text/depth.txt")
     add_number(group, "--depth-strings", default.depth_strings, "strings of each depth in text/depth.txt")
 
 

@@ -18,7 +18,7 @@ DESCRIPTION = """\
 The Penn Treebank (Wall Street Journal) as Dyer et al. (2016) prepared it, from
 sections 02-21, 24 and 23 of the .mrg files below RAW. Traces and function tags are
 removed. Words that occur at most once in train become classes such as UNK-LC-ing.
-text/ has the text, and beside it files with the words, tags, trees and spans.
+text/ has the text, and next to it files with the words, tags, trees and spans.
 The treebank itself is licensed (LDC99T42). With --mikolov, RAW holds Mikolov's
 ptb.{train,valid,test}.txt instead."""
 
@@ -47,7 +47,7 @@ def add_parser(corpora: Subparsers) -> None:
     parser.add_argument(
         "--slips",
         action="store_true",
-        help="reproduce two accidents in the data of Dyer et al., which published figures contain: wsj_2424 replaces "
+        help="reproduce two accidents in the data of Dyer et al., which published results contain: wsj_2424 replaces "
         f"wsj_2423, and train lacks sentence {ptb.SLIP_SENTENCE}",
     )
     parser.add_argument(

@@ -74,8 +74,9 @@ class StackLSTMDecoder(RecurrentDecoder):
             prev_output_tokens: (B, n), with padding on either side.
             encoder_out: always None, because the model has no encoder.
             incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
-            state: if given, the sequences go on from here: every token, the first one too, is read. Padding may only
-                follow the tokens; a sequence that ends so cannot go on from the state after it.
+            state: if given, the sequences continue from here: every token, including the first, is read. Padding may
+            only
+                follow the tokens; such a sequence cannot be continued from the state after it.
             kwargs: what else fairseq gives, such as the lengths.
 
         Returns:

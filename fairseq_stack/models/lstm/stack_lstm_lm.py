@@ -31,7 +31,7 @@ from fairseq_stack.models.vocabulary import (
 from fairseq_stack.modules import StackLSTM, StackLSTMState
 
 _NO_LIMIT = 1_000_000
-"""The greatest length where there is no limit, as in fairseq."""
+"""The maximum length where there is no limit, as in fairseq."""
 
 
 @register_model(MODEL, dataclass=StackLSTMLanguageModelConfig)
@@ -48,7 +48,7 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         """
         require_language_modeling(MODEL, task)
         options = plain_namespace(args)
-        first = getattr(task, "end_of_sentence", None)  # of a stream, which goes on from sentence to sentence
+        first = getattr(task, "end_of_sentence", None)  # of a stream, which continues from sentence to sentence
         if first is not None and options.max_target_positions is None:
             options.max_target_positions = _NO_LIMIT
         stacks, dictionary = settle(options), task.target_dictionary

@@ -71,7 +71,7 @@ class PushdownLanguageModelConfig(VocabularyOptions):
     pushdown_depths: int = field(
         default=50,
         metadata={
-            "help": "size of the tables of depths; greater depths become the last, so with 2 a layer sees only whether "
+            "help": "size of the tables of depths; larger depths become the last, so with 2 a layer sees only whether "
             "a word has been reduced"
         },
     )

@@ -15,13 +15,13 @@ Triton by ``_step_backends.py``), and ``TrackedColumns``, in logarithms, under t
 hold. ``_columns.py`` is one step in real numbers, ``_column_gradient.py`` its gradient, and ``_precision.py`` judges
 it.
 
-Beside the readings: ``_log_partition.py``, ``posterior.py``, ``best_runs.py`` (``_excursions.py``, ``_derivations.py``;
-(n)-(p)) and ``contents.py``.
+Next to the readings: ``_log_partition.py``, ``posterior.py``, ``best_runs.py`` (``_excursions.py``,
+``_derivations.py``; (n)-(p)) and ``contents.py``.
 
 An equation that changes, changes in ``reference.py``, ``algorithm.py`` of the tests, ``_inner_weights.py`` and
 ``_gradient.py``, ``_columns.py`` and ``_column_gradient.py``, ``_tracked_columns.py``, and in the C and Triton files of
 the same names, of which ``nondeterministic_equations.h`` has what sequences and steps share; the equation's number or
-letter stands beside each place: ``git grep "Eq. 24"``.
+letter stands next to each place: ``git grep "Eq. 24"``.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Top(NamedTuple):
     weights: Tensor  # W_t, (B, t + 1, C)
     alpha: Tensor  # alpha[t] without its exponent, (B, C)
     alpha_exponent: Tensor  # (B,)
-    is_lost: Tensor  # (B,), whether an element of alpha[t] is 0 only because it is so small beside the others
+    is_lost: Tensor  # (B,), whether an element of alpha[t] is 0 only because it is so small relative to the others
 
 
 class NewColumn(NamedTuple):

@@ -3,8 +3,8 @@
 A column is never changed once it is computed, so states with a common past share its columns. Their *history* is a
 tensor without memory of its own, in the shape of the derivatives of all columns so far, and the gradient of the history
 is these derivatives. The backward pass of a step gets what all later steps have added up in them, and adds what the
-step owes to the columns before it. So autograd keeps no O(t^2) tensor for a step, nothing is copied, and a state can be
-continued in several ways.
+step owes to the columns before it. As a result, autograd keeps no O(t^2) tensor for a step, nothing is copied, and a
+state can be continued in several ways.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def best_runs(
     lengths: Sequence[int] | None = None,
     start: Tensor | None = None,
 ) -> list[list[Run]]:
-    """The runs of the greatest weight, all different, the best run first.
+    """The runs with the largest weights, all different, the best run first.
 
     The weight of a run is the product of the weights of its transitions. The result is exact: no run is left out
     because it looks unlikely after some of its steps. Runs of equal weight are in an arbitrary but fixed order, and of

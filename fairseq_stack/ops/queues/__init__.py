@@ -41,7 +41,7 @@ def queue(
 
     Strengths are usually in [0, 1]; the equations make sense if they are not negative. Readings are continuous in the
     strengths but have kinks, where a strength is used up exactly. There gradients are not unique, and the backends may
-    return different ones. All backends support ``torch.func``, with forward-mode and second derivatives, too.
+    return different ones. All backends support ``torch.func``, including forward-mode and second derivatives.
 
     Args:
         pop: (B, n), the strengths u_t >= 0.

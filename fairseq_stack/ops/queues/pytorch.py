@@ -5,7 +5,7 @@ the place of what is pushed later: by M_j = max_{i <= j} (U_i - P_{i-1}). Item j
 
     E_j = P_j + M_j,
 
-and the pops have come to U_t. So the strength of item j and of everything in front of it is F_t[j] = ReLU(E_j - U_t).
+and the pops have come to U_t. The strength of item j and of everything in front of it is F_t[j] = ReLU(E_j - U_t).
 It is read with the weight min(c_t, F_t[j]) - min(c_t, F_t[j-1]), where c_t is the read strength, usually 1.
 """
 

@@ -32,7 +32,7 @@ def stack_tape(attachments: Tensor, *, max_depth: int | None = None) -> Tensor:
 
     Args:
         attachments: r_0, ..., r_{T-1}, a LongTensor (B, T).
-        max_depth: greater depths become this depth. With 1, the tape says only whether a token has been reduced.
+        max_depth: larger depths become this depth. With 1, the tape says only whether a token has been reduced.
 
     Returns:
         The tapes, a LongTensor (B, T, T), of which row t is W_t; zero above the diagonal.
@@ -83,8 +83,8 @@ def oracle_attachments(attachments: Tensor, gold: Tensor) -> Tensor:
         o_k = the end of the constituent on the stack after r_{k-1} that contains a, for a < k; otherwise k.
 
     This is a dynamic oracle (Goldberg & Nivre, 2012): it is always legal, it is r_k of the gold parse as long as both
-    parses are equal, and after it as many gold nodes can be built as before. Proof: gold nodes do not cross. So those
-    that end at k begin at a or later, and o_k builds each one that can be built. Those that k does not complete
+    parses are equal, and after it as many gold nodes can be built as before. Proof: gold nodes do not cross. Therefore,
+    those that end at k begin at a or later, and o_k builds each one that can be built. Those that k does not complete
     begin at a or before it, or after k, and the constituents that begin there stay on the stack.
 
     Args:

@@ -80,7 +80,7 @@ def stratification_stack(
     Strengths are usually in [0, 1]; the equations make sense if they are not negative. Readings are
     continuous in the strengths but have kinks, where a strength is used up exactly. There gradients are not
     unique, and the backends may return different ones. All backends support ``torch.func``; all except
-    ``backend="triton"`` have forward-mode and second derivatives, too.
+    ``backend="triton"`` also have forward-mode and second derivatives.
 
     Args:
         pop: (B, n), the strengths u_t >= 0.

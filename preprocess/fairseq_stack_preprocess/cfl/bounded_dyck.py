@@ -7,9 +7,9 @@ closes one. Otherwise it closes one with probability 1/2. The types of opening b
 
 Files, for each set, one line a string: ``.txt``, and ``.attach``, r_1..r_n as ``prepare treebank`` writes them. A
 closing bracket attaches to its opening one, which joins what is closed between them; an opening bracket attaches to
-itself. So groups side by side are not joined. ``text/vocabulary.txt`` is the dictionary of ``data-bin``.
+itself. Adjacent groups are therefore not joined. ``text/vocabulary.txt`` is the dictionary of ``data-bin``.
 
-Two further sets are text only. ``distance`` has strings of a greater depth, drawn by the same generator. ``depth`` has
+Two further sets are text only. ``distance`` has strings of a larger depth, drawn by the same generator. ``depth`` has
 for each depth d a few strings of d opening brackets and d closing ones, with a string of ``test`` inserted at a random
 place before the last bracket.
 """
@@ -60,7 +60,7 @@ class Options:
         distance_size: number of strings in ``distance``.
         distance_max_depth: their maximum depth (likewise ``distance_max_length``).
         depth_from: the least depth in ``depth``.
-        depth_to: the greatest depth in ``depth``.
+        depth_to: the maximum depth in ``depth``.
         depth_strings: number of strings of each depth in ``depth``.
         seed: seed of train and valid.
         test_seed: seed of the other sets.
@@ -253,5 +253,5 @@ def _counts(strings: Sequence[Word]) -> dict[str, Any]:
 
 
 def _most_open(string: Word) -> int:
-    """The greatest number of brackets that are open at a time."""
+    """The maximum number of brackets that are open at a time."""
     return max(accumulate(1 if symbol.startswith("(") else -1 for symbol in string))

@@ -41,7 +41,7 @@ class GrammarDistribution:
 
     Args:
         grammar: the grammar.
-        greatest: the greatest length of strings that will be asked for.
+        greatest: the maximum length of strings that will be asked for.
 
     Raises:
         ValueError: see :meth:`.BinaryGrammar.of`.
@@ -126,7 +126,7 @@ def distribution_of(
     Args:
         language: the language.
         parameters: all its parameters.
-        greatest: the greatest length that will be asked for.
+        greatest: the maximum length that will be asked for.
         unary_start: keep derivations whose first rule is unary, which the papers' data do not have (see
             :func:`.without_unary_start`).
     """

@@ -92,7 +92,7 @@ class Options:
         return self.task or str(self.grammar)
 
     def ranges(self) -> Mapping[str, tuple[int, int]]:
-        """The least and the greatest length of each split."""
+        """The minimum and maximum length of each split."""
         train = self.min_length, self.max_length
         return {"train": train, "valid": train, "test": (self.test_min_length, self.test_max_length)}
 

@@ -123,7 +123,7 @@ class LengthTable:
 
     Args:
         grammar: the grammar.
-        greatest: the greatest length.
+        greatest: the maximum length.
 
     Attributes:
         probability: one number for each symbol and each length 0..greatest.

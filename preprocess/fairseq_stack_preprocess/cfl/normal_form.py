@@ -143,7 +143,7 @@ def _rest(symbols: tuple[Symbol, ...], rests: dict[tuple[Symbol, Symbol], Nonter
     """The nonterminal for the end ``symbols`` of a right side.
 
     It and the nonterminals for its own ends are added to ``rests``, the longest first, each with the pair that it
-    becomes: its first symbol and the nonterminal for the others. Its name has a blank, unlike any name in a text.
+    becomes: its first symbol and the nonterminal for the others. Its name contains a space, unlike any name in a text.
     """
     second = symbols[-1]
     new: list[tuple[tuple[Symbol, Symbol], Nonterminal]] = []

@@ -2,7 +2,7 @@
 
 Position i of a string is after its first i symbols; the symbol there is the next one, and the end of the string counts
 as a symbol. Only one symbol is *possible* at a position if all strings of the language, of whatever length, that begin
-with these i symbols go on with the same symbol.
+with these i symbols continue with the same symbol.
 """
 
 from __future__ import annotations

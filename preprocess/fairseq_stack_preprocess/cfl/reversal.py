@@ -39,7 +39,7 @@ GREATEST_SYMBOLS = 1_000_000
 GREATEST_LENGTH = 100_000
 
 LEAST_EXPONENT_OF_ZERO = 1100
-"""2 to minus this is 0 in a double, as are such powers of greater numbers."""
+"""2 to minus this is 0 in a double, as are such powers of larger numbers."""
 
 
 @dataclass(frozen=True)

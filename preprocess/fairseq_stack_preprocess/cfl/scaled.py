@@ -61,7 +61,7 @@ class Scaled:
     def aligned(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Doubles and, for each row (all but the last axis), the power of two that they share.
 
-        The greatest of a row is in [0.5, 1); what is less than it by a factor of 2**1074 becomes 0.
+        The maximum of a row is in [0.5, 1); what is less than it by a factor of 2**1074 becomes 0.
         """
         exponents = np.where(self.fraction > 0, self.exponent, _FAR_BELOW)
         shared = exponents.max(axis=-1, initial=_FAR_BELOW)

@@ -1,6 +1,6 @@
 """Strings with their probabilities, and the files that every corpus of generated strings has. All in nats.
 
-- ``text/SPLIT.txt``: one string a line, its symbols separated by blanks;
+- ``text/SPLIT.txt``: one string per line, its symbols separated by spaces;
 - ``text/SPLIT.logp``: for each line log p(string | its length);
 - ``text/SPLIT.nll``: for each line -log p(string), the share of its length included: what the symbols and the end cost;
 - ``lower_bound.json``: for each split the cross-entropy of p itself, see :func:`lower_bound`.

@@ -1,7 +1,7 @@
 """The corpus ``mt``: parallel text for translation, after DuSell and Chiang (2024), Appendix G.1.
 
-The room imports ``text`` and the ground floor. Begin with :mod:`.translation_corpus`, whose docstring has the steps in
-their order. A published set-up is an entry of :data:`.presets.PRESETS`.
+This package imports ``text`` and the shared modules. Begin with :mod:`.translation_corpus`, whose docstring has the
+steps in their order. A published set-up is an entry of :data:`.presets.PRESETS`.
 
 =========================== =======================================================
 module                      what

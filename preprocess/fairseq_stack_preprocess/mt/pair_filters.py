@@ -23,8 +23,8 @@ class PairFilter:
     Attributes:
         empty: a side is empty except for white space.
         lone_period: a side is a single period except for white space.
-        max_ratio: greatest ratio of the sides' lengths in characters; None for any.
-        max_chars: greatest length of either side in characters; None for any.
+        max_ratio: maximum ratio of the sides' lengths in characters; None for any.
+        max_chars: maximum length of either side in characters; None for any.
     """
 
     empty: bool = False

@@ -28,7 +28,7 @@ class Options:
         valid: prefix of the validation text (likewise ``test``).
         normalization: ``nfkc``, ``nfc`` or ``none``.
         moses: whether Moses' punctuation normalisation (of sacremoses) comes next.
-        max_ratio: training pairs whose lengths in characters have a greater ratio are dropped.
+        max_ratio: training pairs whose lengths in characters have a larger ratio are dropped.
         max_chars: pairs in which a side has more characters are dropped.
         drop_lone_periods: whether pairs in which a side is "." are dropped.
         filter_all: whether empty, overlong and lone-period pairs are also dropped from valid and test, which
@@ -44,7 +44,7 @@ class Options:
         joint: whether both languages share the BPE model and the dictionary.
         strip_cr: whether CR LF is read as LF.
         keep_separators: whether U+0085, U+2028 and the like (:data:`.streams.SEPARATORS`) stay in the text and
-            become blanks in pieces, instead of being an error.
+            become spaces in pieces, instead of being an error.
         limit: read this many pairs of each split only; None for all.
         binarise: whether fairseq's binary format is written as well.
 

@@ -61,7 +61,7 @@ def read_sgm_pairs(
 
 
 def read_sgm(path: Path, *, strip_cr: bool = False, keep_separators: bool = False) -> Iterator[Segment]:
-    """Yield the segments of a ``.sgm`` file. Character references are resolved; blanks at the ends stay."""
+    """Yield the segments of a ``.sgm`` file. Character references are resolved; spaces at the ends stay."""
     document, line = "?", 0
     segment: Segment | None = None
     for line, text in enumerate(read_lines(path, strip_cr=strip_cr, keep_separators=keep_separators), start=1):

@@ -1,7 +1,7 @@
 """The corpus ``nested-translation``: generated pairs of sentences with nested relative clauses.
 
-The room imports ``text`` and the ground floor. Begin with the tables of :mod:`.grammar`; :mod:`.synchronous_grammar`
-knows nothing of the two languages.
+This package imports ``text`` and the shared modules. Begin with the tables of :mod:`.grammar`;
+:mod:`.synchronous_grammar` knows nothing of the two languages.
 
 =========================== ==================================================================
 module                      what

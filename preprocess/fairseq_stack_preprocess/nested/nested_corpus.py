@@ -7,7 +7,7 @@ source sentence that was drawn before, in any split, is dropped and replaced by 
 valid, then train, each from random numbers of its own, so that test and valid do not depend on the size of
 train.
 
-Files, in ``text/``: ``{train,valid,test}.de`` and ``.en``, one sentence a line, words separated by blanks;
+Files, in ``text/``: ``{train,valid,test}.de`` and ``.en``, one sentence per line, words separated by spaces;
 ``.align``, the word alignment as ``source-target`` positions from 0; ``.depth``, the nesting depth.
 """
 
@@ -40,8 +40,8 @@ class Options:
     """The options of the corpus.
 
     Attributes:
-        depth: greatest nesting of relative clauses in train and valid.
-        test_depth: greatest nesting in test; None: as ``depth``.
+        depth: maximum nesting of relative clauses in train and valid.
+        test_depth: maximum nesting in test; None: as ``depth``.
         train_size: number of pairs in train (likewise ``valid_size``, ``test_size``).
         seed: seed of the random numbers.
         binarise: whether fairseq's binary format is written as well.
@@ -63,7 +63,7 @@ class Options:
         require_ranges(self, depth=(0, GREATEST_DEPTH), test_depth=(0, GREATEST_DEPTH))
 
     def depths(self) -> dict[str, int]:
-        """The greatest nesting in each split."""
+        """The maximum nesting in each split."""
         test_depth = self.depth if self.test_depth is None else self.test_depth
         return {"train": self.depth, "valid": self.depth, "test": test_depth}
 

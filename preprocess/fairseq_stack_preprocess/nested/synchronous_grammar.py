@@ -2,7 +2,7 @@
 
 A rule rewrites a nonterminal on two sides at once, ``A -> <source, target>``. Both sides hold the same linked
 nonterminals, each exactly once, in any order, and any terminals. The *nesting* of a derivation is the
-greatest number of nesting nonterminals (for example relative clauses) on a path from its root.
+maximum number of nesting nonterminals (for example relative clauses) on a path from its root.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all corpora share. It imports the ground floor (errors, layout, progress), and no corpus.
+"""What all corpora share. It imports the shared modules (errors, layout, progress), and no corpus.
 
 Begin with :mod:`.output`, by which every corpus is written, and :mod:`.streams`, by which every text is read.
 

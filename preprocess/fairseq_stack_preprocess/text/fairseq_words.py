@@ -14,13 +14,13 @@ SPECIAL_WORDS = frozenset({"<s>", "<pad>", "</s>"})
 
 
 def check_white_space(line: str, place: str) -> None:
-    """Raise PrepareError if the line holds white space other than blanks and tabs; ``place`` is its file and number."""
+    """Raise PrepareError if the line holds white space other than spaces and tabs; ``place`` is its file and number."""
     misleading = MISLEADING.search(line)
     if misleading is not None:
         code, position = ord(misleading.group()), misleading.start() + 1
         raise PrepareError(
             f"{place}: U+{code:04X} at position {position}: fairseq would split the word there; "
-            "only blanks and tabs may separate words"
+            "only spaces and tabs may separate words"
         )
 
 

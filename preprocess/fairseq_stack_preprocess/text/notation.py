@@ -176,7 +176,7 @@ def _symbol(token: _Token) -> Symbol:
         return Nonterminal(token.text)
     terminal = token.text[1:-1]
     if not terminal.isprintable() or any(character.isspace() for character in terminal):
-        raise ValueError(f"a terminal must have no blanks and no control characters, got {terminal!r}")
+        raise ValueError(f"a terminal must not contain spaces or control characters, got {terminal!r}")
     if terminal in SPECIAL_WORDS or terminal == "<unk>":
         raise ValueError(f"fairseq reserves the terminal {terminal}; choose another")
     return terminal

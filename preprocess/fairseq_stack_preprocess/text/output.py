@@ -65,7 +65,7 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
 
     Raises:
         PrepareError: ``target`` exists and ``force`` is not given; ``force`` is given but ``target`` is not a folder,
-            or holds anything except an unchanged corpus (:mod:`.replacing`); no folder can be made beside it; or
+            or holds anything except an unchanged corpus (:mod:`.replacing`); no folder can be made next to it; or
             the block fails to write a file.
     """
     target = Path(os.path.realpath(target))

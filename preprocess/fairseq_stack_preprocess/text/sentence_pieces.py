@@ -24,11 +24,11 @@ MOST_UNKNOWN = 0.005
 """The share of unknown pieces in a text above which there is a warning."""
 
 OTHER_WHITE_SPACE = re.compile(r"[^\S \n]")
-"""White space that is not a blank, such as U+0085 or a tab: fairseq splits lines into pieces there, too."""
+"""White space other than spaces, such as U+0085 or a tab: fairseq also splits lines into pieces there."""
 
 
 def made_blank(lines: Iterable[str], counts: Counter[str] | None = None) -> Iterator[str]:
-    """Yield ``lines`` with blanks for :data:`OTHER_WHITE_SPACE`, which ``counts`` counts by code point."""
+    """Yield ``lines`` with spaces for :data:`OTHER_WHITE_SPACE`, which ``counts`` counts by code point."""
     for line in lines:
         if not OTHER_WHITE_SPACE.search(line):
             yield line

@@ -1,6 +1,6 @@
 """The hidden folder in which a run writes a folder before it moves it into place, and what killed runs leave there.
 
-A run that writes the folder NAME makes ``.NAME.partial-DIGEST-ID/`` beside it, with
+A run that writes the folder NAME makes ``.NAME.partial-DIGEST-ID/`` next to it, with
 
 - ``lock``: an empty file that the run holds a lock on;
 - ``new/``: what the run writes;

@@ -1,7 +1,7 @@
 """The corpus ``transduction``: pairs of strings of equal length, after Hao et al. (2018), Section 4.
 
-The room imports ``text`` and the ground floor. Begin with :mod:`.pairs` and :mod:`.tasks`; a new task is a function
-that makes a source of pairs, and an entry of :data:`.tasks.TASKS`.
+This package imports ``text`` and the shared modules. Begin with :mod:`.pairs` and :mod:`.tasks`; a new task is a
+function that makes a source of pairs, and an entry of :data:`.tasks.TASKS`.
 
 ==================== ==================================================================================
 module               what

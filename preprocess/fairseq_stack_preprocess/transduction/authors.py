@@ -70,7 +70,7 @@ def _shuffled(source: Source, seed: int, exported: int | None = None) -> list[Pa
 
 
 def _hash_of_line(blank: str, pair: Pair) -> int:
-    """The hash of (input, target) as in the authors' files: texts without blanks at their ends."""
+    """The hash of (input, target) as in the authors' files: texts without trailing blanks."""
     return hash_texts(" ".join(word).rstrip(f" {blank}") for word in (pair.input, pair.target))
 
 

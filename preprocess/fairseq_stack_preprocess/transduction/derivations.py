@@ -117,7 +117,7 @@ class Derivations:
 
 
 def _longest(sides: Sequence[Side], below: Sequence[int | None]) -> int | None:
-    """The greatest length that one of the right sides can get, given the greatest lengths of nonterminals."""
+    """The maximum length that one of the right sides can get, given the maximum lengths of nonterminals."""
     totals = []
     for side in sides:
         lengths = [below[item] if isinstance(item, int) else 1 for item in side]

@@ -1,7 +1,7 @@
 """The task ``natural_agreement``: the number of a verb from the words of a sentence before it.
 
 The file of each split has a line for each sentence: ``VBZ`` or ``VBP`` (a singular or a plural verb), and the words
-before the verb, separated by blanks. The two fields are separated by a comma where the name of the file ends in
+before the verb, separated by spaces. The two fields are separated by a comma where the name of the file ends in
 ``.csv`` or ``.csv.gz``, with quotation marks around a field as usual in such files; otherwise by a tab, as in
 ``numpred.train`` of Linzen et al. (2016).
 
@@ -41,9 +41,9 @@ class Options:
 
     Attributes:
         train: the file of train (likewise ``valid``, ``test``).
-        most_words: the greatest number of different words, the most frequent ones of train.
+        most_words: the maximum number of different words, the most frequent ones of train.
         max_length: sentences with more words are dropped; None: none.
-        limit: the greatest number of sentences in each split, the first ones; None: all.
+        limit: the maximum number of sentences in each split, the first ones; None: all.
         strip_cr: whether lines may end with a carriage return.
         binarise: whether fairseq's binary format is written as well.
 

@@ -1,6 +1,7 @@
 """The files that every task has.
 
-- ``text/SPLIT.input``, ``text/SPLIT.target``: a pair a line, symbols separated by blanks; both have the same number;
+- ``text/SPLIT.input``, ``text/SPLIT.target``: one pair per line, symbols separated by spaces; both have the same
+number;
 - ``text/vocabulary.txt``: the dictionary of both sides of ``data-bin``: the alphabet in its order;
 - ``task.json``: the task, its alphabet in the order of the one-hot vectors, the blank, the scored symbols, and for each
   split the number of symbols of the longest input that could be in it.
@@ -48,7 +49,7 @@ def write_pairs(folder: Path, split: str, pairs: Iterable[Pair], alphabet: Alpha
 
 
 def write_task(folder: Path, task: str, alphabet: Alphabet, longest: Mapping[str, int]) -> None:
-    """Write ``vocabulary.txt`` and ``task.json``; ``longest`` is the greatest length of an input in each split."""
+    """Write ``vocabulary.txt`` and ``task.json``; ``longest`` is the maximum length of an input in each split."""
     write_lines(folder / TEXT / VOCABULARY_NAME, (f"{symbol} 1" for symbol in alphabet.symbols))
     content = {
         "task": task,

@@ -17,7 +17,7 @@ class Lengths:
 
     Attributes:
         least: the least length.
-        greatest: the greatest length.
+        greatest: the maximum length.
         mean: mean of the normal distribution, whose values are rounded towards zero; None: uniform.
         std: its standard deviation.
     """

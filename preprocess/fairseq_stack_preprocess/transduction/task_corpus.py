@@ -58,7 +58,7 @@ def sources(options: Options) -> dict[str, Source]:
     for name, split in (("depth", "train"), ("test_depth", "test")):
         depth, longest = getattr(options, name), by_split[split].longest
         if depth is not None and longest == 0:
-            raise PrepareError(f"{flag_of(name)} {depth}: {task.name} has no string of this depth; give a greater one")
+            raise PrepareError(f"{flag_of(name)} {depth}: {task.name} has no string of this depth; give a larger one")
         if depth is not None and longest > GREATEST_LENGTH:
             raise PrepareError(
                 f"{flag_of(name)} {depth}: strings of {task.name} have up to {longest} symbols at this depth; at most "

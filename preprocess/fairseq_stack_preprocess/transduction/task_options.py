@@ -30,7 +30,7 @@ class Options:
     Attributes:
         task: the name of one of :data:`.TASKS`.
         symbols: number of different symbols in w.
-        depth: greatest depth of a derivation in train and valid (likewise ``test_depth``).
+        depth: maximum depth of a derivation in train and valid (likewise ``test_depth``).
         min_length: least length in train and valid: of w, of bits or of an expression; of counting, n (likewise
             ``max_length``, ``test_min_length``, ``test_max_length``).
         mean_length: mean length before lengths out of range are moved into it (likewise ``std_length``,

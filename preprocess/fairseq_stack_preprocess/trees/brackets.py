@@ -201,7 +201,7 @@ class _Reader:
         else:
             parent = self.brackets[-1]
             if parent.word is not None:
-                raise self._error(f"a bracket opens beside the word {parent.word!r}")
+                raise self._error(f"a bracket opens next to the word {parent.word!r}")
             if parent.label is None and len(self.brackets) > 1:
                 raise self._error("a bracket without a label inside a tree")
         self.brackets.append(_Open())

@@ -38,7 +38,7 @@ class Options:
     Attributes:
         raw: the folder with ``ptb.{train,valid,test}.txt``.
         form: ``sentences`` or ``stream``.
-        limit: the greatest number of sentences in each split, the first ones; None: all.
+        limit: the maximum number of sentences in each split, the first ones; None: all.
         strip_cr: whether lines may end with a carriage return.
         binarise: whether fairseq's binary format is written as well.
 

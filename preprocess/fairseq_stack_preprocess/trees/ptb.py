@@ -62,7 +62,7 @@ class Options:
         raw: the folder with the ``.mrg`` files, at any depth.
         train_sections: the sections of train (likewise ``valid_sections``, ``test_sections``).
         slips: whether the accidents in the authors' data are reproduced.
-        limit: the greatest number of sentences in each split, the first ones; None: all.
+        limit: the maximum number of sentences in each split, the first ones; None: all.
         strip_cr: whether lines may end with a carriage return.
         binarise: whether fairseq's binary format is written as well.
 

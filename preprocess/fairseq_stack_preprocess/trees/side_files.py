@@ -121,7 +121,7 @@ def write_split(
         split: the split's name.
         sentences: its trees, read as they are needed.
         corpus: the corpus' name, for the progress.
-        limit: the greatest number of sentences to write; None: all.
+        limit: the maximum number of sentences to write; None: all.
         dropped: counts trees that were dropped earlier.
     """
     report = SplitReport(dropped=Counter() if dropped is None else dropped)

@@ -2,7 +2,7 @@
 
 A tree over the tokens 1..n (0 is what precedes the sentence, ROOT in Pushdown Layers) is made binary and
 unary-free: a node with one child is that child, and a node with the children A B C D becomes
-(A (B (C D))), which is Chomsky normal form factored to the right, as ``nltk`` has it. So a tree over n tokens has
+(A (B (C D))), which is Chomsky normal form factored to the right, as in ``nltk``. A tree over n tokens has
 n - 1 nodes.
 
 **Spans**, files ``.spans``: one line a sentence, the nodes as ``first-last``, both included, in the order in

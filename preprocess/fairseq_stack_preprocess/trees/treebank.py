@@ -59,7 +59,7 @@ class Options:
             or without effect if the tokens are pieces.
         pieces: train a SentencePiece model of at most this many pieces; None: the tokens are words.
         piece_model: use this SentencePiece model.
-        limit: the greatest number of sentences in each split, the first ones; None: all.
+        limit: the maximum number of sentences in each split, the first ones; None: all.
         strip_cr: whether lines may end with a carriage return.
         binarise: whether fairseq's binary format is written as well.
 
@@ -182,13 +182,13 @@ class PieceCutter:
         """The pieces of each word.
 
         Raises:
-            PrepareError: a word holds SentencePiece's mark for blanks, or nothing is left of it; ``place`` says
+            PrepareError: a word holds SentencePiece's mark for spaces, or nothing is left of it; ``place`` says
                 where it stands.
         """
         new = [word for word in dict.fromkeys(words) if word not in self._known]
         for word, pieces in zip(new, self._encoder.encode(new), strict=True):
             if WORD_MARK in word:
-                raise PrepareError(f"{place}: the word {word!r} holds U+2581, SentencePiece's mark for a blank")
+                raise PrepareError(f"{place}: the word {word!r} holds U+2581, SentencePiece's mark for a space")
             if not pieces:
                 raise PrepareError(f"{place}: the SentencePiece model leaves nothing of the word {word!r}")
             self._known[word] = pieces
@@ -230,7 +230,7 @@ def _write_pieces(folder: Path, options: Options, model: bytes | None) -> dict[s
 
 
 def _write_split_in_pieces(text: Path, split: str, cutter: PieceCutter) -> tuple[Counter[str], int, int]:
-    """Write the pieces of a split and the spans over them; return the pieces' counts and the greatest length and
+    """Write the pieces of a split and the spans over them; return the pieces' counts and the maximum length and
     depth."""
     (text / f"{split}.spans").rename(text / f"{split}.word-spans")
     read = [read_lines(text / f"{split}.{name}") for name in ("words", "word-spans", "origin")]

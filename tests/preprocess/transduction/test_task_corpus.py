@@ -123,7 +123,7 @@ def test_plan() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"task": "parenthesis", "depth": 2}, "--depth 2: parenthesis has no string of this depth; give a greater one"),
+        ({"task": "parenthesis", "depth": 2}, "--depth 2: parenthesis has no string of this depth; give a larger one"),
         (
             {"task": "formula", "test_set": "drawn", "test_depth": 99},
             "--test-depth 99: strings of formula have up to 158456325028528675187087900671 symbols at this depth;",

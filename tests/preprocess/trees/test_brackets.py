@@ -136,7 +136,7 @@ def test_random_bytes_are_read_or_refused(text: bytes, file: Path) -> None:
         ("()\n", r"line 1: an empty bracket: \(\)"),
         ("(S (NN a))\nhello (S (NN b))\n", "line 2: text outside brackets: 'hello'"),
         ("(S (NN a) b)\n", "line 1: the word 'b' needs its own brackets and tag"),
-        ("(S b (NN a))\n", "line 1: a bracket opens beside the word 'b'"),
+        ("(S b (NN a))\n", "line 1: a bracket opens next to the word 'b'"),
         ("(S (NN a b))\n", "line 1: two words in one bracket: 'a' and 'b'"),
         ("( (S ((NN a)) ))\n", "line 1: a bracket without a label inside a tree"),
         ("(S (NN a))\n(S (NN </s>))\n", "line 2: fairseq reserves the symbol </s>"),
