@@ -39,7 +39,7 @@ def torch_persistent_save(original: Any, obj: object, filename: str, async_write
 
     A second attempt of fairseq's appends to what the first has written.
 
-    Unnecessary with a fairseq that renames, and begins a second attempt with an empty file.
+    Unnecessary with a fairseq that renames, and starts a second attempt with an empty file.
     """
     from fairseq.file_io import PathManager
 
@@ -51,7 +51,7 @@ def torch_persistent_save(original: Any, obj: object, filename: str, async_write
 
 @replaces("fairseq.checkpoint_utils:verify_checkpoint_directory")
 def verify_checkpoint_directory(original: Any, save_dir: str) -> None:
-    """Remove what an earlier process left unfinished; leave a file ``dummy`` of the user, which fairseq overwrites.
+    """Remove unfinished files of an earlier process; keep a file ``dummy`` of the user, which fairseq overwrites.
 
     Raises:
         UserError: the folder cannot be made, or no file can be made in it.
@@ -70,7 +70,7 @@ def verify_checkpoint_directory(original: Any, save_dir: str) -> None:
 
 @replaces("fairseq.checkpoint_utils:save_checkpoint")
 def save_checkpoint(original: Any, cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
-    """Put the dictionaries and the other companions of a model next to its first checkpoint.
+    """Copy the dictionaries and other companion files of a model next to its first checkpoint.
 
     Its checkpoints can then be used without the data.
 
@@ -84,14 +84,14 @@ def save_checkpoint(original: Any, cfg: Any, trainer: Any, *args: Any, **kwargs:
 
 @replaces("fairseq.checkpoint_utils:load_checkpoint")
 def load_checkpoint(original: Any, cfg: Any, trainer: Any, **passthrough: Any) -> Any:
-    """Refuse a ``--restore-file`` that does not exist, and end a finished training run without a further update.
+    """Reject a ``--restore-file`` that does not exist, and end a finished run without a further update.
 
     fairseq would start afresh without a word. It checks ``--max-update`` and ``--stop-time-hours`` only after it has
     made and saved an update: each start moves ``checkpoint_last.pt`` one update beyond the end. It also forgets the
     validations that ``--patience`` has counted.
 
-    For every model; a stack model also reads its companions. Unnecessary with a fairseq that starts afresh only if
-    ``checkpoint_last.pt`` is missing, and checks its limits before the first update.
+    For every model; a stack model also reads its companions. Unnecessary with a fairseq that starts from scratch only
+    if ``checkpoint_last.pt`` is missing, and checks its limits before the first update.
     """
     _require_restore_file(cfg.restore_file)
     extra_state, epoch_itr = original(cfg, trainer, **passthrough)
@@ -146,7 +146,7 @@ def _say_finished(cfg: Any, trainer: Any, reached: dict[str, str]) -> None:
 
 @replaces("fairseq.checkpoint_utils:load_checkpoint_to_cpu")
 def load_checkpoint_to_cpu(original: Any, path: str, *args: Any, **kwargs: Any) -> Any:
-    """Name a file that is not a checkpoint or is truncated, and refuse parameters that are not finite.
+    """Name files that are truncated or not checkpoints, and reject parameters that are not finite.
 
     torch and fairseq say ``EOFError``, ``KeyError: 101`` or "Invalid argument", without naming the file, and continue
     with outputs that are NaN.
@@ -211,13 +211,13 @@ def _is_finite(name: str, value: Any) -> bool:
 def load_model_ensemble_and_task(
     original: Any, filenames: Any, arg_overrides: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    """Refuse data of another task than the model was trained on, and options of scoring that would have no effect.
+    """Reject data of a task other than the model's, and scoring options that would have no effect.
 
     The dictionaries of two tasks may be the same, and the scores would look like scores of a bad model.
     ``fairseq-validate`` scores with the checkpoint's ``--task`` and ``--criterion``, whatever it is given.
 
-    For every model; what a task of training was, only for stack models. Unnecessary with a fairseq that heeds these
-    options, and takes from the checkpoint how data are divided.
+    For every model; the check of the task only for stack models. Unnecessary with a fairseq that respects these
+    options, and takes the segmentation of data from the checkpoint.
     """
     from fairseq import checkpoint_utils, utils
 

@@ -16,7 +16,7 @@ from fairseq_stack.errors import UserError
 def batch_by_size(
     original: Any, indices: Iterable[int], num_tokens_fn: Callable[[int], int], *args: Any, **kwargs: Any
 ) -> list[np.ndarray]:
-    """Keep the last batch, which fairseq drops without a word if ``--required-batch-size-multiple`` does not divide it.
+    """Keep the last batch, which fairseq drops silently if ``--required-batch-size-multiple`` does not divide it.
 
     fairseq's default is 8: of 37 sentences ``fairseq-generate`` translates 32. Training and validation lose sentences,
     too. ``fairseq-hydra-train`` reads its defaults before it imports plugins, so that 8 stays the default there.
@@ -46,7 +46,7 @@ def batch_by_size(
 
 @replaces("fairseq.data.data_utils:load_indexed_dataset")
 def load_indexed_dataset(original: Any, path: str, *args: Any, **kwargs: Any) -> Any:
-    """Name an empty data set, instead of failing with "cannot mmap an empty file".
+    """Name an empty data set instead of failing with "cannot mmap an empty file".
 
     Unnecessary with a fairseq that says which file is empty.
     """

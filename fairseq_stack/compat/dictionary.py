@@ -12,11 +12,11 @@ _RESERVED = ("<s>", "<pad>")
 
 @replaces("fairseq.data.dictionary:Dictionary.encode_line")
 def encode_line(original: Any, self: Any, line: str, *args: Any, **kwargs: Any) -> Any:
-    """Refuse text that a model is to read if one of its words is ``<s>`` or ``<pad>``.
+    """Reject input text that contains the words ``<s>`` or ``<pad>``.
 
     fairseq makes them its own symbols: a ``<pad>`` is hidden from the model, or left out of a score.
 
-    Unnecessary with a fairseq whose symbols cannot be written in a text.
+    Unnecessary with a fairseq whose special symbols cannot occur in text.
     """
     if not kwargs.get("add_if_not_exist", True):  # a text for a given dictionary
         for word in line.split():

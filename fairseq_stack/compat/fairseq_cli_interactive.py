@@ -32,7 +32,7 @@ _lines = _Lines()
 
 @replaces("fairseq_cli.interactive:buffered_read")
 def buffered_read(original: Any, input: str, buffer_size: int) -> Iterator[list[str]]:
-    """Count the lines, and say in the end how many were left out.
+    """Count the lines, and report at the end how many were left out.
 
     Unnecessary with a fairseq whose ``fairseq-interactive`` names a line that it cannot translate, and continues.
     """
@@ -48,7 +48,7 @@ def buffered_read(original: Any, input: str, buffer_size: int) -> Iterator[list[
 def make_batches(
     original: Any, lines: list[str], cfg: Any, task: Any, max_positions: Any, encode_fn: Any
 ) -> Iterator[Any]:
-    """Leave out lines that are too long or that the task refuses, which end the whole stream in fairseq.
+    """Leave out lines that are too long or that the task rejects; in fairseq, they end the whole stream.
 
     With ``--skip-invalid-size-inputs-valid-test`` fairseq leaves out lines that are too long, without their numbers.
 

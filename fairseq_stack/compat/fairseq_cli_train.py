@@ -27,9 +27,10 @@ def early_stopping() -> dict[str, Any]:
 def validate_and_save(
     original: Any, cfg: Any, trainer: Any, task: Any, epoch_itr: Any, valid_subsets: list[str], end_of_epoch: bool
 ) -> Any:
-    """Validate and save after ``--validate-interval-sentences``; note whether only the end of training validates.
+    """Validate and save after ``--validate-interval-sentences``; record whether a validation is due only to the end of
+    training.
 
-    Unnecessary with a fairseq that has such an option, and does not count a validation that only the end brings.
+    Unnecessary with a fairseq that has such an option, and does not count a validation at the end of training.
     """
     if trainer.has_passed_interval:
         trainer.has_passed_interval = False
@@ -57,7 +58,7 @@ def _validation_is_due() -> bool:
 
 @replaces(f"{_COMMAND}:should_stop_early")
 def should_stop_early(original: Any, cfg: Any, valid_loss: float | None) -> bool:
-    """Do not count a validation for ``--patience`` that comes only because ``--max-update`` ends training.
+    """Do not count a validation for ``--patience`` that takes place only because ``--max-update`` ends training.
 
     Training that continues from there, with a raised limit, would have counted one validation more than uninterrupted
     training.
@@ -69,12 +70,12 @@ def should_stop_early(original: Any, cfg: Any, valid_loss: float | None) -> bool
 
 @replaces(f"{_COMMAND}:validate")
 def validate(original: Any, cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
-    """Compare validations by all digits with ``--exact-best-checkpoint-metric``; tell a schedule that counts them.
+    """Compare validations by all digits with ``--exact-best-checkpoint-metric``; notify schedules that count them.
 
     fairseq compares the three decimals that it logs. A schedule such as ``validation_plateau`` hears of a validation
     before its checkpoint is saved, and so counts the same validations after resuming.
 
-    Unnecessary with a fairseq that has such an option, and makes the scheduler's step before it saves.
+    Unnecessary with a fairseq that has such an option, and steps the scheduler before it saves.
     """
     exact = cfg.checkpoint.get(EXACT, False)
     with _all_digits(cfg.checkpoint.best_checkpoint_metric) if exact else contextlib.nullcontext():

@@ -17,13 +17,13 @@ _MOST_NUMBERS = 5
 
 @replaces("fairseq.tasks.fairseq_task:FairseqTask.can_reuse_epoch_itr")
 def can_reuse_epoch_itr(original: Any, self: Any, dataset: Any) -> bool:
-    """Group sentences into batches anew in each epoch, as with ``--update-epoch-batch-itr True``.
+    """Regroup sentences into batches in each epoch, as with ``--update-epoch-batch-itr True``.
 
     fairseq groups them with a seed that depends on the epoch, but only once, in the first epoch of a run. After
     resuming, the first epoch is a different one: sentences of equal length are grouped differently, and the parameters
     differ from the parameters of an uninterrupted run.
 
-    Unnecessary with a fairseq where the groups do not depend on where a run began.
+    Unnecessary with a fairseq whose groups do not depend on where a run began.
     """
     return False
 
@@ -37,7 +37,7 @@ def filter_indices_by_size(
     max_positions: Any = None,
     ignore_invalid_inputs: bool = False,
 ) -> np.ndarray:
-    """Say how many samples are too long and left out, also in the line with a score.
+    """Report how many samples are left out as too long, also in the line with a score.
 
     ``fairseq-eval-lm`` always leaves out sentences that are too long for the model; the other commands do so with
     ``--skip-invalid-size-inputs-valid-test``. fairseq warns about them once, far from the score, and gives a
@@ -87,7 +87,7 @@ def _samples(task: Any) -> str:
 
 @replaces("fairseq.tasks.fairseq_task:FairseqTask.reduce_metrics")
 def reduce_metrics(original: Any, self: Any, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
-    """Log as ``left_out`` how many samples a validation leaves out.
+    """Log the number of samples that a validation leaves out as ``left_out``.
 
     Unnecessary with a fairseq that counts them.
     """
@@ -100,7 +100,7 @@ def reduce_metrics(original: Any, self: Any, logging_outputs: list[dict[str, Any
 
 @replaces("fairseq.tasks.fairseq_task:FairseqTask.build_generator")
 def build_generator(original: Any, self: Any, models: Any, args: Any, *others: Any, **kwargs: Any) -> Any:
-    """Refuse ``--beam 0`` and ``--print-step``, which fail later.
+    """Reject ``--beam 0`` and ``--print-step``, which fail later.
 
     Unnecessary with a fairseq that checks its options.
     """

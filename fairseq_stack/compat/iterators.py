@@ -16,7 +16,7 @@ _readers: weakref.WeakSet[Any] = weakref.WeakSet()
 
 @replaces("fairseq.data.iterators:BackgroundConsumer.__init__")
 def init(original: Any, self: Any, queue: Any, source: Iterable[Any], *args: Any, **kwargs: Any) -> None:
-    """End the worker processes of an epoch when its last batch has been read, and reading threads before Python ends.
+    """End worker processes after the last batch of an epoch, and reading threads before Python exits.
 
     fairseq counts the batches and never asks for one too many, so torch does not notice the end. The workers live on
     until the garbage collector finds their loader, and it may then wait five seconds for each: the collector has

@@ -21,7 +21,7 @@ def label_smoothed_nll_loss(
     ignore_index: int | None = None,
     reduce: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """Smooth over the symbols that can occur; if all can, the loss and its gradient are fairseq's to the last bit.
+    """Smooth over the symbols that can occur; if all can, the loss and its gradient equal fairseq's bit for bit.
 
     fairseq's function sums the log-probabilities of the whole dictionary, which is infinite with ``--compact-vocab``,
     where symbols that cannot occur (``<pad>``, ``madeupword0000``, ...) have probability 0. A symbol with

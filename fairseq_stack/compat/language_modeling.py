@@ -25,7 +25,7 @@ def eval_lm_dataloader(
     data_buffer_size: int = 10,
     context_window: int = 0,
 ) -> Any:
-    """Count the tokens that the score will cover, and refuse data that is divided otherwise than in training.
+    """Count the tokens that the score covers, and reject data segmented differently than in training.
 
     ``fairseq-eval-lm`` does not look up in the checkpoint how the training data was divided, and by default divides
     data into blocks. In training on sentences, stacks began empty in every sentence; in a block they hold symbols of
@@ -34,8 +34,8 @@ def eval_lm_dataloader(
     Raises:
         UserError: the data is not divided as it was when a stack model was trained, or there is nothing to score.
 
-    For every model; the refusal for stack models. Unnecessary with a fairseq that counts them, and takes from the
-    checkpoint how data are divided.
+    For every model; the rejection only for stack models. Unnecessary with a fairseq that counts them, and takes the
+    segmentation of data from the checkpoint.
     """
     from fairseq.data import LMContextWindowDataset
 

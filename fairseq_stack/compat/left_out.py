@@ -34,7 +34,7 @@ left_out = _LeftOut()
 
 @sets("the logs of fairseq-eval-lm and fairseq-generate")
 def say_what_scores_leave_out() -> None:
-    """Say in each line with a score how much of the data the score does not cover.
+    """Report in each line with a score how much of the data the score does not cover.
 
     Unnecessary with a fairseq that counts what it leaves out.
     """

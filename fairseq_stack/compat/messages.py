@@ -101,14 +101,14 @@ KNOWN = (
 
 @sets("sys.excepthook")
 def end_commands_with_a_message() -> None:
-    """End fairseq's commands with one line and exit code 2 after a mistake of the user.
+    """End fairseq's commands with one line and exit code 2 after a user error.
 
     Such mistakes are the errors of this plugin (:class:`UserError`) and the fairseq errors in :data:`KNOWN`; all other
     errors keep their traceback. In a program that only imports the plugin, ``sys.excepthook`` stays as it is. The
     environment variable ``FAIRSEQ_STACK_TRACEBACK`` shows all tracebacks. It is an excepthook, since fairseq's
     ``main`` is already running when the plugin is imported.
 
-    Unnecessary with a fairseq that distinguishes mistakes of the user from its own faults.
+    Unnecessary with a fairseq that distinguishes user errors from its own.
     """
     if command() is not None and not isinstance(sys.excepthook, _EndWithMessage):
         sys.excepthook = _EndWithMessage(sys.excepthook)
@@ -164,12 +164,12 @@ class _EndWithMessage:
 
 @sets("hydra._internal.utils.CompactHydraException")
 def end_hydra_with_a_message() -> None:
-    """End ``fairseq-hydra-train`` with one line, as after an error of hydra's own.
+    """End ``fairseq-hydra-train`` with one line, as after one of hydra's own errors.
 
     hydra catches every exception of the program that it runs and prints a traceback, so no exception reaches
     ``sys.excepthook``.
 
-    Unnecessary with a fairseq that distinguishes mistakes of the user from its own faults.
+    Unnecessary with a fairseq that distinguishes user errors from its own.
     """
     utils: Any = sys.modules.get("hydra._internal.utils")
     if utils is not None and isinstance(utils.CompactHydraException, type):

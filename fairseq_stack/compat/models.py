@@ -17,9 +17,9 @@ def is_from_checkpoint() -> bool:
 
 @replaces("fairseq.models:build_model")
 def build_model(original: Any, cfg: Any, task: Any, from_checkpoint: bool = False) -> Any:
-    """Check the options of a new model only: the version that trained a checkpoint has checked its options.
+    """Check the options of new models only: those of a checkpoint were checked by the version that trained it.
 
-    For stack models. Unnecessary with a fairseq that passes ``from_checkpoint`` on to ``build_model`` of the model.
+    For stack models. Unnecessary with a fairseq that passes ``from_checkpoint`` to the model's ``build_model``.
     """
     token = _FROM_CHECKPOINT.set(from_checkpoint)
     try:

@@ -14,12 +14,12 @@ from fairseq_stack.compat.replacing import replaces
 def no_repeat_ngram(
     original: Any, self: Any, tokens: Tensor, lprobs: Tensor, bsz: int, beam_size: int, step: int
 ) -> Tensor:
-    """Forbid, in log-probabilities (B * K, V), each symbol that would repeat an n-gram of its row.
+    """In log-probabilities (B * K, V), forbid each symbol that would repeat an n-gram of its row.
 
     fairseq looks for the last tokens of a hypothesis at the end of a buffer that is longer than every hypothesis, so
     it compares padding and forbids nothing.
 
-    Unnecessary with a fairseq that looks at the end of the hypothesis.
+    Unnecessary with a fairseq that compares with the end of the hypothesis.
     """
     num_recent = self.no_repeat_ngram_size - 1
     for row, history in enumerate(tokens[:, 1 : step + 1].tolist()):

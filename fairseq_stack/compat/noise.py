@@ -26,7 +26,7 @@ HARMLESS = (
 
 @sets("warnings")
 def silence_harmless_warnings() -> None:
-    """Filter the warnings of fairseq's libraries that say nothing to the user: 26 lines at each start of a command.
+    """Filter irrelevant warnings of fairseq's libraries: 26 lines whenever a command starts.
 
     They are in :data:`HARMLESS`.
 

@@ -11,7 +11,7 @@ from fairseq_stack.compat.replacing import replaces
 
 @replaces("fairseq.logging.progress_bar:progress_bar")
 def progress_bar(original: Any, *args: Any, log_file: str | None = None, **kwargs: Any) -> Any:
-    """Open the file of ``--log-file`` once, not again for every epoch and validation.
+    """Open the file of ``--log-file`` once, not for every epoch and validation.
 
     After the k-th, fairseq writes each line k times, and a long training run fails because too many files are open.
 

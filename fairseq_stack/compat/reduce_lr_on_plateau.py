@@ -11,18 +11,18 @@ _SCHEDULE = "fairseq.optim.lr_scheduler.reduce_lr_on_plateau:ReduceLROnPlateauLR
 
 @replaces(f"{_SCHEDULE}.state_dict")
 def state_dict(original: Any, self: Any) -> dict[str, Any]:
-    """Save how many validations without improvement the schedule has counted.
+    """Save the number of validations without improvement.
 
-    Unnecessary with a fairseq that saves this count.
+    Unnecessary with a fairseq that saves this number.
     """
     return {**original(self), "num_bad_epochs": self.lr_scheduler.num_bad_epochs}
 
 
 @replaces(f"{_SCHEDULE}.load_state_dict")
 def load_state_dict(original: Any, self: Any, state_dict: dict[str, Any]) -> None:
-    """Restore the count of validations without improvement.
+    """Restore the number of validations without improvement.
 
-    Unnecessary with a fairseq that restores this count.
+    Unnecessary with a fairseq that restores this number.
     """
     original(self, state_dict)
     self.lr_scheduler.num_bad_epochs = state_dict.get("num_bad_epochs", 0)

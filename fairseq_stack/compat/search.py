@@ -19,13 +19,13 @@ def step(
     prev_output_tokens: Tensor | None = None,
     original_batch_idxs: Tensor | None = None,
 ) -> Any:
-    """Index the overlaps of the groups by a sentence's place in the batch.
+    """Index the overlaps between groups by the sentence's position in the batch.
 
     fairseq indexes them by the sentence's number in the data set, in a table with one row for each sentence of the
     batch. It crashes with "index out of bounds" if a number is too large for the table, and otherwise mixes sentences
     up.
 
-    Unnecessary with a fairseq that indexes by the place in the batch.
+    Unnecessary with a fairseq that indexes by the position in the batch.
     """
     if original_batch_idxs is not None:
         if step == 0:  # all sentences of the batch; later steps have only unfinished ones

@@ -79,12 +79,12 @@ class OwnLengths(nn.Module):
 def generate(
     original: Any, self: Any, sample: dict[str, Any], prefix_tokens: Tensor | None = None, **kwargs: Any
 ) -> Hypotheses:
-    """Give each sentence of a batch its own maximum length, so that it gets what ``--batch-size 1`` finds.
+    """Give each sentence of a batch its own maximum length, so that its result equals that of ``--batch-size 1``.
 
     fairseq computes one maximum length for the batch, from its longest source. With ``--max-len-a`` a sentence may
     therefore get longer hypotheses in a batch with a long sentence than alone.
 
-    For every model, so that stack models and fairseq's are compared under the same search. Unnecessary with a fairseq
+    For every model, so that stack models and fairseq's are compared with the same search. Unnecessary with a fairseq
     that has a maximum length for each sentence.
     """
     source = sample["net_input"].get("src_tokens")
@@ -136,9 +136,10 @@ def prefix_tokens(
     prefix_tokens: Tensor,
     beam_size: int,
 ) -> tuple[Tensor, ...]:
-    """Heed ``--min-len`` and suppressed tokens also in a sentence whose prefix is shorter than another of the batch.
+    """Respect ``--min-len`` and suppressed tokens even if the prefix of a sentence is shorter than another in the
+    batch.
 
-    Unnecessary with a fairseq that heeds them.
+    Unnecessary with a fairseq that respects them.
     """
     if isinstance(self.search, OwnLengths):
         at_limit = self.search.at_limit(step).to(prefix_tokens.device)

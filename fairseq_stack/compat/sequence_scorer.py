@@ -10,9 +10,9 @@ from fairseq_stack.errors import UserError
 
 @replaces("fairseq.sequence_scorer:SequenceScorer.__init__")
 def init(original: Any, self: Any, tgt_dict: Any, softmax_batch: int | None = None, *args: Any, **kwargs: Any) -> None:
-    """Remember the dictionary in a scorer of ``fairseq-eval-lm``, which alone gives ``softmax_batch``.
+    """Store the dictionary in the scorer of ``fairseq-eval-lm``, the only command that passes ``softmax_batch``.
 
-    Unnecessary with a fairseq that gives the infinite perplexity.
+    Unnecessary with a fairseq that reports an infinite perplexity.
     """
     original(self, tgt_dict, softmax_batch, *args, **kwargs)
     self.dictionary_of_eval_lm = None if softmax_batch is None else tgt_dict
@@ -20,11 +20,11 @@ def init(original: Any, self: Any, tgt_dict: Any, softmax_batch: int | None = No
 
 @replaces("fairseq.sequence_scorer:SequenceScorer.generate")
 def generate(original: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Refuse data with a symbol of probability zero in ``fairseq-eval-lm``, which leaves it out of the perplexity.
+    """Reject data with a symbol of probability 0, which ``fairseq-eval-lm`` leaves out of the perplexity.
 
     ``fairseq-generate --score-reference`` prints the score ``-inf`` of such data, which is right.
 
-    Unnecessary with a fairseq that gives the infinite perplexity.
+    Unnecessary with a fairseq that reports an infinite perplexity.
     """
     hypotheses = original(self, *args, **kwargs)
     dictionary = getattr(self, "dictionary_of_eval_lm", None)

@@ -25,7 +25,7 @@ _REMEDY = (
 
 @replaces("fairseq.trainer:Trainer.__init__")
 def init(original: Any, self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
-    """Refuse ``--bf16``, and ``--fp16`` without a GPU, which fail later; begin to count sentences.
+    """Reject ``--bf16``, and ``--fp16`` without a GPU, which fail later; start counting sentences.
 
     Unnecessary with a fairseq that checks its options.
     """
@@ -47,7 +47,7 @@ def _check_precision(common: Any) -> None:
 
 @replaces("fairseq.trainer:Trainer._set_seed")
 def set_seed(original: Any, self: Any) -> None:
-    """Seed only the CPU's generator in training on a CPU, which takes up to 1.5 ms less per update.
+    """In training on a CPU, seed only the CPU's generator, which saves up to 1.5 ms per update.
 
     Where CUDA has not been started, PyTorch notes each call that seeds GPUs with its traceback. The CPU's generator
     gets the same seed.
@@ -62,7 +62,7 @@ def set_seed(original: Any, self: Any) -> None:
 
 @replaces("fairseq.trainer:NanDetector")
 def nan_detector(original: Any, *args: Any, **kwargs: Any) -> Any:
-    """Do not run a failed update again with hooks, which fail on modules whose outputs are dictionaries.
+    """Do not rerun a failed update with hooks, which fail on modules whose outputs are dictionaries.
 
     Unnecessary with a fairseq whose hooks accept dictionaries.
     """
@@ -71,9 +71,9 @@ def nan_detector(original: Any, *args: Any, **kwargs: Any) -> Any:
 
 @replaces("fairseq.trainer:Trainer.train_step")
 def train_step(original: Any, self: Any, samples: list[Any], raise_oom: bool = False) -> Any:
-    """End training when a loss or a gradient is not finite, and say where values stop being finite.
+    """End training when a loss or gradient is not finite, and say where values stop being finite.
 
-    Unnecessary with a fairseq that ends with the name of the module, gradient or parameter.
+    Unnecessary with a fairseq that names the module, gradient or parameter and ends.
     """
     update = self.get_num_updates() + 1
     try:
@@ -136,7 +136,7 @@ def save_checkpoint(original: Any, self: Any, filename: str, extra_state: dict[s
 
     Training cannot resume from ``crash.pt``.
 
-    Unnecessary with a fairseq that saves the count of ``--patience`` and refuses parameters that are not finite.
+    Unnecessary with a fairseq that saves the count of ``--patience`` and rejects parameters that are not finite.
     """
     if os.path.basename(filename) == "crash.pt":
         return None
@@ -162,13 +162,13 @@ def load_checkpoint(
     optimizer_overrides: dict[str, Any] | None = None,
     reset_meters: bool = False,
 ) -> Any:
-    """Restore the counts of ``--patience`` and of sentences, and the scheduler's step that follows a saved epoch.
+    """Restore the counts of ``--patience`` and of sentences, and the scheduler step that follows a saved epoch.
 
     fairseq saves the checkpoint of an epoch before the scheduler sees the epoch's validation loss, so the scheduler of
     a resumed run never sees it. fairseq also replaces the model's error by "please ensure that the architectures
     match", which misleads users who have changed a dictionary: here the error is the model's.
 
-    Unnecessary with a fairseq that makes the scheduler's step before it saves, and passes the model's error on.
+    Unnecessary with a fairseq that steps the scheduler before it saves, and passes on the model's error.
     """
     try:
         extra_state = original(

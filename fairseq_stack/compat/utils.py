@@ -18,7 +18,7 @@ def softmax(x: Tensor, dim: int, onnx_trace: bool = False) -> Tensor:
     fairseq computes every softmax in float32, which is right for half precision but costs a model in float64
     eight digits, so that it cannot be compared exactly with another implementation.
 
-    Unnecessary with a fairseq whose softmax does not round down.
+    Unnecessary with a fairseq whose softmax does not reduce the precision.
     """
     return torch.softmax(x, dim, dtype=computation_dtype(x.dtype))
 
@@ -27,14 +27,14 @@ def softmax(x: Tensor, dim: int, onnx_trace: bool = False) -> Tensor:
 def log_softmax(x: Tensor, dim: int, onnx_trace: bool = False) -> Tensor:
     """Compute in float32, or in float64 if the arguments are in float64.
 
-    Unnecessary with a fairseq whose softmax does not round down.
+    Unnecessary with a fairseq whose softmax does not reduce the precision.
     """
     return torch.log_softmax(x, dim, dtype=computation_dtype(x.dtype))
 
 
 @replaces("fairseq.utils:import_user_module")
 def import_user_module(original: Any, args: Any) -> None:
-    """Also change the command that runs, if it was imported after this plugin.
+    """Also change the running command if it was imported after this plugin.
 
     Each command of fairseq calls this function before it does anything else.
 

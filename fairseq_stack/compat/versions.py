@@ -48,12 +48,12 @@ def require_supported_fairseq() -> None:
 
 @sets("numpy.compat")
 def restore_numpy_compat() -> None:
-    """Bring back ``np.compat.long``, which fairseq's TokenBlockDataset and LanguagePairDataset use.
+    """Restore ``np.compat.long``, which fairseq's TokenBlockDataset and LanguagePairDataset use.
 
     numpy 2 has no ``np.compat``; without it ``--sample-break-mode eos`` and ``fairseq-interactive`` with
     language models crash.
 
-    Unnecessary with a fairseq that says ``int``.
+    Unnecessary with a fairseq that uses ``int``.
     """
     if not hasattr(np, "compat"):
         np.compat = SimpleNamespace(long=int)  # type: ignore[attr-defined]
