@@ -22,7 +22,7 @@ def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None) -
         corpus: the help of ``--data``, which is then required, for a command that reads a corpus.
     """
     parser.add_argument(
-        "checkpoint", metavar="CHECKPOINT", type=Path, help="a checkpoint, or a folder with checkpoint_best.pt in it"
+        "checkpoint", metavar="CHECKPOINT", type=Path, help="a checkpoint, or a folder that contains checkpoint_best.pt"
     )
     dictionaries = "the folder with the dictionaries (default: the checkpoint's folder)"
     parser.add_argument("--data", metavar="DIR", type=Path, required=corpus is not None, help=corpus or dictionaries)
@@ -30,7 +30,7 @@ def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None) -
         "--user-dir",
         metavar="PACKAGE",
         type=Path,
-        help="the folder of a package of your own that the model needs (default: that of its training, if it exists)",
+        help="the folder of your own package that the model needs (default: the one used in training, if it exists)",
     )
 
 

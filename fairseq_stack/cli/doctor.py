@@ -42,7 +42,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--user-dir",
         metavar="PACKAGE",
         type=Path,
-        help="the folder of a package whose kinds of stacks are checked as well",
+        help="the folder of a package whose kinds of stacks are also checked",
     )
     parser.set_defaults(run=run)
 

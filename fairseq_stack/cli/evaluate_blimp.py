@@ -28,11 +28,11 @@ class BLiMPEvaluation(Evaluation):
     name = BLiMPResult.kind
     summary = "score a language model on minimal pairs"
     description = """\
-Score a language model on BLiMP (Warstadt et al., 2020): how often it finds the
-acceptable sentence of a pair more probable than the other one, for each phenomenon
-and field, and the mean over all paradigms, with bootstrap intervals over pairs. A
-pair whose sentences are equally probable counts one half; the table has the share of
-these ties. Say with the options of the text what the text of the model looks like."""
+Score a language model on BLiMP (Warstadt et al., 2020): how often it assigns the
+higher probability to the acceptable sentence of a pair, for each phenomenon and field,
+and the mean over all paradigms, with bootstrap intervals over pairs. A tie counts one
+half, and the table shows the percentage of ties. Use the text options to describe the
+model's training text."""
     example = """\
 example:
   fairseq-stack evaluate-blimp checkpoints/ptb --blimp blimp/data --penn \\

@@ -31,12 +31,12 @@ class CFLEvaluation(Evaluation):
     name = CFLResult.kind
     summary = "score a language model on the strings of a formal language"
     description = """\
-Evaluate a language model on the strings of a formal language, which fairseq-stack
+Evaluate a language model on the strings of a formal language that fairseq-stack
 prepare cfl (or prepare reversal) wrote to DIR. For each length and for all strings,
-the table has nats per token of the model and of the strings' own distribution (the
-lower bound), the difference with a bootstrap interval, and the accuracy of the next
-symbol where the language allows only one. Below it is the share of strings drawn
-from the model that are in the language."""
+the table shows the nats per token of the model and of the strings' own distribution
+(the lower bound), the difference with a bootstrap interval, and the accuracy of the
+next symbol where the language allows only one. Below it is the percentage of strings
+sampled from the model that are in the language."""
     example = """\
 example:
   fairseq-stack evaluate-cfl checkpoints/dyck --data data/dyck --json dyck.json"""
@@ -50,10 +50,10 @@ example:
         add_intervals(parser, seed_of="samples and bootstrap intervals")
         add_number(parser, "--samples", "strings to draw from the model", 100, least=0, most=GREATEST)
         longest = f"{MARGIN:g} times the longest string of the corpus"
-        add_number(parser, "--sample-length", f"most symbols of a sample (default: {longest})", least=1)
+        add_number(parser, "--sample-length", f"maximum length of a sample (default: {longest})", least=1)
         add_number(parser, "--show-samples", "samples to print", 0, least=0)
-        add_number(parser, "--batch-size", "most strings at a time (default: no limit)", least=1)
-        add_number(parser, "--max-tokens", "most symbols at a time", 8000, least=1)
+        add_number(parser, "--batch-size", "maximum number of strings at a time (default: no limit)", least=1)
+        add_number(parser, "--max-tokens", "maximum number of symbols at a time", 8000, least=1)
         add_outputs(parser, row="length")
         add_device(parser)
 

@@ -37,12 +37,13 @@ class PushdownEvaluation(Evaluation):
     description = """\
 Score a model that parses (pushdown_transformer_lm) on a split of the corpus that
 fairseq-stack prepare treebank, or prepare cfl --task bounded-dyck, wrote to DIR:
-with the gold parse of what is before a word, and with the model's own parses. The
-tables have the perplexity, the share of words that attach as in the gold parse, and
-unlabelled F1 of the best parse: of all spans, without the spans of sentences, and
-without punctuation, which is deleted by tags as EVALB does. F1 is over words: where
-tokens are pieces, siblings that belong to one word are merged first. For strings of
-brackets there is also the accuracy of closing brackets, by distance and depth."""
+with the gold parse of the words before each word, and with the model's own parses.
+The tables show the perplexity, the percentage of words that attach as in the gold
+parse, and the unlabelled F1 of the best parse: of all spans, without the spans of
+sentences, and without punctuation, which is deleted by tags as in EVALB. F1 is over
+words: if tokens are pieces, siblings that belong to one word are merged first. For
+strings of brackets there is also the accuracy of closing brackets, by distance and
+depth."""
     example = """\
 examples:
   fairseq-stack evaluate-pushdown checkpoints/trees --data data/trees --json t.json
@@ -53,9 +54,9 @@ examples:
         corpus = "the corpus of fairseq-stack prepare treebank, or of prepare cfl --task bounded-dyck"
         add_checkpoint(parser, corpus=corpus)
         add_split(parser, what="the sentences to score: text/NAME.txt")
-        kept = "how many parses of a sentence the model keeps: 1 for greedy decisions, 0 for gold parses only"
+        kept = "number of parses kept per sentence: 1 for greedy decisions, 0 for gold parses only"
         add_number(parser, "--beam", kept, 10, least=0, most=GREATEST_BEAM)
-        add_number(parser, "--max-tokens", "most words at a time, in all parses", 8000, least=1)
+        add_number(parser, "--max-tokens", "maximum number of words at a time, in all parses", 8000, least=1)
         add_intervals(parser)
         add_outputs(parser, row="sentence")
         add_device(parser)

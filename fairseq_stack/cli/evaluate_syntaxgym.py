@@ -36,11 +36,11 @@ class SyntaxGymEvaluation(Evaluation):
     name = SyntaxGymResult.kind
     summary = "score a language model on SyntaxGym's test suites"
     description = """\
-Score a language model on the test suites of SyntaxGym (Hu et al., 2020): the share
-of the items of a suite for which its first prediction of surprisals holds, the
-mean of the suites of each category, and the mean of all. The JSON also has all
-further predictions and the mean surprisal of each region. Say with the options of
-the text what the text of the model looks like."""
+Score a language model on the test suites of SyntaxGym (Hu et al., 2020): the
+percentage of items of a suite for which its first prediction about surprisals holds,
+the mean over the suites of each category, and the mean over all suites. The JSON also
+contains all further predictions and the mean surprisal of each region. Use the text
+options to describe the model's training text."""
     example = """\
 example:
   fairseq-stack evaluate-syntaxgym checkpoints/ptb --suites test_suites/json \\

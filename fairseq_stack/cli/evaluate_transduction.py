@@ -22,9 +22,9 @@ class TransductionEvaluation(Evaluation):
     name = TransductionResult.kind
     summary = "score a model on pairs of strings of equal length"
     description = """\
-Evaluate a model of transductions on a split of the corpus that fairseq-stack prepare
-transduction wrote to DIR. For each length and for all strings, the table has the
-share of scored symbols that the model writes, and the share of strings in which all
+Evaluate a transduction model on a split of the corpus that fairseq-stack prepare
+transduction wrote to DIR. For each length and for all strings, the table shows the
+percentage of scored symbols that are right, and the percentage of strings in which all
 scored symbols are right, both with bootstrap intervals over strings."""
     example = """\
 example:
@@ -34,7 +34,7 @@ example:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare transduction, or its data-bin")
         add_split(parser)
-        add_number(parser, "--batch-size", "most strings at a time", 100, least=1)
+        add_number(parser, "--batch-size", "maximum number of strings at a time", 100, least=1)
         add_intervals(parser)
         add_outputs(parser, row="length")
         add_device(parser)

@@ -89,7 +89,7 @@ def add_intervals(parser: argparse.ArgumentParser, seed_of: str = "bootstrap int
         type=float,
         metavar="P",
         default=0.95,
-        help="probability of each interval (default: 0.95)",
+        help="confidence level of the intervals (default: 0.95)",
     )
     add_number(parser, "--seed", f"seed of {seed_of}", 0, least=0, most=GREATEST)
 

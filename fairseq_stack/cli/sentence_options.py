@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
     """Declare the beam of parses, the sizes of batches and ``--cpu``."""
-    kept = "of a model that parses: how many parses of a sentence are kept, whose probabilities are added up"
+    kept = "for models that parse: number of parses kept per sentence, whose probabilities are summed"
     add_number(parser, "--beam", f"{kept} (default: 50)", least=1)
-    add_number(parser, "--batch-size", "most sentences at a time (default: no limit)", least=1)
-    add_number(parser, "--max-tokens", "most tokens at a time; each parse of a beam has its own", 2000, least=1)
+    add_number(parser, "--batch-size", "maximum number of sentences at a time (default: no limit)", least=1)
+    add_number(
+        parser,
+        "--max-tokens",
+        "maximum number of tokens at a time; each parse of a beam counts separately",
+        2000,
+        least=1,
+    )
     add_device(parser)
 
 
@@ -30,7 +36,7 @@ def add_telescoping(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--telescoping",
         action="store_true",
-        help="of a model that parses: surprisals that add up to -log p(sentence), instead of surprisals of a "
+        help="for models that parse: surprisals that sum to -log p(sentence), instead of surprisals of a "
         "distribution of the next word",
     )
 
@@ -61,9 +67,9 @@ def beam_in_signature(hub: Hub, args: argparse.Namespace, telescoping: bool | No
 def add_text(parser: argparse.ArgumentParser) -> None:
     """Declare what is done to sentences so that they look like the text of the model."""
     parser.add_argument("--penn", action="store_true", help="split as in the Penn Treebank: can't is ca n't")
-    parser.add_argument("--lowercase", action="store_true", help="make all letters small")
+    parser.add_argument("--lowercase", action="store_true", help="convert the text to lowercase")
     parser.add_argument(
-        "--without-punctuation", action="store_true", help="leave out tokens of punctuation, as in Mikolov's text"
+        "--without-punctuation", action="store_true", help="leave out punctuation tokens, as in Mikolov's text"
     )
 
 

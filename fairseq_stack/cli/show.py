@@ -22,7 +22,7 @@ DESCRIPTION = """\
 Show what a corpus contains. FOLDER is a folder that fairseq-stack prepare or
 fairseq-preprocess wrote. The output is a summary of the manifest, the lengths of
 sentences in tokens (without the end of sentence), and the first sentences, decoded
-from the binary format, with the matching lines of the files next to them."""
+from the binary format, with the matching lines of the accompanying files."""
 
 EXAMPLE = """\
 example:

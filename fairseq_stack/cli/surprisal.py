@@ -28,13 +28,12 @@ Row: TypeAlias = "tuple[tuple[object, ...], Word | Region]"
 
 DESCRIPTION = """\
 Print the surprisal of each word under a language model, -log p(word | the words of
-the sentence before it), as a table with tabs between its columns: the numbers of
-sentence and word, the word, the number of its tokens, its surprisal, and whether
-the model does not know it. Each line is a sentence: raw text if fairseq-stack
-prepare cut the model's data into pieces, and tokens separated by spaces otherwise.
-The first word is predicted from the beginning of the sentence. The surprisal of a
-word of several pieces is the sum of theirs. Probabilities of a model that parses
-are summed over a beam of parses."""
+the sentence before it), as a tab-separated table: the numbers of the sentence and the
+word, the word, its number of tokens, its surprisal, and whether it is unknown to the
+model. Each line is a sentence: raw text if fairseq-stack prepare split the model's
+data into pieces, and space-separated tokens otherwise. The first word is predicted
+from the beginning of the sentence. The surprisal of a word of several pieces is the
+sum of theirs. For models that parse, probabilities are summed over a beam of parses."""
 
 EXAMPLE = """\
 example:
@@ -55,12 +54,12 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--correct-word-ends",
         action="store_true",
-        help="count the end of a word of pieces with the word, not with the next one (Pimentel and Meister, 2024)",
+        help="charge the end of a word to the word, not to the next one (Pimentel and Meister, 2024)",
     )
     parser.add_argument(
         "--regions",
         metavar="MARK",
-        help="print a row for each region of a sentence instead of each word; MARK, such as '|', stands as a word "
+        help="print a row for each region of a sentence instead of each word; MARK, such as '|', is a separate word "
         "between regions and is not read",
     )
     add_telescoping(parser)

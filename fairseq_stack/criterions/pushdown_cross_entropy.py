@@ -29,7 +29,8 @@ class PushdownCrossEntropyCriterionConfig(FairseqDataclass):
     attachment_softmax: SOFTMAXES = field(  # type: ignore[valid-type]
         default="legal",
         metadata={
-            "help": "what probabilities of attachments sum to 1 over: legal ones, or all words up to the next, as in "
+            "help": "the set over which attachment probabilities sum to 1: legal attachments, or all words up to the "
+            "next, as in "
             "the code of Murty et al. 2023"
         },
     )

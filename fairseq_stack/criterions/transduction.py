@@ -27,8 +27,8 @@ class TransductionCriterionConfig(FairseqDataclass):
     reduction: REDUCTIONS = field(  # type: ignore[valid-type]
         default=POSITION_MEAN_SUM,
         metadata={
-            "help": "the loss of a batch: at each position the mean over the strings that are scored there, summed "
-            "over positions; or the sum over strings and positions"
+            "help": "the loss of a batch: the mean over the strings that are scored at each position, summed over "
+            "positions; or the sum over strings and positions"
         },
     )
 

@@ -96,7 +96,7 @@ class BLiMPResult(Result):
     Attributes:
         model: the model.
         bootstrap: number of resampled sets behind each interval.
-        confidence: the probability of each interval, such as 0.95.
+        confidence: the confidence level of the intervals, such as 0.95.
         overall: on all paradigms.
         fields: for each field.
         phenomena: for each phenomenon.

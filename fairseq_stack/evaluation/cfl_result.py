@@ -115,7 +115,7 @@ class CFLResult(Result):
         eos: whether the ends of strings are counted.
         train_lengths: the minimum and maximum length of the strings in train.
         bootstrap: number of resampled sets behind each interval.
-        confidence: the probability of each interval, such as 0.95.
+        confidence: the confidence level of the intervals, such as 0.95.
         model: the model.
         overall: the scores on all strings; the bound has the cost of the length.
         by_length: the scores for each length, ascending.

@@ -125,7 +125,7 @@ class PushdownResult(Result):
         split: the part of the corpus.
         beam: the number of parses that are kept: 1 if decisions are greedy, 0 if the model does not parse.
         bootstrap: number of resampled sets behind each interval.
-        confidence: the probability of each interval, such as 0.95.
+        confidence: the confidence level of the intervals, such as 0.95.
         model: the model.
         sentences: number of sentences.
         words: number of words, without ends.

@@ -67,7 +67,7 @@ class TransductionResult(Result):
         split: the part of the corpus.
         score_words: the words of targets that are scored.
         bootstrap: number of resampled sets behind each interval.
-        confidence: the probability of each interval, such as 0.95.
+        confidence: the confidence level of the intervals, such as 0.95.
         model: the model.
         overall: the accuracy on all strings.
         by_length: the accuracy for each length, ascending.

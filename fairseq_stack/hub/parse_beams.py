@@ -25,7 +25,7 @@ class Beam:
     """How a model that parses scores sentences.
 
     Attributes:
-        size: how many parses are kept.
+        size: number of parses kept.
         telescoping: whether surprisals are telescoping ones.
     """
 

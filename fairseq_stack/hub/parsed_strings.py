@@ -68,7 +68,7 @@ def score_parses(
         hub: of one model that parses.
         strings: strings of symbols.
         attachments: the gold parse of each, (n,).
-        beam_size: how many parses are kept; with 1 the model's decisions are greedy, and with 0 it makes none.
+        beam_size: number of parses kept; with 1 the model's decisions are greedy, and with 0 it makes none.
         max_tokens: the maximum number of tokens at a time, in all parses of a beam (a single string may have more).
         choices: the symbols of which the most probable one is found.
 

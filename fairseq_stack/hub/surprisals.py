@@ -72,7 +72,7 @@ def surprisals(
         hub: a language model, or an ensemble, whose probabilities are averaged.
         sentences: raw text if the data of the model are in pieces, else tokens separated by spaces.
         correct_word_ends: count the end of a word of pieces with the word.
-        beam_size: of a model that parses, how many parses are kept (None:
+        beam_size: for models that parse, the number of parses kept (None:
             :data:`~fairseq_stack.hub.parse_beams.BEAM_SIZE`).
         telescoping: of a model that parses, whether its surprisals are telescoping ones.
         batch_size: the maximum number of sentences at a time, or None for any number.

@@ -129,7 +129,7 @@ def inspect_parses(
         hub: what ``from_pretrained`` returns, with one model that parses.
         text: the sentence.
         tree: its parse in brackets (default: the model's best parses).
-        beam_size: how many parses are kept.
+        beam_size: number of parses kept.
         num_parses: how many of them are wanted, if there are so many.
         before: a word; only the words before it are parsed. None: the sentence is parsed with its end.
 

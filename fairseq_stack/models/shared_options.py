@@ -30,7 +30,7 @@ class VocabularyOptions(FairseqDataclass):
         default=False,
         metadata={"help": "with --compact-vocab: <unk> can occur in language modelling (it always can in translation)"},
     )
-    output_bias: bool = field(default=False, metadata={"help": "give the output layer a bias"})
+    output_bias: bool = field(default=False, metadata={"help": "add a bias to the output layer"})
 
 
 def plain_namespace(args: Any) -> Namespace:

@@ -32,15 +32,15 @@ class PushdownLanguageModelingConfig(StackLanguageModelingConfig):
     own_tapes: float = field(
         default=0.0,
         metadata={
-            "help": "share of the training sentences, from 0 to 1, whose tapes come from the model's own, greedy "
-            "decisions instead of the gold parses; drawn anew for each update"
+            "help": "fraction of the training sentences whose tapes come from the model's own greedy decisions "
+            "instead of the gold parses; drawn anew for each update"
         },
     )
     own_tapes_after: int = field(
         default=0, metadata={"help": "number of updates with gold tapes only, before those with --own-tapes"}
     )
     sample_break_mode: Optional[SAMPLE_BREAK_MODE_CHOICES] = field(
-        default="eos", metadata={"help": "eos, one sentence in a sample; a parse has no other sample"}
+        default="eos", metadata={"help": "eos, one sentence per sample; parses allow no other mode"}
     )
 
 

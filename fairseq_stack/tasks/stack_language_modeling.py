@@ -23,8 +23,8 @@ class StackLanguageModelingConfig(LanguageModelingConfig):
     batches_of_neighbours: bool = field(
         default=False,
         metadata={
-            "help": "make batches of sentences that follow one another in the data, the same in each epoch, and only "
-            "shuffle the order of batches; without this, sentences of similar lengths are batched anew in each epoch"
+            "help": "group consecutive sentences of the data into batches, the same in each epoch, and only shuffle "
+            "the order of batches; by default, sentences of similar lengths are regrouped in each epoch"
         },
     )
     without_eos: bool = field(

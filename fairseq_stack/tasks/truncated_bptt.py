@@ -39,7 +39,7 @@ class StackTruncatedBPTTConfig(StackLanguageModelingConfig):
     """The options of a stream of text."""
 
     tokens_per_sample: int = field(
-        default=35, metadata={"help": "the length of a segment: gradients flow back through at most as many tokens"}
+        default=35, metadata={"help": "the length of a segment: gradients flow back through at most this many tokens"}
     )
     truncate_data: bool = field(
         default=False,

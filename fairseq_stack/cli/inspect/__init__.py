@@ -28,11 +28,11 @@ from .inspect_neural_stack import inspect_neural_stack
 from .sentence_options import add_sentences, check_sentences, folder_of_data
 
 DESCRIPTION = """\
-Show what the stacks of a trained model do while it reads a sentence: a picture, or
-the numbers as JSON. Of a neural stack, show what it pops, pushes and reads in each
-step, and the positions of its buffers. Of a model that parses, show its stack tape,
+Show what the stacks of a trained model do while it reads a sentence, as a picture or
+as numbers in JSON. For a neural stack, show what it pops, pushes and reads in each
+step, and the positions of its buffers. For a model that parses, show its stack tape,
 the parse as a tree, or the attention to each token. Give raw text if fairseq-stack
-prepare cut the model's data into pieces, and tokens separated by spaces otherwise:
+prepare split the model's data into pieces, and space-separated tokens otherwise:
 words of the dictionary, or <unk> for any other word."""
 
 EXAMPLE = """\
@@ -64,9 +64,9 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="FILE",
         type=Path,
         required=True,
-        help=f"file to write: the numbers (.json), a picture ({', '.join(PICTURES)}); of a nondeterministic stack, the "
-        "likely transitions (.tsv, .tex) or what may lie on it in the end, as a graph for Graphviz (.gv); of the "
-        "operations in many sentences, a table (.tsv); of a model that parses, the parse in brackets (.txt)",
+        help=f"file to write: the numbers (.json), a picture ({', '.join(PICTURES)}); for a nondeterministic stack, "
+        "the likely transitions (.tsv, .tex) or its possible final contents, as a graph for Graphviz (.gv); for "
+        "the operations in many sentences, a table (.tsv); for models that parse, the parse in brackets (.txt)",
     )
     parser.add_argument(
         "--layer",
@@ -78,21 +78,19 @@ def add_parser(subparsers: Subparsers) -> None:
         "--show",
         metavar="WHAT",
         choices=SHOWN,
-        help=f"what a picture shows ({', '.join(SHOWN)}): the weights of the pushed vectors in the "
-        "readings (the default); the operations at each input, or without --line their means at each symbol of many "
-        "sentences; the best runs of a nondeterministic stack; or the readings of many sentences in their two "
-        "principal components, by symbol. Of a model that parses: the stack tape (the default); the parse as a tree; "
-        "or the attention to each token",
+        help=f"what a picture shows ({', '.join(SHOWN)}): the weights of the pushed vectors in the stack readings "
+        "(the default); the operations at each token, or without --line their means at each symbol of many "
+        "sentences; the best runs of a nondeterministic stack; or the stack readings of many sentences in their "
+        "first two principal components, by symbol. For models that parse: the stack tape (the default); the "
+        "parse as a tree; or the attention to each token",
     )
-    parser.add_argument(
-        "--runs", metavar="K", type=int, default=1, help="how many of the best runs, or parses (default: 1)"
-    )
+    parser.add_argument("--runs", metavar="K", type=int, default=1, help="number of best runs or parses (default: 1)")
     parser.add_argument(
         "--least",
         metavar="P",
         type=float,
         default=0.1,
-        help="leave out transitions that are less probable everywhere (default: %(default)s)",
+        help="leave out transitions that are always less probable than this (default: %(default)s)",
     )
     inspect_stacks.add_options(parser)
     inspect_parses.add_options(parser)

@@ -31,19 +31,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--tree",
         metavar="BRACKETS",
-        help="the parse of the sentence, as (S (NP (DT the) (NN dog)) (VP (VBZ barks))) or as ((the dog) barks) "
+        help="the parse of the sentence, such as (S (NP (DT the) (NN dog)) (VP (VBZ barks))) or ((the dog) barks) "
         "(default: the most probable one of a beam)",
     )
-    group.add_argument("--beam", metavar="N", type=int, help="how many parses are kept (default: 50)")
+    group.add_argument("--beam", metavar="N", type=int, help="number of parses kept (default: 50)")
     group.add_argument(
         "--verb",
         metavar="WORD",
-        help="a word of the sentence, or its number from 1 on: show the attention when it is predicted, with the "
-        "parse of the words before it",
+        help="a word of the sentence, or its number, counted from 1: show the attention when it is predicted, with "
+        "the parse of the words before it",
     )
     group.add_argument("--subject", metavar="WORD", help="the word that it agrees with, or its number")
     group.add_argument(
-        "--distractors", metavar="WORD,...", help="words that it does not agree with, or their numbers, with commas"
+        "--distractors",
+        metavar="WORD,...",
+        help="words that it does not agree with, or their numbers, separated by commas",
     )
 
 

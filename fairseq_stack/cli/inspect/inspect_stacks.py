@@ -29,12 +29,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--by",
         choices=("input", "prediction"),
         default="input",
-        help="for --show readings: name a reading after the last input before it, or after the first word that is "
-        "predicted with it: the next one in attention, the next but one in an LSTM; encoders are left out "
+        help="for --show readings: label a stack reading with the token before it, or with the first token that it "
+        "helps to predict: the next token in attention, the token after next in an LSTM; encoders are left out "
         "(default: %(default)s)",
     )
     parser.add_argument(
-        "--after", metavar="WORD", help="for --show readings: leave out the readings of a sentence before this word"
+        "--after",
+        metavar="WORD",
+        help="for --show readings: leave out the stack readings of a sentence before this word",
     )
 
 

@@ -27,7 +27,7 @@ def add_sentences(parser: argparse.ArgumentParser) -> None:
     """Declare where the sentences are from."""
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--text", metavar="TEXT", help="the sentence that the model reads")
-    source.add_argument("--file", metavar="FILE", type=Path, help="a text with a sentence in each line: see --line")
+    source.add_argument("--file", metavar="FILE", type=Path, help="a text with one sentence per line: see --line")
     source.add_argument(
         "--split", metavar="NAME", help="a split of the binarised data in --data, such as valid: see --line"
     )
@@ -36,9 +36,10 @@ def add_sentences(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         choices=list(PATTERNS),
         help=f"{', '.join(PATTERNS)}: a string w#w^R of the symbols of the dictionary, for models of marked-reversal, "
-        "where w has all symbols in turn, the first once and the second twice, or all once and all twice: see --length",
+        "where w cycles through all symbols, has the first once and the second twice, or has all once and all twice: "
+        "see --length",
     )
-    parser.add_argument("--line", metavar="N", type=int, help="the line of --file or --split, from 1 on")
+    parser.add_argument("--line", metavar="N", type=int, help="the line of --file or --split, counted from 1")
     parser.add_argument(
         "--sentences",
         metavar="N",
@@ -48,12 +49,16 @@ def add_sentences(parser: argparse.ArgumentParser) -> None:
         "%(default)s)",
     )
     parser.add_argument(
-        "--length", metavar="N", type=int, default=20, help="symbols of w of --pattern (default: %(default)s)"
+        "--length",
+        metavar="N",
+        type=int,
+        default=20,
+        help="number of symbols of w for --pattern (default: %(default)s)",
     )
     parser.add_argument(
         "--translation",
         metavar="SENTENCE",
-        help="the translation that the decoder reads (default: of a line of --split its translation there, and "
+        help="the translation that the decoder reads (default: for a line of --split its translation there, and "
         "otherwise the model's own)",
     )
 

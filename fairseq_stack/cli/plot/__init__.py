@@ -15,7 +15,7 @@ PLOTS = (accuracy, alphabets, lengths, syntax, table, training)
 DESCRIPTION = """\
 Draw training runs and results of fairseq-stack evaluate-cfl and evaluate-
 transduction, or tabulate them. Only the files of results are read; no model is
-loaded. The same files give the same figure, to the byte."""
+loaded. The same files give the same figure, byte for byte."""
 
 EXAMPLE = """\
 example:

@@ -36,9 +36,9 @@ DIFFERENCE = "cross-entropy difference\n(nats per token)"
 RESTARTS = """\
 A RESULT is a file that fairseq-stack evaluate-cfl wrote. Results on several corpora
 may be given together. Several results of one NAME on one corpus are restarts; the
-best one is shown, which is the one with the least difference on validation data.
-Give the results of the restarts on validation data as well, in the same order (they
-only serve this choice), or show the mean and the standard deviation with --mean."""
+best one, which has the lowest difference on validation data, is shown. Also give the
+results of the restarts on validation data, in the same order (they are used only for
+this selection), or show the mean and the standard deviation with --mean."""
 """How results are given, for the descriptions of commands."""
 
 

@@ -33,8 +33,8 @@ class Lengths(Figure):
     description = f"""\
 Draw the cross-entropy difference by length of string, with a panel for each language
 (Fig. 2 of DuSell and Chiang, 2024). The lengths of the training strings are shaded.
-The bound of a length knows the length. A model predicts it: the dotted line is where
-a model that is perfect on the training lengths would be.
+The bound for a length knows the length, but a model must predict it: the dotted line
+is a model that is perfect on the training lengths.
 The band around a line is its bootstrap interval, or with --mean one standard
 deviation.
 

@@ -30,9 +30,9 @@ class Training(Figure):
     description = """\
 Draw the validations of training runs, from the logs that fairseq-train writes with
 --log-format json --log-file LOG. A RUN is a log, or a folder with train.log in it.
-Runs with the same NAME are restarts of one model: the run with the least validation
-loss is a thick line, the others are thin. A colon puts a panel before the name:
-dyck:Tf=RUN and hardest-cfl:Tf=RUN are drawn side by side."""
+Runs with the same NAME are restarts of one model: the run with the lowest
+validation loss is a thick line, the others are thin. Write the name of a panel and a
+colon before NAME: dyck:Tf=RUN and hardest-cfl:Tf=RUN are drawn side by side."""
     example = """\
 examples:
   fairseq-stack plot training checkpoints/tf checkpoints/nd --output training.png
@@ -59,7 +59,7 @@ examples:
         )
         parser.add_argument("--epochs", action="store_true", help="draw against epochs instead of updates")
         add_log(parser)
-        parser.add_argument("--learning-rate", action="store_true", help="draw the learning rate as well")
+        parser.add_argument("--learning-rate", action="store_true", help="also draw the learning rate")
 
     def draw(self, args: argparse.Namespace) -> Sequence[str]:
         panels: Panels = {}

@@ -19,11 +19,11 @@ BoundedOptions = bounded_dyck.Options
 
 DESCRIPTION = """\
 Strings of a formal language with their exact probabilities. The language is one
-from the papers of DuSell and Chiang, or a probabilistic context-free grammar of your
-own. The length of a string is uniform over the lengths that the language has in the
-range; given its length, the string follows the grammar. In train and valid, all
-strings of a batch have the same length, so that training needs no padding. Test has
-the same number of strings of each length. text/*.logp holds log p(string | length),
+from the papers of DuSell and Chiang, or that of your own probabilistic context-free
+grammar. The length of a string is uniform over the lengths that the language has in
+the range; given its length, the string follows the grammar. In train and valid, all
+strings of a batch have the same length, so training needs no padding. Test has the
+same number of strings of each length. text/*.logp holds log p(string | length),
 and lower_bound.json the lowest possible cross-entropy, with and without the ends of
 strings.
 
@@ -60,7 +60,7 @@ def add_parser(corpora: Subparsers) -> None:
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--task", metavar="NAME", choices=[*LANGUAGES, BOUNDED], help="one of the tasks above")
-    what.add_argument("--grammar", metavar="FILE", type=Path, help="a grammar of your own")
+    what.add_argument("--grammar", metavar="FILE", type=Path, help="your own grammar")
     add_strip_cr(parser)
     _add_parameters(parser)
     add_number(parser, "--min-length", Options.min_length, "minimum length in train and valid")
@@ -95,18 +95,23 @@ def _add_bounded(parser: argparse.ArgumentParser) -> None:
     shared = ("bracket_types", "min_length", "max_length", "train_size", "valid_size")
     defaults = "\n".join(f"{flag_of(name):16} {getattr(default, name)}" for name in shared)
     group = parser.add_argument_group(BOUNDED, f"Options above have other defaults:\n{defaults}")
-    add_number(group, "--max-depth", default.max_depth, "most brackets that are open at a time")
+    add_number(group, "--max-depth", default.max_depth, "maximum number of open brackets")
     add_number(group, "--test-size", default.test_size, "strings in test")
     group.add_argument(
         "--valid-rule",
         choices=bounded_dyck.VALID_RULES,
-        help="draw valid as train, or keep only new strings of which train has all depth profiles of top-level groups, "
-        f"as in the authors' validation files (default: {default.valid_rule})",
+        help="draw valid like train, or keep only new strings whose top-level groups have depth profiles that occur "
+        f"in train, as in the authors' validation files (default: {default.valid_rule})",
     )
     add_number(group, "--distance-size", default.distance_size, "strings in text/distance.txt")
-    add_number(group, "--distance-max-depth", default.distance_max_depth, "most open brackets in text/distance.txt")
+    add_number(
+        group,
+        "--distance-max-depth",
+        default.distance_max_depth,
+        "maximum number of open brackets in text/distance.txt",
+    )
     add_number(group, "--distance-max-length", default.distance_max_length, "maximum length in text/distance.txt")
-    add_number(group, "--depth-from", default.depth_from, "least depth in text/depth.txt")
+    add_number(group, "--depth-from", default.depth_from, "minimum depth in text/depth.txt")
     add_number(group, "--depth-to", default.depth_to, "maximum depth in text/depth.txt")
     add_number(group, "--depth-strings", default.depth_strings, "strings of each depth in text/depth.txt")
 
@@ -124,7 +129,7 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--unary-start",
         action="store_true",
-        help="dyck, padded-reversal: allow a unary first rule, as the papers' grammars do and their data do not",
+        help="dyck, padded-reversal: allow a unary first rule, like the papers' grammars but unlike their data",
     )
 
 

@@ -41,7 +41,7 @@ def add_parser(corpora: Subparsers) -> None:
     """Declare the corpus and its options."""
     parser = corpora.add_parser(
         corpus.CORPUS,
-        help="parallel text of your own, or Europarl and WMT (for translation)",
+        help="your own parallel text, or Europarl and WMT (for translation)",
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )

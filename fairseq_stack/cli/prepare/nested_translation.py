@@ -30,7 +30,7 @@ def add_parser(corpora: Subparsers) -> None:
         epilog=EXAMPLE,
     )
     add_number(parser, "--depth", Options.depth, "maximum nesting")
-    parser.add_argument("--test-depth", type=int, metavar="N", help="maximum nesting in test (default: --depth)")
+    parser.add_argument("--test-depth", type=int, metavar="N", help="maximum nesting depth in test (default: --depth)")
     add_sizes(parser, Options)
     add_common(parser, seed=Options.seed)
     parser.set_defaults(run=run)

@@ -18,7 +18,7 @@ DESCRIPTION = """\
 The Penn Treebank (Wall Street Journal) as Dyer et al. (2016) prepared it, from
 sections 02-21, 24 and 23 of the .mrg files below RAW. Traces and function tags are
 removed. Words that occur at most once in train become classes such as UNK-LC-ing.
-text/ has the text, and next to it files with the words, tags, trees and spans.
+text/ has the text and files with the words, tags, trees and spans.
 The treebank itself is licensed (LDC99T42). With --mikolov, RAW holds Mikolov's
 ptb.{train,valid,test}.txt instead."""
 

@@ -41,7 +41,7 @@ MEANINGS = {
     "depth": "maximum depth of a derivation",
     "min_length": "minimum length of w, of bits or of an expression; counting: minimum n",
     "max_length": "maximum length; natural_agreement: longer sentences are dropped",
-    "mean_length": "mean length, before lengths out of range are moved into it",
+    "mean_length": "mean length, before lengths are clipped to the range",
     "std_length": "standard deviation of the length",
 }
 

@@ -15,7 +15,7 @@ from ._common import add_common, add_strip_cr, options_from, run_corpus
 DESCRIPTION = """\
 Phrase-structure trees in brackets, for language models that learn from trees. The
 trees come from folders with .mrg files, or from files, plain or gzipped, with one
-tree a line or indented as in .mrg files. Traces and function tags are removed.
+tree per line or indented as in .mrg files. Traces and function tags are removed.
 text/*.spans and text/*.attach hold the trees, made binary and without unary nodes,
 over the tokens that fairseq reads: words, or SentencePiece's pieces with --pieces
 or --piece-model."""
@@ -53,7 +53,7 @@ def add_parser(corpora: Subparsers) -> None:
     parser.add_argument(
         "--pieces", type=int, metavar="N", help="train a SentencePiece BPE model of at most N pieces on train"
     )
-    parser.add_argument("--piece-model", type=Path, metavar="FILE", help="cut words with this SentencePiece model")
+    parser.add_argument("--piece-model", type=Path, metavar="FILE", help="split words with this SentencePiece model")
     add_strip_cr(parser)
     add_common(parser)
     parser.set_defaults(run=run)

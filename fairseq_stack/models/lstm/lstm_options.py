@@ -51,7 +51,7 @@ class StackLSTMLanguageModelConfig(VocabularyOptions):
         },
     )
     share_decoder_input_output_embed: bool = field(
-        default=False, metadata={"help": "share the table of the embeddings with the output layer"}
+        default=False, metadata={"help": "share the embedding table with the output layer"}
     )
     dropout: float = field(default=0.0, metadata={"help": "dropout probability of embeddings and hidden states"})
     decoder_dropout_in: Optional[float] = field(
@@ -67,14 +67,14 @@ class StackLSTMLanguageModelConfig(VocabularyOptions):
     )
     push_hidden_state: bool = field(
         default=False,
-        metadata={"help": "sup: push the hidden state itself, whose size M must be, instead of a learned vector"},
+        metadata={"help": "sup: push the hidden state itself, whose size must be M, instead of a learned vector"},
     )
     stack_depth_limit: Optional[int] = field(
-        default=None, metadata={"help": "sup: hold so many elements, and lose what is deeper (default: no limit)"}
+        default=None, metadata={"help": "sup: maximum depth; deeper elements are discarded (default: no limit)"}
     )
     normalize_transitions: bool = field(
         default=False,
-        metadata={"help": "nd, ns: make the weights of the transitions that leave a state and symbol sum to 1"},
+        metadata={"help": "nd, ns: normalise the weights of the transitions that leave a state and symbol to sum to 1"},
     )
     no_states_in_reading: bool = field(
         default=False, metadata={"help": "ns: read a distribution over symbols instead of over states and symbols"}

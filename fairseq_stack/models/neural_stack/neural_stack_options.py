@@ -33,7 +33,9 @@ class NeuralStackConfig(FairseqDataclass):
     )
     memory: MEMORY_KINDS = field(  # type: ignore[valid-type]
         default="stack",
-        metadata={"help": "what the controller pushes to; with none, every reading is 0 and all parameters stay"},
+        metadata={
+            "help": "what the controller pushes to; with none, every stack reading is 0 and all parameters remain"
+        },
     )
     pushed: PUSHED_KINDS = field(  # type: ignore[valid-type]
         default="vector", metadata={"help": "push a vector that the controller computes, or the input itself"}

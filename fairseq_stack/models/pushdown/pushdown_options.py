@@ -40,10 +40,10 @@ class PushdownLanguageModelConfig(VocabularyOptions):
 
     stack_layers: str = field(
         default="6xpushdown",
-        metadata={"help": f"attention of each layer ({spellings()}), e.g. 6xsdpa,6xpushdown; it sets the depth too"},
+        metadata={"help": f"attention of each layer ({spellings()}), e.g. 6xsdpa,6xpushdown; it also sets the depth"},
     )
     decoder_embed_dim: int = field(default=128, metadata={"help": "size of embeddings and layers"})
-    decoder_ffn_embed_dim: int = field(default=512, metadata={"help": "size of the hidden layers of layers"})
+    decoder_ffn_embed_dim: int = field(default=512, metadata={"help": "size of the feed-forward layers"})
     decoder_attention_heads: int = field(default=8, metadata={"help": "heads of sdpa and pushdown layers"})
     decoder_normalize_before: bool = field(
         default=False, metadata={"help": "normalize layers before attention and the feed-forward network, not after"}
@@ -52,7 +52,7 @@ class PushdownLanguageModelConfig(VocabularyOptions):
         default=False, metadata={"help": "add learned positions to embeddings (default: distances alone, or none)"}
     )
     activation_fn: ACTIVATIONS = field(  # type: ignore[valid-type]
-        default="relu", metadata={"help": "activation of the hidden layers of layers"}
+        default="relu", metadata={"help": "activation of the feed-forward layers"}
     )
     no_scale_embedding: bool = field(
         default=False, metadata={"help": "do not multiply input embeddings by the root of their size"}
@@ -60,7 +60,7 @@ class PushdownLanguageModelConfig(VocabularyOptions):
     dropout: float = field(
         default=0.1, metadata={"help": "dropout probability of embeddings, of sublayers and in the attachment head"}
     )
-    attention_dropout: float = field(default=0.1, metadata={"help": "dropout probability of weights of attention"})
+    attention_dropout: float = field(default=0.1, metadata={"help": "dropout probability of attention weights"})
     pushdown_parametrization: PARAMETRIZATION_CHOICES = field(  # type: ignore[valid-type]
         default="released",
         metadata={
@@ -84,11 +84,11 @@ class PushdownLanguageModelConfig(VocabularyOptions):
         metadata={"help": "size of the attachment head's embeddings of depths (default: --decoder-embed-dim)"},
     )
     stack_value_activation: VALUE_ACTIVATIONS = field(
-        default="sigmoid", metadata={"help": "how layers of stack attention make pushed vectors"}
+        default="sigmoid", metadata={"help": "how layers of stack attention compute pushed vectors"}
     )
     stack_depth_limit: Optional[int] = field(
         default=None,
-        metadata={"help": "sup: how many elements a stack holds; deeper ones are lost (default: no limit)"},
+        metadata={"help": "sup: maximum depth; deeper elements are discarded (default: no limit)"},
     )
     tokens_per_sample: int = II("task.tokens_per_sample")
     max_target_positions: Optional[int] = II("task.max_target_positions")

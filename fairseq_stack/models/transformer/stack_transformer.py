@@ -45,8 +45,8 @@ class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
             parser.add_argument(
                 flag(name),
                 metavar="LIST",
-                help=f"attention of each {side} layer ({spellings()}), e.g. 2xsdpa,nd-3-3-5,2xsdpa; it sets the "
-                "depth too",
+                help=f"attention of each {side} layer ({spellings()}), e.g. 2xsdpa,nd-3-3-5,2xsdpa; it also sets the "
+                "depth",
             )
         gen_parser_from_dataclass(parser, StackOptions(), delete_default=True, with_prefix="")
 

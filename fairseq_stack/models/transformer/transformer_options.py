@@ -39,13 +39,13 @@ class StackOptions(VocabularyOptions):
     stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
         default="sigmoid",
         metadata={
-            "help": "how pushed vectors are made: by a sigmoid (Eq. 17 of DuSell & Chiang 2024), or as in the "
+            "help": "how pushed vectors are computed: with a sigmoid (Eq. 17 of DuSell & Chiang 2024), or as in the "
             "authors' released code (no activation for sup, exp for nd; strat has no released code)"
         },
     )
     stack_depth_limit: Optional[int] = field(
         default=None,
-        metadata={"help": "sup: how many elements a stack holds; deeper ones are lost (default: no limit)"},
+        metadata={"help": "sup: maximum depth; deeper elements are discarded (default: no limit)"},
     )
     stack_positions: POSITIONS = field(  # type: ignore[valid-type]
         default="fairseq",
@@ -71,11 +71,11 @@ class StackTransformerLanguageModelConfig(TransformerLanguageModelConfig, StackO
     stack_layers: Optional[str] = field(
         default=None,
         metadata={
-            "help": f"attention of each layer ({spellings()}), e.g. 2xsdpa,nd-3-3-10,2xsdpa; it sets the depth too"
+            "help": f"attention of each layer ({spellings()}), e.g. 2xsdpa,nd-3-3-10,2xsdpa; it also sets the depth"
         },
     )
     decoder_layers: Optional[int] = field(
-        default=None, metadata={"help": "number of layers (default: as many as in --stack-layers; without it, 6)"}
+        default=None, metadata={"help": "number of layers (default: the length of --stack-layers; without it, 6)"}
     )
     decoder_input_dim: Optional[int] = field(
         default=None, metadata={"help": "size of input embeddings (default: --decoder-embed-dim)"}

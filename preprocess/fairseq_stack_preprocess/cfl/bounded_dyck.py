@@ -51,7 +51,7 @@ class Options:
 
     Attributes:
         bracket_types: number of types of brackets.
-        max_depth: most brackets that are open at a time.
+        max_depth: maximum number of open brackets.
         min_length: minimum length of strings.
         max_length: maximum length of strings.
         train_size: number of strings in train (likewise ``valid_size``, ``test_size``).

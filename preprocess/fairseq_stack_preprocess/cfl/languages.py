@@ -51,7 +51,7 @@ PARAMETERS = {
     "mean_content_length": Parameter("mean length of w, before lengths are given"),
     "mean_padding_length": Parameter("mean length of the padding, before lengths are given"),
     "mean_bracket_splits": Parameter("mean number of brackets that follow another"),
-    "mean_nesting_depth": Parameter("mean nesting of brackets", above=1),
+    "mean_nesting_depth": Parameter("mean nesting depth of brackets", above=1),
     "mean_commas": Parameter("mean number of commas above the minimum"),
     "mean_short_filler_length": Parameter("mean length of the parts next to the middle part"),
     "mean_long_filler_length": Parameter("mean length of the parts between other commas", above=1),

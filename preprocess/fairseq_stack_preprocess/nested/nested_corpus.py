@@ -41,7 +41,7 @@ class Options:
 
     Attributes:
         depth: maximum nesting of relative clauses in train and valid.
-        test_depth: maximum nesting in test; None: as ``depth``.
+        test_depth: maximum nesting depth in test; None: as ``depth``.
         train_size: number of pairs in train (likewise ``valid_size``, ``test_size``).
         seed: seed of the random numbers.
         binarise: whether fairseq's binary format is written as well.
