@@ -96,7 +96,7 @@ def _changed(sentence: str, pair: Pair, change: Callable[[str], str]) -> str:
     """The sentence as the model reads it; an empty one would win every pair."""
     text = change(sentence)
     if not text:
-        raise UserError(f"{pair.paradigm}: the options of the text leave nothing of the sentence {sentence!r}")
+        raise UserError(f"{pair.paradigm}: the text options leave nothing of the sentence {sentence!r}")
     return text
 
 

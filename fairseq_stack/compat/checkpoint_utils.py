@@ -111,7 +111,7 @@ def _require_restore_file(path: str) -> None:
 
     if path != _DEFAULT and not PathManager.isfile(path):
         problem = "is a folder; give a file in it" if os.path.isdir(path) else "does not exist"
-        raise UserError(f"--restore-file {path}: {path} {problem}, or leave the option out to start afresh")
+        raise UserError(f"--restore-file {path}: {path} {problem}, or leave the option out to start from scratch")
 
 
 def _has_companions(model: Any) -> bool:
@@ -162,7 +162,7 @@ def load_checkpoint_to_cpu(original: Any, path: str, *args: Any, **kwargs: Any) 
         problem = _problem_of(path)
         if problem is None:
             raise
-        raise UserError(f"{path} is not a checkpoint of fairseq: {problem}") from error
+        raise UserError(f"{path} is not a fairseq checkpoint: {problem}") from error
     infinite = [name for name, value in (state.get("model") or {}).items() if not _is_finite(name, value)]
     if infinite:
         more = f" and {len(infinite) - _MOST_NAMES} more" if len(infinite) > _MOST_NAMES else ""

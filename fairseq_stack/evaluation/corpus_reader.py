@@ -156,7 +156,7 @@ def _dictionary(path: Path) -> Any:
     try:
         return Dictionary.load(str(path))
     except (ValueError, RuntimeError) as error:  # a wrong line, a symbol twice
-        raise UserError(f"{path} is not a dictionary of fairseq: {error}") from error
+        raise UserError(f"{path} is not a fairseq dictionary: {error}") from error
 
 
 def _source_first(path: Path) -> tuple[str, bool]:
@@ -179,7 +179,7 @@ def _binary_column(path: Path, language: str, dictionary: Any) -> Column:
     except (OSError, ValueError, AssertionError) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
     if dataset is None:
-        raise UserError(f"{path} is not an index of fairseq, or {path.with_suffix('.bin').name} is missing")
+        raise UserError(f"{path} is not a fairseq index, or {path.with_suffix('.bin').name} is missing")
     has_pieces = any(symbol.startswith(WORD_MARK) for symbol in dictionary.symbols)
 
     def sentence(index: int) -> str:

@@ -59,7 +59,7 @@ def read_parsed_corpus(folder: Path, split: str) -> ParsedCorpus:
         raise UserError(f"{folder} has no sentences {path.name}; it has parses of {', '.join(known) or 'none'}")
     sentences = [tuple(line.split()) for line in read_lines(path)]
     if not any(sentences):
-        raise UserError(f"{path} is empty: expected a sentence in each line")
+        raise UserError(f"{path} is empty: expected one sentence per line")
     has_brackets = is_bounded_dyck(read_manifest(root))
     if has_brackets:
         _check_brackets(path, sentences)

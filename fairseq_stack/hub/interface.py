@@ -30,7 +30,7 @@ class Hub(GeneratorHubInterface):
     """A trained model, or an ensemble, with its dictionaries: what ``from_pretrained`` returns.
 
     It is fairseq's hub interface, for sentences of raw text. If ``fairseq-stack prepare`` made the data in pieces,
-    sentences are normalised and cut into pieces in the same way. Otherwise they are tokens separated by spaces,
+    sentences are normalised and split into pieces in the same way. Otherwise they are tokens separated by spaces,
     or what ``--tokenizer`` and ``--bpe`` of the training run make into tokens.
     """
 
@@ -53,7 +53,7 @@ class Hub(GeneratorHubInterface):
         return tokenize_line(self._cut(sentence, side=0))
 
     def unknown_words(self, sentence: str, *, of_target: bool = False) -> list[str]:
-        """The words of a sentence that the dictionary lacks; none if the model's text is cut into pieces.
+        """The words of a sentence that the dictionary lacks; none if the model's text is split into pieces.
 
         Pieces are not words that a user writes: those that the dictionary lacks are read as ``<unk>``.
         """

@@ -48,7 +48,7 @@ def folder_of_dictionaries(checkpoint: Path, data: Path | None) -> Path:
         raise UserError(f"{folder} has no dictionary ({DICTIONARIES}); expected the folder of the model's data")
     if os.pathsep in str(folder):
         raise UserError(
-            f"{folder} has {os.pathsep!r} in its name, at which fairseq divides the names of folders; rename it, or "
+            f"{folder} has {os.pathsep!r} in its name, at which fairseq splits lists of folders; rename it, or "
             "name another folder with the dictionaries (--data)"
         )
     return folder
@@ -61,7 +61,7 @@ def _beside_or_of_training(checkpoint: Path) -> Path:
     data = Path(utils.split_paths(state["cfg"].task.data)[0])
     if not any(data.glob(DICTIONARIES)):
         raise UserError(
-            f"{checkpoint.parent} has no dictionary ({DICTIONARIES}), and neither has the folder of its data in "
-            f"training, {data}; copy the dictionaries next to the checkpoint, or name the folder that holds them"
+            f"{checkpoint.parent} has no dictionary ({DICTIONARIES}), and neither does the folder of its training "
+            f"data, {data}; copy the dictionaries next to the checkpoint, or name the folder that holds them"
         )
     return data

@@ -111,9 +111,9 @@ def register(kind: Kind) -> None:
             or another kind uses a letter of its sizes for something else.
     """
     if kind.name in _KINDS:
-        raise ValueError(f"there already is a kind of layer called {kind.name!r}")
+        raise ValueError(f"another kind of layer already has the name {kind.name!r}")
     if not re.fullmatch("[a-z]+", kind.name):
-        raise ValueError(f"the name of a kind of layer: expected lower-case letters, got {kind.name!r}")
+        raise ValueError(f"the name of a kind of layer: expected lowercase letters, got {kind.name!r}")
     if not kind.examples or any(len(sizes) != len(kind.sizes) for sizes in kind.examples):
         raise ValueError(f"{kind.name}: expected examples of {len(kind.sizes)} sizes, got {kind.examples}")
     taken = [WINDOW, *(size for known in _KINDS.values() for size in known.sizes)]

@@ -125,9 +125,9 @@ def _read(path: Path) -> State:
     except OSError:
         raise
     except Exception as error:  # torch raises many kinds for damaged files and for files of other kinds
-        raise UserError(f"{path} is not a checkpoint of fairseq, or is damaged: torch cannot read it") from error
+        raise UserError(f"{path} is not a fairseq checkpoint, or is damaged: torch cannot read it") from error
     if not (isinstance(state, dict) and isinstance(state.get("model"), dict) and state.get("cfg")):
-        raise UserError(f"{path} is not a checkpoint of fairseq 0.12: expected the entries 'model' and 'cfg'")
+        raise UserError(f"{path} is not a fairseq 0.12 checkpoint: expected the entries 'model' and 'cfg'")
     for name, value in state["model"].items():
         if not isinstance(value, Tensor):
             raise UserError(f"{path}: the parameter {name} is a {type(value).__name__}, expected a tensor")

@@ -69,7 +69,7 @@ def count_step(decoder: Any, incremental_state: IncrementalState, num_tokens: in
     num_before = 0 if saved is None else saved["length"]
     if num_tokens != num_before + 1:
         raise ValueError(
-            f"incremental decoding takes one token a step: expected {num_before + 1} previous output tokens, "
+            f"incremental decoding takes one token per step: expected {num_before + 1} previous output tokens, "
             f"got {num_tokens}"
         )
     decoder.set_incremental_state(incremental_state, "length", {"length": num_tokens})

@@ -63,7 +63,7 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
         super().__init__(args, dictionary, output_dictionary, targets)
         if args.sample_break_mode != "eos":
             raise UserError(
-                "--task pushdown_language_modeling needs --sample-break-mode eos, one sentence in a sample; got "
+                "--task pushdown_language_modeling needs --sample-break-mode eos, one sentence per sample; got "
                 f"{args.sample_break_mode}"
             )
         for option, is_wrong in (
@@ -115,8 +115,8 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
 
 def _check_own_tapes(share: float, after: int) -> None:
     if not 0 <= share <= 1:
-        raise UserError(f"--own-tapes: expected a share of the training sentences from 0 to 1, got {share}")
+        raise UserError(f"--own-tapes: expected a fraction of the training sentences from 0 to 1, got {share}")
     if after < 0:
         raise UserError(f"--own-tapes-after: expected a number of updates, at least 0, got {after}")
     if after and not share:
-        raise UserError(f"--own-tapes-after {after} needs --own-tapes, a share above 0")
+        raise UserError(f"--own-tapes-after {after} needs --own-tapes, a fraction above 0")

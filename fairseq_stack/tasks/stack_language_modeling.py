@@ -68,7 +68,7 @@ class StackLanguageModelingTask(BeamSearchChoice, LanguageModelingTask):
         super().__init__(args, dictionary, *others, **kwargs)
         if args.without_eos and args.sample_break_mode != "eos":
             raise UserError(
-                f"--without-eos needs --sample-break-mode eos, one sentence in a sample; got {args.sample_break_mode}"
+                f"--without-eos needs --sample-break-mode eos, one sentence per sample; got {args.sample_break_mode}"
             )
         self.beam_search = str(args.beam_search)
 

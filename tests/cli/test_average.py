@@ -193,7 +193,7 @@ def test_unusable_checkpoint(
 def test_not_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "notes.pt"
     path.write_bytes(b"PK\x03\x04broken")
-    assert_refused([path], f"{path} is not a checkpoint of fairseq, or is damaged", tmp_path, capsys)
+    assert_refused([path], f"{path} is not a fairseq checkpoint, or is damaged", tmp_path, capsys)
 
 
 def test_mistakes_in_names(checkpoints: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

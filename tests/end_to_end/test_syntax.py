@@ -121,4 +121,4 @@ def test_nothing_is_left_of_a_sentence(
     (tmp_path / "p.jsonl").write_text(json.dumps(pair))
     options = ["--blimp", str(tmp_path), "--without-punctuation"]
     assert cli.main(["evaluate-blimp", str(language_model), *options]) == 2
-    assert capsys.readouterr().err.endswith("error: p: the options of the text leave nothing of the sentence '?!'\n")
+    assert capsys.readouterr().err.endswith("error: p: the text options leave nothing of the sentence '?!'\n")

@@ -56,7 +56,7 @@ def test_without_tags(tmp_path: Path) -> None:
             {"../manifest.json": MANIFEST, "test.txt": "(a a)\n(a b)\n"},
             r"test\.txt, line 2: symbol 2, 'b\)', closes no bracket",
         ),
-        ({"test.txt": "\n"}, r"test\.txt is empty: expected a sentence in each line"),
+        ({"test.txt": "\n"}, r"test\.txt is empty: expected one sentence per line"),
     ],
     ids=["tag", "number", "no-number", "digits", "bracket", "empty"],
 )

@@ -60,7 +60,7 @@ def test_regions_of_a_formula() -> None:
         ("(1;%a%) & (2;%a%) < 2", "character 9: expected comparisons on both sides"),
         ("[(1;%a%) < 2] + 1 > 0", "character 15: expected numbers on both sides"),
         ("(1;%a%) + 2", "is a number; expected a comparison"),
-        ("[" * 10**5, "[...' has too many brackets within brackets"),
+        ("[" * 10**5, "[...' has too many nested brackets"),
         ("__import__('os')", "character 1: expected a region"),
     ],
 )
@@ -147,8 +147,8 @@ CAT = {"region_number": 1, "content": "cat"}
         ({"meta": {"name": "x", "metric": "max"}}, ": the metric must be one of sum, mean, got 'max'"),
         ({"meta": {"name": 5}}, ": the name of the suite must be a string, got 5"),
         # Of regions and conditions with the same name the last one would count, and items would count twice.
-        ({"items": [item(CAT, CAT)]}, ": item 7, condition a: region 1 is there twice"),
-        ({"items": [item(CAT), item(CAT)]}, ": item 7 is there twice"),
+        ({"items": [item(CAT, CAT)]}, ": item 7, condition a: region 1 occurs twice"),
+        ({"items": [item(CAT), item(CAT)]}, ": item 7 occurs twice"),
         ({"items": [item(conditions=item(CAT)["conditions"] * 2)]}, ": item 7 has the condition a twice"),
         ({"items": [item(conditions=[])]}, ": item 7 has no conditions"),
         (
@@ -181,7 +181,7 @@ def test_the_same_suite_twice(tmp_path: Path) -> None:
         suite_file(tmp_path / f"{name}.json")
     with pytest.raises(UserError) as caught:
         read_suites(tmp_path)
-    assert str(caught.value) == f"{tmp_path}/b.json has the same suite as {tmp_path}/a.json: cleft"
+    assert str(caught.value) == f"{tmp_path}/b.json contains the same suite as {tmp_path}/a.json: cleft"
 
 
 def test_suites_without_a_category_do_not_count() -> None:

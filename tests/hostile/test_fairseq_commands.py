@@ -104,14 +104,14 @@ READERS = {
     "finetune": (MT, "--finetune-from-model"),
 }
 CHECKPOINTS = [
-    Case(f"{reader}: {kind}", f"{command} {flag} x.pt", f"x.pt is not a checkpoint of fairseq: {message}",
+    Case(f"{reader}: {kind}", f"{command} {flag} x.pt", f"x.pt is not a fairseq checkpoint: {message}",
          files={"x.pt": content}, quick=reader == "generate" and kind in ("empty", "cut"))
     for reader, (command, flag) in READERS.items() for kind, (content, message) in KINDS_OF_FILES.items()
     if reader == "generate" or kind in ("cut", "program")
 ] + [
     *refused("generate", GENERATE, [
         ("--path missing.pt", "Model file not found: missing.pt"),
-        ("--path .", ". is not a checkpoint of fairseq: it is a folder"),
+        ("--path .", ". is not a fairseq checkpoint: it is a folder"),
     ]),
     *refused("train", MT, [
         ("--restore-file missing.pt", "--restore-file missing.pt: missing.pt does not exist, or leave the option out"),

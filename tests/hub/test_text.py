@@ -1,4 +1,4 @@
-"""A user's sentence is cut into pieces like the text of the corpus."""
+"""A user's sentence is split into pieces like the text of the corpus."""
 
 from __future__ import annotations
 

@@ -122,8 +122,8 @@ def test_commands_know_a_kind_of_a_package(server: Server, corpora: Corpora, pac
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({}, "there already is a kind of layer called 'strat'"),
-        ({"name": "strat2"}, "expected lower-case letters, got 'strat2'"),
+        ({}, "another kind of layer already has the name 'strat'"),
+        ({"name": "strat2"}, "expected lowercase letters, got 'strat2'"),
         ({"name": "new", "examples": ((1, 2),)}, "new: expected examples of 1 sizes"),
         ({"name": "new", "examples": ()}, "new: expected examples of 1 sizes"),
         ({"name": "new", "sizes": (Size("M", "heads"),)}, "new: the letter M already means size of the stack vectors"),

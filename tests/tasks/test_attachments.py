@@ -105,7 +105,7 @@ def test_no_attachments(corpus: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "problem"),
     [
-        ({"sample_break_mode": "none"}, "needs --sample-break-mode eos, one sentence in a sample; got none"),
+        ({"sample_break_mode": "none"}, "needs --sample-break-mode eos, one sentence per sample; got none"),
         ({"add_bos_token": True}, "sentences with parses cannot have --add-bos-token"),
         ({"shorten_method": "truncate"}, "sentences with parses cannot have --shorten-method truncate"),
     ],

@@ -89,5 +89,5 @@ def test_without_ends(data: Path, neighbours: bool) -> None:
 
 
 def test_without_ends_of_blocks(data: Path) -> None:
-    with pytest.raises(UserError, match="needs --sample-break-mode eos, one sentence in a sample; got none"):
+    with pytest.raises(UserError, match="needs --sample-break-mode eos, one sentence per sample; got none"):
         load(data, without_eos=True, sample_break_mode="none")

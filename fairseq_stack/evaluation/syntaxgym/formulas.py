@@ -68,7 +68,7 @@ def parse(text: str) -> Formula:
     try:
         term = parser.formula()
     except RecursionError as error:
-        raise ValueError(f"{_quoted(text)} has too many brackets within brackets") from error
+        raise ValueError(f"{_quoted(text)} has too many nested brackets") from error
     parser.require_end()
     if term.kind is not bool:
         raise ValueError(f"{_quoted(text)} is a number; expected a comparison")

@@ -87,7 +87,7 @@ def read_suites(folder: Path) -> list[Suite]:
         suite = read_suite(path)
         other, _ = suites.setdefault(suite.name, (path, suite))
         if other != path:
-            raise UserError(f"{path} has the same suite as {other}: {suite.name}")
+            raise UserError(f"{path} contains the same suite as {other}: {suite.name}")
     return [suite for _, suite in suites.values()]
 
 
@@ -117,7 +117,7 @@ def _suite(content: Any) -> Suite:
     items: dict[int, Item] = {}
     for item in map(_item, content["items"]):
         if items.setdefault(item.number, item) is not item:
-            raise ValueError(f"item {item.number} is there twice")
+            raise ValueError(f"item {item.number} occurs twice")
     formulas = tuple(parse(prediction["formula"]) for prediction in content["predictions"])
     if not items or not formulas:
         raise ValueError(f"the suite has no {'predictions' if items else 'items'}")
@@ -151,7 +151,7 @@ def _regions(content: Any, where: str) -> dict[int, str]:
         if number < 1:
             raise ValueError(f"{where}: region_number must be at least 1, got {number}")
         if number in regions:
-            raise ValueError(f"{where}: region {number} is there twice")
+            raise ValueError(f"{where}: region {number} occurs twice")
         regions[number] = _text(region["content"], f"{where}, region {number}: content")
     return regions
 

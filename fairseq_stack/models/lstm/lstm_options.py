@@ -133,7 +133,7 @@ def settle(options: Namespace) -> tuple[Layer, ...]:
                 f"--decoder-embed-dim {options.decoder_hidden_size}, got {options.decoder_embed_dim}"
             )
     if options.add_bos_token:
-        raise UserError(f"--add-bos-token: {MODEL} reads no beginning of a sentence; leave the option out")
+        raise UserError(f"--add-bos-token: {MODEL} has no BOS token; leave the option out")
     _settle_dropout(options)
     check_compact_vocabulary(options)
     stacks = parse_option(options, "stack", parse_stacks)

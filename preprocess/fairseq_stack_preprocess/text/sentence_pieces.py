@@ -1,4 +1,4 @@
-"""Subwords by SentencePiece: a BPE model, its vocabulary for one language, and text cut into pieces."""
+"""Subwords by SentencePiece: a BPE model, its vocabulary for one language, and text split into pieces."""
 
 from __future__ import annotations
 

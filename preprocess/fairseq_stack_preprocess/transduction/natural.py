@@ -110,7 +110,7 @@ def _split_at_commas(line: str, place: str) -> list[str]:
     try:
         return next(csv.reader([line], strict=True), [])
     except csv.Error as error:
-        raise PrepareError(f"{place}: {error}; a field with a comma stands in quotation marks") from error
+        raise PrepareError(f"{place}: {error}; a field that contains a comma must be quoted") from error
 
 
 def _words(text: str, place: str) -> Word:

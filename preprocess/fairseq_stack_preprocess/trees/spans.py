@@ -124,6 +124,6 @@ def parse_spans(line: str, place: str) -> list[Span]:
     for part in line.split():
         first, dash, last = part.partition("-")
         if not (dash and first.isdecimal() and last.isdecimal() and 1 <= int(first) < int(last)):
-            raise PrepareError(f"{place}: expected spans as 1-2, got {part!r}")
+            raise PrepareError(f"{place}: expected spans such as 1-2, got {part!r}")
         spans.append((int(first), int(last)))
     return spans

@@ -66,7 +66,7 @@ MISTAKES = {
     "dropout-in": (["--decoder-dropout-in=0.1"], "--decoder-dropout-in needs embeddings: give --decoder-embed-dim"),
     "bos": (
         ["--add-bos-token"],
-        "--add-bos-token: stack_lstm_lm reads no beginning of a sentence; leave the option out",
+        "--add-bos-token: stack_lstm_lm has no BOS token; leave the option out",
     ),
     "unk": (["--compact-vocab-unk"], "--compact-vocab-unk needs --compact-vocab"),
     "scale": (

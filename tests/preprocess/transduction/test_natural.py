@@ -39,8 +39,8 @@ def test_both_forms(name: str, text: str, tmp_path: Path) -> None:
     [
         ("a.tsv", "VBZ the dog", "expected a label and words, separated by a tab, got 1 fields"),
         ("a.csv", "VBZ,the , dog", "expected a label and words, separated by a comma, got 3 fields"),
-        ("a.csv", 'VBZ,"the dog', "unexpected end of data; a field with a comma stands in quotation marks"),
-        ("a.csv", 'VBZ,"the"dog', "',' expected after '\"'; a field with a comma stands in quotation marks"),
+        ("a.csv", 'VBZ,"the dog', "unexpected end of data; a field that contains a comma must be quoted"),
+        ("a.csv", 'VBZ,"the"dog', "',' expected after '\"'; a field that contains a comma must be quoted"),
         ("a.csv", "label,sentence", "the label must be VBZ or VBP, got 'label'"),
         ("a.tsv", "VBZ\t ", "no words after the label"),
         ("a.tsv", "VBZ\tthe </s> dog", "fairseq reserves the symbol </s>; it cannot be a word of the text"),

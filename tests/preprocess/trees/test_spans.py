@@ -138,5 +138,5 @@ def test_impossible_attachments(attached: list[int]) -> None:
 
 @pytest.mark.parametrize("line", ["1", "1-x", "2-1", "0-3", "1-2,3-4", "-1-2"])
 def test_lines_that_are_no_spans(line: str) -> None:
-    with pytest.raises(PrepareError, match=r"train\.spans, line 3: expected spans as 1-2, got "):
+    with pytest.raises(PrepareError, match=r"train\.spans, line 3: expected spans such as 1-2, got "):
         parse_spans(f"1-2 {line}", "train.spans, line 3")
