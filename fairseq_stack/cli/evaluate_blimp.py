@@ -29,10 +29,10 @@ class BLiMPEvaluation(Evaluation):
     summary = "score a language model on minimal pairs"
     description = """\
 Score a language model on BLiMP (Warstadt et al., 2020): how often it assigns the
-higher probability to the acceptable sentence of a pair, for each phenomenon and field,
-and the mean over all paradigms, with bootstrap intervals over pairs. A tie counts one
-half, and the table shows the percentage of ties. Use the text options to describe the
-model's training text."""
+higher probability to the acceptable sentence of a pair, for each phenomenon and
+field, and the mean over all paradigms, with bootstrap intervals over pairs. A tie
+counts one half, and the table shows the percentage of ties. Use the text options to
+describe the model's training text."""
     example = """\
 example:
   fairseq-stack evaluate-blimp checkpoints/ptb --blimp blimp/data --penn \\

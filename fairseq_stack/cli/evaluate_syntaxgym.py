@@ -37,10 +37,10 @@ class SyntaxGymEvaluation(Evaluation):
     summary = "score a language model on SyntaxGym's test suites"
     description = """\
 Score a language model on the test suites of SyntaxGym (Hu et al., 2020): the
-percentage of items of a suite for which its first prediction about surprisals holds,
-the mean over the suites of each category, and the mean over all suites. The JSON also
-contains all further predictions and the mean surprisal of each region. Use the text
-options to describe the model's training text."""
+percentage of items of a suite for which its first prediction about surprisals
+holds, the mean over the suites of each category, and the mean over all suites. The
+JSON also contains all further predictions and the mean surprisal of each region.
+Use the text options to describe the model's training text."""
     example = """\
 example:
   fairseq-stack evaluate-syntaxgym checkpoints/ptb --suites test_suites/json \\

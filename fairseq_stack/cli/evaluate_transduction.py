@@ -24,8 +24,8 @@ class TransductionEvaluation(Evaluation):
     description = """\
 Evaluate a transduction model on a split of the corpus that fairseq-stack prepare
 transduction wrote to DIR. For each length and for all strings, the table shows the
-percentage of scored symbols that are right, and the percentage of strings in which all
-scored symbols are right, both with bootstrap intervals over strings."""
+percentage of scored symbols that are right, and the percentage of strings in which
+all scored symbols are right, both with bootstrap intervals over strings."""
     example = """\
 example:
   fairseq-stack evaluate-transduction checkpoints/reversal/checkpoint_last.pt \\

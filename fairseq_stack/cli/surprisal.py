@@ -28,12 +28,13 @@ Row: TypeAlias = "tuple[tuple[object, ...], Word | Region]"
 
 DESCRIPTION = """\
 Print the surprisal of each word under a language model, -log p(word | the words of
-the sentence before it), as a tab-separated table: the numbers of the sentence and the
-word, the word, its number of tokens, its surprisal, and whether it is unknown to the
-model. Each line is a sentence: raw text if fairseq-stack prepare split the model's
-data into pieces, and space-separated tokens otherwise. The first word is predicted
-from the beginning of the sentence. The surprisal of a word of several pieces is the
-sum of theirs. For models that parse, probabilities are summed over a beam of parses."""
+the sentence before it), as a tab-separated table: the numbers of the sentence and
+the word, the word, its number of tokens, its surprisal, and whether it is unknown
+to the model. Each line is a sentence: raw text if fairseq-stack prepare split the
+model's data into pieces, and space-separated tokens otherwise. The first word is
+predicted from the beginning of the sentence. The surprisal of a word of several
+pieces is the sum of theirs. For models that parse, probabilities are summed over a
+beam of parses."""
 
 EXAMPLE = """\
 example:

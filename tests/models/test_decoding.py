@@ -111,5 +111,5 @@ def test_decoder_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags
 
 def test_skipping_a_step_is_an_error() -> None:
     model = build_opinionated_model("stack_transformer_lm_nd_cfl")
-    with pytest.raises(ValueError, match="one token a step: expected 1 previous output tokens, got 3"):
+    with pytest.raises(ValueError, match="one token per step: expected 1 previous output tokens, got 3"):
         model.decoder(decoder_input(2, 2), incremental_state={})
