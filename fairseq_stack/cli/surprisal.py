@@ -100,7 +100,7 @@ def _check_mark(args: argparse.Namespace, sentences: Sequence[str] | None) -> No
     if mark.split() != [mark]:
         raise UserError(f"--regions {mark!r}: expected a marker without spaces, such as '|'")
     if sentences is not None and not any(mark in sentence for sentence in sentences):
-        raise UserError(f"--regions {mark}: no line of {args.file} has this mark between regions")
+        raise UserError(f"--regions {mark}: no line of {args.file} has this marker between regions")
 
 
 def _rows_of_words(hub: Hub, lines: Iterator[str], args: argparse.Namespace) -> Iterator[list[Row]]:

@@ -47,7 +47,7 @@ def marked_regions(sentence: str, mark: str, number: int) -> list[str]:
         if word == mark:
             regions.append([])
         elif mark in word:
-            raise UserError(f"sentence {number}: {word!r} has the mark {mark!r} in it; write spaces around the mark")
+            raise UserError(f"sentence {number}: {word!r} contains the marker {mark!r}; write spaces around the marker")
         else:
             regions[-1].append(word)
     return [" ".join(region) for region in regions]

@@ -200,7 +200,7 @@ def test_mistakes(
     for options, message in (
         (["--regions", "/"], "--regions /: no line of "),
         (["--regions", "| |"], "--regions '| |': expected a marker without spaces"),
-        (["--regions", "|"], "sentence 2: '|d' has the mark '|' in it"),
+        (["--regions", "|"], "sentence 2: '|d' contains the marker '|'"),
     ):
         assert cli.main(["surprisal", str(language_model), str(tmp_path / "text"), *options]) == 2
         printed = capsys.readouterr()
