@@ -33,7 +33,7 @@ class CFLEvaluation(Evaluation):
     description = """\
 Evaluate a language model on the strings of a formal language that fairseq-stack
 prepare cfl (or prepare reversal) wrote to DIR. For each length and for all strings,
-the table shows the nats per token of the model and of the strings' own distribution
+the table shows the nats per symbol of the model and of the strings' own distribution
 (the lower bound), the difference with a bootstrap interval, and the accuracy of the
 next symbol where the language allows only one. Below it is the percentage of strings
 sampled from the model that are in the language."""

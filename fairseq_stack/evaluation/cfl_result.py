@@ -35,7 +35,7 @@ class NextSymbol:
 
 @dataclass(frozen=True)
 class StringScores:
-    """A model's scores on some strings, in nats per token.
+    """A model's scores on some strings, in nats per symbol.
 
     Attributes:
         strings: number of strings.
@@ -135,7 +135,7 @@ class CFLResult(Result):
     samples: Samples | None
 
     def lines(self) -> list[str]:
-        columns = ("length", "strings", "nats per token", "bound", "difference", "interval", "next symbol")
+        columns = ("length", "strings", "nats per symbol", "bound", "difference", "interval", "next symbol")
         rows = [scores.cells(f"{scores.length}") for scores in self.by_length]
         lines = [
             self.model.on(f"{self.language}, {self.split}"),

@@ -35,7 +35,7 @@ class TrainingLog:
 
     Attributes:
         parameters: number of the model's parameters.
-        seconds: time spent in updates, without validating and saving, in whole seconds an epoch.
+        seconds: time spent in updates, without validating and saving, in whole seconds per epoch.
         epochs: number of epochs that were completed.
         validations: in the order of updates.
     """

@@ -25,8 +25,8 @@ def spelt_in_latex(step: Step) -> str:
 
 
 def transitions_as_tsv(stack: InspectedAutomaton, least: float) -> str:
-    """The transitions with a posterior probability of at least ``least``, one a line, with the input at which they are
-    taken: its number, the input, the transition and its probability, separated by tabs.
+    """The transitions with a posterior probability of at least ``least``, one per line, with the input at which they
+    are taken: its number, the input, the transition and its probability, separated by tabs.
     """
     lines = [
         f"{x.number}\t{stack.inputs[x.number - 1]}\t{spelt(x.step)}\t{x.probability:.4f}\n"

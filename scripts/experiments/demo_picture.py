@@ -46,7 +46,9 @@ def draw_difference_by_length(axes: Any, results: Mapping[str, CFLResult]) -> No
     """The cross-entropy difference on the test strings against their length."""
     models = {name: [Labelled(name, "", result)] for name, result in results.items()}
     draw_panel(axes, models, styles_of(models), log=False)
-    axes.set(title="Language modelling of Dyck strings", xlabel="length", ylabel="nats per token above the lower bound")
+    axes.set(
+        title="Language modelling of Dyck strings", xlabel="length", ylabel="nats per symbol above the lower bound"
+    )
     axes.legend(facecolor="white", framealpha=1, edgecolor="none", loc="upper left")  # on the shaded lengths
 
 

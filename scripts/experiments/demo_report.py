@@ -189,7 +189,7 @@ def as_markdown(experiment: Experiment) -> str:
             "Nested translation, German-like to English-like (test set):",
             table(TRANSLATION_COLUMNS, [_translation_row(*item) for item in experiment.translation.items()]),
             "\n".join(f"{score.name}|{score.signature}" for score in (a_translation.bleu, a_translation.exact_match)),
-            f"Language modelling of Dyck strings (test set): nats per token above the lower bound by length, after "
+            f"Language modelling of Dyck strings (test set): nats per symbol above the lower bound by length, after "
             f"training on lengths {low} to {high}, and the share of the model's own samples that are Dyck strings:",
             table(
                 (*DYCK_COLUMNS, *map(str, lengths), "samples"),

@@ -15,7 +15,7 @@ def test_a_table_in_markdown(tmp_path: Path, plot: Callable[..., str]) -> None:
     write_results(tmp_path)
     assert plot(f"table {TF} {TF_VALID} Tf+Nd=nd.json --output a.md") == "a.md\n"
     expected = """\
-Cross-entropy difference (nats per token), on test; less is better.
+Cross-entropy difference (nats per symbol), on test; less is better.
 The best of 1 to 2 runs, by the cross-entropy difference on the validation data.
 
 | model |      dyck | hardest-cfl |
@@ -35,7 +35,7 @@ can be less than that of every length.
 def test_a_table_in_latex(tmp_path: Path, plot: Callable[..., str]) -> None:
     write_results(tmp_path)
     plot(f"table {TF} Tf_&Nd=nd.json --mean --output a.tex")
-    expected = r"""% Cross-entropy difference (nats per token), on test; less is better.
+    expected = r"""% Cross-entropy difference (nats per symbol), on test; less is better.
 % Mean and standard deviation of 1 to 2 runs.
 \begin{tabular}{lrr}
 \toprule

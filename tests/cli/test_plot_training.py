@@ -78,7 +78,7 @@ def test_panels_with_the_difference_to_the_bound_of_each_run(
     assert [lines_of(axes)[0][1] for axes in rates] == [{0.5: 0.02}] * 2
     assert [axes.get_title() for axes in (dyck, hardest)] == ["dyck", "hardest"]
     assert [axes.get_xlabel() for axes in drawn[0].axes] == ["", "", "epochs", "epochs"]
-    assert dyck.get_ylabel() == "cross-entropy difference\n(nats per token)"
+    assert dyck.get_ylabel() == "cross-entropy difference\n(nats per symbol)"
     assert [axes.get_xlim() for axes in rates] == [axes.get_xlim() for axes in (dyck, hardest)]
     assert legend_of(drawn[0]) == ["Tf"]
 

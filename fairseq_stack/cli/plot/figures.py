@@ -31,7 +31,7 @@ Content = TypeVar("Content")
 Looks = Mapping[str, Mapping[str, str]]
 """The style of each model."""
 
-DIFFERENCE = "cross-entropy difference\n(nats per token)"
+DIFFERENCE = "cross-entropy difference\n(nats per symbol)"
 
 RESTARTS = """\
 A RESULT is a file that fairseq-stack evaluate-cfl wrote. Results on several corpora

@@ -56,14 +56,14 @@ def _share(result: CFLResult) -> float | None:
 
 METRICS = {
     "difference": Metric(
-        "cross-entropy difference (nats per token)",
+        "cross-entropy difference (nats per symbol)",
         lambda result: result.overall.difference.value,
         3,
         least=True,
         note=NOTE_ON_BOUNDS,
     ),
     "cross-entropy": Metric(
-        "cross-entropy (nats per token)", lambda result: result.overall.cross_entropy, 3, least=True
+        "cross-entropy (nats per symbol)", lambda result: result.overall.cross_entropy, 3, least=True
     ),
     "accuracy": Metric("accuracy of the next symbol where only one is possible (%)", _accuracy, 1, least=False),
     "samples": Metric("samples in the language (%)", _share, 1, least=False),

@@ -5,7 +5,7 @@ The generator is the one of Murty et al. (2023), Section 4.1. When no bracket is
 closes one. Otherwise it closes one with probability 1/2. The types of opening brackets are uniform. Strings longer than
 ``max_length`` are drawn again.
 
-Files, for each set, one line a string: ``.txt``, and ``.attach``, r_1..r_n as ``prepare treebank`` writes them. A
+Files, for each set, one line per string: ``.txt``, and ``.attach``, r_1..r_n as ``prepare treebank`` writes them. A
 closing bracket attaches to its opening one, which joins what is closed between them; an opening bracket attaches to
 itself. Adjacent groups are therefore not joined. ``text/vocabulary.txt`` is the dictionary of ``data-bin``.
 

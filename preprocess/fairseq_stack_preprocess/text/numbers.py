@@ -14,7 +14,7 @@ Number = TypeVar("Number", int, float)
 
 
 def write_numbers(path: Path, numbers: Sequence[float]) -> None:
-    """Write one number a line, with all digits of a double."""
+    """Write one number per line, with all digits of a double."""
     write_lines(path, map(repr, numbers))
 
 

@@ -1,6 +1,6 @@
 """The side files and the text of a split, which all corpora of trees share.
 
-Files in ``text/``, for each split, one line a sentence:
+Files in ``text/``, for each split, one line per sentence:
 
 - ``.words``: the words, traces left out; ``.tags``: their tags; ``.trees``: the cleaned tree in brackets;
 - ``.origin``: the file and, after a tab, the line in it where the tree begins;

@@ -5,12 +5,12 @@ unary-free: a node with one child is that child, and a node with the children A 
 (A (B (C D))), which is Chomsky normal form factored to the right, as in ``nltk``. A tree over n tokens has
 n - 1 nodes.
 
-**Spans**, files ``.spans``: one line a sentence, the nodes as ``first-last``, both included, in the order in
+**Spans**, files ``.spans``: one line per sentence, the nodes as ``first-last``, both included, in the order in
 which the nodes are complete when read from left to right: by their last token, and among those with the
 same one the innermost first. ``((The dog) (is happy))`` is ``1-2 3-4 1-4``. The line of a sentence of one
 token is empty.
 
-**Attachments**, files ``.attach``: one line a sentence, the n numbers r_1..r_n of Murty et al. (2023), the
+**Attachments**, files ``.attach``: one line per sentence, the n numbers r_1..r_n of Murty et al. (2023), the
 targets of their attachment head and the whole content of the stack tape: r_k = k if token k is shifted only,
 else r_k is the last token of the constituent that k is combined with last. The same tree is ``1 1 3 2``.
 The end of the sentence, which attaches to 0, is left out.

@@ -1,6 +1,6 @@
 """The corpus ``treebank``: any phrase-structure trees in brackets, for language models that learn from trees.
 
-Input: for each split, files of trees (one a line, or indented as ``.mrg`` files), or folders with ``.mrg`` files.
+Input: for each split, files of trees (one per line, or indented as ``.mrg`` files), or folders with ``.mrg`` files.
 Traces, function tags, indices and wrappers are removed as for the Penn Treebank. Files: see
 :mod:`.side_files`, and :mod:`.spans` for the trees.
 

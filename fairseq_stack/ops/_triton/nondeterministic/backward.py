@@ -19,7 +19,7 @@ def forward_derivatives(
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr, CP: tl.constexpr,
     HAS_WINDOW: tl.constexpr,
 ):  # fmt: skip
-    """The second half of (i): 2^A_i dL/dalpha[i] of all coordinates, at [coordinate][x]; one program a sequence.
+    """The second half of (i): 2^A_i dL/dalpha[i] of all coordinates, at [coordinate][x]; one program per sequence.
 
     They are 0 where alpha is 0, and products with blocks that are 0 are left out: derivatives there may be infinite.
     """

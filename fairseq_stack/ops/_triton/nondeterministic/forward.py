@@ -160,7 +160,7 @@ def forward_weights(
     Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr,
     QP: tl.constexpr, SP: tl.constexpr,
 ):  # fmt: skip
-    """(c): alpha of all coordinates, [coordinate][(r, s)], with an exponent for each tile; one program a sequence."""
+    """(c): alpha of all coordinates, [coordinate][(r, s)], with an exponent for each tile; one program per sequence."""
     C: tl.constexpr = Q * S
     CELL: tl.constexpr = C * C * T * T
     sequence = tl.program_id(0).to(tl.int64)

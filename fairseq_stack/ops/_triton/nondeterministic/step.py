@@ -77,7 +77,7 @@ def _smallest(x):
 def weigh(
     logits, transitions, ranges, masked, marks, C: tl.constexpr, WIDTH: tl.constexpr, WP: tl.constexpr
 ):  # fmt: skip
-    """Delta_t, and the spread and the mark of its log weights; one program a sequence."""
+    """Delta_t, and the spread and the mark of its log weights; one program per sequence."""
     sequence = tl.program_id(0).to(tl.int64)
     logits += sequence * (C * WIDTH)
     j = tl.arange(0, WP)
@@ -100,7 +100,7 @@ def move(
     transitions, last, past_exponents, past_alpha, gamma, rows, pops, steps,
     Q: tl.constexpr, S: tl.constexpr, CP: tl.constexpr, QP: tl.constexpr,
 ):  # fmt: skip
-    """The products with Delta_t in (a) and (b) (Eq. 24 and Eq. 25), and the pushes; one program a row of column t."""
+    """The products with Delta_t in (a) and (b) (Eq. 24 and Eq. 25), and the pushes; one program per row of column t."""
     C: tl.constexpr = Q * S
     WIDTH: tl.constexpr = 2 * C + Q
     row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
@@ -147,7 +147,7 @@ def add_pops(
     gamma, rows, pops, blocks, exponents, steps, begin, columns,
     Q: tl.constexpr, S: tl.constexpr, CP: tl.constexpr, QP: tl.constexpr, SP: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
-    """The pops of (a) (Eq. 24) to the columns of a panel, from ``begin`` on; one program a row of column t."""
+    """The pops of (a) (Eq. 24) to the columns of a panel, from ``begin`` on; one program per row of column t."""
     C: tl.constexpr = Q * S
     row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
     block_column = tl.cast(blocks.column, tl.int64)
@@ -233,7 +233,7 @@ def read(
 ):  # fmt: skip
     """(c) and (d) (Eq. 27 and Eq. 29): W_t in place of its numerators, alpha[t], and how small numbers are.
 
-    One program a sequence.
+    One program per sequence.
     """
     sequence = tl.program_id(0).to(tl.int64)
     numerators += sequence * count * C
