@@ -81,7 +81,7 @@ def _score(hub: Hub, pairs: Sequence[Pair], change: Callable[[str], str], args: 
     from fairseq_stack.hub.surprisals import surprisals
 
     texts = [_changed(sentence, pair, change) for pair in pairs for sentence in (pair.good, pair.bad)]
-    # Telescoping surprisals add up to -log p of the sentence with the parses of the beam.
+    # Telescoping surprisals sum to -log p of the sentence with the parses of the beam.
     of_texts = surprisals(on_device(hub, args), texts, telescoping=parses_sentences(hub), **sizes(args))
     words = list(progress(of_texts, label="BLiMP", total=len(texts), unit="sentence"))
     scores = [-math.fsum(word.surprisal for word in sentence) for sentence in words]

@@ -98,7 +98,7 @@ def load_checkpoint(original: Any, cfg: Any, trainer: Any, **passthrough: Any) -
     reached = _limits_reached(trainer, epoch_itr) if extra_state is not None else {}
     if reached:
         _say_finished(cfg, trainer, reached)
-    # After loading, since a checkpoint of another vocabulary has an error of its own.
+    # After loading, since a checkpoint of another vocabulary has its own error.
     if _has_companions(trainer.model) and trainer.is_data_parallel_master and not cfg.no_save:
         trainer.missing_companions = missing_companions(companions_of_training(trainer.cfg), Path(cfg.save_dir))
         note_languages(trainer)

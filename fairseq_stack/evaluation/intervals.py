@@ -37,7 +37,7 @@ class Intervals:
         Args:
             sums: (N,).
             counts: (N,).
-            stream: a number for this estimate alone, since each estimate has random numbers of its own.
+            stream: a number for this estimate alone, since each estimate has its own random numbers.
         """
         import numpy as np  # not as long as a command only reads its arguments
 

@@ -18,7 +18,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text, written_whole
 
 Row: TypeAlias = "Mapping[str, object]"
-"""Of a CSV file: a value for each column. All rows have the same columns."""
+"""A row of a CSV file: a value for each column. All rows have the same columns."""
 
 GREATEST = 2**53
 """The maximum number in a result: a count up to it is exact as a float."""

@@ -1,14 +1,14 @@
 """A trained model in Python, with everything it needs: what ``from_pretrained`` and the command ``fairseq-stack`` load.
 
 Begin with ``load`` in ``interface.py``: checkpoints and dictionaries are found, the packages of users imported, and the
-model wrapped as fairseq's hub interface, which translates, samples and scores raw text. On it stand
+model wrapped as fairseq's hub interface, which translates, samples and scores raw text. Built on it are
 
 - strings of symbols: their log-probabilities, and strings drawn from a model;
-- sentences: cut into tokens, the surprisals of their words (Pimentel & Meister, 2024), and of regions of words;
+- sentences: split into tokens, the surprisals of their words (Pimentel & Meister, 2024), and of regions of words;
 - parses: a beam of parses for each sentence, and gold parses (Murty et al., 2023, Eq. 7);
 - transductions: how much of each string a model writes correctly.
 
-The files that lie next to a checkpoint, so that its folder can be handed on, are known to ``companions.py``.
+``companions.py`` lists the files that accompany a checkpoint, so that its folder can be shared.
 
 This package imports ``modules``, ``ops`` and ``compat``, and of models only what they do, never their classes.
 """

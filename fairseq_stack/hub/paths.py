@@ -15,7 +15,7 @@ CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt")
 
 
 def checkpoints_at(checkpoint: str | Path) -> list[Path]:
-    """The files of a checkpoint, or of an ensemble: several checkpoints with ``:`` between them, unless a file has that
+    """The files of a checkpoint, or of an ensemble: several checkpoints separated by ``:``, unless a file has that
     name. A folder stands for one of its :data:`CHECKPOINTS`.
 
     Raises:

@@ -18,7 +18,7 @@ class Region:
     Attributes:
         text: its words.
         num_words: number of words.
-        num_tokens: number of tokens that they are cut into.
+        num_tokens: number of their tokens.
         surprisal: the sum of the surprisals of its words, in nats; 0 if it has none.
         is_unknown: whether one of its tokens is ``<unk>`` to the model.
     """

@@ -1,4 +1,4 @@
-"""Sentences cut into the tokens of a language model, which are put together to words."""
+"""Sentences split into the tokens of a language model, and the words that the tokens form."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class CutSentence:
 
 
 class Cutter:
-    """Cuts sentences into the tokens of a language model."""
+    """Splits sentences into the tokens of a language model."""
 
     def __init__(self, hub: LanguageModelHub) -> None:
         self._hub = hub
         self._predicts_unknown = _predicts_unknown(hub)
 
     def cut(self, text: str, number: int = 1) -> CutSentence:
-        """A sentence cut into tokens; ``number`` is for errors.
+        """A sentence split into tokens; ``number`` is for errors.
 
         Raises:
             UserError: the sentence is longer than the model accepts, or has a word that it cannot predict; or its

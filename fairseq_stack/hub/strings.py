@@ -165,7 +165,7 @@ def log_probabilities(hub: LanguageModelHub, targets: Tensor) -> Tensor:
 def draw_strings(hub: LanguageModelHub, number: int, *, max_length: int, seed: int, batch_size: int) -> list[Sample]:
     """Draw strings symbol by symbol from the model's probabilities (ancestral sampling).
 
-    Each string has random numbers of its own, so that it does not depend on ``batch_size``.
+    Each string has its own random numbers, so it does not depend on ``batch_size``.
 
     Args:
         hub: a language model, or an ensemble, whose probabilities are averaged.

@@ -27,7 +27,7 @@ class Word:
 
     Attributes:
         text: the word, or ``</s>`` for the end of the sentence.
-        num_tokens: number of tokens that it is cut into.
+        num_tokens: number of its tokens.
         surprisal: -log p(word | the words before it), in nats.
         is_unknown: whether one of its tokens is ``<unk>`` to the model.
     """
@@ -51,11 +51,11 @@ def surprisals(
     """Yield the words of each sentence and its end, in order.
 
     The first word is predicted from the beginning of the sentence. A word of several pieces has the sum of their
-    surprisals. Without correction, the surprisals of a sentence add up to -log p of ``fairseq-eval-lm
+    surprisals. Without correction, the surprisals of a sentence sum to -log p of ``fairseq-eval-lm
     --sample-break-mode eos``.
 
-    The pieces of a word do not say that the word ends with them: the first piece of the next word does, or the end of
-    the sentence. Corrected surprisals count the end of a word with the word (Pimentel & Meister, 2024; Oh & Schuler,
+    The pieces of a word do not reveal that the word ends with them: the first piece of the next word does, or the end
+    of the sentence. Corrected surprisals charge the end of a word to the word (Pimentel & Meister, 2024; Oh & Schuler,
     2024). With B, the pieces that begin a word and the end of a sentence,
 
         p(w | c) = p(pieces of w | c) * sum of p(s | c, pieces of w) over s in B / sum of p(s | c) over s in B.
@@ -66,12 +66,12 @@ def surprisals(
         log (sum of exp s_y over the beam) - log (sum of exp s_y p(w | c, y) over the beam),
 
     and the telescoping one is the difference between the second term and the second term of the word before. Those of a
-    sentence add up to -log p of the sentence with the parses of the beam. They are the same if the beam has all parses.
+    sentence sum to -log p of the sentence with the parses of the beam. The two are equal if the beam has all parses.
 
     Args:
         hub: a language model, or an ensemble, whose probabilities are averaged.
         sentences: raw text if the data of the model are in pieces, else tokens separated by spaces.
-        correct_word_ends: count the end of a word of pieces with the word.
+        correct_word_ends: charge the end of a word of pieces to the word.
         beam_size: for models that parse, the number of parses kept (None:
             :data:`~fairseq_stack.hub.parse_beams.BEAM_SIZE`).
         telescoping: of a model that parses, whether its surprisals are telescoping ones.

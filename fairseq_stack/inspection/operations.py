@@ -59,7 +59,7 @@ class MeanOperations:
 def mean_operations(hub: Hub, sentences: Iterable[str | Sentence]) -> list[MeanOperations]:
     """What each stack of a model does at each symbol.
 
-    Of a nondeterministic stack, these are the posterior probabilities of the operations, given the whole sentence.
+    For a nondeterministic stack, these are the posterior probabilities of the operations given the whole sentence.
 
     Args:
         hub: what ``from_pretrained`` returns, with one model.

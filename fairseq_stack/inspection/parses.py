@@ -130,11 +130,11 @@ def inspect_parses(
         text: the sentence.
         tree: its parse in brackets (default: the model's best parses).
         beam_size: number of parses kept.
-        num_parses: how many of them are wanted, if there are so many.
+        num_parses: the maximum number of parses to return.
         before: a word; only the words before it are parsed. None: the sentence is parsed with its end.
 
     Raises:
-        UserError: the sentence has no word, or the model cannot read it; or the tree is none, or has other words.
+        UserError: the sentence has no word, or the model cannot read it; or the tree is malformed, or has other words.
     """
     model = require_strings(hub)
     network = network_of(hub)

@@ -1,4 +1,4 @@
-"""Strings w#w^R whose w has a pattern, so that the order in which a stack returns its symbols can be seen at a glance.
+"""Strings w#w^R whose w has a pattern, so that the order in which a stack returns its symbols is visible at a glance.
 
 The patterns are those of the code of DuSell and Chiang (2023).
 """

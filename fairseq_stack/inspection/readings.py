@@ -1,4 +1,4 @@
-"""The readings of a stack in many sentences, and their principal components: what a model tells apart by its stack."""
+"""Stack readings in many sentences and their principal components: what a model can distinguish by its stack."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Named = Literal["input", "prediction"]
 
 
 class Place(NamedTuple):
-    """Where a reading was made.
+    """The position of a stack reading.
 
     Attributes:
-        sentence: the number of the sentence, from 1 on.
-        number: of the last input before the reading, from 1 on.
-        symbol: what the reading is named after.
+        sentence: the number of the sentence, from 1.
+        number: of the last token before the reading, from 1.
+        symbol: the label of the reading.
     """
 
     sentence: int
@@ -40,7 +40,7 @@ class Readings:
     Attributes:
         layer: the layer's name in the model, such as ``decoder.layers.2``.
         is_automaton: whether it is a nondeterministic stack.
-        places: where they were made.
+        places: their positions.
         vectors: the readings, (N, d_r), in float64.
     """
 
@@ -64,13 +64,13 @@ class Readings:
 def readings(
     hub: Hub, sentences: Iterable[str | Sentence], *, by: Named = "input", after: str | None = None
 ) -> list[Readings]:
-    """What each stack of a model reads after each input.
+    """What each stack of a model returns after each token.
 
     Args:
         hub: what ``from_pretrained`` returns, with one model.
         sentences: what the model reads, as for :func:`fairseq_stack.inspection.stacks.read_sentence`.
-        by: what readings are named after: the last input before a reading; or the first word that is predicted with it,
-            which is the next word in attention, and the next but one in an LSTM. After the last word comes ``</s>``;
+        by: the label of a reading: the last token before it; or the first word that it helps to predict, which is the
+            next word in attention, and the word after next in an LSTM. After the last word comes ``</s>``;
             encoders are left out.
         after: leave out the readings before the first input of this name.
 
@@ -117,7 +117,7 @@ def principal_components(vectors: Tensor) -> tuple[Tensor, Tensor]:
 
     Returns:
         Coordinates, (N, 2), relative to the mean; and the shares of the variance, (2,). A direction in which nothing
-        varies has the coordinates and the share 0. Of each direction the side is fixed by its largest element, which
+        varies has the coordinates and the share 0. The sign of each direction is chosen such that its largest element
         is positive.
     """
     centred = vectors - vectors.mean(0)

@@ -1,4 +1,4 @@
-"""What nondeterministic stack attention looks at: the weights W of the pushed vectors in each reading."""
+"""What nondeterministic stack attention reads: the weights W of the pushed vectors in each stack reading."""
 
 from __future__ import annotations
 

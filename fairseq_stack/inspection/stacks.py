@@ -73,7 +73,7 @@ def inspect_stacks(
         hub: what ``from_pretrained`` returns, with one model.
         sentence: as for :func:`read_sentence`.
         translation: likewise.
-        num_runs: how many of the best runs of each nondeterministic stack are wanted.
+        num_runs: the number of best runs of each nondeterministic stack.
 
     Returns:
         All stacks whose kinds say what they do; none for a model without stacks.

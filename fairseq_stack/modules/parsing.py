@@ -26,7 +26,7 @@ class Parses:
         surprisals: -log p(x_k | x_{<k}) of each word and of the end, (n + 1,), where the parses before the word have
             the weights that they have in the beam. They are of a distribution of the next word.
         telescoping_surprisals: how much more improbable the string is with each word and with the end, (n + 1,). They
-            add up to -log p(x), and contain the probability of parses that the beam has left out.
+            sum to -log p(x), and contain the probability of parses that the beam has left out.
         next_words: log p of each symbol as the next one, after each word and before the first, (n + 1, V), with the
             weights of ``surprisals``; None unless it is wanted.
     """
@@ -50,7 +50,7 @@ class Sample(NamedTuple):
     Attributes:
         words: without the end of the string.
         attachments: r_1, ..., r_n.
-        is_complete: whether the string has ended by itself.
+        is_complete: whether the model has ended the string.
     """
 
     words: list[int]

@@ -14,13 +14,13 @@ GROUP_WIDTH = 0.8
 """Of a group of bars, where the groups are 1 apart."""
 
 LEAST_DECADES, MOST_DECADES = 0.8, 3.5
-"""Of a logarithmic scale with numbers at several steps in each decade: otherwise they would be too few or too many."""
+"""For a logarithmic scale with labels at several steps in each decade: otherwise there would be too few or too many."""
 
 CHARACTERS_IN_INCH, CHARACTERS_OF_HANDLE = 12, 9
 """How many characters of a legend fit, and how much room the line next to a label takes."""
 
 MARKERS = 10
-"""Of a line with many points, at most about so many have a marker."""
+"""At most about this many points of a line have a marker."""
 
 
 def literal(text: str) -> str:

@@ -53,7 +53,7 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
 
     The stream is cut into ``--batch-size`` rows, and each batch has the next ``--tokens-per-sample`` tokens of every
     row. The model begins each batch with the detached state after the last one, and an epoch with its initial state.
-    Training and validation have states of their own. A checkpoint within an epoch has the state of the training run.
+    Training and validation have separate states. A checkpoint within an epoch has the state of the training run.
 
     A model carries a state if it has ``initial_state(batch_size)``, if its ``forward`` takes ``state``, from which it
     reads all tokens, and returns the state after the last token under ``"state"`` in addition to the logits. A state is

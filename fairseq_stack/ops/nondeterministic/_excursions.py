@@ -19,7 +19,7 @@ _LARGEST = 2**18
 
 @dataclass(frozen=True, eq=False)
 class BestParts:
-    """Of a sequence of n steps, for C configurations, Q states and S symbols, in float64 on the CPU.
+    """For a sequence of n steps, C configurations, Q states and S symbols, in float64 on the CPU.
 
     A configuration (q, x) has the number q S + x.
 

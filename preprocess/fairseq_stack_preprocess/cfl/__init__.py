@@ -1,7 +1,7 @@
 """Corpora of strings of formal languages with exact probabilities.
 
 The corpus ``cfl``, after DuSell and Chiang (2020, 2022, 2023), and the corpus ``reversal``, whose language w w^R is
-context-free as well; it draws strings by a rule of its own and uses no grammar. This package imports ``text`` and the
+context-free as well; it draws strings by its own rule and uses no grammar. This package imports ``text`` and the
 shared modules; numpy is loaded by :mod:`.scaled`, :mod:`.lengths` and :mod:`.inside` alone. Begin with
 :mod:`.languages` and :mod:`.language_corpus`, then follow a grammar: :mod:`.normal_form`, :mod:`.lengths` (Appendix C
 of the 2020 paper, Algorithm 1), :mod:`.inside`.

@@ -171,7 +171,7 @@ def _token_counts(tokens: Counter[str], train: Counter[str]) -> dict[str, Any]:
 
 
 class PieceCutter:
-    """Cuts words into pieces, each word by itself. ``pieces`` are those of the model."""
+    """Cuts words into pieces, each word separately. ``pieces`` are those of the model."""
 
     def __init__(self, model: bytes) -> None:
         self._encoder = Encoder(model)
