@@ -207,7 +207,7 @@ def draw_readings(stacks: Sequence[Readings], by: Named, path: Path) -> None:
 
     Args:
         stacks: the readings.
-        by: what they are named after.
+        by: how they are labelled.
         path: the file to write.
     """
     require_matplotlib()

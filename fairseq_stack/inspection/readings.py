@@ -16,7 +16,7 @@ from fairseq_stack.inspection.stacks import DrivenStack, read_sentence
 from fairseq_stack.modules.stack_attention import at_least_float32
 
 Named = Literal["input", "prediction"]
-"""What a reading is named after: the last input before it, or the first word that is predicted with it."""
+"""The label of a reading: the last token before it, or the first word that it helps to predict."""
 
 
 class Place(NamedTuple):

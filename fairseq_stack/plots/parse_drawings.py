@@ -32,7 +32,7 @@ def width_of(word: str) -> float:
 
 
 def draw_tape(axes: Any, tape: Sequence[Sequence[int]], words: Sequence[str], label: str) -> None:
-    """The depth of each word (column) after each word (row): the darker the deeper, white before it is reduced.
+    """The depth of each word (column) after each word (row): darker cells are deeper, white before it is reduced.
 
     Args:
         axes: where to draw.
