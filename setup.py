@@ -129,6 +129,7 @@ setup(
         "plots": PLOTS,
         "experiments": EXPERIMENTS,
         "penn": PENN,
+        "docs": ["mkdocs-material>=9.5", "mkdocstrings[python]>=1.0"],
         "dev": [
             *PLOTS,
             *EXPERIMENTS,

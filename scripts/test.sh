@@ -24,6 +24,7 @@ check "Format" ruff format --check .
 check "Types" mypy
 check "Imports" lint-imports
 check "Tests" python -m pytest -q -n "$workers" --dist worksteal --durations 15 "$@"
+[ ! -d .venv-docs ] || check "Site" bash scripts/docs.sh
 if [ -d "$VENV/triton" ] && [ $# -eq 0 ]; then
     check "Tests of kernels for GPUs" env PYTHONPATH="$VENV/triton" python -m pytest -q -n "$workers" tests/ops -m triton
 fi

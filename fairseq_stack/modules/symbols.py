@@ -29,8 +29,8 @@ class SymbolStackAttention(AutomatonStackAttention):
         num_states: |Q|.
         num_symbols: |Gamma|.
         states_in_reading: read a distribution over states and symbols (2022); otherwise over symbols (2020).
-        read_log_weights: read tanh(log w) instead of a distribution, where w is alpha[t][r, y] (Eq. 27), the weight of
-            all runs that end in a state with a symbol on top; or its sum over states. Where there is no run, it is -1.
+        read_log_weights: read tanh(log w) instead of a distribution, where w is ``alpha[t][r, y]`` (Eq. 27), the weight
+            of all runs that end in a state with a symbol on top, or its sum over states. Without a run it is -1.
         original_bottom: as in 2020 and 2022, the bottom symbol can be neither popped, replaced nor uncovered: the first
             step pushes, and what it pushes can be replaced, but not popped. Otherwise the bottom symbol can be replaced
             and uncovered, as in 2023.

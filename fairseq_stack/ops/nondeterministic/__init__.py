@@ -106,7 +106,7 @@ def nondeterministic_stack(
     """Read the top of a nondeterministic stack after each of n steps (DuSell and Chiang, 2024, Appendix B).
 
     A pushdown automaton with Q states and S stack symbols, each of which lies on the stack with a vector of
-    size m, tracks all its runs simultaneously. The reading r_t[r, y] is the sum, over the runs of t steps that end in
+    size m, tracks all its runs simultaneously. The reading ``r_t[r, y]`` is the sum, over the runs of t steps that end in
     state r with symbol y on top, of the run's weight times the vector on top, divided by the weight of all
     runs of t steps:
 
@@ -144,7 +144,7 @@ def nondeterministic_stack(
         v_i in r_t, so that the readings are einsum("btirs,bim->btrsm", W, V) with V = [bottom; values], and
         W[b, t - 1] sums to 1.
         With ``return_log_partition``, last log Z (B, n), which can be differentiated too: log Z[b, t - 1] is the
-        logarithm of sum_{r, y} alpha[t][r, y], the weight of all runs of t steps, and -inf if there is none. The
+        logarithm of ``sum_{r, y} alpha[t][r, y]``, the weight of all runs of t steps, and -inf if there is none. The
         derivative of log Z[b, t - 1] with respect to a log weight is the posterior probability of its transition,
         given the first t steps: see ``transition_posterior``.
         If a log weight of step t is NaN or inf, readings, W and log Z are NaN from step t on. If a component of v_t is

@@ -108,7 +108,7 @@ class NondeterministicStackState:
 
     @property
     def log_weights(self) -> Tensor:
-        """log alpha[t][r, y], (B, Q, S) (Eq. 27): the weights of the runs of t steps that end in state r with y on top.
+        """``log alpha[t][r, y]`` (Eq. 27), (B, Q, S): weights of the runs of t steps that end in state r with y on top.
 
         They are -inf, with gradient 0, where there is no such run, and NaN from the first step on that has a log weight
         that is NaN or inf. They are exact where readings are. The dtype is float64 for inputs in float64, and otherwise
