@@ -33,14 +33,6 @@ def case(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tup
     return stack, use_backend(backend, monkeypatch)
 
 
-@pytest.mark.parametrize("length", [1, 5])
-def test_they_are_the_readings_of_unit_vectors(case: tuple[str, str], length: int) -> None:
-    stack, backend = case
-    actions, units = actions_of(stack, 2, length), torch.eye(length, dtype=torch.float64).expand(2, -1, -1)
-    readings, weights = STACKS[stack](*actions, units, backend=backend, return_weights=True)
-    assert_normwise_close(weights, readings, 1e-12)
-
-
 @pytest.mark.parametrize("size", [2, 40])
 def test_they_are_what_readings_are_made_of(case: tuple[str, str], size: int) -> None:
     stack, backend = case
@@ -49,8 +41,8 @@ def test_they_are_what_readings_are_made_of(case: tuple[str, str], size: int) ->
     assert torch.equal(readings, STACKS[stack](*actions, values, backend=backend))
     assert_normwise_close(weights @ values, readings, 1e-12)
     cotangent = torch.randn_like(readings)
-    found = torch.autograd.grad(((weights @ values) * cotangent).sum(), actions, retain_graph=True)
-    for actual, expected in zip(found, torch.autograd.grad((readings * cotangent).sum(), actions), strict=True):
+    of_weights = torch.autograd.grad(((weights @ values) * cotangent).sum(), actions, retain_graph=True)
+    for actual, expected in zip(of_weights, torch.autograd.grad((readings * cotangent).sum(), actions), strict=True):
         assert_normwise_close(actual, expected, 1e-9)
 
 
