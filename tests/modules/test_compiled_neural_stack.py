@@ -10,9 +10,8 @@ from torch import Tensor
 
 from fairseq_stack.modules import neural_stack
 from fairseq_stack.modules.neural_stack import CELLS, MEMORIES, BufferedNeuralStack, Controller, NeuralStack, Step
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_agree, assert_normwise_close
 from tests.modules.lstms import counted
-from tests.ops.stacks import assert_agree
 
 
 @pytest.fixture(autouse=True)

@@ -17,9 +17,8 @@ from fairseq_stack.modules import (
     SymbolStackAttention,
 )
 from fairseq_stack.ops._native import library
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_agree, assert_normwise_close
 from tests.modules.lstms import CONTROLLER, HIDDEN, INPUT, STACKS, build, counted, random_inputs
-from tests.ops.stacks import assert_agree
 
 OPTIONS: dict[str, list[StackAttention]] = {
     "released": [

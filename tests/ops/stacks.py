@@ -5,7 +5,6 @@ A way is a backend, such as ``native-avx2``, or the steps of a state, such as ``
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +31,7 @@ from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
 from fairseq_stack.ops.stratification.gpu import stratification_stack_triton
 from fairseq_stack.ops.superposition import state as superposition_state
 from fairseq_stack.ops.superposition.gpu import superposition_stack_triton
-from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_backend
+from tests.helpers import INSTRUCTION_SETS, use_backend
 from tests.ops.gpus import DEVICE
 
 NATIVE = tuple(f"native-{name}" for name in INSTRUCTION_SETS)
@@ -273,37 +272,3 @@ def _ways(*, reference: bool, ops: bool, steps: bool, triton: bool) -> Iterable[
         for way in (*stack.ways, *gpu):
             if reference if way == "reference" else steps if way.startswith("steps-") else ops:
                 yield pytest.param((name, way), marks=[pytest.mark.triton] if way in gpu else [])
-
-
-def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
-    """With respect to each input."""
-    return torch.autograd.grad((readings * cotangent).sum(), inputs, retain_graph=True, materialize_grads=True)
-
-
-def assert_agree(
-    actual: Tensor,
-    expected: Tensor,
-    inputs: Sequence[Tensor],
-    tolerance: float = 1e-12,
-    of_gradients: float | None = None,
-    *,
-    rounding: float = 0.0,
-    wide: Sequence[Tensor] | None = None,
-    names: Iterable[str] = (),
-) -> None:
-    """Assert that readings and their gradients agree, in the dtype of each.
-
-    Args:
-        of_gradients: the tolerance of gradients, if it is another one.
-        rounding: an absolute error allowed in gradients.
-        wide: the inputs of ``expected``, if they are other tensors.
-        names: of the inputs.
-    """
-    assert_normwise_close(actual, expected, tolerance, "readings")
-    cotangent = torch.randn_like(expected)
-    found = gradients(actual, inputs, cotangent.to(actual.dtype))
-    wanted = gradients(expected, inputs if wide is None else wide, cotangent)
-    for name, x, one, other in zip(names or map(str, itertools.count()), inputs, found, wanted, strict=False):
-        assert one.dtype == x.dtype
-        scale = float(other.abs().max() if other.numel() else 1) or 1.0
-        assert_normwise_close(one, other, max(of_gradients or tolerance, rounding / scale), name)

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.helpers import assert_normwise_close, each_golden_file, hostile, threads
+from tests.helpers import assert_agree, assert_normwise_close, each_golden_file, gradients, hostile, threads
 from tests.ops.gpus import DEVICE
-from tests.ops.stacks import ON_GPUS, STACKS, Way, assert_agree, gradients, ways
+from tests.ops.stacks import ON_GPUS, STACKS, Way, ways
 
 # Around the lengths at which segments, tiles, panels and the vectors of a processor end.
 LENGTHS = (1, 2, 3, 7, 16, 17)
@@ -104,8 +104,8 @@ def test_errors_do_not_grow(way: Way) -> None:
             leaves = [x.to(dtype).requires_grad_() for x in inputs]
             readings = way.read(leaves) if results else way.stack.compute(*leaves, backend="reference")
             results.append([readings.detach(), *gradients(readings, leaves, cotangent.to(dtype))])
-        for found, roundings in zip(results[1:], most, strict=True):
-            for name, actual, exact in zip(("readings", *way.stack.names), found, results[0], strict=True):
+        for computed, roundings in zip(results[1:], most, strict=True):
+            for name, actual, exact in zip(("readings", *way.stack.names), computed, results[0], strict=True):
                 rounding = torch.finfo(actual.dtype).eps / 2
                 assert (actual - exact).norm() <= roundings * rounding * exact.norm(), f"{name}, {actual.dtype}"
 
@@ -127,10 +127,10 @@ def test_precision_does_not_depend_on_dtype_or_autocast(dtype: torch.dtype, way:
             readings = way.read(inputs)
         # Autograd's own backward passes are for outside of autocast.
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast and way.is_hand_written):
-            found = gradients(readings, inputs, cotangent)
+            computed = gradients(readings, inputs, cotangent)
         assert readings.dtype == dtype
         assert torch.equal(readings, expected.to(dtype))
-        for actual, want in zip(found, wanted, strict=True):
+        for actual, want in zip(computed, wanted, strict=True):
             assert actual.dtype == dtype
             assert torch.equal(actual, want.to(dtype))
 
@@ -146,8 +146,8 @@ def test_layouts_of_arguments_and_cotangents(way: Way) -> None:
     assert_normwise_close(readings, expected, 1e-12)
     cotangent = torch.randn_like(expected)
     strided_cotangent = cotangent.transpose(0, 1).contiguous().transpose(0, 1)
-    found, wanted = gradients(readings, strided, strided_cotangent), gradients(expected, inputs, cotangent)
-    for name, actual, want in zip(way.stack.names, found, wanted, strict=True):
+    computed, wanted = gradients(readings, strided, strided_cotangent), gradients(expected, inputs, cotangent)
+    for name, actual, want in zip(way.stack.names, computed, wanted, strict=True):
         assert_normwise_close(actual, want, 1e-12, name)
     one = [x.detach()[:1].requires_grad_() for x in inputs]
     expanded = way.read([x.expand(3, *x.shape[1:]) for x in one])

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.helpers import assert_normwise_close, peak_of_bytes
-from tests.ops.stacks import ON_GPUS, STACKS, Way, assert_agree, ways
+from tests.helpers import assert_agree, assert_normwise_close, peak_of_bytes
+from tests.ops.stacks import ON_GPUS, STACKS, Way, ways
 
 STEPS = ways(reference=False, ops=False)
 

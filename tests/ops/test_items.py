@@ -15,9 +15,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from fairseq_stack.ops import QueueState, StratificationStackState, queue, stratification, stratification_stack
+from tests.helpers import assert_agree, gradients
 from tests.ops import exact
 from tests.ops.exact import MANTISSA, as_integers, quotients
-from tests.ops.stacks import STACKS, Way, assert_agree, gradients, strengths_of_reading
+from tests.ops.stacks import STACKS, Way, strengths_of_reading
 
 OPS: dict[str, Callable[..., Tensor]] = {"stratification": stratification_stack, "queue": queue}
 EXACT = {"stratification": exact.stratification, "queue": exact.queue}

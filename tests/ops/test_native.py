@@ -59,9 +59,9 @@ def test_broken_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     broken = tmp_path / "_kernels.so"
     broken.write_text("no library")
     monkeypatch.setattr(_native, "_find", lambda: broken)
-    found = availability()
-    assert found.library is None
-    assert f"{broken} cannot be used" in found.reason
+    loaded = availability()
+    assert loaded.library is None
+    assert f"{broken} cannot be used" in loaded.reason
 
 
 @pytest.mark.usefixtures("fresh", "compiled")

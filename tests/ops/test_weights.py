@@ -49,14 +49,14 @@ def test_they_are_what_readings_are_made_of(case: tuple[str, str], size: int) ->
 def test_of_limited_reading() -> None:
     pop, push = (x.detach() for x in actions_of("stratification", 2, 9))
     for read_strength in (0.5, torch.rand(2, 9, dtype=torch.float64)):
-        found = [
+        actual = [
             stratification_stack(
                 pop, push, torch.ones(2, 9, 1).double(), read_strength=read_strength, backend=x, return_weights=True
             )
             for x in ("pytorch", "reference")
         ]
-        assert_normwise_close(found[0][1], found[1][1], 1e-12)
-        assert (found[0][1].sum(2) <= torch.as_tensor(read_strength) + 1e-12).all()
+        assert_normwise_close(actual[0][1], actual[1][1], 1e-12)
+        assert (actual[0][1].sum(2) <= torch.as_tensor(read_strength) + 1e-12).all()
 
 
 def test_values_that_are_not_finite(case: tuple[str, str]) -> None:
@@ -68,9 +68,9 @@ def test_values_that_are_not_finite(case: tuple[str, str]) -> None:
     values[0, 2, 1] = torch.nan
     assert torch.equal(STACKS[stack](*actions, values, backend=backend, return_weights=True)[1], expected)
     actions[0][0, 3] = torch.inf
-    _, found = STACKS[stack](*actions, values, backend=backend, return_weights=True)
-    assert found[0, 3:].isnan().all()
-    assert torch.equal(found[0, :3], expected[0, :3]) and torch.equal(found[1], expected[1])
+    _, actual = STACKS[stack](*actions, values, backend=backend, return_weights=True)
+    assert actual[0, 3:].isnan().all()
+    assert torch.equal(actual[0, :3], expected[0, :3]) and torch.equal(actual[1], expected[1])
 
 
 def test_dtypes_and_empty_batches(case: tuple[str, str]) -> None:

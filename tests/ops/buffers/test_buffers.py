@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from fairseq_stack.ops import InputBufferState, input_buffer, output_buffer
-from tests.helpers import assert_normwise_close, each_golden_file
-from tests.ops.stacks import assert_agree, gradients
+from tests.helpers import assert_agree, assert_normwise_close, each_golden_file, gradients
 
 BACKENDS = ("reference", "pytorch")
 READINGS = ("dequeue-first", "read-first")

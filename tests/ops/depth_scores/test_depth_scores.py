@@ -12,8 +12,7 @@ from torch import Tensor
 from fairseq_stack.ops.depth_scores import composed_scores, depth_scores
 from fairseq_stack.ops.depth_scores.pytorch import composed_scores_pytorch
 from fairseq_stack.ops.depth_scores.reference import composed_scores_reference, depth_scores_reference
-from tests.helpers import assert_normwise_close, peak_of_bytes
-from tests.ops.stacks import assert_agree
+from tests.helpers import assert_agree, assert_normwise_close, peak_of_bytes
 
 SIZES = [(1, 1, 1, 1), (2, 7, 7, 3), (3, 2, 6, 4), (2, 5, 5, 1), (2, 0, 0, 3), (0, 4, 4, 2)]
 
@@ -55,10 +54,10 @@ def test_half_precision() -> None:
     queries, keys, table = (x.detach().bfloat16() for x in leaves((2, 4, 5), (2, 4, 5), (3, 5)))
     tape = torch.randint(3, (2, 4, 4))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = composed_scores(queries, keys, table, tape)
-    assert found.dtype == torch.bfloat16
+        actual = composed_scores(queries, keys, table, tape)
+    assert actual.dtype == torch.bfloat16
     expected = composed_scores_reference(queries.float(), keys.float(), table.float(), tape)
-    assert_normwise_close(found, expected, 2**-8)
+    assert_normwise_close(actual, expected, 2**-8)
 
 
 @pytest.mark.parametrize("name", ["depth_scores", "composed_scores"])

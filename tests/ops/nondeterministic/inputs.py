@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
-from tests.helpers import use_backend
-from tests.ops.stacks import FAST, STACKS, assert_agree, automaton
+from tests.helpers import assert_agree, use_backend
+from tests.ops.stacks import FAST, STACKS, automaton
 
 ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
 initial_state, step_through = automaton, STACKS["nondeterministic"].step_through

@@ -36,8 +36,8 @@ def assert_equal_results(inputs: list[Tensor]) -> None:
     cotangents = torch.randn_like(readings), torch.randn_like(weights)
     loss = (readings * cotangents[0]).sum() + (weights * cotangents[1]).sum()
     expected = torch.autograd.grad(loss, inputs, materialize_grads=True)
-    found = algorithm.backward(runs, inputs[3].detach(), *cotangents)
-    for name, actual, wanted in zip(NAMES, found, expected, strict=True):
+    computed = algorithm.backward(runs, inputs[3].detach(), *cotangents)
+    for name, actual, wanted in zip(NAMES, computed, expected, strict=True):
         assert_normwise_close(actual.reshape(wanted.shape), wanted, 1e-11, name)
 
 
@@ -74,7 +74,7 @@ def test_gradients_where_one_run_dominates() -> None:
     readings, _ = reference(*centred)
     expected = torch.autograd.grad((readings * cotangent).sum(), log_weights)
     runs = algorithm.forward(*(x.detach() for x in (*log_weights, vectors)))
-    found = algorithm.backward(runs, vectors.detach(), cotangent, torch.zeros_like(runs.weights))
-    for name, actual, wanted in zip(NAMES, found, expected, strict=False):
+    computed = algorithm.backward(runs, vectors.detach(), cotangent, torch.zeros_like(runs.weights))
+    for name, actual, wanted in zip(NAMES, computed, expected, strict=False):
         assert float(wanted.abs().max()) < 1e-10
         assert_normwise_close(actual.reshape(wanted.shape), wanted, 1e-9, name)

@@ -19,10 +19,9 @@ from torch import Tensor
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import native
 from fairseq_stack.ops.nondeterministic._tracked_columns import TrackedColumns
-from tests.helpers import assert_normwise_close, hostile
+from tests.helpers import assert_agree, assert_normwise_close, hostile
 from tests.ops.nondeterministic.adversarial import KINDS, adversarial
 from tests.ops.nondeterministic.inputs import assert_equal_results, initial_state, random_inputs, step_through
-from tests.ops.stacks import assert_agree
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -116,15 +115,15 @@ def test_steps_that_branch() -> None:
 def test_log_weights_of_the_start() -> None:
     inputs = random_inputs(2, 6, 2, 3, 3)
     start = torch.randn(2, 2, 3, dtype=torch.float64) * 1000
-    found = []
+    results = []
     for replaced in (False, True):
         state = initial_state(inputs, start=start, weighs=True)
         if replaced:
             columns = TrackedColumns.initial(inputs[4].expand(2, -1), 2, 3, None, start.flatten(1))
             state = state._with(columns, state.log_scale)
         readings, state = step_through(inputs, state)
-        found.append((readings, state.log_weights))
-    for actual, want in zip(*found, strict=True):
+        results.append((readings, state.log_weights))
+    for actual, want in zip(*results, strict=True):
         assert_normwise_close(actual, want, 1e-12)
 
 

@@ -12,10 +12,9 @@ from torch import Tensor
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import pytorch
 from fairseq_stack.ops.nondeterministic._steps import readings_by_steps
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_normwise_close, gradients
 from tests.ops.nondeterministic.adversarial import adversarial
 from tests.ops.nondeterministic.inputs import ARGUMENTS, assert_equal_results, random_inputs, vectors_of
-from tests.ops.stacks import gradients
 
 
 @pytest.mark.parametrize("masked", [0.2, 0.5, 0.8])

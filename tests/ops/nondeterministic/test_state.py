@@ -7,9 +7,8 @@ import torch
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_agree, assert_normwise_close
 from tests.ops.nondeterministic.inputs import ARGUMENTS, initial_state, random_inputs, step_through
-from tests.ops.stacks import assert_agree
 
 
 @pytest.mark.usefixtures("columns")

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import pytorch
-from tests.helpers import assert_normwise_close, hostile
+from tests.helpers import assert_agree, assert_normwise_close, gradients, hostile
 from tests.ops.nondeterministic.inputs import (
     ARGUMENTS,
     assert_equal_results,
@@ -19,7 +19,6 @@ from tests.ops.nondeterministic.inputs import (
     vectors_of,
 )
 from tests.ops.nondeterministic.runs import enumerated_runs
-from tests.ops.stacks import assert_agree, gradients
 
 # (n, Q, S, m)
 SIZES = [

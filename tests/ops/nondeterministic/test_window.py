@@ -97,8 +97,8 @@ def test_golden_limited_memory(path: Path, way: str) -> None:
     golden = {name: torch.tensor(value) for name, value in np.load(path).items()}
     names = [name for name in ("push", "replace", "pop", "values", "bottom") if name in golden]
     ones = torch.ones(*golden["push"].shape[:2], 1, dtype=torch.float64)
-    given = {"values": ones, "bottom": ones[0, 0]} | golden
-    inputs = [given[name].requires_grad_() for name in ("push", "replace", "pop", "values", "bottom")]
+    known = {"values": ones, "bottom": ones[0, 0]} | golden
+    inputs = [known[name].requires_grad_() for name in ("push", "replace", "pop", "values", "bottom")]
     window = int(golden["window"])
     whole = (
         step_through(inputs, initial_state(inputs, window=window))[0]

@@ -10,10 +10,9 @@ from torch import Tensor
 
 from fairseq_stack.ops import ControlledAutomaton, stack_lstm
 from fairseq_stack.ops.recurrent import native
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_agree, assert_normwise_close
 from tests.ops.controllers.inputs import gradients_of
 from tests.ops.recurrent.inputs import HIDDEN, NAMES, STACKS, outputs_of, random_arguments
-from tests.ops.stacks import assert_agree
 
 
 @pytest.mark.usefixtures("instruction_set")

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from tests.helpers import gradients
 from tests.ops import exact
 from tests.ops.exact import as_integers, quotients
-from tests.ops.stacks import STACKS, Way, gradients
+from tests.ops.stacks import STACKS, Way
 
 
 class Walk(NamedTuple):

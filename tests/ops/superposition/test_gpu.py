@@ -11,9 +11,9 @@ from torch import Tensor
 from fairseq_stack.ops import superposition_stack
 from fairseq_stack.ops.superposition import gpu, state
 from fairseq_stack.ops.superposition._gpu_step import step_triton
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_agree, assert_normwise_close
 from tests.ops.gpus import DEVICE
-from tests.ops.stacks import STACKS, Way, assert_agree
+from tests.ops.stacks import STACKS, Way
 
 pytestmark = pytest.mark.triton
 STACK = STACKS["superposition"]

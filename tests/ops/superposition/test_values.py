@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from fairseq_stack.ops import SuperpositionStackState, superposition_stack
-from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_backend, use_instruction_set
-from tests.ops.stacks import FAST, STACKS, assert_agree, gradients
+from tests.helpers import (
+    INSTRUCTION_SETS,
+    assert_agree,
+    assert_normwise_close,
+    gradients,
+    use_backend,
+    use_instruction_set,
+)
+from tests.ops.stacks import FAST, STACKS
 
 STACK = STACKS["superposition"]
 PUSH, NOOP, POP = range(3)
