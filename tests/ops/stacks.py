@@ -259,15 +259,17 @@ ON_GPUS = torch.cuda.is_available()
 """Triton's interpreter takes seconds per case: of its kernels, some properties are asked on GPUs only."""
 
 
-def ways(*, reference: bool = True, ops: bool = True, steps: bool = True, triton: bool = True) -> pytest.MarkDecorator:
-    """Runs a test with each ``way`` to compute each stack."""
-    return pytest.mark.parametrize(
-        "way", list(_ways(reference=reference, ops=ops, steps=steps, triton=triton)), indirect=True, ids="-".join
-    )
+def ways(
+    *stacks: str, reference: bool = True, ops: bool = True, steps: bool = True, triton: bool = True
+) -> pytest.MarkDecorator:
+    """Runs a test with each ``way`` to compute each stack, or each of ``stacks``."""
+    chosen = list(_ways(stacks or STACKS, reference=reference, ops=ops, steps=steps, triton=triton))
+    return pytest.mark.parametrize("way", chosen, indirect=True, ids="-".join)
 
 
-def _ways(*, reference: bool, ops: bool, steps: bool, triton: bool) -> Iterable[Any]:
-    for name, stack in STACKS.items():
+def _ways(stacks: Iterable[str], *, reference: bool, ops: bool, steps: bool, triton: bool) -> Iterable[Any]:
+    for name in stacks:
+        stack = STACKS[name]
         gpu = ("triton", "steps-triton") if triton and stack.triton is not None else ()
         for way in (*stack.ways, *gpu):
             if reference if way == "reference" else steps if way.startswith("steps-") else ops:

@@ -23,7 +23,7 @@ from fairseq_stack.ops.nondeterministic import native
 from tests.helpers import INSTRUCTION_SETS, use_backend, use_instruction_set
 from tests.ops import exact
 from tests.ops.exact import MANTISSA, as_integers, digits, quotients
-from tests.ops.stacks import FAST, STEPS, Way
+from tests.ops.stacks import FAST, Way, ways
 
 
 class Runs(NamedTuple):
@@ -99,7 +99,7 @@ def test_integers_are_large_and_fit(known: Runs) -> None:
     assert (40 if len(known.totals) > 2 else 0) <= digits(known.totals) <= MANTISSA[torch.float64]
 
 
-@pytest.mark.parametrize("way", [("nondeterministic", way) for way in (*FAST, *STEPS)], indirect=True, ids="-".join)
+@ways("nondeterministic", reference=False, triton=False)
 @pytest.mark.parametrize("case", CASES)
 def test_readings_are_the_nearest_numbers(way: Way, case: str) -> None:
     """Log weights of 0 and -inf have the same value in any precision."""

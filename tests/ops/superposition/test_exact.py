@@ -15,7 +15,7 @@ from torch import Tensor
 from tests.helpers import gradients
 from tests.ops import exact
 from tests.ops.exact import as_integers, quotients
-from tests.ops.stacks import STACKS, Way
+from tests.ops.stacks import Way, ways
 
 
 class Walk(NamedTuple):
@@ -68,7 +68,7 @@ WALKS = {
 ALL_WALKS = [(dtype, *size) for dtype, sizes in WALKS.items() for size in sizes]
 
 
-@pytest.mark.parametrize("way", [("superposition", way) for way in STACKS["superposition"].ways], indirect=True)
+@ways("superposition", triton=False)
 @pytest.mark.parametrize(("dtype", "length", "size", "fractional"), ALL_WALKS)
 def test_readings_and_gradients_are_exact(
     dtype: torch.dtype, length: int, size: int, fractional: int, way: Way
@@ -83,7 +83,7 @@ def test_readings_and_gradients_are_exact(
         assert torch.equal(gradient, expected.to(dtype))
 
 
-@pytest.mark.parametrize("way", [("superposition", way) for way in STACKS["superposition"].ways], indirect=True)
+@ways("superposition", triton=False)
 def test_readings_are_exact_for_any_actions(way: Way) -> None:
     @settings(max_examples=15)
     @given(length=st.integers(1, 15), size=st.integers(1, 20), seed=st.integers(0, 2**31))
