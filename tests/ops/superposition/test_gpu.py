@@ -33,8 +33,9 @@ def stack(actions: Tensor, values: Tensor, depth_limit: int | None = None) -> Te
 @pytest.mark.parametrize("depth_limit", [1, 3])
 def test_other_limits_of_depth(depth_limit: int) -> None:
     """One element, and as many as a program has steps."""
-    inputs = STACK.random_inputs(2, 10, 3)
-    assert_agree(stack(*inputs, depth_limit), superposition_stack(*inputs, depth_limit=depth_limit), inputs)
+    actions, values = inputs = STACK.random_inputs(2, 10, 3)
+    expected = superposition_stack(actions, values, depth_limit=depth_limit)
+    assert_agree(stack(actions, values, depth_limit), expected, inputs)
 
 
 def test_weights_of_any_size() -> None:
