@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +61,40 @@ def _to_float64(values: ArrayLike) -> np.ndarray:
     if isinstance(values, Tensor):
         values = values.detach().to("cpu", torch.float64).numpy()
     return np.asarray(values, dtype=np.float64)
+
+
+def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
+    """With respect to each input."""
+    return torch.autograd.grad((readings * cotangent).sum(), inputs, retain_graph=True, materialize_grads=True)
+
+
+def assert_agree(
+    actual: Tensor,
+    expected: Tensor,
+    inputs: Sequence[Tensor],
+    tolerance: float = 1e-12,
+    of_gradients: float | None = None,
+    *,
+    rounding: float = 0.0,
+    wide: Sequence[Tensor] | None = None,
+    names: Iterable[str] = (),
+) -> None:
+    """Assert that readings and their gradients agree, in the dtype of each.
+
+    Args:
+        of_gradients: the tolerance of gradients, if it is another one.
+        rounding: an absolute error allowed in gradients.
+        wide: the inputs of ``expected``, if they are other tensors.
+        names: of the inputs.
+    """
+    assert_normwise_close(actual, expected, tolerance, "readings")
+    cotangent = torch.randn_like(expected)
+    of_actual = gradients(actual, inputs, cotangent.to(actual.dtype))
+    of_expected = gradients(expected, inputs if wide is None else wide, cotangent)
+    for name, x, one, other in zip(names or map(str, itertools.count()), inputs, of_actual, of_expected, strict=False):
+        assert one.dtype == x.dtype
+        scale = float(other.abs().max() if other.numel() else 1) or 1.0
+        assert_normwise_close(one, other, max(of_gradients or tolerance, rounding / scale), name)
 
 
 def assert_refuses_forward_mode(function: Callable[[Tensor], Tensor], x: Tensor, op: str) -> None:

@@ -154,6 +154,8 @@ MISTAKES = {
     f"{MT} --raw x": "--raw needs --preset",
     "mt out --preset europarl-dusell-2024 --no-download": "out.raw: no text for train: expected training/europarl-v7",
     "mt out --preset europarl-dusell-2024 --workers 0": "--workers must be at least 1, got 0",
+    "mt out --preset europarl-dusell-2024 --workers 100000": "--workers must be at most ",
+    "ptb out --raw nowhere": "--raw nowhere is not a folder",
     "ptb out --raw . --train-sections 2-99": "--train-sections: expected sections from 0 to 24",
     "ptb out --raw . --mikolov stream --slips": "--slips is for trees",
     "ptb out --raw . --mikolov stream --test-sections 1": "--test-sections is for trees; Mikolov's text is already",

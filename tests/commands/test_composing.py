@@ -25,12 +25,12 @@ LANGUAGE_MODELING = [
 @pytest.mark.parametrize("arguments", [TRANSLATION, LANGUAGE_MODELING], ids=["translation", "language-modeling"])
 def test_equals_hydra(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     parser = options.get_training_parser(default_task=arguments[2])
-    given = options.parse_args_and_arch(parser, arguments)
-    actual = [utils.convert_namespace_to_omegaconf(copy.deepcopy(given)) for _ in range(2)]
+    parsed = options.parse_args_and_arch(parser, arguments)
+    actual = [utils.convert_namespace_to_omegaconf(copy.deepcopy(parsed)) for _ in range(2)]
     assert utils.compose is not compose
     monkeypatch.setattr(utils, "compose", compose)
     monkeypatch.setattr(utils, "initialize", initialize)
-    expected = utils.convert_namespace_to_omegaconf(copy.deepcopy(given))
+    expected = utils.convert_namespace_to_omegaconf(copy.deepcopy(parsed))
     for composed in actual:
         assert OmegaConf.is_struct(composed) == OmegaConf.is_struct(expected)
         assert str(composed) == str(expected)

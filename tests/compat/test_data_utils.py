@@ -51,12 +51,12 @@ import sys
 from fairseq import options
 
 def multiples(*arguments):
-    found = []
+    values = []
     for name in ("training", "generation", "interactive_generation", "validation", "eval_lm"):
         sys.argv = [name, "data", *arguments]
         parser = getattr(options, f"get_{name}_parser")()
-        found.append(parser.parse_known_args()[0].required_batch_size_multiple)
-    return found
+        values.append(parser.parse_known_args()[0].required_batch_size_multiple)
+    return values
 
 user_dir = sys.argv[1]
 print("without", multiples())

@@ -66,10 +66,10 @@ def test_numpy_compat_long_is_int(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_numpy_1_keeps_its_own_compat(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = SimpleNamespace()
-    monkeypatch.setattr(np, "compat", own, raising=False)
+    known = SimpleNamespace()
+    monkeypatch.setattr(np, "compat", known, raising=False)
     versions.restore_numpy_compat()
-    assert vars(np)["compat"] is own
+    assert vars(np)["compat"] is known
 
 
 class Malicious:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fairseq_stack import cli
-from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, PUSHDOWN, TRAINING, TRANSLATION, Output, run
+from tests.end_to_end.fairseq_commands import (
+    BARE_RECURRENT,
+    LANGUAGE_MODEL,
+    PUSHDOWN,
+    STOCK_LANGUAGE_MODEL,
+    TRAINING,
+    TRANSLATION,
+    Output,
+    run,
+)
 
 SPLITS = {"train": 30, "valid": 6, "test": 11}  # no multiples of 8
 
@@ -39,20 +50,36 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Corpora:
     return made
 
 
+def trained(data: Path, model: Sequence[Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint of a model that is trained for two epochs."""
+    folder = tmp_path_factory.mktemp("model")
+    run("train", data, *model, *TRAINING, "--save-dir", folder)
+    return folder / "checkpoint_last.pt"
+
+
 @pytest.fixture(scope="session")
 def translation_model(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of a translation model with all kinds of layers."""
-    folder = tmp_path_factory.mktemp("translation_model")
-    run("train", corpora.translation, *TRANSLATION, *TRAINING, "--save-dir", folder)
-    return folder / "checkpoint_last.pt"
+    return trained(corpora.translation, TRANSLATION, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def language_model(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of a language model with all kinds of layers."""
-    folder = tmp_path_factory.mktemp("language_model")
-    run("train", corpora.language_modeling, *LANGUAGE_MODEL, *TRAINING, "--save-dir", folder)
-    return folder / "checkpoint_last.pt"
+    return trained(corpora.language_modeling, LANGUAGE_MODEL, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def recurrent_model(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of an LSTM with several kinds of stacks."""
+    stacks = ["--stack", "sup-3+nd-2-2-3+ns-1-2", "--dropout", 0.2, "--recurrent-dropout", 0.1]
+    return trained(corpora.language_modeling, [*BARE_RECURRENT, *stacks], tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def stock_model(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of a language model of fairseq's own."""
+    return trained(corpora.language_modeling, STOCK_LANGUAGE_MODEL, tmp_path_factory)
 
 
 def random_tree(rng: random.Random, depth: int = 0) -> str:

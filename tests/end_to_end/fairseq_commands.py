@@ -36,6 +36,7 @@ SENTENCES = ["--sample-break-mode", "eos", "--tokens-per-sample", 50]
 BARE_LANGUAGE_MODEL = [
     *("--task", "language_modeling", "--arch", "stack_transformer_lm", *SIZES[6:], *SENTENCES),
 ]
+STOCK_LANGUAGE_MODEL = ["--task", "language_modeling", "--arch", "transformer_lm", *BARE_LANGUAGE_MODEL[4:]]
 BARE_RECURRENT = [
     *("--task", "language_modeling", "--arch", "stack_lstm_lm", "--decoder-hidden-size", 8, *SENTENCES),
 ]
@@ -93,6 +94,11 @@ class Output:
     def _numbers(self, pattern: str) -> list[float]:
         text = "\n".join([*self.log, self.printed])
         return [float(match[match.lastindex or 0]) for match in re.finditer(pattern, text)]
+
+
+def tab_separated(text: str) -> list[list[str]]:
+    """The cells of the rows of a table."""
+    return [line.split("\t") for line in text.splitlines()]
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:

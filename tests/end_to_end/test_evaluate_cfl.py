@@ -19,7 +19,15 @@ from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.strings import draw_strings, predictions
 from fairseq_stack_preprocess.cfl.language_corpus import Options, prepare
 from fairseq_stack_preprocess.cfl.languages import Word
-from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, rows_of, run
+from tests.end_to_end.conftest import trained
+from tests.end_to_end.fairseq_commands import (
+    BARE_LANGUAGE_MODEL,
+    BARE_RECURRENT,
+    STOCK_LANGUAGE_MODEL,
+    TRAINING,
+    rows_of,
+    run,
+)
 from tests.preprocess.cfl.test_pcfg import assert_chi_square
 
 END = "</s>"
@@ -27,7 +35,7 @@ END = "</s>"
 MODELS = {
     "transformer": [*BARE_LANGUAGE_MODEL, "--stack-layers", "nd-2-2-3,sdpa,sup-4", "--compact-vocab"],
     "lstm": [*BARE_RECURRENT, "--stack", "sup-3+nd-2-2-3", "--compact-vocab", "--output-bias"],
-    "fairseq": ["--task", "language_modeling", "--arch", "transformer_lm", *BARE_LANGUAGE_MODEL[4:]],
+    "fairseq": STOCK_LANGUAGE_MODEL,
 }
 with_one_model = pytest.mark.parametrize("checkpoint", ["lstm"], indirect=True)
 
@@ -42,9 +50,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=MODELS)
 def checkpoint(request: pytest.FixtureRequest, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp(request.param)
-    run("train", corpus / "data-bin", *MODELS[request.param], *TRAINING, "--save-dir", folder)
-    return folder / "checkpoint_last.pt"
+    return trained(corpus / "data-bin", MODELS[request.param], tmp_path_factory)
 
 
 def evaluate(*arguments: Any, code: int = 0) -> None:

@@ -1,41 +1,61 @@
-"""fairseq's commands train, score and use language models."""
+"""fairseq's commands train, score and use language models: Transformers and LSTMs."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.end_to_end.conftest import Corpora
+from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.fairseq_commands import (
     BARE_LANGUAGE_MODEL,
+    BARE_RECURRENT,
     DECODER,
+    GENERATION,
+    SENTENCES,
     TRAINING,
     run,
 )
 
 SCORING = ["--sample-break-mode", "eos", "--gen-subset", "valid", "--num-workers", 0, "--cpu"]
-
-
-@pytest.mark.parametrize(
-    ("layers", "vocabulary"),
-    [
-        ("2xsdpa", []),
-        ("sup-4,nd-1-2-3", ["--compact-vocab", "--output-bias"]),
-        (DECODER, ["--compact-vocab", "--share-decoder-input-output-embed"]),
+COMPACT = ["--task", "stack_language_modeling", "--compact-vocab"]
+SHARED = "--share-decoder-input-output-embed"
+# Each way in which symbols come in and out; tests/kinds/contract.py trains with each stack.
+MODELS: dict[str, list[Any]] = {
+    "stock": [*BARE_LANGUAGE_MODEL, "--stack-layers", "2xsdpa"],
+    "compact": [*BARE_LANGUAGE_MODEL, "--stack-layers", "sup-4,nd-1-2-3", *COMPACT, "--output-bias"],
+    "compact-shared": [*BARE_LANGUAGE_MODEL, "--stack-layers", DECODER, *COMPACT, SHARED],
+    "lstm": [*BARE_RECURRENT],
+    "lstm-hidden": [
+        *(*BARE_RECURRENT, "--stack", "sup-8", "--push-hidden-state", "--decoder-embed-dim", 5),
+        *("--decoder-dropout-in", 0.2, "--stack-depth-limit", 2),
     ],
-    ids=["stock", "compact", "compact-shared"],
-)
-def test_train_and_evaluate(corpora: Corpora, tmp_path: Path, layers: str, vocabulary: list[str]) -> None:
-    task = "stack_language_modeling" if vocabulary else "language_modeling"
-    data, model = corpora.language_modeling, tmp_path / "checkpoint_last.pt"
-    flags = ["--stack-layers", layers, "--task", task, *vocabulary]
-    trained = run("train", data, *BARE_LANGUAGE_MODEL, *flags, *TRAINING, "--save-dir", tmp_path)
-    assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
+    "lstm-symbols": [
+        *(*BARE_RECURRENT, "--stack", "ns-2-2", "--normalize-transitions", "--no-states-in-reading"),
+        *("--original-bottom", *COMPACT, "--output-bias", SHARED, "--dropout", 0.3),
+    ],
+}
 
+
+@pytest.mark.parametrize("name", MODELS)
+def test_train_and_evaluate(corpora: Corpora, tmp_path: Path, name: str) -> None:
+    data, model = corpora.language_modeling, tmp_path / "checkpoint_last.pt"
+    trained = run("train", data, *MODELS[name], *TRAINING, "--save-dir", tmp_path)
+    assert trained.training_losses()[1] < trained.training_losses()[0]
     scored = run("eval-lm", data, "--path", model, *SCORING, "--batch-size", 4)
     assert scored.validation_losses() == pytest.approx(trained.validation_losses()[-1:], abs=0.0006)
     sentences = (corpora.text / "valid.src").read_text().splitlines()
     num_tokens = sum(len(sentence.split()) + 1 for sentence in sentences)
     assert any(f"Evaluated {num_tokens} tokens" in line for line in scored.log)
+
+
+@pytest.mark.parametrize("task", [
+    ["language_modeling"], ["stack_language_modeling", "--beam-search", "length-normalized"]
+], ids=["fairseq", "length-normalized"])  # fmt: skip
+def test_generate_with_prefixes(corpora: Corpora, recurrent_model: Path, task: list[str]) -> None:
+    options = ["--task", *task, *SENTENCES, "--path", recurrent_model, *GENERATION, "--prefix-size", 2]
+    continued = run("generate", corpora.language_modeling, *options).hypotheses()
+    sentences = (corpora.text / "test.src").read_text().splitlines()
+    assert sorted(continued) == list(range(SPLITS["test"]))
+    assert all(continued[number].split()[:2] == sentence.split()[:2] for number, sentence in enumerate(sentences))

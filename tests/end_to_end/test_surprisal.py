@@ -15,22 +15,9 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.regions import regions_of
 from fairseq_stack.hub.surprisals import Word, surprisals
-from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, run
+from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, TRAINING, run, tab_separated
 
-MODELS = {
-    "transformer": [*BARE_LANGUAGE_MODEL, "--stack-layers", "nd-2-2-3,sdpa,sup-4"],
-    "lstm": [*BARE_RECURRENT, "--stack", "sup-3+nd-2-2-3", "--compact-vocab"],
-    "fairseq": ["--task", "language_modeling", "--arch", "transformer_lm", *BARE_LANGUAGE_MODEL[4:]],
-}
 SENTENCES = ["a b c", "d", "", "c c a b d a", "a"]
-
-
-@pytest.fixture(scope="module", params=MODELS)
-def checkpoint(request: pytest.FixtureRequest, corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp(request.param)
-    run("train", corpora.language_modeling, *MODELS[request.param], *TRAINING, "--save-dir", folder)
-    return folder / "checkpoint_last.pt"
 
 
 def hub_of(checkpoint: Path) -> LanguageModelHub:
@@ -39,8 +26,9 @@ def hub_of(checkpoint: Path) -> LanguageModelHub:
     return hub
 
 
-def test_they_are_the_scores_of_the_model(checkpoint: Path) -> None:
-    hub = hub_of(checkpoint)
+@pytest.mark.parametrize("model", ["language_model", "recurrent_model", "stock_model"])
+def test_they_are_the_scores_of_the_model(model: str, request: pytest.FixtureRequest) -> None:
+    hub = hub_of(request.getfixturevalue(model))
     scored = list(surprisals(hub, SENTENCES, max_tokens=12))
     assert [[word.text for word in words] for words in scored] == [[*text.split(), "</s>"] for text in SENTENCES]
     for text, words in zip(SENTENCES, scored, strict=True):
@@ -49,19 +37,14 @@ def test_they_are_the_scores_of_the_model(checkpoint: Path) -> None:
         assert all(word.num_tokens == 1 and not word.is_unknown for word in words)
 
 
-def rows_of(text: str) -> list[list[str]]:
-    return [line.split("\t") for line in text.splitlines()]
-
-
-@pytest.mark.parametrize("checkpoint", ["transformer"], indirect=True)
 def test_the_table(
-    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "text").write_text("a b\n\nzebra d\n")
-    assert cli.main(["surprisal", str(checkpoint), str(tmp_path / "text")]) == 0
+    assert cli.main(["surprisal", str(language_model), str(tmp_path / "text")]) == 0
     printed = capsys.readouterr()
     assert "unknown words: 1 (is_unk is 1; the model reads <unk> for such a word)\n" in printed.err
-    bits = rows_of(printed.out)
+    bits = tab_separated(printed.out)
     assert bits[0] == ["sentence", "word_id", "word", "n_tokens", "surprisal_bits", "is_unk"]
     assert [row[:4] + row[5:] for row in bits[1:]] == [
         ["1", "1", "a", "1", "0"],
@@ -70,28 +53,27 @@ def test_the_table(
         ["3", "2", "d", "1", "0"],
     ]
     monkeypatch.setattr("sys.stdin", io.StringIO("a b\n\nzebra d"))
-    assert cli.main(["surprisal", str(checkpoint.parent / "checkpoint_last.pt"), "--unit", "nats", "--end"]) == 0
-    nats = rows_of(capsys.readouterr().out)
+    assert cli.main(["surprisal", str(language_model.parent / "checkpoint_last.pt"), "--unit", "nats", "--end"]) == 0
+    nats = tab_separated(capsys.readouterr().out)
     assert nats[0][4] == "surprisal_nats"
     assert [row[2] for row in nats[1:]] == ["a", "b", "</s>", "</s>", "zebra", "d", "</s>"]
     same = [float(row[4]) / math.log(2) for row in nats[1:] if row[2] != "</s>"]
     assert same == pytest.approx([float(row[4]) for row in bits[1:]], abs=2e-6)
 
 
-@pytest.mark.parametrize("checkpoint", ["transformer"], indirect=True)
 def test_regions(
-    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sums of their words; an empty one has 0, and keeps its number."""
     marked = "a | b c | | d\n\n| a zebra\n"
     (tmp_path / "regions").write_text(marked)
     monkeypatch.setattr("sys.stdin", io.StringIO("a b c d\n\na zebra\n"))
-    assert cli.main(["surprisal", str(checkpoint), "--end"]) == 0
-    words = [float(row[4]) for row in rows_of(capsys.readouterr().out)[1:]]
-    assert cli.main(["surprisal", str(checkpoint), str(tmp_path / "regions"), "--regions", "|"]) == 0
+    assert cli.main(["surprisal", str(language_model), "--end"]) == 0
+    words = [float(row[4]) for row in tab_separated(capsys.readouterr().out)[1:]]
+    assert cli.main(["surprisal", str(language_model), str(tmp_path / "regions"), "--regions", "|"]) == 0
     printed = capsys.readouterr()
     assert "regions with unknown words: 1 (" in printed.err
-    header, *rows = rows_of(printed.out)
+    header, *rows = tab_separated(printed.out)
     assert header == ["sentence", "region_id", "region", "n_words", "n_tokens", "surprisal_bits", "is_unk"]
     assert [row[:5] + row[6:] for row in rows] == [
         ["1", "1", "a", "1", "1", "0"],
@@ -104,8 +86,8 @@ def test_regions(
     expected = [words[0], words[1] + words[2], 0, words[3], 0, words[6] + words[7]]
     assert [float(row[5]) for row in rows] == pytest.approx(expected, abs=2e-6)
     monkeypatch.setattr("sys.stdin", io.StringIO(marked))
-    assert cli.main(["surprisal", str(checkpoint), "--regions", "|", "--end"]) == 0
-    ends = [row for row in rows_of(capsys.readouterr().out) if row[2] == "</s>"]
+    assert cli.main(["surprisal", str(language_model), "--regions", "|", "--end"]) == 0
+    ends = [row for row in tab_separated(capsys.readouterr().out) if row[2] == "</s>"]
     assert [row[:5] for row in ends] == [[s, r, "</s>", "1", "1"] for s, r in (("1", "5"), ("2", "1"), ("3", "3"))]
     assert [float(row[5]) for row in ends] == pytest.approx([words[4], words[5], words[8]], abs=2e-6)
 
@@ -118,7 +100,7 @@ def of_pieces(tmp_path_factory: pytest.TempPathFactory) -> LanguageModelHub:
     (folder / "text").write_text("".join(f"{' '.join(string)}\n" for string in strings))
     texts = [option for split in ("train", "valid") for option in (f"--{split}pref", folder / "text")]
     run("preprocess", "--only-source", *texts, "--destdir", folder / "data")
-    options = [*MODELS["transformer"], "--compact-vocab", *TRAINING]
+    options = [*LANGUAGE_MODEL, "--compact-vocab", *TRAINING]
     run("train", folder / "data", *options, "--save-dir", folder)
     return hub_of(folder / "checkpoint_last.pt")
 

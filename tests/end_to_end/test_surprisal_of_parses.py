@@ -18,6 +18,7 @@ from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.parse_beams import BEAM_SIZE
 from fairseq_stack.hub.surprisals import Word, surprisals
+from tests.end_to_end.fairseq_commands import tab_separated
 from tests.helpers import each_golden_file
 from tests.modules.pushdown import parse, tiny_model
 
@@ -110,10 +111,6 @@ def test_corrected_telescoping_surprisals_add_up(of_pieces: LanguageModelHub) ->
     assert corrected == pytest.approx(plain + float(begins), abs=1e-12)
 
 
-def rows_of(text: str) -> list[list[str]]:
-    return [line.split("\t") for line in text.splitlines()]
-
-
 def test_the_table(
     pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,7 +118,7 @@ def test_the_table(
     command = ["surprisal", str(pushdown_model), str(tmp_path / "text"), "--unit", "nats", "--end"]
     for options, telescoping in ((["--beam", "2"], False), (["--beam", "2", "--telescoping"], True), ([], False)):
         assert cli.main([*command, *options]) == 0
-        printed = [float(row[4]) for row in rows_of(capsys.readouterr().out)[1:]]
+        printed = [float(row[4]) for row in tab_separated(capsys.readouterr().out)[1:]]
         expected: list[float] = []
         for text in ("a b c", "", "d a"):
             parses = parse(hub.models[0].decoder.network, hub.encode(text)[:-1], beam_size=2 if options else BEAM_SIZE)

@@ -35,9 +35,6 @@ COMMANDS = [
     Case("plot not a number", f"{S} plot training r --log -o a.png", "valid_loss is not a finite number in any",
          files={"r/train.log": LOG.replace('"1"', '"nan"')}),
     Case("plot full", f"{S} plot training r -o /dev/full", "/dev/full: expected a name", files={"r/train.log": LOG}),
-    Case("plot empty result", f"{S} plot table a=f", "f is not JSON", files={"f": ""}, quick=True),
-    Case("plot binary result", f"{S} plot lengths a=f -o a.png", "f is not UTF-8", files={"f": b"\xff\n"}),
-    Case("plot list", f"{S} plot table a=f", "f is not a result of fairseq-stack evaluate-cfl", files={"f": "[1]"}),
 ]  # fmt: skip
 
 # evaluate-cfl, on a trained language model of w w^R.
@@ -51,15 +48,7 @@ EVALUATIONS = [
     Case("nothing", f"{S} evaluate-cfl", "required: CHECKPOINT, --data", quick=True),
     Case("pairs", f"{GOOD} --data {{corpora}}/mt", "mt is not a corpus of fairseq-stack prepare cfl"),
     Case("translation", GOOD.replace("lm_model", "mt_model"), "cannot be loaded with the data of "),
-    Case("split", f"{GOOD} --split ../x", "has no split '../x'; it has test, train, valid"),
-    Case("small bootstrap", f"{GOOD} --bootstrap=0", "--bootstrap must be at least 1, got 0"),
-    Case("huge seed", f"{GOOD} --seed {10**30}", "--seed must be at most "),
-    Case("confidence nan", f"{GOOD} --confidence=nan", "--confidence must be greater than 0"),
     Case("long", f"{GOOD} --sample-length {10**30}", "are too long: the model accepts 64 tokens"),
-    Case("json nowhere", f"{GOOD} --json no/f", "cannot write no/f: No such file or directory"),
-    Case("no text", f"{WITHOUT_MODEL} d", "d has no split 'test'", files=MANIFEST),
-    Case("bounds", f"{WITHOUT_MODEL} d", "test.nll, line 1: expected a number",
-         files={**MANIFEST, "d/text/test.txt": "( )\n", "d/text/test.nll": "x\n"}),
 ]  # fmt: skip
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from tests.helpers import INSTRUCTION_SETS, use_instruction_set
-from tests.ops.stacks import Way
+from tests.helpers import INSTRUCTION_SETS, use_backend, use_instruction_set
+from tests.ops.stacks import FAST, Way
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +40,15 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Way:
     """A way to compute the readings of a stack."""
     stack, name = request.param
     return Way(stack, name, monkeypatch)
+
+
+@pytest.fixture(params=["reference", *FAST])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """All backends of a stack with kernels for CPUs, and all their instruction sets."""
+    return use_backend(request.param, monkeypatch)
+
+
+@pytest.fixture(params=FAST)
+def fast_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same without the reference."""
+    return use_backend(request.param, monkeypatch)

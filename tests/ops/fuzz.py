@@ -173,18 +173,18 @@ def _compare(call: Call, readings: list[Tensor]) -> None:
     wide = {name: x.detach().double().requires_grad_(x.requires_grad) for name, x in call.leaves.items()}
     gradients = call.mode in ("gradients", "autocast") and call.smooth and any(x.requires_grad for x in wide.values())
     call.layouts = {name: "contiguous" if layout == "subclass" else layout for name, layout in call.layouts.items()}
-    exact, own = expected(call, wide), expected(call, narrow)
+    exact, rounded = expected(call, wide), expected(call, narrow)
     if any(reading.dtype != call.dtype for reading in readings):
         raise Wrong(f"readings of {readings[0].dtype}")
     numbers = torch.Generator().manual_seed(call.seed)
     cotangents = [torch.randn(x.shape, generator=numbers, dtype=torch.float64) for x in exact]
     largest = max((float(x.detach().abs().amax()) for x in (*cotangents, call.vectors) if x.numel()), default=1.0)
     rounding = 64 * torch.finfo(call.dtype).eps * largest**2
-    triples = [(*same, "readings") for same in zip(readings, exact, own, strict=True)]
+    triples = [(*same, "readings") for same in zip(readings, exact, rounded, strict=True)]
     if gradients and exact:
         gradients_of = [
             _gradients(results, leaves, cotangents)
-            for results, leaves in ((readings, call.leaves), (exact, wide), (own, narrow))
+            for results, leaves in ((readings, call.leaves), (exact, wide), (rounded, narrow))
         ]
         triples += [(*same, f"gradient {i}") for i, same in enumerate(zip(*gradients_of, strict=True))]
     for actual, wanted, rough, name in triples:

@@ -35,6 +35,7 @@ from tests.helpers import INSTRUCTION_SETS, use_backend
 from tests.ops.gpus import DEVICE
 
 NATIVE = tuple(f"native-{name}" for name in INSTRUCTION_SETS)
+FAST = ("pytorch", *NATIVE)
 STEPS = ("steps-pytorch", *(f"steps-{name}" for name in INSTRUCTION_SETS))
 Q, S = 2, 3
 
@@ -120,7 +121,8 @@ def _of_values(state: Any, inputs: Sequence[Tensor], **options: Any) -> Any:
     return state.initial(**sizes, dtype=values.dtype, device=values.device, **options)
 
 
-def _automaton(inputs: Sequence[Tensor], **options: Any) -> NondeterministicStackState:
+def automaton(inputs: Sequence[Tensor], **options: Any) -> NondeterministicStackState:
+    """The state of the nondeterministic stack before the first step, for inputs."""
     batch_size, _, num_states, num_symbols = inputs[0].shape[:4]
     sizes: Any = {"batch_size": batch_size, "num_states": num_states, "num_symbols": num_symbols}
     return NondeterministicStackState.initial(inputs[4], **sizes, **options)
@@ -172,7 +174,7 @@ def _nondeterministic(**options: Any) -> Stack:
         names=("push", "replace", "pop", "values", "bottom"),
         compute=partial(nondeterministic_stack, **options),
         draw=log_weights,
-        begin=lambda inputs: _automaton(inputs, **options),
+        begin=lambda inputs: automaton(inputs, **options),
         ways=("reference", "pytorch", *NATIVE, *STEPS),
         triton=partial(_windowed_triton, **options) if options else _triton,
         golden=() if options else ("nondeterministic_*.npz",),
@@ -257,21 +259,18 @@ ON_GPUS = torch.cuda.is_available()
 """Triton's interpreter takes seconds per case: of its kernels, some properties are asked on GPUs only."""
 
 
-def ways(*, reference: bool = True, ops: bool = True, steps: bool = True, triton: bool = True) -> pytest.MarkDecorator:
-    """Runs a test with each ``way`` to compute each stack."""
-    return pytest.mark.parametrize(
-        "way", list(_ways(reference=reference, ops=ops, steps=steps, triton=triton)), indirect=True, ids="-".join
-    )
+def ways(
+    *stacks: str, reference: bool = True, ops: bool = True, steps: bool = True, triton: bool = True
+) -> pytest.MarkDecorator:
+    """Runs a test with each ``way`` to compute each stack, or each of ``stacks``."""
+    chosen = list(_ways(stacks or STACKS, reference=reference, ops=ops, steps=steps, triton=triton))
+    return pytest.mark.parametrize("way", chosen, indirect=True, ids="-".join)
 
 
-def _ways(*, reference: bool, ops: bool, steps: bool, triton: bool) -> Iterable[Any]:
-    for name, stack in STACKS.items():
+def _ways(stacks: Iterable[str], *, reference: bool, ops: bool, steps: bool, triton: bool) -> Iterable[Any]:
+    for name in stacks:
+        stack = STACKS[name]
         gpu = ("triton", "steps-triton") if triton and stack.triton is not None else ()
         for way in (*stack.ways, *gpu):
             if reference if way == "reference" else steps if way.startswith("steps-") else ops:
                 yield pytest.param((name, way), marks=[pytest.mark.triton] if way in gpu else [])
-
-
-def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
-    """With respect to each input."""
-    return torch.autograd.grad((readings * cotangent).sum(), inputs, materialize_grads=True)

@@ -90,9 +90,7 @@ def test_garbage_from_any_step_on(dtype: torch.dtype, way: Way) -> None:
                 check(way, inputs, number, torch.nan, first)
 
 
-@pytest.mark.parametrize(
-    "way", [("nondeterministic", way) for way in STACKS["nondeterministic"].ways], indirect=True, ids="-".join
-)
+@ways("nondeterministic", triton=False)
 def test_bottom_that_is_not_a_number_concerns_all_readings_of_its_row(way: Way) -> None:
     inputs = inputs_of(way, 6)
     expected = way.read(inputs)

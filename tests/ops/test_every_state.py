@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.helpers import assert_normwise_close, peak_of_bytes
-from tests.ops.stacks import ON_GPUS, STACKS, Way, gradients, ways
+from tests.helpers import assert_agree, assert_normwise_close, peak_of_bytes
+from tests.ops.stacks import ON_GPUS, STACKS, Way, ways
 
 STEPS = ways(reference=False, ops=False)
 
@@ -63,7 +63,7 @@ def test_gradients_of_branches(way: Way) -> None:
     inputs, others = way.stack.random_inputs(2, 7, 3), way.stack.random_inputs(2, 7, 3)
     rows = torch.tensor([1, 0, 1])
     state = after(way, inputs, 4)
-    found = [
+    branches = [
         continued(way, state, inputs, slice(4, None)),
         continued(way, state.reorder(rows.to(way.device)), others, slice(4, None), rows),
     ]
@@ -71,12 +71,7 @@ def test_gradients_of_branches(way: Way) -> None:
     mixed = [torch.cat([x[:, :4], y[:, 4:]], 1) for x, y in stepped] + inputs[way.stack.num_stepped :]
     mixed = way.stack.part(mixed, slice(None), rows)
     wanted = [way.stack.compute(*x, backend="reference")[:, 4:] for x in (inputs, mixed)]
-    together, expected = torch.cat(found), torch.cat(wanted)
-    assert_normwise_close(together, expected, 1e-12)
-    cotangent, leaves = torch.randn_like(expected), [*inputs, *others]
-    of_branches, of_whole = gradients(together, leaves, cotangent), gradients(expected, leaves, cotangent)
-    for actual, want in zip(of_branches, of_whole, strict=True):
-        assert_normwise_close(actual, want, way.stack.tolerance)
+    assert_agree(torch.cat(branches), torch.cat(wanted), [*inputs, *others], 1e-12, way.stack.tolerance)
 
 
 @STEPS
@@ -89,14 +84,11 @@ def test_gradients_of_later_steps_alone(detached: bool, way: Way) -> None:
     else:
         with torch.no_grad():
             state = after(way, inputs, 5)
-    found = continued(way, state.reorder(rows.to(way.device)), inputs, slice(5, None), rows)
+    actual = continued(way, state.reorder(rows.to(way.device)), inputs, slice(5, None), rows)
     stepped = [torch.cat([x[:, :5].detach(), x[:, 5:]], 1) for x in inputs[: way.stack.num_stepped]]
     constant = stepped + [x.detach() for x in inputs[way.stack.num_stepped :]]
     expected = way.stack.compute(*way.stack.part(constant, slice(None), rows), backend="reference")[:, 5:]
-    assert_normwise_close(found, expected, 1e-12)
-    cotangent = torch.randn_like(expected)
-    for actual, want in zip(gradients(found, inputs, cotangent), gradients(expected, inputs, cotangent), strict=True):
-        assert_normwise_close(actual, want, way.stack.tolerance)
+    assert_agree(actual, expected, inputs, 1e-12, way.stack.tolerance)
 
 
 @ways(reference=False, ops=False, triton=False)

@@ -15,10 +15,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from fairseq_stack.ops import QueueState, StratificationStackState, queue, stratification, stratification_stack
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_agree, gradients
 from tests.ops import exact
 from tests.ops.exact import MANTISSA, as_integers, quotients
-from tests.ops.stacks import STACKS, Way, gradients, strengths_of_reading
+from tests.ops.stacks import STACKS, Way, strengths_of_reading
 
 OPS: dict[str, Callable[..., Tensor]] = {"stratification": stratification_stack, "queue": queue}
 EXACT = {"stratification": exact.stratification, "queue": exact.queue}
@@ -71,14 +71,10 @@ def test_strengths_of_any_size_equal_the_reference(name: str, tile: int) -> None
             pop, push, values, amounts = strengths_of_reading(3, length, 5)
             inputs = [x.requires_grad_() for x in (scale * pop, scale * push, values)]
             for amount in (1.0, amounts.requires_grad_()):
-                found, expected = (
+                actual, expected = (
                     OPS[name](*inputs, read_strength=amount, backend=x) for x in ("pytorch", "reference")
                 )
-                assert_normwise_close(found, expected, 1e-12)
-                leaves, cotangent = [*inputs, amounts], torch.randn_like(values)
-                of_found, of_expected = (gradients(x, leaves, cotangent) for x in (found, expected))
-                for actual, want in zip(of_found, of_expected, strict=True):
-                    assert_normwise_close(actual, want, 1e-12)
+                assert_agree(actual, expected, [*inputs, amounts])
 
 
 @each_op
@@ -102,9 +98,9 @@ def test_long_sequences_are_cut_into_tiles() -> None:
     class Largest(TorchDispatchMode):
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             nonlocal largest
-            found = function(*args, **(kwargs or {}))
-            largest = max([largest, *(x.numel() for x in tree_leaves(found) if isinstance(x, Tensor))])
-            return found
+            made = function(*args, **(kwargs or {}))
+            largest = max([largest, *(x.numel() for x in tree_leaves(made) if isinstance(x, Tensor))])
+            return made
 
     with Largest():
         stratification_stack(*STACKS["stratification"].random_inputs(1, 500, 3)).sum().backward()
@@ -115,12 +111,7 @@ def test_long_sequences_are_cut_into_tiles() -> None:
 def test_float32_where_strengths_have_added_up_to_hundreds(name: str) -> None:
     inputs = STACKS[name].random_inputs(2, 1000, 4, dtype=torch.float32)
     wide = [x.detach().double().requires_grad_() for x in inputs]
-    readings, expected = OPS[name](*inputs), OPS[name](*wide)
-    assert_normwise_close(readings, expected, 1e-6)
-    cotangent = torch.randn_like(expected)
-    found, wanted = gradients(readings, inputs, cotangent.float()), gradients(expected, wide, cotangent)
-    for actual, want in zip(found, wanted, strict=True):
-        assert_normwise_close(actual, want, 1e-5)
+    assert_agree(OPS[name](*inputs), OPS[name](*wide), inputs, 1e-6, 1e-5, wide=wide)
 
 
 @pytest.mark.parametrize("way", [(f"{name}-amounts", way) for name, way in WAYS], indirect=True, ids="-".join)

@@ -62,10 +62,6 @@ LARGEST = pytest.mark.parametrize("network", [NETWORKS["lstm-four"], NETWORKS["n
 CELLS = ("lstm-four", "neural-rnn", "neural-lstm", "neural-gru")
 
 
-def gradients_of(outputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    return torch.autograd.grad(controllers.weighted_sum(outputs), arguments, materialize_grads=True)
-
-
 def squares(outputs: Sequence[Tensor]) -> Tensor:
     return torch.stack([x.square().sum() for x in outputs]).sum()
 
@@ -77,7 +73,7 @@ def assert_agree(network: Network, arguments: list[Tensor], tolerance: float) ->
     for actual, wanted in zip(outputs, expected, strict=True):
         assert actual.dtype == arguments[0].dtype
         assert_normwise_close(actual, wanted, tolerance)
-    pairs = zip(gradients_of(outputs, arguments), gradients_of(expected, wide), strict=True)
+    pairs = zip(controllers.gradients_of(outputs, arguments), controllers.gradients_of(expected, wide), strict=True)
     for name, (actual, wanted) in zip(network.names, pairs, strict=True):
         assert_normwise_close(actual, wanted, tolerance, name)
 
@@ -115,7 +111,9 @@ def test_arguments_that_are_not_contiguous(network: Network) -> None:
     strided = [torch.stack([x, x + 1], -1)[..., 0] for x in arguments]
     outputs, expected = network.compute(strided), network.compute(arguments)
     assert all(map(torch.equal, outputs, expected))
-    assert all(map(torch.equal, gradients_of(outputs, arguments), gradients_of(expected, arguments)))
+    assert all(
+        map(torch.equal, controllers.gradients_of(outputs, arguments), controllers.gradients_of(expected, arguments))
+    )
 
 
 @EACH
@@ -154,6 +152,19 @@ def test_numbers_that_are_not_finite_stay_out_of_earlier_steps_and_other_sequenc
             assert_normwise_close(actual.nan_to_num(), wanted.nan_to_num(), 1e-10)
         (of_first,) = torch.autograd.grad(outputs[0][untouched].square().sum(), arguments[:1])
         assert of_first[[0, 2]].isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["neural-lstm", "neural-gru", "neural-linear", "neural-pushed-from-buffer"])
+@pytest.mark.usefixtures("instruction_set")
+def test_strengths_of_exactly_0_and_1(name: str) -> None:
+    """Where the sigmoids of strengths have biases of -1000 and 1000, in all combinations."""
+    network = NETWORKS[name]
+    for number in range(16):
+        arguments = network.arguments()
+        extremes = [1000.0 if number >> i & 1 else -1000.0 for i in range(4 if network.is_buffered else 2)]
+        with torch.no_grad():
+            arguments[2][: len(extremes)] = torch.tensor(extremes, dtype=torch.float64)
+        assert_agree(network, arguments, 1e-10)
 
 
 @LARGEST

@@ -57,8 +57,8 @@ def one_step():
 def product():
     return torch.bmm(torch.ones(8, 4, 10), torch.ones(8, 10, 36))
 
-def check(found):
-    assert all(torch.equal(x, y) for x, y in zip(found, EXPECTED, strict=True))
+def check(actual):
+    assert all(torch.equal(x, y) for x, y in zip(actual, EXPECTED, strict=True))
 
 def in_child():
     check(results())

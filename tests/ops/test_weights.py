@@ -33,14 +33,6 @@ def case(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tup
     return stack, use_backend(backend, monkeypatch)
 
 
-@pytest.mark.parametrize("length", [1, 5])
-def test_they_are_the_readings_of_unit_vectors(case: tuple[str, str], length: int) -> None:
-    stack, backend = case
-    actions, units = actions_of(stack, 2, length), torch.eye(length, dtype=torch.float64).expand(2, -1, -1)
-    readings, weights = STACKS[stack](*actions, units, backend=backend, return_weights=True)
-    assert_normwise_close(weights, readings, 1e-12)
-
-
 @pytest.mark.parametrize("size", [2, 40])
 def test_they_are_what_readings_are_made_of(case: tuple[str, str], size: int) -> None:
     stack, backend = case
@@ -49,22 +41,22 @@ def test_they_are_what_readings_are_made_of(case: tuple[str, str], size: int) ->
     assert torch.equal(readings, STACKS[stack](*actions, values, backend=backend))
     assert_normwise_close(weights @ values, readings, 1e-12)
     cotangent = torch.randn_like(readings)
-    found = torch.autograd.grad(((weights @ values) * cotangent).sum(), actions, retain_graph=True)
-    for actual, expected in zip(found, torch.autograd.grad((readings * cotangent).sum(), actions), strict=True):
+    of_weights = torch.autograd.grad(((weights @ values) * cotangent).sum(), actions, retain_graph=True)
+    for actual, expected in zip(of_weights, torch.autograd.grad((readings * cotangent).sum(), actions), strict=True):
         assert_normwise_close(actual, expected, 1e-9)
 
 
 def test_of_limited_reading() -> None:
     pop, push = (x.detach() for x in actions_of("stratification", 2, 9))
     for read_strength in (0.5, torch.rand(2, 9, dtype=torch.float64)):
-        found = [
+        actual = [
             stratification_stack(
                 pop, push, torch.ones(2, 9, 1).double(), read_strength=read_strength, backend=x, return_weights=True
             )
             for x in ("pytorch", "reference")
         ]
-        assert_normwise_close(found[0][1], found[1][1], 1e-12)
-        assert (found[0][1].sum(2) <= torch.as_tensor(read_strength) + 1e-12).all()
+        assert_normwise_close(actual[0][1], actual[1][1], 1e-12)
+        assert (actual[0][1].sum(2) <= torch.as_tensor(read_strength) + 1e-12).all()
 
 
 def test_values_that_are_not_finite(case: tuple[str, str]) -> None:
@@ -76,9 +68,9 @@ def test_values_that_are_not_finite(case: tuple[str, str]) -> None:
     values[0, 2, 1] = torch.nan
     assert torch.equal(STACKS[stack](*actions, values, backend=backend, return_weights=True)[1], expected)
     actions[0][0, 3] = torch.inf
-    _, found = STACKS[stack](*actions, values, backend=backend, return_weights=True)
-    assert found[0, 3:].isnan().all()
-    assert torch.equal(found[0, :3], expected[0, :3]) and torch.equal(found[1], expected[1])
+    _, actual = STACKS[stack](*actions, values, backend=backend, return_weights=True)
+    assert actual[0, 3:].isnan().all()
+    assert torch.equal(actual[0, :3], expected[0, :3]) and torch.equal(actual[1], expected[1])
 
 
 def test_dtypes_and_empty_batches(case: tuple[str, str]) -> None:

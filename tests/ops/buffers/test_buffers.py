@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from fairseq_stack.ops import InputBufferState, input_buffer, output_buffer
-from tests.helpers import assert_normwise_close, each_golden_file
+from tests.helpers import assert_agree, assert_normwise_close, each_golden_file, gradients
 
 BACKENDS = ("reference", "pytorch")
 READINGS = ("dequeue-first", "read-first")
@@ -23,17 +23,6 @@ READINGS = ("dequeue-first", "read-first")
 def random_input(length: int, count: int, *, scale: float = 1.0, dtype: torch.dtype = torch.float64) -> list[Tensor]:
     inputs = [scale * torch.rand(2, length, dtype=dtype), torch.randn(2, count, 3, dtype=dtype)]
     return [x.requires_grad_() for x in inputs]
-
-
-def gradients(outputs: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
-    return torch.autograd.grad((outputs * cotangent).sum(), inputs, materialize_grads=True)
-
-
-def assert_same(found: Tensor, expected: Tensor, inputs: Sequence[Tensor]) -> None:
-    assert_normwise_close(found, expected, 1e-12)
-    cotangent = torch.randn_like(expected)
-    for actual, wanted in zip(gradients(found, inputs, cotangent), gradients(expected, inputs, cotangent), strict=True):
-        assert_normwise_close(actual, wanted, 1e-11)
 
 
 def check_golden_gradients(golden: np.lib.npyio.NpzFile, outputs: Tensor, inputs: dict[str, Tensor]) -> None:
@@ -73,9 +62,9 @@ def test_golden_output_buffer(path: Path, backend: str) -> None:
 @pytest.mark.parametrize(("length", "count"), [(0, 3), (1, 1), (7, 0), (7, 4), (30, 21)])
 def test_input_buffer_equals_reference(length: int, count: int, scale: float) -> None:
     inputs = random_input(length, count, scale=scale)
-    found, expected = (input_buffer(*inputs, backend=backend) for backend in ("auto", "reference"))
-    assert found.shape == (2, length, 3)
-    assert_same(found, expected, inputs)
+    actual, expected = (input_buffer(*inputs, backend=backend) for backend in ("auto", "reference"))
+    assert actual.shape == (2, length, 3)
+    assert_agree(actual, expected, inputs, 1e-12, 1e-11)
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -83,11 +72,11 @@ def test_input_buffer_equals_reference(length: int, count: int, scale: float) ->
 @pytest.mark.parametrize(("steps", "length"), [(0, 3), (1, 1), (7, 0), (7, 4), (30, 21)])
 def test_output_buffer_equals_reference(steps: int, length: int, scale: float, reading: str) -> None:
     push, values = inputs = random_input(steps, steps, scale=scale)
-    found, expected = (
+    actual, expected = (
         output_buffer(push, values, length, reading=reading, backend=backend) for backend in ("auto", "reference")
     )
-    assert found.shape == (2, length, 3)
-    assert_same(found, expected, inputs)
+    assert actual.shape == (2, length, 3)
+    assert_agree(actual, expected, inputs, 1e-12, 1e-11)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -115,7 +104,7 @@ def test_steps_of_an_input_buffer(dtype: torch.dtype) -> None:
     pop, items = random_input(12, 5, dtype=dtype)
     keep, swap = torch.tensor([0, 1]), torch.tensor([1, 0])
     if dtype == torch.float64:
-        assert_same(step_through(pop, items, keep), input_buffer(pop, items), (pop, items))
+        assert_agree(step_through(pop, items, keep), input_buffer(pop, items), (pop, items), 1e-12, 1e-11)
     expected = input_buffer(pop, items)
     assert_normwise_close(step_through(pop, items, keep), expected, 1e-6)
     assert_normwise_close(step_through(pop, items, swap)[:, 4:], expected[swap, 4:], 1e-6)
@@ -167,10 +156,10 @@ def test_extreme_strengths_are_finite(backend: str, dtype: torch.dtype, data: st
 def test_half_precision_is_computed_in_float32(dtype: torch.dtype, backend: str) -> None:
     strengths, values = (x.detach().to(dtype) for x in random_input(9, 9))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = input_buffer(strengths, values, backend=backend), output_buffer(strengths, values, 4, backend=backend)
+        results = input_buffer(strengths, values, backend=backend), output_buffer(strengths, values, 4, backend=backend)
     wide = strengths.float(), values.float()
     expected = input_buffer(*wide, backend=backend), output_buffer(*wide, 4, backend=backend)
-    for actual, wanted in zip(found, expected, strict=True):
+    for actual, wanted in zip(results, expected, strict=True):
         assert actual.dtype == dtype
         assert torch.equal(actual, wanted.to(dtype))
 
@@ -218,10 +207,10 @@ def check_garbage(
     compute: Callable[..., Tensor], spoilt: dict[str, Tensor], expected: Tensor, wrong: Tensor, backend: str
 ) -> None:
     leaves = {name: x.requires_grad_() for name, x in spoilt.items()}
-    found = compute(**leaves, backend=backend)
-    assert found[wrong].isnan().all()
-    assert torch.equal(found[~wrong], expected[~wrong])
-    for gradient in torch.autograd.grad(found[~wrong].sum(), [*leaves.values()]):
+    actual = compute(**leaves, backend=backend)
+    assert actual[wrong].isnan().all()
+    assert torch.equal(actual[~wrong], expected[~wrong])
+    for gradient in torch.autograd.grad(actual[~wrong].sum(), [*leaves.values()]):
         assert gradient.isfinite().all()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from fairseq_stack.ops.depth_scores import composed_scores, depth_scores
 from fairseq_stack.ops.depth_scores.pytorch import composed_scores_pytorch
 from fairseq_stack.ops.depth_scores.reference import composed_scores_reference, depth_scores_reference
-from tests.helpers import assert_normwise_close, peak_of_bytes
+from tests.helpers import assert_agree, assert_normwise_close, peak_of_bytes
 
 SIZES = [(1, 1, 1, 1), (2, 7, 7, 3), (3, 2, 6, 4), (2, 5, 5, 1), (2, 0, 0, 3), (0, 4, 4, 2)]
 
@@ -21,21 +21,13 @@ def leaves(*shapes: tuple[int, ...]) -> list[Tensor]:
     return [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
 
 
-def assert_same(found: Tensor, expected: Tensor, inputs: Sequence[Tensor]) -> None:
-    assert_normwise_close(found, expected, 1e-12)
-    cotangent = torch.randn_like(expected)
-    both = (torch.autograd.grad((x * cotangent).sum(), inputs, retain_graph=True) for x in (found, expected))
-    for actual, wanted in zip(*both, strict=True):
-        assert_normwise_close(actual, wanted, 1e-12)
-
-
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize(("batch", "m", "n", "depths"), SIZES)
 def test_depth_scores(batch: int, m: int, n: int, depths: int, shared: bool) -> None:
     queries, table = leaves((batch, 2, m, 5), (depths, 5) if shared else (2, depths, 5))
     tape = torch.randint(depths, (batch, m, n))
     expected = depth_scores_reference(queries, table.expand(2, -1, -1), tape)
-    assert_same(depth_scores(queries, table, tape), expected, (queries, table))
+    assert_agree(depth_scores(queries, table, tape), expected, (queries, table))
 
 
 @pytest.mark.parametrize(("batch", "m", "n", "depths"), SIZES)
@@ -44,7 +36,7 @@ def test_composed_scores(batch: int, m: int, n: int, depths: int) -> None:
     tape = torch.randint(depths, (batch, m, n))
     expected = composed_scores_reference(queries, keys, table, tape)
     for compute in (composed_scores, composed_scores_pytorch):
-        assert_same(compute(queries, keys, table, tape), expected, inputs)
+        assert_agree(compute(queries, keys, table, tape), expected, inputs)
 
 
 def test_depths_beyond_the_table() -> None:
@@ -62,10 +54,10 @@ def test_half_precision() -> None:
     queries, keys, table = (x.detach().bfloat16() for x in leaves((2, 4, 5), (2, 4, 5), (3, 5)))
     tape = torch.randint(3, (2, 4, 4))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = composed_scores(queries, keys, table, tape)
-    assert found.dtype == torch.bfloat16
+        actual = composed_scores(queries, keys, table, tape)
+    assert actual.dtype == torch.bfloat16
     expected = composed_scores_reference(queries.float(), keys.float(), table.float(), tape)
-    assert_normwise_close(found, expected, 2**-8)
+    assert_normwise_close(actual, expected, 2**-8)
 
 
 @pytest.mark.parametrize("name", ["depth_scores", "composed_scores"])

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tests.ops.nondeterministic.inputs import random_inputs
 
-KINDS = ("hindsight", "forced-pops", "stuck", "mirror", "guessed-middle", "masked-mirror", "pushes")
+KINDS = ("hindsight", "forced-pops", "stuck", "mirror", "guessed-middle", "masked-mirror", "pushes", "signs")
 
 
 def adversarial(
@@ -21,6 +21,9 @@ def adversarial(
     half, third = length // 2, length // 3
     if kind == "pushes":
         push += cost
+    elif kind == "signs":
+        for x in inputs[:3]:
+            x.copy_(x.sign() * cost)
     elif kind == "hindsight":  # deep stacks are unlikely, until pops are likely
         push -= cost
         pop[:, :half] -= cost
@@ -62,10 +65,3 @@ def _mirror(kind: str, cost: float, inputs: Sequence[Tensor]) -> None:
         if kind == "masked-mirror":
             x[..., :1].masked_fill_(~may[..., :1], -torch.inf)
         x.add_(torch.where(may, cost, -cost))
-
-
-def assert_equal_gradients(found: Sequence[Tensor], wanted: Sequence[Tensor], tolerance: float = 1e-9) -> None:
-    """They are equal beside the largest, or beside 1 if that is larger."""
-    for actual, want in zip(found, wanted, strict=True):
-        scale = max(1.0, float(want.abs().max()))
-        assert float((actual - want).abs().max()) <= tolerance * scale

@@ -9,19 +9,15 @@ from torch import Tensor
 from fairseq_stack.ops import nondeterministic_stack
 from tests.helpers import assert_normwise_close
 from tests.ops.nondeterministic import algorithm
+from tests.ops.nondeterministic.inputs import random_inputs, vectors_of
 
 NAMES = ("push", "replace", "pop", "vectors")
 
 
-def random_inputs(
-    length: int, num_states: int, num_symbols: int, size: int, *, std: float, masked: float
-) -> list[Tensor]:
+def inputs_of(length: int, num_states: int, num_symbols: int, *, std: float, masked: float) -> list[Tensor]:
     """Log weights and v_0..v_n of three sequences."""
-    source = 3, length, num_states, num_symbols
-    targets = (num_states, num_symbols), (num_states, num_symbols), (num_states,)
-    inputs = [torch.randn(*source, *target, dtype=torch.float64) * std for target in targets]
-    inputs = [x.masked_fill(torch.rand_like(x) < masked, -torch.inf) for x in inputs]
-    return [x.requires_grad_() for x in (*inputs, torch.randn(3, length + 1, size, dtype=torch.float64))]
+    inputs = random_inputs(3, length, num_states, num_symbols, std=std, masked=masked, batched_bottom=True)
+    return [*inputs[:3], vectors_of(inputs).detach().requires_grad_()]
 
 
 def reference(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
@@ -40,8 +36,8 @@ def assert_equal_results(inputs: list[Tensor]) -> None:
     cotangents = torch.randn_like(readings), torch.randn_like(weights)
     loss = (readings * cotangents[0]).sum() + (weights * cotangents[1]).sum()
     expected = torch.autograd.grad(loss, inputs, materialize_grads=True)
-    found = algorithm.backward(runs, inputs[3].detach(), *cotangents)
-    for name, actual, wanted in zip(NAMES, found, expected, strict=True):
+    computed = algorithm.backward(runs, inputs[3].detach(), *cotangents)
+    for name, actual, wanted in zip(NAMES, computed, expected, strict=True):
         assert_normwise_close(actual.reshape(wanted.shape), wanted, 1e-11, name)
 
 
@@ -53,11 +49,11 @@ def assert_equal_results(inputs: list[Tensor]) -> None:
 def test_values_and_gradients_equal_the_reference(
     length: int, num_states: int, num_symbols: int, masked: float
 ) -> None:
-    assert_equal_results(random_inputs(length, num_states, num_symbols, 3, std=2.0, masked=masked))
+    assert_equal_results(inputs_of(length, num_states, num_symbols, std=2.0, masked=masked))
 
 
 def test_sequences_without_runs() -> None:
-    inputs = random_inputs(7, 2, 2, 3, std=1.0, masked=0.0)
+    inputs = inputs_of(7, 2, 2, std=1.0, masked=0.0)
     with torch.no_grad():
         for log_weights in inputs[:3]:
             log_weights[1, 4] = -torch.inf
@@ -69,16 +65,16 @@ def test_sequences_without_runs() -> None:
 
 def test_gradients_where_one_run_dominates() -> None:
     """With the dominant run's vector 0 the reference is exact; elsewhere, the algorithm is exact all the same."""
-    *log_weights, vectors = random_inputs(7, 2, 3, 3, std=1.0, masked=0.0)
+    *log_weights, vectors = inputs_of(7, 2, 3, std=1.0, masked=0.0)
     with torch.no_grad():
         log_weights[0][:, :, :, :, 0, 0] += 40
-    cotangent = torch.zeros(3, 7, 6, 3, dtype=torch.float64)
-    cotangent[:, -1] = torch.randn(3, 1, 3, dtype=torch.float64)  # the same for all (r, y): vectors may be shifted
+    cotangent = torch.zeros(3, 7, 6, 4, dtype=torch.float64)
+    cotangent[:, -1] = torch.randn(3, 1, 4, dtype=torch.float64)  # the same for all (r, y): vectors may be shifted
     centred = [*log_weights, (vectors - vectors[:, -1:]).detach()]
     readings, _ = reference(*centred)
     expected = torch.autograd.grad((readings * cotangent).sum(), log_weights)
     runs = algorithm.forward(*(x.detach() for x in (*log_weights, vectors)))
-    found = algorithm.backward(runs, vectors.detach(), cotangent, torch.zeros_like(runs.weights))
-    for name, actual, wanted in zip(NAMES, found, expected, strict=False):
+    computed = algorithm.backward(runs, vectors.detach(), cotangent, torch.zeros_like(runs.weights))
+    for name, actual, wanted in zip(NAMES, computed, expected, strict=False):
         assert float(wanted.abs().max()) < 1e-10
         assert_normwise_close(actual.reshape(wanted.shape), wanted, 1e-9, name)

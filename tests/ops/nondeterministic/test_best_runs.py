@@ -12,16 +12,14 @@ from torch import Tensor
 from fairseq_stack.ops import Run, best_runs
 from fairseq_stack.ops.nondeterministic import _excursions
 from tests.helpers import hostile
+from tests.ops.nondeterministic.inputs import random_inputs
 from tests.ops.nondeterministic.runs import EnumeratedRun, enumerated_runs
 
 ALL = 10**6
 
 
 def log_weights(batch_size: int, length: int, num_states: int, num_symbols: int, masked: float = 0.0) -> list[Tensor]:
-    source = batch_size, length, num_states, num_symbols
-    targets = (num_states, num_symbols), (num_states, num_symbols), (num_states,)
-    drawn = [torch.randn(*source, *target, dtype=torch.float64) for target in targets]
-    return [x.masked_fill(torch.rand_like(x) < masked, -torch.inf) for x in drawn]
+    return [x.detach() for x in random_inputs(batch_size, length, num_states, num_symbols, masked=masked)[:3]]
 
 
 def as_enumerated(run: Run) -> EnumeratedRun:

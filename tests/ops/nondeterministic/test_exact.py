@@ -23,8 +23,7 @@ from fairseq_stack.ops.nondeterministic import native
 from tests.helpers import INSTRUCTION_SETS, use_backend, use_instruction_set
 from tests.ops import exact
 from tests.ops.exact import MANTISSA, as_integers, digits, quotients
-from tests.ops.nondeterministic.inputs import FAST
-from tests.ops.stacks import NATIVE, STEPS, Way
+from tests.ops.stacks import FAST, Way, ways
 
 
 class Runs(NamedTuple):
@@ -100,9 +99,7 @@ def test_integers_are_large_and_fit(known: Runs) -> None:
     assert (40 if len(known.totals) > 2 else 0) <= digits(known.totals) <= MANTISSA[torch.float64]
 
 
-@pytest.mark.parametrize(
-    "way", [("nondeterministic", way) for way in ("pytorch", *NATIVE, *STEPS)], indirect=True, ids="-".join
-)
+@ways("nondeterministic", reference=False, triton=False)
 @pytest.mark.parametrize("case", CASES)
 def test_readings_are_the_nearest_numbers(way: Way, case: str) -> None:
     """Log weights of 0 and -inf have the same value in any precision."""

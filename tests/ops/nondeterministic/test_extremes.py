@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -13,9 +12,9 @@ from torch import Tensor
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import pytorch
 from fairseq_stack.ops.nondeterministic._steps import readings_by_steps
-from tests.helpers import assert_normwise_close, hostile
+from tests.helpers import assert_normwise_close, gradients
 from tests.ops.nondeterministic.adversarial import adversarial
-from tests.ops.nondeterministic.inputs import ARGUMENTS, assert_equal_results, gradients, random_inputs, vectors_of
+from tests.ops.nondeterministic.inputs import ARGUMENTS, assert_equal_results, random_inputs, vectors_of
 
 
 @pytest.mark.parametrize("masked", [0.2, 0.5, 0.8])
@@ -103,24 +102,3 @@ def test_gradient_where_one_run_dominates(weight: float, fast_backend: str) -> N
     assert max(float(x.abs().max()) for x in wanted) < 10 * math.exp(-weight / 2)
     for name, actual, want in zip(ARGUMENTS, gradients(readings, inputs[:3], cotangent), wanted, strict=False):
         assert_normwise_close(actual, want, 1e-9, name)
-
-
-@pytest.mark.parametrize("magnitude", [100.0, hostile(500.0), 1e4])
-@pytest.mark.parametrize("kind", ["gaussian", "signs", "pops-before-all", "pushes-before-all"])
-def test_large_log_weights_give_finite_results(kind: str, magnitude: float, backend: str) -> None:
-    for (num_states, num_symbols), dtype in itertools.product(((1, 1), (2, 3)), (torch.float32, torch.float64)):
-        inputs = [x.detach() for x in random_inputs(2, 12, num_states, num_symbols, 3, dtype=dtype)]
-        for i in range(3):
-            if kind == "gaussian":
-                inputs[i] *= magnitude
-            elif kind == "signs":
-                inputs[i] = inputs[i].sign() * magnitude
-            else:
-                best = 2 if kind == "pops-before-all" else 0
-                inputs[i] += magnitude if i == best else -magnitude
-        inputs = [x.requires_grad_() for x in inputs]
-        readings, weights = nondeterministic_stack(*inputs, backend=backend, return_weights=True)
-        assert readings.isfinite().all()
-        assert_normwise_close(weights.sum((2, 3, 4)), torch.ones(2, 12), 1e-6)
-        for name, gradient in zip(ARGUMENTS, gradients(readings, inputs, torch.randn_like(readings)), strict=True):
-            assert gradient.isfinite().all(), name

@@ -13,7 +13,7 @@ from fairseq_stack.ops.nondeterministic import _panel_columns, _panels, state
 from fairseq_stack.ops.nondeterministic._step_backends import step_pytorch
 from tests.helpers import assert_normwise_close
 from tests.ops.gpus import DEVICE
-from tests.ops.nondeterministic.stepping import random_inputs, step_through, weighted_sum
+from tests.ops.nondeterministic.inputs import random_inputs, step_through, weighted_sum
 
 pytestmark = pytest.mark.triton
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_instruction_set
-from tests.ops.nondeterministic.stepping import random_inputs, weighted_sum
+from tests.ops.nondeterministic.inputs import initial_state, random_inputs, weighted_sum
 
 
 def expected(inputs: Sequence[Tensor], window: int | None = None) -> Tensor:
@@ -29,16 +29,6 @@ def expected(inputs: Sequence[Tensor], window: int | None = None) -> Tensor:
     return logs + (pushed - shares.log()).cumsum(1)[..., None, None]
 
 
-def initial(
-    inputs: Sequence[Tensor], window: int | None = None, start: Tensor | None = None
-) -> NondeterministicStackState:
-    batch_size, _, num_states, num_symbols = inputs[0].shape[:4]
-    return NondeterministicStackState.initial(
-        inputs[4], batch_size=batch_size, num_states=num_states, num_symbols=num_symbols, window=window, start=start,
-        weighs=True,
-    )  # fmt: skip
-
-
 def stepped(inputs: Sequence[Tensor], state: NondeterministicStackState) -> tuple[Tensor, NondeterministicStackState]:
     """The log weights after each step, and the state after the last."""
     log_weights = []
@@ -49,9 +39,9 @@ def stepped(inputs: Sequence[Tensor], state: NondeterministicStackState) -> tupl
 
 
 def check(inputs: Sequence[Tensor], window: int | None) -> None:
-    found, wanted = stepped(inputs, initial(inputs, window))[0], expected(inputs, window)
-    assert_normwise_close(found, wanted, 1e-12)
-    gradients = [torch.autograd.grad(weighted_sum(x), inputs[:3], materialize_grads=True) for x in (found, wanted)]
+    actual, wanted = stepped(inputs, initial_state(inputs, window=window, weighs=True))[0], expected(inputs, window)
+    assert_normwise_close(actual, wanted, 1e-12)
+    gradients = [torch.autograd.grad(weighted_sum(x), inputs[:3], materialize_grads=True) for x in (actual, wanted)]
     for actual, want in zip(*gradients, strict=True):
         assert_normwise_close(actual, want, 1e-9)
 
@@ -83,7 +73,7 @@ def test_gradcheck() -> None:
     start = torch.randn(2, 1, 2, dtype=torch.float64, requires_grad=True)
 
     def results(start: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-        state = initial(inputs, 3, start)
+        state = initial_state(inputs, window=3, start=start, weighs=True)
         outputs = [state.log_weights]
         for t in range(4):
             reading, state = state.step(*(x[:, t] for x in inputs[:4]))
@@ -95,28 +85,15 @@ def test_gradcheck() -> None:
 
 
 @pytest.mark.usefixtures("columns")
-def test_a_start_is_what_replacements_make_of_the_usual_one() -> None:
-    inputs = random_inputs(2, 3)
-    start = torch.randn(2, 2, 3, dtype=torch.float64) * 9
-    state = initial(inputs, start=start)
-    assert_normwise_close(state.log_weights, start, 1e-12)
-    forbidden = torch.full_like(inputs[0][:, 0], -torch.inf)
-    replace = forbidden.clone()
-    replace[:, 0, 0] = start
-    _, other = initial(inputs).step(forbidden, replace, forbidden[..., 0], inputs[3][:, 0])
-    assert_normwise_close(stepped(inputs, state)[0], stepped(inputs, other)[0], 1e-12)
-
-
-@pytest.mark.usefixtures("columns")
 def test_no_runs() -> None:
     """Only pushes of the symbol 0, and then none: log weights of -inf, without gradients."""
     inputs = random_inputs(1, 3, 1, 2)
     forbidden = [torch.full_like(x, -torch.inf) for x in inputs[:3]]
     push = torch.where(torch.tensor([[True, False]]).expand_as(inputs[0]), inputs[0], -torch.inf)
-    found, state = stepped([push, *forbidden[1:], *inputs[3:]], initial(inputs))
-    assert_normwise_close(found[0, :, 0, 0], inputs[0][0, :, 0, 0, 0, 0].cumsum(0), 1e-12)
-    assert found[0, :, 0, 1].tolist() == [-torch.inf] * 3
-    (gradient,) = torch.autograd.grad(found.logsumexp(3).tanh().sum() + found.tanh().sum(), inputs[0])
+    actual, state = stepped([push, *forbidden[1:], *inputs[3:]], initial_state(inputs, weighs=True))
+    assert_normwise_close(actual[0, :, 0, 0], inputs[0][0, :, 0, 0, 0, 0].cumsum(0), 1e-12)
+    assert actual[0, :, 0, 1].tolist() == [-torch.inf] * 3
+    (gradient,) = torch.autograd.grad(actual.logsumexp(3).tanh().sum() + actual.tanh().sum(), inputs[0])
     assert gradient[:, :, 0, 0, 0, 0].all()
     assert not gradient[..., 1].any() and not gradient[:, :, :, 1].any()
     push, replace, pop = (x[:, 0] for x in forbidden)
@@ -128,20 +105,20 @@ def test_no_runs() -> None:
 def test_undefined_log_weights() -> None:
     for undefined in (torch.nan, torch.inf):
         inputs = [x.detach() for x in random_inputs(2, 5)]
-        clean, _ = stepped(inputs, initial(inputs))
+        clean, _ = stepped(inputs, initial_state(inputs, weighs=True))
         inputs[1][1, 3, 1, 2, 0, 0] = undefined
-        found, _ = stepped(inputs, initial(inputs))
-        assert found[1, 3:].isnan().all()
-        assert torch.equal(found[0], clean[0]) and torch.equal(found[1, :3], clean[1, :3])
+        actual, _ = stepped(inputs, initial_state(inputs, weighs=True))
+        assert actual[1, 3:].isnan().all()
+        assert torch.equal(actual[0], clean[0]) and torch.equal(actual[1, :3], clean[1, :3])
 
 
 @pytest.mark.usefixtures("columns")
 def test_a_detached_state_has_constant_ones() -> None:
     inputs = random_inputs(2, 5)
-    _, state = stepped([x[:, :3] for x in inputs[:4]], initial(inputs))
+    _, state = stepped([x[:, :3] for x in inputs[:4]], initial_state(inputs, weighs=True))
     assert not state.detach().log_weights.requires_grad
-    found = stepped([x[:, 3:] for x in inputs[:4]], state.detach())[0]
-    (gradient,) = torch.autograd.grad(weighted_sum(found), inputs[:1])
+    actual = stepped([x[:, 3:] for x in inputs[:4]], state.detach())[0]
+    (gradient,) = torch.autograd.grad(weighted_sum(actual), inputs[:1])
     assert not gradient[:, :3].any() and gradient[:, 3:].all()
 
 
@@ -150,10 +127,10 @@ def test_dtypes() -> None:
     for dtype in (torch.bfloat16, torch.float32, torch.float64):
         wide = torch.promote_types(dtype, torch.float32)
         inputs = [x.detach() for x in random_inputs(2, 5, dtype=dtype)]
-        found, _ = stepped(inputs, initial(inputs))
+        actual, _ = stepped(inputs, initial_state(inputs, weighs=True))
         exact = [x.double() for x in inputs]
-        assert found.dtype == wide
-        assert_normwise_close(found, stepped(exact, initial(exact))[0], 4 * torch.finfo(wide).eps)
+        assert actual.dtype == wide
+        assert_normwise_close(actual, stepped(exact, initial_state(exact, weighs=True))[0], 4 * torch.finfo(wide).eps)
 
 
 def test_they_have_to_be_asked_for() -> None:

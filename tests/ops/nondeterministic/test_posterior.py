@@ -36,10 +36,10 @@ def enumerated(transitions: Sequence[Tensor], window: int | None) -> tuple[list[
         if len(run.steps) == length:
             for t, (operation, index) in enumerate(run.steps):
                 shares[operation, (t, *index)] += weight
-    found = Transitions(*map(torch.zeros_like, transitions))
+    actual = Transitions(*map(torch.zeros_like, transitions))
     for (operation, place), weight in shares.items():
-        getattr(found, operation)[place] = weight / totals[-1]
-    return [math.log(total) if total else -math.inf for total in totals[1:]], found
+        getattr(actual, operation)[place] = weight / totals[-1]
+    return [math.log(total) if total else -math.inf for total in totals[1:]], actual
 
 
 @pytest.mark.parametrize(("length", "num_states", "num_symbols", "masked", "window"), CASES)
@@ -52,8 +52,8 @@ def test_enumeration_of_all_runs(
     for b in range(2):
         expected_totals, expected = enumerated([x[b].detach() for x in inputs[:3]], window)
         assert_normwise_close(log_totals[b], torch.tensor(expected_totals, dtype=torch.float64), 1e-12)
-        for found, shares in zip(posterior, expected, strict=True):
-            assert_normwise_close(found[b], shares, 1e-10)
+        for actual, shares in zip(posterior, expected, strict=True):
+            assert_normwise_close(actual[b], shares, 1e-10)
 
 
 @pytest.mark.parametrize("window", [None, 3, 9])
@@ -62,9 +62,9 @@ def test_backends_equal_the_reference(fast_backend: str, window: int | None) -> 
     weights = torch.rand(2, 9, dtype=torch.float64)
     results = []
     for backend in (fast_backend, "reference"):
-        found = log_partition(inputs, backend, window)
-        reachable = torch.where(found > -torch.inf, found, 0)
-        results.append([found, *torch.autograd.grad((reachable * weights).sum(), inputs[:3])])
+        actual = log_partition(inputs, backend, window)
+        reachable = torch.where(actual > -torch.inf, actual, 0)
+        results.append([actual, *torch.autograd.grad((reachable * weights).sum(), inputs[:3])])
     for actual, expected in zip(*results, strict=True):
         assert_normwise_close(actual, expected, 1e-9)
 
@@ -95,9 +95,9 @@ def test_undefined_log_weights(backend: str, undefined: float) -> None:
     inputs = [x.detach() for x in random_inputs(2, 4, 2, 2, 1)]
     clean = log_partition(inputs, backend)
     inputs[1][0, 2, 1, 1, 0, 0] = undefined
-    found = log_partition(inputs, backend)
-    assert found.isnan().tolist() == [[False, False, True, True], [False] * 4]
-    assert torch.equal(found[0, :2], clean[0, :2]) and torch.equal(found[1], clean[1])
+    actual = log_partition(inputs, backend)
+    assert actual.isnan().tolist() == [[False, False, True, True], [False] * 4]
+    assert torch.equal(actual[0, :2], clean[0, :2]) and torch.equal(actual[1], clean[1])
     posterior = transition_posterior(*inputs[:3], backend=backend)
     assert all(x[0].isnan().all() and x[1].isfinite().all() for x in posterior)
 
@@ -105,9 +105,9 @@ def test_undefined_log_weights(backend: str, undefined: float) -> None:
 def test_no_steps_and_no_sequences(backend: str) -> None:
     for batch_size, length in ((2, 0), (0, 3)):
         inputs = random_inputs(batch_size, length, 2, 3, 1)
-        found = log_partition(inputs, backend)
-        assert found.shape == (batch_size, length)
-        found.sum().backward()
+        actual = log_partition(inputs, backend)
+        assert actual.shape == (batch_size, length)
+        actual.sum().backward()
         posterior = transition_posterior(*inputs[:3], backend=backend)
         assert [x.shape for x in posterior] == [x.shape for x in inputs[:3]]
 
@@ -118,9 +118,9 @@ def test_narrow_dtypes(backend: str, dtype: torch.dtype) -> None:
     exact = [x.double() for x in inputs]
     pairs = [(log_partition(inputs, backend), log_partition(exact, "reference"))]
     pairs += zip(transition_posterior(*inputs[:3]), transition_posterior(*exact[:3], backend="reference"), strict=True)
-    for found, expected in pairs:
-        assert found.dtype == dtype
-        assert_normwise_close(found, expected, torch.finfo(dtype).eps)
+    for actual, expected in pairs:
+        assert actual.dtype == dtype
+        assert_normwise_close(actual, expected, torch.finfo(dtype).eps)
 
 
 def test_torch_func(backend: str) -> None:

@@ -7,9 +7,8 @@ import torch
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
-from tests.helpers import assert_normwise_close
-from tests.ops.nondeterministic.inputs import ARGUMENTS, gradients
-from tests.ops.nondeterministic.stepping import initial_state, random_inputs, step_through, weighted_sum
+from tests.helpers import assert_agree, assert_normwise_close
+from tests.ops.nondeterministic.inputs import ARGUMENTS, initial_state, random_inputs, step_through
 
 
 @pytest.mark.usefixtures("columns")
@@ -20,12 +19,7 @@ def test_steps_equal_the_whole_sequence(std: float, masked: float, num_states: i
         inputs = random_inputs(3, length, num_states, num_symbols, std=std, masked=masked)
         whole = nondeterministic_stack(*inputs)
         stepped, _ = step_through(inputs, initial_state(inputs))
-        cotangent = torch.randn_like(whole)
-        assert_normwise_close(stepped, whole, 1e-12)
-        found, expected = (gradients(x, inputs, cotangent) for x in (stepped, whole))
-        for name, actual, wanted in zip(ARGUMENTS, found, expected, strict=True):
-            scale = float(wanted.abs().max()) or 1.0
-            assert_normwise_close(actual, wanted, max(1e-9, 1e-14 / scale), name)
+        assert_agree(stepped, whole, inputs, 1e-12, 1e-9, rounding=1e-14, names=ARGUMENTS)
 
 
 @pytest.mark.parametrize(("std", "masked"), [(1, 0), (60, 0), (1, 0.5), (30, 0.5)])
@@ -86,23 +80,17 @@ def test_all_transitions_in_one_tensor() -> None:
 def test_a_start_is_what_replacements_make_of_the_usual_one() -> None:
     inputs = random_inputs(2, 6)
     start = torch.randn(2, 2, 3, dtype=torch.float64, requires_grad=True)
-    state = NondeterministicStackState.initial(inputs[4], batch_size=2, num_states=2, num_symbols=3, start=start)
-    readings, _ = step_through(inputs, state)
+    state = initial_state(inputs, start=start, weighs=True)
+    assert_normwise_close(state.log_weights, start, 1e-12)
     forbidden = torch.full_like(inputs[0][:, :1], -torch.inf)
     first = forbidden.clone()
     first[:, 0, 0, 0] = start
-    longer = [
-        torch.cat([before, x], 1)
-        for before, x in zip(
-            (forbidden, first, torch.full_like(inputs[2][:, :1], -torch.inf), inputs[3][:, :1]), inputs[:4], strict=True
-        )
-    ]
-    whole = nondeterministic_stack(*[*longer, inputs[4]])[:, 1:]
-    assert_normwise_close(readings, whole, 1e-12)
-    leaves = [*inputs, start]
-    found, wanted = (torch.autograd.grad(weighted_sum(x), leaves) for x in (readings, whole))
-    for actual, want in zip(found, wanted, strict=True):
-        assert_normwise_close(actual, want, 1e-9)
+    replacement = forbidden, first, torch.full_like(inputs[2][:, :1], -torch.inf), inputs[3][:, :1]
+    longer = [*(torch.cat([before, x], 1) for before, x in zip(replacement, inputs, strict=False)), inputs[4]]
+    readings, state = step_through(inputs, state)
+    assert_agree(readings, nondeterministic_stack(*longer)[:, 1:], [*inputs, start], 1e-12, 1e-9)
+    _, expected = step_through(longer, initial_state(longer, weighs=True))
+    assert_agree(state.log_weights, expected.log_weights, [*inputs, start], 1e-12, 1e-9)
 
 
 def test_shape_of_the_start() -> None:

@@ -15,16 +15,7 @@ from fairseq_stack.ops.nondeterministic import window
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
 from fairseq_stack.ops.nondeterministic._tracked_columns import TrackedColumns
 from tests.helpers import assert_normwise_close, each_golden_file
-from tests.ops.nondeterministic.inputs import fast_backends
-from tests.ops.nondeterministic.stepping import random_inputs, step_through, weighted_sum
-
-
-def stepped(inputs: Sequence[Tensor], window: int | None) -> Tensor:
-    batch_size, _, num_states, num_symbols = inputs[0].shape[:4]
-    state = NondeterministicStackState.initial(
-        inputs[4], batch_size=batch_size, num_states=num_states, num_symbols=num_symbols, window=window
-    )
-    return step_through(inputs, state)[0]
+from tests.ops.nondeterministic.inputs import fast_backends, initial_state, random_inputs, step_through, weighted_sum
 
 
 @pytest.mark.parametrize(("length", "num_states", "num_symbols"), [(1, 1, 1), (2, 3, 1), (19, 2, 3)])
@@ -45,19 +36,6 @@ def test_backends_equal_the_reference(
             for number, (actual, wanted) in enumerate(zip(results(backend, steps), expected, strict=True)):
                 scale = float(wanted.detach().abs().max()) or 1.0
                 assert_normwise_close(actual, wanted, max(1e-9, 1e-14 / scale), f"window {steps}, {number}")
-
-
-def test_weights_are_what_the_readings_are_made_of(backend: str) -> None:
-    push, replace, pop, values, bottom = (x.detach() for x in random_inputs(2, 9))
-    readings, weights = nondeterministic_stack(
-        push, replace, pop, values, bottom, backend=backend, window=3, return_weights=True
-    )
-    vectors = torch.cat([bottom.expand(2, 1, -1), values], 1)
-    assert_normwise_close(torch.einsum("btirs,bim->btrsm", weights, vectors), readings, 1e-12)
-    assert_normwise_close(weights.sum((2, 3, 4)), torch.ones(2, 9), 1e-12)
-    for t in range(1, 10):
-        assert not weights[:, t - 1, : max(t - 2, 0)].any()
-        assert not weights[:, t - 1, t + 1 :].any()
 
 
 @pytest.mark.parametrize("std", [1, 8, 30, 60])
@@ -106,9 +84,9 @@ def test_torch_func_and_compile() -> None:
 def test_a_window_of_all_steps_is_unlimited_memory(length: int) -> None:
     inputs = [x.detach() for x in random_inputs(2, length)]
     whole = nondeterministic_stack(*inputs)
-    assert_normwise_close(stepped(inputs, length + 1), whole, 1e-12)
-    if length > 2:
-        assert not torch.allclose(stepped(inputs, length - 1)[:, -1], whole[:, -1], rtol=1e-9, atol=1e-9)
+    longer, shorter = (step_through(inputs, initial_state(inputs, window=length + x))[0] for x in (1, 0))
+    assert_normwise_close(longer, whole, 1e-12)
+    assert not torch.allclose(shorter[:, -1], whole[:, -1], rtol=1e-9, atol=1e-9)
 
 
 @each_golden_file("limited/limited_*.npz")
@@ -119,10 +97,14 @@ def test_golden_limited_memory(path: Path, way: str) -> None:
     golden = {name: torch.tensor(value) for name, value in np.load(path).items()}
     names = [name for name in ("push", "replace", "pop", "values", "bottom") if name in golden]
     ones = torch.ones(*golden["push"].shape[:2], 1, dtype=torch.float64)
-    given = {"values": ones, "bottom": ones[0, 0]} | golden
-    inputs = [given[name].requires_grad_() for name in ("push", "replace", "pop", "values", "bottom")]
+    known = {"values": ones, "bottom": ones[0, 0]} | golden
+    inputs = [known[name].requires_grad_() for name in ("push", "replace", "pop", "values", "bottom")]
     window = int(golden["window"])
-    whole = stepped(inputs, window) if way == "steps" else nondeterministic_stack(*inputs, backend=way, window=window)
+    whole = (
+        step_through(inputs, initial_state(inputs, window=window))[0]
+        if way == "steps"
+        else nondeterministic_stack(*inputs, backend=way, window=window)
+    )
     readings = whole.flatten(2)
     assert_normwise_close(readings, golden["readings"], 1e-9)
     loss = (readings * golden["cotangent"]).sum()
@@ -135,7 +117,7 @@ def test_golden_limited_memory(path: Path, way: str) -> None:
 def test_a_state_for_torch_func(window: int) -> None:
     """Steps on the kernels, which are then continued in PyTorch."""
     inputs = [x.detach() for x in random_inputs(2, 14)]
-    state = NondeterministicStackState.initial(inputs[4], batch_size=2, num_states=2, num_symbols=3, window=window)
+    state = initial_state(inputs, window=window)
     _, state = step_through([x[:, :11] for x in inputs[:4]], state)
     tracked = state._with(state.columns.tracked(), None)
     assert isinstance(tracked.columns, TrackedColumns)
@@ -145,7 +127,7 @@ def test_a_state_for_torch_func(window: int) -> None:
 
 def test_memory_of_a_state_is_limited() -> None:
     inputs = [x.detach() for x in random_inputs(1, 30)]
-    state = NondeterministicStackState.initial(inputs[4], batch_size=1, num_states=2, num_symbols=3, window=4)
+    state = initial_state(inputs, window=4)
     sizes = []
     for t in range(30):
         _, state = state.step(*(x[:, t] for x in inputs[:4]))

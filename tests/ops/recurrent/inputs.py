@@ -58,14 +58,3 @@ def outputs_of(
     """``stack_lstm`` of arguments in the order of ``NAMES``."""
     gates, recurrent, *others = arguments
     return stack_lstm(gates, recurrent, stacks, *others, kept=kept, backend=backend)
-
-
-def weighted_sum(outputs: Tensor) -> Tensor:
-    """A loss that depends on each output in another way."""
-    weights = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    return (outputs * weights.to(outputs.dtype)).sum()
-
-
-def gradients_of(outputs: Tensor, arguments: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Of a loss, with respect to each argument."""
-    return torch.autograd.grad(weighted_sum(outputs), arguments, materialize_grads=True)

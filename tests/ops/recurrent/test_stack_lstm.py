@@ -8,31 +8,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import (
-    ControlledAutomaton,
-    stack_lstm,
-)
+from fairseq_stack.ops import ControlledAutomaton, stack_lstm
 from fairseq_stack.ops.recurrent import native
-from tests.helpers import assert_normwise_close
-from tests.ops.recurrent.inputs import HIDDEN, NAMES, STACKS, gradients_of, outputs_of, random_arguments
-
-
-def assert_agree(name: str, arguments: list[Tensor], tolerance: float, kept: Tensor | None = None) -> None:
-    """Values and gradients of the compiled backend, in the dtype of the arguments, and of the equations in float64."""
-    wide = [x.detach().double().requires_grad_() for x in arguments]
-    expected = outputs_of(STACKS[name], wide, backend="reference", kept=None if kept is None else kept.double())
-    found = outputs_of(STACKS[name], arguments, kept=kept)
-    assert found.dtype == arguments[0].dtype
-    assert_normwise_close(found, expected, tolerance)
-    of_found, of_expected = gradients_of(found, arguments), gradients_of(expected, wide)
-    for argument, actual, wanted in zip(NAMES, of_found, of_expected, strict=True):
-        assert_normwise_close(actual, wanted, tolerance, argument)
+from tests.helpers import assert_agree, assert_normwise_close
+from tests.ops.controllers.inputs import gradients_of
+from tests.ops.recurrent.inputs import HIDDEN, NAMES, STACKS, outputs_of, random_arguments
 
 
 @pytest.mark.usefixtures("instruction_set")
 def test_factors_of_the_candidates() -> None:
-    arguments = random_arguments(STACKS["sup"])
-    assert_agree("sup", arguments, 1e-10, kept=torch.rand(3, 6, HIDDEN, dtype=torch.float64))
+    arguments, kept = random_arguments(STACKS["sup"]), torch.rand(3, 6, HIDDEN, dtype=torch.float64)
+    actual, expected = (outputs_of(STACKS["sup"], arguments, backend=x, kept=kept) for x in ("native", "reference"))
+    assert_agree(actual, expected, arguments, 1e-10, names=NAMES)
 
 
 class TestFloat64WhereFloat32IsNotEnough:
@@ -67,11 +54,8 @@ class TestFloat64WhereFloat32IsNotEnough:
         arguments = [x.detach().to(dtype).requires_grad_() for x in self.arguments(far)]
         assert self.flags(arguments)[far > 100] == [i in self.FAR for i in range(6)]
         wide = [x.detach().double().requires_grad_() for x in arguments]
-        found, expected = outputs_of(self.STACKS, arguments), outputs_of(self.STACKS, wide, backend="reference")
-        assert_normwise_close(found, expected, 1e-6)
-        of_found, of_expected = gradients_of(found, arguments), gradients_of(expected, wide)
-        for name, actual, wanted in zip(NAMES, of_found, of_expected, strict=True):
-            assert_normwise_close(actual, wanted, tolerance, name)
+        actual, expected = outputs_of(self.STACKS, arguments), outputs_of(self.STACKS, wide, backend="reference")
+        assert_agree(actual, expected, arguments, 1e-6, tolerance, wide=wide, names=NAMES)
 
     @pytest.mark.usefixtures("compiled")
     @pytest.mark.parametrize("far", [1.0, 3000.0])
@@ -79,11 +63,10 @@ class TestFloat64WhereFloat32IsNotEnough:
         compiled = torch.compile(outputs_of, fullgraph=True, backend="aot_eager")
         arguments = self.arguments(far)
         for kept in (None, torch.rand(6, 3, 5)):
-            found, expected = (compute(self.STACKS, arguments, kept=kept) for compute in (compiled, outputs_of))
-            assert torch.equal(found, expected)
-            assert found.isfinite().all()
-            for one, other in zip(gradients_of(found, arguments), gradients_of(expected, arguments), strict=True):
-                assert torch.equal(one, other)
+            actual, expected = (compute(self.STACKS, arguments, kept=kept) for compute in (compiled, outputs_of))
+            assert torch.equal(actual, expected)
+            assert actual.isfinite().all()
+            assert all(map(torch.equal, gradients_of([actual], arguments), gradients_of([expected], arguments)))
 
     @pytest.mark.usefixtures("compiled")
     def test_several_advance_together(self) -> None:

@@ -56,21 +56,21 @@ def test_examples() -> None:
 def pairs(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
     """Two batches of parses of the same size."""
     words = draw(st.integers(0, 12))
-    own, gold = (torch.tensor([random_parse(draw, words, ends=False) for _ in range(3)]) for _ in range(2))
-    return own, gold
+    predicted, gold = (torch.tensor([random_parse(draw, words, ends=False) for _ in range(3)]) for _ in range(2))
+    return predicted, gold
 
 
 @settings(max_examples=50)
 @given(parses=pairs())
 def test_batches(parses: tuple[Tensor, Tensor]) -> None:
     """It is legal in each row, and the gold parse up to the first difference."""
-    own, gold = parses
-    best = oracle_attachments(own, gold)
-    chosen = legal_attachments(own)[:, :-1].gather(2, best[:, 1:].unsqueeze(2))
+    predicted, gold = parses
+    best = oracle_attachments(predicted, gold)
+    chosen = legal_attachments(predicted)[:, :-1].gather(2, best[:, 1:].unsqueeze(2))
     assert chosen.all()
-    is_gold_so_far = (own == gold).cumprod(1)[:, :-1].bool()
+    is_gold_so_far = (predicted == gold).cumprod(1)[:, :-1].bool()
     assert torch.equal(best[:, 1:][is_gold_so_far], gold[:, 1:][is_gold_so_far])
-    alone = [oracle_attachments(*rows) for rows in zip(own.split(1), gold.split(1), strict=True)]
+    alone = [oracle_attachments(*rows) for rows in zip(predicted.split(1), gold.split(1), strict=True)]
     assert torch.equal(best, torch.cat(alone))
 
 

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fairseq_stack.ops import SuperpositionStackState, superposition_stack
-from tests.helpers import use_backend
+from tests.helpers import gradients
 from tests.ops import exact
 from tests.ops.exact import as_integers, quotients
-from tests.ops.superposition.inputs import FAST
+from tests.ops.stacks import Way, ways
 
 
 class Walk(NamedTuple):
@@ -69,39 +68,27 @@ WALKS = {
 ALL_WALKS = [(dtype, *size) for dtype, sizes in WALKS.items() for size in sizes]
 
 
-@pytest.mark.parametrize("backend", ["reference", *FAST])
+@ways("superposition", triton=False)
 @pytest.mark.parametrize(("dtype", "length", "size", "fractional"), ALL_WALKS)
-def test_superposition_readings_and_gradients_are_exact(
-    dtype: torch.dtype, length: int, size: int, fractional: int, backend: str, monkeypatch: pytest.MonkeyPatch
+def test_readings_and_gradients_are_exact(
+    dtype: torch.dtype, length: int, size: int, fractional: int, way: Way
 ) -> None:
     known = walk(length, size, fractional)
     for x in known[3:]:
         assert torch.equal(x, x.to(dtype).double())
-    actions, values = (x.to(dtype).requires_grad_() for x in known[:2])
-    readings = superposition_stack(actions, values, backend=use_backend(backend, monkeypatch))
+    inputs = [x.to(dtype).requires_grad_() for x in known[:2]]
+    readings = way.read(inputs)
     assert torch.equal(readings, known.readings.to(dtype))
-    gradients = torch.autograd.grad((readings * known.cotangents.to(dtype)).sum(), (actions, values))
-    for gradient, expected in zip(gradients, known[4:], strict=True):
+    for gradient, expected in zip(gradients(readings, inputs, known.cotangents.to(dtype)), known[4:], strict=True):
         assert torch.equal(gradient, expected.to(dtype))
 
 
-@pytest.mark.parametrize(("dtype", "length", "size", "fractional"), ALL_WALKS)
-def test_superposition_steps_are_exact(dtype: torch.dtype, length: int, size: int, fractional: int) -> None:
-    known = walk(length, size, fractional)
-    state = SuperpositionStackState.initial(batch_size=1, size=size, dtype=dtype)
-    for t in range(length):
-        reading, state = state.step(known.actions[:, t].to(dtype), known.values[:, t].to(dtype))
-        assert torch.equal(reading, known.readings[:, t].to(dtype))
-
-
-@pytest.mark.parametrize("backend", ["reference", *FAST])
-def test_superposition_is_exact_for_any_actions(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = use_backend(backend, monkeypatch)
-
+@ways("superposition", triton=False)
+def test_readings_are_exact_for_any_actions(way: Way) -> None:
     @settings(max_examples=15)
     @given(length=st.integers(1, 15), size=st.integers(1, 20), seed=st.integers(0, 2**31))
     def test(length: int, size: int, seed: int) -> None:
         known = walk(length, size, 15, seed)
-        assert torch.equal(superposition_stack(known.actions, known.values, backend=backend), known.readings)
+        assert torch.equal(way.read(known[:2]), known.readings)
 
     test()

@@ -11,13 +11,12 @@ from torch import Tensor
 from fairseq_stack.ops import superposition_stack
 from fairseq_stack.ops.superposition import gpu, state
 from fairseq_stack.ops.superposition._gpu_step import step_triton
-from tests.helpers import assert_normwise_close
+from tests.helpers import assert_agree, assert_normwise_close
 from tests.ops.gpus import DEVICE
-from tests.ops.stacks import Way
-from tests.ops.superposition.inputs import random_inputs
-from tests.ops.superposition.test_values import assert_same
+from tests.ops.stacks import STACKS, Way
 
 pytestmark = pytest.mark.triton
+STACK = STACKS["superposition"]
 
 
 @pytest.fixture(autouse=True)
@@ -34,8 +33,9 @@ def stack(actions: Tensor, values: Tensor, depth_limit: int | None = None) -> Te
 @pytest.mark.parametrize("depth_limit", [1, 3])
 def test_other_limits_of_depth(depth_limit: int) -> None:
     """One element, and as many as a program has steps."""
-    inputs = random_inputs(2, 10, 3)
-    assert_same(stack(*inputs, depth_limit), superposition_stack(*inputs, depth_limit=depth_limit), inputs)
+    actions, values = inputs = STACK.random_inputs(2, 10, 3)
+    expected = superposition_stack(actions, values, depth_limit=depth_limit)
+    assert_agree(stack(actions, values, depth_limit), expected, inputs)
 
 
 def test_weights_of_any_size() -> None:
@@ -44,7 +44,7 @@ def test_weights_of_any_size() -> None:
 
 
 def test_the_operators_are_well_formed() -> None:
-    actions = random_inputs(2, 4, 1)[0].detach().to(DEVICE).requires_grad_()
+    actions = STACK.random_inputs(2, 4, 1)[0].detach().to(DEVICE).requires_grad_()
     torch.library.opcheck(gpu._weights, (actions, 4))
     torch.library.opcheck(gpu._weights_backward, (torch.randn(2, 4, 4, dtype=torch.float64), actions.detach(), 4))
 
@@ -58,5 +58,5 @@ def test_steps_run_on_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
     steps = Way("superposition", "steps-triton", monkeypatch)
     monkeypatch.setattr(state, "step_triton", counted)
-    steps.read(random_inputs(2, 9, 3))
+    steps.read(STACK.random_inputs(2, 9, 3))
     assert len(calls) == 9

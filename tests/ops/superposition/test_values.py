@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Sequence
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from fairseq_stack.ops import SuperpositionStackState, superposition_stack
-from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_backend, use_instruction_set
-from tests.ops.superposition.inputs import FAST, gradients, random_inputs
+from tests.helpers import (
+    INSTRUCTION_SETS,
+    assert_agree,
+    assert_normwise_close,
+    gradients,
+    use_backend,
+    use_instruction_set,
+)
+from tests.ops.stacks import FAST, STACKS
 
+STACK = STACKS["superposition"]
 PUSH, NOOP, POP = range(3)
 
 
@@ -29,15 +37,6 @@ SIZES = [(0, 1), (1, 70), (6, 33), (15, 5), (31, 33), (33, 5), (63, 1), (63, 70)
 # The compiled kernel follows push times, and in long sequences of short vectors components: one or several tiles of
 # them, or so few that a column is cut into 16, 8 or 4 parts.
 LONG_SIZES = [(127, 16), (128, 2), (129, 17), (256, 1), (258, 130), (300, 3), (290, 4), (385, 5), (300, 49), (259, 129)]
-
-
-def assert_same(readings: Tensor, expected: Tensor, inputs: Sequence[Tensor]) -> None:
-    """Readings and gradients."""
-    assert_normwise_close(readings, expected, 1e-12, "readings")
-    cotangent = torch.randn_like(expected)
-    found, wanted = (gradients(x, inputs, cotangent) for x in (readings, expected))
-    for name, actual, want in zip(("actions", "values"), found, wanted, strict=True):
-        assert_normwise_close(actual, want, 1e-12, name)
 
 
 def enumerated_readings(actions: Tensor, values: Tensor) -> Tensor:
@@ -72,12 +71,12 @@ def test_enumeration_of_all_runs(length: int, backend: str) -> None:
 @pytest.mark.parametrize(("length", "size"), SIZES)
 def test_fast_backends_equal_reference(length: int, size: int, fast_backend: str) -> None:
     """For probabilities, and for any weights."""
-    probabilities, values = random_inputs(3, length, size)
+    probabilities, values = STACK.random_inputs(3, length, size)
     for actions in (probabilities, torch.randn_like(probabilities, requires_grad=True)):
         readings, expected = (
             superposition_stack(actions, values, backend=backend) for backend in (fast_backend, "reference")
         )
-        assert_same(readings, expected, (actions, values))
+        assert_agree(readings, expected, (actions, values))
 
 
 @pytest.mark.usefixtures("poisoned_memory")
@@ -87,9 +86,9 @@ def test_native_equals_pytorch_in_long_sequences(
     length: int, size: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_instruction_set(name, monkeypatch)
-    inputs = random_inputs(2, length, size)
+    inputs = STACK.random_inputs(2, length, size)
     readings, expected = (superposition_stack(*inputs, backend=backend) for backend in ("native", "pytorch"))
-    assert_same(readings, expected, inputs)
+    assert_agree(readings, expected, inputs)
 
 
 # Limits around those that change nothing, odd and even; components in several tiles, and fewer than a vector has.
@@ -102,12 +101,12 @@ LIMITED += [(300, 3, 7), (300, 3, 149), (300, 3, 150), (290, 20, 130), (129, 2, 
 def test_a_limited_stack_equals_the_reference(
     length: int, size: int, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inputs = random_inputs(2, length, size)
+    inputs = STACK.random_inputs(2, length, size)
     expected = superposition_stack(*inputs, depth_limit=limit, backend="reference")
     for name in FAST:
         with monkeypatch.context() as patch, contextlib.suppress(pytest.skip.Exception):
             readings = superposition_stack(*inputs, depth_limit=limit, backend=use_backend(name, patch))
-            assert_same(readings, expected, inputs)
+            assert_agree(readings, expected, inputs)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -128,7 +127,7 @@ def test_deterministic_actions_are_a_real_stack_that_loses_its_lowest_element(
 @pytest.mark.parametrize("backend", ["native", "pytorch"])
 def test_limited_stacks_are_read_at_any_length(backend: str) -> None:
     """What the last steps read does not depend on how long the sequence is, if everything older is lost."""
-    actions, values = random_inputs(1, 20_000, 2, dtype=torch.float32)
+    actions, values = STACK.random_inputs(1, 20_000, 2, dtype=torch.float32)
     actions.data[:, -40:-20] = torch.tensor([1.0, 0, 0])
     readings = superposition_stack(actions, values, depth_limit=20, backend=backend)
     last = superposition_stack(actions[:, -40:], values[:, -40:], depth_limit=20, backend=backend)
@@ -152,7 +151,7 @@ def test_extreme_values_are_finite(weights: tuple[float, ...], backend: str) -> 
 def test_later_values_do_not_reach_earlier_gradients(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The product of a cotangent with a vector that is pushed later is of no use, and may be infinite."""
     use_instruction_set(name, monkeypatch)
-    actions, values = (x.detach() for x in random_inputs(2, 20, 3, dtype=torch.float32))
+    actions, values = (x.detach() for x in STACK.random_inputs(2, 20, 3, dtype=torch.float32))
     values[:, 12:] = 1e38
     inputs = actions.requires_grad_(), values.requires_grad_()
     cotangent = torch.full_like(values, 100.0)
@@ -165,7 +164,7 @@ def test_later_values_do_not_reach_earlier_gradients(name: str, monkeypatch: pyt
 
 
 def test_long_sequences_keep_only_the_stacks_between_segments(fast_backend: str) -> None:
-    actions, values = random_inputs(1, 400, 20, dtype=torch.float32)
+    actions, values = STACK.random_inputs(1, 400, 20, dtype=torch.float32)
     kept = 0
 
     def count(tensor: Tensor) -> Tensor:
@@ -187,7 +186,7 @@ def test_a_limited_state_keeps_no_more_elements() -> None:
 
 
 def test_a_stack_that_may_hold_nothing() -> None:
-    with pytest.raises(ValueError, match=r"^depth_limit: expected at least 1, got 0$"):
-        superposition_stack(*random_inputs(1, 2, 3), depth_limit=0)
-    with pytest.raises(ValueError, match=r"^depth_limit: expected at least 1, got 0$"):
-        SuperpositionStackState.initial(batch_size=2, size=4, depth_limit=0)
+    new = partial(SuperpositionStackState.initial, batch_size=2, size=4)
+    for call in (partial(superposition_stack, *STACK.draw(1, 2, 3)), new):
+        with pytest.raises(ValueError, match=r"^depth_limit: expected at least 1, got 0$"):
+            call(depth_limit=0)

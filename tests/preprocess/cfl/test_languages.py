@@ -86,11 +86,11 @@ def test_probabilities_of_all_strings_of_a_length_sum_to_one(name: str) -> None:
     lengths = distribution.lengths(1, 8)
     assert lengths == sorted({len(word) for word in words})
     for length in lengths:
-        own = {word: p for word, p in words.items() if len(word) == length}
-        total = math.fsum(own.values())
-        actual = dict(distribution.log_probabilities(list(own)))
+        of_length = {word: p for word, p in words.items() if len(word) == length}
+        total = math.fsum(of_length.values())
+        actual = dict(distribution.log_probabilities(list(of_length)))
         assert math.fsum(map(math.exp, actual.values())) == pytest.approx(1, rel=1e-12)
-        for i, (word, p) in enumerate(own.items()):
+        for i, (word, p) in enumerate(of_length.items()):
             assert math.exp(actual[i]) == pytest.approx(p / total, rel=1e-10)
             assert recogniser(name).contains(word)
 

@@ -53,10 +53,10 @@ def assert_same_distribution(grammar: PCFG, strings: Strings, greatest: int) -> 
     table = LengthTable(BinaryGrammar.of(grammar), greatest)
     for length in range(1, greatest + 1):
         words = list(itertools.product(table.grammar.terminals, repeat=length))
-        found = dict(zip(words, map(as_float, StringProbabilities(table)(words)), strict=True))
-        assert found == pytest.approx({word: expected.get(word, 0.0) for word in words}, rel=1e-9, abs=1e-13)
+        actual = dict(zip(words, map(as_float, StringProbabilities(table)(words)), strict=True))
+        assert actual == pytest.approx({word: expected.get(word, 0.0) for word in words}, rel=1e-9, abs=1e-13)
         total = table.probability[table.grammar.start, length]
-        assert as_float(total) == pytest.approx(math.fsum(found.values()), rel=1e-12)
+        assert as_float(total) == pytest.approx(math.fsum(actual.values()), rel=1e-12)
 
 
 def test_all_kinds_of_rules_against_the_equations() -> None:

@@ -52,9 +52,9 @@ def test_splits_are_disjoint(seed: int, other_seed: int) -> None:
 def test_w_is_uniform_among_the_strings_of_its_split() -> None:
     options = Options(min_length=10, max_length=10, train_size=20_000)
     counts = Counter(generate(options)["train"].strings)
-    own = [half for half in itertools.product("01", repeat=5) if split_of(half) == "train"]
-    expected = 20_000 / len(own)
-    assert len(counts) == len(own)
+    halves = [half for half in itertools.product("01", repeat=5) if split_of(half) == "train"]
+    expected = 20_000 / len(halves)
+    assert len(counts) == len(halves)
     assert all(abs(count - expected) < 5 * math.sqrt(expected) for count in counts.values())
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text import staging
 from fairseq_stack_preprocess.text.output import check_target, output_folder
 from fairseq_stack_preprocess.text.staging import Staging
+from tests.helpers import hostile
 from tests.preprocess.corpus_folders import names, snapshot
 
 OLD = Options(train_size=2, valid_size=2, test_size=2, binarise=False)
@@ -46,37 +49,47 @@ def killed_at(change: int, run: Callable[[], object]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == KILLED
 
 
-def test_a_new_folder_killed_at_any_change(tmp_path: Path) -> None:
-    reversal.prepare(NEW, tmp_path / "expected")
-    expected = snapshot(tmp_path / "expected")
-    change = 0
-    while True:
-        change += 1
-        target = tmp_path / f"{change}" / "out"
+def killed_runs(
+    folder: Path, run: Callable[[Path], object], every: int = 1, before: Callable[[Path], object] = lambda target: None
+) -> Iterator[Path]:
+    """The target of a run that was killed before its first change, and of others before each n-th one after it."""
+    for change in itertools.count(1, every):
+        target = folder / f"{change}" / "out"
         target.parent.mkdir()
-        if not killed_at(change, lambda target=target: reversal.prepare(NEW, target)):  # type: ignore[misc]
-            break
+        before(target)
+        if not killed_at(change, partial(run, target)):
+            return
+        yield target
+
+
+# One in three of the changes in every run of the tests.
+SOME_OR_ALL = pytest.mark.parametrize("every", [3, hostile(1)])
+
+
+@SOME_OR_ALL
+def test_a_new_folder_killed_at_any_change(every: int, tmp_path: Path) -> None:
+    reversal.prepare(NEW, tmp_path / "expected")
+    expected, kills = snapshot(tmp_path / "expected"), 0
+    for target in killed_runs(tmp_path, partial(reversal.prepare, NEW), every):
+        kills += 1
         try:
             reversal.prepare(NEW, target)
         except PrepareError as error:
             assert "already exists" in str(error)  # it was complete
         assert names(target.parent) == ["out"]
         assert snapshot(target) == expected
-    assert change > 15
+    assert kills * every > 15
 
 
-def test_a_replacement_killed_at_any_change(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@SOME_OR_ALL
+def test_a_replacement_killed_at_any_change(every: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for name, options in (("old", OLD), ("new", NEW)):
         reversal.prepare(options, tmp_path / name)
     old, new = snapshot(tmp_path / "old"), snapshot(tmp_path / "new")
-    change = put_back = 0
-    while True:
-        change += 1
-        target = tmp_path / f"{change}" / "out"
-        target.parent.mkdir()
-        reversal.prepare(OLD, target)
-        if not killed_at(change, lambda target=target: reversal.prepare(NEW, target, force=True)):  # type: ignore[misc]
-            break
+    kills = put_back = 0
+    replace, make_old = partial(reversal.prepare, NEW, force=True), partial(reversal.prepare, OLD)
+    for target in killed_runs(tmp_path, replace, every, make_old):
+        kills += 1
         put_back += not target.exists()
         capfd.readouterr()
         # Without --force the next run is refused, but tidies up: either the old folder is there or the new one.
@@ -86,29 +99,27 @@ def test_a_replacement_killed_at_any_change(tmp_path: Path, capfd: pytest.Captur
             reversal.prepare(NEW, target)
         assert names(target.parent) == ["out"]
         assert snapshot(target) in (old, new)
-        reversal.prepare(NEW, target, force=True)
+        replace(target)
         assert names(target.parent) == ["out"]
         assert snapshot(target) == new
-    assert change > 30
-    assert put_back == 1  # between the two renames
+    assert kills * every > 30
+    assert put_back == 1 or every > 1  # between the two renames
 
 
 def test_tidying_up_killed_at_any_change(tmp_path: Path) -> None:
     reversal.prepare(OLD, tmp_path / "old")
-    old = snapshot(tmp_path / "old")
-    change = 0
-    while True:
-        change += 1
-        target = tmp_path / f"{change}" / "out"
-        target.parent.mkdir()
+    old, kills = snapshot(tmp_path / "old"), 0
+
+    def interrupted(target: Path) -> None:
         reversal.prepare(OLD, target)
         interrupt_between_the_renames(target)
-        if not killed_at(change, lambda target=target: staging.clear_leftovers(target)):  # type: ignore[misc]
-            break
+
+    for target in killed_runs(tmp_path, staging.clear_leftovers, before=interrupted):
+        kills += 1
         staging.clear_leftovers(target)
         assert names(target.parent) == ["out"]
         assert snapshot(target) == old
-    assert change > 3
+    assert kills > 2
 
 
 def made_beside(target: Path) -> Staging:
