@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .._operators import Function, differentiable_once
-from .._triton.nondeterministic.sizes import Sizes
+from .._triton.nondeterministic.sizes import Inner, Sizes
 from .._undefined import finite, from_then_on, marks_of
 from . import _bands
 from ._log_weights import defined, join_transitions, relative_to_largest, spread_of
@@ -71,7 +71,7 @@ def _weights(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     enough.
 
     Returns:
-        W, and what ``launch.Inner`` has besides, for the backward pass.
+        :class:`Inner`, for the backward pass.
     """
     if logits.numel() == 0:
         return _outputs(logits, num_states, window)
@@ -82,39 +82,18 @@ def _weights(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     inexact = spread_of(relative).range > WIDEST_RANGE
     transitions = torch.where(inexact[:, None, None, None], 0, relative).exp_()
     inner = launch.inner_weights((transitions / _typical(transitions)).contiguous(), sizes)
-    inexact = inexact | (inner.inexact > 0)
+    inexact |= inner.inexact
     weights = torch.where(inexact[:, None, None, None], torch.nan, inner.weights)
     if not _is_captured(logits) and inexact.any():
         exact = exact_readings(logits[inexact], _units(logits[inexact]), num_states, window)
         weights[inexact] = exact if window is None else _bands.banded(exact, sizes)
-    return (
-        weights,
-        inner.transitions,
-        inner.g,
-        inner.popped,
-        inner.exponents,
-        inner.alpha,
-        inner.alpha_exponents,
-        inexact,
-    )
+    return inner._replace(weights=weights, inexact=inexact)
 
 
 @_weights.register_fake
 def _outputs(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     """Tensors of the right shapes."""
-    sizes = _sizes(logits, num_states, window)
-    batch_size, length, top = sizes.batch, sizes.length, sizes.top
-    block = top * sizes.tile**2
-    return (
-        logits.new_empty(batch_size, length, top, sizes.width),
-        logits.new_empty(logits.shape),
-        logits.new_empty(batch_size, sizes.cells, top * block),
-        logits.new_empty(batch_size, sizes.cells, num_states * block),
-        logits.new_empty(batch_size, sizes.cells, dtype=torch.int32),
-        logits.new_empty(batch_size, sizes.tiles * sizes.tile, top),
-        logits.new_empty(batch_size, sizes.tiles, dtype=torch.int32),
-        logits.new_empty(batch_size, dtype=torch.bool),
-    )
+    return _sizes(logits, num_states, window).empty(logits)
 
 
 @torch.library.custom_op("fairseq_stack::nondeterministic_stack_triton_backward", mutates_args=())
@@ -139,7 +118,7 @@ def _weights_backward(
 
     sizes = _sizes(logits, num_states, window)
     usable = torch.where(inexact[:, None, None, None], 0, weights)
-    inner = launch.Inner(transitions, g, popped, exponents, alpha, alpha_exponents, usable, inexact)
+    inner = Inner(usable, transitions, g, popped, exponents, alpha, alpha_exponents, inexact)
     gradient = launch.log_weight_gradients(inner, _centred(usable, grad), sizes)
     gradient = torch.where(inexact[:, None, None, None], torch.nan, gradient)
     if not _is_captured(logits) and inexact.any():
