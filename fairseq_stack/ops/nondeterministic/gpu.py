@@ -15,8 +15,9 @@ from .._operators import Function, differentiable_once
 from .._triton.nondeterministic.sizes import Inner, Sizes
 from .._undefined import finite, from_then_on, marks_of
 from . import _bands
-from ._log_weights import defined, join_transitions, relative_to_largest, spread_of
-from ._steps import exact_gradients, exact_readings
+from ._column_gradient import through_softmax
+from ._log_weights import defined, evened, join_transitions, relative_to_largest, spread_of
+from ._steps import exact_gradients, exact_readings, unit_vectors
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
@@ -81,11 +82,11 @@ def _weights(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     relative = relative_to_largest(logits)
     inexact = spread_of(relative).range > WIDEST_RANGE
     transitions = torch.where(inexact[:, None, None, None], 0, relative).exp_()
-    inner = launch.inner_weights((transitions / _typical(transitions)).contiguous(), sizes)
+    inner = launch.inner_weights((evened(transitions)).contiguous(), sizes)
     inexact |= inner.inexact
     weights = torch.where(inexact[:, None, None, None], torch.nan, inner.weights)
     if not _is_captured(logits) and inexact.any():
-        exact = exact_readings(logits[inexact], _units(logits[inexact]), num_states, window)
+        exact = exact_readings(logits[inexact], unit_vectors(logits[inexact]), num_states, window)
         weights[inexact] = exact if window is None else _bands.banded(exact, sizes)
     return inner._replace(weights=weights, inexact=inexact)
 
@@ -123,7 +124,7 @@ def _weights_backward(
     gradient = torch.where(inexact[:, None, None, None], torch.nan, gradient)
     if not _is_captured(logits) and inexact.any():
         of_weights = grad[inexact] if window is None else _bands.dense(grad[inexact], sizes)
-        units = _units(logits[inexact])
+        units = unit_vectors(logits[inexact])
         gradient[inexact], _ = exact_gradients(of_weights, logits[inexact], units, num_states, window)
     return gradient
 
@@ -133,28 +134,11 @@ def _(grad: Tensor, logits: Tensor, *_: Any) -> Tensor:
     return logits.new_empty(logits.shape)
 
 
-def _typical(transitions: Tensor) -> Tensor:
-    """About the geometric mean of the sums of D_t out of each configuration, a power of two, (B, n, 1, 1).
-
-    Divided by it, the weight of runs changes little from step to step.
-    """
-    sums = transitions.sum(3, keepdim=True)
-    return torch.where(sums > 0, sums, 1).log2().mean(2, keepdim=True).round().exp2()
-
-
 def _centred(weights: Tensor, grad: Tensor) -> Tensor:
-    """b_t[i, y] of (h)."""
-    flat, of_flat = weights.flatten(2), grad.flatten(2)
-    centred = of_flat - of_flat.gather(2, flat.argmax(2, keepdim=True))
-    # What is not on top of the stack in any run takes no part, whatever its gradient is.
-    means = torch.where(flat > 0, flat * centred, 0).sum(2, keepdim=True)
-    return torch.where(flat > 0, centred - means, 0).view_as(grad)
-
-
-def _units(logits: Tensor) -> Tensor:
-    """Vectors v_0..v_n whose readings are the weights."""
-    size = logits.shape[1] + 1
-    return torch.eye(size, dtype=logits.dtype, device=logits.device).expand(len(logits), -1, -1)
+    """b_t[i, y] of (h); what is not on top of the stack in any run takes no part, whatever its gradient is."""
+    occurs = weights > 0
+    centred = through_softmax(weights.flatten(2), torch.where(occurs, grad, 0).flatten(2))
+    return torch.where(occurs, centred.view_as(grad), 0)
 
 
 def _is_captured(x: Tensor) -> bool:

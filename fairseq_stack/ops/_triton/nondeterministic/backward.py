@@ -34,7 +34,7 @@ def forward_derivatives(
         row = cells.tiles - 1 - rows
         i = row * T + m % T
         totals = tl.zeros((ROWS, TQ), dtype=tl.float64)
-        for column in range(row + 1, tl.minimum(cells.tiles, row + cells.bands)):  # from later tiles, for all rows of this one
+        for column in range(row + 1, tl.minimum(cells.tiles, row + cells.bands)):
             cell = cell_number(row, column, cells)
             weight_row = i - first_weight(column, cells, T)
             shift = tl.load(inner.exponents + cell) + tl.load(inner.alpha_exponents + row)
