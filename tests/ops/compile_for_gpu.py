@@ -68,7 +68,7 @@ def main() -> None:
         actions = torch.ones(1, 9, 3, dtype=dtype)
         superposition.action_gradients(actions, superposition.weights(actions, 9), 9)
         elements = torch.ones(1, 2, 3, dtype=dtype)
-        after = superposition.step(actions[:, 0], elements[:, 0], elements, 3)
+        after, _ = superposition.step(actions[:, 0], elements[:, 0], elements, 3)
         superposition.step_gradients(actions[:, 0], elements[:, 0], elements, after)
     strengths = torch.ones(1, 9, dtype=torch.float64)
     stratification.strength_gradients(*stratification.weights(strengths, strengths, strengths))

@@ -16,7 +16,7 @@ ELEMENTS = 4096  # of a tile of products
 
 @on_their_device
 def step_triton(past: Past, logits: Tensor, window: int | None, gamma: Tensor, exponents: Tensor) -> Step:
-    """A step, as ``_step_backends.ComputeStep``."""
+    """A step, as ``_panel_columns.ComputeStep``."""
     transitions, mark, spread = _weigh(logits, past.alpha)
     pops, rows = _move(past, transitions, gamma)
     begin = 0

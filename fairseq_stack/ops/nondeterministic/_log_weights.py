@@ -34,9 +34,26 @@ def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
     return torch.cat([push, replace, pop.flatten(-3, -2)], -1).double()
 
 
+def first_configuration(batch_size: int, size: int, like: Tensor) -> Tensor:
+    """Log weights (B, C) of the configuration that runs start in: state 0 with symbol 0 on the stack (Eq. 23)."""
+    weights = like.new_full((batch_size, size), -torch.inf)
+    weights[:, 0] = 0
+    return weights
+
+
 def relative_to_largest(logits: Tensor) -> Tensor:
     """Log weights (..., C, 2 C + Q) less the largest of the step, unless all are -inf."""
     return logits - largest_of(logits)[..., None, None]
+
+
+def evened(transitions: Tensor) -> Tensor:
+    """Delta_t (B, n, C, 2 C + Q) up to a factor with which the weight of runs changes little from step to step.
+
+    It is divided by about the geometric mean of the sums out of each configuration, a power of two, so that nothing is
+    rounded.
+    """
+    sums = transitions.sum(3, keepdim=True)
+    return transitions / torch.where(sums == 0, 1, sums).log2().mean(2, keepdim=True).round().exp2()
 
 
 def largest_of(logits: Tensor) -> Tensor:

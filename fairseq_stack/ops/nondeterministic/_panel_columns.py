@@ -6,20 +6,30 @@ For autograd a step is one function (``_followed_columns.py``), and ``_column_gr
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .._backends import prefers_triton
 from .._undefined import finite, marks_of
 from ._column_gradient import Gradients, Owed, differentiate
-from ._columns import Past, Step, as_block, first_alpha, from_block
+from ._columns import Past, Step, as_block, first_alpha, from_block, step
 from ._followed_columns import FollowedColumns
+from ._log_weights import first_configuration
 from ._panels import Adjoint, Panel
 from ._precision import Precision
-from ._step_backends import step_for
 from ._tracked_columns import Column, TrackedColumns, logarithms
+
+ComputeStep = Callable[[Past, Tensor, int | None, Tensor, Tensor], Step]
+"""Computes a step, and writes column t.
+
+Its arguments are the columns before it, log weights (B, C, 2 C + Q), the window D or None for unlimited memory, and two
+tensors to be written: column t as a block, (B, S, Q, t + 1, C), and its exponents, (B, t + 1). It returns the step
+without ``column.gamma``.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +276,23 @@ class PanelColumns(FollowedColumns):
         )
 
 
+def step_for(device: torch.device) -> ComputeStep:
+    """What computes the steps on a device."""
+    if not prefers_triton(device):
+        return step_pytorch
+    from ._gpu_step import step_triton
+
+    return step_triton
+
+
+def step_pytorch(past: Past, logits: Tensor, window: int | None, gamma: Tensor, exponents: Tensor) -> Step:
+    """A step in PyTorch, on any device."""
+    computed = step(past, logits.double(), window)
+    gamma.copy_(as_block(computed.column.gamma, gamma.shape[2]))
+    exponents.copy_(computed.column.exponents)
+    return computed._replace(column=computed.column._replace(gamma=gamma.new_empty(0)))
+
+
 def _write_start(panel: Panel, start: Tensor | None) -> tuple[Tensor, Precision]:
     """Write column 0 (Eq. 21 and Eq. 23).
 
@@ -277,10 +304,7 @@ def _write_start(panel: Panel, start: Tensor | None) -> tuple[Tensor, Precision]
         Marks, (B, 1), and whether float64 is precise enough.
     """
     logits = panel.logits[:, 0, :, 0]
-    if start is None:
-        logits.fill_(-torch.inf)[:, 0] = 0
-    else:
-        logits.copy_(start)
+    logits.copy_(first_configuration(*logits.shape, logits) if start is None else start)
     weights, mark, spread = first_alpha(logits)
     panel.alpha[:, 0] = weights
     block = panel.one(panel.blocks, 0, 0)[..., 0, 0]

@@ -68,11 +68,7 @@ def _contents(logits: Tensor, num_states: int, window: int | None, least: float)
     num_symbols = logits.shape[2] // num_states
     no_vector = logits.new_zeros(1, 1)
     columns = TrackedColumns.initial(no_vector, num_states, num_symbols, window, None)
-    gammas, forward = (
-        [columns.gamma[0, :, -1]],
-        [torch.full_like(columns.log_alpha[0], -torch.inf), columns.log_alpha[0]],
-    )
-    forward[0][0] = 0
+    gammas, forward = [columns.gamma[0, :, -1]], [*columns.alpha[0]]
     for logits_t in logits.unbind(1):
         _, columns = columns.advance(logits_t, no_vector)
         gammas.append(columns.gamma[0, :, -1])

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from .._operators import Function, differentiable_once
-from .._triton.nondeterministic.sizes import Sizes
+from .._triton.nondeterministic.sizes import Inner, Sizes
 from .._undefined import finite, from_then_on, marks_of
 from . import _bands
-from ._log_weights import defined, join_transitions, relative_to_largest, spread_of
-from ._steps import exact_gradients, exact_readings
+from ._column_gradient import through_softmax
+from ._log_weights import defined, evened, join_transitions, relative_to_largest, spread_of
+from ._steps import exact_gradients, exact_readings, unit_vectors
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
@@ -71,7 +72,7 @@ def _weights(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     enough.
 
     Returns:
-        W, and what ``launch.Inner`` has besides, for the backward pass.
+        :class:`Inner`, for the backward pass.
     """
     if logits.numel() == 0:
         return _outputs(logits, num_states, window)
@@ -81,40 +82,19 @@ def _weights(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     relative = relative_to_largest(logits)
     inexact = spread_of(relative).range > WIDEST_RANGE
     transitions = torch.where(inexact[:, None, None, None], 0, relative).exp_()
-    inner = launch.inner_weights((transitions / _typical(transitions)).contiguous(), sizes)
-    inexact = inexact | (inner.inexact > 0)
+    inner = launch.inner_weights((evened(transitions)).contiguous(), sizes)
+    inexact |= inner.inexact
     weights = torch.where(inexact[:, None, None, None], torch.nan, inner.weights)
     if not _is_captured(logits) and inexact.any():
-        exact = exact_readings(logits[inexact], _units(logits[inexact]), num_states, window)
+        exact = exact_readings(logits[inexact], unit_vectors(logits[inexact]), num_states, window)
         weights[inexact] = exact if window is None else _bands.banded(exact, sizes)
-    return (
-        weights,
-        inner.transitions,
-        inner.g,
-        inner.popped,
-        inner.exponents,
-        inner.alpha,
-        inner.alpha_exponents,
-        inexact,
-    )
+    return inner._replace(weights=weights, inexact=inexact)
 
 
 @_weights.register_fake
 def _outputs(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     """Tensors of the right shapes."""
-    sizes = _sizes(logits, num_states, window)
-    batch_size, length, top = sizes.batch, sizes.length, sizes.top
-    block = top * sizes.tile**2
-    return (
-        logits.new_empty(batch_size, length, top, sizes.width),
-        logits.new_empty(logits.shape),
-        logits.new_empty(batch_size, sizes.cells, top * block),
-        logits.new_empty(batch_size, sizes.cells, num_states * block),
-        logits.new_empty(batch_size, sizes.cells, dtype=torch.int32),
-        logits.new_empty(batch_size, sizes.tiles * sizes.tile, top),
-        logits.new_empty(batch_size, sizes.tiles, dtype=torch.int32),
-        logits.new_empty(batch_size, dtype=torch.bool),
-    )
+    return _sizes(logits, num_states, window).empty(logits)
 
 
 @torch.library.custom_op("fairseq_stack::nondeterministic_stack_triton_backward", mutates_args=())
@@ -139,12 +119,12 @@ def _weights_backward(
 
     sizes = _sizes(logits, num_states, window)
     usable = torch.where(inexact[:, None, None, None], 0, weights)
-    inner = launch.Inner(transitions, g, popped, exponents, alpha, alpha_exponents, usable, inexact)
+    inner = Inner(usable, transitions, g, popped, exponents, alpha, alpha_exponents, inexact)
     gradient = launch.log_weight_gradients(inner, _centred(usable, grad), sizes)
     gradient = torch.where(inexact[:, None, None, None], torch.nan, gradient)
     if not _is_captured(logits) and inexact.any():
         of_weights = grad[inexact] if window is None else _bands.dense(grad[inexact], sizes)
-        units = _units(logits[inexact])
+        units = unit_vectors(logits[inexact])
         gradient[inexact], _ = exact_gradients(of_weights, logits[inexact], units, num_states, window)
     return gradient
 
@@ -154,28 +134,11 @@ def _(grad: Tensor, logits: Tensor, *_: Any) -> Tensor:
     return logits.new_empty(logits.shape)
 
 
-def _typical(transitions: Tensor) -> Tensor:
-    """About the geometric mean of the sums of D_t out of each configuration, a power of two, (B, n, 1, 1).
-
-    Divided by it, the weight of runs changes little from step to step.
-    """
-    sums = transitions.sum(3, keepdim=True)
-    return torch.where(sums > 0, sums, 1).log2().mean(2, keepdim=True).round().exp2()
-
-
 def _centred(weights: Tensor, grad: Tensor) -> Tensor:
-    """b_t[i, y] of (h)."""
-    flat, of_flat = weights.flatten(2), grad.flatten(2)
-    centred = of_flat - of_flat.gather(2, flat.argmax(2, keepdim=True))
-    # What is not on top of the stack in any run takes no part, whatever its gradient is.
-    means = torch.where(flat > 0, flat * centred, 0).sum(2, keepdim=True)
-    return torch.where(flat > 0, centred - means, 0).view_as(grad)
-
-
-def _units(logits: Tensor) -> Tensor:
-    """Vectors v_0..v_n whose readings are the weights."""
-    size = logits.shape[1] + 1
-    return torch.eye(size, dtype=logits.dtype, device=logits.device).expand(len(logits), -1, -1)
+    """b_t[i, y] of (h); what is not on top of the stack in any run takes no part, whatever its gradient is."""
+    occurs = weights > 0
+    centred = through_softmax(weights.flatten(2), torch.where(occurs, grad, 0).flatten(2))
+    return torch.where(occurs, centred.view_as(grad), 0)
 
 
 def _is_captured(x: Tensor) -> bool:

@@ -17,8 +17,8 @@ from .._transforms import BackwardPass, DifferentiableOnce
 from .._undefined import finite, from_then_on, marks_of
 from ._gradient import gradient_of_log_weights
 from ._inner_weights import InnerWeights, Tops
-from ._log_weights import EXACT_RANGE, defined, join_transitions, relative_to_largest, spread_of
-from ._steps import readings_by_steps
+from ._log_weights import EXACT_RANGE, defined, evened, join_transitions, relative_to_largest, spread_of
+from ._steps import readings_by_steps, unit_vectors
 from ._tiles import Tiles, in_tiles
 
 # The inner weights of a tile usually fit together if T times the range of the log weights is below this.
@@ -125,15 +125,9 @@ def _inner_weights(logits: Tensor, num_states: int) -> tuple[InnerWeights, bool,
 
 
 def _in_large_tiles(transitions: Tensor, difference: float) -> Tensor:
-    """The same with T as large as it may be, given how far the log weights of a step differ.
-
-    Delta_t is divided by about the geometric mean of the sums out of each configuration, so that runs keep their
-    weight, and by a power of two, so that nothing is rounded.
-    """
-    sums = transitions.sum(3)
-    typical = torch.where(sums == 0, 1, sums).log2().mean(2).round().exp2()
+    """The same with T as large as it may be, given how far the log weights of a step differ."""
     tile_size = min(_fastest_tile_size(transitions), int(_RANGE_OF_TILE / max(1.0, difference)))
-    return in_tiles(transitions / typical[:, :, None, None], tile_size)
+    return in_tiles(evened(transitions), tile_size)
 
 
 def _fastest_tile_size(transitions: Tensor) -> int:
@@ -144,13 +138,12 @@ def _fastest_tile_size(transitions: Tensor) -> int:
 
 
 def _weights_by_steps(logits: Tensor, num_states: int) -> Tensor:
-    """What ``_top_weights`` returns: with unit vectors in the place of v_0..v_n, readings are their own weights."""
-    batch_size, length, size, _ = logits.shape
+    """What ``_top_weights`` returns."""
+    size = logits.shape[2]
     swapped = _swapped(size, num_states, logits.device)
     pops = torch.arange(2 * size, logits.shape[3], device=logits.device)
     logits = logits[:, :, swapped][..., torch.cat([swapped, size + swapped, pops])]
-    units = torch.eye(length + 1, dtype=logits.dtype, device=logits.device).expand(batch_size, -1, -1)
-    return readings_by_steps(logits, units, num_states, None)[:, :, swapped.argsort()]
+    return readings_by_steps(logits, unit_vectors(logits), num_states, None)[:, :, swapped.argsort()]
 
 
 def _swapped(size: int, num_states: int, device: torch.device) -> Tensor:

@@ -16,6 +16,7 @@ from .._arguments import computation_dtype
 from .._native import buffers, required_library
 from .._native.structures import Call, fields_of
 from .._operators import Function, differentiable_once
+from .._units import units_like
 from ._log_weights import join_transitions
 from ._steps import exact_gradients, exact_readings
 
@@ -35,17 +36,14 @@ def windowed(
     window: int,
 ) -> tuple[Tensor, Tensor | None]:
     """The readings that ``compute`` finds, and W or None; other arguments as for ``nondeterministic_stack``."""
-    batch_size, length, num_states, num_symbols = push.shape[:4]
-    top = num_states, num_symbols
+    batch_size, _, *top = push.shape[:4]
     dtype = computation_dtype(values.dtype)
     logits = join_transitions(push, replace, pop).to(dtype)
     vectors = torch.cat([bottom.expand(batch_size, -1)[:, None], values], 1).to(dtype)
-    readings = compute(logits, vectors, num_states, window).unflatten(2, top).to(values.dtype)
+    readings = compute(logits, vectors, top[0], window).unflatten(2, top).to(values.dtype)
     if not return_weights:
         return readings, None
-    # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
-    units = torch.eye(length + 1, dtype=vectors.dtype, device=vectors.device).repeat(batch_size, 1, 1)
-    weights = compute(logits, units, num_states, window).unflatten(2, top)
+    weights = compute(logits, units_like(vectors), top[0], window).unflatten(2, top)
     return readings, weights.movedim(4, 2).to(values.dtype)
 
 

@@ -3,48 +3,41 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from .._native import required_library
 from .._native.structures import Call, fields_of
 
 
-def step_native(actions: Tensor, value: Tensor, elements: Tensor, height: int) -> tuple[Tensor, bool]:
+def step(actions: Tensor, value: Tensor, elements: Tensor, height: int) -> tuple[Tensor, bool]:
     """Eq. 5 for actions (B, 3), values (B, m) and the elements (B, t, m) before the step.
 
     Returns:
         The elements after the step, (B, height, m), and whether all of them are finite.
     """
-    after, is_finite = _Step.apply(actions, value, elements, height)
-    return after, is_finite
+    after = value.new_empty(len(value), height, value.shape[1])
+    undefined = (ctypes.c_uint8 * len(value))()
+    call = _call(elements, after, actions=actions, values=value, next=after)
+    call.undefined = ctypes.addressof(undefined)
+    _run("forward", call)
+    return after, not any(undefined)
 
 
-class _Step(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, actions: Tensor, value: Tensor, elements: Tensor, height: int) -> tuple[Tensor, bool]:
-        ctx.save_for_backward(actions, value, elements)
-        after = value.new_empty(len(value), height, value.shape[1])
-        undefined = (ctypes.c_uint8 * len(value))()
-        call = _call(elements, after, actions=actions, values=value, next=after)
-        call.undefined = ctypes.addressof(undefined)
-        _run("forward", call)
-        return after, not any(undefined)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor, _: None) -> tuple[Tensor | None, ...]:
-        actions, value, elements = ctx.saved_tensors
-        gradients = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (actions, value, elements)]
-        call = _call(
-            elements, gradient, actions=actions, values=value, next_gradients=gradient,
-            action_gradients=gradients[0], value_gradients=gradients[1], element_gradients=gradients[2],
-        )  # fmt: skip
-        _run("backward", call)
-        return *gradients, None
+def step_gradients(
+    actions: Tensor, value: Tensor, elements: Tensor, cotangents: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of the actions, the values and the elements, given the gradient of the elements after the step."""
+    of_actions, of_value, of_elements = (
+        torch.empty_like(x, memory_format=torch.contiguous_format) for x in (actions, value, elements)
+    )
+    call = _call(
+        elements, cotangents, actions=actions, values=value, next_gradients=cotangents,
+        action_gradients=of_actions, value_gradients=of_value, element_gradients=of_elements,
+    )  # fmt: skip
+    _run("backward", call)
+    return of_actions, of_value, of_elements
 
 
 class _Call(Call):

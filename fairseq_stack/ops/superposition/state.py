@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from .._arguments import Sizes, computation_dtype
@@ -14,8 +17,7 @@ from .._native import library
 from .._states import BatchState, check_fits_state
 from .._transforms import is_transformed
 from .._undefined import finite, marks_of
-from ._gpu_step import step_triton
-from ._native_step import step_native
+from . import _native_step
 
 
 def check_depth_limit(depth_limit: int | None) -> None:
@@ -93,27 +95,35 @@ class SuperpositionStackState(BatchState):
         sizes.check("value", value, f"{batch_size} {size}")
         check_fits_state("actions", actions, self.elements)
         inputs = actions.to(self.elements.dtype), value.to(self.elements.dtype)
-        if self.marks is None and self._runs_on_kernels(*inputs):
-            elements, is_finite = step_native(*inputs, self.elements, self._height())
+        kernels = self._kernels(*inputs)
+        if self.marks is None and kernels is _native_step:
+            elements, is_finite = self._by_kernels(kernels, *inputs)
             if is_finite:
                 return elements[:, 0].to(value.dtype), replace(self, elements=elements)
         marks = marks_of(value, actions) + (0 if self.marks is None else self.marks)
-        elements = self._next(*map(finite, inputs))
+        inputs = finite(inputs[0]), finite(inputs[1])
+        elements = self._plain(*inputs) if kernels is None else self._by_kernels(kernels, *inputs)[0]
         return (elements[:, 0] + marks).to(value.dtype), replace(self, elements=elements, marks=marks)
 
-    def _runs_on_kernels(self, *inputs: Tensor) -> bool:
-        on_cpu = self.elements.device.type == "cpu"
-        return on_cpu and library() is not None and not self._is_transformed(*inputs)
+    def _kernels(self, *inputs: Tensor) -> ModuleType | None:
+        """What computes a step and its gradients; None for plain PyTorch."""
+        if torch.compiler.is_compiling() or is_transformed(*inputs, self.elements):
+            return None
+        if self.elements.device.type == "cpu" and library() is not None:
+            return _native_step
+        if not prefers_triton(self.elements.device):
+            return None
+        from .._triton.superposition import launch
 
-    def _is_transformed(self, *inputs: Tensor) -> bool:
-        return torch.compiler.is_compiling() or is_transformed(*inputs, self.elements)
+        return launch
 
-    def _next(self, actions: Tensor, value: Tensor) -> Tensor:
+    def _by_kernels(self, kernels: ModuleType, actions: Tensor, value: Tensor) -> tuple[Tensor, bool]:
+        """The next elements, and whether all of them are finite, which Triton kernels do not ask."""
+        elements, is_finite = _Step.apply(kernels, actions, value, self.elements, self._height())
+        return elements, is_finite
+
+    def _plain(self, actions: Tensor, value: Tensor) -> Tensor:
         """Eq. 5: the next elements."""
-        if self._runs_on_kernels(actions, value):
-            return step_native(actions, value, self.elements, self._height())[0]
-        if prefers_triton(self.elements.device) and not self._is_transformed(actions, value):
-            return step_triton(actions, value, self.elements, self._height())
         above = torch.cat([value.unsqueeze(1), self.elements], 1)
         at_and_below = pad(self.elements, (0, 0, 0, 2))
         push, noop, pop = actions[:, :, None, None].unbind(1)
@@ -124,3 +134,17 @@ class SuperpositionStackState(BatchState):
         """How many elements the next stack has."""
         height = self.elements.shape[1] + 1
         return height if self.depth_limit is None else min(height, self.depth_limit)
+
+
+class _Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, kernels: ModuleType, *inputs: Any) -> tuple[Tensor, bool]:
+        ctx.kernels = kernels
+        ctx.save_for_backward(*inputs[:3])
+        elements, is_finite = kernels.step(*inputs)
+        return elements, is_finite
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, _: None) -> tuple[Tensor | None, ...]:
+        return None, *ctx.kernels.step_gradients(*ctx.saved_tensors, gradient), None

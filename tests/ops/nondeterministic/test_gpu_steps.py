@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState
 from fairseq_stack.ops.nondeterministic import _panel_columns, _panels, state
-from fairseq_stack.ops.nondeterministic._step_backends import step_pytorch
+from fairseq_stack.ops.nondeterministic._panel_columns import step_pytorch
 from tests.helpers import assert_normwise_close
 from tests.ops.gpus import DEVICE
 from tests.ops.nondeterministic.inputs import random_inputs, step_through, weighted_sum

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
 from torch import Tensor
 
 from fairseq_stack.ops import superposition_stack
-from fairseq_stack.ops.superposition import gpu, state
-from fairseq_stack.ops.superposition._gpu_step import step_triton
+from fairseq_stack.ops.superposition import gpu
 from tests.helpers import assert_agree, assert_normwise_close
 from tests.ops.gpus import DEVICE
 from tests.ops.stacks import STACKS, Way
@@ -50,13 +49,10 @@ def test_the_operators_are_well_formed() -> None:
 
 
 def test_steps_run_on_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
-    def counted(*arguments: Any) -> Tensor:
-        calls.append(arguments)
-        return step_triton(*arguments)
+    from fairseq_stack.ops._triton.superposition import launch
 
     steps = Way("superposition", "steps-triton", monkeypatch)
-    monkeypatch.setattr(state, "step_triton", counted)
+    step = Mock(side_effect=launch.step)
+    monkeypatch.setattr(launch, "step", step)
     steps.read(STACK.random_inputs(2, 9, 3))
-    assert len(calls) == 9
+    assert step.call_count == 9

@@ -18,13 +18,11 @@
 #endif
 
 #include "vector.h"
-#include "arrays.h"
 #include "micro_kernels.h"
 #include "nondeterministic_record.h"
 #include "nondeterministic_equations.h"
 #include "nondeterministic_forward.h"
 #include "nondeterministic_backward.h"
-#include "nondeterministic_passes.h"
 #include "nondeterministic.h"
 #include "nondeterministic_step_columns.h"
 #include "nondeterministic_step.h"

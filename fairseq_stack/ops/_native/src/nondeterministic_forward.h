@@ -123,6 +123,22 @@ INLINE void nd_fill_popped(const struct nd_record *rec, int tile, int t) {
     *exponent = nd_normalise(popped, 0, 1, Q * C, rec->gamma_exponent[nd_column(rec, tile, t - 1)], rec->exact);
 }
 
+/* Eq. 21 and Eq. 23: runs start in configuration 0, which alpha[-1] and alpha[0] hold; sources other than x = 0 have
+ * alpha[-1][x] = 0. */
+INLINE void nd_start(const struct nd_record *rec) {
+    memset(rec->alpha, 0, rec->tiles * rec->C * sizeof(vector));
+    for (int tile = 0; tile < rec->tiles; tile++) rec->alpha_exponent[tile] = isplat(DEAD);
+    for (int row = 0; row <= 1 && row <= rec->n; row++) {
+        rec->alpha[row / LANES * rec->C][row % LANES] = 1;
+        rec->alpha_exponent[row / LANES][row % LANES] = 0;
+    }
+}
+
+INLINE void nd_start_column(const struct nd_record *rec) {
+    for (int x = 0; x < rec->C; x++) nd_gamma(rec, rec->gamma, 0, 0, 0)[x][0] = 1;
+    rec->gamma_exponent[0][0] = 0;
+}
+
 /* (a) and (b) for the columns first <= t < last of a tile of rows, from those of the tiles below it and all earlier
  * columns, in the order of Section 5. */
 INLINE void nd_fill(const struct nd_record *rec, int tile, int first, int last, int careful) {
@@ -135,9 +151,8 @@ INLINE void nd_fill(const struct nd_record *rec, int tile, int first, int last, 
     nd_add_all_pops(rec, tile, first, last, next - 1, first);
     for (int t = first; t < last; t++) {
         nd_fill_popped(rec, tile, t);
-        if (t == 0) { /* Eq. 21; sources other than x = 0 have alpha[-1][x] = 0 */
-            for (int x = 0; x < size / rec->Q; x++) nd_gamma(rec, rec->gamma, 0, 0, 0)[x][0] = 1;
-            rec->gamma_exponent[0][0] = 0;
+        if (t == 0) {
+            nd_start_column(rec);
             continue;
         }
         if (t > row) nd_add_replacements(rec, tile, t);

@@ -5,6 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .sizes import Inner
+
 LARGEST_SHIFT = tl.constexpr(200)
 """Cells are multiplied by powers of two; larger exponents than this, or lower ones than its negative, are not exact."""
 LARGEST_MANTISSA = tl.constexpr(2.0**400)
@@ -26,19 +28,35 @@ def exponent_of(x):
 
 
 @triton.jit
-def cell_number(row, column, num_tiles):
+def of_sequence(inner, cells, sequence, Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr):
+    """What belongs to a sequence, whose number has 64 bits."""
+    C: tl.constexpr = Q * S
+    return Inner(
+        inner.weights + sequence * cells.length * C * cells.width,
+        inner.transitions + sequence * cells.length * (C * (2 * C + Q)),
+        inner.g + sequence * cells.cells * (C * C * T * T),
+        inner.popped + sequence * cells.cells * (C * Q * T * T),
+        inner.exponents + sequence * cells.cells,
+        inner.alpha + sequence * cells.tiles * (T * C),
+        inner.alpha_exponents + sequence * cells.tiles,
+        inner.inexact + sequence,
+    )
+
+
+@triton.jit
+def cell_number(row, column, cells):
     """The number of the cell (I, J), I <= J: diagonal after diagonal, so that the cells of a window come first.
 
     It has 64 bits, as what is in all cells of a long sequence may be more than 2^31 numbers.
     """
     span = tl.cast(column - row, tl.int64)
-    return span * num_tiles - span * (span - 1) // 2 + row
+    return span * cells.tiles - span * (span - 1) // 2 + row
 
 
 @triton.jit
-def first_weight(column, bands, T: tl.constexpr, HAS_WINDOW: tl.constexpr):
+def first_weight(column, cells, T: tl.constexpr):
     """The coordinate of the row whose weight is the first of W_t, for the times of a tile."""
-    return (column - bands + 1) * T if HAS_WINDOW else 0
+    return (column - cells.bands + 1) * T * cells.is_limited
 
 
 @triton.jit

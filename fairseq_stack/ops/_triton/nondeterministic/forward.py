@@ -1,8 +1,8 @@
 """(a) to (d) of ``docs/algorithm.md``: inner weights, forward weights and the weights of the readings.
 
-Names: ``g`` holds g[i -> t][x -> (r, s)] at [cell][x][s][i][t][r], ``popped`` holds g'[k -> t][(u, s) -> r] at
-[cell][s][k][u][t][r], ``exponents`` one integer for each cell. Q states, S symbols, C = Q S, T the size of a tile.
-``window`` is D, or at least n + 1, and ``bands`` says in how many diagonals of cells g is not 0.
+``inner`` is a record of :class:`Inner`: ``g`` holds g[i -> t][x -> (r, s)] at [cell][x][s][i][t][r], ``popped`` holds
+g'[k -> t][(u, s) -> r] at [cell][s][k][u][t][r], ``exponents`` one integer for each cell. ``cells`` is a record of
+:class:`Cells`. Q states, S symbols, C = Q S, T the size of a tile; TQ and other sides of matrices are padded.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .common import (
     first_weight,
     is_inexact,
     is_shift_inexact,
+    of_sequence,
     popped_offset,
     power_of_two,
     product,
@@ -25,19 +26,16 @@ from .common import (
 
 @triton.jit
 def far_pops(
-    g, popped, exponents, inexact, span, num_tiles, num_cells,
-    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr,
+    inner, cells, span, Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr
 ):  # fmt: skip
     """The pops of (a) whose k is between the tiles of a cell, for some rows (x, i) and one symbol: a matrix product."""
     C: tl.constexpr = Q * S
-    row, block, sequence = tl.program_id(0), tl.program_id(1) // S, tl.program_id(2).to(tl.int64)
-    symbol = tl.program_id(1) % S
+    CELL: tl.constexpr = C * C * T * T
+    row, block, symbol = tl.program_id(0), tl.program_id(1) // S, tl.program_id(1) % S
     column = row + span
-    g += sequence * num_cells * (C * C * T * T)
-    popped += sequence * num_cells * (C * Q * T * T)
-    exponents += sequence * num_cells
-    here = cell_number(row, column, num_tiles)
-    exponent = tl.load(exponents + here)
+    inner = of_sequence(inner, cells, tl.program_id(2).to(tl.int64), Q, S, T)
+    here = cell_number(row, column, cells)
+    exponent = tl.load(inner.exponents + here)
     m = block * ROWS + tl.arange(0, ROWS)
     of_row = row_offset(m, Q, S, T) + symbol * (T * T * Q)
     j = tl.arange(0, TQ)
@@ -48,41 +46,37 @@ def far_pops(
     sums = tl.zeros((ROWS, TQ), dtype=tl.float64)
     lost = 0
     for middle in range(row + 1, column):
-        left, right = cell_number(row, middle, num_tiles), cell_number(middle, column, num_tiles)
-        shift = tl.load(exponents + left) + tl.load(exponents + right) - exponent
+        left, right = cell_number(row, middle, cells), cell_number(middle, column, cells)
+        shift = tl.load(inner.exponents + left) + tl.load(inner.exponents + right) - exponent
         lost |= is_shift_inexact(shift).to(tl.int32)
-        a = tl.load(g + left * (C * C * T * T) + cell, mask=is_element, other=0.0)
-        b = tl.load(popped + right * (C * Q * T * T) + factor, mask=is_factor, other=0.0)
+        a = tl.load(inner.g + left * CELL + cell, mask=is_element, other=0.0)
+        b = tl.load(inner.popped + right * (C * Q * T * T) + factor, mask=is_factor, other=0.0)
         sums += product(a, b) * power_of_two(shift)
-    tl.store(g + here * (C * C * T * T) + cell, sums, mask=is_element)
+    tl.store(inner.g + here * CELL + cell, sums, mask=is_element)
     if lost > 0:
-        tl.store(inexact + sequence, 1)
+        tl.store(inner.inexact, True)
 
 
 @triton.jit
 def near_cell(
-    transitions, g, popped, exponents, inexact, length, window, bands, span, num_tiles, num_cells,
-    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr, QP: tl.constexpr,
-    CP: tl.constexpr, IS_DIAGONAL: tl.constexpr, HAS_FAR: tl.constexpr,
+    inner, cells, span, Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr,
+    QP: tl.constexpr, CP: tl.constexpr, IS_DIAGONAL: tl.constexpr, HAS_FAR: tl.constexpr,
 ):  # fmt: skip
     """The rest of (a), and (b), for a cell, one column after the other."""
     C: tl.constexpr = Q * S
     CELL: tl.constexpr = C * C * T * T
     POPPED: tl.constexpr = C * Q * T * T
-    row, sequence = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0)
     column = row + span
-    transitions += sequence * length * (C * (2 * C + Q))
-    g += sequence * num_cells * CELL
-    popped += sequence * num_cells * POPPED
-    exponents += sequence * num_cells
-    here = cell_number(row, column, num_tiles)
-    g_here, popped_here = g + here * CELL, popped + here * POPPED
+    inner = of_sequence(inner, cells, tl.program_id(1).to(tl.int64), Q, S, T)
+    here = cell_number(row, column, cells)
+    g_here, popped_here = inner.g + here * CELL, inner.popped + here * POPPED
     above, below = row, column  # the numbers of the diagonal cells of its row and its column
-    exponent = tl.load(exponents + here)
+    exponent = tl.load(inner.exponents + here)
     before_g, before_shift = g_here, exponent * 0
     if not IS_DIAGONAL:
-        before = cell_number(row, column - 1, num_tiles)
-        before_g, before_shift = g + before * CELL, tl.load(exponents + before) - exponent
+        before = cell_number(row, column - 1, cells)
+        before_g, before_shift = inner.g + before * CELL, tl.load(inner.exponents + before) - exponent
 
     m, j, r, w = tl.arange(0, ROWS), tl.arange(0, TQ), tl.arange(0, QP), tl.arange(0, CP)
     x, i, k = m // T, m % T, j // Q
@@ -93,9 +87,9 @@ def near_cell(
     largest = tl.zeros((ROWS,), dtype=tl.float64)
     for t in range(T):
         now = column * T + t  # the coordinate
-        exists = (now >= 2) & (now <= length + 1)
+        exists = (now >= 2) & (now <= cells.length + 1)
         tops, states = tl.where(exists, C, 0), tl.where(exists, Q, 0)  # the interpreter cannot broadcast a Boolean
-        step = transitions + (now - 2) * (C * (2 * C + Q))
+        step = inner.transitions + (now - 2) * (C * (2 * C + Q))
         from_top = step + w[:, None] * (2 * C + Q)
         is_weight = (w < tops)[:, None] & (r < Q)[None, :]
         # Column t - 1, at [row][w].
@@ -128,10 +122,10 @@ def near_cell(
             then = s * (T * Q * T * Q) + j[:, None] * (T * Q) + t * Q + r[None, :]
             kept = tl.load(g_here + reached, mask=is_row[:, None] & (k < t - 1)[None, :], other=0.0)
             popping = (k < t - 1)[:, None] & (r < Q)[None, :]
-            sums += product(kept, tl.load(popped + below * POPPED + then, mask=popping, other=0.0))
+            sums += product(kept, tl.load(inner.popped + below * POPPED + then, mask=popping, other=0.0))
             if not IS_DIAGONAL:  # pops to columns of the diagonal cell
                 is_kept = is_row[:, None] & is_column[None, :] & (i[:, None] < k[None, :])
-                kept = tl.load(g + above * CELL + reached, mask=is_kept, other=0.0)
+                kept = tl.load(inner.g + above * CELL + reached, mask=is_kept, other=0.0)
                 popping = is_column[:, None] & (r < Q)[None, :]
                 sums += product(kept, tl.load(popped_here + then, mask=popping, other=0.0))
             pushes = tl.load(
@@ -140,63 +134,59 @@ def near_cell(
             )  # fmt: skip
             sums = tl.where(is_pushed[:, None], pushes * power_of_two(-exponent), sums)
             sums = tl.where(is_start[:, None] & (r + s == 0)[None, :], 1.0, sums)
-            sums = tl.where((now - row * T - i <= window)[:, None], sums, 0.0)
+            sums = tl.where((now - row * T - i <= cells.limit)[:, None], sums, 0.0)
             tl.debug_barrier()
             tl.store(at, sums, mask=is_row[:, None] & (r < Q)[None, :])
             lost |= tl.max(is_inexact(sums).to(tl.int32), 1)
             largest = tl.maximum(largest, tl.max(sums, 1))
         tl.debug_barrier()
     if (tl.max(lost, 0) > 0) | ((span == 1) & is_shift_inexact(exponent)):
-        tl.store(inexact + sequence, 1)
+        tl.store(inner.inexact, True)
     # The next cell of the row begins with the exponent that this one ends with.
-    if (column + 1 < num_tiles) & (span + 1 < bands):
-        following = cell_number(row, column + 1, num_tiles)
-        tl.store(exponents + following, exponent + exponent_of(tl.max(largest, 0)))
+    if (column + 1 < cells.tiles) & (span + 1 < cells.bands):
+        following = cell_number(row, column + 1, cells)
+        tl.store(inner.exponents + following, exponent + exponent_of(tl.max(largest, 0)))
 
 
 @triton.jit
 def forward_weights(
-    g, exponents, alpha, alpha_exponents, inexact, length, bands, num_tiles, num_cells,
-    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr,
+    inner, cells, Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, ROWS: tl.constexpr,
     QP: tl.constexpr, SP: tl.constexpr,
 ):  # fmt: skip
     """(c): alpha of all coordinates, [coordinate][(r, s)], with an exponent for each tile; one program per sequence."""
     C: tl.constexpr = Q * S
     CELL: tl.constexpr = C * C * T * T
-    sequence = tl.program_id(0).to(tl.int64)
-    g += sequence * num_cells * CELL
-    exponents += sequence * num_cells
-    alpha += sequence * num_tiles * (T * C)
-    alpha_exponents += sequence * num_tiles
+    inner = of_sequence(inner, cells, tl.program_id(0).to(tl.int64), Q, S, T)
     s, r, m, j = tl.arange(0, SP), tl.arange(0, QP), tl.arange(0, ROWS), tl.arange(0, TQ)
     is_top = (s < S)[:, None] & (r < Q)[None, :]
     of_row = row_offset(m, Q, S, T)
     of_alpha = (m % T) * C + m // T
     is_element = (m < C * T)[:, None] & (j < T * Q)[None, :]
     lost = 0
-    exponent = tl.load(exponents) * 0
+    exponent = tl.load(inner.exponents) * 0
     largest = tl.full((), 1.0, dtype=tl.float64)
-    for column in range(num_tiles):
+    for column in range(cells.tiles):
         exponent += exponent_of(largest)
-        tl.store(alpha_exponents + column, exponent)
+        tl.store(inner.alpha_exponents + column, exponent)
         for symbol in range(S):  # from earlier tiles, for all times of this one
             totals = tl.zeros((ROWS, TQ), dtype=tl.float64)
-            for row in range(tl.maximum(column - bands + 1, 0), column):
-                cell = cell_number(row, column, num_tiles)
-                shift = tl.load(exponents + cell) + tl.load(alpha_exponents + row) - exponent
+            for row in range(tl.maximum(column - cells.bands + 1, 0), column):
+                cell = cell_number(row, column, cells)
+                shift = tl.load(inner.exponents + cell) + tl.load(inner.alpha_exponents + row) - exponent
                 lost |= is_shift_inexact(shift).to(tl.int32)
-                weights = tl.load(alpha + row * (T * C) + of_alpha, mask=m < C * T, other=0.0) * power_of_two(shift)
-                at = g + cell * CELL + of_row[:, None] + symbol * (T * T * Q) + j[None, :]
+                weights = tl.load(inner.alpha + row * (T * C) + of_alpha, mask=m < C * T, other=0.0)
+                weights *= power_of_two(shift)
+                at = inner.g + cell * CELL + of_row[:, None] + symbol * (T * T * Q) + j[None, :]
                 totals += tl.load(at, mask=is_element, other=0.0) * weights[:, None]
-            at = alpha + (column * T + j // Q) * C + j % Q * S + symbol
+            at = inner.alpha + (column * T + j // Q) * C + j % Q * S + symbol
             tl.store(at, tl.sum(totals, 0), mask=j < T * Q)
         tl.debug_barrier()
-        diagonal = g + column * CELL
+        diagonal = inner.g + column * CELL
         for t in range(T):
             now = column * T + t
-            target = alpha + now * C + r[None, :] * S + s[:, None]
+            target = inner.alpha + now * C + r[None, :] * S + s[:, None]
             is_row = m < tl.where(now > 0, C * T, 0)
-            weights = tl.load(alpha + column * (T * C) + of_alpha, mask=is_row & (m % T < t), other=0.0)
+            weights = tl.load(inner.alpha + column * (T * C) + of_alpha, mask=is_row & (m % T < t), other=0.0)
             blocks = tl.load(
                 diagonal + of_row[:, None, None] + t * Q + (s[:, None] * (T * T * Q) + r[None, :])[None, :, :],
                 mask=is_row[:, None, None] & is_top[None, :, :], other=0.0,
@@ -207,49 +197,47 @@ def forward_weights(
             tl.debug_barrier()
             tl.store(target, sums, mask=is_top)
             lost |= tl.max(tl.max(is_inexact(sums).to(tl.int32), 1), 0)
-            if now <= length + 1:
+            if now <= cells.length + 1:
                 largest = tl.max(tl.max(sums, 1), 0)
             tl.debug_barrier()
     if lost > 0:
-        tl.store(inexact + sequence, 1)
+        tl.store(inner.inexact, True)
 
 
 @triton.jit
 def reading_weights(
-    g, exponents, alpha, alpha_exponents, weights, length, width, bands, num_tiles, num_cells,
-    Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, CP: tl.constexpr, HAS_WINDOW: tl.constexpr,
+    inner, cells, Q: tl.constexpr, S: tl.constexpr, T: tl.constexpr, TQ: tl.constexpr, CP: tl.constexpr
 ):  # fmt: skip
     """(d): W_t[i][(r, s)] of a cell, at [t - 1][(r, s)][i + 1], or from the first row of the window on."""
     C: tl.constexpr = Q * S
-    column, sequence = tl.program_id(1), tl.program_id(2).to(tl.int64)
+    column = tl.program_id(1)
     row = column - tl.program_id(0)
+    inner = of_sequence(inner, cells, tl.program_id(2).to(tl.int64), Q, S, T)
     if row >= 0:
-        cell = cell_number(row, column, num_tiles)
-        g += (sequence * num_cells + cell) * (C * C * T * T)
-        alpha += sequence * num_tiles * (T * C)
-        alpha_exponents += sequence * num_tiles
-        shift = tl.load(exponents + sequence * num_cells + cell) + tl.load(alpha_exponents + row)
-        shift -= tl.load(alpha_exponents + column)
+        cell = cell_number(row, column, cells)
+        g = inner.g + cell * (C * C * T * T)
+        shift = tl.load(inner.exponents + cell) + tl.load(inner.alpha_exponents + row)
+        shift -= tl.load(inner.alpha_exponents + column)
         i, j, y = tl.arange(0, T), tl.arange(0, TQ), tl.arange(0, CP)
         t, r = j // Q, j % Q
         totals = tl.sum(
             tl.load(
-                alpha + (column * T + t)[:, None] * C + y[None, :],
+                inner.alpha + (column * T + t)[:, None] * C + y[None, :],
                 mask=(j < T * Q)[:, None] & (y < C)[None, :], other=0.0,
             ), 1,
         )  # fmt: skip
         totals = tl.where(totals > 0, totals, 1.0)
         now = column * T + t
-        is_weight = (j < T * Q) & (now >= 2) & (now <= length + 1)
+        is_weight = (j < T * Q) & (now >= 2) & (now <= cells.length + 1)
         for s in range(S):
             sums = tl.zeros((T, TQ), dtype=tl.float64)
             for x in range(C):
-                alpha_of_row = tl.load(alpha + (row * T + i) * C + x)
+                alpha_of_row = tl.load(inner.alpha + (row * T + i) * C + x)
                 block = g + (x * S + s) * (T * T * Q) + i[:, None] * (T * Q) + j[None, :]
                 sums += alpha_of_row[:, None] * tl.load(block, mask=(j < T * Q)[None, :], other=0.0)
             sums = sums * power_of_two(shift) / totals[None, :]
-            at = ((sequence * length + now - 2) * C + r * S + s) * width
+            at = (tl.cast(now - 2, tl.int64) * C + r * S + s) * cells.width
             tl.store(
-                weights + at[None, :] + (row * T + i - first_weight(column, bands, T, HAS_WINDOW))[:, None], sums,
-                mask=is_weight[None, :] & (row * T + i <= length)[:, None],
+                inner.weights + at[None, :] + (row * T + i - first_weight(column, cells, T))[:, None], sums,
+                mask=is_weight[None, :] & (row * T + i <= cells.length)[:, None],
             )  # fmt: skip

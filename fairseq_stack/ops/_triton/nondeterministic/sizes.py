@@ -1,8 +1,36 @@
-"""The sizes of what the kernels compute. This module does not need Triton."""
+"""The sizes of what the kernels compute, and their memory. This module does not need Triton."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Inner(NamedTuple):
+    """What the forward pass leaves; an argument of the kernels."""
+
+    weights: Tensor  # W, (B, n, C, width)
+    transitions: Tensor  # D_t, (B, n, C, 2 C + Q), up to a factor for each step
+    g: Tensor  # (B, cells, C S T T Q), see ``forward.py``
+    popped: Tensor  # (B, cells, S T Q T Q)
+    exponents: Tensor  # (B, cells)
+    alpha: Tensor  # (B, tiles T, C)
+    alpha_exponents: Tensor  # (B, tiles)
+    inexact: Tensor  # (B,), whether float64 is not precise enough
+
+
+class Cells(NamedTuple):
+    """The sizes that are numbers for the kernels, not constants: as in ``Sizes``."""
+
+    length: int
+    bands: int
+    tiles: int
+    cells: int
+    width: int
+    limit: int
+    is_limited: int
 
 
 class Sizes(NamedTuple):
@@ -47,8 +75,27 @@ class Sizes(NamedTuple):
         return self.length + 1 if self.window is None else self.window
 
     @property
+    def numbers(self) -> Cells:
+        is_limited = int(self.window is not None)
+        return Cells(self.length, self.bands, self.tiles, self.cells, self.width, self.limit, is_limited)
+
+    @property
     def constants(self) -> dict[str, int]:
-        return {"Q": self.num_states, "S": self.num_symbols, "T": self.tile}
+        return {"Q": self.num_states, "S": self.num_symbols, "T": self.tile, "TQ": self.columns}
+
+    def empty(self, like: Tensor) -> Inner:
+        """Memory, on the device of a tensor in float64."""
+        block = self.top * self.tile**2
+        return Inner(
+            like.new_empty(self.batch, self.length, self.top, self.width),
+            like.new_empty(self.batch, self.length, self.top, 2 * self.top + self.num_states),
+            like.new_empty(self.batch, self.cells, self.top * block),
+            like.new_empty(self.batch, self.cells, self.num_states * block),
+            like.new_empty(self.batch, self.cells, dtype=torch.int32),
+            like.new_empty(self.batch, self.tiles * self.tile, self.top),
+            like.new_empty(self.batch, self.tiles, dtype=torch.int32),
+            like.new_empty(self.batch, dtype=torch.bool),
+        )
 
     @property
     def rows(self) -> int:

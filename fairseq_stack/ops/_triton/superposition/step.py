@@ -9,6 +9,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .kernels import load_actions
+
 
 @triton.jit
 def _around(value, elements, at, height, size):
@@ -26,14 +28,8 @@ def step(actions, value, elements, after, height, next_height, size, PART: tl.co
     """The elements after a step."""
     sequence = tl.program_id(1).to(tl.int64)
     at = tl.program_id(0) * PART + tl.arange(0, PART)
-    push, noop, pop = (
-        tl.load(actions + sequence * 3),
-        tl.load(actions + sequence * 3 + 1),
-        tl.load(actions + sequence * 3 + 2),
-    )
-    above, here, below = _around(
-        value + sequence * size, elements + sequence * height * size, at, height, size
-    )  # fmt: skip
+    push, noop, pop = load_actions(actions + sequence * 3)
+    above, here, below = _around(value + sequence * size, elements + sequence * height * size, at, height, size)
     is_place = at < next_height * size
     tl.store(after + sequence * next_height * size + at, push * above + noop * here + pop * below, mask=is_place)
 
@@ -46,15 +42,9 @@ def step_back(
     """The gradients of the value and the elements, and at [program][action] parts of the gradients of the actions."""
     sequence, programs = tl.program_id(1).to(tl.int64), tl.num_programs(0)
     at = tl.program_id(0) * PART + tl.arange(0, PART)
-    push, noop, pop = (
-        tl.load(actions + sequence * 3),
-        tl.load(actions + sequence * 3 + 1),
-        tl.load(actions + sequence * 3 + 2),
-    )
+    push, noop, pop = load_actions(actions + sequence * 3)
     cotangents += sequence * next_height * size
-    above, here, below = _around(
-        value + sequence * size, elements + sequence * height * size, at, height, size
-    )  # fmt: skip
+    above, here, below = _around(value + sequence * size, elements + sequence * height * size, at, height, size)
     places = next_height * size
     cotangent = tl.load(cotangents + at, mask=at < places, other=0.0)
     action_gradients += (sequence * programs + tl.program_id(0)) * 3
