@@ -106,8 +106,8 @@ def nondeterministic_stack(
     """Read the top of a nondeterministic stack after each of n steps (DuSell and Chiang, 2024, Appendix B).
 
     A pushdown automaton with Q states and S stack symbols, each of which lies on the stack with a vector of
-    size m, tracks all its runs simultaneously. The reading ``r_t[r, y]`` is the sum, over the runs of t steps that end in
-    state r with symbol y on top, of the run's weight times the vector on top, divided by the weight of all
+    size m, tracks all its runs simultaneously. The reading ``r_t[r, y]`` is the sum, over the runs of t steps that
+    end in state r with symbol y on top, of the run's weight times the vector on top, divided by the weight of all
     runs of t steps:
 
         r_t[r, y] = eta_t[r, y] / sum_{r', y'} alpha[t][r', y']    (Eq. 29)
