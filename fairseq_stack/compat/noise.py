@@ -1,10 +1,13 @@
-"""Silence useless warnings of fairseq and its libraries, each by its message, never by category."""
+"""Silence what fairseq and its libraries say in vain: useless warnings, each by its message, and useless logs."""
 
 from __future__ import annotations
 
 import logging
 import warnings
 
+from omegaconf import DictConfig
+
+from fairseq_stack.compat.messages import command
 from fairseq_stack.compat.replacing import sets
 
 HARMLESS = (
@@ -37,3 +40,28 @@ def silence_harmless_warnings() -> None:
     # An empty line in a column that is only read with --past-target; elsewhere this warning means a wrong number.
     warnings.filterwarnings("ignore", message="overflow", module=r"fairseq\.data\.token_block_dataset")
     logging.getLogger("hydra.core.utils").setLevel(logging.INFO)  # it notes two names at every start
+
+
+@sets("the loggers of fairseq")
+def silence_logs() -> None:
+    """Log only warnings and errors in Python and in ``fairseq-interactive``; log no configuration when scoring.
+
+    No command logs how fairseq reuses batches: four lines per epoch, and per sentence in Python.
+
+    Importing fairseq sets the root logger to DEBUG, so a program sees all that fairseq logs. The configuration of
+    commands that score has hundreds of options that they do not read, and a model that nobody chose. That of
+    ``fairseq-train`` stays in its log, which ``fairseq-stack plot`` reads.
+
+    Unnecessary with a fairseq that leaves the root logger alone, and logs such lines at level DEBUG.
+    """
+    is_silent = command() in (None, "fairseq-interactive")
+    logging.getLogger("fairseq").setLevel(logging.WARNING if is_silent else logging.NOTSET)
+    logging.getLogger("fairseq.hub_utils").setLevel(logging.INFO)  # what ``verbose=True`` asks for
+    logging.getLogger("fairseq.tasks.fairseq_task").setLevel(logging.WARNING)
+    logging.getLogger("fairseq_cli.interactive").setLevel(logging.WARNING)
+    for name in ("eval_lm", "generate", "validate"):
+        logging.getLogger(f"fairseq_cli.{name}").addFilter(_is_no_configuration)
+
+
+def _is_no_configuration(record: logging.LogRecord) -> bool:
+    return not isinstance(record.msg, DictConfig)

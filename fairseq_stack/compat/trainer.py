@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import defaultdict
 from typing import Any
 
 import torch
@@ -43,6 +44,18 @@ def _check_precision(common: Any) -> None:
     on_cpu = common.cpu or not torch.cuda.is_available()
     if on_cpu and common.fp16 and not common.memory_efficient_fp16:
         raise UserError("--fp16 needs a GPU; on a CPU leave it out to train in float32")
+
+
+@replaces("fairseq.trainer:_catalog_shared_params")
+def shared_parameters(original: Any, model: torch.nn.Module) -> list[list[str]]:
+    """Log as shared only parameters that exist, and not the biases of all layers without a bias.
+
+    Unnecessary with a fairseq that does not take None for a parameter.
+    """
+    names = defaultdict(list)
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names[parameter].append(name)
+    return [shared for shared in names.values() if len(shared) > 1]
 
 
 @replaces("fairseq.trainer:Trainer._set_seed")
