@@ -1,30 +1,33 @@
-"""The nondeterministic stack and that of its authors, DuSell and Chiang (2024), from a clone of their code.
+"""Stacks next to the code of DuSell and Chiang, taken from clones of it.
 
-The clone is of https://github.com/bdusell/stack-attention, and needs ``pip install torch-semiring-einsum``. Its vectors
-are logarithms.
+Layers are those of https://github.com/bdusell/stack-attention (2024); LSTMs, in :mod:`.authors_lstms`, those of
+https://github.com/bdusell/nondeterministic-stack-rnn (2023). Both need ``pip install torch-semiring-einsum attrs``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.kinds import NONDETERMINISTIC
+from fairseq_stack.kinds import NONDETERMINISTIC, SUPERPOSITION
 
 from .agreement import normwise_error, refuse_if_wrong
 from .cases import Case, Tensors, Variant, dtype_name
-from .tables import Columns, Row, error, sizes
-from .timing import Settings, passes
+from .tables import Columns, Row, error
+from .timing import Run, Settings, passes
 
 COLUMNS: Columns = {
-    "B, n, Q, S, m": sizes,
+    "model": "model",
+    "sizes": lambda row: ", ".join(f"{axis} {size}" for axis, size in row["sizes"].items()),
     "dtype": "dtype",
     "threads": "threads",
     "authors' ms": "authors_ms",
@@ -32,28 +35,96 @@ COLUMNS: Columns = {
     "times faster": "times_faster",
     "error": error,
 }
-CASES = tuple(Case(NONDETERMINISTIC, x) for x in ((10, 40, 2, 3, 5), (16, 30, 3, 3, 10), (10, 80, 3, 3, 5)))
+LAYERS = (
+    *(Case(NONDETERMINISTIC, sizes) for sizes in ((10, 40, 2, 3, 5), (16, 30, 3, 3, 10), (10, 80, 3, 3, 5))),
+    *(Case(SUPERPOSITION, sizes) for sizes in ((10, 60, 32), (16, 30, 511))),
+)
+MOST_BYTES = 256 * 2**20
+"""What one sum of products of the authors' code may take: with more, it is slower."""
 
 Readings = Callable[[Tensors], Tensor]
 
 
-def readings_of(clone: Path) -> Readings:
-    """What computes the readings (B, n, Q, S, m) by the authors' code, from the arguments of our op.
+class Way(NamedTuple):
+    """A way to compute what is compared.
+
+    Attributes:
+        outputs: computes them, (B, n, ...).
+        leaves: with respect to what they are differentiated.
+        arranged: the gradients, arranged as ours are.
+    """
+
+    outputs: Callable[[], Tensor]
+    leaves: Sequence[Tensor]
+    arranged: Callable[[Sequence[Tensor]], Sequence[Tensor]] = list
+
+
+Ways = Callable[[torch.dtype], tuple[Way, Way]]
+
+
+class Comparison(NamedTuple):
+    """What is compared.
+
+    Attributes:
+        model: its name.
+        sizes: by axis.
+        ways: ours and the authors', in a dtype, on the same inputs and parameters.
+        checked: the same, of what has to agree in float64 before anything is measured.
+    """
+
+    model: str
+    sizes: Mapping[str, int]
+    ways: Ways
+    checked: Ways
+
+
+@contextlib.contextmanager
+def importing_from(clone: Path) -> Iterator[None]:
+    """Import modules of a clone. Those of another clone, which have the same names, can be imported afterwards.
 
     Raises:
-        UserError: if the folder is not a clone of their code, or a package is missing.
+        UserError: within the block, something cannot be imported.
     """
-    sys.path.insert(0, str(clone / "src"))
+    source, loaded = clone / "src", {*sys.modules}
+    sys.path.insert(0, str(source))
     try:
-        log = import_module("lib.semiring").log
-        new_stack = import_module("stack_rnn_models.vector_nondeterministic_stack").get_vector_nondeterministic_stack
-        block_size = import_module("torch_semiring_einsum").AutomaticBlockSize()
+        yield
     except ImportError as problem:
-        raise UserError(
-            f"--authors: expected a clone of bdusell/stack-attention that can be imported: {problem}"
-        ) from None
+        raise UserError(f"--authors: expected a clone that can be imported: {clone}: {problem}") from None
     finally:
         sys.path.pop(0)
+        for name in {*sys.modules} - loaded:
+            if (source / name.partition(".")[0]).exists():
+                del sys.modules[name]
+
+
+def automatic_block_size() -> Any:
+    """How the authors' code divides sums of products."""
+    return import_module("torch_semiring_einsum").AutomaticBlockSize(max_cpu_bytes=MOST_BYTES)
+
+
+def layers(clone: Path, cases: Sequence[Case], device: torch.device) -> list[Comparison]:
+    """The stacks of stack attention.
+
+    Raises:
+        UserError: the folder is not a clone of bdusell/stack-attention, or a package is missing.
+    """
+    with importing_from(clone):
+        readings = {NONDETERMINISTIC: _nondeterministic(), SUPERPOSITION: _superposition()}
+    ways = [partial(_layer, case, readings[case.kind], device) for case in cases]
+    return [Comparison(f"layer {x.kind.name}", x.by_axis(), way, way) for x, way in zip(cases, ways, strict=True)]
+
+
+def _layer(case: Case, readings: Readings, device: torch.device, dtype: torch.dtype) -> tuple[Way, Way]:
+    inputs = case.inputs(dtype, device)
+    leaves = [*inputs.values()]
+    return Way(lambda: Variant("auto").readings(case, inputs), leaves), Way(lambda: readings(inputs), leaves)
+
+
+def _nondeterministic() -> Readings:
+    """The readings (B, n, Q, S, m), from the arguments of our op. The authors' vectors are logarithms."""
+    log, block_size = import_module("lib.semiring").log, automatic_block_size()
+    new_stack = import_module("stack_rnn_models.vector_nondeterministic_stack").get_vector_nondeterministic_stack
 
     def readings(inputs: Tensors) -> Tensor:
         push, values = inputs["push"], inputs["values"]
@@ -72,45 +143,73 @@ def readings_of(clone: Path) -> Readings:
     return readings
 
 
-def measure(clone: Path, cases: Sequence[Case], settings: Settings) -> list[Row]:
-    """Compare readings and gradients in float64, and then measure both passes.
+def _superposition() -> Readings:
+    """The readings (B, n, m), from the arguments of our op."""
+    new_stack = import_module("stack_rnn_models.joulin_mikolov").construct_stack
+
+    def readings(inputs: Tensors) -> Tensor:
+        actions, values = inputs["actions"], inputs["values"]
+        batch_size, length, size = values.shape
+        stack = new_stack(batch_size, size, length + 1, length + 1, values.device)
+        results = []
+        for t in range(length):
+            push, no_op, pop = (action[:, None].expand(-1, size) for action in actions[:, t].unbind(1))
+            stack = stack.next(push, pop, no_op, values[:, t])
+            results.append(stack.reading())
+        return torch.stack(results, 1)
+
+    return readings
+
+
+def measure(comparisons: Sequence[Comparison], settings: Settings) -> Iterator[Row]:
+    """Compare outputs and gradients in float64, and then measure both passes.
 
     Raises:
         Disagreement: if they differ.
-        UserError: see :func:`readings_of`.
     """
-    by_authors, rows = readings_of(clone), []
-    ways: dict[str, Callable[[Case, Tensors], Tensor]] = {
-        "ours": Variant("auto").readings,
-        "authors": lambda _, inputs: by_authors(inputs),
-    }
-    for case in cases:
-        largest = _largest_error(ways, case, settings.device)
+    errors = [_largest_error(comparison) for comparison in comparisons]
+    for comparison, wrong in zip(comparisons, errors, strict=True):
         for dtype in settings.dtypes:
-            inputs = case.inputs(dtype, settings.device)
-            leaves, cotangent = [*inputs.values()], case.cotangent(inputs)
-            runs = {
-                name: passes(partial(read, case, inputs), leaves, settings.timer, cotangent)
-                for name, read in ways.items()
-            }
-            for threads in settings.each_number_of_threads(f"{case} and the authors' code, {dtype_name(dtype)}"):
+            runs = _runs(comparison, dtype, settings)
+            what = f"{comparison.model} next to the authors' code, {dtype_name(dtype)}"
+            for threads in settings.each_number_of_threads(what):
                 times = {name: 1e3 * sum(parts) for name, parts in settings.least_times(runs).items()}
-                rows.append({
-                    "sizes": case.by_axis(), "dtype": dtype_name(dtype), "threads": threads, "error": largest,
-                    "authors_ms": times["authors"], "ms": times["ours"],
+                yield {
+                    "model": comparison.model, "sizes": comparison.sizes, "dtype": dtype_name(dtype),
+                    "threads": threads, "error": wrong, "authors_ms": times["authors"], "ms": times["ours"],
                     "times_faster": times["authors"] / times["ours"],
-                })  # fmt: skip
-    return rows
+                }  # fmt: skip
 
 
-def _largest_error(ways: dict[str, Callable[[Case, Tensors], Tensor]], case: Case, device: torch.device) -> float:
-    """Of readings and gradients in float64, relative to the largest element of each."""
-    inputs = case.inputs(torch.float64, device)
-    results = {}
-    for name, read in ways.items():
-        readings = read(case, inputs)
-        results[name] = [readings.detach(), *torch.autograd.grad(readings, [*inputs.values()], case.cotangent(inputs))]
-    pairs = zip(results["ours"], results["authors"], strict=True)
-    largest = max(normwise_error(ours, authors) for ours, authors in pairs)
-    refuse_if_wrong(f"{case} of the authors: readings or gradients differ", largest, torch.float64)
+def _runs(comparison: Comparison, dtype: torch.dtype, settings: Settings) -> dict[str, Run]:
+    within = partial(_by_default, dtype)
+    with within():
+        ways = zip(("ours", "authors"), comparison.ways(dtype), strict=True)
+    return {name: passes(way.outputs, way.leaves, settings.timer, within=within) for name, way in ways}
+
+
+def _largest_error(comparison: Comparison) -> float:
+    """Of outputs and gradients in float64, relative to the largest element of each."""
+    with _by_default(torch.float64):
+        results = [_results(way) for way in comparison.checked(torch.float64)]
+    largest = max(normwise_error(ours, authors) for ours, authors in zip(*results, strict=True))
+    refuse_if_wrong(f"{comparison.model}: outputs or gradients differ from the authors'", largest, torch.float64)
     return largest
+
+
+def _results(way: Way) -> list[Tensor]:
+    """The outputs and the gradients of a weighted sum of them."""
+    outputs = way.outputs()
+    weights = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(1), dtype=outputs.dtype)
+    return [outputs.detach(), *way.arranged(torch.autograd.grad(outputs, way.leaves, weights.to(outputs.device)))]
+
+
+@contextlib.contextmanager
+def _by_default(dtype: torch.dtype) -> Iterator[None]:
+    """Give this dtype to tensors for which the authors' code names none."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)

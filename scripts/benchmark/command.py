@@ -19,7 +19,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.kinds import Kind
 
-from . import authors, decoding, long_sequences, networks, recurrent, sequences, training
+from . import authors, authors_lstms, decoding, long_sequences, networks, recurrent, sequences, training
 from .agreement import Disagreement
 from .cases import Case, axes_of, dtype_name, first_of_each_op, measurable, quick_sizes, sizes_of
 from .machine import describe_machine
@@ -36,7 +36,7 @@ reference ends the run with exit code 1. Five parts run only if they are named:
 "sweep" compares the backend that models use with the best one, for sizes from tiny to
 long; "lstm" compares stack LSTMs in training with a loop over nn.LSTMCell; "neural" trains neural
 stacks at once and step by step; "window" has long sequences, with stacks of limited
-memory or depth; "authors" compares nd with the code of its authors."""
+memory or depth; "authors" compares layers and LSTMs with the code of their authors."""
 
 EPILOG = """\
 examples:
@@ -98,8 +98,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="tiny sizes, one run: check that everything works")
     parser.add_argument(
-        "--authors", type=Path, metavar="CLONE",
-        help="a clone of bdusell/stack-attention, for --only authors",
+        "--authors", nargs="+", type=Path, metavar="CLONE",
+        help="for --only authors: a clone of bdusell/stack-attention, for layers, and perhaps a clone of "
+        "bdusell/nondeterministic-stack-rnn, for LSTMs",
     )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all measurements to FILE")
     args = parser.parse_args(arguments)
@@ -131,6 +132,8 @@ def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -
         parser.error(f"--only: {LSTM}, {NEURAL} and {WINDOW} are measured on the CPU only")
     if (args.authors is None) == (AUTHORS in args.only):
         parser.error(f"--authors: expected a folder with --only {AUTHORS}, and only then")
+    if len(args.authors or ()) > (2 if args.device == "cpu" else 1):
+        parser.error("--authors: expected one clone, or two on the CPU")
     if args.device == "cpu" and args.precisions != ["float32"]:
         parser.error("--precisions: fp16, bf16 and amp need --device cuda")
     if args.cpu_time and (args.device != "cpu" or args.threads != [1]):
@@ -197,9 +200,8 @@ def _tables(
         rows = sequences.measure_stack(cases, settings, meter, peaks)
         yield "stacks", f"Stack {name}: forward and backward pass", sequences.stack_columns(cases[0]), rows
     if AUTHORS in args.only:
-        cases = [case.small() for case in authors.CASES[:1]] if args.quick else authors.CASES
-        rows = authors.measure(args.authors, cases, settings)
-        yield "authors", "Stack nd and the code of its authors: forward and backward pass", authors.COLUMNS, rows
+        title = "Next to the authors' code: forward and backward pass"
+        yield "authors", title, authors.COLUMNS, [*authors.measure(_by_authors(args, settings), settings)]
     if SWEEP in args.only:
         for name in every:
             cases = args.swept[name]
@@ -227,6 +229,15 @@ def _tables(
         long = long_sequences.CASES[:2] if args.quick else long_sequences.CASES
         title = "Long sequences: B = 1, float32; nd: Q = 2, S = 3, m = 5; sup and strat: m = 64"
         yield "long_sequences", title, long_sequences.COLUMNS, long_sequences.measure(long, settings, meter)
+
+
+def _by_authors(args: argparse.Namespace, settings: Settings) -> list[authors.Comparison]:
+    """What is compared with the code of its authors."""
+    layers = [case.small() for case in authors.LAYERS] if args.quick else authors.LAYERS
+    lstms = [x._replace(batch_size=2, length=5) if args.quick else x for x in authors_lstms.LSTMS]
+    clone, *others = args.authors
+    of_others = [comparison for other in others for comparison in authors_lstms.lstms(other, lstms)]
+    return authors.layers(clone, layers, settings.device) + of_others
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -41,7 +41,7 @@ class Recurrent(NamedTuple):
         """The model, with random weights."""
         torch.manual_seed(0)
         stacks = [
-            layer.kind.build(self.hidden_size, *layer.sizes, output=False, bias=True)
+            layer.kind.build(self.hidden_size, *layer.sizes, output=False, bias=True, **layer.kind.controller_settings)
             for layer in parse_stacks(self.stacks)
             if layer.kind.build is not None
         ]
