@@ -1,7 +1,8 @@
 """Stacks next to the code of DuSell and Chiang, taken from clones of it.
 
 Layers are those of https://github.com/bdusell/stack-attention (2024); LSTMs, in :mod:`.authors_lstms`, those of
-https://github.com/bdusell/nondeterministic-stack-rnn (2023). Both need ``pip install torch-semiring-einsum attrs``.
+https://github.com/bdusell/nondeterministic-stack-rnn (2023). Both need ``pip install torch-semiring-einsum attrs
+more-itertools``.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ LAYERS = (
     *(Case(SUPERPOSITION, sizes) for sizes in ((10, 60, 32), (16, 30, 511))),
 )
 MOST_BYTES = 256 * 2**20
-"""What one sum of products of the authors' code may take: with more, it is slower."""
+"""What one sum of products of the authors' code may take."""
 
 Readings = Callable[[Tensors], Tensor]
 
