@@ -11,8 +11,8 @@ Whole sequences, in the order of ``"auto"``:
     ``window.py``   limited memory, by each of them
 
 One step (``state.py``): the columns of a state are ``NativeColumns`` on CPUs, ``PanelColumns`` elsewhere (PyTorch or
-Triton), and ``TrackedColumns``, in logarithms, under torch.func and for what float64 cannot hold. ``_columns.py`` is one
-step in real numbers, ``_column_gradient.py`` its gradient, and ``_precision.py`` judges it.
+Triton), and ``TrackedColumns``, in logarithms, under torch.func and for what float64 cannot hold. ``_columns.py`` is
+one step in real numbers, ``_column_gradient.py`` its gradient, and ``_precision.py`` judges it.
 
 Beside the readings: ``_log_partition.py``, ``posterior.py``, ``best_runs.py`` (``_excursions.py``, ``_derivations.py``;
 (n)-(p)) and ``contents.py``.
