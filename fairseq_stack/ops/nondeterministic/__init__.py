@@ -11,9 +11,8 @@ Whole sequences, in the order of ``"auto"``:
     ``window.py``   limited memory, by each of them
 
 One step (``state.py``): the columns of a state are ``NativeColumns`` on CPUs, ``PanelColumns`` elsewhere (PyTorch or
-Triton), and ``TrackedColumns``, in logarithms, under torch.func and for what float64 cannot
-hold. ``_columns.py`` is one step in real numbers, ``_column_gradient.py`` its gradient, and ``_precision.py`` judges
-it.
+Triton), and ``TrackedColumns``, in logarithms, under torch.func and for what float64 cannot hold. ``_columns.py`` is
+one step in real numbers, ``_column_gradient.py`` its gradient, and ``_precision.py`` judges it.
 
 Next to the readings: ``_log_partition.py``, ``posterior.py``, ``best_runs.py`` (``_excursions.py``,
 ``_derivations.py``; (n)-(p)) and ``contents.py``.
@@ -21,7 +20,9 @@ Next to the readings: ``_log_partition.py``, ``posterior.py``, ``best_runs.py`` 
 An equation that changes, changes in ``reference.py``, ``algorithm.py`` of the tests, ``_inner_weights.py`` and
 ``_gradient.py``, ``_columns.py`` and ``_column_gradient.py``, ``_tracked_columns.py``, and in the C and Triton files of
 the same names, of which ``nondeterministic_equations.h`` has what sequences and steps share; the equation's number or
-letter stands next to each place: ``git grep "Eq. 24"``.
+letter stands next to each place: ``git grep "Eq. 24"``. The start of runs (Eqs. 21 and 23) changes in ``reference.py``,
+``algorithm.py``, ``_log_weights.py: first_configuration``, ``_tiles.py: in_tiles``, Triton's ``forward.py: near_cell``,
+and in C ``nd_start``, ``nd_start_column``, ``nd_step_start``, and ``start`` of the exact engine.
 """
 
 from __future__ import annotations
