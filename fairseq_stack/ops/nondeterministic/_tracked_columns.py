@@ -73,7 +73,7 @@ class TrackedColumns:
         """These columns, which are all, or the last D."""
         rows = len(columns) if window is None else min(len(columns), max(window, 2) - 1)
         *before, first = columns[: len(columns) - rows + 1]
-        alpha = before[-1].alpha if before else first_configuration(*first.alpha.shape, first.alpha)
+        alpha = before[-1].alpha if before else first_configuration(*first.alpha.shape, like=first.alpha)
         tracked = cls._first(_last_rows(first, 1), alpha, num_states, window)
         for row, column in enumerate(columns[len(columns) - rows + 1 :], 2):
             tracked = tracked.append(_last_rows(column, row))
