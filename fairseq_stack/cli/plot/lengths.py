@@ -39,8 +39,8 @@ lengths of the training strings are shaded.
 The bound for a length knows the length, but a model must predict it: the dotted line
 is a model that is perfect on the training lengths.
 The band around a line is its bootstrap interval, or with --mean one standard
-deviation. Thin lines are the other restarts. A panel names the models that only other
-panels have.
+deviation. Thin lines are the other restarts. A panel names the models that it lacks
+and other panels have.
 
 {RESTARTS}"""
     example = """\
