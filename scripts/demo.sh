@@ -107,5 +107,5 @@ SECONDS=0 # without the set-up
 say "Everything is written to $out; $jobs at a time"
 workflow --prioritize nested-translation/nd/trained
 cat "$out/table.md"
-printf '\npicture: %s\n' "$out/demo.png"
+printf '\npictures: %s %s\n' "$out/demo.png" "$out/demo-stack.png"
 say "Took $((SECONDS / 60)) min $((SECONDS % 60)) s"

@@ -41,12 +41,14 @@ class Comparison:
     Attributes:
         split: the part of the corpora that they are on.
         groups: the best restart of each model on each language, or all of them.
+        restarts: all restarts.
         runs: how many restarts there are of a model on a language: the minimum and maximum number.
         mean: whether ``groups`` has all restarts, for their mean.
     """
 
     split: str
     groups: Groups
+    restarts: Groups
     runs: tuple[int, int]
     mean: bool
 
@@ -82,23 +84,26 @@ def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False)
     split, *others = [split for split in splits if split != VALID] or [VALID]
     if others:
         raise UserError(f"the results are on the splits {', '.join((split, *others))}; give results on one of them")
-    groups, valid = _grouped(results, split), _grouped(results, VALID)
+    restarts, valid = _grouped(results, split), _grouped(results, VALID)
     for labelled in results:
         if by_length:
             require_lengths(labelled.file, labelled.result.by_length)
         language = labelled.result.language
-        if labelled.model not in groups.get(language, {}):
+        if labelled.model not in restarts.get(language, {}):
             raise UserError(
                 f"{labelled.file}: expected the result of {labelled.model} on {language} {split}, which is missing"
             )
-    for models in groups.values():
-        _require_comparable([labelled for restarts in models.values() for labelled in restarts], by_length)
-    numbers = [len(restarts) for models in groups.values() for restarts in models.values()]
-    if not mean:
-        for language, models in groups.items():
-            for model, restarts in models.items():
-                models[model] = [_best(language, restarts, valid.get(language, {}).get(model, []))]
-    return Comparison(split, groups, (min(numbers), max(numbers)), mean)
+    for models in restarts.values():
+        _require_comparable([labelled for of_model in models.values() for labelled in of_model], by_length)
+    numbers = [len(of_model) for models in restarts.values() for of_model in models.values()]
+    best = {
+        language: {
+            model: [_best(language, of_model, valid.get(language, {}).get(model, []))]
+            for model, of_model in models.items()
+        }
+        for language, models in ({} if mean else restarts).items()
+    }
+    return Comparison(split, best or restarts, restarts, (min(numbers), max(numbers)), mean)
 
 
 def combined(estimates: Sequence[Estimate]) -> Estimate:

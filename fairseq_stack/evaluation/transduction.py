@@ -10,6 +10,9 @@ from .intervals import Intervals
 from .markdown import table
 from .results import Estimate, Model, Result
 
+LEARNED = 0.98
+"""A trial with at least this accuracy on validation data has learned its task."""
+
 
 class TransducedString(Protocol):
     """What a model has right in a string."""

@@ -5,6 +5,7 @@ In a notebook, ``Picture.of(draw_runs, stacks)`` is such a picture.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from fairseq_stack.inspection.texts import spelt
 from fairseq_stack.modules import InspectedAutomaton, InspectedStack, InspectedStratification
 from fairseq_stack.modules.inspected import OPERATIONS
 from fairseq_stack.ops.nondeterministic import Step, Transitions
-from fairseq_stack.plots.panels import draw_weights, hide_unused
+from fairseq_stack.plots.panels import draw_weights, hide_unused, mark_largest
 from fairseq_stack.plots.points import draw_points
 from fairseq_stack.plots.stack_drawings import (
     MOST_COLUMNS_WITH_TEXT_BELOW,
@@ -32,14 +33,29 @@ from fairseq_stack.plots.stack_drawings import (
 )
 from fairseq_stack.plots.style import figure, grid, require_matplotlib
 
-MOST_TRANSITIONS = 24
+MOST_TRANSITIONS = 12
 """A picture shows at most so many transitions."""
 
-MOST_COLUMNS = 40
+MOST_COLUMNS = 24
 """A picture of operations by symbol shows so many symbols, the most frequent ones."""
 
-MOST_SYMBOLS = 14
-"""A picture of readings tells so many symbols apart, the most frequent ones."""
+MOST_SYMBOLS = 10
+"""A picture of readings tells so many symbols of a stack apart, the most frequent ones."""
+
+LEAST_SHARE = 0.01
+"""A picture warns of a best run that has less of the weight of all runs."""
+
+WARNING = "#D55E00"
+"""The colour of such a title."""
+
+
+def named(layer: str) -> str:
+    """A stack in words, such as layer 3 of the decoder (``decoder.layers.2``) or stack 1 of the LSTM."""
+    match = re.fullmatch(r"(encoder|decoder)\.(lstm\.stacks|layers)\.(\d+)", layer)
+    if match is None:
+        return layer
+    side, part, number = match[1], match[2], int(match[3]) + 1
+    return f"layer {number} of the {side}" if part == "layers" else f"stack {number} of the LSTM"
 
 
 @dataclass(frozen=True)
@@ -64,37 +80,54 @@ class Picture:
         return self.png
 
 
-def draw_all_weights(stacks: Sequence[InspectedStack], path: Path) -> None:
-    """A panel for each stack: rows are readings, columns are pushed vectors."""
+def draw_all_weights(stacks: Sequence[InspectedStack], path: Path, title: str = "") -> None:
+    """A panel for each stack: rows are readings, columns pushed vectors; the largest weight of a row is outlined."""
     require_matplotlib()
     longest = max(len(stack.inputs) for stack in stacks)
     side = min(4 + 0.15 * longest, 20)
     size = ((side + 1) * len(stacks), side)
-    with figure(path, rows=1, columns=len(stacks), size=size, file_format=path.suffix[1:]) as panels:
+    with figure(path, rows=1, columns=len(stacks), size=size, file_format=path.suffix[1:], title=title) as panels:
         for axes, stack in zip(panels[0], stacks, strict=True):
-            draw_weights(axes, stack.weights.tolist(), rows=stack.inputs, columns=stack.pushed)
-            axes.set(title=stack.layer, xlabel="vector pushed at", ylabel="reading after")
+            weights = stack.weights.tolist()
+            draw_weights(axes, weights, rows=stack.inputs, columns=stack.pushed)
+            mark_largest(axes, weights)
+            axes.set(title=f"readings of {named(stack.layer)}", xlabel="vector pushed at", ylabel="reading after")
 
 
-def draw_operations(stacks: Sequence[InspectedStack], least: float, path: Path) -> None:
+def draw_operations(stacks: Sequence[InspectedStack], path: Path, title: str = "") -> None:
     """What each stack does at each input."""
-    require_matplotlib()
     panels: list[_Panel] = []
     for stack in stacks:
-        title = "operations, given the whole input" if stack.is_automaton else "operations"
+        given = ", given the whole input" if stack.is_automaton else ""
         shares = stack.operations().T.tolist()
-        panels.append(_Panel(stack, shares, tuple(stack.actions), stack.unit, "operation", title))
+        panels.append(_Panel(stack, shares, tuple(stack.actions), stack.unit, "operation", f"operations{given}"))
         if isinstance(stack, InspectedStratification):
             strengths = stack.strengths.T.tolist()
             panels.append(_Panel(stack, strengths, stack.inputs, "strength", "item pushed at", "items on the stack"))
-        elif isinstance(stack, InspectedAutomaton):
-            panels += _panels_of_transitions(stack, least)
+    _draw_panels(panels, path, title)
+
+
+def draw_transitions(stacks: Sequence[InspectedStack], least: float, path: Path, title: str = "") -> None:
+    """The most probable transitions of each automaton: over all runs, and as the network gives them.
+
+    Raises:
+        UserError: there is no automaton, or no transition that is as probable as ``least`` anywhere.
+    """
+    automata = [stack for stack in stacks if isinstance(stack, InspectedAutomaton)]
+    panels = [panel for stack in automata for panel in _panels_of_transitions(stack, least)]
+    if not panels:
+        raise UserError(f"--show transitions: expected a nondeterministic stack with a transition of at least {least}")
+    _draw_panels(panels, path, title)
+
+
+def _draw_panels(panels: Sequence[_Panel], path: Path, title: str) -> None:
+    require_matplotlib()
     heights = [panel.height for panel in panels]
-    size = width_for(max(len(stack.inputs) for stack in stacks)) + 1.5, sum(heights)
-    with figure(path, len(panels), 1, size, path.suffix[1:], heights=heights) as drawn:
+    size = width_for(max(len(panel.stack.inputs) for panel in panels)) + 1.5, sum(heights)
+    with figure(path, len(panels), 1, size, path.suffix[1:], heights=heights, title=title) as drawn:
         for (axes,), panel in zip(drawn, panels, strict=True):
             draw_shares(axes, panel.shares, panel.rows, panel.stack.inputs, panel.unit)
-            axes.set_title(f"{panel.stack.layer}: {panel.title}", loc="left")
+            axes.set_title(f"{named(panel.stack.layer)}: {panel.title}", loc="left")
             axes.set(ylabel=panel.ylabel, xlabel="input")
 
 
@@ -149,21 +182,32 @@ def _of_step(transitions: Transitions, step: Step) -> Tensor:
     return of_operation[(slice(None), *step.source, *target)]
 
 
-def draw_mean_operations(stacks: Sequence[MeanOperations], path: Path) -> None:
-    """What each stack does at each of the most frequent symbols, on average."""
+def draw_mean_operations(stacks: Sequence[MeanOperations], path: Path, title: str = "") -> None:
+    """What each stack does at each of the most frequent symbols, on average.
+
+    Symbols at which it does the same are next to each other.
+    """
     require_matplotlib()
     symbols = [stack.symbols[:MOST_COLUMNS] for stack in stacks]
     heights = [1.9 + 0.09 * max(map(len, shown)) for shown in symbols]
     size = width_for(max(map(len, symbols))) + 1.5, sum(heights)
-    with figure(path, len(stacks), 1, size, path.suffix[1:], heights=heights) as panels:
+    with figure(path, len(stacks), 1, size, path.suffix[1:], heights=heights, title=title) as panels:
         for (axes,), stack, shown in zip(panels, stacks, symbols, strict=True):
-            means = stack.means[: len(shown)].T.tolist()
-            draw_shares(axes, means, stack.names, shown, f"mean {stack.unit}")
-            axes.set_title(f"{stack.layer}: operations at {sum(stack.counts):,} inputs", loc="left")
-            axes.set(ylabel="operation", xlabel="input, the most frequent ones")
+            means = stack.means[: len(shown)].tolist()
+            order = sorted(range(len(shown)), key=lambda place: _by_operation(means[place]))
+            columns = list(zip(*(means[place] for place in order), strict=True))
+            draw_shares(axes, columns, stack.names, [shown[place] for place in order], f"mean {stack.unit}")
+            axes.set_title(f"{named(stack.layer)}: operations at {sum(stack.counts):,} inputs", loc="left")
+            axes.set(ylabel="operation", xlabel="the most frequent inputs, by their most probable operation")
 
 
-def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> list[str]:
+def _by_operation(means: Sequence[float]) -> tuple[int, float]:
+    """A key that sorts means by the largest of them, and then from large to small."""
+    largest = max(range(len(means)), key=lambda operation: means[operation])
+    return largest, -means[largest]
+
+
+def draw_runs(stacks: Sequence[InspectedStack], path: Path, title: str = "") -> list[str]:
     """The best runs of each automaton, as stacks that grow and shrink; what each is called, with its share."""
     require_matplotlib()
     automata = [stack for stack in stacks if isinstance(stack, InspectedAutomaton)]
@@ -175,55 +219,59 @@ def draw_runs(stacks: Sequence[InspectedStack], path: Path) -> list[str]:
         highest = max(map(len, stack.runs[number].stacks()))
         heights.append(min(1.9 + 0.24 * highest + 0.09 * max(map(len, stack.inputs)), 16))
     size = width_for(max(len(stack.inputs) for stack, _ in runs)) + 2, sum(heights)
-    with figure(path, len(runs), 1, size, path.suffix[1:], heights=heights) as panels:
+    with figure(path, len(runs), 1, size, path.suffix[1:], heights=heights, title=title) as panels:
         for (axes,), (stack, number) in zip(panels, runs, strict=True):
             draw_run(axes, stack, number)
     return [name_of_run(stack, number) for stack, number in runs]
 
 
-def draw_run(axes: Any, stack: InspectedAutomaton, number: int) -> None:
-    """One of the best runs of an automaton, from 0 on, as a stack that grows and shrinks."""
+def draw_run(axes: Any, stack: InspectedAutomaton, number: int, *, with_steps: bool = True) -> None:
+    """One of the best runs of an automaton, from 0 on, as a stack that grows and shrinks, with or without its steps."""
     run = stack.runs[number]
     names = ("", *stack.inputs)
     cells = [[(names[item.pushed], item.symbol) for item in content] for content in run.stacks()]
     states = [f"q{run.start.state}", *(f"q{step.state}" for step in run.steps)]
     operations = ["", *(step.operation if step.operation != "replace" else "repl." for step in run.steps)]
-    draw_growing_stack(axes, cells, [operations, states], stack.inputs)
+    written = [False, *(step.operation != "pop" for step in run.steps)]
+    below = [operations, states] if with_steps and len(cells) <= MOST_COLUMNS_WITH_TEXT_BELOW else []
+    draw_growing_stack(axes, cells, written, below, stack.inputs)
     name_cells(axes, [f"stack symbol {symbol}" for symbol in range(stack.size[1])])
-    axes.set_title(name_of_run(stack, number), loc="left")
-    has_texts = len(cells) <= MOST_COLUMNS_WITH_TEXT_BELOW
-    label = "input; below the stack after it: operation and state" if has_texts else "input"
+    colour = WARNING if number == 0 and stack.shares()[0] < LEAST_SHARE else "black"
+    axes.set_title(name_of_run(stack, number), loc="left", color=colour)
+    label = "input; below the stack after it: operation and state" if below else "input"
     axes.set(xlabel=label, ylabel="height of the stack")
 
 
 def name_of_run(stack: InspectedAutomaton, number: int) -> str:
-    """What one of the best runs is called, from 0 on: with its share, which says whether it stands for the others."""
-    which = "the best run" if number == 0 else f"run {number + 1}"
-    return f"{stack.layer}: {which} ({100 * stack.shares()[number]:.2g} % of the weight of all runs)"
+    """What one of the best runs is called, from 0 on: with its share, and a warning if even the best has little."""
+    which, share = "best run" if number == 0 else f"run {number + 1}", stack.shares()[number]
+    warning = "; most of the weight is elsewhere" if number == 0 and share < LEAST_SHARE else ""
+    return f"{which} of {named(stack.layer)} ({100 * share:.2g} % of the weight of all runs{warning})"
 
 
-def draw_readings(stacks: Sequence[Readings], by: Named, path: Path) -> None:
-    """The readings of each stack in two principal components; a symbol looks the same in all panels.
+def draw_readings(stacks: Sequence[Readings], by: Named, path: Path, title: str = "") -> None:
+    """The readings of each stack in two principal components.
 
     Args:
         stacks: the readings.
         by: how they are labelled.
         path: the file to write.
+        title: what the picture says.
     """
     require_matplotlib()
-    counts = Counter(place.symbol for stack in stacks for place in stack.places)
-    shown = sorted(symbol for symbol, _ in counts.most_common(MOST_SYMBOLS))
-    title = {"input": "last input", "prediction": "predicted with it"}[by]
+    legend = {"input": "last input", "prediction": "predicted with it"}[by]
     rows, columns = grid(len(stacks))
-    with figure(path, rows, columns, (6.2 * columns, 4.6 * rows), path.suffix[1:]) as panels:
+    with figure(path, rows, columns, (6.2 * columns, 4.6 * rows), path.suffix[1:], title=title) as panels:
         for axes, stack in zip(panels.flat, stacks, strict=False):
+            counts = Counter(place.symbol for place in stack.places)
+            shown = sorted(symbol for symbol, _ in counts.most_common(MOST_SYMBOLS))
             coordinates, shares = principal_components(stack.vectors)
             symbols = [place.symbol for place in stack.places]
-            draw_points(axes, coordinates.tolist(), symbols, shown, title)
+            draw_points(axes, coordinates.tolist(), symbols, shown, legend)
             first, second = (
                 f"principal component {number} ({100 * share:.0f} % of the variance)"
                 for number, share in enumerate(shares.tolist(), start=1)
             )
             axes.set(xlabel=first, ylabel=second)
-            axes.set_title(f"{stack.layer}: {len(symbols):,} readings", loc="left")
+            axes.set_title(f"{named(stack.layer)}: {len(symbols):,} readings", loc="left")
         hide_unused(panels, len(stacks))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
@@ -18,6 +19,12 @@ LEAST_DECADES, MOST_DECADES = 0.8, 3.5
 
 CHARACTERS_IN_INCH, CHARACTERS_OF_HANDLE = 12, 9
 """How many characters of a legend fit, and how much room the line next to a label takes."""
+
+LETTERS_IN_NOTE = 32
+"""The longest line of a note."""
+
+LARGEST = "#D55E00"
+"""The outline of the largest weight of a row."""
 
 MARKERS = 10
 """At most about this many points of a line have a marker."""
@@ -35,9 +42,15 @@ def draw_curves(axes: Any, curves: Mapping[str, Mapping[int, float]]) -> None:
         axes.plot(list(points), list(points.values()), label=label, **style(number))
 
 
-def draw_bound(axes: Any, bound: float) -> None:
+def draw_bound(axes: Any, bound: float, label: str = "lower bound") -> None:
     """A dashed line at the least y that is possible."""
-    axes.axhline(bound, label="", **BOUND)
+    axes.axhline(bound, label=label, **BOUND)
+
+
+def draw_note(axes: Any, lines: Sequence[str]) -> None:
+    """Small text in the upper left corner of a panel."""
+    text = "\n".join(textwrap.fill(literal(line), LETTERS_IN_NOTE) for line in lines)
+    axes.text(0.03, 0.97, text, transform=axes.transAxes, ha="left", va="top", fontsize=8, color="0.3", zorder=3)
 
 
 def draw_runs(
@@ -135,6 +148,18 @@ def draw_legend(panels: Any, number: int) -> None:
     room = figure.get_figwidth() * CHARACTERS_IN_INCH
     columns = len(widths) if sum(widths) <= room else max(1, int(room // max(widths)))
     figure.legend(entries.values(), entries.keys(), frameon=False, loc="outside lower center", ncols=columns)
+
+
+def mark_largest(axes: Any, weights: Sequence[Sequence[float]]) -> None:
+    """Outline the largest of each row of the weights that :func:`draw_weights` has drawn, and write it there."""
+    from matplotlib.patches import Rectangle
+
+    size = 8 if len(weights[0]) <= 22 else 5
+    for y, row in enumerate(weights):
+        x = max(range(len(row)), key=lambda place: row[place])
+        axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor=LARGEST, linewidth=1.5))
+        colour = "black" if row[x] > 0.6 else "white"
+        axes.text(x, y, f"{row[x]:.2f}", ha="center", va="center", fontsize=size, color=colour)
 
 
 def draw_weights(

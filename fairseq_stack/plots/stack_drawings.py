@@ -19,7 +19,7 @@ MOST_COLUMNS_WITH_TEXT_INSIDE = 60
 """A picture with more columns has no text in its cells."""
 
 MOST_COLUMNS_WITH_TEXT_BELOW = 85
-"""A picture with more columns has no text below them, except the symbols."""
+"""More columns have no room for texts below them, except the symbols."""
 
 NEW: dict[str, Any] = {"edgecolor": "black", "linewidth": 1.8}
 OLD: dict[str, Any] = {"edgecolor": "0.45", "linewidth": 0.6}
@@ -60,31 +60,33 @@ def draw_shares(
 
 
 def draw_growing_stack(
-    axes: Any, stacks: Sequence[Sequence[Cell]], below: Sequence[Sequence[str]], columns: Sequence[str]
+    axes: Any,
+    stacks: Sequence[Sequence[Cell]],
+    written: Sequence[bool],
+    below: Sequence[Sequence[str]],
+    columns: Sequence[str],
 ) -> None:
     """The stack before the first column and after each, as a column of cells.
 
     Args:
         axes: where to draw.
         stacks: the cells from the bottom to the top; one stack more than columns.
-        below: rows of texts to write below the columns, each as many as stacks; left out where there are too many.
+        written: for each stack whether its top has just been pushed or replaced, even by the same symbol.
+        below: rows of texts to write below the columns, each as many as stacks.
         columns: the symbols that are read; above the first stack none is.
     """
     highest = max(map(len, stacks))
-    before: Sequence[Cell] = ()
     places: dict[tuple[int, bool], list[tuple[int, int]]] = {}
     for x, stack in enumerate(stacks):
         for y, (_, colour) in enumerate(stack):
-            is_new = x > 0 and (y >= len(before) or before[y] != stack[y])
+            is_new = written[x] and y == len(stack) - 1
             places.setdefault((colour, is_new), []).append((x, y))
-        before = stack
     for (colour, is_new), cells in sorted(places.items(), key=lambda item: item[0][1]):  # new cells above old ones
         _draw_cells(axes, cells, colour, NEW if is_new else OLD)
     if len(stacks) <= MOST_COLUMNS_WITH_TEXT_INSIDE and all(
         len(text) <= LONG_LABEL for stack in stacks for text, _ in stack
     ):
         _write_in_cells(axes, stacks)
-    below = below if len(stacks) <= MOST_COLUMNS_WITH_TEXT_BELOW else []
     for row, texts in enumerate(below, 1):
         for x, text in enumerate(texts):
             axes.text(x, -0.75 * row, text, ha="center", va="center", fontsize=7)

@@ -41,6 +41,7 @@ BOUND = {"color": "0.3", "linestyle": "--"}
 SETTINGS = {
     "font.size": 10,
     "axes.titlesize": 11,
+    "figure.titlesize": 12,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "lines.markersize": 4,
@@ -137,7 +138,9 @@ def figure(
     file_format: str = "png",
     metadata: Mapping[str, str | None] | None = None,
     heights: Sequence[float] | None = None,
+    widths: Sequence[float] | None = None,
     texts: Iterable[str] = (),
+    title: str = "",
 ) -> Iterator[Any]:
     """Yield the panels of a figure, an array (rows, columns) of matplotlib's axes; then write the figure to ``path``.
 
@@ -152,7 +155,9 @@ def figure(
         file_format: png, svg, ...
         metadata: entries of the file's metadata to set, or to leave out (None).
         heights: the relative heights of the rows (default: all rows are equally high).
+        widths: the relative widths of the columns (default: all columns are equally wide).
         texts: words of a user, which may need other fonts; see :func:`fonts_for`.
+        title: what the figure says, above all panels; ``$`` begins a formula.
 
     Raises:
         UserError: ``path`` cannot be written.
@@ -163,6 +168,8 @@ def figure(
     undated = {DATES[file_format]: None} if file_format in DATES else {}
     with matplotlib.rc_context({**SETTINGS, **fonts_for(texts)}):
         drawn = Figure(figsize=size, layout="constrained")
-        yield drawn.subplots(rows, columns, squeeze=False, height_ratios=heights)
+        if title:
+            drawn.suptitle(title)
+        yield drawn.subplots(rows, columns, squeeze=False, height_ratios=heights, width_ratios=widths)
         with written_whole(path) as file:
             drawn.savefig(file, dpi=150, format=file_format, metadata={**undated, **(metadata or {})})

@@ -1,4 +1,4 @@
-"""The demo: three models of about the same size on two generated corpora of nested sequences, tables and a picture.
+"""The demo: three models of about the same size on two generated corpora of nested sequences, tables and pictures.
 
 The models are tf (no stack), sup and nd (stack attention in the middle layer). bash scripts/demo.sh runs this workflow.
 """
@@ -63,10 +63,11 @@ rule report:
         "table.md",
         "results.json",
         "demo.png",
+        "demo-stack.png",
     log:
         "report.out",
     message:
-        "the table and the picture"
+        "the table and the pictures"
     shell:
         "{REPORT} . > {log} 2>&1"
 

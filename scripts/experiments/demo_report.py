@@ -1,11 +1,11 @@
-"""The demo's report: its table, its picture, and all its results as JSON.
+"""The demo's report: its table, its pictures, and all its results as JSON.
 
 python scripts/experiments/demo_report.py FOLDER
 
 FOLDER holds ``nested-translation/`` and ``dyck/``. In each there are ``corpus/``, which ``fairseq-stack prepare``
 wrote, and for each kind of model a folder with ``train.log`` (``fairseq-train --log-file``), ``checkpoint_best.pt``
 and ``generate-test.txt`` (translation) or ``test.json`` (language modelling: ``fairseq-stack evaluate-cfl --json``).
-The report is table.md, results.json and demo.png in FOLDER; the table is printed.
+The report is table.md, results.json, demo.png and demo-stack.png in FOLDER; the table is printed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from demo_picture import draw  # type: ignore[import-not-found]  # the file next to this one
+from demo_picture import draw_results  # type: ignore[import-not-found]  # the file next to this one
 from sacrebleu.metrics import BLEU
 
 from fairseq_stack.errors import UserError
@@ -30,6 +30,7 @@ from fairseq_stack.evaluation.scores import Score, method_of
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.files import read_lines, read_text, written_whole
 from fairseq_stack.hub.interface import load
+from fairseq_stack.inspection.pictures import draw_runs
 from fairseq_stack.inspection.sentences import sentences_of_split
 from fairseq_stack.inspection.stacks import inspect_stacks
 from fairseq_stack.kinds import kinds
@@ -45,7 +46,7 @@ MOST_LENGTHS = 6
 """The table has at most so many of the lengths of strings."""
 
 BRACKETS = 24
-"""The length of the string in the picture."""
+"""The length of the string in the picture of the stack."""
 
 Result = TypeVar("Result")
 
@@ -248,12 +249,12 @@ def main(folder: Path) -> None:
     for name, text in (("results.json", json.dumps(as_json(experiment), indent=2)), ("table.md", markdown)):
         with written_whole(folder / name) as file:
             file.write(f"{text}\n".encode())
-    draw(
+    draw_results(
         {names[kind]: result.scores for kind, result in experiment.dyck.items()},
         {kind: result.exact_match_by_depth for kind, result in experiment.translation.items()},
-        read_run(folder),
         folder / "demo.png",
     )
+    draw_runs([read_run(folder)], folder / "demo-stack.png", "The stack of nd on a Dyck string of the test set")
     print(markdown)
 
 

@@ -15,10 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_stack.evaluation.markdown import table
-from fairseq_stack.evaluation.transduction import TransductionResult
+from fairseq_stack.evaluation.transduction import LEARNED, TransductionResult
 from fairseq_stack.files import written_whole
-
-LEARNED = 98.0  # percent of the development set
 
 
 def summary(accuracies: Sequence[float]) -> str:
@@ -36,7 +34,7 @@ def row(argument: str) -> tuple[list[str], str]:
         for split in ("valid", "test")
     }
     valid, test = ([100 * result.overall.accuracy.value for result in of_split] for of_split in results.values())
-    of_learned = [accuracy for accuracy, known in zip(test, valid, strict=True) if known >= LEARNED]
+    of_learned = [accuracy for accuracy, known in zip(test, valid, strict=True) if known >= 100 * LEARNED]
     perfect = sum(result.overall.correct == result.overall.scored for result in results["test"])
     learned = f"{len(of_learned)} of {len(test)}"
     cells = [name, summary(valid), summary(test), learned, summary(of_learned), f"{perfect} of {len(test)}"]

@@ -41,6 +41,8 @@ LONGER = {  # options of fairseq-stack prepare transduction: a test set of longe
     "reversal": ["--test-max-length", 50, "--test-mean-length", 25, "--test-std-length", 15],
     "xor": ["--test-min-length", 1, "--test-max-length", 100],
 }
+LONGEST = {"reversal": 24, "xor": 12}  # of the training strings
+DRAWN = ("valid", "longer")  # valid says which trials learned the task
 RESULTS = f"hao-studies/epochs-{EPOCHS}{SMALL}-trials-{len(TRIALS)}{selection('networks')}"
 SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "hao_studies.py")])
 
@@ -93,18 +95,21 @@ rule summarise:
 
 rule draw:
     input:
-        lambda wildcards: [f"{run}/longer.json" for name in NAMES for run in runs(wildcards.task, name)],
+        lambda wildcards: [
+            f"{run}/{split}.json" for split in DRAWN for name in NAMES for run in runs(wildcards.task, name)
+        ],
     output:
         f"{RESULTS}/{{task}}/lengths.{{format,png|pdf}}",
     message:
         "the figure {output}"
     params:
         results=lambda wildcards: shlex.join(
-            f"{name}={run}/longer.json" for name in NAMES for run in runs(wildcards.task, name)
+            f"{name}={run}/{split}.json" for split in DRAWN for name in NAMES for run in runs(wildcards.task, name)
         ),
+        longest=lambda wildcards: LONGEST[wildcards.task],
     localrule: True
     shell:
-        "fairseq-stack plot accuracy {params.results} --output {output:q}"
+        "fairseq-stack plot accuracy {params.results} --longest {params.longest} --output {output:q}"
 
 
 for task in TASKS:

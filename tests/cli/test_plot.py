@@ -14,12 +14,20 @@ from fairseq_stack.evaluation.blimp import Accuracy as blimp_accuracy
 from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
 from fairseq_stack.evaluation.results import Estimate, Model
-from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import CategoryScore, SyntaxGymResult
+from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
+    CategoryScore,
+    Prediction,
+    SuiteScore,
+    SyntaxGymResult,
+)
 from fairseq_stack.evaluation.transduction import Accuracy, LengthAccuracy, TransductionResult
 from fairseq_stack.plots.style import STYLES
 from tests.evaluation.cfl_results import TF, TF_VALID, cfl_result, write_results
 
 pytest.importorskip("matplotlib")
+
+
+PRICE, BOUND = "lower bound, length unknown", "lower bound, length known"
 
 
 def lines_of(axes: Any) -> list[tuple[str, dict[float, float]]]:
@@ -45,22 +53,25 @@ def test_the_difference_by_length(tmp_path: Path, plot: Callable[..., str], draw
     best = "The best of 1 to 2 runs, by the cross-entropy difference on the validation data."
     assert printed == f"{best}\n{NOTE_ON_BOUNDS}\na.png\n"
     dyck, hardest = drawn[0].axes
-    bound = ("", {0: 0.0, 1: 0.0})
+    bound = (BOUND, {0: 0.0, 1: 0.0})
     nd = ("Tf+Nd", {40: 0.125, 42: 0.25, 44: 0.5})
-    assert lines_of(dyck) == [("Tf", {40: 0.5, 42: 1.0, 44: 2.0}), nd, price_of_two_lengths(), bound]
+    other = ("", {40: 0.25, 42: 0.5, 44: 1.0})
+    assert lines_of(dyck) == [("Tf", {40: 0.5, 42: 1.0, 44: 2.0}), nd, price_of_two_lengths(), bound, other]
     tf, (_, price), line = lines_of(hardest)
+    notes = [[text.get_text() for text in axes.texts] for axes in (dyck, hardest)]
+    assert notes == [["Tf: best of 2, others thin"], ["not run: Tf+Nd"]]
     assert [tf, line] == [("Tf", {40: 0.25, 42: 0.5, 44: 1.0}), bound]
     assert price == pytest.approx({40: math.log(3) / 41, 42: math.log(3) / 43, 44: math.log(3) / 45})
     assert [line.get_color() for line in dyck.get_lines()[:2]] == [STYLES[0]["color"], STYLES[2]["color"]]
-    assert [axes.get_title() for axes in drawn[0].axes] == ["dyck", "hardest-cfl"]
+    assert [axes.get_title() for axes in drawn[0].axes] == ["Dyck", "hardest CFL"]
     training = [axes.patches[0] for axes in drawn[0].axes]
     assert [(box.get_x(), box.get_width()) for box in training] == [(40, 2), (40, 4)]
-    assert legend_of(drawn[0]) == ["Tf", "Tf+Nd", "price of the length", "training lengths"]
+    assert legend_of(drawn[0]) == ["Tf", "Tf+Nd", PRICE, BOUND, "training lengths"]
     assert edges(dyck.collections[0]) == {40: (0.25, 1.0), 42: (0.5, 2.0), 44: (1.0, 4.0)}
 
 
 def price_of_two_lengths() -> Any:
-    return "price of the length", pytest.approx({40: math.log(2) / 41, 42: math.log(2) / 43})
+    return PRICE, pytest.approx({40: math.log(2) / 41, 42: math.log(2) / 43})
 
 
 def edges(band: Any) -> dict[float, tuple[float, float]]:
@@ -82,10 +93,10 @@ def test_alphabets(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -
         cfl_result(difference, language=language, checkpoint=name).write(tmp_path / f"{name}.json")
     assert plot("alphabets Tf=a.json Tf=b.json Tf+Nd=b.json Tf=c.json Tf=d.json -o a.png") == "a.png\n"
     reversal, dyck = drawn[0].axes
-    bound = ("", {0: 0.0, 1: 0.0})
+    bound = ("lower bound", {0: 0.0, 1: 0.0})
     assert lines_of(reversal) == [("Tf", {2: 0.5, 8: 1.0, 40: 0.25}), ("Tf+Nd", {40: 0.25}), bound]
     assert lines_of(dyck) == [("Tf", {8: 0.125}), bound]
-    assert [axes.get_title() for axes in drawn[0].axes] == ["marked-reversal", "dyck, mean bracket splits 2"]
+    assert [axes.get_title() for axes in drawn[0].axes] == ["$w$#$w^R$", "Dyck, mean bracket splits 2"]
     assert edges(reversal.collections[0]) == {2: (0.25, 1.0), 8: (0.5, 2.0), 40: (0.125, 0.5)}
 
 
@@ -107,37 +118,45 @@ def test_results_that_cannot_be_drawn(tmp_path: Path, refusal: Callable[[str], s
         assert refusal(f"{command} x=a.json -o a.png") == message
 
 
-def transduction(by_length: dict[int, float], task: str = "reversal", split: str = "test") -> TransductionResult:
+def transduction(
+    by_length: dict[int, float], task: str = "reversal", split: str = "test", checkpoint: str = "c"
+) -> TransductionResult:
     """A made-up result."""
     scores = {n: Accuracy(1, 1, 1, Estimate(value, value, value), Estimate(1, 1, 1)) for n, value in by_length.items()}
     lengths = tuple(LengthAccuracy(**vars(accuracy), length=n) for n, accuracy in scores.items())
-    model = Model("checkpoint", "arch", 42)
+    model = Model(checkpoint, "arch", 42)
     return TransductionResult("signature", task, split, ("0",), 10, 0.95, model, next(iter(scores.values())), lengths)
 
 
 def test_accuracy_by_length(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:
-    """A thin line for each trial, and the median of the lengths that all have."""
+    """A line for each trial; those with 98 % on validation data are coloured and above the others."""
     for name, by_length in (("a", {4: 0.5, 2: 1.0}), ("b", {2: 0.5, 4: 0.25}), ("c", {2: 0.25}), ("d", {2: 0.75})):
-        transduction(by_length, "xor" if name == "d" else "reversal").write(tmp_path / f"{name}.json")
-    assert plot("accuracy read=a.json read=b.json read=c.json read=d.json dequeue=b.json -o a.png") == "a.png\n"
+        transduction(by_length, "xor" if name == "d" else "reversal", checkpoint=name).write(tmp_path / f"{name}.json")
+    for name, accuracy in (("a", 0.97), ("b", 0.98), ("c", 0.5)):
+        valid = transduction({2: accuracy}, split="valid", checkpoint=name)
+        valid.write(tmp_path / f"{name}-valid.json")
+    arguments = "read=a-valid.json read=b-valid.json read=c-valid.json read=a.json read=b.json read=c.json"
+    assert plot(f"accuracy {arguments} read=d.json dequeue=b.json --longest 3 -o a.png") == "a.png\n"
     read, xor, dequeue = drawn[0].axes[:3]
-    a_trial: tuple[str, dict[float, float]] = ("a trial", {})
-    assert lines_of(read) == [
-        ("", {2: 100, 4: 50}), ("", {2: 50, 4: 25}), ("", {2: 25}), ("median of 3", {2: 50}), a_trial,
-    ]  # fmt: skip
-    assert lines_of(xor) == [("", {2: 75}), ("median of 1", {2: 75}), a_trial]
-    assert lines_of(dequeue)[:2] == [("", {2: 50, 4: 25}), ("median of 1", {2: 50, 4: 25})]
+    learned, other = "at least 98 % in validation", "less than 98 % in validation"
+    assert lines_of(read) == [(learned, {2: 50, 4: 25}), (other, {2: 100, 4: 50}), (other, {2: 25})]
+    colours = [line.get_color() for line in read.get_lines()]
+    assert colours[0] != colours[1] == colours[2] and [text.get_text() for text in read.texts] == ["1 of 3 learned"]
+    assert lines_of(xor) == [("a trial", {2: 75})]
+    assert lines_of(dequeue) == [("a trial", {2: 50, 4: 25})]
     assert [axes.get_title() for axes in drawn[0].axes[:3]] == ["reversal: read", "xor: read", "reversal: dequeue"]
     assert (read.get_ylabel(), read.get_xlabel()) == ("accuracy (%)", "length")
-    widths = [line.get_linewidth() for line in read.get_lines()]
-    assert widths[3] > widths[0] == widths[1]
+    assert (read.patches[0].get_x(), read.patches[0].get_width()) == (0, 3)
 
 
 def test_accuracies_that_cannot_be_compared(tmp_path: Path, refusal: Callable[[str], str]) -> None:
-    transduction({2: 1.0}).write(tmp_path / "a.json")
-    transduction({2: 1.0}, split="valid").write(tmp_path / "b.json")
+    for name, split in (("a", "test"), ("b", "train"), ("c", "valid")):
+        transduction({2: 1.0}, split=split, checkpoint=name).write(tmp_path / f"{name}.json")
     assert refusal("accuracy x=a.json x=b.json -o a.png") == (
-        "a.json is on the split test, and b.json on valid; give results on one of them"
+        "a.json is on the split test, and b.json on train; give results on one of them"
+    )
+    assert refusal("accuracy x=a.json x=c.json -o a.png") == (
+        "reversal: x: the results on validation data are not of the same checkpoints in the same order"
     )
 
 
@@ -158,17 +177,27 @@ def test_syntax(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> N
     for name, value in (("a", 0.5), ("b", 0.25)):
         blimp(value).write(tmp_path / f"{name}.json")
     categories = (CategoryScore("licensing", 2, 0.75),)
-    SyntaxGymResult("suites:1|sha:2", Model("c", "arch", 42), 0.5, categories, ()).write(tmp_path / "c.json")
+    pair, both = "(1;%a%) < (1;%b%)", "((1;%a%) < (1;%b%)) & ((1;%c%) < (1;%d%))"
+    scores = tuple(
+        SuiteScore(formula, "licensing", 9, 0.0, 0.5, (Prediction(formula, 0.5),), ()) for formula in (pair, both)
+    )
+    SyntaxGymResult("suites:1|sha:2", Model("c", "arch", 42), 0.5, categories, scores).write(tmp_path / "c.json")
     assert plot("syntax Tf=a.json Tf=b.json Tf+Nd=b.json Tf=c.json -o a.png") == "a.png\n"
     pairs, suites = drawn[0].axes
     assert [text.get_text() for text in pairs.get_yticklabels()] == ["x y", "z", "all"]
     assert [(label, [round(x, 9) for x in points]) for label, points in lines_of(pairs)] == [
-        ("Tf", [37.5, 18.75]), ("Tf+Nd", [25, 12.5]), ("", [50]),
+        ("Tf", [37.5, 18.75]), ("Tf+Nd", [25, 12.5]), *[("chance", [50])] * 3,
     ]  # fmt: skip
+    assert [line.get_xdata()[0] for line in suites.get_lines()[1:]] == pytest.approx([37.5] * 2, abs=0.8)
+    assert pairs.get_xlabel() == "accuracy (%)\nlines: range of 2 runs, bootstrap interval of a single run"
+    assert suites.get_xlabel() == "accuracy (%)"
     ranges = [[[x for x, _ in line] for line in lines.get_segments()] for lines in pairs.collections]
     assert ranges == [[[25, 50], [12.5, 25], [25, 50]], [[12.5, 50], [6.25, 25], [12.5, 50]]]
     assert [text.get_text() for text in suites.get_yticklabels()] == ["licensing", "all"]
-    assert (pairs.get_title(), suites.get_title(), legend_of(drawn[0])) == ("BLiMP", "SyntaxGym", ["Tf", "Tf+Nd"])
+    assert (pairs.get_title(), suites.get_title(), legend_of(drawn[0])) == (
+        *("BLiMP", "SyntaxGym"),
+        ["Tf", "Tf+Nd", "chance"],
+    )
 
 
 def test_accuracies_on_different_sentences(tmp_path: Path, refusal: Callable[[str], str]) -> None:

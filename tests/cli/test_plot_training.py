@@ -72,15 +72,15 @@ def test_panels_with_the_difference_to_the_bound_of_each_run(
         "training dyck:Tf=dyck/tf-1 dyck:Tf=dyck/tf-2 hardest:Tf=hardest/tf-1 --bound --epochs --learning-rate -o a.pdf"
     )
     dyck, hardest, *rates = drawn[0].axes
-    bound = ("", {0: 0.0, 1: 0.0})
+    bound = ("lower bound", {0: 0.0, 1: 0.0})
     assert lines_of(dyck) == [("Tf", {0.5: 0.5, 1.0: 0.25}), ("", {0.5: 0.875, 1.0: 0.5}), bound]
     assert lines_of(hardest) == [("Tf", {0.5: 0.75, 1.0: 0.25}), bound]
     assert [lines_of(axes)[0][1] for axes in rates] == [{0.5: 0.02}] * 2
-    assert [axes.get_title() for axes in (dyck, hardest)] == ["dyck", "hardest"]
+    assert [axes.get_title() for axes in (dyck, hardest)] == ["Dyck", "hardest"]
     assert [axes.get_xlabel() for axes in drawn[0].axes] == ["", "", "epochs", "epochs"]
     assert dyck.get_ylabel() == "cross-entropy difference\n(nats per symbol)"
     assert [axes.get_xlim() for axes in rates] == [axes.get_xlim() for axes in (dyck, hardest)]
-    assert legend_of(drawn[0]) == ["Tf"]
+    assert legend_of(drawn[0]) == ["Tf", "lower bound"]
 
 
 def test_mistakes_in_training_runs(tmp_path: Path, refusal: Callable[[str], str]) -> None:

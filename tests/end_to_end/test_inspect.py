@@ -65,7 +65,13 @@ def test_stacks_of_an_lstm(corpora: Corpora, tmp_path: Path, capsys: pytest.Capt
 
 @pytest.mark.parametrize(
     ("shown", "text"),
-    [("operations", "a"), hostile("operations", "a b c d " * 9), hostile("runs", "a"), ("runs", "a b c d " * 9)],
+    [
+        ("operations", "a"),
+        ("transitions", "a"),
+        hostile("operations", "a b c d " * 9),
+        hostile("runs", "a"),
+        ("runs", "a b c d " * 9),
+    ],
 )
 def test_other_pictures(
     translation_model: Path, tmp_path: Path, shown: str, text: str, capsys: pytest.CaptureFixture[str]
@@ -76,10 +82,10 @@ def test_other_pictures(
     assert inspect(translation_model, *arguments, "--output", output) == 0
     assert output.read_bytes().startswith(b"<?xml")
     shares = re.findall(
-        r"^(\S+): (the best run|run 2) \(\S+ % of the weight of all runs\)$", capsys.readouterr().err, re.M
+        r"^(best run|run 2) of (.*) \(\S+ % of the weight of all runs(?:; .*)?\)$", capsys.readouterr().err, re.M
     )
-    layers = ("encoder.layers.2", "decoder.layers.0") if shown == "runs" else ()
-    assert shares == [(layer, run) for layer in layers for run in ("the best run", "run 2")]
+    layers = ("layer 3 of the encoder", "layer 1 of the decoder") if shown == "runs" else ()
+    assert shares == [(run, layer) for layer in layers for run in ("best run", "run 2")]
 
 
 @pytest.mark.parametrize("model", ["language_model", "translation_model"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.plots.points import draw_points
+from fairseq_stack.plots.points import MOST_POINTS, draw_points
 from fairseq_stack.plots.style import STYLES, figure
 
 pytest.importorskip("matplotlib")
@@ -20,9 +20,20 @@ def test_points(tmp_path: Path) -> None:
         axes = panels[0, 0]
         draw_points(axes, points, names, shown, "last input")
         drawn = [part.get_offsets().tolist() for part in axes.collections]
+        written = {text.get_text(): text.get_position() for text in axes.texts}
         legend = axes.get_legend()
         labels = [text.get_text() for text in legend.get_texts()]
         faces = [len(part.get_facecolors()) for part in axes.collections]
     assert drawn == [[[1, 0.5]], [[0, 0], [3, 1.5]], [[2, 1]], [[4, 2]]]
-    assert labels == ["other", "a", r"$\_$b", "6"] and legend.get_title().get_text() == "last input"
+    assert labels == ["other (1)", "a (2)", r"$\_$b (1)", "6 (1)"] and legend.get_title().get_text() == "last input"
+    assert written == {"a": (1.5, 0.75), r"$\_$b": (2, 1), "6": (4, 2)}, "names at the medians"
     assert faces == [1, 1, 1, 0], "names beyond the styles are hollow"
+
+
+def test_many_points_are_thinned(tmp_path: Path) -> None:
+    count = 2 * MOST_POINTS + 1
+    with figure(tmp_path / "a.png", 1, 1, (3, 2)) as panels:
+        axes = panels[0, 0]
+        draw_points(axes, [(x, 0.0) for x in range(count)], ["a"] * count, ["a"], "")
+        assert axes.collections[0].get_offsets()[:, 0].tolist() == list(range(0, count, 3))
+        assert axes.get_legend().get_texts()[0].get_text() == f"a ({count})"

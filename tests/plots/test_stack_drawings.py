@@ -13,7 +13,8 @@ from fairseq_stack.plots.stack_drawings import Cell, draw_growing_stack, draw_sh
 from fairseq_stack.plots.style import figure
 
 pytest.importorskip("matplotlib")
-STACKS: list[list[Cell]] = [[("", 0)], [("", 0), ("a", 1)], [("", 0), ("a", 2)], [("", 0)]]
+STACKS: list[list[Cell]] = [[("", 0)], [("", 0), ("a", 1)], [("", 0), ("a", 2)], [("", 0), ("a", 2)], [("", 0)]]
+WRITTEN = [False, True, True, True, False]
 
 
 def texts_of(axes: Any) -> list[str]:
@@ -45,17 +46,18 @@ def test_shares(tmp_path: Path, symbols: Sequence[str]) -> None:
 def test_a_stack_grows_and_shrinks(tmp_path: Path) -> None:
     with figure(tmp_path / "a.png", 1, 1, (6, 3)) as panels:
         axes = panels[0, 0]
-        draw_growing_stack(axes, STACKS, [["", "push", "repl.", "pop"]], ["a", "b", "c"])
+        draw_growing_stack(axes, STACKS, WRITTEN, [["", "push", "repl.", "repl.", "pop"]], ["a", "b", "c", "d"])
         name_cells(axes, ["zero", "one", "two"])
         cells = {}
         for patch in axes.patches:
             for x, y in patch.get_path().vertices[::5]:  # a corner of each
                 cells[round(x + 0.45), round(y)] = patch.get_linewidth() > 1, patch.get_facecolor(), patch.get_hatch()
-        assert sorted(cells) == [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (3, 0)]
-        assert [place for place, (is_new, *_) in cells.items() if is_new] == [(1, 1), (2, 1)]
+        assert sorted(cells) == [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1), (4, 0)]
+        written = {place for place, (is_new, *_) in cells.items() if is_new}
+        assert written == {(1, 1), (2, 1), (3, 1)}, "a top that is replaced by the same symbol is one of them"
         assert len({look[1:] for look in cells.values()}) == 3
-        assert texts_of(axes) == ["a", "a", "push", "repl.", "pop"]
-        assert [label.get_text() for label in axes.get_xticklabels()] == ["start", "a", "b", "c"]
+        assert texts_of(axes) == ["a", "a", "a", "push", "repl.", "repl.", "pop"]
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["start", "a", "b", "c", "d"]
         legend = [text.get_text() for text in axes.get_legend().get_texts()]
         assert legend == ["zero", "one", "two", "pushed or replaced"]
         assert_nothing_is_cut_off(axes)
@@ -65,7 +67,9 @@ def test_a_stack_grows_and_shrinks(tmp_path: Path) -> None:
 def test_cells_without_room_have_no_text(tmp_path: Path, text: str, count: int) -> None:
     with figure(tmp_path / "a.svg", 1, 1, (width_for(count), 3), "svg") as panels:
         axes = panels[0, 0]
-        draw_growing_stack(axes, [[("", 0)], *[[("", 0), (text, 1)]] * count], [], [text] * count)
+        draw_growing_stack(
+            axes, [[("", 0)], *[[("", 0), (text, 1)]] * count], [False] * (count + 1), [], [text] * count
+        )
         assert texts_of(axes) == []
         assert len(axes.patches) <= 4  # however many cells
         assert_nothing_is_cut_off(axes)

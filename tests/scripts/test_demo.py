@@ -18,7 +18,7 @@ from tests.commands.running import Server
 REPOSITORY = Path(__file__).resolve().parents[2]
 CORPORA = ["nested-translation", "dyck"]
 KINDS = ["tf", "sup", "nd"]
-PICTURE_SIZE = (1500, 1050)
+PICTURE_SIZE = (1500, 540)
 
 
 def start(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
@@ -81,7 +81,7 @@ def run_twice(folder: Path, server: Server) -> Finished:
 
 
 def report(output: str) -> str:
-    """The tables and the path of the picture, without what was said before and how long it took."""
+    """The tables and the paths of the pictures, without what was said before and how long it took."""
     return output[output.index("Nested translation, German") : output.rindex("==> ")]
 
 
@@ -109,7 +109,7 @@ def check_that_it_says_what_it_does_and_how_long_it_took(finished: Finished) -> 
         *(f"{corpus}/{kind}: training" for corpus in CORPORA for kind in KINDS),
         *(f"nested-translation/{kind}: translating the test set" for kind in KINDS),
         *(f"dyck/{kind}: scoring the test set" for kind in KINDS),
-        "the table and the picture",
+        "the table and the pictures",
     ]:
         assert re.search(rf"^Job \d+: {stage}$", said, re.MULTILINE), stage
     assert re.search(r"^==> Took \d+ min \d+ s$", said, re.MULTILINE)
@@ -117,7 +117,8 @@ def check_that_it_says_what_it_does_and_how_long_it_took(finished: Finished) -> 
 
 def check_that_it_ends_with_a_table_and_a_picture(finished: Finished) -> None:
     table = (finished.folder / "table.md").read_text(encoding="utf-8")
-    assert report(finished.output) == f"{table}\npicture: {finished.folder / 'demo.png'}\n"
+    pictures = f"{finished.folder / 'demo.png'} {finished.folder / 'demo-stack.png'}"
+    assert report(finished.output) == f"{table}\npictures: {pictures}\n"
     rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")]
     assert rows == ["model", "-----", *KINDS] * 2
 
@@ -156,7 +157,7 @@ def check_that_a_second_run_does_nothing_twice(finished: Finished, server: Serve
     assert report(again.stdout) == report(finished.output)
     jobs = re.findall(r"^Job \d+: (.*)$", again.stderr + again.stdout, re.MULTILINE)
     tf = "nested-translation/tf"
-    assert jobs == [f"{tf}: training", f"{tf}: translating the test set", "the table and the picture"]
+    assert jobs == [f"{tf}: training", f"{tf}: translating the test set", "the table and the pictures"]
     assert [path.stat().st_mtime_ns for path in checkpoints] == before
     assert len([path for path in checkpoints if path.name == "checkpoint_best.pt"]) == 6
 
@@ -209,7 +210,7 @@ def test_fresh_deletes_what_the_demo_wrote_and_nothing_else(tmp_path: Path) -> N
         *(f"{corpus}/prepared" for corpus in CORPORA),
         *(f"dyck/tf/{name}" for name in ("trained", "train.log", "test.json", "checkpoint_best.pt")),
         *(f"nested-translation/nd/{name}" for name in ("generate-test.txt", "checkpoint_1_100.pt")),
-        *("table.md", "results.json", "demo.png"),
+        *("table.md", "results.json", "demo.png", "demo-stack.png"),
     ]
     mine = ["thesis.tex", "dyck/notes", "dyck/mine/checkpoint_best.pt", "nested-translation/nd/my_plot.png"]
     mine += ["dyck/corpus/text/train.txt"]

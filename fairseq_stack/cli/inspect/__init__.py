@@ -80,9 +80,12 @@ def add_parser(subparsers: Subparsers) -> None:
         choices=SHOWN,
         help=f"what a picture shows ({', '.join(SHOWN)}): the weights of the pushed vectors in the stack readings "
         "(the default); the operations at each token, or without --line their means at each symbol of many "
-        "sentences; the best runs of a nondeterministic stack; or the stack readings of many sentences in their "
-        "first two principal components, by symbol. For models that parse: the stack tape (the default); the "
-        "parse as a tree; or the attention to each token",
+        "sentences; the most probable transitions or the best runs of a nondeterministic stack; or the stack readings "
+        "of many sentences in their first two principal components, by symbol. For models that parse: the stack tape "
+        "(the default); the parse as a tree; or the attention to each token",
+    )
+    parser.add_argument(
+        "--title", metavar="TEXT", default="", help="message of a picture, above its panels; $ begins a formula"
     )
     parser.add_argument("--runs", metavar="K", type=int, default=1, help="number of best runs or parses (default: 1)")
     parser.add_argument(

@@ -38,11 +38,11 @@ def inspect_neural_stack(hub: TransductionHub, args: argparse.Namespace) -> dict
     run = stack_run(hub, sentence)
     if args.output.suffix == ".json":
         return dataclasses.asdict(run)
-    draw_run(run, args.output)
+    draw_run(run, args.output, args.title)
     return None
 
 
-def draw_run(run: StackRun, path: Path) -> None:
+def draw_run(run: StackRun, path: Path, title: str) -> None:
     """Draw strengths, vectors and readings as colours, a column for each step; and the positions of buffers."""
     from fairseq_stack.plots.panels import draw_curves, draw_weights
     from fairseq_stack.plots.style import figure, require_matplotlib
@@ -56,7 +56,7 @@ def draw_run(run: StackRun, path: Path) -> None:
     sides = {"pushed vector": run.vectors, "reading": run.readings}
     count = len(sides) + (1 if run.buffers is None else 2)
     size = (min(4 + 0.2 * len(steps), 20), 2.2 * count)
-    with figure(path, rows=count, columns=1, size=size, file_format=path.suffix[1:]) as panels:
+    with figure(path, rows=count, columns=1, size=size, file_format=path.suffix[1:], title=title) as panels:
         first, *others = panels[:, 0]
         draw_weights(first, list(strengths.values()), rows=list(strengths), columns=steps, label="strength")
         first.set(title=f"output: {' '.join(run.outputs)}", xlabel=axis)

@@ -81,11 +81,11 @@ def inspect_parsed(hub: LanguageModelHub, args: argparse.Namespace) -> str | dic
     if args.output.suffix == ".txt":
         return "".join(f"{parse.brackets}\n" for parse in sentence.parses)
     if shown == "tape":
-        draw_tape_of(sentence, args.output)
+        draw_tape_of(sentence, args.output, args.title)
     elif shown == "tree":
-        draw_trees(sentence, args.output)
+        draw_trees(sentence, args.output, args.title)
     else:
-        draw_attention_of(sentence, roles, args.output)
+        draw_attention_of(sentence, roles, args.output, args.title)
     return None
 
 
@@ -153,7 +153,7 @@ def as_json(sentence: InspectedSentence, roles: Mapping[str, Sequence[int]]) -> 
     return {**content, "parses": [parse.as_json() for parse in sentence.parses]}
 
 
-def draw_tape_of(sentence: InspectedSentence, path: Path) -> None:
+def draw_tape_of(sentence: InspectedSentence, path: Path, title: str) -> None:
     """Draw the stack tape of the best parse."""
     from fairseq_stack.plots.parse_drawings import draw_tape, width_of
 
@@ -164,12 +164,14 @@ def draw_tape_of(sentence: InspectedSentence, path: Path) -> None:
     deepest = int(parse.tape.max())
     limit = f" (the model sees at most {sentence.num_depths - 1})" if deepest >= sentence.num_depths else ""
     side = min(max(0.27 * len(words), 1.6), 18) + max(map(width_of, words))
-    with figure(path, 1, 1, (max(side + 1.6, 4.5), side + 0.9), path.suffix[1:], texts=words) as panels:
+    with figure(
+        path, 1, 1, (max(side + 1.6, 4.5), side + 0.9), path.suffix[1:], texts=[*words, title], title=title
+    ) as panels:
         draw_tape(panels[0, 0], rows, words, f"depth{limit}")
         panels[0, 0].set_title(_title(parse), loc="left")
 
 
-def draw_trees(sentence: InspectedSentence, path: Path) -> None:
+def draw_trees(sentence: InspectedSentence, path: Path, title: str) -> None:
     """Draw each parse as a tree, the best one on top."""
     from fairseq_stack.plots.parse_drawings import draw_tree, tree_size
 
@@ -177,14 +179,14 @@ def draw_trees(sentence: InspectedSentence, path: Path) -> None:
     sizes = [tree_size(parse.tokens[1:], parse.attachments[1:]) for parse in sentence.parses]
     heights = [height + 0.4 for _, height in sizes]
     size = max(width for width, _ in sizes), sum(heights)
-    texts = sentence.parses[0].tokens
-    with figure(path, len(sizes), 1, size, path.suffix[1:], heights=heights, texts=texts) as panels:
+    texts = [*sentence.parses[0].tokens, title]
+    with figure(path, len(sizes), 1, size, path.suffix[1:], heights=heights, texts=texts, title=title) as panels:
         for number, (axes, parse) in enumerate(zip(panels[:, 0], sentence.parses, strict=True), start=1):
             draw_tree(axes, parse.tokens[1:], parse.attachments[1:])
             axes.set_title(_title(parse, number), loc="left")
 
 
-def draw_attention_of(sentence: InspectedSentence, roles: Mapping[str, Sequence[int]], path: Path) -> None:
+def draw_attention_of(sentence: InspectedSentence, roles: Mapping[str, Sequence[int]], path: Path, title: str) -> None:
     """Draw the mean attention of all heads of all layers: when the verb is predicted, or at each token."""
     from fairseq_stack.plots.panels import literal
     from fairseq_stack.plots.parse_drawings import draw_attention, width_of
@@ -194,16 +196,21 @@ def draw_attention_of(sentence: InspectedSentence, roles: Mapping[str, Sequence[
     (parse,) = sentence.parses
     weights, tokens = parse.mean_attention(), parse.tokens
     longest = max(map(width_of, tokens))
+    texts = [*tokens, title]
     if not roles:
         side = width_for(len(tokens))
-        with figure(path, 1, 1, (side + longest + 0.6, side + longest - 0.6), path.suffix[1:], texts=tokens) as panels:
+        with figure(
+            path, 1, 1, (side + longest + 0.6, side + longest - 0.6), path.suffix[1:], texts=texts, title=title
+        ) as panels:
             draw_shares(panels[0, 0], weights.tolist(), tokens, tokens, "attention, the mean of layers and heads")
             panels[0, 0].set(xlabel="attention to", ylabel="after reading")
             panels[0, 0].set_title(_title(parse), loc="left")
         return
     groups = {name: [token for word in words for token in sentence.tokens_of(word)] for name, words in roles.items()}
     verb = sentence.sentence.words[roles["verb"][0] - 1]
-    with figure(path, 1, 1, (width_for(len(tokens)) + 2, 2.8 + longest), path.suffix[1:], texts=tokens) as panels:
+    with figure(
+        path, 1, 1, (width_for(len(tokens)) + 2, 2.8 + longest), path.suffix[1:], texts=texts, title=title
+    ) as panels:
         draw_attention(panels[0, 0], weights[-1].tolist(), tokens, {x: y for x, y in groups.items() if x != "verb"})
         panels[0, 0].set_title(f"when “{literal(verb)}” is predicted", loc="left")
 

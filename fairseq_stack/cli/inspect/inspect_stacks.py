@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairseq_stack.inspection.readings import Readings
     from fairseq_stack.modules import InspectedStack
 
-SHOWN = ("weights", "operations", "runs", "readings")
+SHOWN = ("weights", "operations", "transitions", "runs", "readings")
 TEXTS = (".gv", ".tex", ".tsv")
 
 Stack = TypeVar("Stack", "InspectedStack", "MeanOperations", "Readings")
@@ -63,7 +63,7 @@ def _readings(hub: Hub, args: argparse.Namespace) -> list[Any] | None:
     stacks = _chosen(readings(hub, read, by=args.by, after=args.after), args)
     if args.output.suffix == ".json":
         return [stack.as_json() for stack in stacks]
-    draw_readings(stacks, args.by, args.output)
+    draw_readings(stacks, args.by, args.output, args.title)
     return None
 
 
@@ -82,7 +82,7 @@ def _operations(hub: Hub, args: argparse.Namespace) -> str | list[Any] | None:
         return [stack.as_json() for stack in stacks]
     if args.output.suffix == ".tsv":
         return operations_as_tsv(stacks)
-    draw_mean_operations(stacks, args.output)
+    draw_mean_operations(stacks, args.output, args.title)
     return None
 
 
@@ -97,12 +97,14 @@ def _sentence(hub: Hub, args: argparse.Namespace) -> str | list[Any] | None:
     if args.output.suffix in TEXTS:
         return _as_text(inspected, args.output.suffix, args.least)
     if args.show == "operations":
-        pictures.draw_operations(inspected, args.least, args.output)
+        pictures.draw_operations(inspected, args.output, args.title)
+    elif args.show == "transitions":
+        pictures.draw_transitions(inspected, args.least, args.output, args.title)
     elif args.show == "runs":
-        for name in pictures.draw_runs(inspected, args.output):
+        for name in pictures.draw_runs(inspected, args.output, args.title):
             say(name)
     else:
-        pictures.draw_all_weights(inspected, args.output)
+        pictures.draw_all_weights(inspected, args.output, args.title)
     return None
 
 

@@ -17,6 +17,7 @@ from .figures import (
     looks_of,
     read_comparison,
     scale_differences,
+    title_of,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ example:
             draw_estimates(axes, models, looks)
             scale_differences(axes, log=args.log)
 
-        draw_panels(panels, args.output, draw_panel, xlabel="symbols, or kinds of brackets", ylabel=DIFFERENCE)
+        titled = {title_of(language): models for language, models in panels.items()}
+        xlabel = "symbols, or kinds of brackets"
+        draw_panels(titled, args.output, draw_panel, xlabel=xlabel, ylabel=DIFFERENCE, title=args.title)
         return comparison.notes
 
 

@@ -33,6 +33,22 @@ Looks = Mapping[str, Mapping[str, str]]
 
 DIFFERENCE = "cross-entropy difference\n(nats per symbol)"
 
+NOTATION = {
+    "marked-reversal": "$w$#$w^R$",
+    "unmarked-reversal": "$ww^R$",
+    "padded-reversal": "$wa^pw^R$",
+    "dyck": "Dyck",
+    "hardest-cfl": "hardest CFL",
+    "count-3": "$a^nb^nc^n$",
+    "marked-copy": "$w$#$w$",
+    "unmarked-copy": "$ww$",
+    "marked-reverse-and-copy": "$w$#$w^R$#$w$",
+    "unmarked-reverse-and-copy": "$ww^Rw$",
+    "count-and-copy": r"$w\#^{|w|}w$",
+    "unmarked-copy-different-alphabets": "$ww'$",
+}
+"""The papers' names of the languages, by ours."""
+
 RESTARTS = """\
 A RESULT is a file that fairseq-stack evaluate-cfl wrote. Results on several corpora
 may be given together. Several results of one NAME on one corpus are restarts; the
@@ -64,6 +80,9 @@ class Figure(Subcommand):
         self.add_results(parser)
         parser.add_argument(
             "-o", "--output", metavar="FIGURE", type=Path, required=True, help=f"file to write ({', '.join(FORMATS)})"
+        )
+        parser.add_argument(
+            "--title", metavar="TEXT", default="", help="what the figure says, above the panels; $ begins a formula"
         )
         self.add_options(parser)
 
@@ -137,12 +156,18 @@ def draw_estimates(axes: Any, models: Mapping[str, Mapping[int, Estimate]], look
         draw_intervals(axes, model, {x: (y.value, y.low, y.high) for x, y in estimates.items()}, looks[model])
 
 
-def scale_differences(axes: Any, *, log: bool) -> None:
-    """Make the scale of differences logarithmic, or draw their least value."""
+def scale_differences(axes: Any, *, log: bool, bound: str = "lower bound") -> None:
+    """Make the scale of differences logarithmic, or draw their least value, which the legend calls ``bound``."""
     if log:
         scale_logarithmically(axes)
     else:
-        draw_bound(axes, 0)
+        draw_bound(axes, 0, bound)
+
+
+def title_of(language: str) -> str:
+    """The name of a language in a figure: as in the papers, with the parameters that it has."""
+    name, comma, parameters = language.partition(", ")
+    return NOTATION.get(name, literal(name)) + comma + literal(parameters)
 
 
 def draw_panels(
@@ -152,24 +177,26 @@ def draw_panels(
     *,
     xlabel: str,
     ylabel: str,
+    title: str,
     height: float = 3,
 ) -> None:
     """Draw a panel for each title.
 
     Args:
-        panels: what is drawn, by title.
+        panels: what is drawn, by title, in which ``$`` begins a formula.
         path: the figure to write.
         draw_panel: draws what is in one panel on ``axes``.
         xlabel: what is below the panels.
         ylabel: the label next to the panels.
+        title: the message of the figure.
         height: of a panel, in inches.
     """
     rows, columns = grid(len(panels))
     size = max(3.6 * columns, 4.5), height * rows
-    with figure(path, rows, columns, size, path.suffix[1:]) as drawn:
-        for axes, (title, content) in zip(drawn.flat, panels.items(), strict=False):
+    with figure(path, rows, columns, size, path.suffix[1:], title=title) as drawn:
+        for axes, (name, content) in zip(drawn.flat, panels.items(), strict=False):
             draw_panel(axes, content)
-            axes.set(title=literal(title), xlabel=xlabel)
+            axes.set(title=name, xlabel=xlabel)
         for axes in drawn[:, 0]:
             axes.set_ylabel(ylabel)
         draw_legend(drawn, len(panels))

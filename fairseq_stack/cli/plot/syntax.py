@@ -7,14 +7,15 @@ import json
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult
+from fairseq_stack.evaluation.syntaxgym.formulas import chance
 from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.files import read_text
 from fairseq_stack.plots.panels import draw_legend, draw_rows
-from fairseq_stack.plots.style import figure
+from fairseq_stack.plots.style import BOUND, figure
 
 from .figures import Figure, add_named, looks_of, read_named
 
@@ -24,6 +25,29 @@ OVERALL = "all"
 Interval: TypeAlias = tuple[float, float, float]
 Accuracies: TypeAlias = dict[str, Interval]
 """For each row the accuracy, the minimum and the maximum, in percent."""
+
+
+class Read(NamedTuple):
+    """What a figure takes from a result.
+
+    Attributes:
+        collection: of sentences: :data:`BLIMP` or :data:`SYNTAXGYM`.
+        sentences: the part of the signature that says which they are.
+        accuracies: of one run.
+        chance: for each row the accuracy of random surprisals, in percent.
+    """
+
+    collection: str
+    sentences: str
+    accuracies: Accuracies
+    chance: dict[str, float]
+
+
+class Collection(NamedTuple):
+    """The accuracies of the restarts of each model on a collection of sentences, and chance."""
+
+    restarts: dict[str, list[Accuracies]]
+    chance: dict[str, float]
 
 
 class Syntax(Figure):
@@ -36,8 +60,10 @@ Draw the accuracy for each phenomenon of BLiMP and each category of SyntaxGym's
 suites, with a row for each. A RESULT is a file that fairseq-stack evaluate-blimp
 or evaluate-syntaxgym wrote. Several results of one NAME are restarts: the point is
 their mean, and the line through it reaches from the minimum to the maximum
-accuracy. A single result of BLiMP has its bootstrap interval. The dashed line is
-chance: a pair of equally probable sentences counts one half."""
+accuracy. A single result of BLiMP has its bootstrap interval. Dashed lines are
+chance. In BLiMP it is 50 %: a pair of equally probable sentences counts one half. In
+SyntaxGym it is the accuracy of random surprisals, by how many comparisons the
+predictions of a category have."""
     example = """\
 example:
   fairseq-stack plot syntax Tf=tf-blimp.json Tf+Nd=nd-blimp.json \\
@@ -46,31 +72,32 @@ example:
     add_results = staticmethod(add_named)
 
     def draw(self, args: argparse.Namespace) -> Sequence[str]:
-        draw_collections(read_accuracies(args.results), args.output)
+        draw_collections(read_accuracies(args.results), args.title, args.output)
         return ()
 
 
-def read_accuracies(arguments: Sequence[str]) -> dict[str, dict[str, Accuracies]]:
-    """The accuracies by collection of sentences and model.
+def read_accuracies(arguments: Sequence[str]) -> dict[str, Collection]:
+    """The accuracies by collection of sentences.
 
     Raises:
         UserError: a result has no name, cannot be read, or is of another command; or results that stand side by side
             are on different sentences.
     """
-    restarts: dict[str, dict[str, list[Accuracies]]] = {}
+    collections: dict[str, Collection] = {}
     contents: dict[str, tuple[Path, tuple[str, list[str]]]] = {}
-    for name, path, (collection, sha, rows) in read_named(arguments, _read):
-        first, content = contents.setdefault(collection, (path, (sha, list(rows))))
-        if content != (sha, list(rows)):
-            raise UserError(f"{first} and {path} cannot be compared: they are on different sentences of {collection}")
-        restarts.setdefault(collection, {}).setdefault(name, []).append(rows)
-    return {
-        collection: {name: _combined(runs) for name, runs in models.items()} for collection, models in restarts.items()
-    }
+    for name, path, read in read_named(arguments, _read):
+        content = read.sentences, list(read.accuracies)
+        first, expected = contents.setdefault(read.collection, (path, content))
+        if content != expected:
+            raise UserError(
+                f"{first} and {path} cannot be compared: they are on different sentences of {read.collection}"
+            )
+        restarts, _ = collections.setdefault(read.collection, Collection({}, read.chance))
+        restarts.setdefault(name, []).append(read.accuracies)
+    return collections
 
 
-def _read(path: Path) -> tuple[str, str, Accuracies]:
-    """The collection, the part of the signature that says which sentences, and the accuracies."""
+def _read(path: Path) -> Read:
     rows: Accuracies
     if _kind(path) == SyntaxGymResult.kind:
         suites = SyntaxGymResult.read(path)
@@ -78,11 +105,21 @@ def _read(path: Path) -> tuple[str, str, Accuracies]:
         if suites.accuracy is not None:
             shares[OVERALL] = suites.accuracy
         rows = {name: (100 * share, 100 * share, 100 * share) for name, share in shares.items()}
-        return SYNTAXGYM, _sentences(suites.signature), rows
+        return Read(SYNTAXGYM, _sentences(suites.signature), rows, _chance(suites))
     pairs = BLiMPResult.read(path)
     estimates = {row.name.replace("_", " "): row.accuracy for row in (*pairs.phenomena, pairs.overall)}
     rows = {name: (100 * share.value, 100 * share.low, 100 * share.high) for name, share in estimates.items()}
-    return BLIMP, _sentences(pairs.signature), rows
+    return Read(BLIMP, _sentences(pairs.signature), rows, dict.fromkeys(rows, 50.0))
+
+
+def _chance(result: SyntaxGymResult) -> dict[str, float]:
+    """The mean over the suites of each category, and of all that have one."""
+    by_category: dict[str, list[float]] = {}
+    for suite in result.suites:
+        if suite.category is not None:
+            by_category.setdefault(suite.category, []).append(100 * chance(suite.predictions[0].formula))
+    by_category[OVERALL] = [share for shares in by_category.values() for share in shares]
+    return {category: statistics.fmean(shares) for category, shares in by_category.items() if shares}
 
 
 def _kind(path: Path) -> str | None:
@@ -106,17 +143,29 @@ def _combined(runs: Sequence[Accuracies]) -> Accuracies:
     return {row: (statistics.fmean(accuracies), min(accuracies), max(accuracies)) for row, accuracies in values.items()}
 
 
-def draw_collections(collections: Mapping[str, Mapping[str, Accuracies]], path: Path) -> None:
+def _lines(name: str, restarts: Mapping[str, Sequence[Accuracies]]) -> str:
+    """What the lines through the points are."""
+    numbers = sorted({len(runs) for runs in restarts.values()})
+    several = " or ".join(str(number) for number in numbers if number > 1)
+    meanings = [f"range of {several} runs"] if several else []
+    if numbers[0] == 1 and name == BLIMP:
+        meanings.append("bootstrap interval of a single run")
+    return f"\nlines: {', '.join(meanings)}" if meanings else ""
+
+
+def draw_collections(collections: Mapping[str, Collection], title: str, path: Path) -> None:
     """Draw a panel for each collection of sentences."""
-    looks = looks_of(collections)
+    looks = looks_of({name: collection.restarts for name, collection in collections.items()})
     number = len(collections)
-    longest = max(len(next(iter(models.values()))) for models in collections.values())
-    with figure(path, 1, number, (4.8 * number, 1.2 + 0.32 * longest), path.suffix[1:]) as panels:
-        for axes, (collection, models) in zip(panels.flat, collections.items(), strict=True):
-            draw_rows(axes, models, looks)
-            if collection == BLIMP:
-                axes.axvline(50, color="0.3", linestyle="--", zorder=0)
-            axes.set(title=collection, xlabel="accuracy (%)", xlim=(0, 100))
+    longest = max(len(next(iter(collection.restarts.values()))[0]) for collection in collections.values())
+    with figure(path, 1, number, (4.8 * number, 1.4 + 0.32 * longest), path.suffix[1:], title=title) as panels:
+        for axes, (name, (restarts, chances)) in zip(panels.flat, collections.items(), strict=True):
+            rows = {model: _combined(runs) for model, runs in restarts.items()}
+            draw_rows(axes, rows, looks)
+            for place, row in enumerate(next(iter(rows.values()))):
+                if row in chances:
+                    axes.plot([chances[row]] * 2, [place - 0.5, place + 0.5], label="chance", zorder=0, **BOUND)
+            axes.set(title=name, xlabel=f"accuracy (%){_lines(name, restarts)}", xlim=(0, 100))
         draw_legend(panels, number)
 
 

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.training_curve import TrainingCurve, read_training_curve, read_valid_bound
-from fairseq_stack.plots.panels import draw_bound, draw_legend, draw_runs, hide_unused, literal, scale_logarithmically
+from fairseq_stack.plots.panels import draw_bound, draw_legend, draw_runs, hide_unused, scale_logarithmically
 from fairseq_stack.plots.style import figure, grid
 
-from .figures import DIFFERENCE, Figure, Looks, add_log, looks_of, split_name
+from .figures import DIFFERENCE, Figure, Looks, add_log, looks_of, split_name, title_of
 
 LOG_NAME = "train.log"
 LOSS = "validation loss\n(nats per token)"
@@ -118,11 +118,13 @@ def draw_runs_of_models(panels: Panels, args: argparse.Namespace) -> None:
     looks = looks_of(panels)
     size = (max(3.6 * columns, 4.5), (0.5 + sum(heights)) * rows)
     suffix = args.output.suffix[1:]
-    with figure(args.output, len(heights) * rows, columns, size, suffix, heights=heights * rows) as drawn:
+    with figure(
+        args.output, len(heights) * rows, columns, size, suffix, heights=heights * rows, title=args.title
+    ) as drawn:
         curves, rates = drawn[:: len(heights)], drawn[len(heights) - 1 :: len(heights)]
         for (panel, models), axes, below in zip(panels.items(), curves.flat, rates.flat, strict=False):
             draw_panel(axes, models, looks, log=args.log)
-            axes.set_title(literal(panel))
+            axes.set_title(title_of(panel))
             if args.bound and not args.log:
                 draw_bound(axes, 0)
             if args.learning_rate:
