@@ -137,18 +137,11 @@ RUN_TOGETHER = [
 ]
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("pages", RUN_TOGETHER, ids=lambda pages: Path(pages.paths[-1]).stem)
 def test_the_commands_and_snippets_run(pages: Pages, tmp_path: Path, server: Server) -> None:
     """One test for pages that build on each other."""
-    for name, text in pages.files.items():
-=======
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: Path(page.path).stem)
-def test_the_commands_and_snippets_run(page: Page, tmp_path: Path, server: Server) -> None:
-    """One test for a page, since they build on each other."""
     (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
-    for name, text in page.files.items():
->>>>>>> e33ddce (Trained models that travel: a script that publishes a checkpoint, and the page on inspection uses them)
+    for name, text in pages.files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     shell, python = (
