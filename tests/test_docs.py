@@ -92,8 +92,7 @@ RUN_TOGETHER = [
     Pages(
         ("docs/inspection.md",),
         (
-            (re.compile(r"--train-size \d+ --valid-size \d+"), "--train-size 20 --valid-size 10"),
-            (re.compile(r"--test-per-length \d+"), "--test-per-length 1"),
+            (re.compile(r"--valid-size \d+"), "--valid-size 10"),
             (re.compile(r'"train": 4000, "valid": 200, "test": 200'), '"train": 50, "valid": 10, "test": 10'),
             ONE_EPOCH,
         ),
@@ -141,6 +140,7 @@ RUN_TOGETHER = [
 @pytest.mark.parametrize("pages", RUN_TOGETHER, ids=lambda pages: Path(pages.paths[-1]).stem)
 def test_the_commands_and_snippets_run(pages: Pages, tmp_path: Path, server: Server) -> None:
     """One test for pages that build on each other."""
+    (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
     for name, text in pages.files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -172,7 +172,9 @@ def test_shapes_of_trees(tmp_path: Path) -> None:
 
 
 DOCUMENTS = [
-    Document(str(path.relative_to(REPOSITORY))) for path in [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")]
+    Document(str(path.relative_to(REPOSITORY)))
+    for pages in ("*.md", "docs/**/*.md", "examples/**/*.md")
+    for path in REPOSITORY.glob(pages)
 ]
 # Folders of the repository. What pages name in others is on a reader's machine.
 PATH = re.compile(r"(?<![\w./-])((?:fairseq_stack|preprocess|scripts|tests|examples)/[\w./-]*\w)(?![\w*{<])")

@@ -1,4 +1,4 @@
-"""The notebook in examples/ runs from top to bottom, on less data and for one epoch, and is kept without outputs."""
+"""What is in examples/: the notebook runs from top to bottom, and the trained models have the scores on their cards."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from fairseq_stack.hub.paths import CHECKPOINTS
 from tests.commands.running import Server
-from tests.documents import REPOSITORY, run_block
+from tests.documents import REPOSITORY, Document, run_block
 
+EXAMPLES = REPOSITORY / "examples"
 NOTEBOOK = "examples/inspect.ipynb"
-TINY = (
-    (re.compile(r"--train-size \d+ --valid-size \d+"), "--train-size 20 --valid-size 10"),
-    (re.compile(r"--max-epoch \d+"), "--max-epoch 1"),
-)
+CARDS = [Document(str(path.relative_to(REPOSITORY))) for path in sorted(EXAMPLES.glob("models/*/README.md"))]
+each_model = pytest.mark.parametrize("card", CARDS, ids=lambda card: card.path.parent.name)
+NUMBER = re.compile(r"\d+\.\d+")
 SHELL = "%%bash\n"
 # A notebook shows what a cell returns: here the beginning of a picture.
 SHOW = "def _show(returned):\n    print(repr(returned._repr_png_()[:4]))\n"
@@ -48,8 +50,9 @@ def test_the_cells_run(tmp_path: Path, server: Server) -> None:
     shell = [source for source in code if source.startswith(SHELL)]
     python = code[len(shell) :]
     assert code[: len(shell)] == shell, "cells in Python come after those of the shell"
+    (tmp_path / "models").symlink_to(EXAMPLES / "models")
     for source in shell:
-        run_block(source.removeprefix(SHELL), tmp_path, server, TINY)
+        run_block(source.removeprefix(SHELL), tmp_path, server)
     ending = server.run_program("\n".join([SHOW, *map(showing, python)]), tmp_path)
     assert ending.code == 0, ending.errors
     assert ending.printed.count(r"b'\x89PNG'") == "\n".join(python).count("Picture.of(") == 3
@@ -59,3 +62,37 @@ def test_the_cells_run(tmp_path: Path, server: Server) -> None:
 def test_it_has_no_outputs() -> None:
     for cell in cells("code"):
         assert cell["outputs"] == [] and cell["execution_count"] is None
+
+
+@each_model
+def test_a_model_has_the_scores_on_its_card(card: Document, tmp_path: Path, server: Server) -> None:
+    """On a sample of its test set."""
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    (commands,) = [block for block in card.blocks("bash") if "data/short" in block]
+    *_, expected = card.blocks("text")
+    printed = run_block(commands, tmp_path, server).splitlines()
+    missing = [line for line in expected.splitlines() if not any(agree(line, other) for other in printed)]
+    assert missing == [], printed
+
+
+def agree(line: str, other: str) -> bool:
+    """Whether lines are equal, apart from one unit in the last digit of a number: processors round differently."""
+    numbers, others = NUMBER.findall(line), NUMBER.findall(other)
+    same_words = NUMBER.sub("", line).split() == NUMBER.sub("", other).split()
+    return same_words and all(
+        abs(float(a) - float(b)) < 1.5 * 10.0 ** -len(a.partition(".")[2]) for a, b in zip(numbers, others, strict=True)
+    )
+
+
+@each_model
+def test_a_model_is_without_what_training_needs(card: Document) -> None:
+    state = torch.load(card.path.parent / CHECKPOINTS[0], weights_only=True)
+    assert "last_optimizer_state" not in state
+    assert "/" not in str(state["cfg"])
+
+
+def test_the_models_are_small_and_listed() -> None:
+    folders = {card.path.parent.name for card in CARDS}
+    assert folders == {path.parent.name for path in EXAMPLES.glob("models/*/checkpoint_best.pt")}
+    assert folders == set(re.findall(r"\((\S+)/README.md\)", Document("examples/models/README.md").text))
+    assert sum(path.stat().st_size for path in EXAMPLES.rglob("*") if path.is_file()) < 4e6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -34,9 +35,9 @@ def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
     return torch.cat([push, replace, pop.flatten(-3, -2)], -1).double()
 
 
-def first_configuration(batch_size: int, size: int, like: Tensor) -> Tensor:
+def first_configuration(shape: Sequence[int], like: Tensor) -> Tensor:
     """Log weights (B, C) of the configuration that runs start in: state 0 with symbol 0 on the stack (Eq. 23)."""
-    weights = like.new_full((batch_size, size), -torch.inf)
+    weights = like.new_full(shape, -torch.inf)
     weights[:, 0] = 0
     return weights
 

@@ -304,7 +304,7 @@ def _write_start(panel: Panel, start: Tensor | None) -> tuple[Tensor, Precision]
         Marks, (B, 1), and whether float64 is precise enough.
     """
     logits = panel.logits[:, 0, :, 0]
-    logits.copy_(first_configuration(*logits.shape, like=logits) if start is None else start)
+    logits.copy_(first_configuration(logits.shape, logits) if start is None else start)
     weights, mark, spread = first_alpha(logits)
     panel.alpha[:, 0] = weights
     block = panel.one(panel.blocks, 0, 0)[..., 0, 0]

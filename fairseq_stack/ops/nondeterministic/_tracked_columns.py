@@ -59,7 +59,7 @@ class TrackedColumns:
     ) -> TrackedColumns:
         """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
         bottom = bottom.double()
-        before = first_configuration(len(bottom), num_states * num_symbols, bottom)  # alpha[-1]
+        before = first_configuration((len(bottom), num_states * num_symbols), bottom)  # alpha[-1]
         weights, mark = before, bottom.new_zeros(len(bottom))
         if start is not None:
             ordinary, mark = defined(start.double()[:, None])
@@ -73,7 +73,7 @@ class TrackedColumns:
         """These columns, which are all, or the last D."""
         rows = len(columns) if window is None else min(len(columns), max(window, 2) - 1)
         *before, first = columns[: len(columns) - rows + 1]
-        alpha = before[-1].alpha if before else first_configuration(*first.alpha.shape, like=first.alpha)
+        alpha = before[-1].alpha if before else first_configuration(first.alpha.shape, first.alpha)
         tracked = cls._first(_last_rows(first, 1), alpha, num_states, window)
         for row, column in enumerate(columns[len(columns) - rows + 1 :], 2):
             tracked = tracked.append(_last_rows(column, row))

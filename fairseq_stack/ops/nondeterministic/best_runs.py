@@ -55,7 +55,7 @@ def best_runs(
     sizes = check_transitions(push, replace, pop, None)
     batch_size, length = sizes["B"], sizes["n"]
     if start is None:
-        start = first_configuration(batch_size, sizes["Q"] * sizes["S"], push).unflatten(1, push.shape[2:4])
+        start = first_configuration((batch_size, sizes["Q"] * sizes["S"]), push).unflatten(1, push.shape[2:4])
     sizes.check("start", start, "B Q S")
     lengths = [length] * batch_size if lengths is None else list(lengths)
     if len(lengths) != batch_size or not all(0 <= steps <= length for steps in lengths):
