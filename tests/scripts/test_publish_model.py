@@ -25,7 +25,7 @@ def test_publishing(tmp_path: Path) -> None:
     state["last_optimizer_state"] = {"state": {0: {"step": 1}}}
     state["extra_state"]["metrics"] = {}
     torch.save(state, checkpoint)
-    script = [sys.executable, "scripts/publish_model.py", tmp_path / "trained", tmp_path / "published"]
+    script = [sys.executable, "scripts/publish_model.py", str(tmp_path / "trained"), str(tmp_path / "published")]
     subprocess.run(script, cwd=REPOSITORY, check=True)
     assert str(torch.load(tmp_path / "published/checkpoint_best.pt", weights_only=True)) == expected
     names = {path.name for path in (tmp_path / "published").iterdir()}
