@@ -54,9 +54,11 @@ def test_the_cells_run(tmp_path: Path, server: Server) -> None:
     for source in shell:
         run_block(source.removeprefix(SHELL), tmp_path, server)
     ending = server.run_program("\n".join([SHOW, *map(showing, python)]), tmp_path)
-    assert ending.code == 0, ending.errors
+    assert (ending.code, ending.errors) == (0, "")
     assert ending.printed.count(r"b'\x89PNG'") == "\n".join(python).count("Picture.of(") == 3
-    assert re.search(r"^from the mark on: push \d\.\d\d, replace \d\.\d\d, pop \d\.\d\d$", ending.printed, re.MULTILINE)
+    assert re.search(
+        r"^from the marker on: push \d\.\d\d, replace \d\.\d\d, pop \d\.\d\d$", ending.printed, re.MULTILINE
+    )
 
 
 def test_it_has_no_outputs() -> None:

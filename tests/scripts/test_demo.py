@@ -14,6 +14,7 @@ import pytest
 
 from fairseq_stack.evaluation.cfl_result import CFLResult
 from tests.commands.running import Server
+from tests.documents import Document, run_block
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CORPORA = ["nested-translation", "dyck"]
@@ -93,6 +94,7 @@ def test_the_demo(tmp_path: Path, server: Server) -> None:
     check_that_it_ends_with_a_table_and_a_picture(finished)
     check_that_results_are_those_of_the_models(finished)
     check_that_the_picture_is_a_picture(finished)
+    check_that_the_commands_of_its_page_run(finished, server)
     check_that_a_second_run_does_nothing_twice(finished, server)
 
 
@@ -144,6 +146,15 @@ def check_that_the_picture_is_a_picture(finished: Finished) -> None:
     for half in (pixels[:, : pixels.shape[1] // 2], pixels[:, pixels.shape[1] // 2 :]):
         share_of_white = (half[..., :3] == 1).all(-1).mean()
         assert 0.3 < share_of_white < 0.98
+
+
+def check_that_the_commands_of_its_page_run(finished: Finished, server: Server) -> None:
+    _, commands = Document("docs/demo.md").blocks("bash")
+    here = (re.compile(r"demo-out(\S+)"), rf"'{finished.folder.name}\1'")
+    tiny = (re.compile(r"\{ (.*) \}"), r"( \1 )")  # fewer kinds of brackets
+    run_block(commands, finished.folder.parent, server, [here, tiny])
+    assert (finished.folder.parent / "run.png").exists()
+    assert (finished.folder.parent / "lengths.png").exists()
 
 
 def check_that_a_second_run_does_nothing_twice(finished: Finished, server: Server) -> None:
