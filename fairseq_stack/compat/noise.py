@@ -49,14 +49,14 @@ def silence_logs() -> None:
     No command logs how fairseq reuses batches: four lines per epoch, and per sentence in Python.
 
     Importing fairseq sets the root logger to DEBUG, so a program sees all that fairseq and its other libraries log: the
-    root logger is set back to WARNING. The configuration of commands that score has hundreds of options that they do
-    not read, and a model that nobody chose. That of ``fairseq-train`` stays in its log, which ``fairseq-stack plot``
-    reads.
+    root logger is set back to WARNING, and in commands to INFO. The configuration of commands that score has hundreds
+    of options that they do not read, and a model that nobody chose. That of ``fairseq-train`` stays in its log, which
+    ``fairseq-stack plot`` reads.
 
     Unnecessary with a fairseq that leaves the root logger alone, and logs such lines at level DEBUG.
     """
     if logging.getLogger().level == logging.DEBUG:
-        logging.getLogger().setLevel(logging.WARNING)
+        logging.getLogger().setLevel(logging.INFO if command() else logging.WARNING)
     is_silent = command() in (None, "fairseq-interactive")
     logging.getLogger("fairseq").setLevel(logging.WARNING if is_silent else logging.NOTSET)
     logging.getLogger("fairseq.hub_utils").setLevel(logging.INFO)  # what ``verbose=True`` asks for
