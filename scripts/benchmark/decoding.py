@@ -19,8 +19,8 @@ def columns(case: Case) -> Columns:
         "dtype": "dtype",
         "threads": "threads",
         "steps/s": "steps_per_second",
-        "ms a step": "step_ms",
-        "ms a step at the end": "last_step_ms",
+        "ms per step": "step_ms",
+        "ms per step at the end": "last_step_ms",
     }
 
 
