@@ -19,7 +19,7 @@ MOST_COLUMNS_WITH_TEXT_INSIDE = 60
 """A picture with more columns has no text in its cells."""
 
 MOST_COLUMNS_WITH_TEXT_BELOW = 85
-"""More columns have no room for texts below them, except the symbols."""
+"""More columns leave no space for text below them, except the symbols."""
 
 NEW: dict[str, Any] = {"edgecolor": "black", "linewidth": 1.8}
 OLD: dict[str, Any] = {"edgecolor": "0.45", "linewidth": 0.6}

@@ -34,9 +34,10 @@ GFLOP/s and their share of the machine's peak), decoding with a beam, and traini
 steps of the papers' models, all in one run. A backend that disagrees with the
 reference ends the run with exit code 1. Five parts run only if they are named:
 "sweep" compares the backend that models use with the best one, for sizes from tiny to
-long; "lstm" compares stack LSTMs in training with a loop over nn.LSTMCell; "neural" trains neural
-stacks at once and step by step; "window" has long sequences, with stacks of limited
-memory or depth; "authors" compares layers and LSTMs with the code of their authors."""
+long; "lstm" compares stack LSTMs in training with a loop over nn.LSTMCell; "neural"
+trains neural stacks at once and step by step; "window" has long sequences, with stacks
+of limited memory or depth; "authors" compares layers and LSTMs with their authors'
+code."""
 
 EPILOG = """\
 examples:
