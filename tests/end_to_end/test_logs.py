@@ -1,4 +1,4 @@
-"""What fairseq's commands and models in Python say beside their results."""
+"""What fairseq's commands and models in Python print next to their results."""
 
 from __future__ import annotations
 
