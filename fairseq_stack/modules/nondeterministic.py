@@ -130,6 +130,12 @@ class AutomatonStackAttention(StackAttention):
         push, replace, pop = self.transitions_of_sequence(actions)
         return stack_outputs(push, replace, pop, values, bottom, window=self.window).readings
 
+    def extend_readings(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
+        if not isinstance(state, NondeterministicStackState) or self.reads_weights:
+            return super().extend_readings(actions, values, state)
+        readings, state = state.extend(*self.transitions(actions), values)
+        return self.reading(readings), state
+
     def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
         reading, state = state.step_joined(self.log_weights(actions), values)
         return self.reading(reading), state

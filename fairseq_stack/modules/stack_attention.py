@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from fairseq_stack.modules._padding import num_left, rotate
 from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.modules.inspected import InspectedStack
-from fairseq_stack.ops import ControlledStack, computation_dtype
+from fairseq_stack.ops import ControlledStack, computation_dtype, step_through
 
 ValueActivation = Literal["sigmoid", "tanh", "released"]
 
@@ -79,15 +80,57 @@ class StackAttention(nn.Module, ABC):
         """Appendix D.2: the fully connected layers are Xavier uniform, with biases 0. Other parameters stay."""
         self._draw_linears()
 
-    def forward(self, inputs: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         """Map the inputs x_1..x_n, (B, n, d_model), to the outputs y_1..y_n, (B, n, output_size).
 
+        Args:
+            inputs: (B, n, d_model).
+            padding_mask: (B, n), true at padding, on the left or on the right. The stack does not see it, and the
+                outputs there are 0. None if there is none.
+
         Raises:
-            ValueError: the inputs have another shape.
+            ValueError: the inputs or the mask have another shape.
         """
         check_shape("inputs", inputs, "B", "n", self.model_size)
-        readings = self.readings(at_least_float32(self.actions(inputs)), self.pushed_values(inputs))
-        return self.output(readings.flatten(2).to(inputs.dtype))
+        if padding_mask is None:
+            return self._outputs(inputs)
+        check_shape("padding_mask", padding_mask, *inputs.shape[:2])
+        # Padding does not affect outputs, but the gradients of weights add 0 times an input that may be NaN.
+        inputs = inputs.masked_fill(padding_mask.unsqueeze(-1), 0)
+        # On the right, padding comes too late to matter.
+        lefts = num_left(padding_mask)
+        outputs = rotate(self._outputs(rotate(inputs, lefts)), -lefts)
+        return outputs.masked_fill(padding_mask.unsqueeze(-1), 0)
+
+    def _outputs(self, inputs: Tensor) -> Tensor:
+        return self._output(self.readings(*self._projected(inputs)), inputs)
+
+    def _projected(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        return at_least_float32(self.actions(inputs)), self.pushed_values(inputs)
+
+    def _output(self, readings: Tensor, inputs: Tensor) -> Tensor:
+        output: Tensor = self.output(readings.flatten(2).to(inputs.dtype))
+        return output
+
+    def extend(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Take n steps: map the inputs x_{t+1}..x_{t+n} and the state after t steps to the outputs and the last state.
+
+        From the initial state, superposition and the nondeterministic stack (by the compiled kernels, with unlimited
+        memory and without gradients) take a few times as long as :meth:`forward`. All else takes as long as n steps.
+
+        Args:
+            inputs: (B, n, d_model).
+            state: the state before them, from :meth:`initial_state`, :meth:`step` or this method.
+
+        Returns:
+            The outputs, (B, n, output_size), and the state after them.
+
+        Raises:
+            ValueError: the inputs have another shape, or not as many rows as the state.
+        """
+        check_shape("inputs", inputs, "B", "n", self.model_size)
+        readings, state = self.extend_readings(*self._projected(inputs), state)
+        return self._output(readings, inputs), state
 
     def step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Eq. 4: map the input x_t, (B, d_model), to y_t, (B, output_size), and the state before t to the one after.
@@ -164,6 +207,11 @@ class StackAttention(nn.Module, ABC):
     @abstractmethod
     def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
         """One step of :meth:`readings`: (B, d_a), (B, m) and a state to r_t, (B, ...), and the next state."""
+
+    def extend_readings(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """n steps of :meth:`readings`: (B, n, d_a), (B, n, m) and a state to r_{t+1}..r_{t+n}, and the last state."""
+        nothing = values.new_empty(len(values), 0, self.reading_size)
+        return step_through(self.step_reading, state, actions, values, nothing=nothing)
 
     @abstractmethod
     def initial_state(self, batch_size: int) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from fairseq_stack.modules.inspected import InspectedStack
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation
@@ -81,6 +83,21 @@ class SuperpositionStackAttention(StackAttention):
 
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
         return superposition_stack(*self.arguments(actions, values), depth_limit=self.depth_limit)
+
+    def extend_readings(
+        self, actions: Tensor, values: Tensor, state: SuperpositionStackState
+    ) -> tuple[Tensor, SuperpositionStackState]:
+        weights, values = self.arguments(actions, values)
+        batch_size, length, _ = values.shape
+        begins = length > 0 and state.elements.size(1) == 0 and state.marks is None
+        if not begins or not bool(weights.isfinite().all() & values.isfinite().all()):
+            return super().extend_readings(actions, values, state)
+        # Pops bring the elements of the last stack to the top, one after the other.
+        height = length if self.depth_limit is None else min(length, self.depth_limit)
+        pops = weights.new_tensor([0.0, 0.0, 1.0]).expand(batch_size, height - 1, 3)
+        with_pops = torch.cat([weights, pops], 1), pad(values, (0, 0, 0, height - 1))
+        tops = superposition_stack(*with_pops, depth_limit=self.depth_limit)
+        return tops[:, :length], dataclasses.replace(state, elements=tops[:, length - 1 :])
 
     def step_reading(
         self, actions: Tensor, values: Tensor, state: SuperpositionStackState

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from torch import Tensor
 from fairseq_stack.modules.inspected import InspectedAutomaton, posterior_actions
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import at_least_float32
-from fairseq_stack.ops import ControlledAutomaton, NondeterministicStackState
+from fairseq_stack.ops import ControlledAutomaton, NondeterministicStackState, step_through
 from fairseq_stack.ops.nondeterministic import Transitions
 
 
@@ -105,14 +104,19 @@ class SymbolStackAttention(AutomatonStackAttention):
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
         if not self.reads_weights or actions.size(1) == 0:
             return super().readings(actions, values)
-        return _step_through(self.step_reading, self.initial_state(len(actions)), actions, values)
+        readings, _ = self.extend_readings(actions, values, self.initial_state(len(actions)))
+        return readings
 
     def averages(self, actions: Tensor, values: Tensor, bottom: Tensor) -> Tensor:
         if not self.original_bottom or self.window is None or self.window > actions.size(1):
             return super().averages(actions, values, bottom)
         # As a replacement of the bottom of step 0, what the first step pushes would be forgotten one step too early.
         state = self._nothing(len(actions), bottom)
-        return _step_through(lambda x, v, state: state.step_joined(x, v), state, self.log_weights(actions), values)
+        averages, _ = step_through(
+            lambda weights, value, state: state.step_joined(weights, value),
+            state, self.log_weights(actions), values, nothing=values[:, :0],
+        )  # fmt: skip
+        return averages
 
     def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
         reading, state = super().step_reading(actions, values, state)
@@ -142,15 +146,6 @@ class SymbolStackAttention(AutomatonStackAttention):
 
     def _nothing(self, batch_size: int, bottom: Tensor) -> _Nothing:
         return _Nothing(bottom, batch_size, self.num_states, self.num_symbols, self.window, self.reads_weights)
-
-
-def _step_through(step: Callable[..., tuple[Tensor, Any]], state: Any, *sequences: Tensor) -> Tensor:
-    """What ``step`` makes of each of n >= 1 steps and the state before it, (B, n, ...), for sequences (B, n, ...)."""
-    results = []
-    for arguments in zip(*(x.unbind(1) for x in sequences), strict=True):
-        result, state = step(*arguments, state)
-        results.append(result)
-    return torch.stack(results, dim=1)
 
 
 @dataclass(frozen=True, eq=False)

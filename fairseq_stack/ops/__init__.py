@@ -30,6 +30,7 @@ from fairseq_stack.ops import buffers, nondeterministic, queues, stratification,
 from fairseq_stack.ops._arguments import computation_dtype
 from fairseq_stack.ops._backends import Backend, Op, automatic_backend
 from fairseq_stack.ops._native import buffers as kept_memory
+from fairseq_stack.ops._states import step_through
 from fairseq_stack.ops.buffers import InputBufferState, input_buffer, output_buffer
 from fairseq_stack.ops.controllers import ControllerSetup, neural_stack, neural_stack_is_compiled
 from fairseq_stack.ops.nondeterministic import (
@@ -89,6 +90,7 @@ __all__ = [
     "stack_lstm",
     "stack_lstm_is_compiled",
     "stack_tape",
+    "step_through",
     "stratification_stack",
     "superposition_stack",
     "transition_posterior",

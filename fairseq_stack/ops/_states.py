@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import torch
@@ -42,6 +43,27 @@ def _chosen(field: Any, index: Tensor) -> Any:
     if isinstance(field, Tensor):
         return field.index_select(0, index)
     return field.reorder(index) if hasattr(field, "reorder") else field
+
+
+def step_through(
+    step: Callable[..., tuple[Tensor, Any]], state: Any, *sequences: Tensor, nothing: Tensor
+) -> tuple[Tensor, Any]:
+    """Take n steps one by one.
+
+    Args:
+        step: maps the arguments of one step, and the state before it, to a result (B, ...) and the state after it.
+        state: the state before the first step.
+        sequences: the arguments of all steps, each (B, n, ...).
+        nothing: the results of no steps, (B, 0, ...).
+
+    Returns:
+        The results (B, n, ...), and the state after the last step.
+    """
+    results = []
+    for arguments in zip(*(x.unbind(1) for x in sequences), strict=True):
+        result, state = step(*arguments, state)
+        results.append(result)
+    return torch.stack(results, dim=1) if results else nothing, state
 
 
 def check_fits_state(name: str, tensor: Tensor, held: Tensor) -> None:

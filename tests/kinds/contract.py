@@ -79,6 +79,36 @@ class KindContract:
             output, state = sublayer.step(inputs[:, step], state)
             assert_normwise_close(output, outputs[:, step], 1e-12)
 
+    @pytest.mark.parametrize("scale", [1.0, 1e3], ids=["near", "far"])
+    @pytest.mark.parametrize("length", [0, 1, 2, 35])
+    @pytest.mark.parametrize("follows", [False, True], ids=["decoding", "training"])
+    @BOTH_USES
+    def test_extending_a_state_equals_steps(self, length: int, scale: float, follows: bool, use: str) -> None:
+        """From the first step on and from a later one; the state that is left can be continued and reordered."""
+        sublayer, index = self.build_for(use), torch.tensor([2, 0, 0])
+        inputs = scale * torch.randn(3, length + 4, SIZE, dtype=torch.float64)
+        with torch.set_grad_enabled(follows):
+            state, outputs = sublayer.initial_state(3), []
+            for step in range(length + 3):
+                output, state = sublayer.step(inputs[:, step], state)
+                outputs.append(output)
+            first, extended = sublayer.extend(inputs[:, :length], sublayer.initial_state(3))
+            then, extended = sublayer.extend(inputs[:, length:-1], extended)
+            assert_normwise_close(torch.cat([first, then], 1), torch.stack(outputs, 1), 1e-11)
+            last = [sublayer.step(inputs[index, -1], x.reorder(index))[0] for x in (state, extended)]
+        assert_normwise_close(*last, 1e-11)
+
+    @pytest.mark.parametrize("undefined", [torch.nan, torch.inf])
+    def test_extending_keeps_what_is_undefined_in_its_place(self, undefined: float) -> None:
+        sublayer = self.build()
+        inputs = torch.randn(3, 9, SIZE, dtype=torch.float64)
+        inputs[1, 4] = undefined
+        with torch.no_grad():
+            outputs, state = sublayer.extend(inputs, sublayer.initial_state(3))
+            last, _ = sublayer.step(inputs[:, 0], state)
+        assert outputs.isfinite()[[0, 2]].all() and outputs[1, :4].isfinite().all() and outputs[1, 4:].isnan().all()
+        assert last[[0, 2]].isfinite().all() and last[1].isnan().all()
+
     @BOTH_USES
     def test_wrong_inputs(self, use: str) -> None:
         sublayer = self.build_for(use)
@@ -87,6 +117,10 @@ class KindContract:
                 ValueError, match=f"^inputs: expected shape .B, n, {SIZE}., got {re.escape(str(shape))}$"
             ):
                 sublayer(torch.randn(shape).double())
+            with pytest.raises(ValueError, match=r"^inputs: expected shape"):
+                sublayer.extend(torch.randn(shape).double(), sublayer.initial_state(2))
+        with pytest.raises(ValueError, match=r"^padding_mask: expected shape .2, 5., got .5, 2.$"):
+            sublayer(torch.randn(2, 5, SIZE).double(), torch.zeros(5, 2, dtype=torch.bool))
         for shape in ((SIZE,), (2, SIZE + 1), (2, 1, SIZE)):
             with pytest.raises(ValueError, match=f"^inputs: expected shape .B, {SIZE}., got {re.escape(str(shape))}$"):
                 sublayer.step(torch.randn(shape).double(), sublayer.initial_state(2))
@@ -166,19 +200,23 @@ class KindContract:
         padding = torch.zeros(3, 9, dtype=torch.bool)
         padding[0, :4] = padding[1, :1] = True
         padding = padding if side == "left" else padding.flip(1)
-        sublayer = StackSelfAttention(self.build())
-        query = torch.randn(9, 3, SIZE, dtype=torch.float64)
+        sublayer = self.build()
+        inputs = torch.randn(3, 9, SIZE, dtype=torch.float64)
 
-        def results(query: Tensor) -> list[Tensor]:
-            query = query.clone().requires_grad_()
-            outputs = sublayer(query, key_padding_mask=padding)[0].transpose(0, 1)
+        def results(inputs: Tensor) -> list[Tensor]:
+            inputs = inputs.clone().requires_grad_()
+            outputs = sublayer(inputs, padding)
             assert outputs[padding].eq(0).all()
-            gradients = torch.autograd.grad(outputs.square().sum(), [query, *sublayer.parameters()])
+            gradients = torch.autograd.grad(outputs.square().sum(), [inputs, *sublayer.parameters()])
             return [outputs.detach(), *gradients]
 
-        spoilt = query.masked_fill(padding.t()[..., None], garbage)
-        for actual, expected in zip(results(spoilt), results(query), strict=True):
+        spoilt = inputs.masked_fill(padding[..., None], garbage)
+        for actual, expected in zip(results(spoilt), results(inputs), strict=True):
             assert torch.equal(actual, expected)
+        alone = sublayer(inputs[:1][~padding[:1]][None])
+        assert_normwise_close(sublayer(inputs, padding)[0][~padding[0]], alone[0], 1e-12)
+        from_fairseq, _ = StackSelfAttention(sublayer)(inputs.transpose(0, 1), key_padding_mask=padding)
+        assert torch.equal(from_fairseq.transpose(0, 1), sublayer(inputs, padding))
 
     def test_every_parameter_learns(self) -> None:
         sublayer = self.build()

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from fairseq_stack.models.incremental import IncrementalState, RecurrentDecoder, count_step
-from fairseq_stack.models.padding import num_left, rotate
 from fairseq_stack.modules import StackLSTM, StackLSTMState
+from fairseq_stack.modules._padding import num_left, rotate
 
 
 class StackLSTMDecoder(RecurrentDecoder):

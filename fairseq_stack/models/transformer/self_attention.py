@@ -8,16 +8,12 @@ from fairseq.incremental_decoding_utils import with_incremental_state
 from torch import Tensor, nn
 
 from fairseq_stack.models.incremental import IncrementalState, KeepsState
-from fairseq_stack.models.padding import num_left, rotate
 from fairseq_stack.modules import StackAttention
 
 
 @with_incremental_state
 class StackSelfAttention(KeepsState, nn.Module):
     """A stack attention sublayer that replaces fairseq's ``MultiheadAttention`` in ``layer.self_attn``.
-
-    Padding on the left is moved to the right before the stack sees it, so that the stack is empty at a
-    sequence's first symbol whatever else is in the batch; padding on the right comes too late to matter.
 
     Args:
         attention: the sublayer function.
@@ -48,14 +44,7 @@ class StackSelfAttention(KeepsState, nn.Module):
         """
         if incremental_state is not None:
             return self._step(query, incremental_state), None
-        inputs = query.transpose(0, 1)
-        if key_padding_mask is None:
-            return self.attention(inputs).transpose(0, 1), None
-        # Padding does not affect outputs, but the gradients of weights add 0 times an input that may be NaN.
-        inputs = inputs.masked_fill(key_padding_mask.unsqueeze(-1), 0)
-        lefts = num_left(key_padding_mask)
-        outputs = rotate(self.attention(rotate(inputs, lefts)), -lefts)
-        return outputs.masked_fill(key_padding_mask.unsqueeze(-1), 0).transpose(0, 1), None
+        return self.attention(query.transpose(0, 1), key_padding_mask).transpose(0, 1), None
 
     def _step(self, query: Tensor, incremental_state: IncrementalState) -> Tensor:
         state = self.kept_state(incremental_state)

@@ -60,7 +60,7 @@ const struct kernels KERNELS = {
     .strat_step_forward = strat_step_forward, .strat_step_backward = strat_step_backward,
     .rnn_sizes = rnn_sizes, .rnn_forward = rnn_forward, .rnn_backward = rnn_backward,
 #if IS_DOUBLE
-    .nd_step_sizes = nd_step_sizes, .nd_step = nd_step, .nd_step_backward = nd_step_backward,
+    .nd_step_sizes = nd_step_sizes, .nd_step = nd_step, .nd_step_backward = nd_step_backward, .nd_columns = nd_columns,
     .ctrl_sizes = ctrl_sizes, .ctrl_forward = ctrl_forward, .ctrl_backward = ctrl_backward,
 #endif
 };
