@@ -27,8 +27,7 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
-
-ABSENT = -1
+from fairseq_stack.networks.vocabulary import ABSENT
 
 
 class End(Enum):
@@ -173,11 +172,19 @@ class CompactOutput(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Map features (..., d) to logits over the whole dictionary, (..., size)."""
-        can_occur = self.rows.ne(ABSENT)
-        rows = self.rows.clamp_min(0)
-        weight = self.weight.index_select(0, rows) * can_occur.unsqueeze(1).to(self.weight.dtype)
-        bias = weight.new_zeros(rows.size(0)) if self.bias is None else self.bias[rows]
-        return nn.functional.linear(features, weight, bias.masked_fill(~can_occur, -torch.inf))
+        weight = spread(self.weight, self.rows)
+        bias = weight.new_zeros(len(weight)) if self.bias is None else self.bias[self.rows.clamp_min(0)]
+        return nn.functional.linear(features, weight, bias.masked_fill(~self.can_occur(), -torch.inf))
+
+    def can_occur(self) -> Tensor:
+        """Which symbols can occur in the output, (size,)."""
+        return self.rows.ne(ABSENT)
+
+
+def spread(table: Tensor, rows: Tensor) -> Tensor:
+    """The rows of a table (r, ...), at the places (size,) that name them, (size, ...); 0 where they are ``ABSENT``."""
+    chosen = table.index_select(0, rows.clamp_min(0))
+    return chosen * rows.ne(ABSENT).view(-1, *[1] * (table.dim() - 1)).to(table.dtype)
 
 
 def check_symbols(part: Any, tokens: Tensor, first_is_read: bool = False) -> None:

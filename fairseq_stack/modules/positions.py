@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 
 class InterleavedSinusoidalPositions(nn.Module):
@@ -25,7 +27,7 @@ class InterleavedSinusoidalPositions(nn.Module):
         self.embedding_dim = embedding_dim
         self.padding_idx = padding_idx
         self.max_positions = max_positions
-        self._table = torch.empty(0)
+        self._encodings = SinusoidTable(sinusoids, embedding_dim)
         # Follows the module's dtype and device, which the table of encodings is made to match.
         self.register_buffer("_like", torch.empty(0), persistent=False)
 
@@ -46,15 +48,29 @@ class InterleavedSinusoidalPositions(nn.Module):
                 f"a sequence of {int(counts.max())} symbols is longer than the {self.max_positions} positions "
                 "of the model"
             )
-        encodings = self._encodings(max(1, min(tokens.size(1), self.max_positions)))
+        encodings = self._encodings.rows(max(1, min(tokens.size(1), self.max_positions)), self.get_buffer("_like"))
         positions = (counts - 1).clamp_min(0)
         return encodings[positions] * is_symbol.unsqueeze(-1).to(encodings.dtype)
 
-    def _encodings(self, length: int) -> Tensor:
-        like = self.get_buffer("_like")
+
+class SinusoidTable:
+    """The encodings of positions from 0 on, computed when they are needed.
+
+    Args:
+        compute: maps a number of positions and the size of an encoding to a table of encodings.
+        embedding_dim: the size d of an encoding.
+    """
+
+    def __init__(self, compute: Callable[[int, int], Tensor], embedding_dim: int) -> None:
+        self._compute = compute
+        self._embedding_dim = embedding_dim
+        self._table = torch.empty(0)
+
+    def rows(self, length: int, like: Tensor) -> Tensor:
+        """The encodings of the positions 0..length-1 and perhaps more, with dtype and device of ``like``."""
         table = self._table
         if table.dtype != like.dtype or table.device != like.device or table.size(0) < length:
-            table = sinusoids(max(length, 2 * table.size(0)), self.embedding_dim).to(like)
+            table = self._compute(max(length, 2 * table.size(0)), self._embedding_dim).to(like)
             self._table = table
         return table
 
@@ -67,3 +83,11 @@ def sinusoids(length: int, embedding_dim: int) -> Tensor:
     angles = torch.arange(length, dtype=torch.float64).unsqueeze(1) * frequencies
     interleaved = torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)
     return interleaved[:, :embedding_dim]
+
+
+def halved_sinusoids(length: int, embedding_dim: int) -> Tensor:
+    """fairseq's encodings of positions 0..length-1, (length, embedding_dim): sines, then cosines, in float32."""
+    half = embedding_dim // 2
+    frequencies = torch.exp(torch.arange(half, dtype=torch.float) * -(math.log(10000) / (half - 1)))
+    angles = torch.arange(length, dtype=torch.float).unsqueeze(1) * frequencies
+    return pad(torch.cat([angles.sin(), angles.cos()], dim=1), (0, embedding_dim % 2))

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.modules.attachment import AttachmentHead, attachment_log_probabilities
 from fairseq_stack.modules.pushdown_attention import PushdownAttention
+from fairseq_stack.modules.residual import ResidualLayer
 from fairseq_stack.modules.stack_attention import StackAttention, at_least_float32
 from fairseq_stack.ops import StackTapeState
 
@@ -48,7 +49,7 @@ class PushdownState:
         )
 
 
-class PushdownTransformerLayer(nn.Module):
+class PushdownTransformerLayer(ResidualLayer):
     """Causal attention and a feed-forward network, each with a residual connection and layer normalisation.
 
     Args:
@@ -62,24 +63,22 @@ class PushdownTransformerLayer(nn.Module):
     def __init__(
         self, attention: Attention, feedforward_size: int, *, activation: nn.Module, norm_first: bool, dropout: float
     ) -> None:
-        super().__init__()
+        super().__init__(norm_first, dropout)
         size = attention.model_size
         self.attention = attention
-        self.norm_first = norm_first
         self.attention_norm, self.feedforward_norm = nn.LayerNorm(size), nn.LayerNorm(size)
         inner, outer = nn.Linear(size, feedforward_size), nn.Linear(feedforward_size, size)
         self.feedforward = nn.Sequential(inner, activation, outer)
-        self.dropout = nn.Dropout(dropout)
 
     def forward(self, inputs: Tensor, tape: Tensor) -> Tensor:
         """The outputs (B, n, d) of the inputs (B, n, d) with the tape (B, n, n)."""
-        normed = self._before(self.attention_norm, inputs)
+        normed = self.before(self.attention_norm, inputs)
         arguments = (normed, tape) if isinstance(self.attention, PushdownAttention) else (normed,)
         return self._rest(inputs, self.attention(*arguments))
 
     def step(self, inputs: Tensor, state: Any, row: Tensor) -> tuple[Tensor, Any]:
         """The output (B, d) of the next token and the state after it, with the row of the tape (B, t + 1)."""
-        normed = self._before(self.attention_norm, inputs)
+        normed = self.before(self.attention_norm, inputs)
         if isinstance(self.attention, PushdownAttention):
             attended, state = self.attention.step(normed, state, row)
         else:
@@ -87,15 +86,9 @@ class PushdownTransformerLayer(nn.Module):
         return self._rest(inputs, attended), state
 
     def _rest(self, inputs: Tensor, attended: Tensor) -> Tensor:
-        inputs = self._after(self.attention_norm, inputs + self.dropout(attended))
-        transformed = self.feedforward(self._before(self.feedforward_norm, inputs))
-        return self._after(self.feedforward_norm, inputs + self.dropout(transformed))
-
-    def _before(self, norm: nn.LayerNorm, inputs: Tensor) -> Tensor:
-        return norm(inputs) if self.norm_first else inputs
-
-    def _after(self, norm: nn.LayerNorm, outputs: Tensor) -> Tensor:
-        return outputs if self.norm_first else norm(outputs)
+        inputs = self.after(self.attention_norm, inputs, attended)
+        transformed = self.feedforward(self.before(self.feedforward_norm, inputs))
+        return self.after(self.feedforward_norm, inputs, transformed)
 
 
 class PushdownTransformer(nn.Module):

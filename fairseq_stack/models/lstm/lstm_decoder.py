@@ -8,18 +8,15 @@ import torch
 from fairseq.data import Dictionary
 from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from fairseq_stack.models.incremental import IncrementalState, RecurrentDecoder, count_step
 from fairseq_stack.modules import StackLSTM, StackLSTMState
-from fairseq_stack.modules._padding import num_left, rotate
+from fairseq_stack.modules._padding import num_left
+from fairseq_stack.networks.lstm import ReadsSequences
 
 
-class StackLSTMDecoder(RecurrentDecoder):
-    """A language model whose first distribution comes from the initial state of the LSTM.
-
-    fairseq begins each sequence with ``</s>``; that first token is not read. A model of a stream reads the end of a
-    sentence in its place, as it does in the stream.
+class StackLSTMDecoder(ReadsSequences, RecurrentDecoder):
+    """A language model in fairseq that reads sequences as ``ReadsSequences`` says.
 
     Args:
         cfg: the options of the model, settled.
@@ -90,9 +87,10 @@ class StackLSTMDecoder(RecurrentDecoder):
         if incremental_state is not None:
             features = self._step(prev_output_tokens, incremental_state)
         elif state is not None:
-            features, extra["state"] = self.lstm(self._embed(prev_output_tokens), state)
+            features, extra["state"] = self.lstm(self.embed(prev_output_tokens), state)
         else:
-            features = self._read_from_the_beginning(prev_output_tokens)
+            padding = prev_output_tokens.eq(self.padding_idx)
+            features = self.read(prev_output_tokens, num_left(padding) if padding[:, :1].any() else None)
         return self.dropout_out(features), extra
 
     def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
@@ -100,33 +98,14 @@ class StackLSTMDecoder(RecurrentDecoder):
         logits: Tensor = self.output_projection(features)
         return logits
 
-    def _read_from_the_beginning(self, tokens: Tensor) -> Tensor:
-        """The hidden states for tokens (B, n) from a beginning on; padding on the left is moved to the right.
-
-        They are h_0..h_{n-1}, where h_0 stands for the first token, or h_1..h_n where a first token is read.
-        """
-        lefts = None
-        if tokens[:, :1].eq(self.padding_idx).any():
-            lefts = num_left(tokens.eq(self.padding_idx))
-            tokens = rotate(tokens, lefts)
-        later = tokens[:, 1:] if self.first is None else tokens.index_fill(1, tokens.new_zeros(1), self.first)
-        features, _ = self.lstm(self._embed(later), return_state=False)
-        if self.first is None:
-            features = pad(features, (0, 0, 1, 0))
-        return features if lefts is None else rotate(features, -lefts)
-
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         count_step(self, incremental_state, tokens.size(1))
         state = self.kept_state(incremental_state)
         if state is None:
             state = self.lstm.initial_state(len(tokens))
             if self.first is not None:
-                _, state = self.lstm.step(self._embed(torch.full_like(tokens[:, 0], self.first)), state)
+                _, state = self.lstm.step(self.embed(torch.full_like(tokens[:, 0], self.first)), state)
         else:
-            _, state = self.lstm.step(self._embed(tokens[:, -1]), state)
+            _, state = self.lstm.step(self.embed(tokens[:, -1]), state)
         self.keep_state(incremental_state, state)
         return state.hidden.unsqueeze(1)
-
-    def _embed(self, tokens: Tensor) -> Tensor:
-        embedded: Tensor = self.embed_tokens(tokens)
-        return self.dropout_in(embedded) if embedded.is_floating_point() else embedded

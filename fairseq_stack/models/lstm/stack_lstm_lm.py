@@ -11,15 +11,13 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.lstm.initialization import initialize
 from fairseq_stack.models.lstm.lstm_decoder import StackLSTMDecoder
 from fairseq_stack.models.lstm.lstm_options import MODEL, StackLSTMLanguageModelConfig, settle
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.shared_options import plain_namespace, require_language_modeling
+from fairseq_stack.models.shared_options import initial_scale, plain_namespace, require_language_modeling
 from fairseq_stack.models.sizes import num_lstm_weights, require_memory
 from fairseq_stack.models.vocabulary import (
-    ABSENT,
     CompactEmbedding,
     CompactOutput,
     CompactRows,
@@ -29,6 +27,11 @@ from fairseq_stack.models.vocabulary import (
     new_table,
 )
 from fairseq_stack.modules import StackLSTM, StackLSTMState
+from fairseq_stack.networks.initialization import initialize_lstm
+from fairseq_stack.networks.vocabulary import OneHot
+
+FAIRSEQ_SCALE = 0.1
+"""The parameters of fairseq's LSTM are from [-0.1, 0.1]."""
 
 _NO_LIMIT = 1_000_000
 """The maximum length where there is no limit, as in fairseq."""
@@ -65,7 +68,7 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         )
         output = _output(options, dictionary, vocabulary, embed_tokens)
         decoder = StackLSTMDecoder(options, dictionary, embed_tokens, lstm, output, first)
-        initialize(decoder, options)
+        initialize_lstm(decoder, initial_scale(options, FAIRSEQ_SCALE), options.stack_init == "paper")
         return cls(decoder)
 
     def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
@@ -81,17 +84,6 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         """The state before a stream of text."""
         state: StackLSTMState = self.decoder.lstm.initial_state(batch_size)
         return state
-
-
-class OneHot(nn.Module):
-    """The numbers of one-hot vectors: a token's own, except for padding, which is the vector of zeros."""
-
-    def __init__(self, padding_idx: int) -> None:
-        super().__init__()
-        self.padding_idx = padding_idx
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return tokens.masked_fill(tokens.eq(self.padding_idx), ABSENT)
 
 
 def _vocabulary(args: Namespace, dictionary: Dictionary, end: End) -> CompactVocabulary | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -23,7 +22,7 @@ class StackTransformerEncoder(TransformerEncoderBase):
     """fairseq's transformer encoder with the self-attention that ``cfg.stack_encoder_layers`` lists."""
 
     def __init__(self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module, return_fc: bool = False) -> None:
-        self._layers_to_build = _layers_to_build(cfg.stack_encoder_layers, cfg.encoder)
+        self._layers_to_build = iter(layers_of(cfg.stack_encoder_layers, cfg.encoder))
         super().__init__(cfg, dictionary, embed_tokens, return_fc=return_fc)
         _set_positions(self, cfg, cfg.encoder.embed_dim, cfg.max_source_positions)
         self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
@@ -46,7 +45,7 @@ class StackTransformerDecoder(TransformerDecoderBase):
         no_encoder_attn: bool = False,
         output_projection: nn.Module | None = None,
     ) -> None:
-        self._layers_to_build = _layers_to_build(cfg.stack_decoder_layers, cfg.decoder)
+        self._layers_to_build = iter(layers_of(cfg.stack_decoder_layers, cfg.decoder))
         if isinstance(embed_tokens, CompactEmbedding):
             embed_tokens = embed_tokens.at_beginning()
         super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
@@ -86,16 +85,17 @@ class StackTransformerDecoder(TransformerDecoderBase):
         return super().extract_features(prev_output_tokens, encoder_out, incremental_state, *args, **kwargs)
 
 
-def _layers_to_build(layers: str | None, cfg: Any) -> Iterator[Layer]:
+def layers_of(layers: str | None, cfg: Any) -> tuple[Layer, ...]:
+    """The layers that a layer list and fairseq's options of a side give: those to keep, or without a list SDPA."""
     if layers is None:
-        return iter([Layer(SDPA)] * cfg.layers)
+        return (Layer(SDPA),) * cfg.layers
     listed = parse_layer_list(layers)
     if cfg.layers_to_keep:
         kept = sorted(int(index) for index in str(cfg.layers_to_keep).split(","))
         if kept[-1] >= len(listed):
             raise UserError(f"layers to keep: expected numbers below {len(listed)} for {layers!r}, got {kept[-1]}")
         listed = tuple(listed[index] for index in kept)
-    return iter(listed)
+    return listed
 
 
 def _set_positions(part: Any, cfg: Any, embed_dim: int, max_positions: int) -> None:

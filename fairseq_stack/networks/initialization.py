@@ -1,0 +1,72 @@
+"""Initialization as in the papers' experiments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+
+from fairseq_stack.modules import StackAttention
+from fairseq_stack.modules.stack_attention import draw_linear
+
+
+@torch.no_grad()
+def initialize_transformer(model: Any, scale: float) -> None:
+    """Initialise all parameters of a stack transformer as in Appendix D.2 of DuSell & Chiang (2024).
+
+    Fully connected layers are Xavier uniform with biases 0, except in SDPA layers; layer norm has weights 1
+    and biases 0; everything else (embeddings, bottom vectors, SDPA layers, cross-attention) is uniform in
+    [-scale, scale]. The first feedforward layer has gain sqrt(2), for its ReLU.
+
+    Args:
+        model: the transformer, of these networks or of fairseq's models.
+        scale: the scale.
+    """
+    _draw_uniform(model, scale)
+    for module in model.modules():
+        if type(module).__name__.endswith("LayerNorm"):
+            nn.init.ones_(module.get_parameter("weight"))
+            nn.init.zeros_(module.get_parameter("bias"))
+        elif isinstance(module, StackAttention):
+            module.initialize_as_in_paper()
+        elif isinstance(getattr(getattr(module, "self_attn", None), "attention", None), StackAttention):
+            draw_linear(module.get_submodule("fc1"), gain=math.sqrt(2))
+            draw_linear(module.get_submodule("fc2"))
+    _draw_output(model.decoder)
+
+
+@torch.no_grad()
+def initialize_lstm(decoder: Any, scale: float, as_in_paper: bool) -> None:
+    """Initialise all parameters of the decoder of a stack LSTM.
+
+    They are uniform in [-scale, scale]. In Appendix D.2 of DuSell & Chiang (2024) the fully connected layers are
+    Xavier uniform instead, with biases 0: the output layer, unless it is the table of the embeddings, and the layers
+    that drive stacks, as :meth:`~fairseq_stack.modules.StackAttention.initialize_as_in_paper` of each kind says.
+
+    Args:
+        decoder: the decoder, of these networks or of fairseq's models.
+        scale: the scale.
+        as_in_paper: whether fully connected layers are as in the paper.
+    """
+    _draw_uniform(decoder, scale)
+    if as_in_paper:
+        for stack in decoder.lstm.stacks:
+            stack.initialize_as_in_paper()
+        _draw_output(decoder)
+
+
+def _draw_uniform(model: nn.Module, scale: float) -> None:
+    for parameter in model.parameters():
+        parameter.uniform_(-scale, scale)
+    for module in model.modules():
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            module.weight[module.padding_idx].zero_()
+
+
+def _draw_output(decoder: Any) -> None:
+    """Draw the output layer, unless it has the table of the embeddings."""
+    output = decoder.output_projection
+    if output.weight is not getattr(decoder.embed_tokens, "weight", None):
+        draw_linear(output)

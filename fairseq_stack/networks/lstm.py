@@ -1,0 +1,161 @@
+"""A language model that is an LSTM with stacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from fairseq_stack.kinds import parse_stacks
+from fairseq_stack.modules import StackLSTM
+from fairseq_stack.modules._padding import num_left, rotate
+from fairseq_stack.networks.initialization import initialize_lstm
+from fairseq_stack.networks.options import LSTMOptions
+from fairseq_stack.networks.recurrences import Groups, Unread, extend
+from fairseq_stack.networks.vocabulary import OneHot, Output, padding_of, table
+
+
+class ReadsSequences:
+    """Mixin for language models whose first distribution comes from the initial state of an LSTM.
+
+    The first token of a sequence, ``</s>``, is not read. A model of a stream reads the end of a sentence in its place,
+    as it does in the stream.
+
+    Attributes:
+        embed_tokens: maps tokens (...) to what the LSTM reads: vectors (..., d), or integers for one-hot vectors.
+        lstm: the LSTM.
+        dropout_in: dropout of these vectors.
+        first: of a model of a stream, the token that ends sentences there; None for other models.
+    """
+
+    embed_tokens: nn.Module
+    lstm: StackLSTM
+    dropout_in: nn.Module
+    first: int | None
+
+    def read(self, tokens: Tensor, lefts: Tensor | None) -> Tensor:
+        """The hidden state before each symbol that is to be predicted, (B, n, hidden_size).
+
+        They are h_0..h_{n-1}, where h_0 stands for the first token, or h_1..h_n where a first token is read.
+
+        Args:
+            tokens: (B, n), from the beginning of sequences.
+            lefts: how many symbols of padding each row begins with, (B,); or None.
+        """
+        if lefts is not None:
+            tokens = rotate(tokens, lefts)
+        features, _ = self.lstm(self.embed(self.read_first(tokens)), return_state=False)
+        if self.first is None:
+            features = pad(features, (0, 0, 1, 0))
+        return features if lefts is None else rotate(features, -lefts)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """What the LSTM reads for tokens (...)."""
+        embedded: Tensor = self.embed_tokens(tokens)
+        return self.dropout_in(embedded) if embedded.is_floating_point() else embedded
+
+    def read_first(self, tokens: Tensor) -> Tensor:
+        """What is read of tokens (B, n) from the beginning of sequences: all but the first ones, or ``first`` for them."""
+        return tokens[:, 1:] if self.first is None else tokens.index_fill(1, tokens.new_zeros(1), self.first)
+
+
+class LSTMDecoder(ReadsSequences, nn.Module):
+    """The parts of :class:`StackLSTMLM`, which initialises them."""
+
+    def __init__(self, options: LSTMOptions, vocab_size: int, padding_idx: int) -> None:
+        super().__init__()
+        self.first, self.padding_idx = options.first, padding_idx
+        size, input_size = options.decoder_hidden_size, options.decoder_embed_dim
+        self.embed_tokens = OneHot(padding_idx) if input_size is None else table(vocab_size, input_size, padding_idx)
+        stacks = [stack.build_stack(size, options) for stack in parse_stacks(options.stack)]
+        self.lstm = StackLSTM(input_size or vocab_size, size, stacks, options.recurrent_dropout)
+        self.output_projection = Output(size, vocab_size, bias=options.output_bias, compact=options.compact_vocab)
+        if options.share_decoder_input_output_embed:
+            self.output_projection.weight = self.embed_tokens.get_parameter("weight")
+        self.dropout_in = nn.Dropout(options.decoder_dropout_in)
+        self.dropout_out = nn.Dropout(options.decoder_dropout_out)
+
+    def extend(
+        self, tokens: Tensor, padding: Tensor | None, state: Unread | Groups | None
+    ) -> tuple[Tensor, Unread | Groups]:
+        """What the output layer reads, (B, n, hidden_size), for further tokens (B, n), and the state after them.
+
+        Args:
+            tokens: (B, n).
+            padding: (B, n), true at padding; or None.
+            state: the state before the tokens; None at the beginning.
+
+        Raises:
+            ValueError: the state has another number of rows.
+        """
+        if state is not None:
+            features, after = extend(self._step, self.lstm.initial_state, tokens, padding, state)
+            return self.dropout_out(features), after
+        if padding is not None:
+            tokens = tokens.masked_fill(padding, self.padding_idx)
+        features = self.read(tokens, None if padding is None else num_left(padding))
+        return self.dropout_out(features), self._unread(tokens, padding)
+
+    def _unread(self, tokens: Tensor, padding: Tensor | None) -> Unread:
+        """What the LSTM reads of tokens (B, n) from the beginning of sequences."""
+        if padding is None:
+            return Unread(self.read_first(tokens), None)
+        is_first = ~padding & (~padding).cumsum(1).eq(1)
+        if self.first is None:
+            return Unread(tokens, padding | is_first)
+        return Unread(tokens.masked_fill(is_first, self.first), padding)
+
+    def _step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
+        return self.lstm(self.embed(tokens), state)
+
+
+class StackLSTMLM(nn.Module):
+    """A causal language model. Its first distribution comes from the initial state: it does not read the first token.
+
+    Args:
+        options: the options.
+        vocab_size: V, how many symbols there are.
+        padding_idx: the token that is padding.
+
+    Raises:
+        UserError: an option or the list of stacks is wrong.
+    """
+
+    def __init__(self, options: LSTMOptions, vocab_size: int, padding_idx: int = 1) -> None:
+        super().__init__()
+        self.options, self.padding_idx = options, padding_idx
+        self.decoder = LSTMDecoder(options, vocab_size, padding_idx)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialise all parameters again, as the options say."""
+        initialize_lstm(self.decoder, self.options.stack_init_scale, self.options.stack_init == "paper")
+
+    def forward(self, tokens: Tensor, padding_mask: Tensor | None = None) -> Tensor:
+        """The logits (B, n, V) of what follows each of the tokens (B, n).
+
+        Args:
+            tokens: (B, n), of which the first one is that with which sequences begin.
+            padding_mask: (B, n), true at padding, on either side (default: where tokens are ``padding_idx``).
+
+        Raises:
+            ValueError: the mask has another shape.
+        """
+        return self.extend(tokens, None, padding_mask)[0]
+
+    def extend(
+        self, tokens: Tensor, state: Unread | Groups | None = None, padding_mask: Tensor | None = None
+    ) -> tuple[Tensor, Unread | Groups]:
+        """The logits as in :meth:`forward` for a prompt or further tokens, and the state after them.
+
+        Args:
+            tokens: (B, n).
+            state: the state before the tokens; None at the beginning.
+            padding_mask: see :meth:`forward`; of these tokens only.
+
+        Raises:
+            ValueError: as :meth:`forward`, or the state has another number of rows.
+        """
+        features, state = self.decoder.extend(tokens, padding_of(tokens, padding_mask, self.padding_idx), state)
+        return self.decoder.output_projection(features), state

@@ -1,0 +1,72 @@
+"""What tokens become before a network reads them, and its outputs over a vocabulary."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+ABSENT = -1
+"""Stands for the vector of zeros where integers stand for one-hot vectors."""
+
+
+class OneHot(nn.Module):
+    """The numbers of one-hot vectors: a token's own, except for padding, which is the vector of zeros."""
+
+    def __init__(self, padding_idx: int) -> None:
+        super().__init__()
+        self.padding_idx = padding_idx
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return tokens.masked_fill(tokens.eq(self.padding_idx), ABSENT)
+
+
+class Output(nn.Linear):
+    """The output layer.
+
+    Args:
+        size: the size of what it reads.
+        vocab_size: how many logits there are.
+        bias: whether it has a bias.
+        compact: whether it has a buffer ``possible``, (vocab_size,): symbols that cannot occur, for which it is false,
+            have the logit minus infinity.
+    """
+
+    possible: Tensor | None
+
+    def __init__(self, size: int, vocab_size: int, *, bias: bool, compact: bool) -> None:
+        super().__init__(size, vocab_size, bias)
+        nn.init.normal_(self.weight, std=size**-0.5)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+        self.register_buffer("possible", torch.ones(vocab_size, dtype=torch.bool) if compact else None)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map features (..., size) to logits (..., vocab_size)."""
+        logits = super().forward(features)
+        return logits if self.possible is None else logits.masked_fill(~self.possible, -torch.inf)
+
+
+def table(vocab_size: int, size: int, padding_idx: int) -> nn.Embedding:
+    """Embeddings, initialised as fairseq does: N(0, 1/d), padding 0."""
+    embeddings = nn.Embedding(vocab_size, size, padding_idx)
+    nn.init.normal_(embeddings.weight, std=size**-0.5)
+    nn.init.zeros_(embeddings.weight[padding_idx])
+    return embeddings
+
+
+def padding_of(
+    tokens: Tensor, padding_mask: Tensor | None, padding_idx: int, name: str = "padding_mask"
+) -> Tensor | None:
+    """Where tokens (B, n) are padding, (B, n); None if nowhere.
+
+    Raises:
+        ValueError: the mask has another shape than the tokens, or is not boolean.
+    """
+    if padding_mask is None:
+        padding_mask = tokens.eq(padding_idx)
+    if padding_mask.dtype != torch.bool or padding_mask.shape != tokens.shape:
+        raise ValueError(
+            f"{name}: expected a boolean tensor of shape {tuple(tokens.shape)}, true at padding, got "
+            f"{padding_mask.dtype} of shape {tuple(padding_mask.shape)}"
+        )
+    return padding_mask if padding_mask.any() else None
