@@ -56,7 +56,7 @@ class ReadsSequences:
         return self.dropout_in(embedded) if embedded.is_floating_point() else embedded
 
     def read_first(self, tokens: Tensor) -> Tensor:
-        """What is read of tokens (B, n) from the beginning of sequences: all but the first ones, or ``first`` for them."""
+        """What is read of tokens (B, n) at the beginning: all but the first ones, or ``first`` instead of them."""
         return tokens[:, 1:] if self.first is None else tokens.index_fill(1, tokens.new_zeros(1), self.first)
 
 

@@ -29,6 +29,10 @@ class Unread:
     inputs: Tensor
     padding: Tensor | None
 
+    @property
+    def num_rows(self) -> int:
+        return len(self.inputs)
+
     def reorder(self, index: Tensor) -> Unread:
         """The inputs of the rows that ``index`` lists."""
         padding = None if self.padding is None else self.padding.index_select(0, index)
@@ -47,6 +51,10 @@ class Groups:
     """The states of all rows. Immutable."""
 
     groups: tuple[Group, ...]
+
+    @property
+    def num_rows(self) -> int:
+        return sum(len(group.rows) for group in self.groups)
 
     def reorder(self, index: Tensor) -> Groups:
         """The states of the rows that ``index`` lists; rows may be left out, repeated and permuted."""
@@ -71,7 +79,12 @@ def extend(
 
     Returns:
         the outputs, (B, n, d), 0 at padding, and the state after the inputs.
+
+    Raises:
+        ValueError: the state has another number of rows.
     """
+    if len(inputs) != state.num_rows:
+        raise ValueError(f"inputs: expected {state.num_rows} rows, as the state has, got {len(inputs)}")
     if isinstance(state, Unread):
         before = torch.arange(len(inputs), device=inputs.device)
         beginning = Groups((Group(before, initial_state(len(inputs))),))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer, parse_layer_list
 from fairseq_stack.modules.positions import SinusoidTable, halved_sinusoids, sinusoids
-from fairseq_stack.networks.attention import MultiheadAttention, PaddedStackAttention, Visible
+from fairseq_stack.networks.attention import MultiheadAttention, StackSelfAttention, Visible
 from fairseq_stack.networks.layers import Encoded, LayerState, TransformerLayer
 from fairseq_stack.networks.options import TransformerOptions
 from fairseq_stack.networks.vocabulary import Output, table
@@ -198,7 +198,7 @@ class Decoder(_Side):
         batch_size, num_tokens = tokens.shape
         counts, length, known = (None, 0, None) if state is None else (state.counts, state.length, state.padding)
         if counts is not None and len(counts) != batch_size:
-            raise ValueError(f"tokens: expected {len(counts)} rows, as the state has, got {batch_size}")
+            raise ValueError(f"inputs: expected {len(counts)} rows, as the state has, got {batch_size}")
         encoded = encoded if state is None else state.encoded
         if known is not None or (padding is not None and length):
             known = tokens.new_zeros(batch_size, length, dtype=torch.bool) if known is None else known
@@ -223,11 +223,11 @@ def _layer(options: TransformerOptions, side: str, layer: Layer, source_size: in
     )
     if layer.kind.needs_tape:
         raise UserError(f"{_LAYER_LISTS[side]}: {layer} is {layer.kind.title}, which these models cannot have")
-    own: MultiheadAttention | PaddedStackAttention
+    own: MultiheadAttention | StackSelfAttention
     if layer.kind.build is None:
         own = MultiheadAttention(size, num_heads, options.attention_dropout)
     else:
-        own = PaddedStackAttention(layer.build(size, options))
+        own = StackSelfAttention(layer.build(size, options))
     to_encoder = None
     if source_size is not None:
         to_encoder = MultiheadAttention(size, num_heads, options.attention_dropout, source_size)
