@@ -62,6 +62,8 @@ def _options(decoder: Any, encoder: Any) -> TransformerOptions:
     shares = not compact and decoder.output_projection.weight is decoder.embed_tokens.weight
     decided = {
         **layers,
+        "decoder_input_dim": decoder.embed_tokens.embedding_dim,
+        "decoder_output_dim": decoder.output_embed_dim,
         "no_decoder_final_norm": decoder.layer_norm is None,
         "share_decoder_input_output_embed": shares,
         "share_all_embeddings": shares and encoder is not None and encoder.embed_tokens is decoder.embed_tokens,
