@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from fairseq_stack.kinds import parse_stacks
-from fairseq_stack.modules import StackLSTM
+from fairseq_stack.modules import StackLSTM, StackLSTMState
 from fairseq_stack.modules._padding import num_left, rotate
 from fairseq_stack.networks.initialization import initialize_lstm
 from fairseq_stack.networks.options import LSTMOptions
@@ -37,27 +37,35 @@ class ReadsSequences:
     def read(self, tokens: Tensor, lefts: Tensor | None) -> Tensor:
         """The hidden state before each symbol that is to be predicted, (B, n, hidden_size).
 
-        They are h_0..h_{n-1}, where h_0 stands for the first token, or h_1..h_n where a first token is read.
-
         Args:
             tokens: (B, n), from the beginning of sequences.
             lefts: how many symbols of padding each row begins with, (B,); or None.
         """
-        if lefts is not None:
-            tokens = rotate(tokens, lefts)
-        features, _ = self.lstm(self.embed(self.read_first(tokens)), return_state=False)
-        if self.first is None:
-            features = pad(features, (0, 0, 1, 0))
-        return features if lefts is None else rotate(features, -lefts)
+        if lefts is None:
+            return self.begin(tokens, return_state=False)[0]
+        features, _ = self.begin(rotate(tokens, lefts), return_state=False)
+        return rotate(features, -lefts)
+
+    def begin(self, tokens: Tensor, *, return_state: bool) -> tuple[Tensor, StackLSTMState | None]:
+        """The same without padding, and the state after the tokens, or None if it is not wanted.
+
+        The hidden states are h_0..h_{n-1}, where h_0 stands for the first token, or h_1..h_n where a first token is read.
+        """
+        read = tokens[:, 1:] if self.first is None else tokens.index_fill(1, tokens.new_zeros(1), self.first)
+        features, state = self.lstm(self.embed(read), return_state=return_state)
+        return pad(features, (0, 0, 1, 0)) if self.first is None else features, state
 
     def embed(self, tokens: Tensor) -> Tensor:
         """What the LSTM reads for tokens (...)."""
         embedded: Tensor = self.embed_tokens(tokens)
         return self.dropout_in(embedded) if embedded.is_floating_point() else embedded
 
-    def read_first(self, tokens: Tensor) -> Tensor:
-        """What is read of tokens (B, n) at the beginning: all but the first ones, or ``first`` instead of them."""
-        return tokens[:, 1:] if self.first is None else tokens.index_fill(1, tokens.new_zeros(1), self.first)
+
+class _Beginning:
+    """The state before the first token, which is read in another way than those after it."""
+
+    def reorder(self, index: Tensor) -> _Beginning:
+        return self
 
 
 class LSTMDecoder(ReadsSequences, nn.Module):
@@ -90,24 +98,19 @@ class LSTMDecoder(ReadsSequences, nn.Module):
             ValueError: the state has another number of rows.
         """
         if state is not None:
-            features, after = extend(self._step, self.lstm.initial_state, tokens, padding, state)
+            features, after = extend(self._step, lambda _: _Beginning(), tokens, padding, state)
             return self.dropout_out(features), after
         if padding is not None:
             tokens = tokens.masked_fill(padding, self.padding_idx)
         features = self.read(tokens, None if padding is None else num_left(padding))
-        return self.dropout_out(features), self._unread(tokens, padding)
+        return self.dropout_out(features), Unread(tokens, padding)
 
-    def _unread(self, tokens: Tensor, padding: Tensor | None) -> Unread:
-        """What the LSTM reads of tokens (B, n) from the beginning of sequences."""
-        if padding is None:
-            return Unread(self.read_first(tokens), None)
-        is_first = ~padding & (~padding).cumsum(1).eq(1)
-        if self.first is None:
-            return Unread(tokens, padding | is_first)
-        return Unread(tokens.masked_fill(is_first, self.first), padding)
-
-    def _step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
-        return self.lstm(self.embed(tokens), state)
+    def _step(self, tokens: Tensor, state: StackLSTMState | _Beginning) -> tuple[Tensor, Any]:
+        if isinstance(state, StackLSTMState):
+            return self.lstm(self.embed(tokens), state)
+        if tokens.size(1) == 0:
+            return self.lstm.gates.weight.new_empty(len(tokens), 0, self.lstm.hidden_size), state
+        return self.begin(tokens, return_state=True)
 
 
 class StackLSTMLM(nn.Module):

@@ -26,7 +26,9 @@ def randomized(model: Any, scale: float = 1.0) -> Any:
 def batch(*lengths: int, left: bool, end: bool = False) -> Tensor:
     """Random sentences of these lengths, of which </s> is the first symbol, or the last one."""
     special = torch.tensor([EOS])
-    rows = [torch.cat([random_words(length), special] if end else [special, random_words(length)]) for length in lengths]
+    rows = [
+        torch.cat([random_words(length), special] if end else [special, random_words(length)]) for length in lengths
+    ]
     return pad_sequence(rows, batch_first=True, padding_value=PAD, padding_side="left" if left else "right")
 
 
