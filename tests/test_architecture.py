@@ -21,7 +21,7 @@ def modules_of(room: str, root: str = ".") -> str:
     ("modules", "absent"),
     [
         ("fairseq_stack, fairseq_stack.errors, fairseq_stack.files", "torch fairseq numpy"),
-        ("fairseq_stack.ops, fairseq_stack.modules, fairseq_stack.kinds, fairseq_stack.compat", "fairseq"),
+        ("fairseq_stack.ops, fairseq_stack.networks, fairseq_stack.compat", "fairseq"),
         (modules_of("fairseq_stack/evaluation"), "torch fairseq"),
         (modules_of("fairseq_stack/plots"), "torch fairseq matplotlib"),
         (modules_of("fairseq_stack_preprocess", "preprocess"), "torch fairseq fairseq_cli"),

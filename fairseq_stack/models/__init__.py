@@ -12,8 +12,9 @@ builds. The options of a family are declared, completed and checked in one file 
 of this stands next to the folders, with the vocabularies, the memory that a model may take, what a decoder keeps from
 step to step, and the averages of checkpoints. Presets are the files in ``configs/model``.
 
-The equations are in ``modules``, which these models call. Here are the papers' sizes and initialisations (Appendix D.2
-of 2024). This package imports ``modules``, ``kinds``, ``ops``, ``hub`` and ``compat``, and no task.
+The equations are in ``modules``, which these models call. Here are the papers' sizes; their initialisations
+(Appendix D.2 of 2024) are in ``networks``, the same models without fairseq, which :mod:`.plain` makes of trained ones.
+This package imports ``networks``, ``modules``, ``kinds``, ``ops``, ``hub`` and ``compat``, and no task.
 """
 
 from fairseq_stack import compat

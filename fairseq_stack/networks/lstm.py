@@ -49,7 +49,7 @@ class ReadsSequences:
     def begin(self, tokens: Tensor, *, return_state: bool) -> tuple[Tensor, StackLSTMState | None]:
         """The same without padding, and the state after the tokens, or None if it is not wanted.
 
-        The hidden states are h_0..h_{n-1}, where h_0 stands for the first token, or h_1..h_n where a first token is read.
+        The hidden states are h_0..h_{n-1}, where h_0 stands for the first token, or h_1..h_n if that is read.
         """
         read = tokens[:, 1:] if self.first is None else tokens.index_fill(1, tokens.new_zeros(1), self.first)
         features, state = self.lstm(self.embed(read), return_state=return_state)
@@ -75,12 +75,17 @@ class LSTMDecoder(ReadsSequences, nn.Module):
         super().__init__()
         self.first, self.padding_idx = options.first, padding_idx
         size, input_size = options.decoder_hidden_size, options.decoder_embed_dim
-        self.embed_tokens = OneHot(padding_idx) if input_size is None else table(vocab_size, input_size, padding_idx)
+        embeddings = None if input_size is None else table(vocab_size, input_size, padding_idx)
+        self.embed_tokens = embeddings or OneHot(padding_idx)
         stacks = [stack.build_stack(size, options) for stack in parse_stacks(options.stack)]
         self.lstm = StackLSTM(input_size or vocab_size, size, stacks, options.recurrent_dropout)
-        self.output_projection = Output(size, vocab_size, bias=options.output_bias, compact=options.compact_vocab)
-        if options.share_decoder_input_output_embed:
-            self.output_projection.weight = self.embed_tokens.get_parameter("weight")
+        self.output_projection = Output(
+            size,
+            vocab_size,
+            bias=options.output_bias,
+            compact=options.compact_vocab,
+            shared=embeddings if options.share_decoder_input_output_embed else None,
+        )
         self.dropout_in = nn.Dropout(options.decoder_dropout_in)
         self.dropout_out = nn.Dropout(options.decoder_dropout_out)
 

@@ -171,15 +171,19 @@ class Decoder(_Side):
         super().__init__(options, "decoder", embed_tokens, source_size)
         output_size = options.decoder_output_dim or self.size
         self.project_out_dim = _projection(self.size, output_size)
-        vocab_size, bias, compact = embed_tokens.num_embeddings, options.output_bias, options.compact_vocab
-        self.output_projection = Output(output_size, vocab_size, bias=bias, compact=compact)
-        if options.share_decoder_input_output_embed or options.share_all_embeddings:
-            if output_size != embed_tokens.embedding_dim:
-                raise UserError(
-                    f"decoder_output_dim: expected {embed_tokens.embedding_dim}, the size of the embeddings, since "
-                    f"input and output share a table, got {output_size}"
-                )
-            self.output_projection.weight = embed_tokens.weight
+        shares = options.share_decoder_input_output_embed or options.share_all_embeddings
+        if shares and output_size != embed_tokens.embedding_dim:
+            raise UserError(
+                f"decoder_output_dim: expected {embed_tokens.embedding_dim}, the size of the embeddings, since "
+                f"input and output share a table, got {output_size}"
+            )
+        self.output_projection = Output(
+            output_size,
+            embed_tokens.num_embeddings,
+            bias=options.output_bias,
+            compact=options.compact_vocab,
+            shared=embed_tokens if shares else None,
+        )
 
     def extend(
         self, tokens: Tensor, padding: Tensor | None, state: DecoderState | None, encoded: Encoded | None = None

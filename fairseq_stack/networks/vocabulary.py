@@ -29,15 +29,21 @@ class Output(nn.Linear):
         bias: whether it has a bias.
         compact: whether it has a buffer ``possible``, (vocab_size,): symbols that cannot occur, for which it is false,
             have the logit minus infinity.
+        shared: a table whose rows are its weights; otherwise they are drawn as fairseq does, from N(0, 1/size).
     """
 
     possible: Tensor | None
 
-    def __init__(self, size: int, vocab_size: int, *, bias: bool, compact: bool) -> None:
-        super().__init__(size, vocab_size, bias)
-        nn.init.normal_(self.weight, std=size**-0.5)
-        if self.bias is not None:
-            nn.init.zeros_(self.bias)
+    def __init__(
+        self, size: int, vocab_size: int, *, bias: bool, compact: bool, shared: nn.Embedding | None = None
+    ) -> None:
+        super().__init__(size, vocab_size, bias=False)
+        if shared is None:
+            nn.init.normal_(self.weight, std=size**-0.5)
+        else:
+            self.weight = shared.weight
+        if bias:
+            self.bias = nn.Parameter(torch.zeros(vocab_size))
         self.register_buffer("possible", torch.ones(vocab_size, dtype=torch.bool) if compact else None)
 
     def forward(self, features: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ DICTIONARY = make_dictionary(9)
 
 
 def build_language_model(arch: str, dictionary: Dictionary, *flags: str, **options: Any) -> Any:
-    """The language model that ``fairseq-train --arch ARCH FLAGS`` would build, with ``options`` of the model changed."""
+    """The language model that ``fairseq-train --arch ARCH FLAGS`` would build, with ``options`` changed."""
     of_task, of_model = _configure("language_modeling", arch, flags, options)
     task = LanguageModelingTask(of_task, dictionary, dictionary)
     return task.build_model(of_model)

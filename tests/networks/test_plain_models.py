@@ -29,8 +29,9 @@ Options = dict[str, Any]
 SIZES: Options = {"decoder_embed_dim": 8, "decoder_ffn_embed_dim": 12, "decoder_attention_heads": 2}
 LANGUAGE_MODEL: Options = {**SIZES, "stack_layers": "sdpa,nd-2-2-3", "decoder_layers": 2}
 TRANSLATION: Options = {
-    **SIZES, "decoder_output_dim": 8, "encoder_embed_dim": 8, "encoder_ffn_embed_dim": 10, "encoder_attention_heads": 4, "encoder_layers": 2,
-    "decoder_layers": 2, "stack_encoder_layers": "sup-3,sdpa", "stack_decoder_layers": "sdpa,nd-2-2-3",
+    **SIZES, "decoder_output_dim": 8, "encoder_embed_dim": 8, "encoder_ffn_embed_dim": 10,
+    "encoder_attention_heads": 4, "encoder_layers": 2, "decoder_layers": 2,
+    "stack_encoder_layers": "sup-3,sdpa", "stack_decoder_layers": "sdpa,nd-2-2-3",
 }  # fmt: skip
 
 # Within a list the options exclude each other.
@@ -187,7 +188,7 @@ def test_refused_options(name: str) -> None:
 
 def test_refused_models() -> None:
     model = build_pushdown_model("pushdown_transformer_lm", DICTIONARY)
-    with pytest.raises(UserError, match="expected a stack_transformer.*, got PushdownLanguageModel"):
+    with pytest.raises(UserError, match=r"expected a stack_transformer.*, got PushdownLanguageModel"):
         plain_model(model)
     ensemble = nn.Module()
     ensemble.models = nn.ModuleList([model, model])

@@ -1,4 +1,4 @@
-"""Reading in pieces equals reading at once, whatever else is in the batch; and states cost nothing until they are used."""
+"""Reading in pieces equals reading at once, whatever else is in the batch. States cost nothing until they are used."""
 
 from __future__ import annotations
 
@@ -147,6 +147,18 @@ def test_reordering(name: str, read: int, index: list[int]) -> None:
     assert_normwise_close(actual, expected[order], 1e-11)
     again, _ = in_pieces(model, tokens[:, read:], *ends, state=state)
     assert torch.equal(again, expected), "states are immutable"
+
+
+@pytest.mark.parametrize("name", ["nd-2-3-5", "sup-5", "lstm-nd-2-3-5", "translator"])
+def test_gradients_flow_through_states(name: str) -> None:
+    model = MODELS[name]()
+    tokens = batch(6, 6, 3, left=True)
+    parameters = list(model.parameters())
+    found = []
+    for logits in (model(tokens), in_pieces(model, tokens, 4, 6, 7)[0]):
+        loss = logits[tokens.ne(PAD)].log_softmax(-1)[:, 5].sum()
+        found.append(torch.cat([x.flatten() for x in torch.autograd.grad(loss, parameters, materialize_grads=True)]))
+    assert_normwise_close(found[1], found[0], 1e-11)
 
 
 @torch.no_grad()
