@@ -34,7 +34,7 @@ def test_language_models_begin_as_in_fairseq(changed: dict[str, Any]) -> None:
     """From the same random numbers, parameter by parameter."""
     torch.manual_seed(3)
     model = build_language_model("stack_transformer_lm", DICTIONARY, **LANGUAGE_MODEL | changed)
-    options = plain_model(model).options
+    options: Any = plain_model(model).options
     torch.manual_seed(3)
     assert_same_parameters(StackTransformerLM(options, VOCAB_SIZE), model)
 
@@ -45,7 +45,7 @@ def test_language_models_begin_as_in_fairseq(changed: dict[str, Any]) -> None:
 def test_translation_models_begin_as_in_fairseq(changed: dict[str, Any]) -> None:
     torch.manual_seed(3)
     model = build_translation_model("stack_transformer", DICTIONARY, **TRANSLATION | changed)
-    options = plain_model(model).options
+    options: Any = plain_model(model).options
     torch.manual_seed(3)
     assert_same_parameters(StackTransformer(options, VOCAB_SIZE), model)
 

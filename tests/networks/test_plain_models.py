@@ -166,7 +166,9 @@ def test_gradients(options: Options) -> None:
         logits.log_softmax(-1)[..., 5].sum().backward()
     expected = dict(model.named_parameters())
     for name, parameter in plain.named_parameters():
-        assert torch.allclose(parameter.grad, expected[name].grad, rtol=1e-10, atol=1e-12), name
+        actual = parameter.grad
+        assert actual is not None
+        assert torch.allclose(actual, expected[name].grad, rtol=1e-10, atol=1e-12), name
 
 
 def test_dropout_is_carried_over() -> None:
@@ -174,7 +176,7 @@ def test_dropout_is_carried_over() -> None:
     plain = plain_model(build_language_model("stack_transformer_lm", DICTIONARY, **LANGUAGE_MODEL | options))
     chosen = plain.options.dropout, plain.options.attention_dropout, plain.options.activation_dropout
     assert chosen == (0.25, 0.5, 0.125)
-    layer = plain.decoder.layers[0]
+    layer = plain.get_submodule("decoder.layers.0")
     assert (layer.dropout.p, layer.self_attn.dropout, layer.activation_dropout.p) == chosen
 
 

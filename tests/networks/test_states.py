@@ -16,7 +16,7 @@ from tests.models.building import DICTIONARY
 from tests.networks.agreement import PAD, batch, randomized
 
 VOCAB_SIZE = len(DICTIONARY)
-SIZES = {
+SIZES: dict[str, Any] = {
     f"{side}_{name}": size for side in ("decoder", "encoder")
     for name, size in (("embed_dim", 8), ("ffn_embed_dim", 12), ("attention_heads", 2))
 }  # fmt: skip
