@@ -32,12 +32,10 @@ from tests.end_to_end.fairseq_commands import (
     run,
 )
 from tests.helpers import assert_normwise_close
-
-SIZE = 8
-BOTH_USES = pytest.mark.parametrize("use", ["attention", "controller"])
+from tests.kinds.states import BOTH_USES, SIZE, StateContract
 
 
-class KindContract:
+class KindContract(StateContract):
     """The tests of a layer; a subclass, whose name begins with ``Test``, says which.
 
     Attributes:
@@ -66,48 +64,6 @@ class KindContract:
 
     def build_for(self, use: str) -> StackAttention:
         return self.build_stack() if use == "controller" else self.build()
-
-    @pytest.mark.parametrize("length", [0, 1, 2, 9])
-    @BOTH_USES
-    def test_steps_equal_the_whole_sequence(self, length: int, use: str) -> None:
-        sublayer = self.build_for(use)
-        inputs = torch.randn(3, length, SIZE, dtype=torch.float64)
-        outputs = sublayer(inputs)
-        assert outputs.shape == (3, length, sublayer.output_size)
-        state = sublayer.initial_state(3)
-        for step in range(length):
-            output, state = sublayer.step(inputs[:, step], state)
-            assert_normwise_close(output, outputs[:, step], 1e-12)
-
-    @pytest.mark.parametrize("scale", [1.0, 1e3], ids=["near", "far"])
-    @pytest.mark.parametrize("length", [0, 1, 2, 35])
-    @pytest.mark.parametrize("follows", [False, True], ids=["decoding", "training"])
-    @BOTH_USES
-    def test_extending_a_state_equals_steps(self, length: int, scale: float, follows: bool, use: str) -> None:
-        """From the first step on and from a later one; the state that is left can be continued and reordered."""
-        sublayer, index = self.build_for(use), torch.tensor([2, 0, 0])
-        inputs = scale * torch.randn(3, length + 4, SIZE, dtype=torch.float64)
-        with torch.set_grad_enabled(follows):
-            state, outputs = sublayer.initial_state(3), []
-            for step in range(length + 3):
-                output, state = sublayer.step(inputs[:, step], state)
-                outputs.append(output)
-            first, extended = sublayer.extend(inputs[:, :length], sublayer.initial_state(3))
-            then, extended = sublayer.extend(inputs[:, length:-1], extended)
-            assert_normwise_close(torch.cat([first, then], 1), torch.stack(outputs, 1), 1e-11)
-            last = [sublayer.step(inputs[index, -1], x.reorder(index))[0] for x in (state, extended)]
-        assert_normwise_close(*last, 1e-11)
-
-    @pytest.mark.parametrize("undefined", [torch.nan, torch.inf])
-    def test_extending_keeps_what_is_undefined_in_its_place(self, undefined: float) -> None:
-        sublayer = self.build()
-        inputs = torch.randn(3, 9, SIZE, dtype=torch.float64)
-        inputs[1, 4] = undefined
-        with torch.no_grad():
-            outputs, state = sublayer.extend(inputs, sublayer.initial_state(3))
-            last, _ = sublayer.step(inputs[:, 0], state)
-        assert outputs.isfinite()[[0, 2]].all() and outputs[1, :4].isfinite().all() and outputs[1, 4:].isnan().all()
-        assert last[[0, 2]].isfinite().all() and last[1].isnan().all()
 
     @BOTH_USES
     def test_wrong_inputs(self, use: str) -> None:
@@ -166,32 +122,6 @@ class KindContract:
         together = sublayer(inputs)
         for row in range(3):
             assert_normwise_close(sublayer(inputs[row : row + 1]), together[row : row + 1], 1e-12)
-
-    @BOTH_USES
-    def test_states_are_reordered_and_never_changed(self, use: str) -> None:
-        sublayer = self.build_for(use)
-        inputs = torch.randn(3, 6, SIZE, dtype=torch.float64)
-        state = sublayer.initial_state(3)
-        for step in range(4):
-            _, state = sublayer.step(inputs[:, step], state)
-        index = torch.tensor([2, 0, 0, 1])
-        reordered = state.reorder(index)
-        expected, _ = sublayer.step(inputs[:, 4], state)
-        actual, _ = sublayer.step(inputs[index, 4], reordered)
-        assert_normwise_close(actual, expected[index], 1e-12)
-        assert torch.equal(sublayer.step(inputs[:, 4], state)[0], expected)
-
-    def test_no_gradient_flows_through_detached_states(self) -> None:
-        sublayer = self.build()
-        inputs = torch.randn(3, 6, SIZE, dtype=torch.float64, requires_grad=True)
-        state = sublayer.initial_state(3)
-        for step in range(4):
-            _, state = sublayer.step(inputs[:, step], state)
-        expected, _ = sublayer.step(inputs[:, 4], state)
-        actual, _ = sublayer.step(inputs[:, 4], state.detach())
-        assert torch.equal(actual, expected)
-        (gradient,) = torch.autograd.grad(actual.square().sum(), inputs)
-        assert gradient[:, :4].eq(0).all() and gradient[:, 4].ne(0).any()
 
     @pytest.mark.parametrize("side", ["left", "right"])
     @pytest.mark.parametrize("garbage", [torch.nan, torch.inf, -torch.inf])
