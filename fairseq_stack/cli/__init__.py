@@ -39,6 +39,7 @@ SUBCOMMANDS = (
     "evaluate-pushdown",
     "evaluate-syntaxgym",
     "evaluate-transduction",
+    "export",
     "inspect",
     "plot",
     "prepare",

@@ -29,14 +29,31 @@ def tokenizer_of(companions: Mapping[str, Path], language: str | None) -> Tokeni
     Raises:
         UserError: a companion cannot be used.
     """
-    path = companions.get("spm.model" if language is None else f"sentencepiece.{language}.model")
-    if path is None:
-        return None
+    path = piece_model(companions, language)
+    return None if path is None else piece_tokenizer(path, companions.get(MANIFEST), language)
+
+
+def piece_model(companions: Mapping[str, Path], language: str | None) -> Path | None:
+    """The SentencePiece model among the companions, if there is one; see :func:`tokenizer_of`."""
+    return companions.get("spm.model" if language is None else f"sentencepiece.{language}.model")
+
+
+def piece_tokenizer(model: Path, manifest: Path | None, language: str | None) -> Tokenize:
+    """The function that cuts a sentence into the pieces of a SentencePiece model.
+
+    Args:
+        model: the SentencePiece model.
+        manifest: of the corpus, which says how text was normalised.
+        language: a language of a translation model; None for a language model, whose text is not normalised.
+
+    Raises:
+        UserError: a file cannot be used.
+    """
     try:
-        encoder = Encoder(path.read_bytes())
+        encoder = Encoder(model.read_bytes())
     except (RuntimeError, OSError) as error:
-        raise UserError(f"{path} is not a SentencePiece model") from error
-    normalize = _normalizer(companions.get(MANIFEST), language)
+        raise UserError(f"{model} is not a SentencePiece model") from error
+    normalize = _normalizer(manifest, language)
 
     def tokenize(sentence: str) -> str:
         (pieces,) = encoder.encode(made_blank([normalize(sentence)]))

@@ -1,0 +1,198 @@
+"""Language models for transformers: a network of :mod:`fairseq_stack.networks` with what transformers expects of one."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+from transformers import GenerationMixin, PreTrainedModel
+from transformers.modeling_outputs import CausalLMOutputWithPast
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import written_whole
+from fairseq_stack.huggingface.cache import StackCache
+from fairseq_stack.huggingface.configuration import REMOTE_MODULE, StackConfig, StackLSTMLMConfig, StackTransformerLMConfig
+from fairseq_stack.networks import StackLSTMLM, StackTransformerLM
+
+# transformers 5.23 and before say "past_key_values".
+CACHE = "cache" if "cache" in CausalLMOutputWithPast.__dataclass_fields__ else "past_key_values"
+
+
+class StackPreTrainedModel(PreTrainedModel, GenerationMixin):
+    """A network as a model of transformers.
+
+    It has no attention weights and no hidden states to show, and reads tokens only, no embeddings.
+
+    Attributes:
+        network_class: the class of the network.
+    """
+
+    base_model_prefix = "model"
+    config_class: ClassVar[type[StackConfig]]
+    network_class: ClassVar[type[nn.Module]]
+    _is_stateful = True  # refuses the kinds of generation that would return to an earlier state
+    _tied_weights_keys: ClassVar[dict[str, str]] = {
+        "model.decoder.output_projection.weight": "model.decoder.embed_tokens.weight"
+    }
+
+    def __init__(self, config: StackConfig) -> None:
+        super().__init__(config)
+        self.model = self.build_network(config)
+        self.post_init()
+
+    def build_network(self, config: StackConfig) -> nn.Module:
+        """A new network, initialised as its options say."""
+        network: nn.Module = self.network_class(config.options(), config.vocab_size, config.pad_token_id)
+        return network
+
+    @classmethod
+    def of_network(cls, network: Any, **settings: Any) -> StackPreTrainedModel:
+        """A model around a network.
+
+        Args:
+            network: of :attr:`network_class`.
+            settings: of its configuration, besides the options of the network.
+        """
+        model = cls(cls.config_class(**asdict(network.options), **settings))
+        model.model = network
+        model.tie_weights()
+        return model.eval()
+
+    @classmethod
+    def from_pretrained(cls, *args: Any, output_loading_info: bool = False, **kwargs: Any) -> Any:
+        """As of transformers.
+
+        Raises:
+            UserError: the folder lacks parameters.
+        """
+        model, info = super().from_pretrained(*args, output_loading_info=True, **kwargs)
+        missing = sorted(info["missing_keys"])
+        if missing:
+            raise UserError(f"{model.config.name_or_path} lacks parameters of the model, such as {missing[0]}")
+        return (model, info) if output_loading_info else model
+
+    def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
+        """As of transformers, with a module that names this package's classes, and files that others can read."""
+        super().save_pretrained(save_directory, *args, **kwargs)
+        write_remote_module(Path(save_directory))
+        readable = Path(save_directory, "config.json").stat().st_mode
+        for path in Path(save_directory).glob("*.safetensors"):
+            path.chmod(readable)
+
+    @classmethod
+    def register_for_auto_class(cls, auto_class: str = "AutoModel") -> None:
+        """Nothing: a saved folder names the class as it is, and has no copy of its code."""
+
+    @classmethod
+    def _supports_default_dynamic_cache(cls) -> bool:
+        return False  # the cache is a StackCache, made by forward
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Nothing: a network draws its parameters when it is made."""
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The embeddings of the decoder's input."""
+        embeddings: nn.Module = self.model.decoder.embed_tokens
+        return embeddings
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replace them."""
+        self.model.decoder.embed_tokens = value
+
+    def get_output_embeddings(self) -> nn.Module:
+        """The output layer."""
+        output: nn.Module = self.model.decoder.output_projection
+        return output
+
+    def set_output_embeddings(self, new: Any) -> None:
+        """Give it other parameters: further symbols can occur."""
+        output: Any = self.get_output_embeddings()
+        output.weight, output.bias, output.out_features = new.weight, new.bias, new.out_features
+        if output.possible is not None:
+            output.possible = pad(output.possible, (0, new.out_features - len(output.possible)), value=True)
+
+
+class StackForCausalLM(StackPreTrainedModel):
+    """A language model."""
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        past_key_values: StackCache | None = None,
+        cache: StackCache | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int | Tensor = 0,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> CausalLMOutputWithPast | tuple[Any, ...]:
+        """The logits of the symbols that follow.
+
+        Args:
+            input_ids: tokens (B, n); the first one of a text is ``</s>``.
+            attention_mask: (B, n), or (B, m + n) for m tokens in the cache: 0 at padding, which may be on either side.
+            past_key_values, cache: what was read before the tokens, under the old and the new name.
+            labels: (B, n), the tokens again, with -100 where no loss is wanted.
+            use_cache: whether a cache is returned (default: as in the configuration).
+            logits_to_keep: the logits of so many tokens at the end (0: all), or of the tokens with these indices.
+            return_dict: whether the output has names (default: as in the configuration).
+            kwargs: for the loss, such as ``num_items_in_batch``.
+
+        Raises:
+            ValueError: a text is longer than the model accepts.
+        """
+        cache = past_key_values if cache is None else cache
+        padding = padding_of(attention_mask, input_ids, cache)
+        if cache is None and (self.config.use_cache if use_cache is None else use_cache):
+            cache = StackCache()
+        logits = self.model(input_ids, padding) if cache is None else cache.extend(self.model, input_ids, padding)
+        logits = logits[:, kept(logits_to_keep)]
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
+        output = CausalLMOutputWithPast(loss=loss, logits=logits, **{CACHE: cache})
+        return output if (self.config.return_dict if return_dict is None else return_dict) else output.to_tuple()
+
+
+class StackTransformerForCausalLM(StackForCausalLM):
+    """A transformer language model with stacks."""
+
+    config_class = StackTransformerLMConfig
+    network_class = StackTransformerLM
+
+
+class StackLSTMForCausalLM(StackForCausalLM):
+    """An LSTM language model with stacks."""
+
+    config_class = StackLSTMLMConfig
+    network_class = StackLSTMLM
+
+
+def padding_of(attention_mask: Tensor | None, tokens: Tensor, cache: StackCache | None = None) -> Tensor | None:
+    """Where tokens (B, n, ...) are padding, (B, n), for a mask of these and earlier tokens.
+
+    Without a mask it is None, which means the tokens ``<pad>``. But after the tokens in a cache there is no padding: a
+    sequence that has ended is continued with ``<pad>``, and if that were not read, it would fall behind the others.
+    """
+    if attention_mask is not None:
+        return attention_mask[:, -tokens.size(1) :].eq(0)
+    if cache is not None and cache.get_seq_length():
+        return torch.zeros_like(tokens, dtype=torch.bool)
+    return None
+
+
+def kept(logits_to_keep: int | Tensor) -> slice | Tensor:
+    """The index of the logits that transformers wants."""
+    return slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
+
+
+def write_remote_module(folder: Path) -> None:
+    """Write the module that ``trust_remote_code`` imports."""
+    with written_whole(folder / f"{REMOTE_MODULE}.py") as file:
+        file.write(b"from fairseq_stack.huggingface import *  # noqa: F403\n")
