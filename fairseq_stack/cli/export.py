@@ -32,8 +32,11 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the folder."""
     hub = load_checkpoint(args, args.data)
+    from transformers.utils.logging import disable_progress_bar
+
     from fairseq_stack.huggingface.export import export
 
+    disable_progress_bar()
     export(hub, args.folder)
     print(args.folder)
     return 0

@@ -37,6 +37,7 @@ class Hub(GeneratorHubInterface):
     def __init__(self, cfg: Any, task: Any, models: Sequence[Any], companions: dict[str, Path]) -> None:
         super().__init__(cfg, task, models)
         languages = (getattr(task.cfg, "source_lang", None), getattr(task.cfg, "target_lang", None))
+        self.companions = companions
         self._tokenize = [tokenizer_of(companions, language) if self.bpe is None else None for language in languages]
         self.eval()
 

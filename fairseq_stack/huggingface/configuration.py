@@ -68,6 +68,9 @@ class StackTransformerLMConfig(StackConfig):
         "max_position_embeddings": "max_target_positions",
     }
 
+    def __init__(self, **settings: Any) -> None:  # transformers gives a class without one the constructor of a dataclass
+        super().__init__(**settings)
+
 
 class StackLSTMLMConfig(StackConfig):
     """Of an LSTM language model."""
@@ -79,6 +82,9 @@ class StackLSTMLMConfig(StackConfig):
         "AutoModelForCausalLM": "StackLSTMForCausalLM",
     }
     attribute_map: ClassVar[dict[str, str]] = {"hidden_size": "decoder_hidden_size"}
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
 
 
 class StackTransformerConfig(StackConfig):

@@ -23,7 +23,7 @@ from fairseq_stack.networks import StackLSTMLM, StackTransformerLM
 CACHE = "cache" if "cache" in CausalLMOutputWithPast.__dataclass_fields__ else "past_key_values"
 
 
-class StackPreTrainedModel(PreTrainedModel, GenerationMixin):
+class StackModel(PreTrainedModel, GenerationMixin):
     """A network as a model of transformers.
 
     It has no attention weights and no hidden states to show, and reads tokens only, no embeddings.
@@ -51,7 +51,7 @@ class StackPreTrainedModel(PreTrainedModel, GenerationMixin):
         return network
 
     @classmethod
-    def of_network(cls, network: Any, **settings: Any) -> StackPreTrainedModel:
+    def of_network(cls, network: Any, **settings: Any) -> StackModel:
         """A model around a network.
 
         Args:
@@ -117,7 +117,7 @@ class StackPreTrainedModel(PreTrainedModel, GenerationMixin):
             output.possible = pad(output.possible, (0, new.out_features - len(output.possible)), value=True)
 
 
-class StackForCausalLM(StackPreTrainedModel):
+class StackForCausalLM(StackModel):
     """A language model."""
 
     def forward(

@@ -11,14 +11,14 @@ from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
 from fairseq_stack.huggingface.cache import StackCache
 from fairseq_stack.huggingface.configuration import StackTransformerConfig
-from fairseq_stack.huggingface.modeling import CACHE, StackPreTrainedModel, padding_of
+from fairseq_stack.huggingface.modeling import CACHE, StackModel, padding_of
 from fairseq_stack.networks import Encoded, StackTransformer
 
 IGNORED = -100
 """What stands for padding in labels, as everywhere in transformers."""
 
 
-class StackTransformerForConditionalGeneration(StackPreTrainedModel):
+class StackTransformerForConditionalGeneration(StackModel):
     """A transformer with stacks that translates."""
 
     config_class = StackTransformerConfig

@@ -44,6 +44,8 @@ def require_plain(symbols: Sequence[str], name: str) -> None:
 def word_tokenizer(symbols: Sequence[str], *, begins: bool, **settings: Any) -> PreTrainedTokenizerFast:
     """A tokenizer of words separated by white space.
 
+    It finds special symbols within words as well, so that ``</s>`` may be appended to a text. fairseq has none there.
+
     Args:
         symbols: of the dictionary, in its order.
         begins: whether ``</s>`` begins a text, as in the input of a language model; otherwise it ends it.

@@ -1,0 +1,123 @@
+"""A trained model as a folder that transformers loads: see :func:`export`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from fairseq.data import Dictionary
+from transformers import GenerationConfig, PreTrainedTokenizerBase
+
+from fairseq_stack.companions import MANIFEST
+from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import Hub, LanguageModelHub
+from fairseq_stack.hub.strings import require_strings
+from fairseq_stack.hub.text import piece_model
+from fairseq_stack.huggingface.modeling import StackLSTMForCausalLM, StackModel, StackTransformerForCausalLM
+from fairseq_stack.huggingface.readme import readme
+from fairseq_stack.huggingface.seq2seq import StackTransformerForConditionalGeneration
+from fairseq_stack.huggingface.tokenizers import DICTIONARY, SPECIAL_SYMBOLS, PieceTokenizer, require_plain, word_tokenizer
+from fairseq_stack.models.plain import plain_model
+from fairseq_stack.models.vocabulary import fingerprint
+from fairseq_stack_preprocess.text.output import output_folder
+
+TARGET_TOKENIZER = "target_tokenizer"
+"""The folder of the target language's tokenizer, since a folder can have only one."""
+
+_MODELS = (StackTransformerForCausalLM, StackLSTMForCausalLM, StackTransformerForConditionalGeneration)
+# What fairseq-generate does by default: a beam of 5, and at most 200 tokens between the first </s> and the last.
+_BEAM, _MAX_LENGTH = 5, 202
+
+
+def export(hub: Hub, folder: Path) -> None:
+    """Write a folder that ``from_pretrained`` of transformers loads, complete or not at all.
+
+    Args:
+        hub: the model, with its dictionaries.
+        folder: the folder to write.
+
+    Raises:
+        UserError: the folder exists; the model is an ensemble, or one that has no counterpart in
+            :mod:`fairseq_stack.networks`; or its text is prepared in a way that has no counterpart in transformers.
+        PrepareError: the folder cannot be written.
+    """
+    if os.path.lexists(folder):
+        raise UserError(f"{folder} already exists; name a new folder")
+    _require_own_text(hub)
+    is_language_model = isinstance(hub, LanguageModelHub)
+    model = _language_model(require_strings(hub)) if is_language_model else _translation_model(hub)
+    with output_folder(folder) as unfinished:
+        model.save_pretrained(unfinished)
+        if is_language_model:
+            tokenizer = save_tokenizer(hub, hub.tgt_dict, None, unfinished, begins=True, padding_side="left")
+        else:
+            tokenizer = save_tokenizer(hub, hub.src_dict, hub.task.cfg.source_lang, unfinished, begins=False)
+            save_tokenizer(hub, hub.tgt_dict, hub.task.cfg.target_lang, unfinished / TARGET_TOKENIZER, begins=False)
+        first_symbols = range(len(SPECIAL_SYMBOLS), len(hub.src_dict))[:3]
+        text = readme(folder.name, model, tokenizer.decode(first_symbols))
+        (unfinished / "README.md").write_text(text, encoding="utf-8")
+
+
+def _require_own_text(hub: Hub) -> None:
+    for option, part in {"--tokenizer": hub.tokenizer, "--bpe": hub.bpe}.items():
+        if part is not None:
+            raise UserError(
+                f"{option}: a model whose text fairseq itself tokenizes cannot be exported; expected words separated by "
+                "spaces, or pieces of fairseq-stack prepare"
+            )
+
+
+def _language_model(hub: LanguageModelHub) -> StackModel:
+    return _model(hub, vocab_size=len(hub.tgt_dict))
+
+
+def _translation_model(hub: Hub) -> StackModel:
+    model = _model(hub, source_vocab_size=len(hub.src_dict), vocab_size=len(hub.tgt_dict))
+    max_length = min(_MAX_LENGTH, model.config.max_target_positions)
+    model.generation_config = GenerationConfig.from_model_config(model.config)
+    model.generation_config.update(num_beams=_BEAM, early_stopping=True, max_length=max_length)
+    return model
+
+
+def _model(hub: Hub, **sizes: int) -> StackModel:
+    network = plain_model(hub)
+    model_class = next(each for each in _MODELS if each.network_class is type(network))
+    return model_class.of_network(network, dictionary_version=fingerprint(hub.tgt_dict), **sizes)
+
+
+def save_tokenizer(
+    hub: Hub, dictionary: Dictionary, language: str | None, folder: Path, *, begins: bool, **settings: Any
+) -> PreTrainedTokenizerBase:
+    """Write the tokenizer of a language, and return it.
+
+    Args:
+        hub: the model.
+        dictionary: of the language.
+        language: its name in a translation model; None for a language model.
+        folder: the folder of the tokenizer, which is made if it does not exist.
+        begins: see :func:`.tokenizers.word_tokenizer`.
+        settings: of transformers, such as ``padding_side``.
+
+    Raises:
+        UserError: the dictionary has no counterpart in transformers.
+    """
+    require_plain(dictionary.symbols, f"the dictionary of {language}" if language else "the dictionary")
+    folder.mkdir(exist_ok=True)
+    dictionary.save(str(folder / DICTIONARY))
+    pieces = piece_model(hub.companions, language)
+    tokenizer: PreTrainedTokenizerBase
+    if pieces is None:
+        tokenizer = word_tokenizer(dictionary.symbols, begins=begins, **settings)
+    else:
+        manifest = hub.companions.get(MANIFEST)
+        tokenizer = PieceTokenizer(
+            str(folder / DICTIONARY),
+            str(pieces),
+            str(manifest) if manifest else None,
+            language=language,
+            begins=begins,
+            **settings,
+        )
+    tokenizer.save_pretrained(folder)
+    return tokenizer

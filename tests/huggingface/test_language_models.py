@@ -1,0 +1,249 @@
+"""Exported language models compute, generate and learn as the models that they were made of."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+pytest.importorskip("transformers")
+
+from transformers import AutoModelForCausalLM
+
+from fairseq_stack.hub.strings import draw_strings, log_probabilities, padded
+from fairseq_stack.huggingface import StackLSTMLMConfig, StackTransformerLMConfig
+from fairseq_stack.huggingface.cache import StackCache
+from tests.helpers import assert_normwise_close
+from tests.huggingface.conftest import EXAMPLES
+
+PAD, END = 1, 2
+NEW = 40
+MODELS = {
+    "tf-nd": EXAMPLES / "tf-nd-padded-reversal",
+    "tf-sup": EXAMPLES / "tf-sup-marked-reversal",
+    "lstm-nd": EXAMPLES / "lstm-nd-unmarked-reversal",
+    "lstm-sup": EXAMPLES / "lstm-sup-marked-reversal",
+    "every-kind": "language_model",
+    "lstm-with-several-stacks": "recurrent_model",
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request: pytest.FixtureRequest, exported: Any) -> Any:
+    checkpoint = MODELS[request.param]
+    return exported(request.getfixturevalue(checkpoint) if isinstance(checkpoint, str) else checkpoint)
+
+
+def texts_for(hub: Any, number: int, longest: int) -> list[str]:
+    """Random texts of different lengths."""
+    words = [word for word in hub.tgt_dict.symbols[4:] if not word.startswith("madeupword")]
+    generator = torch.Generator().manual_seed(1)
+    lengths = torch.randint(0, longest + 1, (number,), generator=generator).tolist()
+    return [" ".join(words[i] for i in torch.randint(len(words), (n,), generator=generator)) for n in lengths]
+
+
+def prompts_for(hub: Any) -> list[str]:
+    """Beginnings of different lengths of strings that a model draws."""
+    samples = draw_strings(hub, 12, max_length=60, seed=1, batch_size=12)
+    return [" ".join(sample.symbols[: number + 1]) for number, sample in enumerate(samples) if sample.symbols][:6]
+
+
+def without_padding(tokens: Tensor) -> list[list[int]]:
+    """The symbols of each row, from the first to the end."""
+    rows = [[token for token in row if token != PAD] for row in tokens.tolist()]
+    return [row[1 : row.index(END, 1) if END in row[1:] else None] for row in rows]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("use_cache", [False, True])
+def test_logits(model: Any, side: str, use_cache: bool) -> None:
+    tokenizer = model.tokenizer()
+    inputs = tokenizer(texts_for(model.hub, 12, 20), padding=True, padding_side=side, return_tensors="pt")
+    symbols = inputs.attention_mask.bool()
+    logits = model.model()(**inputs, use_cache=use_cache).logits
+    (fairseq_model,) = model.hub.models
+    expected, _ = fairseq_model(inputs.input_ids, src_lengths=symbols.sum(1))
+    assert_normwise_close(logits[symbols], expected[symbols], 1e-6)
+
+
+@torch.no_grad()
+def test_log_probabilities(model: Any) -> None:
+    """As the hub computes them of strings, whose padding is on the other side."""
+    texts = texts_for(model.hub, 12, 20)
+    expected = log_probabilities(model.hub, padded(model.hub, [model.hub.encode(text) for text in texts]))
+    inputs = model.tokenizer()(texts, padding=True, return_tensors="pt")
+    log_probs = model.model()(**inputs).logits.log_softmax(2)
+    for row, mask, of_hub in zip(log_probs, inputs.attention_mask, expected, strict=True):
+        of_row = row[mask.bool()]
+        assert_normwise_close(of_row, of_hub[: len(of_row)], 1e-5)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_generation(model: Any, beam: int) -> None:
+    """In a batch with padding, alone, and without a cache, as fairseq for one prompt after the other."""
+    prompts = prompts_for(model.hub)
+    lengths = [len(model.hub.encode(prompt)) - 1 for prompt in prompts]
+    expected = []
+    for prompt, length in zip(prompts, lengths, strict=True):
+        settings = {"beam": beam, "lenpen": 0, "max_len_a": 0, "max_len_b": length + NEW}
+        (best, *_) = model.hub.generate(model.hub.encode(prompt), **settings)
+        expected.append(best["tokens"][:-1].tolist())
+    # At the limit fairseq makes hypotheses end and counts that, which a beam may then prefer.
+    ended = [beam == 1 or len(tokens) < length + NEW for tokens, length in zip(expected, lengths, strict=True)]
+    assert any(ended)
+    network, tokenizer = model.model(), model.tokenizer()
+
+    def generated(prompts: list[str], **settings: Any) -> list[list[int]]:
+        inputs = tokenizer(prompts, padding=True, return_tensors="pt")
+        settings = {"num_beams": beam, "length_penalty": 0.0, "do_sample": False, "max_new_tokens": NEW, **settings}
+        return without_padding(network.generate(**inputs, **settings))
+
+    alone = [row for prompt in prompts for row in generated([prompt])]
+    assert [row for row, end in zip(alone, ended, strict=True) if end] == [
+        row for row, end in zip(expected, ended, strict=True) if end
+    ]
+    assert generated(prompts) == alone
+    assert generated(prompts[:3], use_cache=False) == alone[:3]
+
+
+@torch.no_grad()
+def test_cache(model: Any) -> None:
+    """Tokens that are read one by one, after prompts of different lengths, whose rows are then left out and repeated."""
+    network, tokenizer = model.model(), model.tokenizer()
+    inputs = tokenizer(texts_for(model.hub, 5, 8), padding=True, return_tensors="pt")
+    generator = torch.Generator().manual_seed(0)
+    further = inputs.input_ids[torch.randint(5, (7,), generator=generator)][:, -3:].masked_fill(
+        inputs.input_ids[:1, -1:].eq(PAD), 4
+    )
+    index = torch.tensor([4, 0, 0, 3, 1, 1, 4])
+    cache = StackCache()
+    network(**inputs, cache=cache)
+    cache.reorder_cache(index)
+    mask = inputs.attention_mask[index]
+    stepped = []
+    for token in further.clamp_min(4).split(1, 1):
+        mask = torch.cat([mask, torch.ones_like(token)], 1)
+        stepped.append(network(token, mask, cache=cache).logits)
+    whole = torch.cat([inputs.input_ids[index], further.clamp_min(4)], 1)
+    assert cache.get_seq_length() == whole.size(1)
+    expected = network(whole, mask).logits[:, -3:]
+    assert_normwise_close(torch.cat(stepped, 1), expected, 1e-5)
+
+
+def test_continuing_a_generation(model: Any) -> None:
+    network, inputs = model.model(), model.tokenizer()(texts_for(model.hub, 1, 5), return_tensors="pt")
+    once = network.generate(**inputs, max_new_tokens=8, do_sample=False, eos_token_id=None)
+    first = network.generate(
+        **inputs, max_new_tokens=4, do_sample=False, eos_token_id=None, return_dict_in_generate=True
+    )
+    cache = first.get("cache", first.get("past_key_values"))
+    ones = torch.ones_like(first.sequences)
+    name = "cache" if "cache" in first else "past_key_values"
+    rest = network.generate(
+        first.sequences, attention_mask=ones, max_new_tokens=4, do_sample=False, eos_token_id=None, **{name: cache}
+    )
+    assert torch.equal(rest, once)
+
+
+def test_training_and_low_precision(model: Any) -> None:
+    inputs = model.tokenizer()(texts_for(model.hub, 8, 10), padding=True, return_tensors="pt")
+    labels = inputs.input_ids.masked_fill(inputs.attention_mask.eq(0), -100)
+    half = model.model(dtype=torch.bfloat16)
+    single = model.model()
+    with torch.no_grad():
+        losses = [float(network(**inputs, labels=labels).loss) for network in (single, half)]
+    assert losses[1] == pytest.approx(losses[0], rel=0.1)
+    optimizer = torch.optim.SGD(single.parameters(), lr=0.01, weight_decay=0.1)
+    single.eval()  # without dropout, whose noise would hide the progress
+    for _ in range(4):
+        optimizer.zero_grad()
+        loss = single(**inputs, labels=labels).loss
+        loss.backward()
+        optimizer.step()
+    after = float(single(**inputs, labels=labels).loss.detach())
+    assert after < losses[0]
+
+
+def test_round_trip(model: Any, tmp_path: Path) -> None:
+    """A model that was loaded, changed and saved is the same in a process that only trusts the folder's code."""
+    network = model.model()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(1.25)
+    network.save_pretrained(tmp_path / "saved")
+    tokens = torch.tensor([[2, 4, 4, 4]])
+    torch.save(network(tokens).logits, tmp_path / "logits.pt")
+    program = (
+        "import sys, torch; from transformers import AutoModelForCausalLM\n"
+        "model = AutoModelForCausalLM.from_pretrained(sys.argv[1] + '/saved', trust_remote_code=True)\n"
+        "expected = torch.load(sys.argv[1] + '/logits.pt')\n"
+        "assert torch.equal(model(torch.tensor([[2, 4, 4, 4]])).logits, expected)\n"
+        "assert not model.training and 'fairseq' not in sys.modules, sorted(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
+
+
+def test_every_buffer_is_saved(model: Any) -> None:
+    """``from_pretrained`` fills others with garbage."""
+    network = model.model()
+    assert {name for name, _ in network.named_buffers()} <= set(network.state_dict())
+
+
+CONFIGURATIONS = [
+    StackTransformerLMConfig(
+        vocab_size=20, stack_layers="sdpa,nd-2-2-3,sup-4", decoder_embed_dim=64, decoder_ffn_embed_dim=32,
+        decoder_attention_heads=2, stack_init="paper", compact_vocab=True, share_decoder_input_output_embed=True,
+    ),
+    StackLSTMLMConfig(vocab_size=20, stack="nd-2-2-3", decoder_hidden_size=64, compact_vocab=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("config", CONFIGURATIONS, ids=["transformer", "lstm"])
+def test_a_new_model_is_initialised_as_a_network(config: Any, tmp_path: Path) -> None:
+    torch.manual_seed(3)
+    made = AutoModelForCausalLM.from_config(config)
+    torch.manual_seed(3)
+    network = type(made).network_class(config.options(), config.vocab_size)
+    for name, parameter in network.named_parameters():
+        assert torch.equal(made.get_parameter(f"model.{name}"), parameter), name
+    assert made.model.decoder.output_projection.possible.all()
+    made.save_pretrained(tmp_path)
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
+    assert loaded.config.options() == config.options()
+    tokens = torch.tensor([[2, 4, 5]])
+    assert torch.equal(loaded.eval()(tokens).logits, made.eval()(tokens).logits)
+    if config.share_decoder_input_output_embed:
+        assert loaded.get_output_embeddings().weight is loaded.get_input_embeddings().weight
+
+
+def test_further_symbols(exported: Any) -> None:
+    network = exported(MODELS["tf-nd"]).model()
+    tokens, size = torch.tensor([[2, 4, 5]]), network.config.vocab_size
+    before = network(tokens).logits
+    network.resize_token_embeddings(size + 3)
+    after = network(torch.tensor([[2, 4, 5, size + 1]])).logits
+    assert_normwise_close(after[:, :3, :size], before, 1e-6)
+    assert after[..., size:].isfinite().all()
+
+
+def test_what_is_refused(exported: Any, tmp_path: Path) -> None:
+    network = exported(MODELS["tf-nd"]).model()
+    prompt = torch.tensor([[2, 4, 5]])
+    with pytest.raises(ValueError, match="not supported with stateful models"):
+        network.generate(prompt, max_new_tokens=2, prompt_lookup_num_tokens=2)
+    too_long = torch.full((1, network.config.max_target_positions + 1), 4)
+    with pytest.raises(ValueError, match=f"at most {network.config.max_target_positions} symbols"):
+        network(too_long)
+    with pytest.raises(NotImplementedError, match="keeps no earlier states"):
+        StackCache().crop(1)
+    network.save_pretrained(tmp_path, state_dict={"model.decoder.embed_tokens.weight": network.get_input_embeddings().weight})
+    with pytest.raises(ValueError, match=r"lacks parameters of the model, such as model\.decoder\."):
+        AutoModelForCausalLM.from_pretrained(tmp_path)
+
+
