@@ -7,6 +7,7 @@ import math
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from fairseq.dataclass import FairseqDataclass
@@ -38,6 +39,11 @@ def plain_namespace(args: Any) -> Namespace:
     if OmegaConf.is_config(args):
         return Namespace(**OmegaConf.to_container(args, resolve=True))
     return args
+
+
+def plain_value(value: Any) -> Any:
+    """The value of an option as JSON has it: where a model has one of fairseq's defaults, that is a member of an enum."""
+    return value.value if isinstance(value, Enum) else value
 
 
 def flag(name: str) -> str:

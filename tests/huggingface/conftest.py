@@ -55,8 +55,9 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
     def make(checkpoint: Path) -> Exported:
         if checkpoint not in made:
             folder = tmp_path_factory.mktemp("exported") / "model"
-            made[checkpoint] = Exported(load(checkpoint), folder)
-            export(made[checkpoint].hub, folder)
+            model = Exported(load(checkpoint), folder)
+            export(model.hub, folder)
+            made[checkpoint] = model
         return made[checkpoint]
 
     return make

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from fairseq_stack.models.shared_options import plain_value
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, CompactRows, spread
 from fairseq_stack.networks import LSTMOptions, StackLSTMLM
 
@@ -39,7 +40,8 @@ def plain_lstm(model: Any) -> StackLSTMLM:
 
 def _options(decoder: Any) -> LSTMOptions:
     cfg, compact = decoder.cfg, isinstance(decoder.output_projection, CompactOutput)
-    same = {option.name: getattr(cfg, option.name) for option in fields(LSTMOptions) if hasattr(cfg, option.name)}
+    names = {option.name for option in fields(LSTMOptions)}
+    same = {name: plain_value(getattr(cfg, name)) for name in names if hasattr(cfg, name)}
     decided = {
         "share_decoder_input_output_embed": cfg.share_decoder_input_output_embed and not compact,
         "compact_vocab": compact,

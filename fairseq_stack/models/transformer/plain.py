@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.shared_options import flag
+from fairseq_stack.models.shared_options import flag, plain_value
 from fairseq_stack.models.transformer.encoder_decoder import layers_of
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, spread
 from fairseq_stack.networks import StackTransformer, StackTransformerLM, TransformerOptions
@@ -50,7 +50,7 @@ def _options(decoder: Any, encoder: Any) -> TransformerOptions:
     # What the two worlds call by one name; the options of the other side mean nothing to a language model.
     names = {option.name for option in fields(TransformerOptions)} - {"compact_vocab", "stack_init_scale"}
     same = {
-        name: getattr(cfg, name) for name in names if not name.startswith("encoder") or encoder is not None
+        name: plain_value(getattr(cfg, name)) for name in names if not name.startswith("encoder") or encoder is not None
         if hasattr(cfg, name)
     }  # fmt: skip
     lists = {"decoder": "stack_layers", "encoder": "stack_encoder_layers"}

@@ -1,0 +1,137 @@
+"""The command ``fairseq-stack export``, and what becomes of a folder where there is no fairseq."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from fairseq_stack import cli
+from fairseq_stack_preprocess.errors import PrepareError
+from tests.huggingface.conftest import EXAMPLES
+
+NAMES = ("tf-nd-padded-reversal", "lstm-sup-marked-reversal", "tf-nd-nested-translation")
+FILES = {
+    "README.md", "config.json", "dict.txt", "generation_config.json", "model.safetensors", "modeling_fairseq_stack.py",
+    "tokenizer.json", "tokenizer_config.json",
+}  # fmt: skip
+WITHOUT_FAIRSEQ = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("fairseq", "fairseq_cli", "hydra", "omegaconf", "sacrebleu"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+"""
+LOADING = """
+import json, torch, transformers
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+
+for folder, expected in json.load(sys.stdin).items():
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=True)
+    auto = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+    model = auto.from_pretrained(folder, trust_remote_code=True)
+    inputs = tokenizer(expected["text"], return_tensors="pt")
+    tokens = model.generate(**inputs, max_new_tokens=20, do_sample=False, num_beams=1)
+    assert tokens.tolist() == expected["tokens"], (tokens, expected)
+"""
+
+
+@pytest.fixture(scope="module")
+def folders(exported: Any) -> dict[str, Any]:
+    return {name: exported(EXAMPLES / name) for name in NAMES}
+
+
+def run_without_fairseq(program: str, folder: Path, stdin: str = "") -> str:
+    command = [sys.executable, "-c", WITHOUT_FAIRSEQ + program]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, input=stdin, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "new" / "exported"
+    assert cli.main(["export", str(EXAMPLES / NAMES[0]), str(folder)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{folder}\n"
+    assert "%" not in printed.err
+    assert {path.name for path in folder.iterdir()} == FILES
+    umask = os.umask(0)
+    os.umask(umask)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o666 & ~umask}
+    config = json.loads((folder / "config.json").read_text())
+    assert config["stack_layers"] == "sdpa,sdpa,nd-3-3-5,sdpa,sdpa"
+    assert config["architectures"] == ["StackTransformerForCausalLM"]
+    assert config["dictionary_version"] > 0
+    assert str(EXAMPLES) not in "".join(path.read_text() for path in folder.glob("*.json"))
+    assert cli.main(["export", str(EXAMPLES / NAMES[0]), str(folder)]) == 2
+    assert f"{folder} already exists; name a new folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["pushdown-dyck", "neural-stack-reversal"])
+def test_other_models(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["export", str(EXAMPLES / name), str(tmp_path / "new")]) == 2
+    assert "expected a stack_transformer, stack_transformer_lm or stack_lstm_lm, got" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exported: Any) -> None:
+    from fairseq_stack.huggingface import export as module
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    hub = exported(EXAMPLES / NAMES[0]).hub
+    monkeypatch.setattr(module, "readme", fail)
+    with pytest.raises(PrepareError, match="No space left on device"):
+        module.export(hub, tmp_path / "new" / "exported")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--tokenizer", "--bpe"])
+def test_text_that_fairseq_prepares(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exported: Any
+) -> None:
+    from fairseq_stack.errors import UserError
+    from fairseq_stack.huggingface.export import export
+
+    hub = exported(EXAMPLES / NAMES[0]).hub
+    monkeypatch.setattr(hub, option.removeprefix("--"), object())
+    with pytest.raises(UserError, match=f"{option}: a model whose text"):
+        export(hub, tmp_path / "exported")
+
+
+def test_by_the_code_of_the_folder(folders: dict[str, Any], tmp_path: Path) -> None:
+    """Without fairseq, as somebody who does not know of this package."""
+    expected = {}
+    for name, model in folders.items():
+        text = model.tokenizer().decode([4, 4, 5, 6])
+        inputs = model.tokenizer()(text, return_tensors="pt")
+        tokens = model.model().generate(**inputs, max_new_tokens=20, do_sample=False, num_beams=1)
+        expected[str(model.folder)] = {"text": text, "tokens": tokens.tolist()}
+        assert name in NAMES
+    run_without_fairseq(LOADING, tmp_path, json.dumps(expected))
+
+
+def test_the_readme(folders: dict[str, Any], tmp_path: Path) -> None:
+    """Its code, without fairseq, in a folder that holds the model."""
+    programs = []
+    for name, model in folders.items():
+        (tmp_path / name).symlink_to(model.folder)
+        text = (model.folder / "README.md").read_text()
+        _, code, _ = text.replace(f'"{model.folder.name}', f'"{name}').split("```")
+        programs.append(code.removeprefix("python\n"))
+    printed = run_without_fairseq("\n".join(programs), tmp_path).splitlines()
+    assert [line[:2] for line in printed] == ["['"] * len(NAMES)
