@@ -14,6 +14,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
 from fairseq_stack.hub.strings import require_strings
 from fairseq_stack.hub.text import piece_model
+from fairseq_stack.huggingface.configuration import END
 from fairseq_stack.huggingface.modeling import StackLSTMForCausalLM, StackModel, StackTransformerForCausalLM
 from fairseq_stack.huggingface.readme import readme
 from fairseq_stack.huggingface.seq2seq import StackTransformerForConditionalGeneration
@@ -26,7 +27,7 @@ TARGET_TOKENIZER = "target_tokenizer"
 """The folder of the target language's tokenizer, since a folder can have only one."""
 
 _MODELS = (StackTransformerForCausalLM, StackLSTMForCausalLM, StackTransformerForConditionalGeneration)
-# What fairseq-generate does by default: a beam of 5, and at most 200 tokens between the first </s> and the last.
+# What fairseq-generate does by default: a beam of 5, and 1 to 200 tokens between the first </s> and the last.
 _BEAM, _MAX_LENGTH = 5, 202
 
 
@@ -76,7 +77,9 @@ def _translation_model(hub: Hub) -> StackModel:
     model = _model(hub, source_vocab_size=len(hub.src_dict), vocab_size=len(hub.tgt_dict))
     max_length = min(_MAX_LENGTH, model.config.max_target_positions)
     model.generation_config = GenerationConfig.from_model_config(model.config)
-    model.generation_config.update(num_beams=_BEAM, early_stopping=True, max_length=max_length)
+    model.generation_config.update(
+        num_beams=_BEAM, early_stopping=True, min_new_tokens=1, max_length=max_length, forced_eos_token_id=END
+    )
     return model
 
 

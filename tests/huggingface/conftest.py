@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fairseq_stack_preprocess.mt.translation_corpus import prepare
 from tests.conftest import REPOSITORY
 from tests.end_to_end.conftest import (  # noqa: F401
     corpora,
@@ -16,6 +17,8 @@ from tests.end_to_end.conftest import (  # noqa: F401
     stock_model,
     translation_model,
 )
+from tests.end_to_end.fairseq_commands import TRAINING, TRANSLATION, run
+from tests.preprocess.mt.pairs import options_for, write_pairs
 
 EXAMPLES = REPOSITORY / "examples" / "models"
 
@@ -41,6 +44,25 @@ class Exported:
         from transformers import AutoTokenizer
 
         return AutoTokenizer.from_pretrained(self.folder / subfolder)
+
+
+PAIRS = [
+    (f"Der „Satz“ Nummer\u2009{i} ist eﬃzient für {chr(97 + i)}Ψ .", f"the “sentence” number\u00a0{i} is eﬃcient .")
+    for i in range(26)
+]
+"""Sentences in two languages, with characters that are normalised."""
+
+
+@pytest.fixture(scope="session")
+def piece_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of a translation model of pieces, with a compact vocabulary."""
+    folder = tmp_path_factory.mktemp("pieces")
+    options = options_for(write_pairs(folder / "c", PAIRS), pieces=90, piece_threshold=5, moses=True, binarise=True)
+    prepare(options, folder / "corpus")
+    model = [*TRANSLATION, "--compact-vocab", "--share-decoder-input-output-embed", "--dropout", 0]
+    training = [*TRAINING, "--max-epoch", 40, "--save-dir", folder / "model"]
+    run("train", folder / "corpus" / "data-bin", *model, *training)
+    return folder / "model" / "checkpoint_last.pt"
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from fairseq_stack.huggingface.tokenizers import (
     word_tokenizer,
 )
 from fairseq_stack_preprocess.mt.translation_corpus import prepare
+from tests.huggingface.conftest import PAIRS
 from tests.preprocess.mt.pairs import options_for, write_pairs
 
 WORDS = ["(", ")", "a", "Ä", "word", "</s", "\u0301", "日本", "x" * 300]
@@ -60,10 +61,6 @@ def test_words(pieces: list[tuple[str, str]], beginning: str) -> None:
     assert word_tokenizer(dictionary.symbols, begins=False)(text).input_ids == [*expected, END]
 
 
-PAIRS = [
-    (f"Der „Satz“ Nummer\u2009{i} ist eﬃzient für {chr(97 + i)}Ψ .", f"the “sentence” number\u00a0{i} is eﬃcient .")
-    for i in range(26)
-]
 TEXTS = [
     *(source for source, _ in PAIRS),
     "",
