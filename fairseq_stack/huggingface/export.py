@@ -29,6 +29,7 @@ TARGET_TOKENIZER = "target_tokenizer"
 _MODELS = (StackTransformerForCausalLM, StackLSTMForCausalLM, StackTransformerForConditionalGeneration)
 # What fairseq-generate does by default: a beam of 5, and 1 to 200 tokens between the first </s> and the last.
 _BEAM, _MAX_LENGTH = 5, 202
+_TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
 
 
 def export(hub: Hub, folder: Path) -> None:
@@ -75,10 +76,14 @@ def _language_model(hub: LanguageModelHub) -> StackModel:
 
 def _translation_model(hub: Hub) -> StackModel:
     model = _model(hub, source_vocab_size=len(hub.src_dict), vocab_size=len(hub.tgt_dict))
-    max_length = min(_MAX_LENGTH, model.config.max_target_positions)
-    model.generation_config = GenerationConfig.from_model_config(model.config)
-    model.generation_config.update(
-        num_beams=_BEAM, early_stopping=True, min_new_tokens=1, max_length=max_length, forced_eos_token_id=END
+    config = model.config
+    model.generation_config = GenerationConfig(
+        **{name: getattr(config, name) for name in _TOKENS},
+        num_beams=_BEAM,
+        early_stopping=True,
+        min_new_tokens=1,
+        max_length=min(_MAX_LENGTH, config.max_target_positions),
+        forced_eos_token_id=END,
     )
     return model
 
