@@ -1,12 +1,12 @@
 """Models with stacks for Hugging Face transformers, without fairseq.
 
-Importing this package registers its classes, so that ``AutoModelForCausalLM.from_pretrained(FOLDER)`` loads a folder that
-``fairseq-stack export`` wrote. Without the import, ``trust_remote_code=True`` has the same effect: the folder names the
-classes of this package.
+Importing this package registers its classes: ``AutoModelForCausalLM.from_pretrained(FOLDER)`` then loads a folder that
+``fairseq-stack export`` wrote. Without the import, ``trust_remote_code=True`` has the same effect, because the folder
+names the classes of this package.
 
-Begin with :mod:`.modeling`: each model is a network of :mod:`fairseq_stack.networks` with what transformers expects of a
-model. :mod:`.configuration` holds the options of the network, :mod:`.cache` its state, and :mod:`.tokenizers` turns text
-into the ids of the dictionary. Only :mod:`.export`, which reads checkpoints, needs fairseq.
+Begin with :mod:`.modeling`: each model is a network of :mod:`fairseq_stack.networks` with what transformers expects of
+a model. :mod:`.configuration` holds the options of the network, :mod:`.cache` its state, and :mod:`.tokenizers` turns
+text into the ids of the dictionary. Only :mod:`.export`, which reads checkpoints, needs fairseq.
 """
 
 from __future__ import annotations

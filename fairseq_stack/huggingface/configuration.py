@@ -68,7 +68,8 @@ class StackTransformerLMConfig(StackConfig):
         "max_position_embeddings": "max_target_positions",
     }
 
-    def __init__(self, **settings: Any) -> None:  # transformers gives a class without one the constructor of a dataclass
+    def __init__(self, **settings: Any) -> None:
+        # transformers gives a class that has no constructor of its own that of a dataclass.
         super().__init__(**settings)
 
 

@@ -18,7 +18,13 @@ from fairseq_stack.huggingface.configuration import END
 from fairseq_stack.huggingface.modeling import StackLSTMForCausalLM, StackModel, StackTransformerForCausalLM
 from fairseq_stack.huggingface.readme import readme
 from fairseq_stack.huggingface.seq2seq import StackTransformerForConditionalGeneration
-from fairseq_stack.huggingface.tokenizers import DICTIONARY, SPECIAL_SYMBOLS, PieceTokenizer, require_plain, word_tokenizer
+from fairseq_stack.huggingface.tokenizers import (
+    DICTIONARY,
+    SPECIAL_SYMBOLS,
+    PieceTokenizer,
+    require_plain,
+    word_tokenizer,
+)
 from fairseq_stack.models.plain import plain_model
 from fairseq_stack.models.vocabulary import fingerprint
 from fairseq_stack_preprocess.text.output import output_folder
@@ -65,8 +71,8 @@ def _require_own_text(hub: Hub) -> None:
     for option, part in {"--tokenizer": hub.tokenizer, "--bpe": hub.bpe}.items():
         if part is not None:
             raise UserError(
-                f"{option}: a model whose text fairseq itself tokenizes cannot be exported; expected words separated by "
-                "spaces, or pieces of fairseq-stack prepare"
+                f"{option}: a model whose text fairseq itself tokenizes cannot be exported; expected words separated "
+                "by spaces, or pieces of fairseq-stack prepare"
             )
 
 

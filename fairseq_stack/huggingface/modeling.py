@@ -1,4 +1,4 @@
-"""Language models for transformers: a network of :mod:`fairseq_stack.networks` with what transformers expects of one."""
+"""Language models for transformers: networks of :mod:`fairseq_stack.networks` with what it expects of a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
 from fairseq_stack.huggingface.cache import StackCache
-from fairseq_stack.huggingface.configuration import REMOTE_MODULE, StackConfig, StackLSTMLMConfig, StackTransformerLMConfig
+from fairseq_stack.huggingface.configuration import (
+    REMOTE_MODULE,
+    StackConfig,
+    StackLSTMLMConfig,
+    StackTransformerLMConfig,
+)
 from fairseq_stack.networks import StackLSTMLM, StackTransformerLM
 
 # transformers 5.23 and before say "past_key_values".
@@ -35,8 +40,9 @@ class StackModel(PreTrainedModel, GenerationMixin):
     base_model_prefix = "model"
     config_class: ClassVar[type[StackConfig]]
     network_class: ClassVar[type[nn.Module]]
+    model: Any
     _is_stateful = True  # refuses the kinds of generation that would return to an earlier state
-    _tied_weights_keys: ClassVar[dict[str, str]] = {
+    _tied_weights_keys: dict[str, str] = {  # noqa: RUF012
         "model.decoder.output_projection.weight": "model.decoder.embed_tokens.weight"
     }
 

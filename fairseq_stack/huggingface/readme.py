@@ -17,8 +17,8 @@ import fairseq_stack.huggingface
 
 {code}```
 
-Without that line, give `trust_remote_code=True` to each `from_pretrained`: the folder's only code is an import of the same
-package.
+Without that line, give `trust_remote_code=True` to each `from_pretrained`: the folder's only code is an import of the
+same package.
 
 {notes}"""
 
@@ -33,9 +33,9 @@ print(tokenizer.batch_decode(outputs, skip_special_tokens=True))
 """
 
 _NOTES = """\
-- `</s>` begins every text, and ends it. The tokenizer writes the first one; append `</s>` for the probability of the end.
-- Beam search finds what fairseq's finds with `length_penalty=0` here and `lenpen=0` there. With other values the two
-  programs divide by different lengths: this one by that of the continuation, fairseq by that of the whole text.
+- `</s>` begins and ends every text. The tokenizer writes the first one; append `</s>` for the probability of the end.
+- Beam search finds what fairseq's finds with `length_penalty=0.0, early_stopping=True` here and `lenpen=0` there. With
+  other penalties, transformers divides by the length of the continuation, and fairseq by that of the whole text.
 """
 
 _TRANSLATION = """\

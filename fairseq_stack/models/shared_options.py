@@ -42,7 +42,7 @@ def plain_namespace(args: Any) -> Namespace:
 
 
 def plain_value(value: Any) -> Any:
-    """The value of an option as JSON has it: where a model has one of fairseq's defaults, that is a member of an enum."""
+    """The value of an option as JSON has it: a default of fairseq's may be a member of an enum."""
     return value.value if isinstance(value, Enum) else value
 
 

@@ -32,16 +32,18 @@ class Exported:
 
     def model(self, **settings: Any) -> Any:
         """As transformers loads it."""
-        import fairseq_stack.huggingface  # noqa: F401
         from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
+
+        import fairseq_stack.huggingface  # noqa: F401
 
         translates = AutoConfig.from_pretrained(self.folder).is_encoder_decoder
         auto = AutoModelForSeq2SeqLM if translates else AutoModelForCausalLM
         return auto.from_pretrained(self.folder, **settings)
 
     def tokenizer(self, subfolder: str = "") -> Any:
-        import fairseq_stack.huggingface  # noqa: F401
         from transformers import AutoTokenizer
+
+        import fairseq_stack.huggingface  # noqa: F401
 
         return AutoTokenizer.from_pretrained(self.folder / subfolder)
 
