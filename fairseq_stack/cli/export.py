@@ -31,9 +31,9 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the folder."""
-    hub = load_checkpoint(args, args.data)
     from transformers.utils.logging import disable_progress_bar
 
+    hub = load_checkpoint(args, args.data)
     from fairseq_stack.huggingface.export import export
 
     disable_progress_bar()

@@ -58,7 +58,9 @@ def export(hub: Hub, folder: Path) -> None:
     with output_folder(folder) as unfinished:
         model.save_pretrained(unfinished)
         if is_language_model:
-            tokenizer = save_tokenizer(hub, hub.tgt_dict, None, unfinished, begins=True, padding_side="left")
+            end = hub.tgt_dict[hub.tgt_dict.eos()]  # of a model of a stream the word <eos>
+            roles = {"bos_token": end, "eos_token": end}
+            tokenizer = save_tokenizer(hub, hub.tgt_dict, None, unfinished, begins=True, padding_side="left", **roles)
         else:
             tokenizer = save_tokenizer(hub, hub.src_dict, hub.task.cfg.source_lang, unfinished, begins=False)
             save_tokenizer(hub, hub.tgt_dict, hub.task.cfg.target_lang, unfinished / TARGET_TOKENIZER, begins=False)
@@ -77,7 +79,8 @@ def _require_own_text(hub: Hub) -> None:
 
 
 def _language_model(hub: LanguageModelHub) -> StackModel:
-    return _model(hub, vocab_size=len(hub.tgt_dict))
+    end = hub.tgt_dict.eos()
+    return _model(hub, vocab_size=len(hub.tgt_dict), bos_token_id=end, eos_token_id=end)
 
 
 def _translation_model(hub: Hub) -> StackModel:
@@ -94,10 +97,10 @@ def _translation_model(hub: Hub) -> StackModel:
     return model
 
 
-def _model(hub: Hub, **sizes: int) -> StackModel:
+def _model(hub: Hub, **settings: int) -> StackModel:
     network = plain_model(hub)
     model_class = next(each for each in _MODELS if each.network_class is type(network))
-    return model_class.of_network(network, dictionary_version=fingerprint(hub.tgt_dict), **sizes)
+    return model_class.of_network(network, dictionary_version=fingerprint(hub.tgt_dict), **settings)
 
 
 def save_tokenizer(

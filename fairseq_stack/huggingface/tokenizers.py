@@ -49,23 +49,19 @@ def word_tokenizer(symbols: Sequence[str], *, begins: bool, **settings: Any) -> 
     Args:
         symbols: of the dictionary, in its order.
         begins: whether ``</s>`` begins a text, as in the input of a language model; otherwise it ends it.
-        settings: of transformers, such as ``padding_side``.
+        settings: of transformers, such as ``padding_side``, or ``bos_token`` and ``eos_token`` instead of ``</s>``.
     """
+    settings = {"clean_up_tokenization_spaces": False, **_ROLES, **settings}
+    end = settings["eos_token"]
     ids = {symbol: index for index, symbol in enumerate(symbols)}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))
     # Python, and so fairseq, also splits words at these characters.
     tokenizer.normalizer = normalizers.Replace(Regex("[\x1c-\x1f]"), " ")
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{END} $A" if begins else f"$A {END}", special_tokens=[(END, ids[END])]
+        single=f"{end} $A" if begins else f"$A {end}", special_tokens=[(end, ids[end])]
     )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_input_names=_INPUTS,
-        clean_up_tokenization_spaces=False,
-        **_ROLES,
-        **settings,
-    )
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=_INPUTS, **settings)
 
 
 class PieceTokenizer(PreTrainedTokenizer):

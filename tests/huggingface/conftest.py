@@ -18,6 +18,7 @@ from tests.end_to_end.conftest import (  # noqa: F401
     translation_model,
 )
 from tests.end_to_end.fairseq_commands import TRAINING, TRANSLATION, run
+from tests.end_to_end.test_streams import stream, stream_model  # noqa: F401
 from tests.preprocess.mt.pairs import options_for, write_pairs
 
 EXAMPLES = REPOSITORY / "examples" / "models"

@@ -19,7 +19,7 @@ from fairseq_stack.huggingface.cache import StackCache
 from tests.helpers import assert_normwise_close
 from tests.huggingface.conftest import EXAMPLES
 
-PAD, END = 1, 2
+PAD = 1
 NEW = 20
 MODELS = {
     "tf-nd": EXAMPLES / "tf-nd-padded-reversal",
@@ -28,6 +28,7 @@ MODELS = {
     "lstm-sup": EXAMPLES / "lstm-sup-marked-reversal",
     "every-kind": "language_model",
     "lstm-with-several-stacks": "recurrent_model",
+    "stream": "stream_model",
 }
 
 
@@ -39,7 +40,8 @@ def model(request: pytest.FixtureRequest, exported: Any) -> Any:
 
 def texts_for(hub: Any, number: int, longest: int) -> list[str]:
     """Random texts of different lengths."""
-    words = [word for word in hub.tgt_dict.symbols[4:] if not word.startswith("madeupword")]
+    end = hub.tgt_dict[hub.tgt_dict.eos()]
+    words = [word for word in hub.tgt_dict.symbols[4:] if word != end and not word.startswith("madeupword")]
     generator = torch.Generator().manual_seed(1)
     lengths = torch.randint(0, longest + 1, (number,), generator=generator).tolist()
     return [" ".join(words[i] for i in torch.randint(len(words), (n,), generator=generator)) for n in lengths]
@@ -54,10 +56,10 @@ def prompts_for(hub: Any) -> list[str]:
     return [" ".join(prompt) for prompt in prompts if prompt][:6]
 
 
-def without_padding(tokens: Tensor) -> list[list[int]]:
+def without_ends(tokens: Tensor) -> list[list[int]]:
     """The symbols of each row, from the first to the end."""
     rows = [[token for token in row if token != PAD] for row in tokens.tolist()]
-    return [row[1 : row.index(END, 1) if END in row[1:] else None] for row in rows]
+    return [row[1 : row.index(row[0], 1) if row[0] in row[1:] else None] for row in rows]
 
 
 @torch.no_grad()
@@ -105,7 +107,7 @@ def test_generation(model: Any, beam: int) -> None:
         if beam > 1:
             settings |= {"num_beams": beam, "length_penalty": 0.0, "early_stopping": True}
         settings |= {"do_sample": False, "max_new_tokens": NEW}
-        return without_padding(network.generate(**inputs, **settings))
+        return without_ends(network.generate(**inputs, **settings))
 
     alone = [row for prompt in prompts for row in generated([prompt])]
     assert [row for row, end in zip(alone, ended, strict=True) if end] == [
