@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import stat
@@ -15,7 +16,10 @@ import pytest
 pytest.importorskip("transformers")
 
 from fairseq_stack import cli
+from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack_preprocess.errors import PrepareError
+from tests.commands.running import Server
+from tests.documents import Document, run_block
 from tests.huggingface.conftest import EXAMPLES
 
 NAMES = ("tf-nd-padded-reversal", "lstm-sup-marked-reversal", "tf-nd-nested-translation")
@@ -123,6 +127,22 @@ def test_by_the_code_of_the_folder(folders: dict[str, Any], tmp_path: Path) -> N
         expected[str(model.folder)] = {"text": text, "tokens": tokens.tolist()}
         assert name in NAMES
     run_without_fairseq(LOADING, tmp_path, json.dumps(expected))
+
+
+def test_the_page(tmp_path: Path, server: Server) -> None:
+    """The command of the documentation, and its program, without fairseq."""
+    (tmp_path / "examples").symlink_to(EXAMPLES.parent)
+    page = Document("docs/huggingface.md")
+    (command,), (program,) = page.blocks("bash"), page.blocks("python")
+    assert run_block(command, tmp_path, server) == "exported\n"
+    outputs, log_probability = run_without_fairseq(program, tmp_path).splitlines()
+    for string in ast.literal_eval(outputs):
+        first, second = string.split(" # ")
+        assert second == first[::-1]
+    hub = load(EXAMPLES / "tf-sup-marked-reversal")
+    assert isinstance(hub, LanguageModelHub)
+    expected = float(hub.score("0 1 # 1 0")["positional_scores"].sum())
+    assert float(log_probability.removeprefix("tensor(").removesuffix(")")) == pytest.approx(expected, abs=1e-3)
 
 
 def test_the_readme(folders: dict[str, Any], tmp_path: Path) -> None:
