@@ -1,9 +1,11 @@
-"""fairseq_stack: sequence models that have stacks in them, as a fairseq plugin.
+"""fairseq_stack: sequence models that have stacks in them, in PyTorch and as a fairseq plugin.
+
+The names of ``__all__`` need only torch: layers of :mod:`fairseq_stack.modules` and models of
+:mod:`fairseq_stack.networks`, which are imported when they are asked for.
 
 ``fairseq-train --user-dir ...`` imports this package and its :mod:`~fairseq_stack.models`,
 :mod:`~fairseq_stack.tasks`, :mod:`~fairseq_stack.optim` and :mod:`~fairseq_stack.criterions`, which register what they
-hold with fairseq. The differentiable stacks in :mod:`fairseq_stack.ops` need only torch, and importing them imports
-nothing else.
+hold with fairseq.
 """
 
 from __future__ import annotations
@@ -11,9 +13,51 @@ from __future__ import annotations
 import importlib.abc
 import logging
 import sys
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from fairseq_stack.modules import (
+        NondeterministicStackAttention,
+        StackAttention,
+        StackLSTM,
+        StratificationStackAttention,
+        SuperpositionStackAttention,
+        SymbolStackAttention,
+    )
+    from fairseq_stack.networks import (
+        LSTMOptions,
+        StackLSTMLM,
+        StackTransformer,
+        StackTransformerLM,
+        TransformerOptions,
+    )
+
+__all__ = [
+    "LSTMOptions",
+    "NondeterministicStackAttention",
+    "StackAttention",
+    "StackLSTM",
+    "StackLSTMLM",
+    "StackTransformer",
+    "StackTransformerLM",
+    "StratificationStackAttention",
+    "SuperpositionStackAttention",
+    "SymbolStackAttention",
+    "TransformerOptions",
+]
 __version__ = "0.1.0"
 _LAST_IMPORT_OF_FAIRSEQ = "fairseq.model_parallel"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    layers = importlib.import_module("fairseq_stack.modules")
+    return (
+        getattr(layers, name)
+        if hasattr(layers, name)
+        else getattr(importlib.import_module("fairseq_stack.networks"), name)
+    )
 
 
 def register() -> None:
