@@ -83,7 +83,7 @@ class PlatformWheel(bdist_wheel):
         return "py3", "none", platform
 
 
-# What the plugin needs next to fairseq. Both distributions of fairseq own the folder "fairseq": only one can be installed.
+# What the plugin needs next to fairseq. Both distributions of fairseq own the folder "fairseq": install one of them.
 PLUGIN = [
     "PyYAML>=6.0",
     "sentencepiece>=0.2",

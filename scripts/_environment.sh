@@ -24,13 +24,13 @@ fail() {
 find_python() {
     local candidate
     for candidate in ${PYTHON:+"$PYTHON"} python3.11 python3.12 python3.13 python3 python; do
-        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+        if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' >/dev/null 2>&1; then
             printf '%s\n' "$candidate"
             return
         fi
-        [ "$candidate" != "${PYTHON:-}" ] || fail "PYTHON=$PYTHON does not run, or is older than Python 3.11"
+        [ "$candidate" != "${PYTHON:-}" ] || fail "PYTHON=$PYTHON does not run, or is not Python 3.11, 3.12 or 3.13, which fairseq needs"
     done
-    fail "no Python >= 3.11 found; install one, or set PYTHON to its path"
+    fail "no Python 3.11, 3.12 or 3.13 found, which fairseq needs; install one, or set PYTHON to its path"
 }
 
 # What has gone into the environment: when this changes, it is brought up to date.
