@@ -77,8 +77,9 @@ def build_parser(names: Sequence[str] = SUBCOMMANDS) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with ``argv`` (default: the process' arguments) and return its exit code.
 
-    A user's mistake, a missing package and a failure of the system (a full disk, a missing permission) give one line on
-    standard error and exit code 2; Ctrl-C gives 130; a reader that closes the pipe, such as ``head``, 141 and no message.
+    A user's mistake, a missing package and a failure of the system (a full disk, a missing permission) give one line
+    on standard error and exit code 2; Ctrl-C gives 130; a reader that closes the pipe, such as ``head``, 141 and no
+    message.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text

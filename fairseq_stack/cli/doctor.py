@@ -102,9 +102,9 @@ def _fairseq() -> str:
 
 
 def torchaudio_problem() -> str | None:
-    """Why torchaudio cannot be imported: fairseq requires it but does not use it; transformers imports it if it is there.
+    """Why torchaudio cannot be imported; None: it can be, or is not installed.
 
-    None: it can be imported, or is not installed.
+    fairseq requires it but does not use it, and transformers imports it if it is installed.
     """
     try:
         importlib.import_module("torchaudio")
