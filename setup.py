@@ -11,6 +11,7 @@ from typing import Any
 from setuptools import Extension, find_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 ROOT = Path(__file__).parent
 
@@ -58,6 +59,10 @@ class BuildKernels(build_ext):
     """
 
     def build_extension(self, ext: Extension) -> None:
+        # setuptools would compile for an editable installation even if the library in the source folder is up to date.
+        library = self.get_ext_filename(ext.name)
+        if self.editable_mode and not newer_group([*ext.sources, *ext.depends, __file__], library):
+            return
         compile_in_turn = self.compiler.compile
 
         def compile_at_once(sources: list[str], **options: Any) -> list[str]:
