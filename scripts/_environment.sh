@@ -72,19 +72,23 @@ obstacle_to_compiling() {
     fi
 }
 
-# Sets FAIRSEQ, the extra in setup.py: compiled here or, where that cannot be done, from wheels.
+# Sets FAIRSEQ, the extra in setup.py: compiled here or, where that cannot be done, from wheels. Where there are the
+# wheels they stay, since fairseq-fixed would be installed over them.
 choose_fairseq() {
     local obstacle
+    FAIRSEQ=ve-fairseq
+    ! compgen -G "$VENV/lib/python3*/site-packages/ve_fairseq-*" >/dev/null || return 0
     obstacle="$(obstacle_to_compiling)"
-    FAIRSEQ=fairseq
-    [ -n "$obstacle" ] || return 0
+    if [ -z "$obstacle" ]; then
+        FAIRSEQ=fairseq
+        return
+    fi
     "$VENV/bin/python" - <<'EOF' || fail "$obstacle"
 import platform, sys
 
 sys.exit(sys.version_info >= (3, 13) or (platform.system(), platform.machine()) != ("Linux", "x86_64"))
 EOF
-    FAIRSEQ=ve-fairseq
-    say "$obstacle: ve-fairseq is installed instead, fairseq in compiled form"
+    say "ve-fairseq, which has wheels of fairseq, is installed instead of fairseq-fixed: $obstacle"
 }
 
 run_pip() {
