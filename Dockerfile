@@ -15,7 +15,7 @@ COPY . .
 ARG FAIRSEQ_STACK_TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN --mount=type=cache,target=/var/cache/pip \
     PIP_CACHE_DIR=/var/cache/pip \
-    FAIRSEQ_STACK_VENV=/opt/fairseq_stack FAIRSEQ_STACK_PACKAGE='.[plots]' bash scripts/setup.sh
+    FAIRSEQ_STACK_VENV=/opt/fairseq_stack FAIRSEQ_STACK_PACKAGE=. bash scripts/setup.sh
 
 FROM python:3.11-slim-bookworm
 COPY --from=build /opt/fairseq_stack /opt/fairseq_stack

@@ -11,6 +11,7 @@ from typing import Any
 from setuptools import Extension, find_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 ROOT = Path(__file__).parent
 
@@ -58,6 +59,10 @@ class BuildKernels(build_ext):
     """
 
     def build_extension(self, ext: Extension) -> None:
+        # setuptools would compile for an editable installation even if the library in the source folder is up to date.
+        library = self.get_ext_filename(ext.name)
+        if self.editable_mode and not newer_group([*ext.sources, *ext.depends, __file__], library):
+            return
         compile_in_turn = self.compiler.compile
 
         def compile_at_once(sources: list[str], **options: Any) -> list[str]:
@@ -83,6 +88,18 @@ class PlatformWheel(bdist_wheel):
         return "py3", "none", platform
 
 
+# What the plugin needs next to fairseq. Both distributions of fairseq own the folder "fairseq": install one of them.
+PLUGIN = [
+    "PyYAML>=6.0",
+    "sentencepiece>=0.2",
+    "protobuf>=3.20",
+    "sacrebleu>=2.3",
+    "sacremoses>=0.1",
+    "tensorboardX>=2.5",
+    "tqdm>=4.60",
+]
+HUGGINGFACE = ["transformers>=5,<6", "safetensors>=0.4", "tokenizers>=0.22"]
+LM_EVAL = ["lm-eval>=0.4.13"]
 PLOTS = ["matplotlib>=3.7"]
 # From 9.10 on, Snakemake starts more jobs than it has cores (its issue 3913).
 EXPERIMENTS = ["snakemake>=9.1,<9.10", "snakemake-executor-plugin-slurm>=2,<3"]
@@ -113,29 +130,27 @@ setup(
     },
     ext_modules=[KERNELS_EXTENSION],
     cmdclass={"build_ext": BuildKernels, "bdist_wheel": PlatformWheel},
-    install_requires=[
-        "fairseq-fixed>=0.12.3.1,<0.12.4",
-        "torch>=2.6",
-        "numpy>=1.25",
-        "PyYAML>=6.0",
-        "sentencepiece>=0.2",
-        "protobuf>=3.20",
-        "sacrebleu>=2.3",
-        "sacremoses>=0.1",
-        "tensorboardX>=2.5",
-        "tqdm>=4.60",
-    ],
+    install_requires=["torch>=2.6", "numpy>=1.25"],
     extras_require={
+        # Hydra 1.3.2, which fairseq requires, cannot parse options on Python 3.14.
+        "fairseq": ['fairseq-fixed>=0.12.3.1,<0.12.4; python_version < "3.14"', *PLUGIN],
+        "ve-fairseq": ["ve-fairseq==0.12.3", *PLUGIN],
+        "huggingface": HUGGINGFACE,
+        "lm-eval": LM_EVAL,
         "plots": PLOTS,
         "experiments": EXPERIMENTS,
         "penn": PENN,
         "docs": ["mkdocs-material>=9.5", "mkdocstrings[python]>=1.0"],
+        # Without fairseq, which scripts/setup.sh adds: "fairseq" or "ve-fairseq".
         "dev": [
+            *HUGGINGFACE,
+            *LM_EVAL,
             *PLOTS,
             *EXPERIMENTS,
             *PENN,
             "hypothesis>=6.80",
             "import-linter>=2.16",
+            "minicons>=0.3.39",
             "mypy>=1.10",
             "pangolinn>=0.0.1",
             "pytest>=8.0",
@@ -143,7 +158,10 @@ setup(
             "ruff>=0.6",
         ],
     },
-    entry_points={"console_scripts": ["fairseq-stack = fairseq_stack.cli:main"]},
+    entry_points={
+        "console_scripts": ["fairseq-stack = fairseq_stack.cli:main"],
+        "lm_eval.models": ["fairseq-stack = fairseq_stack.harness:FairseqStackLM"],
+    },
     classifiers=[
         "Development Status :: 3 - Alpha",
         "Intended Audience :: Science/Research",

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from fairseq_stack_preprocess.errors import PrepareError
 
 from .. import __version__
-from ..errors import UserError
+from ..errors import HOW_TO_INSTALL, UserError, missing_package
 from .arguments import USER_ERROR, Parser, in_one_line
 
 PROGRAM = "fairseq-stack"
@@ -78,8 +78,9 @@ def build_parser(names: Sequence[str] = SUBCOMMANDS) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with ``argv`` (default: the process' arguments) and return its exit code.
 
-    A user's mistake and a failure of the system (a full disk, a missing permission) give one line on standard
-    error and exit code 2; Ctrl-C gives 130; a reader that closes the pipe, such as ``head``, 141 and no message.
+    A user's mistake, a missing package and a failure of the system (a full disk, a missing permission) give one line
+    on standard error and exit code 2; Ctrl-C gives 130; a reader that closes the pipe, such as ``head``, 141 and no
+    message.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text
@@ -105,6 +106,11 @@ def _run(argv: Sequence[str] | None) -> int:
         return int(args.run(args))
     except (PrepareError, UserError) as error:
         return _fail(str(error))
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in HOW_TO_INSTALL:
+            raise
+        return _fail(str(missing_package(package)))
     except BrokenPipeError:
         raise
     except OSError as error:

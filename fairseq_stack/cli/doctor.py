@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import platform
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from fairseq_stack.errors import INSTALL_FAIRSEQ
 
 from .arguments import Subparsers
 
@@ -24,7 +27,9 @@ EXAMPLE = """\
 example:
   fairseq-stack doctor"""
 
-PACKAGES = ("fairseq-stack", "fairseq-fixed", "torch", "triton", "numpy")
+PACKAGES = ("fairseq-stack", "torch", "triton", "numpy")
+FAIRSEQ = ("fairseq-fixed", "ve-fairseq")
+"""Two distributions of the same package."""
 
 TOLERANCE = 1e-4
 LENGTH = 20
@@ -60,7 +65,10 @@ def run(args: argparse.Namespace) -> int:
         import_user_dir(args.user_dir)
     print(f"Python {platform.python_version()}, {platform.platform()}")
     for package in PACKAGES:
-        print(f"{package} {_version(package)}")
+        print(f"{package} {_version(package) or 'is not installed'}")
+    print(_fairseq())
+    if (problem := torchaudio_problem()) is not None:
+        print(problem)
     compiled, reason = availability()
     print(f"\ncompiled kernels: {reason}")
     if compiled is not None:
@@ -79,11 +87,35 @@ def run(args: argparse.Namespace) -> int:
     return int(wrong)
 
 
-def _version(package: str) -> str:
+def _version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "is not installed"
+        return None
+
+
+def _fairseq() -> str:
+    found = [f"{package} {version}" for package in FAIRSEQ if (version := _version(package)) is not None]
+    if len(found) == 2:
+        return f"{' and '.join(found)} overwrite each other: pip uninstall both, then {INSTALL_FAIRSEQ}"
+    return found[0] if found else f"fairseq is not installed, which the plugin needs; {INSTALL_FAIRSEQ}"
+
+
+def torchaudio_problem() -> str | None:
+    """Why torchaudio cannot be imported; None: it can be, or is not installed.
+
+    fairseq requires it but does not use it, and transformers imports it if it is installed.
+    """
+    try:
+        importlib.import_module("torchaudio")
+    except ModuleNotFoundError:
+        return None
+    except (ImportError, OSError, RuntimeError) as error:
+        return (
+            f"torchaudio {_version('torchaudio')} cannot be imported next to this torch ({error}), which breaks "
+            "transformers and minicons: pip uninstall torchaudio (nothing here needs it)"
+        )
+    return None
 
 
 def _name(device: torch.device) -> str:

@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypedDict
 
-from fairseq_stack.errors import UserError
-
 from .arguments import add_number
 from .checkpoint import add_device
 
@@ -77,7 +75,7 @@ def text_changer(args: argparse.Namespace) -> tuple[Callable[[str], str], str]:
     """What is done to a sentence, and its name in signatures.
 
     Raises:
-        UserError: nltk is not installed, which ``--penn`` needs.
+        ModuleNotFoundError: nltk is not installed, which ``--penn`` needs.
     """
     steps: dict[str, Callable[[str], str]] = {}
     if args.penn:
@@ -96,10 +94,8 @@ def text_changer(args: argparse.Namespace) -> tuple[Callable[[str], str], str]:
 
 
 def _penn() -> Callable[[str], str]:
-    try:
-        from nltk.tokenize import TreebankWordTokenizer
-    except ImportError as error:
-        raise UserError("--penn needs nltk (pip install nltk)") from error
+    from nltk.tokenize import TreebankWordTokenizer
+
     tokenizer = TreebankWordTokenizer()
     return lambda sentence: " ".join(tokenizer.tokenize(sentence))
 

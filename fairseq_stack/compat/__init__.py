@@ -52,7 +52,7 @@ def apply() -> None:
     """Make all changes in this process. Calling it again changes nothing.
 
     Raises:
-        ImportError: if fairseq is missing or is a version that this plugin cannot work with.
+        MissingPackage: if fairseq is missing or is a version that this plugin cannot work with.
     """
     versions.require_supported_fairseq()
     replacing.install()

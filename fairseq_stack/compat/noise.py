@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import warnings
 
-from omegaconf import DictConfig
-
 from fairseq_stack.compat.messages import command
 from fairseq_stack.compat.replacing import sets
 
@@ -67,4 +65,6 @@ def silence_logs() -> None:
 
 
 def _is_no_configuration(record: logging.LogRecord) -> bool:
+    from omegaconf import DictConfig
+
     return not isinstance(record.msg, DictConfig)

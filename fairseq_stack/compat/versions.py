@@ -10,26 +10,23 @@ import numpy as np
 import torch
 
 from fairseq_stack.compat.replacing import sets
+from fairseq_stack.errors import INSTALL_FAIRSEQ, MissingPackage
 
 SUPPORTED_FAIRSEQ = "0.12.3"
-INSTALL_FAIRSEQ = (
-    'install it with: pip install "setuptools<81" wheel cython numpy torch '
-    "&& pip install --no-build-isolation fairseq-fixed==0.12.3.1"
-)
 
 
 def require_supported_fairseq() -> None:
     """Import fairseq and check its version, so that the failure comes first and says what to do.
 
     Raises:
-        ImportError: if fairseq is missing, cannot be imported or is not a 0.12.3.
+        MissingPackage: if fairseq is missing, cannot be imported or is not a 0.12.3.
     """
     try:
         import fairseq
     except ModuleNotFoundError as error:
-        raise ImportError(f"fairseq_stack needs fairseq ({error}); {INSTALL_FAIRSEQ}") from error
+        raise MissingPackage(f"fairseq_stack needs fairseq ({error}); {INSTALL_FAIRSEQ}") from error
     except Exception as error:  # 0.12.2 raises ValueError from its dataclasses on Python 3.11
-        raise ImportError(
+        raise MissingPackage(
             f"fairseq_stack needs fairseq {SUPPORTED_FAIRSEQ}, but the installed version cannot be imported "
             f"({type(error).__name__}: {error}). Versions up to 0.12.2 do not run on Python 3.11 and later: "
             f"pip uninstall fairseq, then {INSTALL_FAIRSEQ}"
@@ -40,7 +37,7 @@ def require_supported_fairseq() -> None:
     reason = ""
     if version == "0.12.2":
         reason = " (where self-attention cannot be replaced: the encoder layer reads the weights of self_attn)"
-    raise ImportError(
+    raise MissingPackage(
         f"fairseq_stack needs fairseq {SUPPORTED_FAIRSEQ}, got version {version}{reason}: "
         f"pip uninstall fairseq, then {INSTALL_FAIRSEQ}"
     )

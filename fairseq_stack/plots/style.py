@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack.errors import UserError
+from fairseq_stack.errors import UserError, missing_package
 from fairseq_stack.files import written_whole
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; the markers tell the lines apart in grey. Their
@@ -97,9 +97,9 @@ def require_format(path: Path) -> None:
 
 
 def require_matplotlib() -> None:
-    """Raise UserError if matplotlib is not installed."""
+    """Raise MissingPackage if matplotlib is not installed, without the time that importing it takes."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise UserError("the picture needs matplotlib; install it with: pip install 'fairseq_stack[plots]'")
+        raise missing_package("matplotlib")
 
 
 def fonts_for(texts: Iterable[str]) -> dict[str, Any]:

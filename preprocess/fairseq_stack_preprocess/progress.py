@@ -1,7 +1,8 @@
-"""Progress of long work: a bar on a terminal, plain lines in a log."""
+"""Progress of long work: a bar on a terminal, plain lines in a log and without tqdm."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -22,7 +23,7 @@ def progress(items: Iterable[T], *, label: str, total: int | None, unit: str = "
 
     ``unit`` is the name of an item, printed next to the bar.
     """
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None:
         from tqdm import tqdm
 
         yield from tqdm(items, desc=label, total=total, unit=unit)

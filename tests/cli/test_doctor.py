@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor
 
 from fairseq_stack import cli
 from fairseq_stack.cli import doctor
+from fairseq_stack.errors import INSTALL_FAIRSEQ
 from fairseq_stack.ops import Backend, _backends, automatic_backend, nondeterministic, stratification, superposition
 from fairseq_stack.ops._native import availability
 
@@ -43,6 +48,45 @@ def test_triton_kernels_that_are_not_used_are_checked(
     assert cli.main(["doctor"]) == 0
     text = "nondeterministic_stack: triton, not used (FAIRSEQ_STACK_TRITON=1 uses it); agrees with the reference"
     assert text in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("versions", "line"),
+    [
+        ({"ve-fairseq": "0.12.3"}, "ve-fairseq 0.12.3\n"),
+        ({}, f"fairseq is not installed, which the plugin needs; {INSTALL_FAIRSEQ}\n"),
+        (
+            {"fairseq-fixed": "0.12.3.1", "ve-fairseq": "0.12.3"},
+            "fairseq-fixed 0.12.3.1 and ve-fairseq 0.12.3 overwrite each other: pip uninstall both, then install",
+        ),
+    ],
+)
+def test_which_fairseq_is_installed(
+    versions: dict[str, str], line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_version", versions.get)
+    monkeypatch.setattr(doctor, "checks", lambda device: iter(()))
+    assert cli.main(["doctor"]) == 0
+    assert f"\n{line}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", None),
+        ("raise OSError('libc10_cuda.so')", r"next to this torch \(libc10_cuda\.so\).*pip uninstall torchaudio"),
+    ],
+    ids=["fits", "does not fit"],
+)
+def test_torchaudio_for_another_torch(
+    content: str, problem: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torchaudio.py").write_text(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "torchaudio", raising=False)
+    said = doctor.torchaudio_problem()
+    sys.modules.pop("torchaudio", None)
+    assert said is None if problem is None else re.search(problem, said or "")
 
 
 @pytest.mark.parametrize(("chosen", "used"), [("1", "triton"), ("0", "pytorch"), (None, "pytorch")])

@@ -84,5 +84,5 @@ def test_without_matplotlib_there_are_tables(
 ) -> None:
     write_results(tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert refusal("lengths Tf=nd.json -o a.png").startswith("the picture needs matplotlib; install")
+    assert refusal("lengths Tf=nd.json -o a.png").startswith("this needs matplotlib, which is not installed; install")
     assert "**0.125**" in plot("table Tf=nd.json")

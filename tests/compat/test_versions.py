@@ -39,7 +39,7 @@ def test_unsupported_versions_are_refused(version: str, reason: str, monkeypatch
     monkeypatch.setattr("fairseq.__version__", version)
     with pytest.raises(ImportError, match=reason) as refusal:
         compat.apply()
-    assert "pip install --no-build-isolation fairseq-fixed" in str(refusal.value)
+    assert "pip install --no-build-isolation 'fairseq_stack[fairseq]'" in str(refusal.value)
 
 
 def test_missing_fairseq_is_an_error_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

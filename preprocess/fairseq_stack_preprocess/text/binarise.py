@@ -16,7 +16,8 @@ from ..layout import DATA_BIN, SPLITS, SUFFIX, TEXT
 def require_fairseq() -> None:
     """Raise PrepareError if fairseq is not installed: to be called before work that ends with binarising."""
     if importlib.util.find_spec("fairseq_cli") is None:
-        raise PrepareError("fairseq is not installed (pip install fairseq-fixed); --no-binarise writes text only")
+        remedy = "pip install --no-build-isolation 'fairseq_stack[fairseq]'"
+        raise PrepareError(f"fairseq is not installed ({remedy}); --no-binarise writes text only")
 
 
 def binarise_translation(

@@ -47,7 +47,7 @@ class Manifest:
         """
         versions = {"fairseq_stack": version_of("fairseq_stack"), "python": platform.python_version()}
         if (folder / DATA_BIN).is_dir():
-            versions["fairseq"] = version_of("fairseq-fixed", "fairseq", named=True)
+            versions["fairseq"] = version_of("fairseq-fixed", "ve-fairseq", "fairseq", named=True)
         versions |= {package: metadata.version(package) for package in self.packages}
         content = {
             "corpus": self.corpus,

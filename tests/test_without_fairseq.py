@@ -1,0 +1,139 @@
+"""What works where only torch and numpy are installed, and what the commands say that need more."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairseq_stack import cli
+from tests.evaluation.test_blimp import line as pair
+from tests.evaluation.test_syntaxgym import suite_file
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+MODEL = REPOSITORY / "examples" / "models" / "lstm-nd-marked-reversal"
+
+ABSENT = ("fairseq", "fairseq_cli", "hydra", "matplotlib", "nltk", "omegaconf", "sacrebleu", "sentencepiece", "tqdm")
+NEED_FAIRSEQ = ("criterions", "hub", "inspection", "models", "optim", "search", "tasks")
+NEEDS_TRITON = re.compile(r"/(_triton/|_?gpu|_bands|_log_partition|_panel)").search
+
+# As if these packages were not installed: what is found on the path of modules lacks them.
+WITHOUT = f"""
+import sys
+from importlib.machinery import PathFinder
+
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in {ABSENT} else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
+"""
+
+IN_ONE_LINE = """
+import contextlib, io, json
+from fairseq_stack import cli
+
+results = {}
+for command in json.loads(sys.argv[1]):
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        results[command] = cli.main(command.split()), said.getvalue()
+print(json.dumps(results))
+"""
+
+
+def run_without(program: str, *arguments: str) -> str:
+    command = [sys.executable, "-c", WITHOUT + program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def modules_without_fairseq() -> list[str]:
+    paths = [path.relative_to(REPOSITORY) for path in (REPOSITORY / "fairseq_stack").rglob("*.py")]
+    paths += [path.relative_to(REPOSITORY / "preprocess") for path in (REPOSITORY / "preprocess").rglob("*.py")]
+    return [
+        ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+        for path in paths
+        if path.parts[1] not in NEED_FAIRSEQ and not NEEDS_TRITON(path.as_posix()) and path.name != "__main__.py"
+    ]
+
+
+def test_modules_that_can_be_imported() -> None:
+    program = "import importlib\nfor name in sys.argv[1:]: importlib.import_module(name)"
+    run_without(program, *modules_without_fairseq())
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus") / "reversal"
+    sizes = ("--train-size", "10", "--valid-size", "2", "--test-size", "2")
+    assert cli.main(["prepare", "reversal", str(folder), *sizes]) == 0
+    return folder
+
+
+def test_commands_that_need_fairseq_say_so_in_one_line(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "sentences").write_text("0 1 # 1 0\n")
+    (tmp_path / "pairs.jsonl").write_text(pair("0"))
+    suite_file(tmp_path / "suite.json")
+    given = set(tmp_path.iterdir())
+    commands = [
+        f"average {MODEL} --output {tmp_path}/average.pt",
+        f"doctor --user-dir {tmp_path}",
+        f"evaluate-blimp {MODEL} --blimp {tmp_path}",
+        f"evaluate-cfl {MODEL} --data {corpus}",
+        f"evaluate-pushdown {MODEL} --data {corpus}",
+        f"evaluate-syntaxgym {MODEL} --suites {tmp_path}",
+        f"evaluate-transduction {MODEL} --data {corpus}",
+        f"inspect {MODEL} --text 0 --output {tmp_path}/weights.json",
+        f"show {corpus}",
+        f"surprisal {MODEL} {tmp_path}/sentences",
+    ]
+    results = json.loads(run_without(IN_ONE_LINE, json.dumps(commands)))
+    for command, (code, said) in results.items():
+        assert code == 2, command
+        assert re.match("fairseq-stack: error: .* needs? fairseq.* install it with: pip install", said), said
+        assert said.count("\n") == 1
+    assert {command.split()[0] for command in commands} | {"plot", "prepare", "user-dir"} == set(cli.SUBCOMMANDS)
+    assert set(tmp_path.iterdir()) == given
+
+
+def test_other_packages_are_named_with_the_remedy(tmp_path: Path) -> None:
+    for side in ("a", "b"):
+        for split in ("train", "valid", "test"):
+            (tmp_path / f"{split}.{side}").write_text("a b\n" * 5)
+    text = " ".join(f"--{split} {tmp_path}/{split}" for split in ("train", "valid", "test"))
+    commands = {
+        f"prepare mt {tmp_path}/mt --source a --target b {text} --pieces 9 --no-binarise": "pip install sentencepiece",
+        f"prepare reversal {tmp_path}/reversal": "pip install --no-build-isolation 'fairseq_stack[fairseq]'",
+        f"plot training {tmp_path}/train.log --output {tmp_path}/a.png": "pip install 'fairseq_stack[plots]'",
+    }
+    results = json.loads(run_without(IN_ONE_LINE, json.dumps(list(commands))))
+    for command, remedy in commands.items():
+        code, said = results[command]
+        assert (code, remedy in said) == (2, True), said
+        assert said.splitlines()[-1].startswith("fairseq-stack: error: ")
+
+
+def test_commands_that_need_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "reversal"
+    program = f"from fairseq_stack import cli\nsys.exit(cli.main({['doctor']}) or cli.main(sys.argv[1:]))"
+    said = run_without(program, "prepare", "reversal", str(folder), "--train-size", "10", "--no-binarise")
+    assert "agrees with the reference" in said
+    assert (folder / "text" / "train.txt").exists()
+
+
+def test_each_help_is_shown() -> None:
+    program = """
+from fairseq_stack import cli
+for name in cli.SUBCOMMANDS:
+    try:
+        cli.main([name, "--help"])
+    except SystemExit as end:
+        assert end.code == 0, name
+"""
+    assert run_without(program).count("usage: fairseq-stack") == len(cli.SUBCOMMANDS)
