@@ -98,7 +98,7 @@ PLUGIN = [
     "tensorboardX>=2.5",
     "tqdm>=4.60",
 ]
-HUGGINGFACE = ["transformers>=5,<6", "safetensors>=0.4", "tokenizers>=0.22"]
+HUGGINGFACE = ["transformers>=5,<6", "safetensors>=0.4", "sentencepiece>=0.2", "tokenizers>=0.22"]
 LM_EVAL = ["lm-eval>=0.4.13"]
 PLOTS = ["matplotlib>=3.7"]
 # From 9.10 on, Snakemake starts more jobs than it has cores (its issue 3913).

@@ -115,6 +115,7 @@ RUN_TOGETHER = [
         ("surprisals.tsv", "regions.tsv", "surprisals.png"),
         left_out="checkpoints/pushdown|blimp|suites",
     ),
+    Pages(("docs/own-models.md",), (), (r"^300, loss 0\.\d\d, 15 letters \d+%",), ()),
     Pages(
         ("docs/transduction.md",),
         ((re.compile(r"--task reversal --seed 1"), "--task reversal --seed 1 --limit 10"), ONE_EPOCH),

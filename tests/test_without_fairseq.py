@@ -17,8 +17,11 @@ from tests.evaluation.test_syntaxgym import suite_file
 REPOSITORY = Path(__file__).resolve().parent.parent
 MODEL = REPOSITORY / "examples" / "models" / "lstm-nd-marked-reversal"
 
-ABSENT = ("fairseq", "fairseq_cli", "hydra", "matplotlib", "nltk", "omegaconf", "sacrebleu", "sentencepiece", "tqdm")
-NEED_FAIRSEQ = ("criterions", "hub", "inspection", "models", "optim", "search", "tasks")
+ABSENT = (
+    *("fairseq", "fairseq_cli", "hydra", "matplotlib", "nltk", "omegaconf", "sacrebleu", "sentencepiece", "tqdm"),
+    *("lm_eval", "safetensors", "tokenizers", "transformers"),
+)
+NEED_MORE = ("criterions", "harness", "hub", "huggingface", "inspection", "models", "optim", "search", "tasks")
 NEEDS_TRITON = re.compile(r"/(_triton/|_?gpu|_bands|_log_partition|_panel)").search
 
 # As if these packages were not installed: what is found on the path of modules lacks them.
@@ -59,13 +62,25 @@ def modules_without_fairseq() -> list[str]:
     return [
         ".".join(path.with_suffix("").parts).removesuffix(".__init__")
         for path in paths
-        if path.parts[1] not in NEED_FAIRSEQ and not NEEDS_TRITON(path.as_posix()) and path.name != "__main__.py"
+        if path.parts[1] not in NEED_MORE and not NEEDS_TRITON(path.as_posix()) and path.name != "__main__.py"
     ]
 
 
 def test_modules_that_can_be_imported() -> None:
     program = "import importlib\nfor name in sys.argv[1:]: importlib.import_module(name)"
     run_without(program, *modules_without_fairseq())
+
+
+def test_names_of_the_package() -> None:
+    program = """
+from fairseq_stack import *
+import fairseq_stack
+layer = NondeterministicStackAttention(8, 2, 3, 5)
+model = StackTransformerLM(TransformerOptions(stack_layers="sup-4", decoder_embed_dim=8, decoder_ffn_embed_dim=8), 9)
+assert set(fairseq_stack.__all__) <= set(globals())
+assert not hasattr(fairseq_stack, "StackTransformerLn")
+"""
+    run_without(program)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +113,7 @@ def test_commands_that_need_fairseq_say_so_in_one_line(corpus: Path, tmp_path: P
         assert code == 2, command
         assert re.match("fairseq-stack: error: .* needs? fairseq.* install it with: pip install", said), said
         assert said.count("\n") == 1
-    assert {command.split()[0] for command in commands} | {"plot", "prepare", "user-dir"} == set(cli.SUBCOMMANDS)
+    assert {command.split()[0] for command in commands} | {"export", "plot", "prepare", "user-dir"} == set(cli.SUBCOMMANDS)
     assert set(tmp_path.iterdir()) == given
 
 
@@ -109,6 +124,7 @@ def test_other_packages_are_named_with_the_remedy(tmp_path: Path) -> None:
     text = " ".join(f"--{split} {tmp_path}/{split}" for split in ("train", "valid", "test"))
     commands = {
         f"prepare mt {tmp_path}/mt --source a --target b {text} --pieces 9 --no-binarise": "pip install sentencepiece",
+        f"export {MODEL} {tmp_path}/exported": "pip install 'fairseq_stack[huggingface]'",
         f"prepare reversal {tmp_path}/reversal": "pip install --no-build-isolation 'fairseq_stack[fairseq]'",
         f"plot training {tmp_path}/train.log --output {tmp_path}/a.png": "pip install 'fairseq_stack[plots]'",
     }
