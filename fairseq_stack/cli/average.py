@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
@@ -51,7 +50,6 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the average."""
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     from fairseq_stack.companions import companions_beside, save_companions
     from fairseq_stack.models.averaging import average_checkpoints
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -52,7 +51,6 @@ def load_checkpoint(args: argparse.Namespace, data: Path | None) -> Hub:
     Raises:
         UserError: see :func:`fairseq_stack.hub.interface.load`; or a package that the model needs cannot be imported.
     """
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     from fairseq_stack.hub.interface import load
     from fairseq_stack.hub.paths import checkpoints_at
     from fairseq_stack.hub.user_dirs import import_recorded_user_dirs, import_user_dir

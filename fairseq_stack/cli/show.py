@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import statistics
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -47,7 +46,6 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what is in the corpus."""
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     from fairseq_stack.evaluation.corpus_reader import read_corpus
     from fairseq_stack.plots.length_drawings import draw_lengths
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -243,7 +242,6 @@ def _by_authors(args: argparse.Namespace, settings: Settings) -> list[authors.Co
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
-    logging.basicConfig(level=logging.WARNING)  # before fairseq, which would log everything
     threads = torch.get_num_threads()
     try:
         args = parse(arguments)
