@@ -36,8 +36,8 @@ class FairseqStackLM(LM):
         add_end: whether the end of the sentence is scored after a continuation, as ``fairseq-stack evaluate-blimp``
             does.
         max_tokens: the maximum number of tokens at a time, with padding (a single string may have more).
-        batch_size: the maximum number of strings at a time; ``"auto"`` or None for any number.
-        max_batch_size: the same, for ``"auto"``.
+        batch_size: the maximum number of strings at a time; ``"auto"`` or None for ``max_batch_size``.
+        max_batch_size: the same; None for any number.
         device: where the model computes; the CPU if there is no such GPU.
 
     Raises:
@@ -57,12 +57,11 @@ class FairseqStackLM(LM):
         device: str | None = None,
     ) -> None:
         super().__init__()
-        self._batch_size = max_batch_size if str(batch_size).startswith("auto") else batch_size and int(batch_size)
-        self._max_tokens = max_tokens
+        is_free = batch_size is None or str(batch_size).startswith("auto")
+        self._sizes = {"batch_size": max_batch_size if is_free else int(str(batch_size)), "max_tokens": max_tokens}
         self._add_end = add_end
         import_packages(None if user_dir is None else Path(user_dir), Path(checkpoint))
-        sizes = {"batch_size": self._batch_size, "max_tokens": max_tokens}
-        self._hub = require_strings(load(checkpoint, data, **sizes))
+        self._hub = require_strings(load(checkpoint, data, **self._sizes))
         if parses_sentences(self._hub):
             raise UserError(f"{checkpoint} holds a model that parses: evaluate it with fairseq-stack evaluate-blimp")
         self._device = torch.device(device or "cpu") if torch.cuda.is_available() else torch.device("cpu")
@@ -116,8 +115,7 @@ class FairseqStackLM(LM):
             tokens.append(self._encode(context + continuation, place))
             starts.append(self._length_of_context(context, tokens[-1], place))
         scores: dict[int, tuple[float, bool]] = {}
-        sizes = {"batch_size": self._batch_size, "max_tokens": self._max_tokens}
-        for place, prediction in predictions_of_tokens(self._hub, tokens, **sizes):
+        for place, prediction in predictions_of_tokens(self._hub, tokens, **self._sizes):
             scored = slice(starts[place], None if self._add_end else -1)
             log_probability = float(prediction.log_probabilities[scored].sum())
             scores[place] = log_probability, bool(prediction.is_best[scored].all())

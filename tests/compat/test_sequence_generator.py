@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.compat import sequence_generator
 from fairseq_stack.errors import UserError
+from fairseq_stack.models.incremental import ReadsAhead
 from fairseq_stack.models.presets import PRESETS
 from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from tests.models.building import DICTIONARY, build_opinionated_model, random_words
@@ -119,13 +120,13 @@ def test_prompts_are_read_at_once(preset: str, beam_size: int, generator: Any, m
     prompts = pad_rows([random_words(length) for length in (5, 7, 6)], "right")
     sample = {"net_input": {"src_tokens": prompts}}
     read: list[Tensor] = []
-    for model in models:
-        at_once = model.decoder.read_ahead
-        monkeypatch.setattr(
-            model.decoder,
-            "read_ahead",
-            lambda tokens, state, at_once=at_once: (read.append(tokens), at_once(tokens, state)),
-        )
+    read_ahead = ReadsAhead.read_ahead
+
+    def recorded(decoder: ReadsAhead, tokens: Tensor, state: dict[str, Any]) -> None:
+        read.append(tokens)
+        read_ahead(decoder, tokens, state)
+
+    monkeypatch.setattr(ReadsAhead, "read_ahead", recorded)
 
     def found() -> list[Any]:
         made = generator(models, DICTIONARY, beam_size=beam_size, max_len_b=10)

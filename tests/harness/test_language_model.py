@@ -27,7 +27,7 @@ PAGE = Document("docs/lm-eval.md")
 def requests(method: str, *arguments: tuple[Any, ...]) -> list[Any]:
     from lm_eval.api.instance import Instance
 
-    return [Instance(request_type=method, doc={}, arguments=one, idx=0) for one in arguments]  # type: ignore[arg-type]
+    return [Instance(request_type=method, doc={}, arguments=one, idx=0) for one in arguments]
 
 
 def model(checkpoint: Path | str = REPOSITORY / MODEL, **options: Any) -> Any:
