@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from fairseq_stack.errors import UserError
+from fairseq_stack.errors import HOW_TO_INSTALL, UserError, missing_package
 
 
 def main() -> int:
@@ -12,18 +12,22 @@ def main() -> int:
     try:
         from lm_eval.__main__ import cli_evaluate
 
-        import fairseq_stack.harness  # noqa: F401  (registers the model)
+        import fairseq_stack.harness.language_model  # noqa: F401  (registers the model)
 
         cli_evaluate()
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "lm_eval":
-            raise
-        print('lm-eval is not installed; run: pip install "fairseq_stack[lm-eval]"', file=sys.stderr)
-        return 2
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return _fail(error)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in HOW_TO_INSTALL:
+            raise
+        return _fail(missing_package(package))
     return 0
+
+
+def _fail(error: UserError) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

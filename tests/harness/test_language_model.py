@@ -31,7 +31,7 @@ def requests(method: str, *arguments: tuple[Any, ...]) -> list[Any]:
 
 
 def model(checkpoint: Path | str = REPOSITORY / MODEL, **options: Any) -> Any:
-    from fairseq_stack.harness import FairseqStackLM
+    from fairseq_stack.harness.language_model import FairseqStackLM
 
     return FairseqStackLM(str(checkpoint), **{"batch_size": "auto", "device": "cuda:0", **options})
 
@@ -46,7 +46,7 @@ def hub() -> LanguageModelHub:
 def test_the_registered_name() -> None:
     from lm_eval.api.registry import get_model
 
-    from fairseq_stack.harness import FairseqStackLM
+    from fairseq_stack.harness.language_model import FairseqStackLM
 
     assert get_model("fairseq-stack") is FairseqStackLM
 
