@@ -160,7 +160,7 @@ setup(
     },
     entry_points={
         "console_scripts": ["fairseq-stack = fairseq_stack.cli:main"],
-        "lm_eval.models": ["fairseq-stack = fairseq_stack.harness:FairseqStackLM"],
+        "lm_eval.models": ["fairseq-stack = fairseq_stack.harness.language_model:FairseqStackLM"],
     },
     classifiers=[
         "Development Status :: 3 - Alpha",

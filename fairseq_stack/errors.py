@@ -20,6 +20,7 @@ HOW_TO_INSTALL = {
     **dict.fromkeys(
         ("safetensors", "tokenizers", "transformers"), "install it with: pip install 'fairseq_stack[huggingface]'"
     ),
+    "lm_eval": "install it with: pip install 'fairseq_stack[lm-eval]'",
     "matplotlib": "install it with: pip install 'fairseq_stack[plots]'",
     "nltk": "install it with: pip install 'fairseq_stack[penn]'",
     "yaml": "install it with: pip install PyYAML",

@@ -52,13 +52,9 @@ def load_checkpoint(args: argparse.Namespace, data: Path | None) -> Hub:
         UserError: see :func:`fairseq_stack.hub.interface.load`; or a package that the model needs cannot be imported.
     """
     from fairseq_stack.hub.interface import load
-    from fairseq_stack.hub.paths import checkpoints_at
-    from fairseq_stack.hub.user_dirs import import_recorded_user_dirs, import_user_dir
+    from fairseq_stack.hub.user_dirs import import_packages
 
-    if args.user_dir is not None:
-        import_user_dir(args.user_dir)
-    else:
-        import_recorded_user_dirs(checkpoints_at(args.checkpoint))
+    import_packages(args.user_dir, args.checkpoint)
     return load(args.checkpoint, data)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -97,13 +99,14 @@ def generate(
     self.search = OwnLengths(self.search, max_lengths, self.eos)
     self.max_len_a, self.max_len_b = 0, int(max_lengths.max())
     try:
-        return original(self, sample, prefix_tokens, **kwargs)
+        with prompts(self.model, prefix_tokens, self.max_len_b, self.pad):
+            return original(self, sample, prefix_tokens, **kwargs)
     finally:
         self.search, self.max_len_a, self.max_len_b = before
 
 
 def _is_left_padded(target: Tensor | None, pad: int) -> bool:
-    return target is not None and bool(target[:, 0].eq(pad).any())
+    return target is not None and bool((target[:, 0].eq(pad) & target[:, -1].ne(pad)).any())
 
 
 def _max_lengths(generator: Any, net_input: dict[str, Tensor]) -> Tensor:
@@ -163,3 +166,46 @@ def is_finished(
     if isinstance(self.search, OwnLengths) and bool(self.search.at_limit(step)[unfin_idx]):
         max_len = step
     return original(self, step, unfin_idx, max_len, finalized_sent_len, beam_size)
+
+
+@contextmanager
+def prompts(model: Any, tokens: Tensor | None, max_length: int, pad: int) -> Iterator[None]:
+    """Let an ensemble (``EnsembleModel``) know the prompts of a batch before it is asked for the first token.
+
+    Args:
+        model: the ensemble.
+        tokens: (B, P), padded at the end, or None.
+        max_length: how many tokens are generated at most, the prompt's included.
+        pad: index of padding.
+    """
+    if tokens is not None:
+        # What the shortest prompt has is read at once.
+        model.prompts = tokens[:, : min(max_length, int(tokens.ne(pad).sum(1).min()))]
+    try:
+        yield
+    finally:
+        model.prompts = None
+
+
+@replaces("fairseq.sequence_generator:EnsembleModel.forward_decoder")
+def forward_decoder(
+    original: Any, self: Any, tokens: Tensor, encoder_outs: Any, incremental_states: list[Any], *args: Any
+) -> Any:
+    """Read prompts at once, and keep the features of their tokens for the steps that fairseq takes through them.
+
+    For stack LSTMs and stack transformers that are language models. Unnecessary with a fairseq that reads prompts at
+    once.
+    """
+    given = getattr(self, "prompts", None)
+    if tokens.size(1) == 1 and given is not None and _read_ahead(self):
+        rows = torch.arange(len(given), device=tokens.device)
+        beam_size = len(tokens) // len(rows)
+        for model, state in zip(self.models, incremental_states, strict=True):
+            model.decoder.read_ahead(torch.cat([tokens[::beam_size], given], 1), state)
+        self.reorder_incremental_state(incremental_states, rows.repeat_interleave(beam_size))
+    return original(self, tokens, encoder_outs, incremental_states, *args)
+
+
+def _read_ahead(ensemble: Any) -> bool:
+    """Whether all models are language models whose decoders can read several tokens at once."""
+    return not ensemble.has_encoder() and all(hasattr(model.decoder, "read_ahead") for model in ensemble.models)

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 from fairseq import checkpoint_utils, utils
-from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, MonolingualDataset, TokenBlockDataset
+from fairseq.data import (
+    Dictionary,
+    FairseqDataset,
+    LanguagePairDataset,
+    MonolingualDataset,
+    SortDataset,
+    TokenBlockDataset,
+)
 from fairseq.hub_utils import GeneratorHubInterface
 from fairseq.sequence_scorer import SequenceScorer
 from fairseq.tasks.language_modeling import LanguageModelingTask
@@ -86,7 +93,10 @@ class Hub(GeneratorHubInterface):
 
     def _build_batches(self, tokens: Sequence[Tensor], skip_invalid_size_inputs: bool) -> Iterator[dict[str, Any]]:
         """As fairseq's, for sentences of which :meth:`generate` has checked the lengths."""
-        return self._batches(self.task.build_dataset_for_inference(tokens, lengths_of(tokens)), lengths_of(tokens))
+        lengths = lengths_of(tokens)
+        dataset = self.task.build_dataset_for_inference(tokens, lengths)
+        # What is read together has similar lengths; fairseq sorts only sentences to translate.
+        return self._batches(SortDataset(dataset, lengths), lengths)
 
     def _batches(self, dataset: FairseqDataset, lengths: np.ndarray) -> Iterator[dict[str, Any]]:
         """Batches as in training, except that a sentence may be longer than ``--max-tokens``."""

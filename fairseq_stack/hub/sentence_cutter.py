@@ -42,8 +42,19 @@ class Cutter:
         """A sentence split into tokens; ``number`` is for errors.
 
         Raises:
-            UserError: the sentence is longer than the model accepts, or has a word that it cannot predict; or its
-                pieces do not make words.
+            UserError: as for :meth:`encode`; or the pieces of the sentence do not make words.
+        """
+        dictionary = self._hub.tgt_dict
+        pieces, tokens = self.encode(text, number)
+        words, starts = _words(text, pieces, number)
+        end = dictionary[dictionary.eos()]
+        return CutSentence((*words, end), (*starts, len(pieces), len(pieces) + 1), tuple(pieces), tokens)
+
+    def encode(self, text: str, number: int = 1) -> tuple[list[str], Tensor]:
+        """The n tokens of a sentence as text, and their indices with the end, (n + 1,); ``number`` is for errors.
+
+        Raises:
+            UserError: the sentence is longer than the model accepts, or has a word that it cannot predict.
         """
         hub, dictionary = self._hub, self._hub.tgt_dict
         pieces = hub.cut(text)
@@ -60,9 +71,7 @@ class Cutter:
             )
         if parses_sentences(hub) and dictionary.eos() in tokens[:-1]:
             raise UserError(f"sentence {number}: {dictionary.eos_word} ends a sentence, and cannot be a word of one")
-        words, starts = _words(text, pieces, number)
-        end = dictionary[dictionary.eos()]
-        return CutSentence((*words, end), (*starts, len(pieces), len(pieces) + 1), tuple(pieces), tokens)
+        return pieces, tokens
 
 
 @torch.no_grad()

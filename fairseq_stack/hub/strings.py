@@ -57,7 +57,6 @@ def require_strings(hub: Hub) -> LanguageModelHub:
     return hub
 
 
-@torch.no_grad()
 def predictions(
     hub: LanguageModelHub, strings: Sequence[Sequence[str]], *, batch_size: int | None, max_tokens: int | None
 ) -> Iterator[tuple[int, Prediction]]:
@@ -74,13 +73,21 @@ def predictions(
             computes a probability that is not a number, or is 0.
     """
     tokens = [_encoded(hub, string, number) for number, string in enumerate(strings, start=1)]
-    for batch in batches_of_lengths(list(map(len, tokens)), batch_size, max_tokens):
-        targets = padded(hub, [tokens[number] for number in batch])
+    return predictions_of_tokens(hub, tokens, batch_size=batch_size, max_tokens=max_tokens)
+
+
+@torch.no_grad()
+def predictions_of_tokens(
+    hub: LanguageModelHub, strings: Sequence[Tensor], *, batch_size: int | None, max_tokens: int | None
+) -> Iterator[tuple[int, Prediction]]:
+    """As :func:`predictions`, for strings of tokens, each with ``</s>`` at its end."""
+    for batch in batches_of_lengths(list(map(len, strings)), batch_size, max_tokens):
+        targets = padded(hub, [strings[number] for number in batch])
         log_probs = log_probabilities(hub, targets)
         of_targets = at_targets(log_probs, targets)
         is_best = log_probs.argmax(2).eq(targets).cpu().numpy()
         for row, number in enumerate(batch):
-            length = len(tokens[number])
+            length = len(strings[number])
             prediction = Prediction(of_targets[row, :length], is_best[row, :length])
             if not np.isfinite(prediction.log_probabilities).all():
                 raise UserError(f"the model's probability of a symbol of string {number + 1} is 0 or not a number")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -131,14 +132,14 @@ def _scores(hub: LanguageModelHub, targets: Tensor, begins: Tensor | None) -> li
 def _words(hub: LanguageModelHub, sentence: CutSentence, scores: Scores) -> list[Word]:
     """The words of a sentence."""
     log_probs, ends = scores
-    words = []
-    for word, (start, stop) in zip(sentence.words, itertools.pairwise(sentence.starts), strict=True):
-        surprisal = -float(log_probs[start:stop].sum())
-        if ends is not None:
-            after = ends[stop] if stop < len(sentence.tokens) else 0.0  # the end of a sentence is followed by nothing
-            surprisal += float(ends[start] - after)
-        if not np.isfinite(surprisal):
-            raise UserError(f"the model's probability of {word!r} is 0 or not a number")
-        is_unknown = bool((sentence.tokens[start:stop] == hub.tgt_dict.unk()).any())
-        words.append(Word(word, stop - start, surprisal, is_unknown))
+    *starts, length = sentence.starts
+    of_words = -np.add.reduceat(log_probs[:length], starts)
+    if ends is not None:
+        of_words -= np.diff(ends[starts], append=0.0)  # the end of a sentence is followed by nothing
+    is_unknown = np.logical_or.reduceat(sentence.tokens.eq(hub.tgt_dict.unk()).numpy(), starts)
+    sizes = np.diff(sentence.starts)
+    words = list(map(Word, sentence.words, sizes.tolist(), of_words.tolist(), is_unknown.tolist()))
+    for word in words:
+        if not math.isfinite(word.surprisal):
+            raise UserError(f"the model's probability of {word.text!r} is 0 or not a number")
     return words

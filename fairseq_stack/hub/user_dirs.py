@@ -10,6 +10,7 @@ from pathlib import Path
 from fairseq import checkpoint_utils, utils
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.hub.paths import checkpoints_at
 
 _OWN = "fairseq_stack"
 
@@ -27,6 +28,18 @@ def import_user_dir(folder: Path) -> None:
     except Exception as error:  # the package may raise exceptions of every kind
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"--user-dir {folder} cannot be imported: {reason}") from error
+
+
+def import_packages(user_dir: Path | None, checkpoint: Path) -> None:
+    """Import the package of the user that a model needs: the one in ``user_dir``, or else the one it was trained with.
+
+    Raises:
+        UserError: there is no such package or no such checkpoint, or it cannot be imported or read.
+    """
+    if user_dir is not None:
+        import_user_dir(user_dir)
+    else:
+        import_recorded_user_dirs(checkpoints_at(checkpoint))
 
 
 def import_recorded_user_dirs(checkpoints: Sequence[Path]) -> None:

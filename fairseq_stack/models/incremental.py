@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +40,59 @@ class KeepsState:
             self.keep_state(incremental_state, state.reorder(new_order))
 
 
-class RecurrentDecoder(KeepsState, FairseqIncrementalDecoder):
+class StepwiseDecoder:
+    """Mixin for fairseq's incremental decoders: one token per step, none of them skipped."""
+
+    get_incremental_state: Callable[..., dict[str, Any] | None]
+    set_incremental_state: Callable[..., None]
+
+    def take_step(self, incremental_state: IncrementalState, tokens: Tensor) -> Tensor | None:
+        """Count a step, for which the decoder is given ``tokens`` (B, n).
+
+        Returns:
+            The features of the last token, (B, 1, d), if it was read ahead (:class:`ReadsAhead`); None otherwise.
+
+        Raises:
+            ValueError: there is not one token more than at the step before.
+        """
+        ahead = (self.get_incremental_state(incremental_state, "steps") or {}).get("ahead")
+        num_rows, num_tokens = tokens.shape
+        count_step(self, incremental_state, num_tokens)
+        if ahead is not None and num_tokens > ahead.size(1):
+            ahead = None
+        self.set_incremental_state(incremental_state, "steps", {"num_rows": num_rows, "ahead": ahead})
+        return None if ahead is None else ahead[:, num_tokens - 1 : num_tokens]
+
+    def reorder_incremental_state_scripting(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
+        """Keep the states of the hypotheses that ``new_order`` lists: in greedy search mostly all, as they are."""
+        steps = self.get_incremental_state(incremental_state, "steps")
+        if steps is not None:
+            if new_order.equal(torch.arange(steps["num_rows"], device=new_order.device)):
+                return
+            ahead = None if steps["ahead"] is None else steps["ahead"].index_select(0, new_order)
+            self.set_incremental_state(incremental_state, "steps", {"num_rows": len(new_order), "ahead": ahead})
+        super().reorder_incremental_state_scripting(incremental_state, new_order)  # type: ignore[misc]
+
+
+class ReadsAhead(StepwiseDecoder, ABC):
+    """Mixin for decoders of language models that read the beginning of their sequences at once."""
+
+    def read_ahead(self, tokens: Tensor, incremental_state: IncrementalState) -> None:
+        """Read the first n tokens, (B, n), of sequences; the first n steps then find their features computed.
+
+        Args:
+            tokens: without padding.
+            incremental_state: empty; it becomes the state after n steps.
+        """
+        features = self.read_all(tokens, incremental_state)
+        self.set_incremental_state(incremental_state, "steps", {"num_rows": len(tokens), "ahead": features})
+
+    @abstractmethod
+    def read_all(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
+        """The features of tokens (B, n), (B, n, d); the state after them is kept."""
+
+
+class RecurrentDecoder(KeepsState, StepwiseDecoder, FairseqIncrementalDecoder):
     """The decoder of a language model that continues from a state.
 
     Args:

@@ -104,9 +104,10 @@ class StackLSTM(nn.Module):
     ) -> tuple[Tensor, StackLSTMState | None]:
         """Map x_1..x_n to h_1..h_n.
 
-        From the initial state, and without the state after the last step, all steps are one compiled operation. It
-        needs the CPU, the compiled kernels, float32 or float64, stacks that it knows, and less than 512 hidden units.
-        Otherwise, and where autocast or ``torch.func`` changes the computation, the steps are taken one by one.
+        From the initial state, all steps are one compiled operation; if the last state is wanted, only in evaluation
+        without gradients. It needs the CPU, the compiled kernels, float32 or float64, stacks that it knows, and less
+        than 512 hidden units. Otherwise, and where autocast or ``torch.func`` changes the computation, the steps are
+        taken one by one.
 
         Args:
             inputs: (B, n, d); or (B, n), integers from 0 to d - 1 that stand for one-hot vectors, and -1 for the vector
@@ -122,10 +123,10 @@ class StackLSTM(nn.Module):
         """
         self._check(inputs, "B" if state is None else len(state.hidden), "n")
         gates, weights = self._input_gates(inputs), self._weights()
-        if state is None and not return_state:
+        if state is None and not (return_state and (self.training or torch.is_grad_enabled())):
             computed = self._all_steps(gates, weights)
             if computed is not None:
-                return computed, None
+                return computed, self._state_after(gates, weights, computed) if return_state else None
         if state is None:
             state = self.initial_state(inputs.size(0))
         outputs = []
@@ -184,6 +185,24 @@ class StackLSTM(nn.Module):
             return None
         kept = self._kept(gates)
         return stack_lstm(gates, weights.recurrent.t(), controlled, driving.t(), bias, reading, bottoms, kept=kept)
+
+    def _state_after(self, input_gates: Tensor, weights: _Weights, hidden: Tensor) -> StackLSTMState:
+        """The state after the steps from the initial state to the outputs h_1..h_n, which drive the stacks again."""
+        state = self.initial_state(len(hidden))
+        if hidden.size(1) == 0:
+            return state
+        extended = [x.extend(hidden, y) for x, y in zip(self._stacks(), state.stacks, strict=True)]
+        outputs = [*(readings for readings, _ in extended), hidden]
+        first = [*state.readings, state.hidden]
+        before = [torch.cat([x.unsqueeze(1), y[:, :-1]], dim=1) for x, y in zip(first, outputs, strict=True)]
+        gates = input_gates + torch.cat(before, dim=2) @ weights.recurrent
+        input_gate, forget_gate, candidate, _ = gates.chunk(4, dim=2)
+        written, kept = input_gate.sigmoid() * self._update(candidate), forget_gate.sigmoid()
+        cell = state.cell
+        for written_t, kept_t in zip(written.unbind(1), kept.unbind(1), strict=True):
+            cell = torch.addcmul(written_t, kept_t, cell)
+        *readings, last = (x[:, -1] for x in outputs)
+        return StackLSTMState(last, cell, tuple(readings), tuple(stack for _, stack in extended))
 
     def _kept(self, gates: Tensor) -> Tensor | None:
         """What the candidates tanh(g_t) of a whole sequence are multiplied by, (B, n, hidden_size)."""

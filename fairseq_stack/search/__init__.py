@@ -6,7 +6,7 @@
 - ``one_pass.py``: the outputs of transducers, whose positions are independent given the input.
 
 Both are generators as fairseq's commands call them. The tasks choose between them and fairseq's. This package imports
-only ``errors``.
+``compat``, for what both kinds of beam search do with prompts, and ``errors``.
 """
 
 from .length_normalized import LengthNormalizedBeamSearchGenerator

@@ -10,6 +10,7 @@ from fairseq.data import Dictionary
 from fairseq.sequence_generator import EnsembleModel
 from torch import Tensor, nn
 
+from fairseq_stack.compat.sequence_generator import prompts
 from fairseq_stack.errors import UserError
 
 from .beam import Beam
@@ -128,8 +129,10 @@ class LengthNormalizedBeamSearchGenerator:
 
         results: list[list[Hypothesis]] = [[] for _ in range(batch_size)]
         sentences = rows  # places in the batch of the sentences whose search continues
-        for step in range(int(max_lengths.max())):
-            log_probs, attention = self._log_probs(beam, encoder_outs, incremental_states)
+        longest = int(max_lengths.max())
+        for step in range(longest):
+            with prompts(self.model, prefix_tokens, longest, self.pad):
+                log_probs, attention = self._log_probs(beam, encoder_outs, incremental_states)
             prefix = None if prefix_tokens is None else prefix_tokens[sentences]
             self._forbid(log_probs, step, prefix)
             self._check_possible(beam, log_probs, step, sentences)

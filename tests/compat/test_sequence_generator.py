@@ -10,8 +10,11 @@ from fairseq.search import DiverseSiblingsSearch, LengthConstrainedBeamSearch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
+from fairseq_stack.compat import sequence_generator
 from fairseq_stack.errors import UserError
+from fairseq_stack.models.incremental import ReadsAhead
 from fairseq_stack.models.presets import PRESETS
+from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from tests.models.building import DICTIONARY, build_opinionated_model, random_words
 
 PAD, EOS = DICTIONARY.pad(), DICTIONARY.eos()
@@ -106,6 +109,51 @@ def test_language_model_with_prefixes(preset: str) -> None:
     """Prefixes that are longer than the maximum length, and than the other prefixes, are among them."""
     model = reluctant_to_end(build_opinionated_model(preset))
     continue_as_alone(model, beam_size=3, max_len_a=0.5, max_len_b=3, min_len=3)
+
+
+@pytest.mark.parametrize("generator", [SequenceGenerator, LengthNormalizedBeamSearchGenerator])
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("preset", ["stack_transformer_lm_nd_cfl", "stack_lstm_lm_sup_cfl"])
+def test_prompts_are_read_at_once(preset: str, beam_size: int, generator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As much as the shortest prompt has, by all models of an ensemble; the results are those of single steps."""
+    models: list[Any] = [build_opinionated_model(preset), build_opinionated_model(preset)]
+    prompts = pad_rows([random_words(length) for length in (5, 7, 6)], "right")
+    sample = {"net_input": {"src_tokens": prompts}}
+    read: list[Tensor] = []
+    read_ahead = ReadsAhead.read_ahead
+
+    def recorded(decoder: ReadsAhead, tokens: Tensor, state: dict[str, Any]) -> None:
+        read.append(tokens)
+        read_ahead(decoder, tokens, state)
+
+    monkeypatch.setattr(ReadsAhead, "read_ahead", recorded)
+
+    def found() -> list[Any]:
+        made = generator(models, DICTIONARY, beam_size=beam_size, max_len_b=10)
+        return made.generate(models, sample, prefix_tokens=prompts)
+
+    actual = found()
+    begun = torch.cat([torch.full((3, 1), EOS), prompts[:, :5]], 1)
+    assert len(read) == 2 and all(torch.equal(tokens, begun) for tokens in read)
+    monkeypatch.setattr(sequence_generator, "_read_ahead", lambda ensemble: False)
+    expected = found()
+    assert len(read) == 2
+    for hypotheses, others in zip(actual, expected, strict=True):
+        assert [x["tokens"].tolist() for x in hypotheses] == [x["tokens"].tolist() for x in others]
+        for one, other in zip(hypotheses, others, strict=True):
+            assert one["positional_scores"].tolist() == pytest.approx(other["positional_scores"].tolist(), abs=1e-5)
+
+
+def test_a_prompt_may_be_empty() -> None:
+    """Alone and in a batch with others."""
+    model = build_opinionated_model("stack_transformer_lm_nd_cfl")
+    prompts = pad_rows([random_words(length) for length in (0, 3)], "right")
+    sample = {"net_input": {"src_tokens": prompts}, "target": prompts}
+    empty, _ = SequenceGenerator([model], DICTIONARY, max_len_b=6).generate([model], sample, prefix_tokens=prompts)
+    (alone,) = SequenceGenerator([model], DICTIONARY, max_len_b=6).generate(
+        [model], {"net_input": {"src_tokens": prompts[:1, :0]}}
+    )
+    assert empty[0]["tokens"].tolist() == alone[0]["tokens"].tolist()
 
 
 OPTIONS: list[dict[str, Any]] = [

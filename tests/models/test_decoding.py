@@ -19,7 +19,8 @@ from tests.models.building import (
 )
 
 TRANSLATION_PRESETS = PRESETS["stack_transformer"]
-NAMES = [*TRANSLATION_PRESETS, *PRESETS["stack_transformer_lm"], *PRESETS["stack_lstm_lm"]]
+LANGUAGE_MODEL_PRESETS = [*PRESETS["stack_transformer_lm"], *PRESETS["stack_lstm_lm"]]
+NAMES = [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS]
 
 
 OTHERS = (
@@ -58,6 +59,24 @@ def test_incremental_logits_equal_parallel_ones(preset: str, flags: tuple[str, .
             tokens[:, 5:] = random_words(4, 5)
             parallel, _ = model.decoder(tokens, encoder_out=encoder_out)
         step, _ = model.decoder(tokens[:, :length], encoder_out=encoder_out, incremental_state=state)
+        assert_normwise_close(step, parallel[:, length - 1 : length], 1e-9)
+
+
+@torch.no_grad()
+@each_model(LANGUAGE_MODEL_PRESETS, *OTHERS)
+@pytest.mark.parametrize("num_ahead", [1, 4, 6])
+def test_what_is_read_ahead_equals_the_parallel_logits(preset: str, num_ahead: int, flags: tuple[str, ...]) -> None:
+    """Rows are swapped, repeated and dropped before the step after 4 tokens."""
+    model = build_opinionated_model(preset, flags)
+    tokens, order = decoder_input(3, 8), torch.tensor([2, 0, 2, 2])
+    parallel, _ = model.decoder(tokens)
+    state: dict[str, Any] = {}
+    model.decoder.read_ahead(tokens[:, :num_ahead], state)
+    for length in range(1, tokens.size(1) + 1):
+        if length == 5:
+            model.decoder.reorder_incremental_state_scripting(state, order)
+            tokens, parallel = tokens[order], parallel[order]
+        step, _ = model.decoder(tokens[:, :length], incremental_state=state)
         assert_normwise_close(step, parallel[:, length - 1 : length], 1e-9)
 
 

@@ -57,6 +57,21 @@ def test_values_and_gradients_are_those_of_the_steps(name: str, batch_size: int,
     assert_agree(actual, expected, [inputs, *lstm.parameters()], 1e-10)
 
 
+@torch.no_grad()
+@EACH
+@pytest.mark.parametrize(("length", "recurrent_dropout"), [(0, 0), (1, 0), (6, 0), (6, 0.4)])
+def test_the_state_after_them_is_that_of_the_steps(
+    name: str, length: int, recurrent_dropout: float, steps: list[int]
+) -> None:
+    lstm, inputs = make(name).eval(), random_inputs(length=length + 3)
+    lstm.recurrent_dropout = recurrent_dropout
+    expected, _ = lstm(inputs, lstm.initial_state(3))
+    assert len(steps) == length + 3
+    _, state = lstm(inputs[:, :length])
+    assert len(steps) == length + 3, "none of the first steps is taken again"
+    assert_normwise_close(lstm(inputs[:, length:], state)[0], expected[:, length:], 1e-10)
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_recurrent_dropout_draws_the_numbers_that_the_steps_draw(training: bool, steps: list[int]) -> None:
     lstm, inputs = build("sup", recurrent_dropout=0.4).train(training), random_inputs()

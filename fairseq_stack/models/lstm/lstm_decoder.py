@@ -9,13 +9,13 @@ from fairseq.data import Dictionary
 from fairseq.modules import FairseqDropout
 from torch import Tensor, nn
 
-from fairseq_stack.models.incremental import IncrementalState, RecurrentDecoder, count_step
+from fairseq_stack.models.incremental import IncrementalState, ReadsAhead, RecurrentDecoder
 from fairseq_stack.modules import StackLSTM, StackLSTMState
 from fairseq_stack.modules._padding import num_left
 from fairseq_stack.networks.lstm import ReadsSequences
 
 
-class StackLSTMDecoder(ReadsSequences, RecurrentDecoder):
+class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
     """A language model in fairseq that reads sequences as ``ReadsSequences`` says.
 
     Args:
@@ -98,8 +98,15 @@ class StackLSTMDecoder(ReadsSequences, RecurrentDecoder):
         logits: Tensor = self.output_projection(features)
         return logits
 
+    def read_all(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
+        features, state = self.begin(tokens, return_state=True)
+        self.keep_state(incremental_state, state)
+        return self.dropout_out(features)
+
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
-        count_step(self, incremental_state, tokens.size(1))
+        ahead = self.take_step(incremental_state, tokens)
+        if ahead is not None:
+            return ahead
         state = self.kept_state(incremental_state)
         if state is None:
             state = self.lstm.initial_state(len(tokens))

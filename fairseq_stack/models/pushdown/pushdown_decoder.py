@@ -8,7 +8,7 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from fairseq_stack.models.incremental import IncrementalState, RecurrentDecoder, count_step
+from fairseq_stack.models.incremental import IncrementalState, RecurrentDecoder
 from fairseq_stack.modules import PushdownState, PushdownTransformer, attachment_log_probabilities
 from fairseq_stack.ops import legal_attachments, stack_tape
 
@@ -100,7 +100,7 @@ class PushdownDecoder(RecurrentDecoder):
         return torch.where(is_word, decided, guess)
 
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
-        count_step(self, incremental_state, tokens.size(1))
+        self.take_step(incremental_state, tokens)
         state, words = self.kept_state(incremental_state), tokens[:, -1]
         if state is None:
             state = self.network.initial_state(len(tokens))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, parse_layer_list
 from fairseq_stack.models.checkpoints import FINGERPRINT
-from fairseq_stack.models.incremental import IncrementalState, count_step
+from fairseq_stack.models.incremental import IncrementalState, ReadsAhead
 from fairseq_stack.models.transformer.layers import build_decoder_layer, build_encoder_layer
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, fingerprint, new_table
 from fairseq_stack.modules import InterleavedSinusoidalPositions
@@ -31,7 +31,7 @@ class StackTransformerEncoder(TransformerEncoderBase):
         return build_encoder_layer(cfg, next(self._layers_to_build), self.return_fc)
 
 
-class StackTransformerDecoder(TransformerDecoderBase):
+class StackTransformerDecoder(ReadsAhead, TransformerDecoderBase):
     """fairseq's transformer decoder with the self-attention that ``cfg.stack_decoder_layers`` lists.
 
     It is the decoder of translation models and, with ``no_encoder_attn``, of language models.
@@ -81,8 +81,19 @@ class StackTransformerDecoder(TransformerDecoderBase):
                 base class would silently skip the tokens between.
         """
         if incremental_state is not None:
-            count_step(self, incremental_state, prev_output_tokens.size(1))
+            ahead = self.take_step(incremental_state, prev_output_tokens)
+            if ahead is not None:
+                return ahead, {"attn": [None]}
         return super().extract_features(prev_output_tokens, encoder_out, incremental_state, *args, **kwargs)
+
+    def read_all(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
+        features, extra = self.extract_features(tokens)
+        # fairseq's decoder gives its layers a state or a mask of the future, so only their attention is given both.
+        for layer, inputs in zip(self.layers, extra["inner_states"], strict=False):
+            if layer.normalize_before:
+                inputs = layer.self_attn_layer_norm(inputs)
+            layer.self_attn(inputs, key=inputs, value=inputs, incremental_state=incremental_state)
+        return features
 
 
 def layers_of(layers: str | None, cfg: Any) -> tuple[Layer, ...]:

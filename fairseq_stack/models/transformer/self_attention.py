@@ -39,20 +39,25 @@ class StackSelfAttention(KeepsState, nn.Module):
         Args:
             query: (n, B, d).
             key_padding_mask: (B, n), true at padding, or None if there is none.
-            incremental_state: if given, ``query`` is the newest symbol only, (1, B, d).
+            incremental_state: if given, ``query`` is the newest symbols only.
             kwargs: what else fairseq gives, such as keys and values, which are the query.
         """
         if incremental_state is not None:
-            return self._step(query, incremental_state), None
+            return self._continue(query, incremental_state), None
         return self.attention(query.transpose(0, 1), key_padding_mask).transpose(0, 1), None
 
-    def _step(self, query: Tensor, incremental_state: IncrementalState) -> Tensor:
+    def _continue(self, query: Tensor, incremental_state: IncrementalState) -> Tensor:
         state = self.kept_state(incremental_state)
         if state is None:
             state = self.attention.initial_state(query.size(1))
-        output, state = self.attention.step(query[0], state)
+        if len(query) == 1:
+            output, state = self.attention.step(query[0], state)
+            outputs = output.unsqueeze(0)
+        else:
+            outputs, state = self.attention.extend(query.transpose(0, 1), state)
+            outputs = outputs.transpose(0, 1)
         self.keep_state(incremental_state, state)
-        return output.unsqueeze(0)
+        return outputs
 
     def _get_input_buffer(self, incremental_state: IncrementalState | None) -> dict[str, Tensor]:
         """fairseq's decoder layer asks for saved keys and values; a stack has none."""
