@@ -57,7 +57,8 @@ class StackTransformerForConditionalGeneration(StackModel):
                 shifted to the right).
             decoder_attention_mask: (B, n), or (B, k + n) for k tokens in the cache.
             encoder_outputs: what the encoder returned, instead of ``input_ids``.
-            past_key_values, cache: what was read of the translation, under the old and the new name.
+            past_key_values: what was read of the translation; its name up to transformers 5.23.
+            cache: the same, under its name from 5.24 on.
             labels: the tokens of the translation (B, n), which end in ``</s>``, with -100 where no loss is wanted.
             use_cache: whether a cache is returned (default: as in the configuration).
             return_dict: whether the output has names (default: as in the configuration).
