@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.hub.interface import load
 from tests.end_to_end.fairseq_commands import GENERATION, LANGUAGE_MODEL, PUSHDOWN, TRAINING, Output, run
 
 SCORING = ["--batch-size", 4, "--num-workers", 0, "--cpu"]
@@ -42,6 +43,14 @@ def test_strings_without_parses(treebank: Path, pushdown_training: tuple[Path, O
     options = [*PUSHDOWN[:2], "--path", pushdown_training[0], *GENERATION, "--batch-size", 1]
     outputs = run("interactive", treebank, *options, stdin="a b\nc\n").hypotheses()
     assert outputs[0].startswith("a b") and outputs[1].startswith("c")
+
+
+@pytest.mark.parametrize("beam", [2, 3, 5])
+def test_several_prompts_with_a_beam(pushdown_model: Path, beam: int) -> None:
+    """Until its prompt ends, a beam also holds hypotheses of probability 0, which may contain many ends."""
+    hub, prompts = load(pushdown_model), ["a b c a b", "c", "a b c", "b a"]
+    options = {"beam": beam, "max_len_b": 8}
+    assert hub.sample(prompts, **options) == [hub.sample(prompt, **options) for prompt in prompts]
 
 
 @pytest.mark.parametrize(
