@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import random
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fairseq_stack import cli
 from fairseq_stack_preprocess.mt.translation_corpus import prepare
 from tests.conftest import REPOSITORY
 from tests.end_to_end.conftest import (  # noqa: F401
@@ -15,13 +20,24 @@ from tests.end_to_end.conftest import (  # noqa: F401
     language_model,
     recurrent_model,
     stock_model,
+    trained,
     translation_model,
 )
-from tests.end_to_end.fairseq_commands import TRAINING, TRANSLATION, run
+from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, TRAINING, TRANSLATION, run
 from tests.end_to_end.test_streams import stream, stream_model  # noqa: F401
 from tests.preprocess.mt.pairs import options_for, write_pairs
 
 EXAMPLES = REPOSITORY / "examples" / "models"
+WITHOUT_FAIRSEQ = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("fairseq", "fairseq_cli", "hydra", "omegaconf", "sacrebleu"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+"""
 
 
 @dataclass(frozen=True)
@@ -69,6 +85,18 @@ def piece_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def piece_language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of a language model whose words have up to several pieces."""
+    folder, rng = tmp_path_factory.mktemp("piece-language-model"), random.Random(1)
+    words = ["".join(rng.choices("abc", k=rng.randint(1, 6))) for _ in range(40)]
+    sentences = [rng.choices(words, k=rng.randint(1, 8)) for _ in range(100)]
+    (folder / "trees").write_text("".join(f"(S {' '.join(f'(W {w})' for w in words)})\n" for words in sentences))
+    splits = [option for split in ("train", "valid", "test") for option in (f"--{split}", str(folder / "trees"))]
+    assert cli.main(["prepare", "treebank", str(folder / "corpus"), *splits, "--pieces", "30"]) == 0
+    return trained(folder / "corpus" / "data-bin", LANGUAGE_MODEL, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A function that exports a checkpoint, each of them once."""
     pytest.importorskip("transformers")
@@ -86,3 +114,11 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
         return made[checkpoint]
 
     return make
+
+
+def run_without_fairseq(program: str, folder: Path, stdin: str = "") -> str:
+    command = [sys.executable, "-c", WITHOUT_FAIRSEQ + program]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, input=stdin, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

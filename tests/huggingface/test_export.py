@@ -6,8 +6,6 @@ import ast
 import json
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +18,13 @@ from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack_preprocess.errors import PrepareError
 from tests.commands.running import Server
 from tests.documents import Document, run_block
-from tests.huggingface.conftest import EXAMPLES
+from tests.huggingface.conftest import EXAMPLES, run_without_fairseq
 
 NAMES = ("tf-nd-padded-reversal", "lstm-sup-marked-reversal", "tf-nd-nested-translation")
 FILES = {
     "README.md", "config.json", "dict.txt", "generation_config.json", "model.safetensors", "modeling_fairseq_stack.py",
     "tokenizer.json", "tokenizer_config.json",
 }  # fmt: skip
-WITHOUT_FAIRSEQ = """
-import sys
-
-class Blocked:
-    def find_spec(self, name, *_):
-        if name.partition(".")[0] in ("fairseq", "fairseq_cli", "hydra", "omegaconf", "sacrebleu"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Blocked())
-"""
 LOADING = """
 import json, torch, transformers
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
@@ -55,14 +43,6 @@ for folder, expected in json.load(sys.stdin).items():
 @pytest.fixture(scope="module")
 def folders(exported: Any) -> dict[str, Any]:
     return {name: exported(EXAMPLES / name) for name in NAMES}
-
-
-def run_without_fairseq(program: str, folder: Path, stdin: str = "") -> str:
-    command = [sys.executable, "-c", WITHOUT_FAIRSEQ + program]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, input=stdin, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +113,7 @@ def test_the_page(tmp_path: Path, server: Server) -> None:
     """The command of the documentation, and its program, without fairseq."""
     (tmp_path / "examples").symlink_to(EXAMPLES.parent)
     page = Document("docs/huggingface.md")
-    (command,), (program,) = page.blocks("bash"), page.blocks("python")
+    (command,), (program, *_) = page.blocks("bash"), page.blocks("python")
     assert run_block(command, tmp_path, server) == "exported\n"
     outputs, log_probability = run_without_fairseq(program, tmp_path).splitlines()
     for string in ast.literal_eval(outputs):
