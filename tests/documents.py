@@ -19,11 +19,14 @@ class Document:
 
     Args:
         path: its path in the repository.
+        section: the heading of its only section that matters, of the second level (default: the whole page).
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, section: str | None = None) -> None:
         self.path = REPOSITORY / path
         self.text = self.path.read_text(encoding="utf-8")
+        if section is not None:
+            self.text = self.text.split(f"\n## {section}\n")[1].split("\n## ")[0]
 
     def blocks(self, language: str) -> list[str]:
         """The fenced blocks of this language, in their order."""

@@ -6,11 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from fairseq_stack.errors import UserError
+
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.results import Model
     from fairseq_stack.hub.interface import Hub
+    from fairseq_stack.hub.language_model import LanguageModel
 
-AnyHub = TypeVar("AnyHub", bound="Hub")
+AnyModel = TypeVar("AnyModel", bound="Hub | LanguageModel")
 
 
 def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None) -> None:
@@ -20,9 +23,16 @@ def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None) -
         parser: the parser of the command.
         corpus: the help of ``--data``, which is then required, for a command that reads a corpus.
     """
-    parser.add_argument(
-        "checkpoint", metavar="CHECKPOINT", type=Path, help="a checkpoint, or a folder that contains checkpoint_best.pt"
-    )
+    _add(parser, "a checkpoint, or a folder that contains checkpoint_best.pt", corpus)
+
+
+def add_language_model(parser: argparse.ArgumentParser) -> None:
+    """Declare the same for :func:`load_language_model`."""
+    _add(parser, "a checkpoint, a folder that contains checkpoint_best.pt, or a model's Hugging Face folder", None)
+
+
+def _add(parser: argparse.ArgumentParser, checkpoint: str, corpus: str | None) -> None:
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", type=Path, help=checkpoint)
     dictionaries = "the folder with the dictionaries (default: the checkpoint's folder)"
     parser.add_argument("--data", metavar="DIR", type=Path, required=corpus is not None, help=corpus or dictionaries)
     parser.add_argument(
@@ -38,11 +48,12 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpu", action="store_true", help="use the CPU even if there is a GPU")
 
 
-def on_device(hub: AnyHub, args: argparse.Namespace) -> AnyHub:
+def on_device(model: AnyModel, args: argparse.Namespace) -> AnyModel:
     """The model on the GPU, if there is one and ``--cpu`` does not forbid it."""
     import torch
 
-    return hub.to("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
+    model.to("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
+    return model
 
 
 def load_checkpoint(args: argparse.Namespace, data: Path | None) -> Hub:
@@ -58,10 +69,27 @@ def load_checkpoint(args: argparse.Namespace, data: Path | None) -> Hub:
     return load(args.checkpoint, data)
 
 
-def model_of(hub: Hub, checkpoint: Path) -> Model:
+def load_language_model(args: argparse.Namespace) -> LanguageModel:
+    """Load the language model that the arguments name: a checkpoint, or a folder of Hugging Face transformers.
+
+    Raises:
+        UserError: it cannot be loaded, or is no language model; or an option of checkpoints is given for a folder.
+    """
+    if not (args.checkpoint / "config.json").is_file():
+        return load_checkpoint(args, args.data).as_language_model()
+    for option, value in (("--data", args.data), ("--user-dir", args.user_dir)):
+        if value is not None:
+            raise UserError(f"{option}: {args.checkpoint} is a Hugging Face folder and needs no other; leave this out")
+    from transformers.utils.logging import disable_progress_bar
+
+    from fairseq_stack.huggingface.language_model import HuggingFaceLanguageModel
+
+    disable_progress_bar()
+    return HuggingFaceLanguageModel(args.checkpoint)
+
+
+def model_of(model: Hub | LanguageModel, checkpoint: Path) -> Model:
     """The model of a checkpoint, as results name it."""
     from fairseq_stack.evaluation.results import Model
 
-    options = hub.cfg.model
-    parameters = sum(parameter.numel() for parameter in hub.models.parameters())
-    return Model(str(checkpoint), str(getattr(options, "arch", None) or options._name), parameters)
+    return Model(str(checkpoint), model.architecture, sum(parameter.numel() for parameter in model.parameters()))

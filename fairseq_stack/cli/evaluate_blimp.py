@@ -14,12 +14,12 @@ from fairseq_stack.evaluation.scores import method_of
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
-from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
+from .checkpoint import add_language_model, load_language_model, model_of, on_device
 from .evaluation import Evaluated, Evaluation, add_intervals, add_outputs, intervals_of, sha_of
 from .sentence_options import add_scoring, add_text, beam_in_signature, sizes, text_changer
 
 if TYPE_CHECKING:
-    from fairseq_stack.hub.interface import Hub
+    from fairseq_stack.hub.language_model import LanguageModel
 
 
 class BLiMPEvaluation(Evaluation):
@@ -39,7 +39,7 @@ example:
       --lowercase --without-punctuation --json blimp.json"""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_checkpoint(parser)
+        add_language_model(parser)
         parser.add_argument(
             "--blimp", metavar="DIR", type=Path, required=True, help="the folder with BLiMP's paradigms, *.jsonl"
         )
@@ -52,20 +52,20 @@ example:
     def evaluate(self, args: argparse.Namespace) -> Evaluated:
         pairs = read_pairs(args.blimp, args.pairs or None)
         change, text = text_changer(args)
-        hub = load_checkpoint(args, args.data)
+        model = load_language_model(args)
         intervals = intervals_of(args)
-        scored = _score(hub, pairs, change, args)
+        scored = _score(model, pairs, change, args)
         overall, fields, phenomena, paradigms = accuracies(scored, intervals)
         result = BLiMPResult(
             signature=method_of(
                 pairs=len(pairs),
                 sha=sha_of([(pair.good, pair.bad) for pair in pairs]),
                 text=text,
-                **beam_in_signature(hub, args),
+                **beam_in_signature(model, args),
                 ties="half",
                 **intervals.options,
             ),
-            model=model_of(hub, args.checkpoint),
+            model=model_of(model, args.checkpoint),
             bootstrap=args.bootstrap,
             confidence=args.confidence,
             overall=overall,
@@ -76,13 +76,14 @@ example:
         return Evaluated(result, [pair.row() for pair in scored])
 
 
-def _score(hub: Hub, pairs: Sequence[Pair], change: Callable[[str], str], args: argparse.Namespace) -> list[Scored]:
-    from fairseq_stack.hub.parse_beams import parses_sentences
+def _score(
+    model: LanguageModel, pairs: Sequence[Pair], change: Callable[[str], str], args: argparse.Namespace
+) -> list[Scored]:
     from fairseq_stack.hub.surprisals import surprisals
 
     texts = [_changed(sentence, pair, change) for pair in pairs for sentence in (pair.good, pair.bad)]
     # Telescoping surprisals sum to -log p of the sentence with the parses of the beam.
-    of_texts = surprisals(on_device(hub, args), texts, telescoping=parses_sentences(hub), **sizes(args))
+    of_texts = surprisals(on_device(model, args), texts, telescoping=model.parses_sentences, **sizes(args))
     words = list(progress(of_texts, label="BLiMP", total=len(texts), unit="sentence"))
     scores = [-math.fsum(word.surprisal for word in sentence) for sentence in words]
     unknown = [any(word.is_unknown for word in sentence) for sentence in words]

@@ -64,9 +64,9 @@ example:
         strings = corpus.read(args.split)
         sample_length = args.sample_length or round(MARGIN * corpus.greatest_length)
         hub = load_checkpoint(args, corpus.dictionaries)
-        from fairseq_stack.hub.strings import draw_strings, require_strings
+        from fairseq_stack.hub.strings import draw_strings
 
-        hub = on_device(require_strings(hub), args)
+        hub = on_device(hub.as_language_model(), args)
         losses = _losses(hub, corpus, strings, args)
         batch_size = max(1, min(args.batch_size or args.samples, args.max_tokens // sample_length))
         samples = draw_strings(hub, args.samples, max_length=sample_length, seed=args.seed, batch_size=batch_size)

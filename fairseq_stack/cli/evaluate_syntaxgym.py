@@ -21,12 +21,12 @@ from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
 )
 from fairseq_stack_preprocess.progress import progress
 
-from .checkpoint import add_checkpoint, load_checkpoint, model_of, on_device
+from .checkpoint import add_language_model, load_language_model, model_of, on_device
 from .evaluation import Evaluated, Evaluation, add_outputs, sha_of
 from .sentence_options import add_scoring, add_telescoping, add_text, beam_in_signature, sizes, text_changer
 
 if TYPE_CHECKING:
-    from fairseq_stack.hub.interface import Hub
+    from fairseq_stack.hub.language_model import LanguageModel
     from fairseq_stack.hub.surprisals import Word
 
 
@@ -47,7 +47,7 @@ example:
       --penn --lowercase --json syntaxgym.json"""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_checkpoint(parser)
+        add_language_model(parser)
         parser.add_argument(
             "--suites", metavar="DIR", type=Path, required=True, help="the folder with the test suites, *.json"
         )
@@ -59,8 +59,8 @@ example:
     def evaluate(self, args: argparse.Namespace) -> Evaluated:
         suites = read_suites(args.suites)
         change, text = text_changer(args)
-        hub = load_checkpoint(args, args.data)
-        measured = list(_measure(hub, suites, change, args))
+        model = load_language_model(args)
+        measured = list(_measure(model, suites, change, args))
         scores = tuple(score_suite(suite, items, unknown) for suite, items, unknown in measured)
         content = [
             # Suites of sums have the hash of earlier versions, which knew no other metric.
@@ -68,10 +68,10 @@ example:
             + (() if suite.metric == SUM else (suite.metric,))
             for suite in suites
         ]
-        beam = beam_in_signature(hub, args, args.telescoping)
+        beam = beam_in_signature(model, args, args.telescoping)
         result = SyntaxGymResult(
             signature=method_of(suites=len(suites), sha=sha_of(content), text=text, **beam),
-            model=model_of(hub, args.checkpoint),
+            model=model_of(model, args.checkpoint),
             accuracy=total(scores),
             categories=score_categories(scores),
             suites=scores,
@@ -80,7 +80,7 @@ example:
 
 
 def _measure(
-    hub: Hub, suites: Sequence[Suite], change: Callable[[str], str], args: argparse.Namespace
+    model: LanguageModel, suites: Sequence[Suite], change: Callable[[str], str], args: argparse.Namespace
 ) -> Iterator[tuple[Suite, list[Surprisals], float]]:
     """For each suite the surprisals of its items in bits, and the share of its sentences with an unknown word."""
     from fairseq_stack.hub.surprisals import surprisals
@@ -92,7 +92,7 @@ def _measure(
         for parts in sentences_of(item).values()
     ]
     of_sentences = surprisals(
-        on_device(hub, args),
+        on_device(model, args),
         (" ".join(part for _, part in parts) for parts in sentences),
         telescoping=args.telescoping,
         **sizes(args),

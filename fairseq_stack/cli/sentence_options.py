@@ -11,7 +11,7 @@ from .arguments import add_number
 from .checkpoint import add_device
 
 if TYPE_CHECKING:
-    from fairseq_stack.hub.interface import Hub
+    from fairseq_stack.hub.language_model import LanguageModel
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
@@ -52,11 +52,13 @@ def sizes(args: argparse.Namespace) -> Sizes:
     return {"beam_size": args.beam, "batch_size": args.batch_size, "max_tokens": args.max_tokens}
 
 
-def beam_in_signature(hub: Hub, args: argparse.Namespace, telescoping: bool | None = None) -> dict[str, object]:
+def beam_in_signature(
+    model: LanguageModel, args: argparse.Namespace, telescoping: bool | None = None
+) -> dict[str, object]:
     """What signatures say of a model that parses: its beam and, where it matters, which surprisals."""
-    from fairseq_stack.hub.parse_beams import BEAM_SIZE, parses_sentences
+    from fairseq_stack.hub.parse_beams import BEAM_SIZE
 
-    if not parses_sentences(hub):
+    if not model.parses_sentences:
         return {}
     beam: dict[str, object] = {"beam": args.beam or BEAM_SIZE}
     return beam if telescoping is None else {**beam, "surprisals": "telescoping" if telescoping else "conditional"}

@@ -15,11 +15,11 @@ from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.progress import progress, say
 
 from .arguments import Subparsers
-from .checkpoint import add_checkpoint, load_checkpoint, on_device
+from .checkpoint import add_language_model, load_language_model, on_device
 from .sentence_options import add_scoring, add_telescoping, sizes
 
 if TYPE_CHECKING:
-    from fairseq_stack.hub.interface import Hub
+    from fairseq_stack.hub.language_model import LanguageModel
     from fairseq_stack.hub.regions import Region
     from fairseq_stack.hub.surprisals import Word
 
@@ -48,7 +48,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "surprisal", help="print the surprisal of each word of a text", description=DESCRIPTION, epilog=EXAMPLE
     )
-    add_checkpoint(parser)
+    add_language_model(parser)
     parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the sentences (default: standard input)")
     parser.add_argument("--unit", choices=list(UNITS), default="bits", help="unit of the surprisals (default: bits)")
     parser.add_argument("--end", action="store_true", help="also print the surprisal of the end of each sentence")
@@ -72,14 +72,14 @@ def run(args: argparse.Namespace) -> int:
     """Print the table, once all sentences are scored: a sentence that is refused leaves no part of it."""
     sentences = None if args.file is None else read_lines(args.file)
     _check_mark(args, sentences)
-    hub = load_checkpoint(args, args.data)
+    model = load_language_model(args)
     lines = iter(_standard_input() if sentences is None else sentences)
     rows_of = _rows_of_words if args.regions is None else _rows_of_regions
     total = None if sentences is None else len(sentences)
     columns = ["word_id", "word"] if args.regions is None else ["region_id", "region", "n_words"]
     table: list[tuple[object, ...]] = [("sentence", *columns, "n_tokens", f"surprisal_{args.unit}", "is_unk")]
     unknown = 0
-    sentences_done = progress(rows_of(hub, lines, args), label="surprisals", total=total, unit="sentence")
+    sentences_done = progress(rows_of(model, lines, args), label="surprisals", total=total, unit="sentence")
     for number, rows in enumerate(sentences_done, start=1):
         for place, (texts, part) in enumerate(rows, start=1):
             surprisal = f"{part.surprisal / UNITS[args.unit]:.6f}"
@@ -103,27 +103,27 @@ def _check_mark(args: argparse.Namespace, sentences: Sequence[str] | None) -> No
         raise UserError(f"--regions {mark}: no line of {args.file} has this marker between regions")
 
 
-def _rows_of_words(hub: Hub, lines: Iterator[str], args: argparse.Namespace) -> Iterator[list[Row]]:
-    for words in _words(hub, lines, args):
+def _rows_of_words(model: LanguageModel, lines: Iterator[str], args: argparse.Namespace) -> Iterator[list[Row]]:
+    for words in _words(model, lines, args):
         yield [((word.text,), word) for word in (words if args.end else words[:-1])]
 
 
-def _rows_of_regions(hub: Hub, lines: Iterator[str], args: argparse.Namespace) -> Iterator[list[Row]]:
+def _rows_of_regions(model: LanguageModel, lines: Iterator[str], args: argparse.Namespace) -> Iterator[list[Row]]:
     from fairseq_stack.hub.regions import marked_regions, regions_of
 
     numbered = enumerate(lines, start=1)
     regions, again = itertools.tee(marked_regions(line, args.regions, number) for number, line in numbered)
     sentences = (" ".join(filter(None, parts)) for parts in again)
-    for parts, words in zip(regions, _words(hub, sentences, args), strict=True):
+    for parts, words in zip(regions, _words(model, sentences, args), strict=True):
         rows: list[Row] = [((part.text, part.num_words), part) for part in regions_of(parts, words)]
         yield [*rows, ((words[-1].text, 1), words[-1])] if args.end else rows
 
 
-def _words(hub: Hub, sentences: Iterable[str], args: argparse.Namespace) -> Iterator[list[Word]]:
+def _words(model: LanguageModel, sentences: Iterable[str], args: argparse.Namespace) -> Iterator[list[Word]]:
     from fairseq_stack.hub.surprisals import surprisals
 
     return surprisals(
-        on_device(hub, args),
+        on_device(model, args),
         sentences,
         correct_word_ends=args.correct_word_ends,
         telescoping=args.telescoping,

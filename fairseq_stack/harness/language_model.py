@@ -16,9 +16,8 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import load
-from fairseq_stack.hub.parse_beams import parses_sentences
 from fairseq_stack.hub.sentence_cutter import Cutter
-from fairseq_stack.hub.strings import predictions_of_tokens, require_strings
+from fairseq_stack.hub.strings import predictions_of_tokens
 from fairseq_stack.hub.user_dirs import import_packages
 
 
@@ -61,8 +60,8 @@ class FairseqStackLM(LM):
         self._sizes = {"batch_size": max_batch_size if is_free else int(str(batch_size)), "max_tokens": max_tokens}
         self._add_end = add_end
         import_packages(None if user_dir is None else Path(user_dir), Path(checkpoint))
-        self._hub = require_strings(load(checkpoint, data, **self._sizes))
-        if parses_sentences(self._hub):
+        self._hub = load(checkpoint, data, **self._sizes).as_language_model()
+        if self._hub.parses_sentences:
             raise UserError(f"{checkpoint} holds a model that parses: evaluate it with fairseq-stack evaluate-blimp")
         self._device = torch.device(device or "cpu") if torch.cuda.is_available() else torch.device("cpu")
         self._hub.to(self._device)

@@ -25,8 +25,10 @@ from torch import Tensor
 
 from fairseq_stack.companions import companions_beside, companions_of_data
 from fairseq_stack.errors import UserError
+from fairseq_stack.hub.language_model import Vocabulary
 from fairseq_stack.hub.paths import checkpoints_at, folder_of_dictionaries
 from fairseq_stack.hub.text import joined, tokenizer_of
+from fairseq_stack_preprocess.layout import WORD_MARK
 
 Hypothesis = dict[str, Any]
 """fairseq's: ``tokens``, ``positional_scores`` (their log-probabilities) and ``score`` (the mean of these), among
@@ -47,6 +49,25 @@ class Hub(GeneratorHubInterface):
         self.companions = companions
         self._tokenize = [tokenizer_of(companions, language) if self.bpe is None else None for language in languages]
         self.eval()
+
+    @property
+    def architecture(self) -> str:
+        """The name of the architecture."""
+        options = self.cfg.model
+        return str(getattr(options, "arch", None) or options._name)
+
+    @property
+    def parses_sentences(self) -> bool:
+        """Whether the model also predicts the parses of sentences."""
+        return bool(getattr(self.task, "has_tapes", False))
+
+    def as_language_model(self) -> LanguageModelHub:
+        """The hub, if its model is a language model that predicts a string from its first symbol to its end.
+
+        Raises:
+            UserError: it is not.
+        """
+        raise UserError("the checkpoint holds a translation model; expected a language model")
 
     def encode(self, sentence: str) -> Tensor:
         """The tokens of a sentence of the source language (of the language, for a language model) and ``</s>``."""
@@ -170,7 +191,41 @@ class LanguageModelHub(Hub):
     def __init__(self, cfg: Any, task: Any, models: Sequence[Any], companions: dict[str, Path]) -> None:
         super().__init__(cfg, task, models, companions)
         # The word <eos> ends the sentences of some streams, and </s> does not occur in them.
-        self.tgt_dict.eos_index = getattr(task, "end_of_sentence", self.tgt_dict.eos())
+        dictionary = self.tgt_dict
+        dictionary.eos_index = getattr(task, "end_of_sentence", dictionary.eos())
+        has_pieces = any(symbol.startswith(WORD_MARK) for symbol in dictionary.symbols)
+        self.vocabulary = Vocabulary(
+            dictionary.symbols,
+            dictionary.index,
+            pad=dictionary.pad(),
+            end=dictionary.eos(),
+            unknown=dictionary.unk(),
+            word_mark=WORD_MARK if has_pieces else None,
+        )
+
+    def as_language_model(self) -> LanguageModelHub:
+        """The hub itself.
+
+        Raises:
+            UserError: strings begin with ``<s>``.
+        """
+        if getattr(self.task.args, "add_bos_token", False):
+            raise UserError(
+                "the model was trained with --add-bos-token, so its strings begin with <s>; train without it"
+            )
+        return self
+
+    def log_probabilities(self, targets: Tensor) -> Tensor:
+        """See :class:`~fairseq_stack.hub.language_model.LanguageModel`."""
+        padding = targets.eq(self.tgt_dict.pad())
+        inputs = targets.roll(1, 1).masked_fill(padding, self.tgt_dict.pad())
+        inputs[:, 0] = self.tgt_dict.eos()  # fairseq's beginning of a string
+        lengths = (~padding).sum(1)
+        each = [
+            model.get_normalized_probs(model(inputs, src_lengths=lengths), log_probs=True, sample=None)
+            for model in self.models
+        ]
+        return each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - np.log(len(each))
 
     def translate(self, sentences: Any, beam: int = 5, verbose: bool = False, **kwargs: Any) -> Any:
         """A language model does not translate.

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.interface import Hub, LanguageModelHub
+from fairseq_stack.hub.language_model import LanguageModel
 from fairseq_stack.modules import Parses, PushdownTransformer, parse_all
+
+if TYPE_CHECKING:
+    from fairseq_stack.hub.interface import Hub
 
 BEAM_SIZE = 50
 """How many parses of a sentence are kept by default."""
@@ -27,15 +30,12 @@ class Beam:
     Attributes:
         size: number of parses kept.
         telescoping: whether surprisals are telescoping ones.
+        network: the network of the model.
     """
 
     size: int
     telescoping: bool
-
-
-def parses_sentences(hub: Hub) -> bool:
-    """Whether the model also predicts the parses of sentences."""
-    return getattr(hub.task, "has_tapes", False)
+    network: PushdownTransformer
 
 
 def network_of(hub: Hub) -> PushdownTransformer:
@@ -50,28 +50,24 @@ def network_of(hub: Hub) -> PushdownTransformer:
     return network
 
 
-def beam_of(hub: Hub, size: int | None, telescoping: bool) -> Beam | None:
+def beam_of(model: LanguageModel, size: int | None, telescoping: bool) -> Beam | None:
     """The beam of a model that parses, with :data:`BEAM_SIZE` parses if none are named; None for other models.
 
     Raises:
-        UserError: another model is given a beam.
+        UserError: another model is given a beam; or the model is an ensemble.
     """
-    if parses_sentences(hub):
-        return Beam(BEAM_SIZE if size is None else size, telescoping)
+    if model.parses_sentences:
+        return Beam(BEAM_SIZE if size is None else size, telescoping, network_of(cast("Hub", model)))
     flags = ["--beam"] * (size is not None) + ["--telescoping"] * telescoping
     if flags:
         raise UserError(f"{', '.join(flags)}: the model does not parse sentences, so it has no beam; leave this out")
     return None
 
 
-def scores_of_parses(hub: LanguageModelHub, targets: Tensor, begins: Tensor | None, beam: Beam) -> list[Scores]:
-    """The scores of strings of the same length, (B, n + 1), with their ends; ``begins``: the tokens that begin words.
-
-    Raises:
-        UserError: the hub holds an ensemble.
-    """
+def scores_of_parses(targets: Tensor, begins: Tensor | None, beam: Beam) -> list[Scores]:
+    """The scores of strings of one length, (B, n + 1), with their ends; ``begins``: the tokens that begin words."""
     keep = begins is not None
-    beams = parse_all(network_of(hub), targets[:, :-1], beam_size=beam.size, keep_next_words=keep)
+    beams = parse_all(beam.network, targets[:, :-1], beam_size=beam.size, keep_next_words=keep)
     return [_scores(parses, begins, beam.telescoping) for parses in beams]
 
 

@@ -15,7 +15,7 @@ from torch.nn.functional import pad
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
-from fairseq_stack.hub.parse_beams import network_of, parses_sentences
+from fairseq_stack.hub.parse_beams import network_of
 from fairseq_stack.hub.strings import batches_of_lengths, tokens_of
 from fairseq_stack.modules import attachment_log_probabilities, parse_all
 from fairseq_stack.ops import legal_attachments, stack_tape
@@ -46,7 +46,7 @@ def require_parses(hub: Hub) -> LanguageModelHub:
     Raises:
         UserError: it does not.
     """
-    if not isinstance(hub, LanguageModelHub) or not parses_sentences(hub):
+    if not isinstance(hub, LanguageModelHub) or not hub.parses_sentences:
         raise UserError("the checkpoint holds no model that parses; train one with --arch pushdown_transformer_lm")
     network_of(hub)
     return hub

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from fairseq.data import Dictionary
-from fairseq.sequence_generator import EnsembleModel
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.interface import Hub, LanguageModelHub
+from fairseq_stack.hub.language_model import LanguageModel, Vocabulary
+
+if TYPE_CHECKING:
+    from fairseq_stack.hub.interface import LanguageModelHub
 
 
 @dataclass(frozen=True)
@@ -44,26 +45,13 @@ class Sample:
     is_finished: bool
 
 
-def require_strings(hub: Hub) -> LanguageModelHub:
-    """The hub, if its model is a language model that predicts a string from its first symbol to its end.
-
-    Raises:
-        UserError: it is not.
-    """
-    if not isinstance(hub, LanguageModelHub):
-        raise UserError("the checkpoint holds a translation model; expected a language model")
-    if getattr(hub.task.args, "add_bos_token", False):
-        raise UserError("the model was trained with --add-bos-token, so its strings begin with <s>; train without it")
-    return hub
-
-
 def predictions(
-    hub: LanguageModelHub, strings: Sequence[Sequence[str]], *, batch_size: int | None, max_tokens: int | None
+    model: LanguageModel, strings: Sequence[Sequence[str]], *, batch_size: int | None, max_tokens: int | None
 ) -> Iterator[tuple[int, Prediction]]:
     """Yield for each string its position in ``strings`` and what the model predicts, in any order.
 
     Args:
-        hub: a language model, or an ensemble, whose probabilities are averaged.
+        model: a language model, or an ensemble, whose probabilities are averaged.
         strings: strings of symbols.
         batch_size: the maximum number of strings at a time, or None for any number.
         max_tokens: the maximum number of symbols at a time, with ends and padding (a single string may have more).
@@ -72,18 +60,18 @@ def predictions(
         UserError: a string is longer than the model accepts, or has a symbol that the dictionary lacks; or the model
             computes a probability that is not a number, or is 0.
     """
-    tokens = [_encoded(hub, string, number) for number, string in enumerate(strings, start=1)]
-    return predictions_of_tokens(hub, tokens, batch_size=batch_size, max_tokens=max_tokens)
+    tokens = [_encoded(model, string, number) for number, string in enumerate(strings, start=1)]
+    return predictions_of_tokens(model, tokens, batch_size=batch_size, max_tokens=max_tokens)
 
 
 @torch.no_grad()
 def predictions_of_tokens(
-    hub: LanguageModelHub, strings: Sequence[Tensor], *, batch_size: int | None, max_tokens: int | None
+    model: LanguageModel, strings: Sequence[Tensor], *, batch_size: int | None, max_tokens: int | None
 ) -> Iterator[tuple[int, Prediction]]:
     """As :func:`predictions`, for strings of tokens, each with ``</s>`` at its end."""
     for batch in batches_of_lengths(list(map(len, strings)), batch_size, max_tokens):
-        targets = padded(hub, [strings[number] for number in batch])
-        log_probs = log_probabilities(hub, targets)
+        targets = padded(model, [strings[number] for number in batch])
+        log_probs = model.log_probabilities(targets)
         of_targets = at_targets(log_probs, targets)
         is_best = log_probs.argmax(2).eq(targets).cpu().numpy()
         for row, number in enumerate(batch):
@@ -94,30 +82,30 @@ def predictions_of_tokens(
             yield number, prediction
 
 
-def _encoded(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tensor:
+def _encoded(model: LanguageModel, string: Sequence[str], number: int) -> Tensor:
     """The tokens of a string and ``</s>``."""
-    dictionary = hub.tgt_dict
+    vocabulary = model.vocabulary
     for symbol in string:
-        if symbol not in dictionary:
+        if vocabulary.symbols[vocabulary.index(symbol)] != symbol:
             raise UserError(
                 f"string {number} has the symbol {symbol!r}, which the dictionary of the model lacks: "
                 "expected strings of the language that the model was trained on"
             )
-    return tokens_of(hub, string, number)
+    return tokens_of(model, string, number)
 
 
-def tokens_of(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tensor:
+def tokens_of(model: LanguageModel, string: Sequence[str], number: int) -> Tensor:
     """The tokens of a string of symbols and ``</s>``; ``number`` is for the error.
 
     Raises:
         UserError: the string is longer than the model accepts.
     """
-    if len(string) >= hub.max_positions:
+    if len(string) >= model.max_positions:
         raise UserError(
-            f"string {number} has {len(string):,} symbols and an end; the model accepts {hub.max_positions:,} tokens: "
-            "train it with a larger --tokens-per-sample"
+            f"string {number} has {len(string):,} symbols and an end; the model accepts {model.max_positions:,} tokens"
+            ": train it with a larger --tokens-per-sample"
         )
-    return torch.tensor([*map(hub.tgt_dict.index, string), hub.tgt_dict.eos()])
+    return torch.tensor([*map(model.vocabulary.index, string), model.vocabulary.end])
 
 
 def batches_of_lengths(
@@ -144,28 +132,15 @@ def batches_of_lengths(
         yield batch
 
 
-def padded(hub: LanguageModelHub, strings: Sequence[Tensor]) -> Tensor:
+def padded(model: LanguageModel, strings: Sequence[Tensor]) -> Tensor:
     """The tokens of strings, (B, n), padded at the end."""
-    return pad_sequence(list(strings), batch_first=True, padding_value=hub.tgt_dict.pad()).to(hub.device)
+    return pad_sequence(list(strings), batch_first=True, padding_value=model.vocabulary.pad).to(model.device)
 
 
 def at_targets(log_probs: Tensor, targets: Tensor) -> NDArray[np.float64]:
     """The log-probabilities of targets (B, n), of those of all symbols (B, n, V)."""
     of_targets: NDArray[np.float64] = log_probs.gather(2, targets.unsqueeze(2)).squeeze(2).double().cpu().numpy()
     return of_targets
-
-
-def log_probabilities(hub: LanguageModelHub, targets: Tensor) -> Tensor:
-    """The log-probabilities (B, n, V) of the symbols at the places of ``targets`` (B, n), padded at the end."""
-    padding = targets.eq(hub.tgt_dict.pad())
-    inputs = targets.roll(1, 1).masked_fill(padding, hub.tgt_dict.pad())
-    inputs[:, 0] = hub.tgt_dict.eos()  # fairseq's beginning of a string
-    lengths = (~padding).sum(1)
-    each = [
-        model.get_normalized_probs(model(inputs, src_lengths=lengths), log_probs=True, sample=None)
-        for model in hub.models
-    ]
-    return each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - np.log(len(each))
 
 
 @torch.no_grad()
@@ -196,22 +171,24 @@ def draw_strings(hub: LanguageModelHub, number: int, *, max_length: int, seed: i
 
 def _draw(hub: LanguageModelHub, places: Tensor) -> list[Sample]:
     """Strings from places (B, max_length + 1) in [0, 1), each of which chooses a symbol."""
-    dictionary = hub.tgt_dict
+    from fairseq.sequence_generator import EnsembleModel  # Scores of strings need no fairseq.
+
+    vocabulary = hub.vocabulary
     model = EnsembleModel(hub.models)
     states: list[dict[str, Any]] = [{} for _ in hub.models]
     rows = torch.arange(len(places), device=places.device)  # of the strings that continue
-    tokens = rows.new_full((len(rows), 1), dictionary.eos())
+    tokens = rows.new_full((len(rows), 1), vocabulary.end)
     samples: dict[int, Sample] = {}
 
     for step in range(places.size(1)):
         log_probs, _ = model.forward_decoder(tokens, [], states)
-        chosen = _chosen(log_probs, places[rows, step], dictionary.pad())
-        ends = chosen.eq(dictionary.eos())
-        samples |= zip(rows[ends].tolist(), _samples(tokens[ends], dictionary, is_finished=True), strict=True)
+        chosen = _chosen(log_probs, places[rows, step], vocabulary.pad)
+        ends = chosen.eq(vocabulary.end)
+        samples |= zip(rows[ends].tolist(), _samples(tokens[ends], vocabulary, is_finished=True), strict=True)
         going_on = (~ends).nonzero().flatten()
         if not len(going_on) or step == places.size(1) - 1:
             samples |= zip(
-                rows[going_on].tolist(), _samples(tokens[going_on], dictionary, is_finished=False), strict=True
+                rows[going_on].tolist(), _samples(tokens[going_on], vocabulary, is_finished=False), strict=True
             )
             break
         model.reorder_incremental_state(states, going_on)
@@ -219,9 +196,9 @@ def _draw(hub: LanguageModelHub, places: Tensor) -> list[Sample]:
     return [samples[row] for row in range(len(places))]
 
 
-def _samples(tokens: Tensor, dictionary: Dictionary, is_finished: bool) -> list[Sample]:
+def _samples(tokens: Tensor, vocabulary: Vocabulary, is_finished: bool) -> list[Sample]:
     """The strings of tokens (B, 1 + n), the first of which is the beginning."""
-    return [Sample(tuple(dictionary[token] for token in row), is_finished) for row in tokens[:, 1:].tolist()]
+    return [Sample(tuple(vocabulary.symbols[token] for token in row), is_finished) for row in tokens[:, 1:].tolist()]
 
 
 def _chosen(log_probs: Tensor, places: Tensor, pad: int) -> Tensor:

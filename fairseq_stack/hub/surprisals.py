@@ -6,17 +6,20 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.interface import Hub, LanguageModelHub
+from fairseq_stack.hub.language_model import LanguageModel, Vocabulary
 from fairseq_stack.hub.parse_beams import Beam, Scores, beam_of, scores_of_parses
 from fairseq_stack.hub.sentence_cutter import CutSentence, Cutter
-from fairseq_stack.hub.strings import at_targets, batches_of_lengths, log_probabilities, padded, require_strings
-from fairseq_stack_preprocess.layout import WORD_MARK
+from fairseq_stack.hub.strings import at_targets, batches_of_lengths, padded
+
+if TYPE_CHECKING:
+    from fairseq_stack.hub.interface import Hub
 
 SENTENCES_AT_ONCE = 1000
 """How many sentences are read before they are sorted by length and scored."""
@@ -40,7 +43,7 @@ class Word:
 
 
 def surprisals(
-    hub: Hub,
+    hub: Hub | LanguageModel,
     sentences: Iterable[str],
     *,
     correct_word_ends: bool = False,
@@ -70,7 +73,8 @@ def surprisals(
     sentence sum to -log p of the sentence with the parses of the beam. The two are equal if the beam has all parses.
 
     Args:
-        hub: a language model, or an ensemble, whose probabilities are averaged.
+        hub: a language model, or an ensemble, whose probabilities are averaged; or a folder of transformers
+            (:class:`fairseq_stack.huggingface.language_model.HuggingFaceLanguageModel`).
         sentences: raw text if the data of the model are in pieces, else tokens separated by spaces.
         correct_word_ends: charge the end of a word of pieces to the word.
         beam_size: for models that parse, the number of parses kept (None:
@@ -84,7 +88,7 @@ def surprisals(
         UserError: the model is not a language model, or does not parse and is given a beam; a sentence is longer than
             the model accepts, or has a word that it cannot predict; or its pieces do not make words.
     """
-    model = require_strings(hub)
+    model = hub.as_language_model()
     beam = beam_of(model, beam_size, telescoping)
     begins = _beginnings(model) if correct_word_ends else None
     cutter = Cutter(model)
@@ -98,45 +102,46 @@ def surprisals(
         yield from (words[place] for place in range(len(chunk)))
 
 
-def _beginnings(hub: LanguageModelHub) -> Tensor:
+def _beginnings(model: LanguageModel) -> Tensor:
     """The indices of the tokens that begin a word, and of the end of a sentence."""
-    dictionary = hub.tgt_dict
-    begins = [index for index in range(len(dictionary)) if dictionary[index].startswith(WORD_MARK)]
+    begins = model.vocabulary.beginnings()
     if not begins:
         raise UserError(
-            f"no token of the model's dictionary begins with {WORD_MARK}, the mark of SentencePiece: its tokens are "
-            "words, whose surprisals need no correction"
+            "no token of the model begins with a mark of words, such as that of SentencePiece: its tokens are words, "
+            "whose surprisals need no correction"
         )
-    return torch.tensor([*begins, dictionary.eos()], device=hub.device)
+    return torch.tensor([*begins, model.vocabulary.end], device=model.device)
 
 
 @torch.no_grad()
 def _score(
-    hub: LanguageModelHub, sentences: Sequence[CutSentence], begins: Tensor | None, beam: Beam | None
+    model: LanguageModel, sentences: Sequence[CutSentence], begins: Tensor | None, beam: Beam | None
 ) -> Iterator[list[Word]]:
-    targets = padded(hub, [sentence.tokens for sentence in sentences])
-    scores = _scores(hub, targets, begins) if beam is None else scores_of_parses(hub, targets, begins, beam)
+    targets = padded(model, [sentence.tokens for sentence in sentences])
+    scores = _scores(model, targets, begins) if beam is None else scores_of_parses(targets, begins, beam)
     for sentence, of_sentence in zip(sentences, scores, strict=True):
-        yield _words(hub, sentence, of_sentence)
+        yield _words(model.vocabulary, sentence, of_sentence)
 
 
-def _scores(hub: LanguageModelHub, targets: Tensor, begins: Tensor | None) -> list[Scores]:
-    log_probs = log_probabilities(hub, targets)
+def _scores(model: LanguageModel, targets: Tensor, begins: Tensor | None) -> list[Scores]:
+    log_probs = model.log_probabilities(targets)
     of_tokens = at_targets(log_probs, targets)
     if begins is None:
         return [(row, None) for row in of_tokens]
     ends = log_probs[:, :, begins].double().logsumexp(2).cpu().numpy()
+    if not model.vocabulary.marks_first_word:
+        ends[:, 0] = 0  # every token begins a word at the beginning of a sentence
     return list(zip(of_tokens, ends, strict=True))
 
 
-def _words(hub: LanguageModelHub, sentence: CutSentence, scores: Scores) -> list[Word]:
+def _words(vocabulary: Vocabulary, sentence: CutSentence, scores: Scores) -> list[Word]:
     """The words of a sentence."""
     log_probs, ends = scores
     *starts, length = sentence.starts
     of_words = -np.add.reduceat(log_probs[:length], starts)
     if ends is not None:
         of_words -= np.diff(ends[starts], append=0.0)  # the end of a sentence is followed by nothing
-    is_unknown = np.logical_or.reduceat(sentence.tokens.eq(hub.tgt_dict.unk()).numpy(), starts)
+    is_unknown = np.logical_or.reduceat(sentence.tokens.numpy() == vocabulary.unknown, starts)
     sizes = np.diff(sentence.starts)
     words = list(map(Word, sentence.words, sizes.tolist(), of_words.tolist(), is_unknown.tolist()))
     for word in words:

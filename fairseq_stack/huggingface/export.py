@@ -12,7 +12,6 @@ from transformers import GenerationConfig, PreTrainedTokenizerBase
 from fairseq_stack.companions import MANIFEST
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
-from fairseq_stack.hub.strings import require_strings
 from fairseq_stack.hub.text import piece_model
 from fairseq_stack.huggingface.configuration import END
 from fairseq_stack.huggingface.modeling import StackLSTMForCausalLM, StackModel, StackTransformerForCausalLM
@@ -54,7 +53,7 @@ def export(hub: Hub, folder: Path) -> None:
         raise UserError(f"{folder} already exists; name a new folder")
     _require_own_text(hub)
     is_language_model = isinstance(hub, LanguageModelHub)
-    model = _language_model(require_strings(hub)) if is_language_model else _translation_model(hub)
+    model = _language_model(hub.as_language_model()) if is_language_model else _translation_model(hub)
     with output_folder(folder) as unfinished:
         model.save_pretrained(unfinished)
         if is_language_model:

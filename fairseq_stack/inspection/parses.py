@@ -14,7 +14,6 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub
 from fairseq_stack.hub.parse_beams import BEAM_SIZE, network_of
 from fairseq_stack.hub.sentence_cutter import CutSentence, Cutter
-from fairseq_stack.hub.strings import require_strings
 from fairseq_stack.inspection.brackets import bracketed, read_attachments
 from fairseq_stack.modules import PushdownAttention, PushdownTransformer, attachment_log_probabilities, parse_all
 from fairseq_stack.ops import legal_attachments, stack_tape
@@ -136,7 +135,7 @@ def inspect_parses(
     Raises:
         UserError: the sentence has no word, or the model cannot read it; or the tree is malformed, or has other words.
     """
-    model = require_strings(hub)
+    model = hub.as_language_model()
     network = network_of(hub)
     sentence = Cutter(model).cut(text)
     if len(sentence.tokens) == 1:

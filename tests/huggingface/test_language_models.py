@@ -13,7 +13,7 @@ pytest.importorskip("transformers")
 
 from transformers import AutoModelForCausalLM
 
-from fairseq_stack.hub.strings import draw_strings, log_probabilities, padded
+from fairseq_stack.hub.strings import draw_strings, padded
 from fairseq_stack.huggingface import StackLSTMLMConfig, StackTransformerLMConfig
 from fairseq_stack.huggingface.cache import StackCache
 from tests.helpers import assert_normwise_close
@@ -79,7 +79,7 @@ def test_logits(model: Any, side: str, use_cache: bool) -> None:
 def test_log_probabilities(model: Any) -> None:
     """As the hub computes them of strings, whose padding is on the other side."""
     texts = texts_for(model.hub, 12, 20)
-    expected = log_probabilities(model.hub, padded(model.hub, [model.hub.encode(text) for text in texts]))
+    expected = model.hub.log_probabilities(padded(model.hub, [model.hub.encode(text) for text in texts]))
     inputs = model.tokenizer()(texts, padding=True, return_tensors="pt")
     log_probs = model.model()(**inputs).logits.log_softmax(2)
     for row, mask, of_hub in zip(log_probs, inputs.attention_mask, expected, strict=True):

@@ -112,9 +112,8 @@ def run(args: argparse.Namespace) -> int:
     require_writable(args.output)
     hub = load_checkpoint(args, folder_of_data(args.data))
     from fairseq_stack.hub.interface import TransductionHub
-    from fairseq_stack.hub.parse_beams import parses_sentences
 
-    if parses_sentences(hub):
+    if hub.parses_sentences:
         content: Any = inspect_parses.inspect_parsed(hub, args)
     else:
         inspect_parses.refuse_options(args)

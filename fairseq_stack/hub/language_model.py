@@ -1,0 +1,82 @@
+"""What the scores of sentences need of a language model, whether it is a checkpoint or a folder of transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The tokens of a language model.
+
+    Attributes:
+        symbols: each token as text.
+        index: the index of a token; that of the unknown token, if there is one, for every other text.
+        pad: the index that fills the ends of shorter strings.
+        end: the index of the end of a sentence.
+        unknown: the index of the unknown token, or None.
+        word_mark: how the first token of a word begins, or None if each token is a word.
+        marks_first_word: whether the first word of a sentence has the mark as well.
+    """
+
+    symbols: Sequence[str]
+    index: Callable[[str], int]
+    pad: int
+    end: int
+    unknown: int | None
+    word_mark: str | None
+    marks_first_word: bool = True
+
+    def beginnings(self) -> list[int]:
+        """The indices of the tokens with the mark of words."""
+        mark = self.word_mark
+        return [] if mark is None else [i for i, symbol in enumerate(self.symbols) if symbol.startswith(mark)]
+
+
+class LanguageModel(Protocol):
+    """A language model that predicts a sentence from its first token to its end.
+
+    Attributes:
+        vocabulary: its tokens.
+        architecture: the name of its architecture.
+        max_positions: the maximum number of tokens of a sentence, with its end.
+        parses_sentences: whether it also predicts the parses of sentences.
+        device: where it computes.
+    """
+
+    vocabulary: Vocabulary
+
+    @property
+    def architecture(self) -> str: ...
+
+    @property
+    def max_positions(self) -> int: ...
+
+    @property
+    def parses_sentences(self) -> bool: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def as_language_model(self) -> LanguageModel:
+        """The model itself; what translates raises UserError here."""
+
+    def cut(self, sentence: str) -> list[str]:
+        """The tokens of a sentence as text."""
+
+    def log_probabilities(self, targets: Tensor) -> Tensor:
+        """The log-probabilities (B, n, V), in nats, of all tokens at the places of ``targets`` (B, n).
+
+        Sentences begin at the first place, and are padded at the end.
+        """
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """As of a torch module."""
+
+    def to(self, device: Any) -> Self:
+        """As of a torch module."""
