@@ -26,6 +26,7 @@ from torch import Tensor
 from fairseq_stack.companions import companions_beside, companions_of_data
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.language_model import Vocabulary
+from fairseq_stack.hub.lengths import lengths_of, require_lengths
 from fairseq_stack.hub.paths import checkpoints_at, folder_of_dictionaries
 from fairseq_stack.hub.text import joined, tokenizer_of
 from fairseq_stack_preprocess.layout import WORD_MARK
@@ -191,28 +192,19 @@ class LanguageModelHub(Hub):
     def __init__(self, cfg: Any, task: Any, models: Sequence[Any], companions: dict[str, Path]) -> None:
         super().__init__(cfg, task, models, companions)
         # The word <eos> ends the sentences of some streams, and </s> does not occur in them.
+        self.tgt_dict.eos_index = getattr(task, "end_of_sentence", self.tgt_dict.eos())
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The symbols of the dictionary."""
         dictionary = self.tgt_dict
-        dictionary.eos_index = getattr(task, "end_of_sentence", dictionary.eos())
-        has_pieces = any(symbol.startswith(WORD_MARK) for symbol in dictionary.symbols)
-        self.vocabulary = Vocabulary(
-            dictionary.symbols,
-            dictionary.index,
-            pad=dictionary.pad(),
-            end=dictionary.eos(),
-            unknown=dictionary.unk(),
-            word_mark=WORD_MARK if has_pieces else None,
-        )
+        special = {"pad": dictionary.pad(), "end": dictionary.eos(), "unknown": dictionary.unk()}
+        return Vocabulary(dictionary.symbols, dictionary.index, **special, word_mark=WORD_MARK)
 
     def as_language_model(self) -> LanguageModelHub:
-        """The hub itself.
-
-        Raises:
-            UserError: strings begin with ``<s>``.
-        """
+        """The hub itself. Raises UserError if its strings begin with ``<s>``."""
         if getattr(self.task.args, "add_bos_token", False):
-            raise UserError(
-                "the model was trained with --add-bos-token, so its strings begin with <s>; train without it"
-            )
+            raise UserError("the model was trained with --add-bos-token: its strings begin with <s>; train without it")
         return self
 
     def log_probabilities(self, targets: Tensor) -> Tensor:
@@ -221,10 +213,8 @@ class LanguageModelHub(Hub):
         inputs = targets.roll(1, 1).masked_fill(padding, self.tgt_dict.pad())
         inputs[:, 0] = self.tgt_dict.eos()  # fairseq's beginning of a string
         lengths = (~padding).sum(1)
-        each = [
-            model.get_normalized_probs(model(inputs, src_lengths=lengths), log_probs=True, sample=None)
-            for model in self.models
-        ]
+        outputs = ((model, model(inputs, src_lengths=lengths)) for model in self.models)
+        each = [model.get_normalized_probs(output, log_probs=True, sample=None) for model, output in outputs]
         return each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - np.log(len(each))
 
     def translate(self, sentences: Any, beam: int = 5, verbose: bool = False, **kwargs: Any) -> Any:
@@ -275,18 +265,6 @@ class LanguageModelHub(Hub):
             add_bos_token=getattr(self.task.args, "add_bos_token", False),
         )
         return self._score(dataset, lengths_of(tokens))
-
-
-def lengths_of(sentences: Sequence[Tensor]) -> np.ndarray:
-    """The number of tokens of each sentence."""
-    return np.array([len(tokens) for tokens in sentences])
-
-
-def require_lengths(sentences: Sequence[Tensor], limit: int) -> None:
-    """Raise UserError if a sentence has more than ``limit`` tokens."""
-    for number, length in enumerate(map(len, sentences), start=1):
-        if length > limit:
-            raise UserError(f"sentence {number} has {length:,} tokens; the model accepts at most {limit:,}")
 
 
 def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: Any) -> Hub:

@@ -20,7 +20,7 @@ class Vocabulary:
         pad: the index that fills the ends of shorter strings.
         end: the index of the end of a sentence.
         unknown: the index of the unknown token, or None.
-        word_mark: how the first token of a word begins, or None if each token is a word.
+        word_mark: how the first token of a word begins, where tokens are pieces of words.
         marks_first_word: whether the first word of a sentence has the mark as well.
     """
 
@@ -29,13 +29,16 @@ class Vocabulary:
     pad: int
     end: int
     unknown: int | None
-    word_mark: str | None
+    word_mark: str
     marks_first_word: bool = True
 
     def beginnings(self) -> list[int]:
         """The indices of the tokens with the mark of words."""
-        mark = self.word_mark
-        return [] if mark is None else [i for i, symbol in enumerate(self.symbols) if symbol.startswith(mark)]
+        return [index for index, symbol in enumerate(self.symbols) if symbol.startswith(self.word_mark)]
+
+    def are_words(self, tokens: Sequence[str]) -> bool:
+        """Whether the tokens of a sentence are words: pieces of words would have a mark."""
+        return self.marks_first_word and not any(token.startswith(self.word_mark) for token in tokens)
 
 
 class LanguageModel(Protocol):
@@ -49,7 +52,8 @@ class LanguageModel(Protocol):
         device: where it computes.
     """
 
-    vocabulary: Vocabulary
+    @property
+    def vocabulary(self) -> Vocabulary: ...
 
     @property
     def architecture(self) -> str: ...

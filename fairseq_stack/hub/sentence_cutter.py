@@ -85,11 +85,10 @@ def _predicts_unknown(model: LanguageModel) -> bool:
 
 def _words(text: str, pieces: list[str], vocabulary: Vocabulary, number: int) -> tuple[list[str], list[int]]:
     """The words of a sentence, and where the first piece of each is."""
-    mark = vocabulary.word_mark
-    if mark is None or (vocabulary.marks_first_word and not any(piece.startswith(mark) for piece in pieces)):
+    if vocabulary.are_words(pieces):
         return pieces, list(range(len(pieces)))
     words = text.split()
-    starts = [place for place, piece in enumerate(pieces) if place == 0 or piece.startswith(mark)]
+    starts = [place for place, piece in enumerate(pieces) if place == 0 or piece.startswith(vocabulary.word_mark)]
     if len(words) != len(starts):
         raise UserError(
             f"sentence {number} has {len(words)} words, but its pieces make {len(starts)}: {' '.join(pieces)}"

@@ -76,7 +76,7 @@ class HuggingFaceLanguageModel(nn.Module):
         """
         words = sentence.split()
         pieces: list[str] = self._tokenizer.tokenize(" ".join(words))
-        if self.vocabulary.word_mark is not None:
+        if not self.vocabulary.are_words(pieces):
             return pieces
         if len(words) != len(pieces):
             raise UserError(
@@ -118,7 +118,8 @@ def _loaded(folder: str) -> tuple[PreTrainedTokenizerBase, Any]:
 def _vocabulary(tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
     end, unknown = tokenizer.eos_token_id, tokenizer.unk_token_id
     first, *others = tokenizer.tokenize("a a")
-    mark = next((mark for mark in WORD_MARKS if any(piece.startswith(mark) for piece in [first, *others])), None)
+    marks = [mark for mark in WORD_MARKS if any(piece.startswith(mark) for piece in [first, *others])]
+    mark = marks[0] if marks else WORD_MARKS[-1]
     return Vocabulary(
         tokenizer.convert_ids_to_tokens(range(len(tokenizer))),
         tokenizer.convert_tokens_to_ids,
@@ -126,5 +127,5 @@ def _vocabulary(tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
         end=end,
         unknown=None if unknown == end else unknown,  # GPT-2 knows every text, and calls its end unknown
         word_mark=mark,
-        marks_first_word=mark is not None and first.startswith(mark),
+        marks_first_word=not marks or first.startswith(mark),
     )
