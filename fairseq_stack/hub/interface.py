@@ -63,11 +63,7 @@ class Hub(GeneratorHubInterface):
         return bool(getattr(self.task, "has_tapes", False))
 
     def as_language_model(self) -> LanguageModelHub:
-        """The hub, if its model is a language model that predicts a string from its first symbol to its end.
-
-        Raises:
-            UserError: it is not.
-        """
+        """The hub as a language model of strings, from the first symbol to the end. Raises UserError if it is none."""
         raise UserError("the checkpoint holds a translation model; expected a language model")
 
     def encode(self, sentence: str) -> Tensor:
@@ -199,13 +195,18 @@ class LanguageModelHub(Hub):
         """The symbols of the dictionary."""
         dictionary = self.tgt_dict
         special = {"pad": dictionary.pad(), "end": dictionary.eos(), "unknown": dictionary.unk()}
-        return Vocabulary(dictionary.symbols, dictionary.index, **special, word_mark=WORD_MARK)
+        return Vocabulary(dictionary.symbols, **special, word_mark=WORD_MARK)
 
     def as_language_model(self) -> LanguageModelHub:
         """The hub itself. Raises UserError if its strings begin with ``<s>``."""
         if getattr(self.task.args, "add_bos_token", False):
             raise UserError("the model was trained with --add-bos-token: its strings begin with <s>; train without it")
         return self
+
+    def indices(self, tokens: Sequence[str]) -> list[int]:
+        """See :class:`~fairseq_stack.hub.language_model.LanguageModel`."""
+        encoded = self.tgt_dict.encode_line(" ".join(tokens), add_if_not_exist=False, append_eos=False)
+        return list(map(int, encoded))
 
     def log_probabilities(self, targets: Tensor) -> Tensor:
         """See :class:`~fairseq_stack.hub.language_model.LanguageModel`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -16,7 +16,6 @@ class Vocabulary:
 
     Attributes:
         symbols: each token as text.
-        index: the index of a token; that of the unknown token, if there is one, for every other text.
         pad: the index that fills the ends of shorter strings.
         end: the index of the end of a sentence.
         unknown: the index of the unknown token, or None.
@@ -25,7 +24,6 @@ class Vocabulary:
     """
 
     symbols: Sequence[str]
-    index: Callable[[str], int]
     pad: int
     end: int
     unknown: int | None
@@ -72,6 +70,13 @@ class LanguageModel(Protocol):
 
     def cut(self, sentence: str) -> list[str]:
         """The tokens of a sentence as text."""
+
+    def indices(self, tokens: Sequence[str]) -> list[int]:
+        """The indices of the tokens of a sentence, which may be unknown.
+
+        Raises:
+            UserError: one of them cannot be in a sentence.
+        """
 
     def log_probabilities(self, targets: Tensor) -> Tensor:
         """The log-probabilities (B, n, V), in nats, of all tokens at the places of ``targets`` (B, n).

@@ -55,7 +55,7 @@ class Cutter:
         """
         model, vocabulary = self._model, self._model.vocabulary
         pieces = model.cut(text)
-        tokens = torch.tensor([*map(vocabulary.index, pieces), vocabulary.end])
+        tokens = torch.tensor([*model.indices(pieces), vocabulary.end])
         if len(tokens) > model.max_positions:
             raise UserError(
                 f"sentence {number} has {len(tokens):,} tokens with its end; the model accepts {model.max_positions:,}"

@@ -46,12 +46,12 @@ class Sample:
 
 
 def predictions(
-    model: LanguageModel, strings: Sequence[Sequence[str]], *, batch_size: int | None, max_tokens: int | None
+    hub: LanguageModelHub, strings: Sequence[Sequence[str]], *, batch_size: int | None, max_tokens: int | None
 ) -> Iterator[tuple[int, Prediction]]:
     """Yield for each string its position in ``strings`` and what the model predicts, in any order.
 
     Args:
-        model: a language model, or an ensemble, whose probabilities are averaged.
+        hub: a language model, or an ensemble, whose probabilities are averaged.
         strings: strings of symbols.
         batch_size: the maximum number of strings at a time, or None for any number.
         max_tokens: the maximum number of symbols at a time, with ends and padding (a single string may have more).
@@ -60,8 +60,8 @@ def predictions(
         UserError: a string is longer than the model accepts, or has a symbol that the dictionary lacks; or the model
             computes a probability that is not a number, or is 0.
     """
-    tokens = [_encoded(model, string, number) for number, string in enumerate(strings, start=1)]
-    return predictions_of_tokens(model, tokens, batch_size=batch_size, max_tokens=max_tokens)
+    tokens = [_encoded(hub, string, number) for number, string in enumerate(strings, start=1)]
+    return predictions_of_tokens(hub, tokens, batch_size=batch_size, max_tokens=max_tokens)
 
 
 @torch.no_grad()
@@ -82,30 +82,30 @@ def predictions_of_tokens(
             yield number, prediction
 
 
-def _encoded(model: LanguageModel, string: Sequence[str], number: int) -> Tensor:
+def _encoded(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tensor:
     """The tokens of a string and ``</s>``."""
-    vocabulary = model.vocabulary
+    dictionary = hub.tgt_dict
     for symbol in string:
-        if vocabulary.symbols[vocabulary.index(symbol)] != symbol:
+        if symbol not in dictionary:
             raise UserError(
                 f"string {number} has the symbol {symbol!r}, which the dictionary of the model lacks: "
                 "expected strings of the language that the model was trained on"
             )
-    return tokens_of(model, string, number)
+    return tokens_of(hub, string, number)
 
 
-def tokens_of(model: LanguageModel, string: Sequence[str], number: int) -> Tensor:
+def tokens_of(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tensor:
     """The tokens of a string of symbols and ``</s>``; ``number`` is for the error.
 
     Raises:
         UserError: the string is longer than the model accepts.
     """
-    if len(string) >= model.max_positions:
+    if len(string) >= hub.max_positions:
         raise UserError(
-            f"string {number} has {len(string):,} symbols and an end; the model accepts {model.max_positions:,} tokens"
-            ": train it with a larger --tokens-per-sample"
+            f"string {number} has {len(string):,} symbols and an end; the model accepts {hub.max_positions:,} tokens: "
+            "train it with a larger --tokens-per-sample"
         )
-    return torch.tensor([*map(model.vocabulary.index, string), model.vocabulary.end])
+    return torch.tensor([*map(hub.tgt_dict.index, string), hub.tgt_dict.eos()])
 
 
 def batches_of_lengths(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -44,6 +45,7 @@ class HuggingFaceLanguageModel(nn.Module):
             raise UserError(f"the tokenizer of {self._folder} has no token that ends a text (eos_token)")
         self._begin = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
         self.vocabulary = _vocabulary(tokenizer)
+        self._reserved = {*tokenizer.all_special_ids} - {self.vocabulary.unknown}
         self.eval()
         if self._reads_ahead():
             raise UserError(f"{self._folder}: the model reads what follows a token; expected a causal language model")
@@ -85,6 +87,14 @@ class HuggingFaceLanguageModel(nn.Module):
             )
         return words  # as they are written, whereas the piece of an unknown word is <unk>
 
+    def indices(self, tokens: Sequence[str]) -> list[int]:
+        """See :class:`~fairseq_stack.hub.language_model.LanguageModel`."""
+        ids: list[int] = self._tokenizer.convert_tokens_to_ids(list(tokens))
+        for token, index in zip(tokens, ids, strict=True):
+            if index in self._reserved:
+                raise UserError(f"{' '.join(tokens)!r}: the tokenizer of {self._folder} reserves {token}; leave it out")
+        return ids
+
     def log_probabilities(self, targets: Tensor) -> Tensor:
         """See :class:`~fairseq_stack.hub.language_model.LanguageModel`."""
         inputs = targets.roll(1, 1)
@@ -122,7 +132,6 @@ def _vocabulary(tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
     mark = marks[0] if marks else WORD_MARKS[-1]
     return Vocabulary(
         tokenizer.convert_ids_to_tokens(range(len(tokenizer))),
-        tokenizer.convert_tokens_to_ids,
         pad=end,  # some models have no other one, and others no embedding of it
         end=end,
         unknown=None if unknown == end else unknown,  # GPT-2 knows every text, and calls its end unknown
