@@ -10,7 +10,7 @@ model wrapped as fairseq's hub interface, which translates, samples and scores r
 
 ``companions.py`` lists the files that accompany a checkpoint, so that its folder can be shared.
 
-``language_model.py`` says what surprisals need of a model. Scores of sentences need no fairseq, if the model needs none.
+``language_model.py`` says what surprisals need of a model. They need fairseq only for checkpoints.
 
 This package imports ``modules``, ``ops`` and ``compat``, and of models only what they do, never their classes.
 """
