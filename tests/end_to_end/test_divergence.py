@@ -71,8 +71,8 @@ class Scaled(torch.autograd.Function):
 def test_gradient(train: Callable[..., str], monkeypatch: pytest.MonkeyPatch, factor: float, where: str) -> None:
     forward = StackAttention.forward
 
-    def forward_with_gradient(self: StackAttention, inputs: Tensor) -> Any:
-        return Scaled.apply(forward(self, inputs), factor)
+    def forward_with_gradient(self: StackAttention, *inputs: Tensor) -> Any:
+        return Scaled.apply(forward(self, *inputs), factor)
 
     monkeypatch.setattr(StackAttention, "forward", forward_with_gradient)
     assert f"at update 1 (gradients are Nan/Inf): all outputs are finite, but {where}" in train()
