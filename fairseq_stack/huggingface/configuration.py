@@ -12,6 +12,12 @@ from fairseq_stack.networks import LSTMOptions, TransformerOptions
 REMOTE_MODULE = "modeling_fairseq_stack"
 """The module that a folder of a model has, which names this package's classes for ``trust_remote_code``."""
 PAD, END = 1, 2
+_TRANSFORMER_NAMES = {
+    "hidden_size": "decoder_embed_dim",
+    "num_attention_heads": "decoder_attention_heads",
+    "max_position_embeddings": "max_target_positions",
+}
+"""How transformers calls options of transformers."""
 
 
 class StackConfig(PreTrainedConfig):
@@ -20,7 +26,7 @@ class StackConfig(PreTrainedConfig):
     Args:
         vocab_size: the number of symbols of the dictionary.
         dictionary_version: the fingerprint of the dictionary that the model was trained with; None for a new model.
-        settings: the options of the network (:attr:`options_class`), and those of transformers.
+        settings: the options of the network (:attr:`options_class`), and settings of transformers.
 
     Attributes:
         options_class: the class of the network's options.
@@ -62,14 +68,10 @@ class StackTransformerLMConfig(StackConfig):
         "AutoConfig": "StackTransformerLMConfig",
         "AutoModelForCausalLM": "StackTransformerForCausalLM",
     }
-    attribute_map: ClassVar[dict[str, str]] = {
-        "hidden_size": "decoder_embed_dim",
-        "num_attention_heads": "decoder_attention_heads",
-        "max_position_embeddings": "max_target_positions",
-    }
+    attribute_map = _TRANSFORMER_NAMES
 
     def __init__(self, **settings: Any) -> None:
-        # transformers gives a class that has no constructor of its own that of a dataclass.
+        # Without a constructor, transformers would make a dataclass of this class.
         super().__init__(**settings)
 
 
@@ -102,11 +104,7 @@ class StackTransformerConfig(StackConfig):
         "AutoConfig": "StackTransformerConfig",
         "AutoModelForSeq2SeqLM": "StackTransformerForConditionalGeneration",
     }
-    attribute_map: ClassVar[dict[str, str]] = {
-        "hidden_size": "decoder_embed_dim",
-        "num_attention_heads": "decoder_attention_heads",
-        "max_position_embeddings": "max_target_positions",
-    }
+    attribute_map = _TRANSFORMER_NAMES
 
     def __init__(self, vocab_size: int = 4, source_vocab_size: int | None = None, **settings: Any) -> None:
         self.source_vocab_size = vocab_size if source_vocab_size is None else source_vocab_size

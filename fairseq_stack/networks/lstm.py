@@ -10,10 +10,11 @@ from torch.nn.functional import pad
 from fairseq_stack.kinds import parse_stacks
 from fairseq_stack.modules import StackLSTM, StackLSTMState
 from fairseq_stack.modules._padding import num_left, rotate
+from fairseq_stack.networks.causal import CausalLM
 from fairseq_stack.networks.initialization import initialize_lstm
 from fairseq_stack.networks.options import LSTMOptions
 from fairseq_stack.networks.recurrences import Groups, Unread, extend
-from fairseq_stack.networks.vocabulary import OneHot, Output, padding_of, table
+from fairseq_stack.networks.vocabulary import OneHot, Output, table
 
 
 class ReadsSequences:
@@ -118,7 +119,7 @@ class LSTMDecoder(ReadsSequences, nn.Module):
         return self.begin(tokens, return_state=True)
 
 
-class StackLSTMLM(nn.Module):
+class StackLSTMLM(CausalLM):
     """A causal language model. Its first distribution comes from the initial state: it does not read the first token.
 
     Args:
@@ -139,31 +140,3 @@ class StackLSTMLM(nn.Module):
     def reset_parameters(self) -> None:
         """Initialise all parameters again, as the options say."""
         initialize_lstm(self.decoder, self.options.stack_init_scale, self.options.stack_init == "paper")
-
-    def forward(self, tokens: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        """The logits (B, n, V) of what follows each of the tokens (B, n).
-
-        Args:
-            tokens: (B, n), of which the first one is that with which sequences begin.
-            padding_mask: (B, n), true at padding, on either side (default: where tokens are ``padding_idx``).
-
-        Raises:
-            ValueError: the mask has another shape.
-        """
-        return self.extend(tokens, None, padding_mask)[0]
-
-    def extend(
-        self, tokens: Tensor, state: Unread | Groups | None = None, padding_mask: Tensor | None = None
-    ) -> tuple[Tensor, Unread | Groups]:
-        """The logits as in :meth:`forward` for a prompt or further tokens, and the state after them.
-
-        Args:
-            tokens: (B, n).
-            state: the state before the tokens; None at the beginning.
-            padding_mask: see :meth:`forward`; of these tokens only.
-
-        Raises:
-            ValueError: as :meth:`forward`, or the state has another number of rows.
-        """
-        features, state = self.decoder.extend(tokens, padding_of(tokens, padding_mask, self.padding_idx), state)
-        return self.decoder.output_projection(features), state

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.networks.causal import CausalLM
 from fairseq_stack.networks.initialization import initialize_transformer
 from fairseq_stack.networks.layers import Encoded
 from fairseq_stack.networks.options import TransformerOptions
@@ -12,7 +13,7 @@ from fairseq_stack.networks.sides import Decoder, DecoderState, Encoder
 from fairseq_stack.networks.vocabulary import padding_of, table
 
 
-class StackTransformerLM(nn.Module):
+class StackTransformerLM(CausalLM):
     """A causal language model.
 
     Args:
@@ -31,34 +32,6 @@ class StackTransformerLM(nn.Module):
         self.decoder = Decoder(options, table(vocab_size, input_size, padding_idx))
         if options.stack_init == "paper":
             initialize_transformer(self, options.stack_init_scale)
-
-    def forward(self, tokens: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        """The logits (B, n, V) of what follows each of the tokens (B, n).
-
-        Args:
-            tokens: (B, n).
-            padding_mask: (B, n), true at padding, on either side (default: where tokens are ``padding_idx``).
-
-        Raises:
-            ValueError: the mask has another shape, or a sequence is longer than the model can read.
-        """
-        return self.extend(tokens, None, padding_mask)[0]
-
-    def extend(
-        self, tokens: Tensor, state: DecoderState | None = None, padding_mask: Tensor | None = None
-    ) -> tuple[Tensor, DecoderState]:
-        """The logits as in :meth:`forward` for a prompt or further tokens, and the state after them.
-
-        Args:
-            tokens: (B, n).
-            state: the state before the tokens; None at the beginning.
-            padding_mask: see :meth:`forward`; of these tokens only.
-
-        Raises:
-            ValueError: as :meth:`forward`, or the state has another number of rows.
-        """
-        features, state = self.decoder.extend(tokens, padding_of(tokens, padding_mask, self.padding_idx), state)
-        return self.decoder.output_projection(features), state
 
 
 class StackTransformer(nn.Module):
