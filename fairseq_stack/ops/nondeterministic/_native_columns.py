@@ -15,17 +15,14 @@ from ._native_step import BYTES, Call, Layout, Sizes, plain, pointers, unpack
 from ._tracked_columns import Column, TrackedColumns
 from .native import record_of_sequence
 
+_UNLIMITED = 2**31 - 1  # a window that no sequence exceeds
+WIDEST_RANGE = 230  # of the log weights of a step, as in ``_native/src/nondeterministic_record.h``
+
 
 class _ColumnsCall(structures.Call):
     """What takes columns out of the record of a sequence."""
 
     _fields_ = structures.fields_of("nd_columns_call")
-
-
-_UNLIMITED = 2**31 - 1  # a window that no sequence exceeds
-
-
-WIDEST_RANGE = 230  # of the log weights of a step, as in ``_native/src/nondeterministic_record.h``
 
 
 @dataclass(frozen=True, eq=False)

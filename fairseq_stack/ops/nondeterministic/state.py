@@ -201,13 +201,13 @@ class NondeterministicStackState:
         sizes.check("values", values, f"{columns.batch_size} n {columns.value_size}")
         check_fits_state("push", push, self.like)
         arguments = push, replace, pop, values
-        found = None
+        at_once = None
         if isinstance(columns, NativeColumns) and not torch.compiler.is_compiling() and not is_transformed(*arguments):
-            found = columns.after_sequence(*arguments)
-        if found is None:
+            at_once = columns.after_sequence(*arguments)
+        if at_once is None:
             nothing = values.new_empty(*values.shape[:2], states, symbols, values.shape[2])
             return step_through(lambda *x: x[-1].step(*x[:-1]), self, *arguments, nothing=nothing)
-        readings, before = found
+        readings, before = at_once
         _, state = self._with(before, None).step(*(x[:, -1] for x in arguments))
         return readings.unflatten(2, (states, symbols)).to(values.dtype), state
 
