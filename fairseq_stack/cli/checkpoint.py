@@ -73,7 +73,7 @@ def load_language_model(args: argparse.Namespace) -> LanguageModel:
     """Load the language model that the arguments name: a checkpoint, or a folder of Hugging Face transformers.
 
     Raises:
-        UserError: it cannot be loaded, or is no language model; or an option of checkpoints is given for a folder.
+        UserError: it cannot be loaded, or is not a language model; or an option of checkpoints is given for a folder.
     """
     if not (args.checkpoint / "config.json").is_file():
         return load_checkpoint(args, args.data).as_language_model()

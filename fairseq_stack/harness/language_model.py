@@ -37,7 +37,7 @@ class FairseqStackLM(LM):
         max_tokens: the maximum number of tokens at a time, with padding (a single string may have more).
         batch_size: the maximum number of strings at a time; ``"auto"`` or None for ``max_batch_size``.
         max_batch_size: the same; None for any number.
-        device: where the model computes; the CPU if there is no such GPU.
+        device: where the model computes; the CPU where a GPU is missing.
 
     Raises:
         UserError: the checkpoint cannot be loaded, or holds no language model that reads from left to right.

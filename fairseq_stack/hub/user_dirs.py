@@ -34,7 +34,7 @@ def import_packages(user_dir: Path | None, checkpoint: Path) -> None:
     """Import the package of the user that a model needs: the one in ``user_dir``, or else the one it was trained with.
 
     Raises:
-        UserError: there is no such package or no such checkpoint, or it cannot be imported or read.
+        UserError: the package or the checkpoint does not exist, or cannot be imported or read.
     """
     if user_dir is not None:
         import_user_dir(user_dir)

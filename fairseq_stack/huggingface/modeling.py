@@ -184,8 +184,8 @@ class StackLSTMForCausalLM(StackForCausalLM):
 def padding_of(attention_mask: Tensor | None, tokens: Tensor, cache: StackCache | None = None) -> Tensor | None:
     """Where tokens (B, n, ...) are padding, (B, n), for a mask of these and earlier tokens.
 
-    Without a mask it is None, which means the tokens ``<pad>``. But after the tokens in a cache there is no padding: a
-    sequence that has ended is continued with ``<pad>``, and if that were not read, it would fall behind the others.
+    Without a mask the result is None: the tokens ``<pad>`` are padding. But after the tokens in a cache nothing is: a
+    sequence that has ended is continued with ``<pad>``, and without reading it, it would fall behind the others.
     """
     if attention_mask is not None:
         return attention_mask[:, -tokens.size(1) :].eq(0)
