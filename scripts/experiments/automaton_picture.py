@@ -2,8 +2,8 @@
 
 python scripts/experiments/automaton_picture.py PICTURE [STRING]
 
-STRING consists of 0 and 1 (default: 0110, as in the paper). A path from the start to a state (j, q, x) spells a stack after
-j symbols, from the bottom to the top x. The edges are those whose inner weight gamma[i -> j][q, x -> r, y] is not 0.
+STRING consists of 0 and 1 (default: 0110, as in the paper). A path from the start to a state (j, q, x) spells a stack
+after j symbols, from the bottom to the top x. An edge is an inner weight gamma[i -> j][q, x -> r, y] that is not 0.
 """
 
 from __future__ import annotations
