@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,24 +12,25 @@ from fairseq_stack import cli
 from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.mt import translation_corpus as mt
 from fairseq_stack_preprocess.nested import nested_corpus as nested_translation
+from tests.preprocess.corpus_folders import lines_of
 
 PAIRS = [(f"Satz Nummer {i} :\x85 {'ja ' * i}.", f"sentence number {i} : {'yes ' * (2 * i)}.") for i in range(30)]
 
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folders ``mt``, ``nested`` and ``reversal`` binarised, and ``text-*`` of them as text only."""
+    """The folders ``mt`` and ``reversal`` binarised, and ``nested`` and ``text-reversal`` as text only."""
     folder = tmp_path_factory.mktemp("corpora")
     for side, language in enumerate(("de", "en")):
         (folder / f"c.{language}").write_bytes("".join(f"{pair[side]}\n" for pair in PAIRS).encode())
-    for name, binarise in (("{}", True), ("text-{}", False)):
-        prefix = folder / "c"
-        options = mt.Options("de", "en", (prefix,), prefix, prefix, pieces=60, max_chars=140, keep_separators=True)
-        mt.prepare(replace(options, binarise=binarise), folder / name.format("mt"))
-        nested = nested_translation.Options(train_size=1500, valid_size=9, test_size=9, binarise=binarise)
-        nested_translation.prepare(nested, folder / name.format("nested"))
-        strings = reversal.Options(train_size=60, valid_size=9, test_size=9, binarise=binarise)
-        reversal.prepare(strings, folder / name.format("reversal"))
+    prefix = folder / "c"
+    mt.prepare(
+        mt.Options("de", "en", (prefix,), prefix, prefix, pieces=60, max_chars=140, keep_separators=True), folder / "mt"
+    )
+    sizes: dict[str, Any] = {"train_size": 60, "valid_size": 9, "test_size": 9}
+    nested_translation.prepare(nested_translation.Options(**sizes, binarise=False), folder / "nested")
+    reversal.prepare(reversal.Options(**sizes), folder / "reversal")
+    reversal.prepare(reversal.Options(**sizes, binarise=False), folder / "text-reversal")
     return folder
 
 
@@ -37,10 +38,6 @@ def show(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
     """What the command prints, as lines."""
     assert cli.main(["show", *map(str, arguments)]) == 0
     return capsys.readouterr().out.split("\n")
-
-
-def lines_of(path: Path) -> list[str]:
-    return path.read_bytes().decode().removesuffix("\n").split("\n")
 
 
 def examples(lines: list[str], split: str) -> dict[int, dict[str, str]]:
@@ -54,7 +51,7 @@ def examples(lines: list[str], split: str) -> dict[int, dict[str, str]]:
     return results
 
 
-@pytest.mark.parametrize("folder", ["mt", "text-mt", "nested", "text-nested"])
+@pytest.mark.parametrize("folder", ["mt", "nested"])
 def test_pieces_are_decoded_and_side_files_are_shown(
     folder: str, corpora: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,7 +74,7 @@ def test_language_modelling(folder: str, name: str, corpora: Path, capsys: pytes
     assert f"tokens in a sentence, train {name}:" in lines
 
 
-@pytest.mark.parametrize("folder", ["mt", "nested", "reversal"])
+@pytest.mark.parametrize("folder", ["mt", "reversal"])
 def test_lengths_are_those_of_the_tokens(folder: str, corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = show(capsys, corpora / folder)
     rows = {tuple(line.split()[:2]): line.split()[2:] for line in lines if line.startswith(("train ", "test "))}
@@ -109,23 +106,15 @@ def test_summary_of_the_manifest(corpora: Path, capsys: pytest.CaptureFixture[st
     assert f"dictionary of de: {size} symbols" in lines
 
 
-def test_many_inputs_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "train.txt").write_text("a\n")
-    inputs = {f"wsj_{number:04}.mrg": "sha256" for number in range(2000)}
-    (tmp_path / "manifest.json").write_text(json.dumps({"corpus": "ptb", "inputs": inputs}))
-    (line,) = (line for line in show(capsys, tmp_path) if line.startswith("inputs: "))
-    assert line == f"inputs: {', '.join(list(inputs)[:8])} and 1992 more"
-
-
 def test_data_of_fairseq_preprocess_alone(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "bin").symlink_to(corpora / "nested" / "data-bin")
+    (tmp_path / "bin").symlink_to(corpora / "mt" / "data-bin")
     lines = show(capsys, tmp_path / "bin", "--examples", "1")
     assert lines[0] == f"corpus: {tmp_path / 'bin'} (without a manifest)"
     assert set(examples(lines, "train")[0]) == {"de", "en"}
 
 
 def test_data_bin_within_a_corpus_finds_the_manifest(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert show(capsys, corpora / "nested" / "data-bin") == show(capsys, corpora / "nested")
+    assert show(capsys, corpora / "mt" / "data-bin") == show(capsys, corpora / "mt")
 
 
 def test_picture(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,19 +18,14 @@ from fairseq import checkpoint_utils
 from fairseq.dataclass.configs import CheckpointConfig
 from fairseq.file_io import PathManager
 
-from fairseq_stack import compat
 from fairseq_stack.errors import UserError
 
+pytestmark = pytest.mark.usefixtures("shims")
 MID_EPOCH = {"save_interval_updates": 2, "keep_interval_updates": 1, "no_epoch_checkpoints": True}
 END_OF_EPOCH = {"keep_last_epochs": 1, "keep_best_checkpoints": 1}
 SCENARIOS = pytest.mark.parametrize(
     ("end_of_epoch", "settings"), [(False, MID_EPOCH), (True, END_OF_EPOCH)], ids=["mid-epoch", "end-of-epoch"]
 )
-
-
-@pytest.fixture(autouse=True)
-def shims() -> None:
-    compat.apply()
 
 
 class Saver:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import numpy as np
@@ -72,29 +71,3 @@ def test_default_of_all_commands_is_1(server: Server, tmp_path: Path) -> None:
     assert "without [8, 8, 8, 8, 8]" in output, "fairseq's default is another: is the shim still needed?"
     assert "with [1, 1, 1, 1, 1]" in output
     assert "given [8, 8, 8, 8, 8]" in output
-
-
-@pytest.fixture
-def sentences(tmp_path: Path) -> Path:
-    """A folder with 37 pairs of sentences for each split."""
-    words = np.random.RandomState(0).choice(list("abcdef"), size=(37, 6))
-    for split in ("train", "valid", "test"):
-        for language in ("de", "en"):
-            lines = (" ".join(row[: 2 + i % 5]) + "\n" for i, row in enumerate(words))
-            (tmp_path / f"{split}.{language}").write_text("".join(lines))
-    return tmp_path
-
-
-def test_commands_use_all_37_sentences(server: Server, sentences: Path) -> None:
-    data = f"data-mt --user-dir {shlex.quote(USER_DIR)} --cpu --batch-size 100 --num-workers 0"
-    commands = f"""\
-fairseq-preprocess -s de -t en --trainpref train --validpref valid --testpref test --destdir data-mt
-fairseq-train {data} --arch transformer_tiny --optimizer adam --lr 0.001 --max-update 1 --log-format json
-fairseq-validate {data} --task translation --path checkpoints/checkpoint_last.pt --log-format json
-fairseq-generate {data} --path checkpoints/checkpoint_last.pt --beam 1 --max-len-b 5"""
-    endings = [server.run(shlex.split(line), sentences) for line in commands.splitlines()]
-    output = "".join(ending.printed + ending.errors for ending in endings)
-    assert not any(ending.code for ending in endings), output
-    assert '"train_bsz": "37"' in output
-    assert output.count('"valid_bsz": "37"') == 2, "one from fairseq-train, one from fairseq-validate"
-    assert "Translated 37 sentences" in output

@@ -82,10 +82,11 @@ def stock_model(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> P
     return trained(corpora.language_modeling, STOCK_LANGUAGE_MODEL, tmp_path_factory)
 
 
-def random_tree(rng: random.Random, depth: int = 0) -> str:
-    if depth > 1 or rng.random() < 0.3:
-        return f"(W {rng.choice('abcd')})"
-    return f"(P {random_tree(rng, depth + 1)} {random_tree(rng, depth + 1)})"
+def random_tree(rng: random.Random, words: Sequence[str], depth: int = 0) -> str:
+    """A tree in brackets of at most eight words."""
+    if depth > 2 or rng.random() < 0.3:
+        return f"(W {rng.choice(words)})"
+    return f"(P {random_tree(rng, words, depth + 1)} {random_tree(rng, words, depth + 1)})"
 
 
 @pytest.fixture(scope="session")
@@ -95,7 +96,7 @@ def treebank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options: list[str] = []
     for split, size in {"train": 60, "valid": 11, "test": 5}.items():
         path = folder / f"{split}.trees"
-        path.write_text("".join(f"(S {random_tree(rng)})\n" for _ in range(size)), encoding="utf-8")
+        path.write_text("".join(f"(S {random_tree(rng, 'abcd')})\n" for _ in range(size)), encoding="utf-8")
         options += [f"--{split}", str(path)]
     assert cli.main(["prepare", "treebank", str(folder / "corpus"), *options, "--rare-words", "keep"]) == 0
     return folder / "corpus" / "data-bin"

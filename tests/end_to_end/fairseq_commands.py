@@ -21,6 +21,7 @@ from hydra.core.global_hydra import GlobalHydra
 import fairseq_stack
 import fairseq_stack.models
 import fairseq_stack.tasks
+from fairseq_stack.hub.interface import LanguageModelHub, load
 
 USER_DIR = str(Path(fairseq_stack.__file__).parent)
 
@@ -105,6 +106,13 @@ def rows_of(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file."""
     with open(path, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def hub_of(checkpoint: Path, *data: Path) -> LanguageModelHub:
+    """A trained language model in Python."""
+    loaded = load(checkpoint, *data)
+    assert isinstance(loaded, LanguageModelHub)
+    return loaded
 
 
 def run(command: str, *arguments: Any, stdin: str = "") -> Output:

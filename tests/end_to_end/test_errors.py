@@ -37,15 +37,11 @@ MODELS = {"translation": TRANSLATION, "language_modeling": LANGUAGE_MODEL}
 MISTAKES: list[tuple[str, list[Any], str]] = [
     ("language_modeling", ["--stack-layers", "sdpa,spda"], "--stack-layers: layer list 'sdpa,spda': "),
     ("language_modeling", ["--adaptive-input"], "no character embeddings and no adaptive input"),
-    ("language_modeling", ["--character-embeddings"], "no character embeddings and no adaptive input"),
-    ("translation", ["--stack-encoder-layers", "sup"], "--stack-encoder-layers: layer list 'sup': "),
     ("translation", ["--stack-decoder-layers", "sup"], "--stack-decoder-layers: layer list 'sup': "),
     ("translation", ["--compact-vocab", "--adaptive-softmax-cutoff", "4,6"], "--compact-vocab and --adaptive-softmax"),
     ("translation", ["--compact-vocab", "--share-all-embeddings", "--merge-src-tgt-embed"], "--merge-src-tgt-embed"),
     ("translation", ["--compact-vocab", "--encoder-embed-path", "x"], "--compact-vocab and --encoder-embed-path"),
-    ("translation", ["--compact-vocab-unk"], "--compact-vocab-unk needs --compact-vocab"),
     ("translation", ["--stack-positions", "interleaved", "--encoder-learned-pos"], "--stack-positions interleaved and"),
-    ("translation", ["--stack-init", "paper", "--stack-init-scale", 0], "--stack-init-scale: expected a positive"),
 ]
 
 

@@ -15,7 +15,7 @@ from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.cfl_result import CFLResult
 from fairseq_stack.evaluation.word_scores import read_word_scores
-from fairseq_stack.hub.interface import LanguageModelHub, load
+from fairseq_stack.hub.interface import LanguageModelHub
 from fairseq_stack.hub.strings import draw_strings, predictions
 from fairseq_stack_preprocess.cfl.language_corpus import Options, prepare
 from fairseq_stack_preprocess.cfl.languages import Word
@@ -25,6 +25,7 @@ from tests.end_to_end.fairseq_commands import (
     BARE_RECURRENT,
     STOCK_LANGUAGE_MODEL,
     TRAINING,
+    hub_of,
     rows_of,
     run,
 )
@@ -120,9 +121,7 @@ def test_without_ends_and_samples(corpus: Path, checkpoint: Path, tmp_path: Path
 
 @pytest.fixture
 def hub(corpus: Path, checkpoint: Path) -> LanguageModelHub:
-    loaded = load(checkpoint, corpus / "data-bin")
-    assert isinstance(loaded, LanguageModelHub)
-    return loaded
+    return hub_of(checkpoint, corpus / "data-bin")
 
 
 def test_predictions_are_the_scores_of_the_hub(hub: LanguageModelHub) -> None:

@@ -10,11 +10,12 @@ import pytest
 import torch
 
 from fairseq_stack import cli
-from fairseq_stack.hub.interface import LanguageModelHub, load
+from fairseq_stack.hub.interface import LanguageModelHub
 from fairseq_stack.hub.parse_beams import BEAM_SIZE
 from fairseq_stack.inspection.parses import inspect_parses
 from fairseq_stack.modules import parse_all
 from fairseq_stack.ops import stack_tape
+from tests.end_to_end.fairseq_commands import hub_of
 from tests.modules.pushdown import parse
 
 TEXT = "a b c d a"
@@ -22,9 +23,7 @@ TEXT = "a b c d a"
 
 @pytest.fixture
 def hub(pushdown_model: Path) -> LanguageModelHub:
-    results = load(pushdown_model)
-    assert isinstance(results, LanguageModelHub)
-    return results
+    return hub_of(pushdown_model)
 
 
 def inspect(*arguments: Any) -> int:

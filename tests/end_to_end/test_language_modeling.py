@@ -23,10 +23,8 @@ COMPACT = ["--task", "stack_language_modeling", "--compact-vocab"]
 SHARED = "--share-decoder-input-output-embed"
 # Each way in which symbols come in and out; tests/kinds/contract.py trains with each stack.
 MODELS: dict[str, list[Any]] = {
-    "stock": [*BARE_LANGUAGE_MODEL, "--stack-layers", "2xsdpa"],
     "compact": [*BARE_LANGUAGE_MODEL, "--stack-layers", "sup-4,nd-1-2-3", *COMPACT, "--output-bias"],
     "compact-shared": [*BARE_LANGUAGE_MODEL, "--stack-layers", DECODER, *COMPACT, SHARED],
-    "lstm": [*BARE_RECURRENT],
     "lstm-hidden": [
         *(*BARE_RECURRENT, "--stack", "sup-8", "--push-hidden-state", "--decoder-embed-dim", 5),
         *("--decoder-dropout-in", 0.2, "--stack-depth-limit", 2),

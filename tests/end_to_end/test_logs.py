@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.commands.running import Ending, Server
-from tests.end_to_end.conftest import SPLITS, Corpora
+from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.fairseq_commands import GENERATION, TRAINING, TRANSLATION, USER_DIR, run
 
 PYTHON = """
@@ -45,21 +45,6 @@ def test_interactive(server: Server, corpora: Corpora, translation_model: Path) 
     assert ending.errors == ""
     assert [line.partition("\t")[0] for line in ending.printed.splitlines()] == [
         f"{kind}-{number}" for number in range(2) for kind in "SWHDP"
-    ]
-
-
-def test_generate(server: Server, corpora: Corpora, translation_model: Path) -> None:
-    data, size = corpora.translation, SPLITS["test"]
-    ending = run_apart(server, "generate", data, "--path", translation_model, *GENERATION, "--no-progress-bar")
-    assert [line.partition("(")[0] for line in ending.errors.splitlines()] == [
-        "INFO:fairseq.tasks.translation:[src] dictionary: 16 types",
-        "INFO:fairseq.tasks.translation:[tgt] dictionary: 16 types",
-        "INFO:fairseq_cli.generate:loading model",
-        f"INFO:fairseq.data.data_utils:loaded {size} examples from: {data}/test.src-tgt.src",
-        f"INFO:fairseq.data.data_utils:loaded {size} examples from: {data}/test.src-tgt.tgt",
-        f"INFO:fairseq.tasks.translation:{data} test src-tgt {size} examples",
-        "INFO:fairseq_cli.generate:NOTE: hypothesis and token scores are output in base 2",
-        f"INFO:fairseq_cli.generate:Translated {size} sentences ",
     ]
 
 

@@ -16,7 +16,7 @@ import torch
 from fairseq.trainer import Trainer
 
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, TRAINING, TRANSLATION, run
+from tests.end_to_end.fairseq_commands import TRAINING, TRANSLATION, run
 
 DROPOUT = ["--dropout", 0.3, "--attention-dropout", 0.2, "--activation-dropout", 0.1]
 UPDATES_AN_EPOCH = 3
@@ -43,13 +43,9 @@ class Case:
         run("train", *self.command, *TRAINING, *DROPOUT, "--max-epoch", 3, "--save-dir", folder, *flags)
 
 
-@pytest.fixture(scope="module", params=["translation", "language-modeling"])
-def case(request: pytest.FixtureRequest, corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    command = {
-        "translation": [corpora.translation, *TRANSLATION],
-        "language-modeling": [corpora.language_modeling, *LANGUAGE_MODEL],
-    }[request.param]
-    made = Case(command, tmp_path_factory.mktemp("whole"))
+@pytest.fixture(scope="module")
+def case(corpora: Corpora, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    made = Case([corpora.translation, *TRANSLATION], tmp_path_factory.mktemp("whole"))
     made.train(made.whole)
     assert state(made.whole)["num_updates"] == 3 * UPDATES_AN_EPOCH
     return made

@@ -15,15 +15,9 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.regions import regions_of
 from fairseq_stack.hub.surprisals import Word, surprisals
-from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, TRAINING, run, tab_separated
+from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, TRAINING, hub_of, run, tab_separated
 
 SENTENCES = ["a b c", "d", "", "c c a b d a", "a"]
-
-
-def hub_of(checkpoint: Path) -> LanguageModelHub:
-    hub = load(checkpoint)
-    assert isinstance(hub, LanguageModelHub)
-    return hub
 
 
 @pytest.mark.parametrize("model", ["language_model", "recurrent_model", "stock_model"])

@@ -15,19 +15,19 @@ from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
-from fairseq_stack.hub.interface import LanguageModelHub, load
+from fairseq_stack.hub.interface import LanguageModelHub
 from fairseq_stack.hub.parse_beams import BEAM_SIZE
 from fairseq_stack.hub.surprisals import Word, surprisals
-from tests.end_to_end.fairseq_commands import tab_separated
+from tests.end_to_end.fairseq_commands import hub_of, tab_separated
+from tests.evaluation.test_blimp import line
+from tests.evaluation.test_syntaxgym import item_of, suite_file
 from tests.helpers import each_golden_file
 from tests.modules.pushdown import parse, tiny_model
 
 
 @pytest.fixture
 def hub(pushdown_model: Path) -> LanguageModelHub:
-    loaded = load(pushdown_model)
-    assert isinstance(loaded, LanguageModelHub)
-    return loaded
+    return hub_of(pushdown_model)
 
 
 def with_golden_model(hub: LanguageModelHub, symbols: list[str]) -> LanguageModelHub:
@@ -129,10 +129,7 @@ def test_the_table(
 def test_blimp(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
     """A sentence has the probability that the parses of the beam have together."""
     pairs = [("a b c d", "b a c d"), ("d c", "c d"), ("a a a b", "a b a a")]
-    lines = [
-        {"sentence_good": good, "sentence_bad": bad, "field": "syntax", "linguistics_term": "x"} for good, bad in pairs
-    ]
-    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "x.jsonl").write_text("\n".join(line(good, bad=bad) for good, bad in pairs))
     options = ["--blimp", str(tmp_path), "--bootstrap", "5", "--json", str(tmp_path / "out")]
     assert cli.main(["evaluate-blimp", str(pushdown_model), *options, "--beam", "3"]) == 0
     result = BLiMPResult.read(tmp_path / "out")
@@ -145,15 +142,8 @@ def test_blimp(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> N
 
 
 def test_syntaxgym(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
-    regions = [{"region_number": number, "content": text} for number, text in ((1, "a b"), (2, "c"))]
-    conditions = [{"condition_name": "x", "regions": regions}]
-    suite = {
-        "meta": {"name": "cleft"},
-        "region_meta": {"1": "first", "2": "second"},
-        "predictions": [{"formula": "(1;%x%) > (2;%x%)"}],
-        "items": [{"item_number": 1, "conditions": conditions}],
-    }
-    (tmp_path / "cleft.json").write_text(json.dumps(suite))
+    items = [item_of(1, x=["a b", "c"])]
+    suite_file(tmp_path / "cleft.json", predictions=[{"formula": "(1;%x%) > (2;%x%)"}], items=items)
     parses = parse(hub.models[0].decoder.network, hub.encode("a b c .")[:-1], beam_size=2)
     for options, name, of_words in (
         ([], "conditional", parses.surprisals),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,17 @@ import pytest
 from fairseq_stack import cli
 from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
-from fairseq_stack.hub.interface import LanguageModelHub, load
-from tests.end_to_end.fairseq_commands import rows_of
+from fairseq_stack.hub.interface import LanguageModelHub
+from tests.end_to_end.fairseq_commands import hub_of, rows_of
+from tests.evaluation.test_blimp import line
+from tests.evaluation.test_syntaxgym import item_of, suite_file
 
 PAIRS = [("A b.", "B b."), ("c c", "c zebra"), ("d, a?", "d a b"), ("a lion", "a zebra")]
 
 
 @pytest.fixture
 def hub(language_model: Path) -> LanguageModelHub:
-    loaded = load(language_model)
-    assert isinstance(loaded, LanguageModelHub)
-    return loaded
+    return hub_of(language_model)
 
 
 def log_probability(hub: LanguageModelHub, text: str) -> float:
@@ -31,11 +30,7 @@ def log_probability(hub: LanguageModelHub, text: str) -> float:
 
 def test_blimp(language_model: Path, hub: LanguageModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, pairs in (("first", PAIRS[:1]), ("second", PAIRS[1:])):
-        lines = [
-            {"sentence_good": good, "sentence_bad": bad, "field": "syntax", "linguistics_term": f"of {name}"}
-            for good, bad in pairs
-        ]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(line(good, bad=bad) for good, bad in pairs))
     options = ["--blimp", str(tmp_path), "--penn", "--lowercase", "--without-punctuation", "--bootstrap", "20"]
     outputs = ["--json", str(tmp_path / "out"), "--csv", str(tmp_path / "pairs.csv")]
     assert cli.main(["evaluate-blimp", str(language_model), *options, *outputs]) == 0
@@ -59,27 +54,14 @@ def test_blimp(language_model: Path, hub: LanguageModelHub, tmp_path: Path, caps
 def test_syntaxgym(
     language_model: Path, hub: LanguageModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    conditions = {"x": ["A", "b c", ""], "y": ["A zebra", "", "b c"]}
     suite: dict[str, Any] = {
-        "meta": {"name": "cleft"},
         "region_meta": {"1": "first", "2": "second", "3": "third"},
         "predictions": [{"formula": "(2;%x%) > (3;%y%)"}, {"formula": "(3;%x%) = (2;%y%)"}],
-        "items": [
-            {
-                "item_number": 1,
-                "conditions": [
-                    {
-                        "condition_name": name,
-                        "regions": [{"region_number": n, "content": text} for n, text in enumerate(texts, start=1)],
-                    }
-                    for name, texts in conditions.items()
-                ],
-            }
-        ],
+        "items": [item_of(1, x=["A", "b c", ""], y=["A zebra", "", "b c"])],
     }
     folder = tmp_path / "suites"
     folder.mkdir()
-    (folder / "cleft.json").write_text(json.dumps(suite))
+    suite_file(folder / "cleft.json", **suite)
     outputs = ["--json", str(tmp_path / "out"), "--csv", str(tmp_path / "items.csv")]
     options = ["--suites", str(folder), "--lowercase", *outputs]
     assert cli.main(["evaluate-syntaxgym", str(language_model), *options]) == 0
@@ -104,8 +86,7 @@ def test_syntaxgym(
     assert (cleft.unknown, result.accuracy) == (1.0, cleft.accuracy)  # the full stop is unknown
     assert capsys.readouterr().out.endswith(f"\n{result.signature}\n")
     assert result.signature.startswith("suites:1|sha:a097f55e|text:lowercase|version:fairseq_stack-")
-    suite["meta"]["metric"] = "mean"
-    (folder / "cleft.json").write_text(json.dumps(suite))
+    suite_file(folder / "cleft.json", meta={"name": "cleft", "metric": "mean"}, **suite)
     assert cli.main(["evaluate-syntaxgym", str(language_model), *options]) == 0
     result = SyntaxGymResult.read(tmp_path / "out")
     regions = {(region.condition, region.number): region.surprisal for region in result.suites[0].regions}
@@ -117,8 +98,7 @@ def test_syntaxgym(
 def test_nothing_is_left_of_a_sentence(
     language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pair = {"sentence_good": "?!", "sentence_bad": "a", "field": "syntax", "linguistics_term": "x"}
-    (tmp_path / "p.jsonl").write_text(json.dumps(pair))
+    (tmp_path / "p.jsonl").write_text(line("?!"))
     options = ["--blimp", str(tmp_path), "--without-punctuation"]
     assert cli.main(["evaluate-blimp", str(language_model), *options]) == 2
     assert capsys.readouterr().err.endswith("error: p: the text options leave nothing of the sentence '?!'\n")

@@ -97,10 +97,11 @@ def test_validation_evaluation_and_generation_agree(corpus: Path, checkpoint: Pa
     assert result.overall.whole_strings.value == pytest.approx(whole / 30)
 
 
+@with_two_models
 def test_resuming(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
     """Training in two parts, the first of which ends within an epoch, is training without interruption."""
     name = next(name for name in MODELS if checkpoint.parent.name.startswith(name))
-    for updates in ([], ["--max-update", 4], []):
+    for updates in (["--max-update", 4], []):
         run("train", corpus / "data-bin", *MODELS[name], *TRAINING, *updates, "--save-dir", tmp_path / "parts")
     parts, whole = (
         torch.load(path, weights_only=True)["model"] for path in (tmp_path / "parts" / checkpoint.name, checkpoint)

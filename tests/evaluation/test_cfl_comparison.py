@@ -11,7 +11,6 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.cfl_comparison import (
     Comparison,
     Labelled,
-    combined,
     compare,
     difference_by_length,
     price_of_length,
@@ -47,11 +46,6 @@ def test_the_best_restart_is_chosen_on_validation_data() -> None:
     actual = compare(results, mean=False)
     assert values(actual) == {"dyck": {"Tf": [0.25]}}
     assert actual.notes == ["The best of 3 runs, by the cross-entropy difference on the validation data."]
-
-
-def test_results_on_validation_data_alone() -> None:
-    results = [labelled("Tf", cfl_result(x, split="valid", checkpoint=str(x)), i) for i, x in enumerate((0.5, 0.25))]
-    assert values(compare(results, mean=False)) == {"dyck": {"Tf": [0.25]}}
 
 
 RESTARTS = restarts("Tf", {"a": (1, 1), "b": (2, 2)})
@@ -110,11 +104,6 @@ def test_results_that_cannot_be_compared(other: dict[str, Any], difference: str)
     assert str(caught.value) == f"Tf-test-1.json and Tf+Nd-test-1.json cannot be compared: {difference}"
     elsewhere = [results[0], labelled("Tf+Nd", cfl_result(language="hardest-cfl", **other))]
     assert len(compare(elsewhere, mean=False).groups) == 2
-
-
-def test_one_estimate_keeps_its_interval_and_several_have_a_deviation() -> None:
-    assert combined([estimate(0.5)]) == Estimate(0.5, 0.25, 1.0)
-    assert combined([estimate(1), estimate(2), estimate(3)]) == Estimate(2, 1, 3)
 
 
 def test_price_of_length() -> None:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 from fairseq_stack.evaluation.closing_brackets import GROUPS, Closing, closings
-from fairseq_stack.evaluation.intervals import Intervals
-from fairseq_stack.evaluation.pushdown import Sentence, closing_accuracies
 
 
 def test_distance_and_depth() -> None:
@@ -33,16 +28,3 @@ def test_groups() -> None:
         "depth > 20": 40,
         "last of a string": 1,
     }
-
-
-def test_each_group_has_random_numbers_of_its_own() -> None:
-    choices: list[Any] = [
-        SimpleNamespace(choices=["b)", right, "b)"]) for right in ("a)", "a)", "b)") for _ in range(33)
-    ]
-    sentences = [Sentence(["(a", "a)"], range(2), [1, 1], None, actual, actual) for actual in choices]
-    actual = list(closing_accuracies(sentences, Intervals(500, 0.9, 3)))
-    assert [each.group for each in actual] == ["all", "depth 1 to 10", "last of a string"]
-    for side in ("gold", "own"):
-        accuracies = [getattr(each, side) for each in actual]
-        assert {accuracy.value for accuracy in accuracies} == {2 / 3}
-        assert len(set(accuracies)) > 1

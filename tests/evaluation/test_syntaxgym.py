@@ -46,10 +46,6 @@ def test_a_formula_of_many_terms() -> None:
     assert not formula.holds({"a": {1: 0.5}})
 
 
-def test_regions_of_a_formula() -> None:
-    assert parse(" ( 1 ; %a% ) + (10;%a%) > (2;%b-c%)").regions == {(1, "a"), (10, "a"), (2, "b-c")}
-
-
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
@@ -94,14 +90,26 @@ def test_golden_formulas(path: Path) -> None:
     assert sum(map(len, CATEGORIES.values())) == 33
 
 
+def item_of(number: int, **conditions: list[str]) -> dict[str, Any]:
+    """An item, with the texts of the regions of each condition."""
+    return {
+        "item_number": number,
+        "conditions": [
+            {
+                "condition_name": name,
+                "regions": [{"region_number": n, "content": text} for n, text in enumerate(texts, start=1)],
+            }
+            for name, texts in conditions.items()
+        ],
+    }
+
+
 def suite_file(path: Path, **changes: Any) -> Path:
-    regions = [{"region_number": 1, "content": "The"}, {"region_number": 2, "content": " cat "}]
-    conditions = [{"condition_name": name, "regions": regions} for name in ("a", "b")]
     content = {
         "meta": {"name": "cleft"},
         "region_meta": {"1": "det", "2": "noun"},
         "predictions": [{"type": "formula", "formula": "(2;%a%) < (2;%b%)"}, {"formula": "(1;%a%) = (1;%b%)"}],
-        "items": [{"item_number": 7, "conditions": conditions}],
+        "items": [item_of(7, a=["The", " cat "], b=["The", " cat "])],
     }
     path.write_text(json.dumps(content | changes))
     return path

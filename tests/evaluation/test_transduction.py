@@ -33,10 +33,3 @@ def test_lengths() -> None:
     assert (short.length, short.strings, short.scored, short.correct) == (4, 2, 5, 3)
     assert (long.length, long.strings, long.scored, long.correct) == (6, 2, 5, 4)
     assert (short.whole_strings.value, long.whole_strings.value) == (0.5, 0.5)
-
-
-def test_each_length_has_random_numbers_of_its_own() -> None:
-    strings = [String(length, 9, number % 9) for length in (4, 6) for number in range(30)]
-    short, long = accuracy_by_length(strings, INTERVALS)
-    assert short.accuracy.value == long.accuracy.value
-    assert short.accuracy != long.accuracy

@@ -6,7 +6,6 @@ S = "fairseq-stack"
 SMALL = "--train-size 4 --valid-size 4 --test-size 4 --no-binarise"
 NESTED = f"{S} prepare nested-translation"
 REVERSAL = f"{S} prepare reversal"
-TRANSDUCTION = f"{S} prepare transduction out --no-binarise --task"
 CFL_SIZES = (
     "--min-length 2 --max-length 6 --test-min-length 2 --test-max-length 6 --train-size 4 --valid-size 4 "
     "--test-per-length 1 --no-binarise"
@@ -20,8 +19,6 @@ PTB = f"{S} prepare ptb out --raw raw --no-binarise"
 
 PAIRS = {"c.de": "Das ist es.\nUnd das auch.\n", "c.en": "This is it.\nAnd this, too.\n"}
 TREE = "(S (NP (DT The) (NN dog)) (VP (VBZ barks)))\n"
-TREE_FILES = {"t": TREE * 3}
-MIKOLOV_FILES = {f"raw/ptb.{split}.txt": "ein wort\n<unk> N\n" for split in ("train", "valid", "test")}
 PTB_FILES = {f"raw/{section}/wsj_{section}01.mrg": TREE * 3 for section in ("02", "23", "24")}
 
 

@@ -39,7 +39,6 @@ COMMANDS = [
 
 # evaluate-cfl, on a trained language model of w w^R.
 GOOD = f"{S} evaluate-cfl {{lm_model}} --data {{corpora}}/lm --samples 5 --bootstrap 5"
-WITHOUT_MODEL = f"{S} evaluate-cfl m.pt --data"
 MANIFEST = {"d/manifest.json": '{"corpus": "cfl", "options": {"task": "dyck"}}'}
 EVALUATIONS = [
     Case("good", GOOD, prints="|version:fairseq_stack-"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,21 +21,9 @@ from tests.hostile.preparing import (
 
 def broken_file_cases() -> Iterator[Case]:
     """Compressed files that are damaged, lines of megabytes, and brackets without end."""
-    squeezed = gzip.compress(b"S -> 'a' S | 'a'\n" * 1000, mtime=0)
-    for kind, content, message in (
-        ("early end", squeezed[: len(squeezed) // 2], "the gzip file ends early"),
-        ("no gzip", b"S -> 'a'\n", "the gzip file is damaged (Not a gzipped file"),
-    ):
-        yield Case(
-            f"gzip {kind}",
-            f"{CFL} out --grammar g.gz {CFL_SIZES}",
-            message,
-            files={"g.gz": content},
-            quick=kind == "no gzip",
-        )
-    yield Case(
-        "gzip empty", f"{CFL} out --grammar g.gz {CFL_SIZES}", "g.gz is empty: expected text", files={"g.gz": b""}
-    )
+    command = f"{CFL} out --grammar g.gz {CFL_SIZES}"
+    message = "the gzip file is damaged (Not a gzipped file"
+    yield Case("no gzip", command, message, files={"g.gz": b"S -> 'a'\n"}, quick=True)
     mark = b"\xef\xbb\xbf"
     yield Case("grammar with a mark", f"{GRAMMAR}", prints="text:", files=grammar(mark + b"S -> 'a' S | 'a'\n"))
     yield Case("grammar of one line of 20 MB", GRAMMAR, "g, line 1: longer than", files=grammar("x" * 20_000_000))
@@ -56,19 +43,11 @@ def broken_file_cases() -> Iterator[Case]:
         quick=True,
     )
     yield Case("mt mark of pieces", f"{MT}", prints="text:", files={"c.de": "a ▁ b\nc\n", "c.en": "a <s> b\nc </s>\n"})
-    yield Case(
-        "mt blank lines",
-        MT,
-        "--train: none of the 3 pairs read is left",
-        files={"c.de": "\n \n\t\n", "c.en": "a\nb\nc\n"},
-    )
+
     deep = "(X " * 100_000 + "(X a)" + ")" * 100_000
     yield Case("100,000 brackets", TREES, prints="text:", files={"t": f"{deep}\n"})
-    for name, text, message in (
-        ("100,000 open", "(S " * 100_000 + "\n", "t, line 1: the tree that begins here is not closed"),
-        ("traces", "(S (-NONE- *))\n", "--train: no sentence is left of 1 trees"),
-    ):
-        yield Case(f"trees {name}", TREES, message, files={"t": text}, quick=name == "100,000 open")
+    opened, message = {"t": "(S " * 100_000 + "\n"}, "t, line 1: the tree that begins here is not closed"
+    yield Case("100,000 open", TREES, message, files=opened, quick=True)
 
 
 def grammar_cases() -> Iterator[Case]:
@@ -76,14 +55,12 @@ def grammar_cases() -> Iterator[Case]:
     chain = "".join(f"N{i} -> N{i + 1} | 'a' N{i + 1}\n" for i in range(1000)) + "N1000 -> 'a'\n"
     for name, text, message in (
         ("unary chain", chain, "g: the unary rules (X -> Y) form chains that stand for more than 200,000"),
-        ("useless", "S -> S 'a'\n", "g: no string can be derived from S, except perhaps the empty one"),
         ("cycle for ever", "S -> T\nT -> S\n", "g: no string can be derived from S, except"),
         ("critical", "S -> S S | ''\n", "g: "),
-        ("weight nan", "S -> 'a' [nan] | 'b'\n", "g, line 1: a weight must be"),
         ("weight 1e400", "S -> 'a' [1e400] | 'b'\n", "g, line 1: a weight must be"),
         ("very long rule", "S -> " + 20_000 * "'a' " + "\n", "g has no string with a length from 2 to 6"),
     ):
-        yield Case(f"grammar {name}", GRAMMAR, message, files=grammar(text), quick=name == "weight nan")
+        yield Case(f"grammar {name}", GRAMMAR, message, files=grammar(text), quick=name == "critical")
     for name, text in (
         ("cyclic", "S -> S [1e-30] | T | 'a' S\nT -> S | 'a'\n"),
         ("ambiguous", "S -> S S | 'a' | S S S | ''\n"),

@@ -87,6 +87,18 @@ NOT_TOGETHER: list[tuple[str, dict[str, Any], str]] = [
     ("cfl", {"grammar": P, "parameters": {"symbol_types": 2}}, "task parameters and --unary-start cannot be combined"),
     ("cfl", {"task": "count-3", "unary_start": True}, "--unary-start is for context-free tasks; count-3 is not"),
     ("cfl", {"task": "dyck", "parameters": {"symbol_types": 2}}, "--symbol-types is not a parameter of dyck, "),
+    (
+        "cfl",
+        {"task": "count-3", "parameters": {"symbol_types": 2}},
+        "--symbol-types is not a parameter of count-3, which",
+    ),
+    ("cfl", {"task": "dyck", "parameters": {"bracket_types": 1.5}}, "--bracket-types must be an integer, got 1.5"),
+    (
+        "cfl",
+        {"task": "dyck", "parameters": {"mean_bracket_splits": math.nan}},
+        "--mean-bracket-splits must be greater ",
+    ),
+    ("cfl", {"task": "hardest-cfl", "parameters": {"semicolon_probability": 1}}, "--semicolon-probability must be gr"),
     ("task", {"task": "reverse"}, "unknown task reverse; expected one of reversal, xor, "),
     ("task", {"task": "xor", "test_set": "author"}, "--test-set must be authors or drawn, got 'author'"),
     ("task", {"task": "xor", "depth": 3}, "--depth is not an option of xor, which has --min-length, --max-length, "),

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from fairseq_stack_preprocess.cfl import inside
-from fairseq_stack_preprocess.cfl import language_corpus as corpus
 from fairseq_stack_preprocess.cfl.language_corpus import Options, distribution_from, generate, prepare
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 from fairseq_stack_preprocess.errors import PrepareError
@@ -88,7 +87,6 @@ def test_side_files_agree_with_the_text(hardest: Path) -> None:
     ("task", "sha256"),
     [
         ("hardest-cfl", "ddabbd539d734b88a8f17a6ed21dbaa8c051e8b57dff9587896c5d08e02be80d"),
-        ("padded-reversal", "6381563a1a41438ee5a4b09b48a380cf0987ab5dc6ee2b6ca265a8a4cd2587d7"),
         ("count-and-copy", "ed5d89d775f15a225037ced0ed734dc53008dfb58e7851361a13485dd0cdd75e"),
     ],
 )
@@ -119,17 +117,6 @@ def test_lengths_that_a_language_does_not_have() -> None:
     options = Options(task="dyck", **{**SMALL, "min_length": 11, "max_length": 11})
     with pytest.raises(PrepareError, match=r"^dyck has no string with a length from 11 to 11$"):
         generate(options)
-
-
-def test_plan() -> None:
-    lines = list(corpus.plan(Options(task="dyck", parameters={"bracket_types": 20}, **SMALL)))
-    assert lines[0].startswith("vocabulary: 40 symbols: ( ) [ ] { } < > (4 )4 ")
-    assert lines[0].endswith(" ...")
-    assert lines[1:] == [
-        "train: 60 strings, 3 possible lengths from 10 to 14",
-        "valid: 20 strings, 3 possible lengths from 10 to 14",
-        "test: 15 strings, 5 possible lengths from 8 to 16",
-    ]
 
 
 def test_manifest(hardest: Path) -> None:

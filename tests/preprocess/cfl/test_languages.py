@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack_preprocess.cfl.distributions import Distribution, distribution_of
-from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS, Word
+from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Word
 from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable
 from fairseq_stack_preprocess.cfl.normal_form import without_epsilon, without_unary_start
 from fairseq_stack_preprocess.cfl.recognisers import Recogniser, recogniser_of
-from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text.notation import parse_grammar
 from fairseq_stack_preprocess.text.pcfg import PCFG
 from tests.helpers import each_golden_file
@@ -115,29 +114,6 @@ def test_uniform_probabilities_against_enumeration(name: str) -> None:
                 distribution.sample(length, random.Random(0))
 
 
-@pytest.mark.parametrize(
-    ("name", "length"),
-    [("marked-reversal", 11), ("unmarked-reversal", 10), ("padded-reversal", 9), ("dyck", 8), ("hardest-cfl", 8)],
-)
-def test_samples_follow_the_exact_probabilities(name: str, length: int) -> None:
-    distribution, rng = make(name), random.Random(name)
-    counts = Counter(distribution.sample(length, rng) for _ in range(10_000))
-    if length <= 8:
-        probabilities = {word: p for word, p in short_language(name).items() if len(word) == length}
-    else:
-        words = list(itertools.product("01", repeat=length // 2))
-        strings = [(*w, *m, *w[::-1]) for w in words for m in middles(name, length)]
-        actual = dict(distribution.log_probabilities(strings))
-        probabilities = {strings[i]: math.exp(value) for i, value in actual.items()}
-    assert_chi_square(counts, probabilities)
-
-
-def middles(name: str, length: int) -> list[Word]:
-    if name == "marked-reversal":
-        return [("#",)]
-    return [("0",), ("1",)] if length % 2 else [()]
-
-
 def test_uniform_samples_follow_the_exact_probabilities() -> None:
     distribution, rng = make("count-and-copy"), random.Random(0)
     counts = Counter(distribution.sample(15, rng) for _ in range(10_000))
@@ -148,33 +124,3 @@ def test_symbols_and_brackets_of_other_numbers() -> None:
     assert make("marked-reversal", symbol_types=4).vocabulary == ["0", "1", "2", "3", "#"]
     assert make("unmarked-copy-different-alphabets", symbol_types=3).vocabulary == list("012345")
     assert make("dyck", bracket_types=6).vocabulary == [*"()[]{}<>", "(4", ")4", "(5", ")5"]
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters", "message"),
-    [
-        ("count-3", {"symbol_types": 2}, "--symbol-types is not a parameter of count-3, which has no parameters"),
-        (
-            "marked-copy",
-            {"bracket_types": 2},
-            "--bracket-types is not a parameter of marked-copy, which has --symbol-types",
-        ),
-        ("dyck", {"bracket_types": 1.5}, "--bracket-types must be an integer, got 1.5"),
-        ("dyck", {"mean_bracket_splits": math.nan}, "--mean-bracket-splits must be greater than 0 .*, got nan"),
-        (
-            "hardest-cfl",
-            {"semicolon_probability": 1},
-            "--semicolon-probability must be greater than 0 and less than 1, got 1",
-        ),
-    ],
-)
-def test_wrong_parameters(name: str, parameters: dict[str, float], message: str) -> None:
-    with pytest.raises(PrepareError, match=f"^{message}$"):
-        LANGUAGES[name].parameters(parameters)
-
-
-def test_every_parameter_belongs_to_a_language() -> None:
-    used = {name for language in LANGUAGES.values() for name in language.defaults}
-    assert used == set(PARAMETERS)
-    for language in LANGUAGES.values():
-        assert language.parameters(language.defaults) == language.defaults

@@ -140,17 +140,3 @@ def test_hardest_language_near_long_strings() -> None:
     actual = dict(distribution.log_probabilities(near))
     assert [recognise(word) for word in near] == [actual[i] > -math.inf for i in range(len(near))]
     assert 0.2 < sum(map(recognise, near)) / len(near) < 0.8
-
-
-def test_hardest_language_allows_two_symbols_everywhere() -> None:
-    """Read the part at a position as one that is not taken; the block's other parts follow it again."""
-    distribution, rng, known = make(HARDEST, 60), random.Random(1), recogniser(HARDEST)
-    for _ in range(20):
-        word = distribution.sample(60, rng)
-        assert known.determined(word) == []
-        for i in range(len(word)):
-            start = max((j + 1 for j in range(i) if word[j] == ";"), default=0)
-            parts = word[word.index(",", start) :]  # of this block and those after it
-            for symbol in "([":
-                assert known.contains((*word[:i], symbol, *parts))
-        assert known.contains((*word, *"(,(),;"))  # and it ends here, too

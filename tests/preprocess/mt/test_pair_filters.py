@@ -39,11 +39,10 @@ def test_first_reason_counts(source: str, target: str, reason: str | None) -> No
     assert PAPER.reason(target, source) == reason
 
 
-@pytest.mark.parametrize("size", [1, 5, 21, 22, 500, 999, 1000])
-@pytest.mark.parametrize("seed", [0, 123])
-def test_sample_by_index_is_the_authors_rule(size: int, seed: int) -> None:
-    sample, count = sample_by_index(lambda: iter(PAIRS), size, seed)
-    assert sample == random.Random(seed).sample(list(PAIRS), size)
+@pytest.mark.parametrize("size", [1, 21, 22, 999, 1000])
+def test_sample_by_index_is_the_authors_rule(size: int) -> None:
+    sample, count = sample_by_index(lambda: iter(PAIRS), size, 123)
+    assert sample == random.Random(123).sample(list(PAIRS), size)
     assert count == 1000
 
 

@@ -123,15 +123,11 @@ def test_interrupted_download_goes_on(web: Web, tmp_path: Path, capsys: pytest.C
     assert "from byte 100000 on" in capsys.readouterr().err
 
 
-def test_server_that_cannot_resume_sends_all(web: Web, tmp_path: Path) -> None:
-    (tmp_path / "a.tgz.part").write_bytes(web.content["/a.tgz"][:5000])
-    web.resumes = False
-    obtain(archive_on(web), tmp_path)
-    assert_complete(tmp_path)
-
-
-def test_download_that_was_complete_but_for_its_name(web: Web, tmp_path: Path) -> None:
-    (tmp_path / "a.tgz.part").write_bytes(web.content["/a.tgz"])
+@pytest.mark.parametrize(("received", "resumes"), [(5000, False), (None, True)], ids=["no-resuming", "complete"])
+def test_part_of_a_download(received: int | None, resumes: bool, web: Web, tmp_path: Path) -> None:
+    """A server that cannot resume sends all again; a download may be complete but for its name."""
+    (tmp_path / "a.tgz.part").write_bytes(web.content["/a.tgz"][:received])
+    web.resumes = resumes
     obtain(archive_on(web), tmp_path)
     assert_complete(tmp_path)
 

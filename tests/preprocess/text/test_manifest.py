@@ -30,18 +30,13 @@ def nested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_hashes_are_true_and_complete(nested: Path) -> None:
-    outputs = manifest_of(nested)["outputs"]
+def test_records_hashes_options_versions_and_counts(nested: Path) -> None:
+    manifest = manifest_of(nested)
     files = {path.relative_to(nested).as_posix() for path in nested.rglob("*") if path.is_file()}
-    assert set(outputs) == files - {"manifest.json"}
-    for name, described in outputs.items():
+    assert set(manifest["outputs"]) == files - {"manifest.json"}
+    for name, described in manifest["outputs"].items():
         content = (nested / name).read_bytes()
         assert described == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-
-
-def test_records_options_versions_and_counts(nested: Path) -> None:
-    manifest = manifest_of(nested)
-    assert manifest["corpus"] == "nested-translation"
     assert manifest["options"] == {"depth": 3, "test_depth": None, **SIZES, "seed": 0, "binarise": True}
     assert manifest["versions"]["fairseq_stack"] == fairseq_stack.__version__
     assert manifest["versions"]["python"] == platform.python_version()

@@ -16,7 +16,7 @@ from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.cfl.reversal import Options
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text import staging
-from fairseq_stack_preprocess.text.output import check_target, output_folder
+from fairseq_stack_preprocess.text.output import check_target
 from fairseq_stack_preprocess.text.staging import Staging
 from tests.helpers import hostile
 from tests.preprocess.corpus_folders import names, snapshot
@@ -143,19 +143,6 @@ def interrupt_between_the_renames(target: Path) -> Path:
     return made.folder
 
 
-def test_what_is_removed_and_put_back_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "out"
-    made = made_beside(target)
-    close(made)
-    staging.clear_leftovers(target)
-    assert capsys.readouterr().err == f"removed {made.folder}, left by a killed run\n"
-    reversal.prepare(OLD, target)
-    interrupt_between_the_renames(target)
-    capsys.readouterr()
-    staging.clear_leftovers(target)
-    assert capsys.readouterr().err == f"put back {target}, which a killed run was replacing\n"
-
-
 def test_two_folders_for_one_place_are_both_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "out"
     reversal.prepare(OLD, target)
@@ -165,16 +152,6 @@ def test_two_folders_for_one_place_are_both_kept(tmp_path: Path, capsys: pytest.
     staging.clear_leftovers(target)
     assert (hidden / "old" / "manifest.json").is_file() and (target / "mine").is_file()
     assert f"{hidden / 'old'} holds the previous content of {target}" in capsys.readouterr().err
-
-
-def test_a_live_run_is_left_alone(tmp_path: Path) -> None:
-    target = tmp_path / "out"
-    with output_folder(target) as folder:
-        (folder / "file").write_text("a")
-        reversal.prepare(OLD, target)  # another run of the same command, which is faster
-        assert (folder / "file").is_file()
-        target.rename(tmp_path / "elsewhere")
-    assert names(tmp_path) == ["elsewhere", "out"]
 
 
 def test_a_live_process_is_left_alone_until_it_is_killed(tmp_path: Path) -> None:
@@ -201,25 +178,26 @@ def test_a_live_process_is_left_alone_until_it_is_killed(tmp_path: Path) -> None
     assert names(tmp_path) == []
 
 
-def test_a_run_of_another_machine_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(staging, "_machine", lambda: "another")
-        made = made_beside(tmp_path / "out")
-        made.new.mkdir()
-        close(made)
-    staging.clear_leftovers(tmp_path / "out")
-    assert made.new.is_dir()
+def refuse(*arguments: object) -> int:
+    raise PermissionError(13, "Permission denied")
 
 
-def test_the_hidden_folder_of_another_user_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path, flags: int, mode: int) -> int:
-        raise PermissionError(13, "Permission denied")
-
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [(staging, "_machine", lambda: "another"), (staging.os, "open", refuse)],
+    ids=["another-machine", "another-user"],
+)
+def test_a_run_that_may_be_alive_is_left_alone(
+    where: object, name: str, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = made_beside(tmp_path / "out")
     close(made)
-    monkeypatch.setattr(staging.os, "open", refuse)
+    monkeypatch.setattr(where, name, value)
     staging.clear_leftovers(tmp_path / "out")
     assert made.folder.is_dir()
+    monkeypatch.undo()
+    staging.clear_leftovers(tmp_path / "out")
+    assert not made.folder.exists()
 
 
 def test_where_machines_have_no_name_no_run_is_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +222,7 @@ def test_without_locks_no_run_is_taken_for_dead(tmp_path: Path, monkeypatch: pyt
     assert names(tmp_path) == ["out"]
 
 
-@pytest.mark.parametrize("name", [".out.partial-mine", ".out.partial-0123456789ab", ".out.old-0123456789ab"])
+@pytest.mark.parametrize("name", [".out.partial-mine", ".out.old-0123456789ab"])
 def test_folders_of_the_user_are_left_alone(name: str, tmp_path: Path) -> None:
     (tmp_path / name).mkdir()
     (tmp_path / name / "lock").write_text("")

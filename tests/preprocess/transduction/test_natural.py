@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.transduction.natural import Options, Sentence, plan, prepare, read_sentences
+from fairseq_stack_preprocess.transduction.natural import Options, Sentence, prepare, read_sentences
 from tests.preprocess.corpus_folders import manifest_of
 
 TABS = 'VBZ\tthe key to the cabinets\nVBP\tthe "keys" , here ,\nVBZ\ta <unk>\n'
@@ -108,7 +108,6 @@ def test_long_sentences_are_dropped_and_counted(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_limit_and_plan(tmp_path: Path) -> None:
+def test_limit(tmp_path: Path) -> None:
     prepare(options(tmp_path, limit=1), tmp_path / "out")
     assert len(texts(tmp_path / "out", "train")) == 1
-    assert list(plan(options(tmp_path)))[1] == "valid: other.tsv, 28 bytes"

@@ -118,14 +118,6 @@ def test_a_bracket_too_few_or_too_many_is_found_in_its_line(trees: list[Tree], d
     assert str(raised.value).startswith(f"{file}, line {broken + 1}: ")
 
 
-@given(text=st.binary(max_size=30))
-def test_random_bytes_are_read_or_refused(text: bytes, file: Path) -> None:
-    try:
-        read(file, text)
-    except PrepareError as error:
-        assert str(file) in str(error)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

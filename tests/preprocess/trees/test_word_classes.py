@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from fairseq_stack_preprocess.trees.ptb import DYER_2016
 from fairseq_stack_preprocess.trees.word_classes import Fingerprint, known_or_class, known_words, word_class
-from tests.preprocess.trees.treebanks import joined, oracle_blocks
 
 KNOWN = {"running", "the", "us"}
 CLASS = re.compile(r"UNK(-INITC|-INITC-KNOWNLC|-CAPS|-LC)?(-NUM)?(-DASH)?(-s|-ed|-ing|-ion|-er|-est|-ly|-ity|-y|-al)?")
@@ -46,16 +45,6 @@ def test_singletons_are_not_known() -> None:
     known = known_words({"a": 1, "b": 2, "c": 3})
     assert known == {"b", "c"}
     assert [known_or_class(word, known) for word in "abd"] == ["UNK-LC", "b", "UNK-LC"]
-
-
-@pytest.mark.parametrize(("split", "tokens"), [("train", 67_038), ("dev", 9_756)])
-def test_every_token_of_the_oracles(split: str, tokens: int, reference_data: Path) -> None:
-    train = Counter(joined(block.words for block in oracle_blocks(reference_data, "train")))
-    known = known_words(train)
-    blocks = oracle_blocks(reference_data, split)
-    words = joined(block.words for block in blocks)
-    assert [known_or_class(word, known) for word in words] == joined(block.classes for block in blocks)
-    assert len(words) == tokens
 
 
 def test_published_vocabulary(reference_data: Path) -> None:
