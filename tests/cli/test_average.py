@@ -219,31 +219,17 @@ def test_mistakes_in_names(checkpoints: list[Path], tmp_path: Path, capsys: pyte
     assert_refused([first], "is a folder: expected the name of a file", tmp_path, capsys, output=".")
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        (RuntimeError("file write failed"), 2, "average.pt: file write failed\n"),
-        (OSError(28, "No space left", ".hidden"), 2, "average.pt: No space left\n"),
-        (KeyboardInterrupt(), 130, "interrupted\n"),
-    ],
-)
-def test_interrupted(
-    error: BaseException,
-    code: int,
-    message: str,
-    checkpoints: list[Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_a_full_disk(
+    checkpoints: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Half a file is never left behind, whether writing fails or the user has had enough."""
+    """torch has an error of its own for it; tests/test_files.py has other reasons why half a file is not left."""
 
     def fail(state: State, file: IO[bytes]) -> None:
         file.write(b"half a file")
-        raise error
+        raise RuntimeError("file write failed")
 
     before = sorted(tmp_path.iterdir())
     monkeypatch.setattr(averaging.torch, "save", fail)
-    assert average(*checkpoints, "--output", tmp_path / "average.pt") == code
-    assert capsys.readouterr().err.endswith(message)
+    assert average(*checkpoints, "--output", tmp_path / "average.pt") == 2
+    assert capsys.readouterr().err.endswith("average.pt: file write failed\n")
     assert sorted(tmp_path.iterdir()) == before

@@ -82,26 +82,13 @@ def test_options_of_evaluations(options: str, message: str, capsys: pytest.Captu
     assert capsys.readouterr().err == f"fairseq-stack: error: {message}\n"
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["--version"])
-    assert caught.value.code == 0
-    assert capsys.readouterr().out == f"fairseq-stack {fairseq_stack.__version__}\n"
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "fairseq-stack: error: the following arguments are required: SUBCOMMAND"),
         (["prepair"], "fairseq-stack: error: argument SUBCOMMAND: invalid choice: 'prepair'"),
-        (["prepare", "reversal", "out", "--seed", "x"], "argument --seed: invalid int value: 'x'"),
-        (
-            ["prepare", "reversal", "out", "--train", "5"],
-            "fairseq-stack prepare reversal: error: unrecognized arguments: --train 5 (see fairseq-stack prepare "
-            "reversal --help)",
-        ),
+        (["prepare", "reversal", "out", "--train", "5"], "error: unrecognized arguments: --train 5 (see fairseq-stack"),
     ],
-    ids=["nothing", "typo", "not-a-number", "abbreviation"],
+    ids=["typo", "abbreviation"],
 )
 def test_mistakes_on_the_command_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -145,10 +132,9 @@ def test_reader_that_closes_the_pipe_ends_the_command_quietly(arguments: list[st
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")
-@pytest.mark.parametrize("arguments", [["--help"], ["user-dir"]])
-def test_standard_output_that_cannot_be_written(arguments: list[str], tmp_path: Path) -> None:
+def test_standard_output_that_cannot_be_written(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
-        result = run_module(*arguments, folder=tmp_path, stdout=full)
+        result = run_module("user-dir", folder=tmp_path, stdout=full)
     assert result.returncode == 2
     assert result.stderr == "fairseq-stack: error: cannot write to standard output: No space left on device\n"
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fairseq.data.iterators import BufferedIterator
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+from tests.commands.running import Server
 
 pytestmark = pytest.mark.usefixtures("shims")
 
@@ -55,8 +56,7 @@ next(batches)
 
 
 @pytest.mark.parametrize("size", [1, 2000])
-def test_process_ends_while_batches_are_read_ahead(size: int) -> None:
+def test_process_ends_while_batches_are_read_ahead(size: int, server: Server, tmp_path: Path) -> None:
     """Without the shim, a reader that frees tensors aborts the process (2,000); a waiting reader does not (1)."""
-    command = [sys.executable, "-c", READING_AHEAD, str(size)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert (result.returncode, result.stderr) == (0, "")
+    ending = server.run_program(READING_AHEAD, tmp_path, str(size))
+    assert (ending.code, ending.errors) == (0, "")

@@ -79,37 +79,11 @@ def test_error_of_a_process_that_torch_has_spawned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "advice"),
-    [
-        (AssertionError("Must specify batch size either with --max-tokens or --batch-size"), "give --max-tokens"),
-        (
-            FileNotFoundError(2, "No such file or directory", "data/dict.en.txt"),
-            "data/dict.en.txt is missing: expected",
-        ),
-        (OSError("Model file not found: a.pt"), "Model file not found: a.pt"),
-    ],
-)
-def test_errors_of_fairseq(error: Exception, advice: str) -> None:
-    said = messages.message_of(error)
-    assert said is not None
-    assert advice in said
-
-
-@pytest.mark.parametrize(
     "error",
     [AssertionError("other"), KeyError(None), FileNotFoundError(2, "No such file or directory", "x.py"), OSError()],
 )
 def test_other_errors_are_left_as_they_are(error: Exception) -> None:
     assert messages.message_of(error) is None
-
-
-def test_missing_task_is_known_by_where_it_is_raised() -> None:
-    def parse_args_and_arch() -> None:
-        raise KeyError(None)
-
-    with pytest.raises(KeyError) as error:
-        parse_args_and_arch()
-    assert "give --task" in str(messages.message_of(error.value))
 
 
 def test_user_errors_travel_between_processes() -> None:

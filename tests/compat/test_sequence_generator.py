@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from fairseq_stack.compat import sequence_generator
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.incremental import ReadsAhead
-from fairseq_stack.models.presets import PRESETS
 from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from tests.models.building import DICTIONARY, build_opinionated_model, random_words
 
@@ -76,20 +75,12 @@ def check(
     return together
 
 
-def translate_as_alone(
-    models: list[nn.Module], repetitions: int = 1, prefix_size: int = 0, **options: Any
-) -> list[list[Hypothesis]]:
-    words = [random_words(length) for length in LENGTHS * repetitions]
+def translate_as_alone(models: list[nn.Module], prefix_size: int = 0, **options: Any) -> list[list[Hypothesis]]:
+    words = [random_words(length) for length in LENGTHS]
     prefixes = None
     if prefix_size:
         prefixes = [with_end(random_words(1 + row % 4))[:prefix_size] for row in range(len(words))]
     return check(models, [with_end(row) for row in words], prefixes, **options)
-
-
-def continue_as_alone(model: nn.Module, repetitions: int = 1, **options: Any) -> list[list[Hypothesis]]:
-    prefixes = [random_words(length) for length in LENGTHS * repetitions]
-    sources = [torch.cat([torch.tensor([EOS]), prefix]) for prefix in prefixes]
-    return check([model], sources, prefixes, side="right", **options)
 
 
 def test_translation() -> None:
@@ -104,7 +95,9 @@ def test_translation() -> None:
 def test_language_model_with_prefixes(preset: str) -> None:
     """Prefixes that are longer than the maximum length, and than the other prefixes, are among them."""
     model = reluctant_to_end(build_opinionated_model(preset))
-    continue_as_alone(model, beam_size=3, max_len_a=0.5, max_len_b=3, min_len=3)
+    prefixes = [random_words(length) for length in LENGTHS]
+    sources = [torch.cat([torch.tensor([EOS]), prefix]) for prefix in prefixes]
+    check([model], sources, prefixes, side="right", beam_size=3, max_len_a=0.5, max_len_b=3, min_len=3)
 
 
 @pytest.mark.parametrize("generator", [SequenceGenerator, LengthNormalizedBeamSearchGenerator])
@@ -174,20 +167,6 @@ def test_options(options: dict[str, Any]) -> None:
 def test_ensemble() -> None:
     models = [translation_model(), translation_model("sup")]
     translate_as_alone(models, beam_size=4, max_len_a=1, max_len_b=2)
-
-
-@pytest.mark.hostile
-@pytest.mark.parametrize(
-    "preset",
-    [name for model in ("stack_transformer", "stack_transformer_lm", "stack_lstm_lm") for name in PRESETS[model]],
-)
-def test_hundreds_of_sentences(preset: str) -> None:
-    model = reluctant_to_end(build_opinionated_model(preset, TINY if preset in PRESETS["stack_transformer"] else ()))
-    if preset not in PRESETS["stack_transformer"]:
-        continue_as_alone(model, repetitions=50, beam_size=4, max_len_a=1, max_len_b=2)
-        return
-    for side in ("left", "right"):
-        translate_as_alone([model], repetitions=50, side=side, beam_size=4, max_len_a=1, max_len_b=2)
 
 
 def test_generator_is_left_as_it_was() -> None:

@@ -42,12 +42,6 @@ def test_unsupported_versions_are_refused(version: str, reason: str, monkeypatch
     assert "pip install --no-build-isolation 'fairseq_stack[fairseq]'" in str(refusal.value)
 
 
-def test_missing_fairseq_is_an_error_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "fairseq", None)
-    with pytest.raises(ImportError, match=r"needs fairseq .*pip install"):
-        compat.apply()
-
-
 def test_fairseq_that_cannot_be_imported_is_an_error_that_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

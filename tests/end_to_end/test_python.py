@@ -153,10 +153,9 @@ def test_mistakes(handed_on: Path, translator: TranslationHub, scorer: LanguageM
             call()
 
 
-@pytest.mark.parametrize("word", ["<s>", "<pad>"])
-def test_words_that_fairseq_reserves(translator: TranslationHub, scorer: LanguageModelHub, word: str) -> None:
+def test_words_that_fairseq_reserves(translator: TranslationHub, scorer: LanguageModelHub) -> None:
     """Padding in a sentence would be hidden from the model, and not be scored."""
-    text = f"a {word} b"
+    text = "a <pad> b"
     calls: list[Callable[[], Any]] = [
         lambda: scorer.score(text),
         lambda: list(surprisals(scorer, ["a", text])),
@@ -164,7 +163,7 @@ def test_words_that_fairseq_reserves(translator: TranslationHub, scorer: Languag
         lambda: translator.score("a", text),
     ]
     for call in calls:
-        with pytest.raises(UserError, match=f"^'{text}': fairseq reserves the symbol {word}; it cannot be a word"):
+        with pytest.raises(UserError, match=f"^'{text}': fairseq reserves the symbol <pad>; it cannot be a word"):
             call()
 
 

@@ -11,16 +11,11 @@ import pytest
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.training_curve import read_training_curve, read_valid_bound
 
-HEAD = "num. shared model params: 10 (num. trained: 10)\n"
+from .test_training_log import HEAD, validation
 
 
 def entry(**figures: object) -> str:
     return json.dumps(figures) + "\n"
-
-
-def validation(updates: int, loss: float, **figures: str) -> str:
-    valid = {f"valid_{name}": value for name, value in figures.items()}
-    return entry(epoch=1, valid_loss=str(loss), **valid, valid_num_updates=str(updates))
 
 
 def progress(updates: int, epochs: float, rate: float) -> str:
@@ -38,7 +33,8 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_another_figure_is_as_it_stands_and_runs_are_still_compared_by_the_loss(tmp_path: Path) -> None:
-    text = HEAD + validation(50, 2, bleu="20.5") + validation(100, 3, bleu="21") + validation(60, 4, bleu="19")
+    bleus = {50: (2, 20.5), 100: (3, 21), 60: (4, 19)}
+    text = HEAD + "".join(validation(updates, loss=loss, bleu=bleu) for updates, (loss, bleu) in bleus.items())
     curve = read_training_curve(write(tmp_path, text), "bleu")
     assert list(curve.values.items()) == [(50, 20.5), (60, 19.0), (100, 21.0)]
     assert curve.least_loss == 2 * math.log(2)
@@ -46,13 +42,15 @@ def test_another_figure_is_as_it_stands_and_runs_are_still_compared_by_the_loss(
 
 @pytest.mark.parametrize("metric", [None, "ppl"])
 def test_a_run_in_which_no_validation_has_a_number(tmp_path: Path, metric: str | None) -> None:
-    log = write(tmp_path, HEAD + validation(50, math.nan, ppl="nan") + validation(100, math.inf, ppl="inf"))
+    log = write(tmp_path, HEAD + validation(50, loss="nan", ppl="nan") + validation(100, loss="inf", ppl="inf"))
     with pytest.raises(UserError, match=f"valid_{metric or 'loss'} is not a finite number in any validation"):
         read_training_curve(log, metric)
 
 
 def test_learning_rates_are_from_progress_and_from_ends_of_epochs(tmp_path: Path) -> None:
-    text = HEAD + progress(100, 0.5, 0.1) + validation(200, 2) + end_of_epoch(1, 200, 0.05) + progress(300, 1.5, 0.01)
+    text = (
+        HEAD + progress(100, 0.5, 0.1) + validation(200, loss=2) + end_of_epoch(1, 200, 0.05) + progress(300, 1.5, 0.01)
+    )
     assert read_training_curve(write(tmp_path, text)).learning_rates == {100: 0.1, 200: 0.05, 300: 0.01}
 
 
@@ -67,7 +65,7 @@ def test_learning_rates_are_from_progress_and_from_ends_of_epochs(tmp_path: Path
     ids=["progress", "the-last-epoch-ended-early", "no-epoch", "nothing"],
 )
 def test_updates_in_an_epoch(tmp_path: Path, text: str, updates: float | None) -> None:
-    assert read_training_curve(write(tmp_path, HEAD + validation(50, 2) + text)).updates_in_epoch == updates
+    assert read_training_curve(write(tmp_path, HEAD + validation(50, loss=2) + text)).updates_in_epoch == updates
 
 
 BOUND = '{"valid": {"nats_per_token_with_eos": 0.5, "nats_per_token_without_eos": 0.75}}'

@@ -13,8 +13,8 @@ from fairseq_stack.evaluation.training_log import TrainingLog, Validation, read_
 HEAD = "{'_name': None, 'common': 1}\nnum. shared model params: 42,979 (num. trained: 42,979)\n"
 
 
-def validation(updates: int, **losses: str) -> str:
-    entries = "".join(f', "valid_{name}": "{loss}"' for name, loss in losses.items())
+def validation(updates: int, **figures: object) -> str:
+    entries = "".join(f', "valid_{name}": "{value}"' for name, value in figures.items())
     return f'begin validation on "valid" subset\n{{"epoch": 1{entries}, "valid_num_updates": "{updates}"}}\n'
 
 

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack.evaluation.cfl_result import CFLResult
-from tests.commands.running import Server
+from tests.commands.running import REPOSITORY, Server
 from tests.documents import Document, run_block
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 CORPORA = ["nested-translation", "dyck"]
 KINDS = ["tf", "sup", "nd"]
 PICTURE_SIZE = (1500, 540)

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import Server
+from tests.commands.running import REPOSITORY, Server
 from tests.documents import Document
 from tests.helpers import hostile
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 LINES = 60
 CORPORA = {
     "multi30k": [f"{split}.{language}" for split in ("train", "val", "test_2016_flickr") for language in ("de", "en")],

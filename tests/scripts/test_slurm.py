@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import Server
+from tests.commands.running import REPOSITORY, Server
 from tests.scripts.test_experiments import write_corpus
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

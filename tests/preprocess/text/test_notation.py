@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.text.notation import format_grammar, parse_grammar, read_grammar
+from fairseq_stack_preprocess.text.notation import format_grammar, parse_grammar
 from fairseq_stack_preprocess.text.pcfg import PCFG, Nonterminal, Rule
 
 S, A = Nonterminal("S"), Nonterminal("A-b")
@@ -91,19 +91,6 @@ def test_any_text_is_a_grammar_or_a_mistake_in_one_line(text: str) -> None:
         assert "\n" not in str(error)
     else:
         assert_same_after_round_trip(grammar)
-
-
-@given(content=st.one_of(st.binary(max_size=30), st.text(max_size=30).map(str.encode)), strip_cr=st.booleans())
-def test_any_file_is_a_grammar_or_a_mistake_that_names_it(
-    content: bytes, strip_cr: bool, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "any-grammar.txt"
-    path.write_bytes(content)
-    try:
-        read_grammar(path, strip_cr=strip_cr)
-    except PrepareError as error:
-        assert str(error).startswith(str(path))
-        assert "\n" not in str(error)
 
 
 TERMINALS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=3).filter(

@@ -13,7 +13,7 @@ from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.trees import ptb
 from fairseq_stack_preprocess.trees.ptb import Options, find_files, format_sections, parse_sections, prepare
 from fairseq_stack_preprocess.trees.word_classes import Fingerprint
-from tests.preprocess.corpus_folders import lines_of, manifest_of
+from tests.preprocess.corpus_folders import manifest_of
 from tests.preprocess.trees.treebanks import (
     CAT,
     DOG,
@@ -22,6 +22,7 @@ from tests.preprocess.trees.treebanks import (
     oracle_blocks,
     oracle_map,
     ptb_folder,
+    text_of,
     write_files,
 )
 
@@ -30,10 +31,6 @@ def run(folder: Path, raw: Path, **options: Any) -> dict[str, Any]:
     """Prepare the corpus without fairseq; return the manifest."""
     prepare(Options(raw=raw, binarise=False, **options), folder)
     return manifest_of(folder)
-
-
-def text_of(folder: Path, name: str) -> list[str]:
-    return lines_of(folder / "text" / name)
 
 
 @pytest.fixture(scope="module")

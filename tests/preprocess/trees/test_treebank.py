@@ -15,8 +15,8 @@ from fairseq_stack_preprocess.text.sentence_pieces import train_model
 from fairseq_stack_preprocess.trees.brackets import tagged_words
 from fairseq_stack_preprocess.trees.spans import parse_spans, spans_of_attachments
 from fairseq_stack_preprocess.trees.treebank import Options, prepare
-from tests.preprocess.corpus_folders import lines_of, manifest_of
-from tests.preprocess.trees.treebanks import CAT, DASH, DOG, TRACES, trees_of, write_files
+from tests.preprocess.corpus_folders import manifest_of
+from tests.preprocess.trees.treebanks import CAT, DASH, DOG, TRACES, text_of, trees_of, write_files
 
 FILES = {"train.mrg": CAT + DOG + CAT + TRACES, "valid.mrg": DOG, "test.mrg.gz": DASH}
 SPLITS = ("train", "valid", "test")
@@ -27,10 +27,6 @@ def run(folder: Path, raw: Path, **options: Any) -> dict[str, Any]:
     paths: dict[str, Any] = {split: (raw / name,) for split, name in zip(SPLITS, FILES, strict=True)}
     prepare(Options(**{**paths, "binarise": False, **options}), folder)
     return manifest_of(folder)
-
-
-def text_of(folder: Path, name: str) -> list[str]:
-    return lines_of(folder / "text" / name)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 import nltk
 
 from fairseq_stack_preprocess.trees.brackets import Tree, fold, read_trees
+from tests.preprocess.corpus_folders import lines_of
 
 CAT = """\
 ( (S
@@ -51,6 +52,11 @@ def ptb_folder(folder: Path) -> Path:
 def trees_of(path: Path) -> list[Tree]:
     """The trees of a file."""
     return [tree for _, tree in read_trees(path)]
+
+
+def text_of(folder: Path, name: str) -> list[str]:
+    """The lines of a text of a corpus."""
+    return lines_of(folder / "text" / name)
 
 
 def as_nltk(tree: Tree) -> nltk.Tree:
