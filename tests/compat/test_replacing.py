@@ -75,9 +75,12 @@ def test_a_change_without_a_reason_is_an_error(replacements: ModuleType) -> None
         replacing.table()
 
 
-def test_applying_twice() -> None:
+def test_applying_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["fairseq-train"])
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
     compat.apply()
     hook = sys.excepthook
+    assert hook is not sys.__excepthook__
     compat.apply()
     assert sys.excepthook is hook
 
