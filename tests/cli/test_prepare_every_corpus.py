@@ -53,7 +53,7 @@ SIZES = "--train-size 30 --valid-size 10"
 LENGTHS = "--min-length 2 --max-length 6 --test-min-length 2 --test-max-length 6 --test-per-length 2"
 PAIRS = {"c.de": "Das ist ä.\nUnd\ndas auch ö.\n", "c.en": "This is ä.\nAnd\nthis is ö.\n"}
 
-GIVEN = [
+OF_FILES = [
     Corpus(
         "cfl --grammar",
         f"--grammar {{raw}}/g.txt {LENGTHS} {SIZES}",
@@ -99,8 +99,8 @@ DRAWN = [
     Corpus("transduction --task", f"--task agreement {SIZES} --test-size 10"),
 ]
 
-given = pytest.mark.parametrize("corpus", GIVEN, ids=lambda corpus: corpus.name)
-every = pytest.mark.parametrize("corpus", [*GIVEN, *DRAWN], ids=lambda corpus: corpus.name)
+of_files = pytest.mark.parametrize("corpus", OF_FILES, ids=lambda corpus: corpus.name)
+every = pytest.mark.parametrize("corpus", [*OF_FILES, *DRAWN], ids=lambda corpus: corpus.name)
 
 
 def error_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -112,7 +112,7 @@ def error_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return lines[-1].removeprefix("fairseq-stack: error: ")
 
 
-@given
+@of_files
 def test_broken_text_is_one_error_with_file_and_line(
     corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,7 +135,7 @@ KINDS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize(
     ("corpus", "kind"),
-    [(corpus, kind) for corpus in GIVEN for kind in KINDS if kind == "pipe" or corpus.name == "mt"],
+    [(corpus, kind) for corpus in OF_FILES for kind in KINDS if kind == "pipe" or corpus.name == "mt"],
     ids=lambda value: value.name if isinstance(value, Corpus) else value,
 )
 def test_what_is_not_a_file(kind: str, corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +148,7 @@ def test_what_is_not_a_file(kind: str, corpus: Corpus, tmp_path: Path, capsys: p
     assert message.format(path=path) in error_of(corpus.arguments(tmp_path / "out", tmp_path / "raw"), capsys)
 
 
-@given
+@of_files
 @pytest.mark.parametrize("dry_run", [(), ("--dry-run",)], ids=["run", "dry-run"])
 def test_missing_file(
     dry_run: tuple[str, ...], corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -160,7 +160,7 @@ def test_missing_file(
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]
 
 
-@given
+@of_files
 def test_strip_cr(corpus: Corpus, tmp_path: Path) -> None:
     raw = corpus.write(tmp_path / "raw")
     assert cli.main(corpus.arguments(tmp_path / "lf", raw)) == 0

@@ -116,15 +116,15 @@ def test_prompts_are_read_at_once(preset: str, generator: Any, monkeypatch: pyte
 
     monkeypatch.setattr(ReadsAhead, "read_ahead", recorded)
 
-    def found() -> list[Any]:
+    def generate() -> list[Any]:
         made = generator(models, DICTIONARY, beam_size=3, max_len_b=10)
         return made.generate(models, sample, prefix_tokens=prompts)
 
-    actual = found()
+    actual = generate()
     begun = torch.cat([torch.full((3, 1), EOS), prompts[:, :5]], 1)
     assert len(read) == 2 and all(torch.equal(tokens, begun) for tokens in read)
     monkeypatch.setattr(sequence_generator, "_read_ahead", lambda ensemble: False)
-    expected = found()
+    expected = generate()
     assert len(read) == 2
     for hypotheses, others in zip(actual, expected, strict=True):
         assert [x["tokens"].tolist() for x in hypotheses] == [x["tokens"].tolist() for x in others]

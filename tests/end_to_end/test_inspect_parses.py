@@ -42,19 +42,21 @@ def test_numbers_of_a_beam(pushdown_model: Path, hub: LanguageModelHub, tmp_path
     assert (actual["tokens"], actual["beam"]) == (["ROOT", *TEXT.split()], 5)
     parses = parse(hub.models[0].decoder.network, hub.encode(TEXT)[:-1], beam_size=5)
     shares = (parses.log_probabilities - parses.log_probability).exp()
-    for number, own in enumerate(actual["parses"]):
+    for number, record in enumerate(actual["parses"]):
         attachments = parses.attachments[number].tolist()
-        assert own["attachments"] == [0, *attachments]
-        assert own["log_probability"] == pytest.approx(float(parses.log_probabilities[number]), abs=1e-4)
-        assert sum(own["log_words"]) + sum(own["log_attachments"]) == pytest.approx(own["log_probability"], abs=1e-9)
-        assert own["share"] == pytest.approx(float(shares[number]), abs=1e-9)
+        assert record["attachments"] == [0, *attachments]
+        assert record["log_probability"] == pytest.approx(float(parses.log_probabilities[number]), abs=1e-4)
+        assert sum(record["log_words"]) + sum(record["log_attachments"]) == pytest.approx(
+            record["log_probability"], abs=1e-9
+        )
+        assert record["share"] == pytest.approx(float(shares[number]), abs=1e-9)
         tape = stack_tape(torch.tensor([[0, *attachments]]))[0].tolist()
-        assert own["tape"] == [row[: t + 1] for t, row in enumerate(tape)]
-        assert [layer["layer"] for layer in own["attention"]] == [
+        assert record["tape"] == [row[: t + 1] for t, row in enumerate(tape)]
+        assert [layer["layer"] for layer in record["attention"]] == [
             "decoder.network.layers.0",
             "decoder.network.layers.2",
         ]
-        weights = torch.tensor(own["attention"][0]["weights"])
+        weights = torch.tensor(record["attention"][0]["weights"])
         assert weights.shape == (2, 6, 6)
         assert torch.allclose(weights.sum(2), torch.ones(2, 6)) and not weights.triu(1).any()
     assert len(actual["parses"]) == 3
@@ -63,14 +65,14 @@ def test_numbers_of_a_beam(pushdown_model: Path, hub: LanguageModelHub, tmp_path
 def test_a_given_tree(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
     """Among all parses of the sentence it has the same probability."""
     actual = numbers(pushdown_model, tmp_path, "--tree", "(S (A (W a) (W b)) (B (W c) (C (W d) (W a))))")
-    (own,) = actual["parses"]
-    assert (own["brackets"], own["share"], actual["beam"]) == ("((a b) (c (d a)))", None, None)
+    (record,) = actual["parses"]
+    assert (record["brackets"], record["share"], actual["beam"]) == ("((a b) (c (d a)))", None, None)
     parses = parse(hub.models[0].decoder.network, hub.encode(TEXT)[:-1], beam_size=100)
-    (place,) = [n for n, r in enumerate(parses.attachments.tolist()) if [0, *r] == own["attachments"]]
-    assert own["log_probability"] == pytest.approx(float(parses.log_probabilities[place]), abs=1e-4)
+    (place,) = [n for n, r in enumerate(parses.attachments.tolist()) if [0, *r] == record["attachments"]]
+    assert record["log_probability"] == pytest.approx(float(parses.log_probabilities[place]), abs=1e-4)
     sentence = inspect_parses(hub, TEXT, tree="((a b) (c (d a)))")
     assert [list(sentence.tokens_of(word)) for word in (1, 5)] == [[1], [5]]
-    assert sentence.parses[0].brackets == own["brackets"]
+    assert sentence.parses[0].brackets == record["brackets"]
 
 
 def test_when_a_word_is_predicted(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
@@ -79,19 +81,19 @@ def test_when_a_word_is_predicted(pushdown_model: Path, hub: LanguageModelHub, t
     actual = numbers(pushdown_model, tmp_path, *options)
     network = hub.models[0].decoder.network
     (parses,) = parse_all(network, hub.encode("a b c")[None, :-1], beam_size=BEAM_SIZE, are_prefixes=True)
-    (own,) = actual["parses"]
-    assert own["attachments"] == [0, *parses.attachments[0].tolist()]
-    assert own["log_probability"] == pytest.approx(float(parses.log_probabilities[0]), abs=1e-5)
+    (record,) = actual["parses"]
+    assert record["attachments"] == [0, *parses.attachments[0].tolist()]
+    assert record["log_probability"] == pytest.approx(float(parses.log_probabilities[0]), abs=1e-5)
     assert actual["predicted"] == "d" and actual["tokens"] == ["ROOT", "a", "b", "c"]
-    mean = torch.tensor([layer["weights"] for layer in own["attention"]]).mean((0, 1))[-1]
+    mean = torch.tensor([layer["weights"] for layer in record["attention"]]).mean((0, 1))[-1]
     assert actual["mean_attention"] == {
         "subject": pytest.approx([float(mean[1])]),
         "distractors": pytest.approx(mean[2:].tolist()),
     }
     actual = numbers(pushdown_model, tmp_path, "--show", "attention", "--verb", 1)
     assert (actual["tokens"], actual["parses"][0]["log_probability"]) == (["ROOT"], 0)
-    (own,) = numbers(pushdown_model, tmp_path, *options, "--tree", "((a b) (c (d a)))")["parses"]
-    assert own["brackets"] == "(a b) c"
+    (record,) = numbers(pushdown_model, tmp_path, *options, "--tree", "((a b) (c (d a)))")["parses"]
+    assert record["brackets"] == "(a b) c"
 
 
 @pytest.mark.parametrize(
