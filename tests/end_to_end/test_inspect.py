@@ -154,53 +154,35 @@ def test_formats(language_model: Path, tmp_path: Path) -> None:
 
 
 def test_mistakes(corpora: Corpora, language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plain = tmp_path / "plain"
+    plain, text = tmp_path / "plain", tmp_path / "text"
     run("train", corpora.language_modeling, *BARE_LANGUAGE_MODEL, *TRAINING, "--max-epoch", 1, "--save-dir", plain)
     capsys.readouterr()
-    (tmp_path / "text").write_text("a\nb x\n")
-    valid = ["--data", corpora.language_modeling, "--split", "valid"]
-    for arguments, message in (
-        ([plain, "--text", "a", "--output", "w.png"], "has no nondeterministic stack attention"),
-        ([language_model, "--text", "a", "--line", 1, "--output", "w.png"], "--line: expected --file or --split with"),
-        ([language_model, "--split", "valid", "--line", 1, "--output", "w.png"], "--split: name the folder of the"),
-        ([language_model, *valid, "--output", "w.png"], "by --line, or --show readings or operations for many lines"),
-        (
-            [language_model, "--file", tmp_path / "text", "--line", 2, "--output", "w.png"],
-            "text, line 2 has 'x', which",
-        ),
-        ([language_model, "--file", tmp_path / "text", "--line", 3, "--output", "w.png"], "has 2 lines, and no line 3"),
-        ([language_model, *valid, "--line", 7, "--output", "w.png"], "valid has 6 lines, and no line 7"),
-        ([language_model, *valid, "--line", 0, "--output", "w.png"], "--line must be at least 1"),
-        (
-            [language_model, *valid[:-1], "dev", "--line", 1, "--output", "w.png"],
-            "has no dev.idx; expected one of test, train, valid",
-        ),
-        (
-            [language_model, *valid, "--line", 1, "--translation", "a", "--output", "w.png"],
-            "--translation: expected --text with it",
-        ),
-        ([language_model, "--pattern", "rainbow", "--output", "w.png"], "--pattern: expected a model of strings w#w^R"),
-        ([language_model, *valid, "--show", "readings", "--output", "w.tsv"], "expected .json or a picture of the"),
-        ([language_model, *valid, "--show", "operations", "--output", "w.gv"], "expected .json, .tsv or a picture of"),
-        ([language_model, "--text", "a", "--output", "w.txt"], "expected a name that ends with one of .json, .pdf,"),
-        ([language_model, "--text", "a", "--translation", "a", "--output", "w.png"], "and no translation"),
-        (
-            [language_model, "--text", "a", "--layer", "x", "--output", "w.png"],
-            "expected 'all' or a stack of the",
-        ),
-        ([language_model, "--text", "a", "--runs", 0, "--output", "w.png"], "--runs: expected at least 1, got 0"),
-        ([language_model, "--text", "a", "--least", 2, "--output", "w.png"], "--least: expected a number from 0 to 1"),
-        (
-            [language_model, "--text", "a", "--layer", "decoder.layers.2", "--show", "runs", "--output", "w.png"],
-            "--show runs: expected a nondeterministic stack",
-        ),
-        (
-            [language_model, "--text", "a", "--layer", "decoder.layers.2", "--output", "w.gv"],
-            "expected one nondeterministic stack, got none",
-        ),
+    text.write_text("a\nb x\n")
+    data = f"--data {corpora.language_modeling} --split"
+    for options, message in (
+        ("--text a --line 1", "--line: expected --file or --split with"),
+        ("--split valid --line 1", "--split: name the folder of the"),
+        (f"{data} valid", "by --line, or --show readings or operations for many lines"),
+        (f"--file {text} --line 2", "text, line 2 has 'x', which"),
+        (f"--file {text} --line 3", "has 2 lines, and no line 3"),
+        (f"{data} valid --line 7", "valid has 6 lines, and no line 7"),
+        (f"{data} valid --line 0", "--line must be at least 1"),
+        (f"{data} dev --line 1", "has no dev.idx; expected one of test, train, valid"),
+        (f"{data} valid --line 1 --translation a", "--translation: expected --text with it"),
+        ("--pattern rainbow", "--pattern: expected a model of strings w#w^R"),
+        (f"{data} valid --show readings --output w.tsv", "expected .json or a picture of the"),
+        (f"{data} valid --show operations --output w.gv", "expected .json, .tsv or a picture of"),
+        ("--text a --output w.txt", "expected a name that ends with one of .json, .pdf,"),
+        ("--text a --translation a", "and no translation"),
+        ("--text a --layer x", "expected 'all' or a stack of the"),
+        ("--text a --runs 0", "--runs: expected at least 1, got 0"),
+        ("--text a --least 2", "--least: expected a number from 0 to 1"),
+        ("--text a --layer decoder.layers.2 --show runs", "--show runs: expected a nondeterministic stack"),
+        ("--text a --layer decoder.layers.2 --output w.gv", "expected one nondeterministic stack, got none"),
+        (None, "has no nondeterministic stack attention"),
     ):
-        assert inspect(*arguments) == 2
-        errors = capsys.readouterr().err.splitlines()
-        assert message in errors[-1], errors
-        assert errors[-1].startswith("fairseq-stack: error: ")
+        model = language_model if options else plain
+        assert inspect(model, "--output", "w.png", *(options or "--text a").split()) == 2
+        error = capsys.readouterr().err.splitlines()[-1]
+        assert error.startswith("fairseq-stack: error: ") and message in error
     assert not Path("w.png").exists() and not Path("w.gv").exists()
