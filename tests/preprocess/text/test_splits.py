@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import random
 from collections import Counter
 
-import pytest
-
-from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.text.splits import TRIES_IN_A_ROW, distinct, stream
+from fairseq_stack_preprocess.text.splits import distinct, stream
 
 
 def test_distinct_skips_and_counts_repetitions() -> None:
@@ -18,16 +13,6 @@ def test_distinct_skips_and_counts_repetitions() -> None:
     assert list(items) == [1, 2, 3]
     assert dropped == {"already in test": 2, "already in train": 1}
     assert taken == {"0": "test", "1": "train", "2": "train", "3": "train"}
-
-
-def test_distinct_gives_up_after_the_stated_number_of_tries() -> None:
-    rng, dropped = random.Random(0), Counter[str]()
-    draws = (rng.randrange(10) for _ in itertools.count())
-    items = distinct(draws, key=str, size=11, split="valid", taken={}, dropped=dropped)
-    message = f"--valid-size 11 is too large: 10 sentences were found, then {TRIES_IN_A_ROW} draws in a row"
-    with pytest.raises(PrepareError, match=message):
-        list(items)
-    assert dropped["already in valid"] >= TRIES_IN_A_ROW
 
 
 def test_streams_differ_by_seed_and_split() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fairseq_stack_preprocess.transduction import strings
 from fairseq_stack_preprocess.transduction.grammars import AGREEMENT_TASK, FORMULA_TASK, PARENTHESIS_TASK
-from fairseq_stack_preprocess.transduction.pairs import Alphabet, Pair, after_reading, next_symbol
+from fairseq_stack_preprocess.transduction.pairs import Alphabet, Pair
 from fairseq_stack_preprocess.transduction.strings import Lengths
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 from tests.helpers import each_golden_file
@@ -138,11 +138,3 @@ def test_strings_are_uniform() -> None:
     statistic = math.fsum((counts - expected) ** 2 / expected for counts in lengths.values())
     assert set(lengths) == set(range(3, 13))
     assert abs(statistic - 9) < 4 * math.sqrt(2 * 9)
-
-
-def test_pairs() -> None:
-    assert after_reading(("a", "b"), ("c",), "#") == Pair(("a", "b", "#"), ("#", "#", "c"))
-    assert after_reading(("a",), ("c",), "#", room=3) == Pair(("a", "#", "#", "#"), ("#", "c", "#", "#"))
-    assert next_symbol(("a", "b"), "#") == Pair(("a", "b"), ("b", "#"))
-    with pytest.raises(ValueError, match="an input of 1 symbols has a target of 2"):
-        Pair(("a",), ("a", "b"))
