@@ -139,10 +139,7 @@ OTHER = {
     "added": (changed("more", torch.ones(1)), "it has an extra parameter, more"),
     "shape": (changed("decoder.half", torch.ones(3)), "decoder.half has the shape (3,), expected (2,)"),
     "layers": (option("stack_layers", "sup-4"), "it was trained with --stack-layers sup-4, expected sdpa"),
-    "untied": (
-        changed("decoder.output_projection.weight", torch.ones(3, 2)),
-        "its decoder.embed_tokens.weight and decoder.output_projection.weight differ; expected one shared parameter",
-    ),
+    "untied": (changed("decoder.output_projection.weight", torch.ones(3, 2)), "its decoder.embed_tokens.weight and"),
 }
 
 
@@ -207,10 +204,7 @@ def test_mistakes_in_names(checkpoints: list[Path], tmp_path: Path, capsys: pyte
         ([tmp_path / "x", "--num-epoch-checkpoints", 1], f"{tmp_path}/x is not a folder"),
         ([first, tmp_path, "--num-epoch-checkpoints", 1], "--num-epoch-checkpoints needs one folder, got 2 names"),
         ([tmp_path, "--num-epoch-checkpoints", 0], "--num-epoch-checkpoints: expected at least 1, got 0"),
-        (
-            [tmp_path, "--num-update-checkpoints", 3, "--checkpoint-upper-bound", 200],
-            "expected at least 3 checkpoints with names such as checkpoint_12_3000.pt up to number 200, found 2",
-        ),
+        ([tmp_path, "--num-update-checkpoints", 3, "--checkpoint-upper-bound", 200], "up to number 200, found 2"),
         ([first, "--checkpoint-upper-bound", 3], "--checkpoint-upper-bound needs --num-epoch-checkpoints or"),
     ):
         assert_refused(arguments, message, tmp_path, capsys)

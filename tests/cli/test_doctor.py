@@ -55,10 +55,7 @@ def test_triton_kernels_that_are_not_used_are_checked(
     [
         ({"ve-fairseq": "0.12.3"}, "ve-fairseq 0.12.3\n"),
         ({}, f"fairseq is not installed, which the plugin needs; {INSTALL_FAIRSEQ}\n"),
-        (
-            {"fairseq-fixed": "0.12.3.1", "ve-fairseq": "0.12.3"},
-            "fairseq-fixed 0.12.3.1 and ve-fairseq 0.12.3 overwrite each other: pip uninstall both, then install",
-        ),
+        ({"fairseq-fixed": "0.12.3.1", "ve-fairseq": "0.12.3"}, "fairseq-fixed 0.12.3.1 and ve-fairseq 0.12.3 over"),
     ],
 )
 def test_which_fairseq_is_installed(

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from fairseq.dataclass.configs import CheckpointConfig
 from fairseq.file_io import PathManager
 
 from fairseq_stack.errors import UserError
+from tests.commands.killing import is_killed
 
 pytestmark = pytest.mark.usefixtures("shims")
 MID_EPOCH = {"save_interval_updates": 2, "keep_interval_updates": 1, "no_epoch_checkpoints": True}
@@ -135,19 +137,10 @@ class CountingFile:
         return getattr(self._file, name)
 
 
-def is_killed(at: int, saver: Saver, updates: int) -> bool:
-    """Save in a process that kills itself at an operation; False if it had finished before."""
-    child = os.fork()
-    if child == 0:
-        try:
-            Operations(at, lambda name: os.kill(os.getpid(), signal.SIGKILL)).install(pytest.MonkeyPatch())
-            saver.save(updates)
-            os._exit(0)
-        finally:
-            os._exit(1)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert status in (0, -signal.SIGKILL)
-    return status != 0
+def save_until(at: int, saver: Saver, updates: int) -> None:
+    """Save, and kill this process at an operation."""
+    Operations(at, lambda name: os.kill(os.getpid(), signal.SIGKILL)).install(pytest.MonkeyPatch())
+    saver.save(updates)
 
 
 @SCENARIOS
@@ -163,7 +156,7 @@ def test_killed_at_each_operation(tmp_path: Path, end_of_epoch: bool, settings: 
     while True:
         killed = Saver(tmp_path / f"killed-{at}", end_of_epoch, **settings)
         shutil.copytree(before.folder, killed.folder)
-        if not is_killed(at, killed, 4):
+        if not is_killed(partial(save_until, at, killed, 4)):
             break
         actual = killed.updates()
         names |= {path.name for path in killed.folder.iterdir()}

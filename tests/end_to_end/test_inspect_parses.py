@@ -128,10 +128,7 @@ MISTAKES: list[tuple[list[Any], str]] = [
     (["--beam", 2, "--tree", "a b c d a"], "--tree and --beam cannot be combined"),
     (["--verb", "d"], "--verb is for --show attention"),
     (["--show", "attention", "--subject", "b"], "--subject and --distractors need --verb"),
-    (
-        ["--show", "attention", "--verb", "a"],
-        "--verb a: expected a word that the sentence has once, or a number from 1",
-    ),
+    (["--show", "attention", "--verb", "a"], "--verb a: expected a word that the sentence has once, or a number"),
     (["--show", "attention", "--verb", "b", "--subject", "d"], "--subject d: expected words before the verb, 'b'"),
     (["--text", " "], "expected a sentence with at least one word"),
     (["--text", "a b " * 50], "sentence 1 has 101 tokens with its end; the model accepts 50"),

@@ -15,6 +15,7 @@ import pytest
 import torch
 from fairseq.trainer import Trainer
 
+from tests.commands.killing import is_killed
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.fairseq_commands import TRAINING, TRANSLATION, run
 
@@ -82,27 +83,13 @@ class LongCase(Case):
         super().train(folder, *LONG, *flags)
 
     def is_killed(self, folder: Path, install: Install, delay: float | None = None) -> bool:
-        """Train in a process that is to be killed; False if it was not.
+        """Train in a process that kills itself, as ``install`` lets it, or is killed after ``delay`` seconds."""
 
-        Args:
-            folder: of the checkpoints.
-            install: lets the process kill itself.
-            delay: seconds after which it is killed.
-        """
-        child = os.fork()
-        if child == 0:
-            try:
-                install(pytest.MonkeyPatch())
-                self.train(folder)
-                os._exit(0)
-            finally:
-                os._exit(1)
-        if delay is not None:
-            time.sleep(delay)
-            os.kill(child, signal.SIGKILL)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert status in (0, -signal.SIGKILL)
-        return status != 0
+        def train() -> None:
+            install(pytest.MonkeyPatch())
+            self.train(folder)
+
+        return is_killed(train, delay)
 
     def assert_finished_like_whole(self, folder: Path) -> None:
         """Both folders have the same files, with the same parameters and state of training."""

@@ -55,10 +55,7 @@ RESTARTS = restarts("Tf", {"a": (1, 1), "b": (2, 2)})
     ("results", "message"),
     [
         (RESTARTS[:2], r"^Tf has 2 results on dyck, but 0 on validation data, .* or --mean$"),
-        (
-            [*RESTARTS[:2], *RESTARTS[:1:-1]],
-            r"^Tf-test-0\.json is of a, but Tf-valid-1\.json, .* is of b; give both in",
-        ),
+        ([*RESTARTS[:2], *RESTARTS[:1:-1]], r"^Tf-test-0\.json is of a, but Tf-valid-1\.json, .* is of b"),
         (
             [labelled("Tf", cfl_result(split=split)) for split in ("test", "valid", "test1")],
             r"^the results are on the splits test, test1; give results on one of them$",

@@ -46,16 +46,10 @@ def test_without_tags(tmp_path: Path) -> None:
     ("files", "problem"),
     [
         ({"test.tags": "DT NNS VBP .\nVB\n"}, r"test\.tags does not have a tag for each word of test\.txt"),
-        (
-            {**PIECES, "test.pieces-per-word": "1 2 1\n2 1\n"},
-            r"pieces-per-word does not say how many tokens of test\.txt",
-        ),
+        ({**PIECES, "test.pieces-per-word": "1 2 1\n2 1\n"}, "pieces-per-word does not say how many tokens of test"),
         ({**PIECES, "test.pieces-per-word": "1 x 1 1\n2 1\n"}, r"pieces-per-word does not say how many tokens of test"),
         ({**PIECES, "test.pieces-per-word": f"1 2 1 1\n{'9' * 5000} 1\n"}, "does not say how many tokens of test"),
-        (
-            {"../manifest.json": MANIFEST, "test.txt": "(a a)\n(a b)\n"},
-            r"test\.txt, line 2: symbol 2, 'b\)', closes no bracket",
-        ),
+        ({"../manifest.json": MANIFEST, "test.txt": "(a a)\n(a b)\n"}, r"test\.txt, line 2: symbol 2, 'b\)', closes"),
         ({"test.txt": "\n"}, r"test\.txt is empty: expected one sentence per line"),
     ],
     ids=["tag", "number", "no-number", "digits", "bracket", "empty"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text import staging
 from fairseq_stack_preprocess.text.output import check_target
 from fairseq_stack_preprocess.text.staging import Staging
+from tests.commands.killing import is_killed
 from tests.helpers import hostile
 from tests.preprocess.corpus_folders import names, snapshot
 
@@ -25,13 +27,12 @@ OLD = Options(train_size=2, valid_size=2, test_size=2, binarise=False)
 NEW = Options(train_size=2, valid_size=2, test_size=2, binarise=False, seed=1)
 
 CHANGES = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate")
-KILLED = 9
 
 
 def killed_at(change: int, run: Callable[[], object]) -> bool:
-    """Run in a process that ends, as by kill -9, before its n-th change to the file system; False if it made fewer."""
-    child = os.fork()
-    if child == 0:
+    """Run in a process that is killed before its n-th change to the file system; False if it made fewer."""
+
+    def counted_run() -> None:
         left = change
 
         def count(event: str, arguments: tuple[object, ...]) -> None:
@@ -39,14 +40,12 @@ def killed_at(change: int, run: Callable[[], object]) -> bool:
             if event in CHANGES:
                 left -= 1
                 if not left:
-                    os._exit(KILLED)
+                    os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(count)
-        try:
-            run()
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == KILLED
+        run()
+
+    return is_killed(counted_run)
 
 
 def killed_runs(

@@ -45,11 +45,7 @@ def test_both_forms(name: str, text: str, tmp_path: Path) -> None:
         ("a.tsv", "VBZ\t ", "no words after the label"),
         ("a.tsv", "VBZ\tthe </s> dog", "fairseq reserves the symbol </s>; it cannot be a word of the text"),
         ("a.tsv", "VBZ\tthe <blank> dog", "<blank> is reserved; it cannot be a word of the text"),
-        (
-            "a.tsv",
-            "VBZ\tthe\u00a0dog",
-            "U+00A0 at position 4: fairseq would split the word there; ",
-        ),
+        ("a.tsv", "VBZ\tthe\u00a0dog", "U+00A0 at position 4: fairseq would split the word there; "),
     ],
 )
 def test_malformed_lines(name: str, line: str, message: str, tmp_path: Path) -> None:
