@@ -50,10 +50,12 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Corpora:
     return made
 
 
-def trained(data: Path, model: Sequence[Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(
+    data: Path, model: Sequence[Any], tmp_path_factory: pytest.TempPathFactory, training: Sequence[Any] = TRAINING
+) -> Path:
     """The checkpoint of a model that is trained for two epochs."""
     folder = tmp_path_factory.mktemp("model")
-    run("train", data, *model, *TRAINING, "--save-dir", folder)
+    run("train", data, *model, *training, "--save-dir", folder)
     return folder / "checkpoint_last.pt"
 
 

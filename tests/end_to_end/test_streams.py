@@ -21,7 +21,7 @@ from fairseq_stack.ops import NondeterministicStackState
 from fairseq_stack.tasks._carried import CarriedStates
 from fairseq_stack.tasks.truncated_bptt import TASK
 from tests.documents import Document
-from tests.end_to_end.conftest import Corpora
+from tests.end_to_end.conftest import Corpora, trained
 from tests.end_to_end.fairseq_commands import GENERATION, SIZES, TRAINING, hub_of, run
 from tests.end_to_end.test_resuming import assert_same, state
 
@@ -51,9 +51,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stream_model(stream: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("stream_model")
-    run("train", stream, *STREAM, *STEPS, "--save-dir", folder)
-    return folder / "checkpoint_last.pt"
+    return trained(stream, STREAM, tmp_path_factory, STEPS)
 
 
 def words_of(data: Path, split: str) -> list[str]:

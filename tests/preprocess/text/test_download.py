@@ -141,13 +141,6 @@ def test_wrong_checksum_of_a_download(web: Web, tmp_path: Path) -> None:
     assert files_below(tmp_path) == set()
 
 
-def test_archive_that_was_put_there_stays(web: Web, tmp_path: Path) -> None:
-    (tmp_path / "a.tgz").write_bytes(web.content["/a.tgz"])
-    obtain(archive_on(web), tmp_path)
-    assert_complete(tmp_path, "a.tgz")
-    assert web.ranges == []
-
-
 def test_a_file_of_the_name_of_a_member_is_not_overwritten(web: Web, tmp_path: Path) -> None:
     (tmp_path / "training").mkdir()
     (tmp_path / "training" / "a.de").write_text("my own")
