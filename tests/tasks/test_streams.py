@@ -19,7 +19,7 @@ from fairseq_stack.modules import (
     SuperpositionStackAttention,
 )
 from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
-from fairseq_stack.tasks._carried import as_plain, from_plain
+from fairseq_stack.tasks._carried import CarriedStates, as_plain, from_plain
 from fairseq_stack.tasks._streams import EOS_WORD, Segments, TextStream
 from fairseq_stack_preprocess.trees import mikolov
 
@@ -98,6 +98,18 @@ def test_sentences_end_once(lines: list[str], expected: str) -> None:
 def test_short_streams(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         Segments(stream_of("a b c")[0], **options)
+
+
+def test_states_are_kept_for_an_update() -> None:
+    states = CarriedStates()
+    assert states.before(0, update=0) is None
+    for segment in (1, 2, 3):
+        states.keep(segment, f"before {segment}")
+    assert [states.before(segment, update=0) for segment in (1, 2, 0)] == ["before 1", "before 2", None]
+    assert states.before(3, update=1) == "before 3"
+    assert states.latest == (3, "before 3")
+    with pytest.raises(KeyError):
+        states.before(2, update=1)
 
 
 def model_of(*stacks: str) -> StackLSTM:
