@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from tests.documents import REPOSITORY
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch):
-    pytest.importorskip("matplotlib")
-    monkeypatch.syspath_prepend(REPOSITORY / "scripts/experiments")
-    return importlib.import_module("automaton_picture")
+pytest.importorskip("matplotlib")
 
 
 def stacks_of_runs(string: str) -> set[tuple[str, str]]:
@@ -27,10 +21,10 @@ def stacks_of_runs(string: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("string", ["", "0", "0110", "0111", "01100110", "0000000", "1101011010"])
-def test_paths_are_stacks(script, string: str) -> None:
+def test_paths_are_stacks(script: ModuleType, string: str) -> None:
     edges = script.stack_automaton(string)
 
-    def stacks(state) -> list[str]:
+    def stacks(state: Any) -> list[str]:
         if state == script.START:
             return [""]
         return [below + state.top for source, target in edges if target == state for below in stacks(source)]
@@ -40,7 +34,7 @@ def test_paths_are_stacks(script, string: str) -> None:
     assert sorted(paths) == sorted(stacks_of_runs(string))
 
 
-def test_picture(script, tmp_path: Path) -> None:
+def test_picture(script: ModuleType, tmp_path: Path) -> None:
     script.main(str(tmp_path / "automaton.svg"), "0110")
     picture = (tmp_path / "automaton.svg").read_text()
     assert "4, q2, ⊥" in picture and "3, q2, 0" in picture

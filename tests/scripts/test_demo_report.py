@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from pathlib import Path
 from types import ModuleType
@@ -14,15 +13,8 @@ from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, Validation
 from tests.evaluation.cfl_results import cfl_result
 
-FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "experiments"
+pytest.importorskip("matplotlib")
 TRAINING = TrainingLog(42_979, 61, 1, (Validation(50, 1.0), Validation(100, math.log(2)), Validation(150, 0.8)))
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    pytest.importorskip("matplotlib")
-    monkeypatch.syspath_prepend(FOLDER)
-    return importlib.import_module("demo_report")
 
 
 def test_tables(script: ModuleType) -> None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from fairseq_stack.evaluation.cfl_result import CFLResult
 from fairseq_stack.plots.style import figure
 
-FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "experiments"
+pytest.importorskip("matplotlib")
 
 
-def test_curves(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    monkeypatch.syspath_prepend(FOLDER)
-    script = importlib.import_module("reversal_picture")
+def test_curves(script: ModuleType, tmp_path: Path) -> None:
     results = [CFLResult.read(path) for path in script.RESULTS.glob("lstm*-paper/test.json")]
     expected = [[scores.difference.value for scores in result.by_length] for result in results]
     with figure(tmp_path / "a.png", 1, 1, (4, 3)) as panels:

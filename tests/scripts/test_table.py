@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from pathlib import Path
 from types import ModuleType
@@ -11,14 +10,6 @@ import pytest
 
 from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, Validation
-
-FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "experiments"
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(FOLDER)
-    return importlib.import_module("table")
 
 
 def test_the_best_run_the_mean_and_the_deviation(
