@@ -92,6 +92,9 @@ def test_folders_and_several_paths(tmp_path: Path) -> None:
     manifest = run(tmp_path / "out", raw, train=(raw / "train.mrg", raw / "more"))
     assert list(manifest["inputs"])[:3] == ["train/0/train.mrg", "train/1/a.mrg", "train/1/b/2.mrg"]
     assert text_of(tmp_path / "out", "train.origin")[-2:] == ["train/1/a.mrg\t1", "train/1/b/2.mrg\t1"]
+    (raw / "none").mkdir()
+    with pytest.raises(PrepareError, match=r"^--train .*none: the folder holds no \.mrg file$"):
+        run(tmp_path / "none", raw, train=(raw / "none",))
 
 
 def test_given_model(raw: Path, tmp_path: Path) -> None:
