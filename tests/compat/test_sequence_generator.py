@@ -91,7 +91,7 @@ def test_translation() -> None:
     assert sum(length == limit for length, limit in zip(longest, limits, strict=True)) >= 2
 
 
-@pytest.mark.parametrize("preset", ["stack_transformer_lm_sup_cfl", "stack_lstm_lm_nd_cfl"])
+@pytest.mark.parametrize("preset", ["stack_transformer_lm_sup_cfl", "stack_lstm_lm_ns_2020"])
 def test_language_model_with_prefixes(preset: str) -> None:
     """Prefixes that are longer than the maximum length, and than the other prefixes, are among them."""
     model = reluctant_to_end(build_opinionated_model(preset))
