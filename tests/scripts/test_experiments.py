@@ -181,6 +181,7 @@ def test_formal_languages(tmp_path: Path, name: str, shown: str, server: Server)
         ("table2", {}, {"prepare": 1, "train": 60, "score": 120, "table": 1}),
         ("table3", {}, {"prepare": 1, "train": 45, "translate": 45, "evaluate": 45, "table": 1}),
         ("table6", {}, {"prepare": 1, "train": 3, "table": 1}),
+        ("ptb_stream", {"sizes": "paper"}, {"prepare": 1, "train": 40, "validate": 80, "table": 1}),
         ("cfl_2020", {"languages": "dyck"}, {"prepare": 5, "train": 160, "evaluate_cfl": 320, **FIGURES}),
         (
             "capacity_2023",
