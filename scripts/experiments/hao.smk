@@ -9,7 +9,7 @@ import json
 import re
 
 with open(Path(workflow.basedir) / "hao_2018.json", encoding="utf-8") as file:
-    TABLE_1 = json.load(file)
+    TABLE_1 = {**json.load(file), **globals().get("FURTHER_ROWS", {})}
 OWN_SETTINGS = {"trials", "epochs", "limit", "threads", *OWN_SETTINGS}
 DEFAULT_SEEDS = 1
 
