@@ -45,6 +45,11 @@ example:
         )
         add_number(parser, "--pairs", "pairs of each paradigm, 0 for all", 100, least=0)
         add_text(parser)
+        parser.add_argument(
+            "--without-end",
+            action="store_true",
+            help="leave out the probability that the sentence ends, as lm-eval and minicons do",
+        )
         add_scoring(parser)
         add_intervals(parser)
         add_outputs(parser, row="pair")
@@ -61,6 +66,7 @@ example:
                 pairs=len(pairs),
                 sha=sha_of([(pair.good, pair.bad) for pair in pairs]),
                 text=text,
+                end="no" if args.without_end else "yes",
                 **beam_in_signature(model, args),
                 ties="half",
                 **intervals.options,
@@ -85,7 +91,8 @@ def _score(
     # Telescoping surprisals sum to -log p of the sentence with the parses of the beam.
     of_texts = surprisals(on_device(model, args), texts, telescoping=model.parses_sentences, **sizes(args))
     words = list(progress(of_texts, label="BLiMP", total=len(texts), unit="sentence"))
-    scores = [-math.fsum(word.surprisal for word in sentence) for sentence in words]
+    scored = slice(-1) if args.without_end else slice(None)  # the last word is the end
+    scores = [-math.fsum(word.surprisal for word in sentence[scored]) for sentence in words]
     unknown = [any(word.is_unknown for word in sentence) for sentence in words]
     return [
         Scored(pair, scores[place], scores[place + 1], unknown[place] or unknown[place + 1])

@@ -44,7 +44,7 @@ class Scored:
 
     Attributes:
         pair: the pair.
-        good: log p of the acceptable sentence, its end included.
+        good: log p of the acceptable sentence, with or without its end.
         bad: the same for the other one.
         unknown: whether a word of the two is unknown to the model.
     """

@@ -126,19 +126,21 @@ def test_the_table(
         assert printed == pytest.approx(expected, abs=2e-6)
 
 
-def test_blimp(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("option", "end"), [([], "yes"), (["--without-end"], "no")], ids=["end", "without-end"])
+def test_blimp(option: list[str], end: str, pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:
     """A sentence has the probability that the parses of the beam have together."""
     pairs = [("a b c d", "b a c d"), ("d c", "c d"), ("a a a b", "a b a a")]
     (tmp_path / "x.jsonl").write_text("\n".join(line(good, bad=bad) for good, bad in pairs))
     options = ["--blimp", str(tmp_path), "--bootstrap", "5", "--json", str(tmp_path / "out")]
-    assert cli.main(["evaluate-blimp", str(pushdown_model), *options, "--beam", "3"]) == 0
+    assert cli.main(["evaluate-blimp", str(pushdown_model), *options, *option, "--beam", "3"]) == 0
     result = BLiMPResult.read(tmp_path / "out")
 
     def score(text: str) -> float:
-        return float(parse(hub.models[0].decoder.network, hub.encode(text)[:-1], beam_size=3).log_probability)
+        parses = parse(hub.models[0].decoder.network, hub.encode(text)[:-1], beam_size=3)
+        return -float(parses.telescoping_surprisals[: len(text.split()) + (end == "yes")].sum())
 
     assert result.overall.accuracy.value == pytest.approx(sum(score(a) > score(b) for a, b in pairs) / len(pairs))
-    assert "|text:as-is|beam:3|ties:half|bootstrap:5|" in result.signature
+    assert f"|text:as-is|end:{end}|beam:3|ties:half|bootstrap:5|" in result.signature
 
 
 def test_syntaxgym(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) -> None:

@@ -24,19 +24,23 @@ def hub(language_model: Path) -> LanguageModelHub:
     return hub_of(language_model)
 
 
-def log_probability(hub: LanguageModelHub, text: str) -> float:
-    return float(hub.score(text)["positional_scores"].double().sum())
+@pytest.mark.parametrize("end", ["yes", "no"])
+def test_blimp(
+    end: str, language_model: Path, hub: LanguageModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def log_probability(text: str) -> float:
+        scores = hub.score(text)["positional_scores"].double()
+        return float(scores[: len(scores) - (end == "no")].sum())
 
-
-def test_blimp(language_model: Path, hub: LanguageModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, pairs in (("first", PAIRS[:1]), ("second", PAIRS[1:])):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(line(good, bad=bad) for good, bad in pairs))
     options = ["--blimp", str(tmp_path), "--penn", "--lowercase", "--without-punctuation", "--bootstrap", "20"]
+    options += ["--without-end"] if end == "no" else []
     outputs = ["--json", str(tmp_path / "out"), "--csv", str(tmp_path / "pairs.csv")]
     assert cli.main(["evaluate-blimp", str(language_model), *options, *outputs]) == 0
     result = BLiMPResult.read(tmp_path / "out")
     seen = [("a b", "b b"), ("c c", "c zebra"), ("d a", "d a b")]
-    right = [log_probability(hub, good) > log_probability(hub, bad) for good, bad in seen]
+    right = [log_probability(good) > log_probability(bad) for good, bad in seen]
     assert result.overall.accuracy.value == pytest.approx((right[0] + (right[1] + right[2] + 1 / 2) / 3) / 2)
     assert [(each.name, each.pairs, each.unknown, each.ties) for each in result.paradigms] == [
         ("first", 1, 0.0, 0.0), ("second", 3, 2 / 3, 1 / 3),
@@ -45,10 +49,10 @@ def test_blimp(language_model: Path, hub: LanguageModelHub, tmp_path: Path, caps
     assert [(row["good"], row["bad"]) for row in rows] == PAIRS
     assert [row["tie"] for row in rows] == ["0", "0", "0", "1"]
     measured = [float(row[f"log_p_{name}"]) for row in rows[:3] for name in ("good", "bad")]
-    assert measured == pytest.approx([log_probability(hub, text) for pair in seen for text in pair], abs=1e-4)
+    assert measured == pytest.approx([log_probability(text) for pair in seen for text in pair], abs=1e-4)
     printed = capsys.readouterr().out
     assert printed.endswith(f"\n{result.signature}\n")
-    assert "|text:penn+lowercase+without-punctuation|" in result.signature
+    assert f"|text:penn+lowercase+without-punctuation|end:{end}|" in result.signature
 
 
 def test_syntaxgym(

@@ -164,8 +164,10 @@ def test_the_tasks_of_the_page(tasks: Any, hub: LanguageModelHub, capsys: pytest
     assert evaluate("prompts", tasks)["exact_match,none"] == 1
     assert evaluate("pairs", tasks)["acc,none"] == pytest.approx(2 / 3)
     assert evaluate("pairs", tasks, add_end=True)["acc,none"] == 1
-    assert main(["evaluate-blimp", MODEL, "--blimp", "lm-eval/pairs", "--json", "blimp.json", "--cpu"]) == 0
-    assert json.loads(Path("blimp.json").read_text())["overall"]["accuracy"]["value"] == 1
+    for option, right in (([], 3), (["--without-end"], 2)):
+        command = ["evaluate-blimp", MODEL, "--blimp", "lm-eval/pairs", *option, "--json", "blimp.json", "--cpu"]
+        assert main(command) == 0
+        assert json.loads(Path("blimp.json").read_text())["overall"]["accuracy"]["value"] == pytest.approx(right / 3)
 
 
 def test_the_command_of_the_page(tasks: Any) -> None:

@@ -206,13 +206,15 @@ def running(command: str) -> str:
     return f"from fairseq_stack import cli\nassert cli.main({arguments}) == 0"
 
 
-def test_blimp_includes_the_end(gpt2: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("options", "end"), [([], [0]), (["--without-end"], [])], ids=["end", "without-end"])
+def test_blimp_includes_the_end(options: list[str], end: list[int], gpt2: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text(pair("The dogs bark."))
     rows = tmp_path / "rows.csv"
-    assert cli.main(["evaluate-blimp", str(gpt2), "--blimp", str(tmp_path), "--csv", str(rows), "--cpu"]) == 0
+    outputs = ["--csv", str(rows), "--cpu"]
+    assert cli.main(["evaluate-blimp", str(gpt2), "--blimp", str(tmp_path), *options, *outputs]) == 0
     (row,) = csv.DictReader(rows.read_text().splitlines())
     tokens, log_probs = next_tokens(gpt2, 0, "The dogs bark.")
-    expected = sum(float(log_probs[place, token]) for place, token in enumerate([*tokens, 0]))
+    expected = sum(float(log_probs[place, token]) for place, token in enumerate([*tokens, *end]))
     assert float(row["log_p_good"]) == pytest.approx(expected, abs=1e-3)
 
 
