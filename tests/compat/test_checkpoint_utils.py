@@ -226,7 +226,7 @@ def test_a_failure_that_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_other_errors_pass(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match=r"(?i)pickle"):
+    with pytest.raises(Exception, match="<lambda>"):
         checkpoint_utils.torch_persistent_save(lambda: None, str(tmp_path / "checkpoint.pt"))
     assert not list(tmp_path.iterdir())
 
