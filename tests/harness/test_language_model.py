@@ -16,6 +16,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.surprisals import surprisals
 from tests.documents import REPOSITORY, Document
+from tests.huggingface.conftest import FAIRSEQ, run_without_fairseq
 
 pytest.importorskip("lm_eval", reason="lm-eval is not installed")
 
@@ -141,7 +142,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
-    for block in PAGE.blocks("bash"):
+    for block in PAGE.blocks("bash")[:-1]:
         files, *_ = block.partition("for end in" if "for end in" in block else "HF_HUB_OFFLINE")
         subprocess.run(["bash", "-euc", files], check=True)
     return TaskManager(include_path="lm-eval/tasks")
@@ -168,6 +169,25 @@ def test_the_tasks_of_the_page(tasks: Any, hub: LanguageModelHub, capsys: pytest
         command = ["evaluate-blimp", MODEL, "--blimp", "lm-eval/pairs", *option, "--json", "blimp.json", "--cpu"]
         assert main(command) == 0
         assert json.loads(Path("blimp.json").read_text())["overall"]["accuracy"]["value"] == pytest.approx(right / 3)
+
+
+def test_the_exported_folder_without_fairseq(tasks: Any, tmp_path: Path) -> None:
+    """The commands of the page, through lm-eval's own class; lm-eval itself needs sacrebleu."""
+    pytest.importorskip("transformers")
+    export, *commands = PAGE.blocks("bash")[-1].replace("\\\n", "").splitlines()
+    assert main(export.split()[1:]) == 0
+    run = "from lm_eval.__main__ import cli_evaluate; sys.argv = sys.stdin.read().split(); cli_evaluate()"
+    actual = {}
+    for command in commands:
+        arguments = command.removeprefix("HF_HUB_OFFLINE=1 ") + " --output_path out.json"
+        run_without_fairseq(run, tmp_path, arguments, absent=sorted({*FAIRSEQ} - {"sacrebleu"}))
+        (results,) = tmp_path.glob("out*.json")
+        actual |= json.loads(results.read_text())["results"]
+        results.unlink()
+    assert actual["pairs"]["acc,none"] == pytest.approx(2 / 3)
+    assert actual["prompts"]["exact_match,none"] == 1
+    expected = evaluate("strings", tasks)["word_perplexity,none"]
+    assert actual["strings"]["word_perplexity,none"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_command_of_the_page(tasks: Any) -> None:
