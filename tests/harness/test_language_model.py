@@ -177,7 +177,7 @@ def test_the_exported_folder_without_fairseq(tasks: Any, tmp_path: Path) -> None
     export, *commands = PAGE.blocks("bash")[-1].replace("\\\n", "").splitlines()
     assert main(export.split()[1:]) == 0
     run = "from lm_eval.__main__ import cli_evaluate; sys.argv = sys.stdin.read().split(); cli_evaluate()"
-    actual = {}
+    actual: dict[str, Any] = {}
     for command in commands:
         arguments = command.removeprefix("HF_HUB_OFFLINE=1 ") + " --output_path out.json"
         run_without_fairseq(run, tmp_path, arguments, absent=sorted({*FAIRSEQ} - {"sacrebleu"}))
