@@ -146,7 +146,9 @@ def draw(path: Path, networks: dict[str, Sequence[Trial]]) -> None:
             names = ["pop", "push", *(f"vector {number}" for number in range(1, len(vectors) + 1))]
             draw_weights(axes, [run.pops, run.pushes, *vectors], rows=names, columns=list(run.inputs), label="")
             measures = ", ".join(f"{name} {value:.2f}" for name, value in best_of(trials).measures.items())
-            axes.set_title(f"{network}: {measures}", loc="left", fontsize=9)
+            task, _, controller = network.rpartition("-")
+            title = f"{task.replace('-', ' ')}, {controller} controller: {measures}"
+            axes.set_title(title, loc="left", fontsize=9)
 
 
 def main(markdown: str, numbers: str, picture: str, *arguments: str) -> None:
