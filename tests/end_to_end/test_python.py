@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from fairseq.hub_utils import GeneratorHubInterface
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, TranslationHub, load
@@ -16,6 +18,7 @@ from fairseq_stack.hub.surprisals import surprisals
 from fairseq_stack.inspection.sentences import sentence_of_text
 from fairseq_stack.models import StackTransformer, StackTransformerLanguageModel
 from fairseq_stack_preprocess.mt.translation_corpus import prepare
+from tests.conftest import REPOSITORY
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.fairseq_commands import GENERATION, SENTENCES, TRAINING, TRANSLATION, run
 from tests.preprocess.mt.pairs import options_for, write_pairs
@@ -87,6 +90,36 @@ def test_sample_continues(scorer: LanguageModelHub) -> None:
     assert all(text.startswith(start) for text, start in zip(scorer.sample(STRINGS, beam=2), STRINGS, strict=True))
     with pytest.raises(UserError, match="does not translate"):
         scorer.translate("a b")
+
+
+@pytest.mark.parametrize("options", [{"beam": 1}, {"beam": 4, "lenpen": 0.3, "nbest": 2}], ids=["greedy", "beam"])
+def test_generate_as_fairseq(options: dict[str, Any], translator: TranslationHub, scorer: LanguageModelHub) -> None:
+    """The same search: fairseq's method copies the configuration instead, and keeps what autograd needs."""
+    for hub in (translator, scorer):
+        tokens = [hub.encode(text) for text in STRINGS]
+        expected = GeneratorHubInterface.generate(hub, tokens, max_len_b=10, **options)
+        actual = [*hub.generate(tokens[:2], max_len_b=10, **options), hub.generate(tokens[2], max_len_b=10, **options)]
+        for hypotheses, as_fairseq in zip(actual, expected, strict=True):
+            assert [x["tokens"].tolist() for x in hypotheses] == [x["tokens"].tolist() for x in as_fairseq]
+            for one, other in zip(hypotheses, as_fairseq, strict=True):
+                torch.testing.assert_close(one["positional_scores"], other["positional_scores"])
+
+
+@pytest.mark.parametrize(
+    "name", ["tf-sup-marked-reversal", "tf-nd-dyck", "lstm-nd-marked-reversal", "tf-nd-nested-translation", "stock"]
+)
+def test_gradients_at_what_was_generated(name: str, stock_model: Path) -> None:
+    """Autograd takes the outputs, and what a model keeps after its first use."""
+    hub = load(stock_model if name == "stock" else REPOSITORY / "examples" / "models" / name)
+    source = hub.encode(" ".join(hub.src_dict.symbols[5:8]))
+    (best, *_) = hub.generate(source, beam=2, max_len_b=6)
+    tokens, model = best["tokens"].unsqueeze(0), hub.models[0]
+    inputs = [source.unsqueeze(0), torch.tensor([len(source)])] if isinstance(hub, TranslationHub) else []
+    scores = model.get_normalized_probs(model(*inputs, tokens.roll(1, 1)), log_probs=True)
+    weights = torch.zeros(tokens.size(1)).copy_(best["positional_scores"]).requires_grad_()
+    (scores.gather(2, tokens.unsqueeze(2)).squeeze() * weights * best["positional_scores"].neg_()).sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters() if parameter.grad is not None)
+    assert any(parameter.grad is not None and parameter.grad.any() for parameter in model.parameters())
 
 
 def test_longer_than_a_batch_in_training(handed_on: Path) -> None:
