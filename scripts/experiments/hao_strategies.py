@@ -29,15 +29,15 @@ Measure = Callable[[Sequence[StackRun]], float]
 LONGEST_DRAWN = 24
 
 
-def mean_where(strength: str, condition: Callable[[str], bool]) -> Measure:
-    """The mean strength ("pops" or "pushes") over all steps that read an input with this property."""
+def mean_at(symbols: str, strength: str) -> Measure:
+    """The mean strength ("pops" or "pushes") over all steps that read one of these symbols."""
 
     def measure(runs: Sequence[StackRun]) -> float:
         return statistics.fmean(
             value
             for run in runs
             for value, symbol in zip(getattr(run, strength), run.inputs, strict=True)
-            if condition(symbol)
+            if symbol in symbols
         )
 
     return measure
@@ -56,7 +56,7 @@ def vectors_by_parity(runs: Sequence[StackRun]) -> Iterator[tuple[int, tuple[flo
 def parity_from_vectors(runs: Sequence[StackRun]) -> float:
     """How often the vector pushed at a 1 tells the parity: it is nearer to the mean vector of its own parity.
 
-    The means are those of the first half of the strings, and the share is that of the second half.
+    The first half of the strings gives the two means, and the second half is judged by them.
     """
     half = len(runs) // 2
     known: dict[int, list[tuple[float, ...]]] = {0: [], 1: []}
@@ -74,28 +74,26 @@ def parity_from_vectors(runs: Sequence[StackRun]) -> float:
     )
 
 
-WRITING: Callable[[str], bool] = "2".__eq__  # the blank of two symbols
-REVERSAL = {
-    "push while reading": mean_where("pushes", lambda symbol: not WRITING(symbol)),
-    "push while writing": mean_where("pushes", WRITING),
-    "pop while reading": mean_where("pops", lambda symbol: not WRITING(symbol)),
-    "pop while writing": mean_where("pops", WRITING),
+REVERSAL = {  # 2 is the blank that is read while the output is written
+    "push while reading": mean_at("01", "pushes"),
+    "push while writing": mean_at("2", "pushes"),
+    "pop while reading": mean_at("01", "pops"),
+    "pop while writing": mean_at("2", "pops"),
 }
 STRATEGIES: dict[str, dict[str, Measure]] = {
     "reversal-linear": REVERSAL,
     "reversal-lstm": REVERSAL,
-    "reverse-deletion-linear": {
-        "push at symbols of the output": mean_where("pushes", lambda symbol: symbol in "01"),
-        "push at excluded symbols": mean_where("pushes", lambda symbol: symbol in "23"),
-        "pop while writing": mean_where("pops", "4".__eq__),
+    "reverse-deletion-linear": {  # of 0 to 3, the output has 0 and 1; 4 is the blank
+        "push at symbols of the output": mean_at("01", "pushes"),
+        "push at excluded symbols": mean_at("23", "pushes"),
+        "pop while writing": mean_at("4", "pops"),
     },
     "parenthesis-linear": {
-        "pop at opening brackets": mean_where("pops", lambda symbol: symbol in "(["),
-        "pop at closing brackets": mean_where("pops", lambda symbol: symbol in ")]"),
-        "push": mean_where("pushes", lambda _: True),
+        "pop at opening brackets": mean_at("([", "pops"),
+        "pop at closing brackets": mean_at(")]", "pops"),
     },
     "delayed-xor-linear": {
-        "pop": mean_where("pops", lambda _: True),
+        "pop": mean_at("01", "pops"),
         "share of pushed vectors that tell the parity": parity_from_vectors,
     },
 }

@@ -207,7 +207,7 @@ def running(command: str) -> str:
 
 
 @pytest.mark.parametrize(("options", "end"), [([], [0]), (["--without-end"], [])], ids=["end", "without-end"])
-def test_blimp_includes_the_end(options: list[str], end: list[int], gpt2: Path, tmp_path: Path) -> None:
+def test_blimp_with_and_without_the_end(options: list[str], end: list[int], gpt2: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text(pair("The dogs bark."))
     rows = tmp_path / "rows.csv"
     outputs = ["--csv", str(rows), "--cpu"]

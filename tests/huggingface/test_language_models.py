@@ -69,9 +69,10 @@ def test_logits(model: Any, side: str, use_cache: bool) -> None:
     tokenizer = model.tokenizer()
     inputs = tokenizer(texts_for(model.hub, 12, 20), padding=True, padding_side=side, return_tensors="pt")
     symbols = inputs.attention_mask.bool()
-    logits = model.model()(**inputs, use_cache=use_cache).logits
     (fairseq_model,) = model.hub.models
     expected, _ = fairseq_model(inputs.input_ids, src_lengths=symbols.sum(1))
+    inputs.input_ids[~symbols] = 4  # a word: only the mask says where padding is
+    logits = model.model()(**inputs, use_cache=use_cache).logits
     assert_normwise_close(logits[symbols], expected[symbols], 1e-6)
 
 
