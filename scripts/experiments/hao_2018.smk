@@ -18,13 +18,10 @@ include: "hao.smk"
 
 ROWS = chosen("rows", ",".join(TABLE_1))
 OPTIONS = shlex.split(str(setting("options", "")))
-FOLDER = folder_of(OPTIONS)
 SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "hao_2018.py")])
 
 
-def run(row, trial):
-    """The folder of a trial."""
-    return f"{FOLDER}/{row}/trial-{trial}"
+include: "hao_trials.smk"
 
 
 rule results:
@@ -46,21 +43,3 @@ rule summarise:
     localrule: True
     shell:
         "{SUMMARY} {output:q} {params.runs}"
-
-
-for row in ROWS:
-
-    rule:
-        name:
-            f"train_{row.replace('-', '_')}"
-        input:
-            [f"{corpus(TABLE_1[row]['task'], trial)}/prepared" for trial in TRIALS],
-        output:
-            [f"{run(row, trial)}/{split}.json" for trial in TRIALS for split in SPLITS],
-        message:
-            f"{row}: training and scoring all trials"
-        params:
-            commands=in_forks(job for trial in TRIALS for job in training(row, trial, run(row, trial), OPTIONS)),
-        threads: THREADS
-        shell:
-            "{FORKS} {params.commands}"

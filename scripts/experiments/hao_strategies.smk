@@ -21,16 +21,15 @@ FURTHER_ROWS = {  # reversal without half of the symbols, which has no row in Ta
 include: "hao.smk"
 
 
-NETWORKS = chosen(
+ROWS = chosen(
     "networks", "reversal-linear,reversal-lstm,reverse-deletion-linear,parenthesis-linear,delayed-xor-linear"
 )
+OPTIONS = []
 RESULTS = f"hao-strategies/epochs-{EPOCHS}{SMALL}-trials-{len(TRIALS)}{selection('networks')}"
 SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "hao_strategies.py")])
 
 
-def run(row, trial):
-    """The folder of a trial."""
-    return f"{folder_of([])}/{row}/trial-{trial}"
+include: "hao_trials.smk"
 
 
 def trained(row):
@@ -41,32 +40,14 @@ def trained(row):
 
 rule summarise:
     input:
-        [f"{run(row, trial)}/{split}.json" for row in NETWORKS for trial in TRIALS for split in SPLITS],
+        [f"{run(row, trial)}/{split}.json" for row in ROWS for trial in TRIALS for split in SPLITS],
     output:
         [f"{RESULTS}/strategies.{suffix}" for suffix in ("md", "json", "png")],
     default_target: True
     message:
         "the table {output[0]}"
     params:
-        runs=shlex.join(f"{row}={trained(row)}" for row in NETWORKS),
+        runs=shlex.join(f"{row}={trained(row)}" for row in ROWS),
     localrule: True
     shell:
         "{SUMMARY} {output:q} {params.runs}"
-
-
-for row in NETWORKS:
-
-    rule:
-        name:
-            f"train_{row.replace('-', '_')}"
-        input:
-            [f"{corpus(TABLE_1[row]['task'], trial)}/prepared" for trial in TRIALS],
-        output:
-            [f"{run(row, trial)}/{split}.json" for trial in TRIALS for split in SPLITS],
-        message:
-            f"{row}: training and scoring all trials"
-        params:
-            commands=in_forks(job for trial in TRIALS for job in training(row, trial, run(row, trial), [])),
-        threads: THREADS
-        shell:
-            "{FORKS} {params.commands}"
