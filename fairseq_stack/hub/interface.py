@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,19 +27,16 @@ from torch import Tensor
 
 from fairseq_stack.companions import companions_beside, companions_of_data
 from fairseq_stack.errors import UserError
+from fairseq_stack.hub.batches import batches_of_lengths
+from fairseq_stack.hub.hypotheses import in_order
 from fairseq_stack.hub.language_model import Vocabulary
 from fairseq_stack.hub.lengths import lengths_of, require_lengths
 from fairseq_stack.hub.paths import checkpoints_at, folder_of_dictionaries
-from fairseq_stack.hub.strings import batches_of_lengths
 from fairseq_stack.hub.text import joined, tokenizer_of
 from fairseq_stack_preprocess.layout import WORD_MARK
 
-Batch = dict[str, Any]
-"""fairseq's: ``id``, ``net_input`` and, if there are targets, ``target``, among others."""
-
 Hypothesis = dict[str, Any]
-"""fairseq's: ``tokens``, ``positional_scores`` (their log-probabilities) and ``score`` (the mean of these), among
-others."""
+"""fairseq's: ``tokens``, ``positional_scores`` (their log-probabilities), ``score`` (the mean of these) and others."""
 
 
 class Hub(GeneratorHubInterface):
@@ -106,61 +103,39 @@ class Hub(GeneratorHubInterface):
         """Pieces made into text."""
         return super().remove_bpe(sentence) if self._tokenize[1] is None else joined(sentence)
 
-    def generate(
-        self,
-        tokenized_sentences: Any,
-        beam: int = 5,
-        verbose: bool = False,
-        *,
-        inference_step_args: dict[str, Any] | None = None,
-        prefix_allowed_tokens_fn: Callable[[int, Tensor], list[int]] | None = None,
-        **options: Any,
-    ) -> Any:
+    def generate(self, tokenized_sentences: Any, beam: int = 5, verbose: bool = False, **options: Any) -> Any:
         """As fairseq's, but faster for one sentence; a sentence that is too long raises UserError."""
-        chosen: dict[str, Any] = {
-            "inference_step_args": inference_step_args,
-            "prefix_allowed_tokens_fn": prefix_allowed_tokens_fn,
-        }
-        if torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1:
-            return self.generate(tokenized_sentences.unsqueeze(0), beam, verbose, **chosen, **options)[0]
+        one = torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1
+        sentences = [tokenized_sentences] if one else tokenized_sentences
         limit = self.max_positions[0] if isinstance(self.max_positions, tuple) else self.max_positions
-        require_lengths(tokenized_sentences, limit)
-        if len(tokenized_sentences) == 0:
+        require_lengths(sentences, limit)
+        if len(sentences) == 0:
             return []
-        if verbose:
-            return super().generate(tokenized_sentences, beam, verbose, **chosen, **options)
-        # fairseq deep-copies the configuration, which takes as long as a few tokens.
-        settings = Namespace(**{**OmegaConf.to_container(self.cfg.generation), "beam": beam, **options})
-        generator = self.task.build_generator(self.models, settings, prefix_allowed_tokens_fn=prefix_allowed_tokens_fn)
-        search = partial(self.task.inference_step, generator, self.models, **(inference_step_args or {}))
-        return self._results(search, self._build_batches(tokenized_sentences))
+        if verbose or options.keys() & {"inference_step_args", "prefix_allowed_tokens_fn"}:
+            each = super().generate(sentences, beam, verbose, **options)
+        else:
+            # fairseq deep-copies the configuration, which takes as long as a few tokens.
+            settings = Namespace(**{**OmegaConf.to_container(self.cfg.generation), "beam": beam, **options})
+            search = partial(self.task.inference_step, self.task.build_generator(self.models, settings), self.models)
+            each = in_order(search, self._build_batches(sentences))
+        return each[0] if one else each
 
-    def _build_batches(self, tokens: Sequence[Tensor], skip_invalid_size_inputs: bool = False) -> Iterator[Batch]:
+    def _build_batches(self, tokens: Sequence[Tensor], skip_invalid_size_inputs: bool = False) -> Iterator[Any]:
         """As fairseq's, for sentences of which :meth:`generate` has checked the lengths."""
         lengths = lengths_of(tokens)
         return self._batches(self.task.build_dataset_for_inference(tokens, lengths), lengths)
 
-    def _batches(self, dataset: FairseqDataset, lengths: np.ndarray) -> Iterator[Batch]:
+    def _batches(self, dataset: FairseqDataset, lengths: np.ndarray) -> Iterator[Any]:
         """Batches of similar lengths, of the sizes of training; a sentence may be longer than ``--max-tokens``."""
         options = self.cfg.dataset
-        for batch in batches_of_lengths(lengths.tolist(), options.batch_size, options.max_tokens):
-            yield dataset.collater([dataset[number] for number in batch])
-
-    def _results(self, compute: Callable[[Batch], list[Any]], batches: Iterable[Batch]) -> list[Any]:
-        """What is computed of each sample, without autograd, in the order of their numbers."""
-        results: dict[int, Any] = {}
-        for batch in batches:
-            batch = utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
-            with torch.inference_mode():
-                computed = compute(batch)
-            # Autograd refuses tensors of inference mode, but not copies of them.
-            results |= zip(batch["id"].tolist(), utils.apply_to_sample(torch.clone, computed), strict=True)
-        return [results[number] for number in range(len(results))]
+        for numbers in batches_of_lengths(lengths.tolist(), options.batch_size, options.max_tokens):
+            batch = dataset.collater([dataset[number] for number in numbers])
+            yield utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
     def _score(self, dataset: FairseqDataset, lengths: np.ndarray) -> list[Hypothesis]:
         """The hypothesis of each sample of a dataset with targets."""
         score = partial(SequenceScorer(self.tgt_dict).generate, self.models)
-        return [best for best, *_ in self._results(score, self._batches(dataset, lengths))]
+        return [best for best, *_ in in_order(score, self._batches(dataset, lengths))]
 
 
 class TranslationHub(Hub):

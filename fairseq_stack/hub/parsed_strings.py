@@ -14,9 +14,10 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.hub.batches import batches_of_lengths
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
 from fairseq_stack.hub.parse_beams import network_of
-from fairseq_stack.hub.strings import batches_of_lengths, tokens_of
+from fairseq_stack.hub.strings import tokens_of
 from fairseq_stack.modules import attachment_log_probabilities, parse_all
 from fairseq_stack.ops import legal_attachments, stack_tape
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.hub.batches import batches_of_lengths
 from fairseq_stack.hub.language_model import LanguageModel, Vocabulary
 
 if TYPE_CHECKING:
@@ -106,30 +107,6 @@ def tokens_of(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tens
             "train it with a larger --tokens-per-sample"
         )
     return torch.tensor([*map(hub.tgt_dict.index, string), hub.tgt_dict.eos()])
-
-
-def batches_of_lengths(
-    lengths: Sequence[int], batch_size: int | None, max_tokens: int | None, *, same_length: bool = False
-) -> Iterator[list[int]]:
-    """Yield the positions of strings of similar lengths, shortest first.
-
-    Args:
-        lengths: of the strings, in tokens.
-        batch_size: the maximum number of strings in a batch, or None for any number.
-        max_tokens: the maximum number of tokens in a batch, with padding (a single string may have more), or None.
-        same_length: whether all strings of a batch have the same length, and no padding.
-    """
-    batch: list[int] = []
-    for number in sorted(range(len(lengths)), key=lambda number: lengths[number]):
-        too_many = batch_size is not None and len(batch) == batch_size
-        too_long = max_tokens is not None and (len(batch) + 1) * lengths[number] > max_tokens
-        differs = same_length and batch and lengths[batch[0]] != lengths[number]
-        if batch and (too_many or too_long or differs):
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
 
 
 def padded(model: LanguageModel, strings: Sequence[Tensor]) -> Tensor:
