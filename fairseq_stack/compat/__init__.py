@@ -19,12 +19,14 @@ package changes nothing and does not import fairseq. It may import :mod:`fairseq
 from __future__ import annotations
 
 from fairseq_stack.compat import (  # noqa: F401  (each registers what it changes)
+    adam,
     checkpoint_utils,
     configs,
     data_utils,
     dictionary,
     fairseq_cli_interactive,
     fairseq_cli_train,
+    fairseq_dropout,
     fairseq_task,
     file_io,
     iterators,
@@ -33,6 +35,7 @@ from fairseq_stack.compat import (  # noqa: F401  (each registers what it change
     left_out,
     messages,
     models,
+    multihead_attention,
     ngram_repeat_block,
     noise,
     progress_bar,

@@ -7,6 +7,7 @@ This package needs only torch and imports nothing else of this project. Each sta
     recurrent/          an LSTM that drives stacks, all steps      controllers/     a neural stack, all steps
     stack_tape/         parses of Murty et al. (2023), not         depth_scores/    Eq. 6, attention by depth
                         differentiable
+    dropout.py          random numbers that are drawn faster
 
 Begin with ``superposition/reference.py``, which is one page: a ``reference.py`` is the paper in its own notation, and
 everything else in the folder is tested against it. ``__init__.py`` has the public function, which checks its arguments
@@ -33,6 +34,7 @@ from fairseq_stack.ops._native import buffers as kept_memory
 from fairseq_stack.ops._states import step_through
 from fairseq_stack.ops.buffers import InputBufferState, input_buffer, output_buffer
 from fairseq_stack.ops.controllers import ControllerSetup, neural_stack, neural_stack_is_compiled
+from fairseq_stack.ops.dropout import draws_factors, dropout
 from fairseq_stack.ops.nondeterministic import (
     NondeterministicStackState,
     Run,
@@ -77,6 +79,8 @@ __all__ = [
     "automatic_backends",
     "best_runs",
     "computation_dtype",
+    "draws_factors",
+    "dropout",
     "input_buffer",
     "legal_attachments",
     "neural_stack",

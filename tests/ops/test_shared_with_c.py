@@ -9,6 +9,7 @@ import pytest
 
 from fairseq_stack.ops import _native
 from fairseq_stack.ops.controllers.setup import GATES, MEMORIES
+from fairseq_stack.ops.dropout import BLOCK
 from fairseq_stack.ops.nondeterministic import _log_weights
 from fairseq_stack.ops.recurrent import native as recurrent
 from tests.conftest import REPOSITORY
@@ -43,3 +44,7 @@ def test_version_of_the_interface() -> None:
 def test_numbers_of_controllers_and_memories(prefix: str, names: Iterable[str]) -> None:
     numbered = only_match(rf"^enum \{{ ({prefix}_.*) \}};$")[1]
     assert numbered == ", ".join(f"{prefix}_{name.upper()}" for name in names)
+
+
+def test_factors_of_dropout_in_a_block() -> None:
+    assert int(only_match(r"^#define DROPOUT_BLOCK (\d+)$")[1]) == BLOCK

@@ -12,7 +12,12 @@ from torch import Tensor
 Fields = tuple[tuple[str, type], ...]
 
 _HEADER = Path(__file__).with_name("src") / "calls.h"
-_KINDS: dict[str, type] = {"int64_t": ctypes.c_int64, "*": ctypes.c_void_p, "**": ctypes.c_void_p}
+_KINDS: dict[str, type] = {
+    "int64_t": ctypes.c_int64,
+    "double": ctypes.c_double,
+    "*": ctypes.c_void_p,
+    "**": ctypes.c_void_p,
+}
 
 
 def fields_of(struct: str) -> Fields:

@@ -39,6 +39,7 @@
 #include "recurrent_stacks.h"
 #include "recurrent_sequence.h"
 #include "recurrent.h"
+#include "dropout.h"
 #if IS_DOUBLE
 #include "nondeterministic_beams.h"
 #include "controller_memory.h"
@@ -59,6 +60,7 @@ const struct kernels KERNELS = {
     .sup_step_forward = sup_step_forward, .sup_step_backward = sup_step_backward,
     .strat_step_forward = strat_step_forward, .strat_step_backward = strat_step_backward,
     .rnn_sizes = rnn_sizes, .rnn_forward = rnn_forward, .rnn_backward = rnn_backward,
+    .dropout_factors = dropout_factors,
 #if IS_DOUBLE
     .nd_step_sizes = nd_step_sizes, .nd_step = nd_step, .nd_step_backward = nd_step_backward, .nd_columns = nd_columns,
     .ctrl_sizes = ctrl_sizes, .ctrl_forward = ctrl_forward, .ctrl_backward = ctrl_backward,

@@ -164,3 +164,14 @@ struct ctrl_call {
     const void *computed_gradients, *remembered_gradients;
     void *input_gradients, *gate_gradients, *row_gradients; /* (.., k) of the inputs, (.., P) and (.., R) of the steps */
 };
+
+#define DROPOUT_BLOCK 16384
+
+/* The factors of dropout, in blocks of DROPOUT_BLOCK. */
+struct dropout_call {
+    int64_t is_double, count;
+    int64_t seed;
+    int64_t limit;      /* p 2^32 */
+    double probability; /* p */
+    void *factors;      /* (count,) */
+};

@@ -217,6 +217,9 @@ static int64_t rnn_blocks(const struct rnn_call *call) { return (call->sequences
 CALL(rnn_forward, rnn, call->is_double, run, rnn_blocks(call), NULL)
 CALL(rnn_backward, rnn, call->is_double, run, rnn_blocks(call), NULL)
 
+static int64_t dropout_blocks(const struct dropout_call *call) { return (call->count + DROPOUT_BLOCK - 1) / DROPOUT_BLOCK; }
+CALL(dropout_factors, dropout, call->is_double, run, dropout_blocks(call), NULL)
+
 /* Controllers of neural stacks: only in double, as steps of the nondeterministic stack. */
 void fss_ctrl_sizes(const struct ctrl_call *call, int instruction_set, size_t sizes[3]) {
     INSTRUCTION_SETS[instruction_set].kernels[1]->ctrl_sizes(call, sizes);
@@ -225,4 +228,4 @@ CALL(ctrl_forward, ctrl, 1, run, call->sequences, NULL)
 CALL(ctrl_backward, ctrl, 1, run, call->sequences, NULL)
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 18; }
+int fss_interface(void) { return 19; }

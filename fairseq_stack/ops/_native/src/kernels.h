@@ -72,6 +72,7 @@ struct kernels {
     kernel *strat_step_forward, *strat_step_backward;
     void (*rnn_sizes)(const struct rnn_call *call, size_t sizes[3]);
     kernel *rnn_forward, *rnn_backward;
+    kernel *dropout_factors;
     /* only in double: */
     void (*nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]);
     kernel *nd_step, *nd_step_backward, *nd_columns;
