@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
 from fairseq_stack.modules.distances import DistanceScores
+from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.pushdown_attention import Parametrization, check_parametrization, is_later
 from fairseq_stack.modules.stack_attention import draw_linear
 from fairseq_stack.ops import computation_dtype
@@ -201,7 +202,7 @@ class _MLP(nn.Module):
     def __init__(self, inputs: int, hidden: int, outputs: int, dropout: float) -> None:
         super().__init__()
         self.first, self.second = nn.Linear(inputs, hidden), nn.Linear(hidden, outputs)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, inputs: Tensor) -> Tensor:
         outputs: Tensor = self.second(self.dropout(torch.relu(self.first(inputs))))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.modules.distances import DistanceScores
+from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.stack_attention import at_least_float32
 from fairseq_stack.ops.depth_scores import depth_scores
 
@@ -79,7 +80,7 @@ class PushdownAttention(nn.Module):
         self.depths = None if num_depths is None else nn.Embedding(num_depths, embedding_size)
         is_released = parametrization == "released"
         self.distances = DistanceScores(model_size, num_heads, self.head_size) if is_released else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

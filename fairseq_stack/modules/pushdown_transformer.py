@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_stack.modules.attachment import AttachmentHead, attachment_log_probabilities
+from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.pushdown_attention import PushdownAttention
 from fairseq_stack.modules.residual import ResidualLayer
 from fairseq_stack.modules.stack_attention import StackAttention, at_least_float32
@@ -151,7 +152,7 @@ class PushdownTransformer(nn.Module):
         )
         self.norm = nn.LayerNorm(size) if norm_first else nn.Identity()
         self.head = head
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     @property
     def reads_tape(self) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from fairseq_stack.modules.dropout import Dropout
+
 
 class ResidualLayer(nn.Module):
     """The base of layers: each sublayer has a residual connection and layer normalisation.
@@ -16,7 +18,7 @@ class ResidualLayer(nn.Module):
     def __init__(self, norm_first: bool, dropout: float) -> None:
         super().__init__()
         self.norm_first = norm_first
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def before(self, norm: nn.Module, inputs: Tensor) -> Tensor:
         """What a sublayer is given for these inputs."""

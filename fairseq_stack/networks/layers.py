@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.modules import KeysAndValues
+from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.residual import ResidualLayer
 from fairseq_stack.networks.attention import MultiheadAttention, StackSelfAttention, Visible
 
@@ -102,7 +103,7 @@ class TransformerLayer(ResidualLayer):
         self.encoder_attn = encoder_attn
         self.encoder_attn_layer_norm = None if encoder_attn is None else nn.LayerNorm(model_size)
         self.activation_fn = activation_fn
-        self.activation_dropout = nn.Dropout(activation_dropout)
+        self.activation_dropout = Dropout(activation_dropout)
         self.fc1, self.fc2 = nn.Linear(model_size, feedforward_size), nn.Linear(feedforward_size, model_size)
         self.final_layer_norm = nn.LayerNorm(model_size)
 

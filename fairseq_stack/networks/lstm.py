@@ -10,6 +10,7 @@ from torch.nn.functional import pad
 from fairseq_stack.kinds import parse_stacks
 from fairseq_stack.modules import StackLSTM, StackLSTMState
 from fairseq_stack.modules._padding import num_left, rotate
+from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.networks.causal import CausalLM
 from fairseq_stack.networks.initialization import initialize_lstm
 from fairseq_stack.networks.options import LSTMOptions
@@ -87,8 +88,8 @@ class LSTMDecoder(ReadsSequences, nn.Module):
             compact=options.compact_vocab,
             shared=embeddings if options.share_decoder_input_output_embed else None,
         )
-        self.dropout_in = nn.Dropout(options.decoder_dropout_in)
-        self.dropout_out = nn.Dropout(options.decoder_dropout_out)
+        self.dropout_in = Dropout(options.decoder_dropout_in)
+        self.dropout_out = Dropout(options.decoder_dropout_out)
 
     def extend(
         self, tokens: Tensor, padding: Tensor | None, state: Unread | Groups | None

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer, parse_layer_list
+from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.positions import SinusoidTable, halved_sinusoids, sinusoids
 from fairseq_stack.networks.attention import MultiheadAttention, StackSelfAttention, Visible
 from fairseq_stack.networks.layers import Encoded, LayerState, TransformerLayer
@@ -88,7 +89,7 @@ class _Side(nn.Module):
             side == "decoder" and options.no_decoder_final_norm
         )
         self.layer_norm = nn.LayerNorm(size) if has_norm else None
-        self.dropout = nn.Dropout(options.dropout)
+        self.dropout = Dropout(options.dropout)
 
     def embed(self, tokens: Tensor, padding: Tensor | None, counts: Tensor | None = None, length: int = 0) -> Tensor:
         """What the first layer reads, (B, n, d), for tokens (B, n) after ``counts`` symbols (B,) in ``length`` columns.

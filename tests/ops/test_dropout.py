@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.ops import _native, draws_factors, dropout
 from fairseq_stack.ops.dropout import BLOCK
 from tests.helpers import threads, use_instruction_set
@@ -164,6 +165,16 @@ def test_vmap_draws_as_pytorch_is_told_to() -> None:
     assert not torch.equal(one, other)
     with pytest.raises(RuntimeError, match="random"):
         torch.vmap(lambda row: dropout(row, 0.5))(x)
+
+
+def test_the_module_has_the_same_masks() -> None:
+    module, x = Dropout(0.3), torch.ones(MANY)
+    torch.manual_seed(1)
+    y = module(x)
+    torch.manual_seed(1)
+    assert torch.equal(y, dropout(x, 0.3))
+    assert module.eval()(x) is x
+    assert Dropout(0.3, inplace=True)(x) is x
 
 
 def test_tracing_keeps_the_operator() -> None:
