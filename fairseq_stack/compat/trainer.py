@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 from collections import defaultdict
 from typing import Any
@@ -18,6 +19,7 @@ from fairseq_stack.errors import UserError
 _UNKNOWN_REASON = "Cannot load model parameters from checkpoint"
 _EARLY_STOPPING = "early_stopping"  # in the extra state of a checkpoint
 _NUM_SENTENCES = "num_sentences"  # also there
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # parameters of mallopt
 _REMEDY = (
     "lower --lr, set --clip-norm, or look for damage in the data or in the checkpoint that training started from; "
     "earlier checkpoints are unchanged"
@@ -26,12 +28,16 @@ _REMEDY = (
 
 @replaces("fairseq.trainer:Trainer.__init__")
 def init(original: Any, self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
-    """Reject ``--bf16``, and ``--fp16`` without a GPU, which fail later; start counting sentences.
+    """Reject ``--bf16``, and ``--fp16`` without a GPU, which fail later; start counting sentences; keep freed memory.
 
-    Unnecessary with a fairseq that checks its options.
+    On a CPU, the C library would return the memory of large tensors to the system in each update and get it again.
+
+    Unnecessary with a fairseq that checks its options, and a PyTorch that keeps its memory.
     """
     _check_precision(cfg.common)
     original(self, cfg, *args, **kwargs)
+    if not self.cuda:
+        _keep_freed_memory()
     self.num_sentences = 0
     self.has_passed_interval = False
 
@@ -44,6 +50,16 @@ def _check_precision(common: Any) -> None:
     on_cpu = common.cpu or not torch.cuda.is_available()
     if on_cpu and common.fp16 and not common.memory_efficient_fp16:
         raise UserError("--fp16 needs a GPU; on a CPU leave it out to train in float32")
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc reuse blocks of up to 1 GiB; other C libraries decide for themselves."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    for parameter, value in ((_MMAP_THRESHOLD, 2**30), (_TRIM_THRESHOLD, 2**31 - 1), (_TOP_PAD, 2**26)):
+        mallopt(parameter, value)
 
 
 @replaces("fairseq.trainer:_catalog_shared_params")

@@ -1,7 +1,10 @@
-"""Training on a CPU seeds the CPU's generator as fairseq does, and no other."""
+"""Training on a CPU seeds only the CPU's generator, as fairseq does, and keeps the memory of tensors."""
 
 from __future__ import annotations
 
+import platform
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,3 +33,27 @@ def test_other_devices_are_seeded_by_fairseq(device: str, monkeypatch: pytest.Mo
     monkeypatch.setattr("fairseq.utils.set_torch_seed", seeds.append)
     Trainer._set_seed(SimpleNamespace(**{**vars(TRAINER), device: True}))
     assert seeds == [12]
+
+
+PAGES_OF_TENSORS = """
+import resource, torch
+from fairseq_stack import compat
+compat.apply()
+from fairseq_stack.compat import trainer
+
+def page_faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.ones(10_000_000)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+before = min(page_faults() for _ in range(5))
+trainer._keep_freed_memory()
+print(before, min(page_faults() for _ in range(5)))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc has mallopt")
+def test_the_memory_of_large_tensors_is_reused() -> None:
+    process = subprocess.run([sys.executable, "-c", PAGES_OF_TENSORS], capture_output=True, text=True, check=True)
+    before, after = map(int, process.stdout.split())
+    assert after < before / 100
