@@ -37,8 +37,7 @@ def test_other_devices_are_seeded_by_fairseq(device: str, monkeypatch: pytest.Mo
 
 PAGES_OF_TENSORS = """
 import resource, torch
-from fairseq_stack import compat
-compat.apply()
+from types import SimpleNamespace
 from fairseq_stack.compat import trainer
 
 def page_faults():
@@ -47,7 +46,8 @@ def page_faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 before = min(page_faults() for _ in range(5))
-trainer._keep_freed_memory()
+common = SimpleNamespace(cpu=True, bf16=False, fp16=False)
+trainer.init(lambda *args: None, SimpleNamespace(cuda=False), SimpleNamespace(common=common))
 print(before, min(page_faults() for _ in range(5)))
 """
 
