@@ -1,4 +1,4 @@
-"""Dropout whose random numbers are those of the compiled kernels, on CPUs: ``_native/src/dropout.h`` has the generator.
+"""Dropout with random numbers from the compiled kernels, on CPUs: ``_native/src/dropout.h`` has the generator.
 
 PyTorch draws one number at a time on CPUs, which takes longer than all the arithmetic of a small transformer.
 """

@@ -42,7 +42,7 @@ def test_each_element_is_zero_or_scaled(p: float, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("p", [0.1, 0.5])
 def test_elements_are_independent(p: float) -> None:
-    """The numbers of two dropped elements at any small distance, that of the streams of the generator among them."""
+    """Whether two elements are dropped, at small distances, at the number of streams, and at the size of a block."""
     zero = dropped(p, 2**20).double() - p
     deviation = p * (1 - p) / math.sqrt(2**20)
     for distance in (*range(1, 70), BLOCK):

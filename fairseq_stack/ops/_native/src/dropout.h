@@ -1,6 +1,6 @@
 /* The factors of dropout: 0 with the probability p, otherwise 1 / (1 - p).
  *
- * Random numbers are those of STREAMS generators xoshiro128++ (Blackman and Vigna, 2021), which advance together. Each
+ * STREAMS generators xoshiro128++ (Blackman and Vigna, 2021) advance together and draw the random numbers. Each
  * block of factors begins anew from numbers of SplitMix64, so that factors depend on the seed alone: not on threads, nor on
  * the instruction set. A factor is 0 if its number of 32 bits is below p 2^32.
  */
