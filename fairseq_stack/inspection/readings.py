@@ -13,7 +13,6 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub
 from fairseq_stack.inspection.sentences import Sentence
 from fairseq_stack.inspection.stacks import DrivenStack, read_sentence
-from fairseq_stack.modules.stack_attention import at_least_float32
 
 Named = Literal["input", "prediction"]
 """The label of a reading: the last token before it, or the first word that it helps to predict."""
@@ -107,9 +106,7 @@ def _readings(layer: str, read: Iterable[tuple[int, DrivenStack]], by: Named, af
 @torch.no_grad()
 def _vectors(driven: DrivenStack) -> Tensor:
     """r_1..r_n, (n, d_r)."""
-    stack, inputs = driven.stack, driven.inputs[None]
-    readings = stack.readings(at_least_float32(stack.actions(inputs)), stack.pushed_values(inputs))
-    return readings[0].flatten(1).double().cpu()
+    return driven.stack.readings_of(driven.inputs[None])[0].flatten(1).double().cpu()
 
 
 def principal_components(vectors: Tensor) -> tuple[Tensor, Tensor]:

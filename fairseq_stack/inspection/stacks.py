@@ -1,6 +1,6 @@
 """What the stacks of a trained model do while it reads a sentence, in numbers.
 
-Each stack says it itself: :meth:`fairseq_stack.modules.StackAttention.inspected`.
+Each stack says it itself: :meth:`fairseq_stack.modules.StatefulAttention.inspected_heads`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
 from fairseq_stack.inspection.sentences import Sentence, sentence_of_text
-from fairseq_stack.modules import InspectedStack, StackAttention, StackLSTM
+from fairseq_stack.modules import InspectedStack, StackLSTM, StatefulAttention
 from fairseq_stack_preprocess.progress import say
 
 
@@ -35,7 +35,7 @@ class DrivenStack:
 
     layer: str
     symbols: tuple[str, ...]
-    stack: StackAttention
+    stack: StatefulAttention
     inputs: Tensor
 
     @property
@@ -51,17 +51,17 @@ class DrivenStack:
         """
         return 2 if isinstance(self.stack.output, nn.Identity) else 1
 
-    def inspected(self, num_runs: int = 0) -> InspectedStack | None:
-        """What the stack does; if its kind does not say, None and a line on standard error."""
-        stack = self.stack.inspected(self.inputs, self.layer, self.symbols, num_runs)
-        if stack is None:
+    def inspected(self, num_runs: int = 0) -> list[InspectedStack]:
+        """What the stack of each head does; if its kind does not say, nothing and a line on standard error."""
+        stacks = self.stack.inspected_heads(self.inputs, self.layer, self.symbols, num_runs)
+        if not stacks:
             _say_silent(self.layer, type(self.stack).__name__)
-        return stack
+        return stacks
 
 
 @functools.cache  # once, and not for every sentence
 def _say_silent(layer: str, kind: str) -> None:
-    say(f"{layer} is left out: {kind} does not say what its stack does (StackAttention.inspected)")
+    say(f"{layer} is left out: {kind} does not say what its stack does (StatefulAttention.inspected)")
 
 
 def inspect_stacks(
@@ -81,8 +81,7 @@ def inspect_stacks(
     Raises:
         UserError: see :func:`read_sentence`.
     """
-    stacks = (driven.inspected(num_runs) for driven in read_sentence(hub, sentence, translation))
-    return [stack for stack in stacks if stack is not None]
+    return [stack for driven in read_sentence(hub, sentence, translation) for stack in driven.inspected(num_runs)]
 
 
 @torch.no_grad()
@@ -141,16 +140,16 @@ def _require_length(name: str, tokens: Tensor, limit: int) -> None:
 
 
 @contextmanager
-def _recorded(model: nn.Module) -> Iterator[dict[str, tuple[StackAttention, Tensor]]]:
+def _recorded(model: nn.Module) -> Iterator[dict[str, tuple[StatefulAttention, Tensor]]]:
     """Within the block, a call of the model records each stack and its inputs (n, d_model) of one sentence, by name."""
-    recorded: dict[str, tuple[StackAttention, Tensor]] = {}
+    recorded: dict[str, tuple[StatefulAttention, Tensor]] = {}
 
-    def of_attention(name: str, attention: StackAttention, inputs: tuple[Tensor, ...]) -> None:
+    def of_attention(name: str, attention: StatefulAttention, inputs: tuple[Tensor, ...]) -> None:
         recorded[name] = attention, inputs[0][0]
 
     def of_lstm(name: str, lstm: StackLSTM, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, Any]) -> None:
         for number, stack in enumerate(lstm.stacks):
-            assert isinstance(stack, StackAttention)
+            assert isinstance(stack, StatefulAttention)
             recorded[f"{name}.stacks.{number}"] = stack, outputs[0][0]  # hidden states drive it
 
     controlled = {id(stack) for lstm in model.modules() if isinstance(lstm, StackLSTM) for stack in lstm.stacks}
@@ -158,7 +157,7 @@ def _recorded(model: nn.Module) -> Iterator[dict[str, tuple[StackAttention, Tens
     for name, module in model.named_modules():
         if isinstance(module, StackLSTM):
             handles.append(module.register_forward_hook(functools.partial(of_lstm, name)))
-        elif isinstance(module, StackAttention) and id(module) not in controlled:
+        elif isinstance(module, StatefulAttention) and id(module) not in controlled:
             handles.append(module.register_forward_pre_hook(functools.partial(of_attention, name)))
     try:
         yield recorded

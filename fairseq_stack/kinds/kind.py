@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from fairseq_stack.modules import StackAttention
+from fairseq_stack.modules import StackAttention, StatefulAttention
 from fairseq_stack.ops import Op
 
 
@@ -32,7 +32,7 @@ class Kind:
     """A kind of layer: everything that the rest of this package knows about it.
 
     What depends on its parameters is asked of the sublayer that ``build`` makes: how it is initialised, what it does
-    with a sentence, and which arguments its op gets (:class:`~fairseq_stack.modules.StackAttention`).
+    with a sentence, and which arguments its op gets (:class:`~fairseq_stack.modules.StatefulAttention`).
 
     Attributes:
         name: its name in layer lists, in lower-case letters.
@@ -40,16 +40,18 @@ class Kind:
         sizes: the numbers that follow the name in a layer list, joined by ``-``.
         num_weights: how many weights its self-attention has, biases left out: maps d_model and the sizes to a number.
         cost: the leading term of the time for a sequence of n symbols, in n and the letters of the sizes.
-        build: makes the sublayer from d_model, the sizes and ``options``. It takes the keywords ``output`` and ``bias``
-            of :class:`~fairseq_stack.modules.StackAttention` as well, with which it makes the stack of a recurrent
-            controller, and if ``limited_memory``, the keyword ``window``. None for attention without a differentiable
-            stack, which models build themselves.
+        build: makes the sublayer from d_model, the sizes and ``options``. If ``recurrent``, it takes the keywords
+            ``output`` and ``bias`` of :class:`~fairseq_stack.modules.StackAttention` as well, with which it makes the
+            stack of a recurrent controller, and if ``limited_memory``, the keyword ``window``. None for attention
+            without a state of constant size, which models build themselves.
+        recurrent: whether a recurrent controller can drive it.
         options: which options of a model ``build`` takes: its keyword, and the option's name in the configuration.
         controller_options: the same, for the stack of a recurrent controller.
         controller_settings: what ``build`` takes for every stack of a recurrent controller.
         limited_memory: whether its stack can have limited memory of D steps: layer lists then take ``@D`` at the end.
         needs_tape: whether it reads the stack tape of a parse, which only syntactic language models have.
         op: the stack that it uses, which ``fairseq-stack doctor`` checks and the benchmark measures; or None.
+        op_options: maps the sizes to the options of the op that depend on them.
         models: the names of the models that may contain it, or None for all.
         examples: sizes for tests and measurements.
     """
@@ -59,13 +61,15 @@ class Kind:
     sizes: tuple[Size, ...]
     num_weights: Callable[..., int]
     cost: str
-    build: Callable[..., StackAttention] | None = None
+    build: Callable[..., StatefulAttention] | None = None
+    recurrent: bool = True
     options: Mapping[str, str] = field(default_factory=dict)
     controller_options: Mapping[str, str] = field(default_factory=dict)
     controller_settings: Mapping[str, Any] = field(default_factory=dict)
     limited_memory: bool = False
     needs_tape: bool = False
     op: Op | None = None
+    op_options: Callable[..., Mapping[str, Any]] = lambda *sizes: {}
     models: tuple[str, ...] | None = None
     examples: tuple[tuple[int, ...], ...] = ((),)
 
@@ -97,20 +101,20 @@ class Layer:
         """How many weights its self-attention has, biases left out."""
         return self.kind.num_weights(model_size, *self.sizes)
 
-    def build(self, model_size: int, cfg: Any) -> StackAttention:
+    def build(self, model_size: int, cfg: Any) -> StatefulAttention:
         """Its sublayer, with the options of a model's configuration ``cfg``.
 
         Raises:
-            ValueError: it is not stack attention.
+            ValueError: models build it themselves.
         """
         return self._build(model_size, cfg, self.kind.options)
 
     def build_stack(self, hidden_size: int, cfg: Any) -> StackAttention:
         """The stack of a recurrent controller, driven by its hidden state; otherwise as :meth:`build`."""
         settings = {"output": False, "bias": True, **self.kind.controller_settings}
-        return self._build(hidden_size, cfg, self.kind.controller_options, **settings)
+        return cast(StackAttention, self._build(hidden_size, cfg, self.kind.controller_options, **settings))
 
-    def _build(self, model_size: int, cfg: Any, options: Mapping[str, str], **settings: Any) -> StackAttention:
+    def _build(self, model_size: int, cfg: Any, options: Mapping[str, str], **settings: Any) -> StatefulAttention:
         if self.kind.build is None:
             raise ValueError(f"{self} is not stack attention")
         chosen = {keyword: getattr(cfg, name) for keyword, name in options.items()}

@@ -53,7 +53,7 @@ def grammar() -> str:
     """How to write a layer list, in one line."""
     return (
         f"a layer list is comma-separated, one entry a layer: {_enumeration(kinds())} ({_letters(kinds())}), each "
-        "optionally repeated K times as 'Kx...', for example '2xsdpa,nd-3-3-5,2xsdpa'"
+        "optionally repeated N times as 'Nx...', for example '2xsdpa,nd-3-3-5,2xsdpa'"
     )
 
 
@@ -61,7 +61,7 @@ def grammar_of_stacks() -> str:
     """How to write a list of stacks, in one line."""
     return (
         f"a list of stacks is 'none', or entries joined by '+', one a stack: {_enumeration(_kinds_of_stacks())} "
-        f"({_letters(_kinds_of_stacks())}), each optionally repeated K times as 'Kx...', for example 'sup-10+nd-2-3-5'"
+        f"({_letters(_kinds_of_stacks())}), each optionally repeated N times as 'Nx...', for example 'sup-10+nd-2-3-5'"
     )
 
 
@@ -95,7 +95,7 @@ class _Syntax(NamedTuple):
 
 
 def _kinds_of_stacks() -> tuple[Kind, ...]:
-    return tuple(kind for kind in kinds() if kind.build is not None)
+    return tuple(kind for kind in kinds() if kind.build is not None and kind.recurrent)
 
 
 _LAYERS = _Syntax("layer list", "layers", ",", kinds, grammar)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import partial
 
 from fairseq_stack.kinds.kind import WINDOW, Kind, Size
 from fairseq_stack.modules import (
+    DeltaAttention,
+    DeltaStackAttention,
     NondeterministicStackAttention,
     StratificationStackAttention,
     SuperpositionStackAttention,
     SymbolStackAttention,
 )
-from fairseq_stack.ops import nondeterministic, stratification, superposition
+from fairseq_stack.ops import delta, nondeterministic, pointer, stratification, superposition
 
 _VECTOR = Size("M", "size of the stack vectors")
 _AUTOMATON = (Size("Q", "states"), Size("S", "stack symbols"))
@@ -100,6 +104,70 @@ STRATIFICATION = Kind(
     examples=((5,),),
 )
 
+_HEADS = (Size("H", "heads"), Size("K", "size of a head's keys"), Size("V", "size of a head's values"))
+_DELTA = {"beta_scale": "delta_beta_scale", "convolution": "delta_convolution", "output_gate": "delta_output_gate"}
+_CONVOLUTION = 4
+
+
+def _delta_weights(model_size: int, heads: int, key: int, value: int, updates: int = 1, more: int = 0) -> int:
+    """Of attention by the delta rule with its usual convolutions, and ``more`` rows of W for each head."""
+    written = updates * (key + value)
+    rows = key + written + updates + value + more
+    return heads * (model_size * rows + _CONVOLUTION * (key + written))
+
+
+DELTA = Kind(
+    name="delta",
+    title="attention by the delta rule (DeltaNet)",
+    sizes=_HEADS,
+    num_weights=_delta_weights,
+    cost="n H K V",
+    build=DeltaAttention,
+    recurrent=False,
+    options=_DELTA,
+    op=delta.OP,
+    models=("stack_transformer_lm", "stack_transformer"),
+    examples=((2, 3, 2),),
+)
+GATED_DELTA = replace(
+    DELTA,
+    name="gdelta",
+    title="attention by the delta rule with decay (gated DeltaNet)",
+    num_weights=partial(_delta_weights, more=1),
+    build=partial(DeltaAttention, decay=True),
+)
+DELTA_PRODUCT = replace(
+    DELTA,
+    name="product",
+    title="attention by several delta rules per step (DeltaProduct)",
+    sizes=(*_HEADS, Size("U", "updates per step")),
+    num_weights=_delta_weights,
+    cost="n H U K V",
+    options={**_DELTA, "decay": "product_decay"},
+    examples=((2, 3, 2, 2),),
+)
+DELTA_STACK = replace(
+    DELTA,
+    name="deltastack",
+    title="attention by the delta rule and a stack (DeltaStack)",
+    sizes=(*_HEADS, Size("C", "cells of a head's stack")),
+    num_weights=lambda model_size, heads, key, value, cells: _delta_weights(model_size, heads, key, value, more=3),
+    cost="n H (K + C) V",
+    build=DeltaStackAttention,
+    options={
+        **_DELTA,
+        "reading": "deltastack_reading",
+        "kappa": "deltastack_kappa",
+        "frozen_kappa": "deltastack_frozen_kappa",
+        "clamped": "deltastack_clamped",
+        "kept_scale": "deltastack_kept_scale",
+        "action_gain": "deltastack_action_gain",
+    },
+    op=pointer.OP,
+    op_options=lambda heads, key, value, cells: {"cells": cells},
+    examples=((2, 3, 2, 4),),
+)
+
 _KINDS: dict[str, Kind] = {}
 
 
@@ -129,5 +197,8 @@ def kinds() -> tuple[Kind, ...]:
     return tuple(_KINDS.values())
 
 
-for _kind in (SDPA, PUSHDOWN, SUPERPOSITION, NONDETERMINISTIC, SYMBOLS, STRATIFICATION):
+for _kind in (
+    *(SDPA, PUSHDOWN, SUPERPOSITION, NONDETERMINISTIC, SYMBOLS, STRATIFICATION),
+    *(DELTA, GATED_DELTA, DELTA_PRODUCT, DELTA_STACK),
+):
     register(_kind)

@@ -1,10 +1,12 @@
 """Sublayers: torch modules built on the stacks of :mod:`fairseq_stack.ops`, independent of fairseq.
 
-Begin with :class:`.stack_attention.StackAttention`, the base of all kinds of stacks in models: Eqs. 4, 17 and 20 of
-DuSell & Chiang (2024) are in it, and what a kind has to say of itself. Its subclasses have the actions of a kind:
-:mod:`.superposition` (Eq. 18), :mod:`.nondeterministic` (Eqs. 9-11, Eq. 12 and Eq. 19), :mod:`.symbols` (the stack
-without vectors of 2020 and 2022) and :mod:`.stratification`. :mod:`.inspected` has what they say of a sentence.
-:mod:`.stack_lstm` is an LSTM that drives such stacks.
+Begin with :class:`.stateful_attention.StatefulAttention`, the base of all kinds: whole sequences, steps, and what a
+kind has to say of itself. :class:`.stack_attention.StackAttention` adds Eqs. 4, 17 and 20 of DuSell & Chiang (2024),
+and its subclasses have the actions of a kind: :mod:`.superposition` (Eq. 18), :mod:`.nondeterministic` (Eqs. 9-11, Eq.
+12 and Eq. 19), :mod:`.symbols` (the stack without vectors of 2020 and 2022) and :mod:`.stratification`.
+:mod:`.inspected` has what they say of a sentence.
+:mod:`.stack_lstm` is an LSTM that drives such stacks. :mod:`.delta` is attention by the delta rule, and
+:mod:`.delta_stack` adds a stack to it.
 
 :mod:`.neural_stack` is the controller of Hao et al. (2018) with its buffers. The syntactic language model of Murty et
 al. (2023) is :mod:`.pushdown_transformer` (Eq. 7), with :mod:`.pushdown_attention` (Eq. 6), the :mod:`.attachment` head
@@ -20,6 +22,8 @@ from fairseq_stack.modules.attachment import (
     attachment_head,
     attachment_log_probabilities,
 )
+from fairseq_stack.modules.delta import DeltaAttention
+from fairseq_stack.modules.delta_stack import DeltaStackAttention
 from fairseq_stack.modules.distances import DistanceScores
 from fairseq_stack.modules.inspected import InspectedAutomaton, InspectedStack, InspectedStratification
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
@@ -34,6 +38,7 @@ from fairseq_stack.modules.pushdown_transformer import (
 )
 from fairseq_stack.modules.stack_attention import StackAttention
 from fairseq_stack.modules.stack_lstm import StackLSTM, StackLSTMState
+from fairseq_stack.modules.stateful_attention import StatefulAttention
 from fairseq_stack.modules.stratification import StratificationStackAttention
 from fairseq_stack.modules.superposition import SuperpositionStackAttention
 from fairseq_stack.modules.symbols import SymbolStackAttention
@@ -43,6 +48,8 @@ __all__ = [
     "AutomatonStackAttention",
     "BilinearAttachmentHead",
     "BufferedNeuralStack",
+    "DeltaAttention",
+    "DeltaStackAttention",
     "DistanceScores",
     "InspectedAutomaton",
     "InspectedStack",
@@ -61,6 +68,7 @@ __all__ = [
     "StackAttention",
     "StackLSTM",
     "StackLSTMState",
+    "StatefulAttention",
     "StratificationStackAttention",
     "SuperpositionStackAttention",
     "SymbolStackAttention",

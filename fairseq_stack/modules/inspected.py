@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -27,6 +27,7 @@ class InspectedStack:
         weights: row t belongs to the reading after input t, and each column to a pushed vector: the weight that it
             has in the reading, (n, n), or (n, n + 1) where the first column belongs to the bottom of the stack.
         actions: by name, how much of an operation there is in each step, (n,) each.
+        pointers: for a stack with a pointer, the cell to which it points after each input, (n,).
         is_automaton: whether it is a nondeterministic stack.
         unit: what the numbers of the actions are.
     """
@@ -35,6 +36,7 @@ class InspectedStack:
     inputs: tuple[str, ...]
     weights: Tensor
     actions: Mapping[str, Tensor]
+    pointers: Tensor | None = field(default=None, kw_only=True)
     is_automaton: ClassVar[bool] = False
     unit: ClassVar[str] = "probability"
 
@@ -50,11 +52,13 @@ class InspectedStack:
     def as_json(self) -> dict[str, Any]:
         """The numbers, as lists."""
         actions = {name: strength.tolist() for name, strength in self.actions.items()}
+        pointers = {} if self.pointers is None else {"pointers": self.pointers.tolist()}
         return {
             "layer": self.layer,
             "inputs": list(self.inputs),
             "weights": self.weights.tolist(),
             "actions": actions,
+            **pointers,
         }
 
 

@@ -14,10 +14,10 @@ from fairseq_stack.modules.attachment import AttachmentHead, attachment_log_prob
 from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.pushdown_attention import PushdownAttention
 from fairseq_stack.modules.residual import ResidualLayer
-from fairseq_stack.modules.stack_attention import StackAttention, at_least_float32
+from fairseq_stack.modules.stateful_attention import StatefulAttention, at_least_float32
 from fairseq_stack.ops import StackTapeState
 
-Attention = PushdownAttention | StackAttention
+Attention = PushdownAttention | StatefulAttention
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class PushdownTransformerLayer(ResidualLayer):
     """Causal attention and a feed-forward network, each with a residual connection and layer normalisation.
 
     Args:
-        attention: with the tape (:class:`PushdownAttention`) or without (:class:`StackAttention`).
+        attention: with the tape (:class:`PushdownAttention`) or without (:class:`StatefulAttention`).
         feedforward_size: the size of the hidden layer.
         activation: of the hidden layer.
         norm_first: whether layers are normalised before attention and the network, and not after.

@@ -5,26 +5,22 @@ A recurrent controller drives its stack by the same projections, so a sublayer w
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, ClassVar, Literal
 
-import torch
 from torch import Tensor, nn
 
-from fairseq_stack.modules._padding import num_left, rotate
 from fairseq_stack.modules._shapes import check_shape
-from fairseq_stack.modules.inspected import InspectedStack
-from fairseq_stack.ops import ControlledStack, computation_dtype, step_through
+from fairseq_stack.modules.stateful_attention import StatefulAttention, at_least_float32
+from fairseq_stack.ops import ControlledStack, step_through
 
 ValueActivation = Literal["sigmoid", "tanh", "released"]
 
 
-class StackAttention(nn.Module, ABC):
+class StackAttention(StatefulAttention):
     """The base of all kinds of stack attention: ``y_t = W_y r_t`` (Eq. 20) for the stack's readings r_t.
 
-    A subclass computes the readings of a whole sequence, and of one step from a state. The output at t depends
-    only on the inputs up to t. It also says what else is to be known of its stack: :meth:`arguments` for measurements,
-    :meth:`inspected` for ``fairseq-stack inspect``, :meth:`initialize_as_in_paper` for ``--stack-init paper``.
+    A subclass computes the readings of a whole sequence, and of one step from a state.
 
     Args:
         model_size: d_model, the size of inputs and outputs.
@@ -39,12 +35,10 @@ class StackAttention(nn.Module, ABC):
 
     Attributes:
         value_activations: what ``value_activation`` may be.
-        is_automaton: whether it is a nondeterministic stack.
-        output_size: the size of the outputs: d_model, or d_r without W_y.
+        output_size: d_model, or d_r without W_y.
     """
 
     value_activations: ClassVar[tuple[str, ...]] = ("sigmoid", "released")
-    is_automaton: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -58,14 +52,12 @@ class StackAttention(nn.Module, ABC):
         bias: bool = False,
         learned_values: bool = True,
     ) -> None:
-        super().__init__()
+        super().__init__(model_size, model_size if output else reading_size)
         if value_activation not in self.value_activations:
             raise ValueError(f"value_activation: expected one of {self.value_activations}, got {value_activation!r}")
-        self.model_size = model_size
         self.value_size = value_size
         self.reading_size = reading_size
         self.value_activation = value_activation
-        self.output_size = model_size if output else reading_size
         self.actions = nn.Linear(model_size, num_actions, bias=bias)
         self.values = nn.Linear(model_size, value_size, bias=bias) if learned_values else nn.Identity()
         self.output = nn.Linear(reading_size, model_size, bias=False) if output else nn.Identity()
@@ -80,30 +72,11 @@ class StackAttention(nn.Module, ABC):
         """Appendix D.2: the fully connected layers are Xavier uniform, with biases 0. Other parameters stay."""
         self._draw_linears()
 
-    def forward(self, inputs: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        """Map the inputs x_1..x_n, (B, n, d_model), to the outputs y_1..y_n, (B, n, output_size).
-
-        Args:
-            inputs: (B, n, d_model).
-            padding_mask: (B, n), true at padding, on the left or on the right. The stack does not see it, and the
-                outputs there are 0. None if there is none.
-
-        Raises:
-            ValueError: the inputs or the mask have another shape.
-        """
-        check_shape("inputs", inputs, "B", "n", self.model_size)
-        if padding_mask is None:
-            return self._outputs(inputs)
-        check_shape("padding_mask", padding_mask, *inputs.shape[:2])
-        # Padding does not affect outputs, but the gradients of weights add 0 times an input that may be NaN.
-        inputs = inputs.masked_fill(padding_mask.unsqueeze(-1), 0)
-        # On the right, padding comes too late to matter.
-        lefts = num_left(padding_mask)
-        outputs = rotate(self._outputs(rotate(inputs, lefts)), -lefts)
-        return outputs.masked_fill(padding_mask.unsqueeze(-1), 0)
-
     def _outputs(self, inputs: Tensor) -> Tensor:
-        return self._output(self.readings(*self._projected(inputs)), inputs)
+        return self._output(self.readings_of(inputs), inputs)
+
+    def readings_of(self, inputs: Tensor) -> Tensor:
+        return self.readings(*self._projected(inputs))
 
     def _projected(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         return at_least_float32(self.actions(inputs)), self.pushed_values(inputs)
@@ -113,31 +86,16 @@ class StackAttention(nn.Module, ABC):
         return output
 
     def extend(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Take n steps: map the inputs x_{t+1}..x_{t+n} and the state after t steps to the outputs and the last state.
+        """As :meth:`.StatefulAttention.extend`.
 
         From the initial state, superposition and the nondeterministic stack (by the compiled kernels, with unlimited
         memory and without gradients) take a few times as long as :meth:`forward`. All else takes as long as n steps.
-
-        Args:
-            inputs: (B, n, d_model).
-            state: the state before them, from :meth:`initial_state`, :meth:`step` or this method.
-
-        Returns:
-            The outputs, (B, n, output_size), and the state after them.
-
-        Raises:
-            ValueError: the inputs have another shape, or not as many rows as the state.
         """
         check_shape("inputs", inputs, "B", "n", self.model_size)
         readings, state = self.extend_readings(*self._projected(inputs), state)
         return self._output(readings, inputs), state
 
     def step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Eq. 4: map the input x_t, (B, d_model), to y_t, (B, output_size), and the state before t to the one after.
-
-        Raises:
-            ValueError: the input has another shape, or not as many rows as the state.
-        """
         check_shape("inputs", inputs, "B", self.model_size)
         reading, state = self.projected_step(self.actions(inputs), self.values(inputs), state)
         return self.output(reading.to(inputs.dtype)), state
@@ -167,6 +125,9 @@ class StackAttention(nn.Module, ABC):
         """The reading r_0 of the stack before the first step, (B, d_r): 0 unless something lies on it."""
         return self.actions.weight.new_zeros(batch_size, self.reading_size)
 
+    def arguments_of(self, inputs: Tensor) -> tuple[Tensor, ...]:
+        return self.arguments(*self._projected(inputs))
+
     def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
         """The arguments of the kind's op, for ``W_a x_t``, (B, n, d_a), and v_t, (B, n, m).
 
@@ -174,20 +135,6 @@ class StackAttention(nn.Module, ABC):
             NotImplementedError: the kind does not say, and cannot be measured.
         """
         raise NotImplementedError(f"{type(self).__name__} does not name the arguments of its op")
-
-    @torch.no_grad()
-    def inspected(
-        self, inputs: Tensor, layer: str, symbols: tuple[str, ...], num_runs: int = 0
-    ) -> InspectedStack | None:
-        """What the stack does while a model reads a sentence; None if the kind does not say.
-
-        Args:
-            inputs: (n, d_model).
-            layer: the layer's name in the model.
-            symbols: the names of the n inputs.
-            num_runs: how many of the best runs of a nondeterministic stack are wanted.
-        """
-        return None
 
     def controlled(self) -> ControlledStack | None:
         """The stack as :func:`fairseq_stack.ops.stack_lstm` computes it, driven by the projections; None if it cannot.
@@ -213,21 +160,9 @@ class StackAttention(nn.Module, ABC):
         nothing = values.new_empty(len(values), 0, self.reading_size)
         return step_through(self.step_reading, state, actions, values, nothing=nothing)
 
-    @abstractmethod
-    def initial_state(self, batch_size: int) -> Any:
-        """The stack before the first step.
-
-        States are immutable. They have ``reorder(index)``, the state whose batch row i is this one's row ``index[i]``.
-        """
-
 
 def draw_linear(linear: nn.Module, gain: float = 1.0) -> None:
     """Draw the weight of a fully connected layer, Xavier uniform; its bias, if it has one, is 0."""
     nn.init.xavier_uniform_(linear.get_parameter("weight"), gain=gain)
     if getattr(linear, "bias", None) is not None:
         nn.init.zeros_(linear.get_parameter("bias"))
-
-
-def at_least_float32(tensor: Tensor) -> Tensor:
-    """The tensor in the dtype that stacks compute in."""
-    return tensor.to(computation_dtype(tensor.dtype))

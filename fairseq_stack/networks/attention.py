@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.modules import KeysAndValues, StackAttention
+from fairseq_stack.modules import KeysAndValues, StatefulAttention
 from fairseq_stack.modules.pushdown_attention import is_later
 from fairseq_stack.networks.recurrences import Groups, Unread, extend
 
@@ -108,7 +108,7 @@ class StackSelfAttention(nn.Module):
         attention: the sublayer function.
     """
 
-    def __init__(self, attention: StackAttention) -> None:
+    def __init__(self, attention: StatefulAttention) -> None:
         super().__init__()
         self.attention = attention
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from fairseq_stack.modules import StackAttention
+from fairseq_stack.modules import StatefulAttention
 from fairseq_stack.modules.stack_attention import draw_linear
 
 
@@ -29,9 +29,9 @@ def initialize_transformer(model: Any, scale: float) -> None:
         if type(module).__name__.endswith("LayerNorm"):
             nn.init.ones_(module.get_parameter("weight"))
             nn.init.zeros_(module.get_parameter("bias"))
-        elif isinstance(module, StackAttention):
+        elif isinstance(module, StatefulAttention):
             module.initialize_as_in_paper()
-        elif isinstance(getattr(getattr(module, "self_attn", None), "attention", None), StackAttention):
+        elif isinstance(getattr(getattr(module, "self_attn", None), "attention", None), StatefulAttention):
             draw_linear(module.get_submodule("fc1"), gain=math.sqrt(2))
             draw_linear(module.get_submodule("fc2"))
     _draw_output(model.decoder)
@@ -43,7 +43,7 @@ def initialize_lstm(decoder: Any, scale: float, as_in_paper: bool) -> None:
 
     They are uniform in [-scale, scale]. In Appendix D.2 of DuSell & Chiang (2024) the fully connected layers are
     Xavier uniform instead, with biases 0: the output layer, unless it is the table of the embeddings, and the layers
-    that drive stacks, as :meth:`~fairseq_stack.modules.StackAttention.initialize_as_in_paper` of each kind says.
+    that drive stacks, as :meth:`~fairseq_stack.modules.StatefulAttention.initialize_as_in_paper` of each kind says.
 
     Args:
         decoder: the decoder, of these networks or of fairseq's models.

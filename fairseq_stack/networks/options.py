@@ -8,7 +8,25 @@ from fairseq_stack.errors import UserError
 
 
 @dataclass(frozen=True)
-class TransformerOptions:
+class DeltaOptions:
+    """The options of layers of the delta rule: see :class:`fairseq_stack.modules.DeltaAttention`, and of those named
+    after it :class:`fairseq_stack.modules.DeltaStackAttention`.
+    """
+
+    delta_beta_scale: float = 2.0
+    delta_convolution: int = 4
+    delta_output_gate: bool = False
+    product_decay: bool = False
+    deltastack_reading: str = "previous"
+    deltastack_kappa: float = 2.0
+    deltastack_frozen_kappa: bool = False
+    deltastack_clamped: bool = False
+    deltastack_kept_scale: bool = False
+    deltastack_action_gain: float = 1.0
+
+
+@dataclass(frozen=True)
+class TransformerOptions(DeltaOptions):
     """The options of transformers; a language model has a decoder only, and ignores the encoder's.
 
     Attributes:

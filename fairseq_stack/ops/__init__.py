@@ -4,6 +4,7 @@ This package needs only torch and imports nothing else of this project. Each sta
 
     superposition/      Eqs. 5-8 of DuSell & Chiang (2024)         stratification/  Hao et al. (2018), Section 2.1
     nondeterministic/   Eqs. 21-29; docs/algorithm.md              queues/, buffers/  the same, Section 2.3
+    delta/              the delta rule: an associative memory      pointer/         DeltaStack's stack, by that rule
     recurrent/          an LSTM that drives stacks, all steps      controllers/     a neural stack, all steps
     stack_tape/         parses of Murty et al. (2023), not         depth_scores/    Eq. 6, attention by depth
                         differentiable
@@ -27,13 +28,14 @@ name each backend and each state that differs from it.
 
 import torch
 
-from fairseq_stack.ops import buffers, nondeterministic, queues, stratification, superposition
+from fairseq_stack.ops import buffers, delta, nondeterministic, pointer, queues, stratification, superposition
 from fairseq_stack.ops._arguments import computation_dtype
 from fairseq_stack.ops._backends import Backend, Op, automatic_backend
 from fairseq_stack.ops._native import buffers as kept_memory
 from fairseq_stack.ops._states import step_through
 from fairseq_stack.ops.buffers import InputBufferState, input_buffer, output_buffer
 from fairseq_stack.ops.controllers import ControllerSetup, neural_stack, neural_stack_is_compiled
+from fairseq_stack.ops.delta import DeltaRuleState, delta_rule
 from fairseq_stack.ops.dropout import draws_factors, dropout
 from fairseq_stack.ops.nondeterministic import (
     NondeterministicStackState,
@@ -43,6 +45,7 @@ from fairseq_stack.ops.nondeterministic import (
     stack_contents,
     transition_posterior,
 )
+from fairseq_stack.ops.pointer import PointerStackState, pointer_stack
 from fairseq_stack.ops.queues import QueueState, queue
 from fairseq_stack.ops.recurrent import (
     ControlledAutomaton,
@@ -67,9 +70,11 @@ __all__ = [
     "ControlledStack",
     "ControlledSuperposition",
     "ControllerSetup",
+    "DeltaRuleState",
     "InputBufferState",
     "NondeterministicStackState",
     "Op",
+    "PointerStackState",
     "QueueState",
     "Run",
     "StackTapeState",
@@ -79,6 +84,7 @@ __all__ = [
     "automatic_backends",
     "best_runs",
     "computation_dtype",
+    "delta_rule",
     "draws_factors",
     "dropout",
     "input_buffer",
@@ -88,6 +94,7 @@ __all__ = [
     "nondeterministic_stack",
     "oracle_attachments",
     "output_buffer",
+    "pointer_stack",
     "queue",
     "release_buffers",
     "stack_contents",
@@ -101,7 +108,16 @@ __all__ = [
 ]
 
 
-OPS = (superposition.OP, nondeterministic.OP, stratification.OP, queues.OP, buffers.INPUT, buffers.OUTPUT)
+OPS = (
+    superposition.OP,
+    nondeterministic.OP,
+    stratification.OP,
+    queues.OP,
+    buffers.INPUT,
+    buffers.OUTPUT,
+    delta.OP,
+    pointer.OP,
+)
 """All stacks, queues and buffers."""
 
 

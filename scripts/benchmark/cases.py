@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.kinds import Kind, kinds
-from fairseq_stack.modules import StackAttention
+from fairseq_stack.modules import StackAttention, StatefulAttention
 from fairseq_stack.ops import Op
 from fairseq_stack.ops._native import availability
 
@@ -20,6 +20,7 @@ Tensors = dict[str, Tensor]
 Sizes = tuple[int, ...]
 REFERENCE, PYTORCH, NATIVE = "reference", "pytorch", "native"
 
+MODEL_SIZE = 8
 MOST_STEPS, MOST_COMPONENTS = 9, 20
 """The sizes of a case that is quick to compute."""
 
@@ -79,23 +80,29 @@ class Case:
             sizes["m"] = min(sizes["m"], MOST_COMPONENTS)
         return replace(self, sizes=tuple(sizes.values()))
 
-    def module(self) -> StackAttention:
+    def module(self) -> StatefulAttention:
         """The sublayer, in float64, with the same parameters each time."""
         assert self.kind.build is not None
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            return self.kind.build(1, *self.sizes[2:]).double()
+            return self.kind.build(MODEL_SIZE, *self.sizes[2:]).double()
 
-    def projections(self, module: StackAttention, seed: int = 0) -> tuple[Tensor, Tensor]:
-        """Random ``W_a x_t`` and v_t as models have them, in float64: Gaussian, and through a sigmoid."""
+    def steps(self, module: StatefulAttention, seed: int = 0) -> tuple[Tensor, ...]:
+        """Random numbers as models have them, in float64.
+
+        Of a stack, ``W_a x_t`` and v_t, which are Gaussian, and Gaussian through a sigmoid; otherwise Gaussian inputs.
+        """
         generator, steps = torch.Generator().manual_seed(seed), self.sizes[:2]
+        if not isinstance(module, StackAttention):
+            return (torch.randn(*steps, MODEL_SIZE, generator=generator, dtype=torch.float64),)
         actions = torch.randn(*steps, module.actions.out_features, generator=generator, dtype=torch.float64)
         return actions, torch.randn(*steps, module.value_size, generator=generator, dtype=torch.float64).sigmoid()
 
     def inputs(self, dtype: torch.dtype, device: torch.device, seed: int = 0) -> Tensors:
         """Random arguments of the op that require gradients: the same for all devices and, rounded, for all dtypes."""
         module = self.module()
-        arguments = module.arguments(*self.projections(module, seed))
+        drawn = self.steps(module, seed)
+        arguments = module.arguments(*drawn) if isinstance(module, StackAttention) else module.arguments_of(*drawn)
         named = zip(inspect.signature(self.op.compute).parameters, arguments, strict=False)
         return {name: argument.detach().to(device, dtype).requires_grad_() for name, argument in named}
 
@@ -103,8 +110,9 @@ class Case:
         """A gradient of the readings for these inputs."""
         single = replace(self, sizes=(1, 1, *self.sizes[2:]))
         shape = Variant(REFERENCE).readings(single, single.inputs(torch.float64, torch.device("cpu"))).shape[2:]
-        gradient = torch.randn(*self.sizes[:2], *shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-        return gradient.to(next(iter(inputs.values())))
+        first = next(iter(inputs.values()))
+        generator = torch.Generator().manual_seed(1)
+        return torch.randn(*first.shape[:2], *shape, generator=generator, dtype=torch.float64).to(first)
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,8 @@ class Variant:
 
     def readings(self, case: Case, inputs: Tensors) -> Tensor:
         """The readings r_1..r_n."""
-        readings: Tensor = case.op.compute(*inputs.values(), backend=self.backend, **case.options)
+        options = {**case.kind.op_options(*case.sizes[2:]), **case.options}
+        readings: Tensor = case.op.compute(*inputs.values(), backend=self.backend, **options)
         return readings
 
     @contextmanager

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from fairseq_stack.modules import StackAttention
 
 from .agreement import normwise_error, refuse_if_wrong
 from .cases import Case, axes_of, dtype_name
@@ -64,7 +67,7 @@ class Beam:
     def __init__(self, case: Case, dtype: torch.dtype, device: torch.device) -> None:
         self._case, self._dtype = case, dtype
         self._module = case.module()
-        self._actions, self._values = (x.to(device, dtype) for x in case.projections(self._module))
+        self._drawn = [x.to(device, dtype) for x in case.steps(self._module)]
         self._module.to(device, dtype)
         generator = torch.Generator().manual_seed(2)
         order = torch.randint(case.batch_size, (case.length, case.batch_size), generator=generator)
@@ -88,8 +91,10 @@ class Beam:
         steps = torch.arange(length, device=self._order.device)
         with torch.no_grad():
             reading = self._decode()
-            actions, values = (x[ancestors.T, steps].double() for x in (self._actions, self._values))
-            expected = self._module.double().readings(actions, values)[:, -1]
+            drawn = [x[ancestors.T, steps].double() for x in self._drawn]
+            module = self._module.double()
+            read = module.readings if isinstance(module, StackAttention) else module
+            expected = read(*drawn)[:, -1]
             self._module.to(self._dtype)
         error = normwise_error(reading, expected)
         what = f"decoding {dtype_name(self._dtype)} is wrong: for {self._case}, readings differ"
@@ -118,8 +123,11 @@ class Beam:
 
     def _decode(self, look: Callable[[int], None] = lambda t: None) -> Tensor:
         """The reading after the last step; ``look`` is called with t before step t + 1."""
-        state, reading = self._module.initial_state(self._case.batch_size), torch.empty(0)
-        for t, (actions, values) in enumerate(zip(self._actions.unbind(1), self._values.unbind(1), strict=True)):
+        module, reading = self._module, torch.empty(0)
+        state = module.initial_state(self._case.batch_size)
+        step: Callable[..., tuple[Tensor, Any]]
+        step = module.step_reading if isinstance(module, StackAttention) else module.step
+        for t, drawn in enumerate(zip(*(x.unbind(1) for x in self._drawn), strict=True)):
             look(t)
-            reading, state = self._module.step_reading(actions, values, state.reorder(self._order[t]))
+            reading, state = step(*[*drawn, state.reorder(self._order[t])])
         return reading

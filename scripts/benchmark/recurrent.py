@@ -12,6 +12,7 @@ from torch.nn.functional import one_hot
 
 from fairseq_stack.kinds import parse_stacks
 from fairseq_stack.modules import StackLSTM
+from fairseq_stack.networks import LSTMOptions
 
 from .agreement import normwise_error, refuse_if_wrong
 from .tables import PASSES, Columns, Row, error, milliseconds
@@ -40,11 +41,7 @@ class Recurrent(NamedTuple):
     def build(self) -> StackLSTM:
         """The model, with random weights."""
         torch.manual_seed(0)
-        stacks = [
-            layer.kind.build(self.hidden_size, *layer.sizes, output=False, bias=True, **layer.kind.controller_settings)
-            for layer in parse_stacks(self.stacks)
-            if layer.kind.build is not None
-        ]
+        stacks = [layer.build_stack(self.hidden_size, LSTMOptions()) for layer in parse_stacks(self.stacks)]
         return StackLSTM(SYMBOLS, self.hidden_size, stacks)
 
     def symbols(self) -> Tensor:

@@ -44,8 +44,7 @@ def driven(stack: StackAttention, actions: Tensor) -> DrivenStack:
 def superposition(*operations: int, depth_limit: int | None = None) -> InspectedStack:
     actions = torch.full((len(operations), 3), -1e4, dtype=torch.float64)
     actions[range(len(operations)), list(operations)] = 0
-    stack = driven(SuperpositionStackAttention(4, 3, depth_limit=depth_limit), actions).inspected()
-    assert stack is not None
+    (stack,) = driven(SuperpositionStackAttention(4, 3, depth_limit=depth_limit), actions).inspected()
     return stack
 
 
@@ -55,7 +54,7 @@ def automaton(*, window: int | None = None, num_runs: int = 1, std: float = 0.0)
     actions = torch.randn(4, stack.actions.out_features, dtype=torch.float64) * std
     push, replace, pop = stack.transitions(actions)
     push[0, 0, 0, 0, 1] = push[1, 0, 1, 0, 1] = replace[2, 0, 1, 0, 0] = pop[3, 0, 0, 0] = 9
-    inspected = driven(stack, actions).inspected(num_runs)
+    (inspected,) = driven(stack, actions).inspected(num_runs)
     assert isinstance(inspected, InspectedAutomaton)
     return inspected
 
@@ -76,7 +75,7 @@ def test_superposition_of_limited_depth() -> None:
 def test_stratification() -> None:
     pop, push = torch.tensor([0.5, 0.25, 0.75, 0.5]), torch.tensor([0.5, 0.75, 0.25, 0.5])
     actions = torch.stack([pop, push], 1).double().logit()
-    inspected = driven(StratificationStackAttention(4, 3), actions).inspected()
+    (inspected,) = driven(StratificationStackAttention(4, 3), actions).inspected()
     assert isinstance(inspected, InspectedStratification)
     assert_normwise_close(inspected.operations(), torch.stack([pop, push], 1), 1e-12)
     strengths = [[0.5, 0, 0, 0], [0.25, 0.75, 0, 0], [0.25, 0, 0.25, 0], [0, 0, 0, 0.5]]
@@ -124,7 +123,7 @@ def test_original_bottom(window: int | None) -> None:
     What the first step pushes is the bottom of the stack, and a limited memory forgets it as if pushed at step 1.
     """
     stack = SymbolStackAttention(4, 2, 2, original_bottom=True, window=window)
-    inspected = driven(stack, torch.zeros(4, stack.actions.out_features, dtype=torch.float64)).inspected()
+    (inspected,) = driven(stack, torch.zeros(4, stack.actions.out_features, dtype=torch.float64)).inspected()
     assert isinstance(inspected, InspectedAutomaton)
     json.dumps(inspected.as_json(), allow_nan=False)
     pushed = torch.cat([inspected.weights[:, :1] + inspected.weights[:, 1:2], inspected.weights[:, 2:]], dim=1)
@@ -138,7 +137,9 @@ def test_original_bottom(window: int | None) -> None:
 
 def test_undefined_weights() -> None:
     stack = NondeterministicStackAttention(4, 2, 2, 3)
-    inspected = driven(stack, torch.full((4, stack.actions.out_features), torch.nan, dtype=torch.float64)).inspected()
+    (inspected,) = driven(
+        stack, torch.full((4, stack.actions.out_features), torch.nan, dtype=torch.float64)
+    ).inspected()
     assert isinstance(inspected, InspectedAutomaton)
     assert inspected.runs == () and inspected.weights.isnan().all()
 
@@ -201,7 +202,7 @@ def test_weights_of_a_checkpoint(hub: Hub) -> None:
     _, another = stack_weights(hub, "w1 w0", "w0 w1 w1 w0")
     assert not torch.allclose(another.weights, weights), "the source does not matter"
     _, of_beam_search = stack_weights(hub, "w0 w1")
-    _, translated = stack_weights(hub, "w0 w1", hub.translate("w0 w1"))
+    _, translated = stack_weights(hub, "w0 w1", hub.translate("w0 w1", beam=4, max_len_a=1.5, max_len_b=10))
     assert torch.equal(of_beam_search.weights, translated.weights)
     assert not any(module._forward_pre_hooks for module in hub.models[0].modules())
 

@@ -7,7 +7,6 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +17,14 @@ from fairseq_stack.cli import doctor
 from fairseq_stack.compat.checkpoint_utils import is_uninitialised
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.transformer.self_attention import StackSelfAttention
-from fairseq_stack.modules import AutomatonStackAttention, StackAttention, StackLSTM, SymbolStackAttention
+from fairseq_stack.modules import (
+    AutomatonStackAttention,
+    StackAttention,
+    StackLSTM,
+    StatefulAttention,
+    SymbolStackAttention,
+)
+from fairseq_stack.networks import LSTMOptions, TransformerOptions
 from scripts.benchmark.agreement import check
 from scripts.benchmark.cases import Case, find_variants
 from scripts.benchmark.decoding import Beam
@@ -32,7 +38,7 @@ from tests.end_to_end.fairseq_commands import (
     run,
 )
 from tests.helpers import assert_normwise_close
-from tests.kinds.states import BOTH_USES, SIZE, StateContract
+from tests.kinds.states import SIZE, StateContract
 
 
 class KindContract(StateContract):
@@ -45,27 +51,18 @@ class KindContract(StateContract):
     """
 
     layer: Layer
-    cfg: Any = SimpleNamespace(stack_value_activation="sigmoid", stack_depth_limit=None)
-    controller_cfg: Any = SimpleNamespace(
-        push_hidden_state=False,
-        stack_depth_limit=None,
-        normalize_transitions=False,
-        bottom_vector="learned",
-        states_in_reading=True,
-        read_log_weights=False,
-        original_bottom=False,
-    )
+    cfg: Any = TransformerOptions()
+    controller_cfg: Any = LSTMOptions()
 
-    def build(self) -> StackAttention:
+    def build(self) -> StatefulAttention:
         return self.layer.build(SIZE, self.cfg).double()
 
     def build_stack(self) -> StackAttention:
         return self.layer.build_stack(SIZE, self.controller_cfg).double()
 
-    def build_for(self, use: str) -> StackAttention:
+    def build_for(self, use: str) -> StatefulAttention:
         return self.build_stack() if use == "controller" else self.build()
 
-    @BOTH_USES
     def test_wrong_inputs(self, use: str) -> None:
         sublayer = self.build_for(use)
         for shape in ((5, SIZE), (2, 5, SIZE + 1), (SIZE,), (2, 1, 5, SIZE)):
@@ -159,7 +156,6 @@ class KindContract(StateContract):
         assert self.layer.kind.op is not None
         assert checked[self.layer.kind.op.name] <= doctor.TOLERANCE
 
-    @BOTH_USES
     def test_it_says_what_it_does(self, use: str) -> None:
         """Readings are weighted sums of the bottom and the vectors that have been pushed."""
         sublayer, inputs = self.build_for(use), torch.randn(6, SIZE, dtype=torch.float64)
@@ -198,7 +194,6 @@ class KindContract(StateContract):
             assert check(case, find_variants(case, [dtype], device), device)
             assert Beam(case, dtype, device).check() < 1e-5
 
-    @BOTH_USES
     def test_training_resumes_exactly(self, corpora: Corpora, tmp_path: Path, use: str) -> None:
         model = {
             "attention": [*BARE_LANGUAGE_MODEL, "--stack-layers", f"sdpa,{self.layer}"],
@@ -225,10 +220,40 @@ class KindContract(StateContract):
         assert len(output.hypotheses()) == SPLITS["test"]
 
 
+class AttentionContract(KindContract):
+    """The tests of a layer that no recurrent controller drives, and that has an initialisation of its own."""
+
+    uses = ("attention",)
+    test_a_controller_has_biases_and_no_output_layer = None  # type: ignore[assignment]
+    test_an_lstm_controls_it_beside_another = None  # type: ignore[assignment]
+
+    def test_it_says_what_it_does(self, use: str) -> None:
+        """Of each head that has a stack: readings are weighted sums of the vectors that have been pushed."""
+        sublayer, inputs = self.build(), torch.randn(6, SIZE, dtype=torch.float64)
+        symbols = tuple("abcdef")
+        heads = sublayer.inspected_heads(inputs, "decoder.layers.0", symbols)
+        assert [head.layer for head in heads] == [f"decoder.layers.0.heads.{number}" for number in range(len(heads))]
+        for number, head in enumerate(heads):
+            json.dumps(head.as_json(), allow_nan=False)
+            assert_normwise_close(head.operations().sum(1), torch.ones(6, dtype=torch.float64), 1e-12)
+            _, _, pushed, _ = sublayer.arguments_of(inputs[None])
+            readings = sublayer.readings_of(inputs[None])[0, :, number]
+            assert_normwise_close(head.weights @ pushed[number] / math.sqrt(self.layer.sizes[-1]), readings, 1e-12)
+
+    def test_the_paper_initialises_it(self) -> None:
+        """As the constructor does."""
+        torch.manual_seed(3)
+        expected, sublayer = self.layer.build(SIZE, self.cfg), self.layer.build(SIZE, self.cfg)
+        for name, parameter in sublayer.named_parameters():
+            least, most = expected.get_parameter(name).aminmax()
+            parameter.data.fill_(99)
+            sublayer.initialize_as_in_paper()
+            assert parameter.lt(99).all() and (least == most) == (parameter.min() == parameter.max()), name
+
+
 class LimitedMemoryContract(KindContract):
     """The tests of a layer with limited memory."""
 
-    @BOTH_USES
     @pytest.mark.parametrize("length", [1, 2, 9])
     def test_reading_the_bottom_after_n_steps_takes_a_memory_of_n_plus_1(self, length: int, use: str) -> None:
         """With it, memory is unlimited, to the bit; with one of n steps, the last reading differs, and no other."""
@@ -254,7 +279,7 @@ class LimitedMemoryContract(KindContract):
         return other
 
 
-def step_through(sublayer: StackAttention, inputs: Tensor) -> Tensor:
+def step_through(sublayer: StatefulAttention, inputs: Tensor) -> Tensor:
     """What the sublayer's steps give for x_1..x_n, n >= 1."""
     state, outputs = sublayer.initial_state(len(inputs)), []
     for x in inputs.unbind(1):

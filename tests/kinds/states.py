@@ -7,28 +7,37 @@ from typing import Any
 import pytest
 import torch
 
-from fairseq_stack.modules import NondeterministicStackAttention, StackAttention, SuperpositionStackAttention
+from fairseq_stack.modules import NondeterministicStackAttention, StatefulAttention, SuperpositionStackAttention
 from fairseq_stack.ops._backends import native_obstacle
 from tests.helpers import assert_normwise_close
 
 SIZE = 8
-BOTH_USES = pytest.mark.parametrize("use", ["attention", "controller"])
 READ_AT_ONCE = (NondeterministicStackAttention, SuperpositionStackAttention)
 
 
 class StateContract:
-    """The tests of the states of a layer, whose stacks a subclass builds."""
+    """The tests of the states of a layer, whose stacks a subclass builds.
 
-    def build(self) -> StackAttention:
+    Attributes:
+        uses: what the layer is for: a sublayer of a transformer (``attention``), or the stack of a controller.
+    """
+
+    uses: tuple[str, ...] = ("attention", "controller")
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """A test that asks for ``use`` runs for each."""
+        if "use" in metafunc.fixturenames:
+            metafunc.parametrize("use", self.uses)
+
+    def build(self) -> StatefulAttention:
         """A sublayer of a transformer, in float64."""
         raise NotImplementedError
 
-    def build_for(self, use: str) -> StackAttention:
+    def build_for(self, use: str) -> StatefulAttention:
         """The same, or the stack of a recurrent controller."""
         raise NotImplementedError
 
     @pytest.mark.parametrize("length", [0, 1, 2, 9])
-    @BOTH_USES
     def test_steps_equal_the_whole_sequence(self, length: int, use: str) -> None:
         sublayer = self.build_for(use)
         inputs = torch.randn(3, length, SIZE, dtype=torch.float64)
@@ -42,7 +51,6 @@ class StateContract:
     @pytest.mark.parametrize("scale", [1.0, 1e3], ids=["near", "far"])
     @pytest.mark.parametrize("length", [0, 1, 2, 35])
     @pytest.mark.parametrize("follows", [False, True], ids=["decoding", "training"])
-    @BOTH_USES
     def test_extending_a_state_equals_steps(self, length: int, scale: float, follows: bool, use: str) -> None:
         """From the first step on and from a later one; the state that is left can be continued and reordered."""
         sublayer, index = self.build_for(use), torch.tensor([2, 0, 0])
@@ -88,7 +96,6 @@ class StateContract:
         assert outputs.isfinite()[[0, 2]].all() and outputs[1, :4].isfinite().all() and outputs[1, 4:].isnan().all()
         assert last[[0, 2]].isfinite().all() and last[1].isnan().all()
 
-    @BOTH_USES
     def test_states_are_reordered_and_never_changed(self, use: str) -> None:
         sublayer = self.build_for(use)
         inputs = torch.randn(3, 6, SIZE, dtype=torch.float64)

@@ -19,13 +19,14 @@ from fairseq_stack.models.transformer.transformer_options import settle_layers
 from tests.commands.running import REPOSITORY, Ending, Server
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, TRAINING
-from tests.kinds.contract import KindContract, LimitedMemoryContract
+from tests.kinds.contract import AttentionContract, KindContract, LimitedMemoryContract
 
 for _kind in kinds():
     for _sizes in _kind.examples if _kind.build is not None else ():
         _layer = Layer(_kind, _sizes)
         _name = f"Test{_layer}".replace("-", "_")
-        globals()[_name] = type(_name, (KindContract,), {"layer": _layer})
+        _contract = KindContract if _kind.recurrent else AttentionContract
+        globals()[_name] = type(_name, (_contract,), {"layer": _layer})
     if _kind.limited_memory:
         _layer = Layer(_kind, _kind.examples[0], window=4)
         _name = f"Test{_layer}".replace("-", "_").replace("@", "_window_")

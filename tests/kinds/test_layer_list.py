@@ -94,7 +94,11 @@ def test_reads_stacks_side_by_side() -> None:
     assert parse_stacks("nd-3-3-5@35+sup-3") == (Layer(NONDETERMINISTIC, (3, 3, 5), window=35), superposition)
 
 
-@given(st.lists(layers().filter(lambda layer: layer.kind.build is not None), min_size=1, max_size=8))
+@given(
+    st.lists(
+        layers().filter(lambda layer: layer.kind.build is not None and layer.kind.recurrent), min_size=1, max_size=8
+    )
+)
 def test_reads_what_stacks_are_called(listed: list[Layer]) -> None:
     assert parse_stacks("+".join(map(str, listed))) == tuple(listed)
 

@@ -53,6 +53,25 @@ def test_table_3_translation(cell: tuple[str, str], expected: int, flags: tuple[
     assert count_parameters(model) == expected
 
 
+# With the sizes of Tf, or for the last three of Tf+Sup, of about as many parameters.
+DELTA_RULE = {
+    "2xsdpa,deltastack-2-14-14-64,2xsdpa": 43_011,
+    "5xdeltastack-2-14-14-64": 42_879,
+    "2xsdpa,delta-2-15-15,2xsdpa": 43_099,
+    "2xsdpa,gdelta-2-14-15,2xsdpa": 43_023,
+    "5xproduct-2-9-10-2": 42_734,
+    "2xsdpa,deltastack-2-7-6-64,2xsdpa": 40_907,
+    "2xsdpa,delta-2-8-7,2xsdpa": 40_995,
+    "2xsdpa,product-1-10-10-2,2xsdpa": 41_014,
+}
+
+
+@pytest.mark.parametrize(("layers", "expected"), DELTA_RULE.items(), ids=DELTA_RULE)
+def test_the_delta_rule(layers: str, expected: int) -> None:
+    model = build_language_model("stack_transformer_lm_tf_cfl", make_dictionary(3), "--stack-layers", layers)
+    assert count_parameters(model) == expected
+
+
 @pytest.mark.parametrize("kind", ["lstm", "sup", "nd"])
 @EACH_LANGUAGE
 @EACH_PADDING

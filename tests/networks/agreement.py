@@ -19,7 +19,7 @@ def randomized(model: Any, scale: float = 1.0) -> Any:
     model.double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.normal_(std=scale * parameter.size(-1) ** -0.5)
+            parameter.normal_(std=scale * (1, *parameter.shape)[-1] ** -0.5)
     return model
 
 

@@ -57,6 +57,7 @@ OF_LANGUAGE_MODELS: list[list[Options]] = [
      {"decoder_output_dim": 10}, {"compact_vocab": True, "decoder_input_dim": 6, "decoder_output_dim": 10}],
     POSITIONS,
     [{"stack_layers": "sup-4,strat-3", "stack_depth_limit": 3}, {"stack_layers": "ns-2-2,nd-2-2-2@3"},
+     {"stack_layers": "deltastack-2-3-2-4,product-1-2-3-2", "deltastack_reading": "current", "product_decay": True},
      {"stack_layers": None}, {"decoder_layers_to_keep": "1"}],
     [{"no_decoder_final_norm": True}],
     *OTHERS,

@@ -15,12 +15,16 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import (
+    DeltaRuleState,
     NondeterministicStackState,
+    PointerStackState,
     QueueState,
     StratificationStackState,
     SuperpositionStackState,
     _item_state,
+    delta_rule,
     nondeterministic_stack,
+    pointer_stack,
     queue,
     stratification_stack,
     superposition_stack,
@@ -38,6 +42,7 @@ NATIVE = tuple(f"native-{name}" for name in INSTRUCTION_SETS)
 FAST = ("pytorch", *NATIVE)
 STEPS = ("steps-pytorch", *(f"steps-{name}" for name in INSTRUCTION_SETS))
 Q, S = 2, 3
+CELLS = 4
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Stack:
     @property
     def num_stepped(self) -> int:
         """How many inputs have an axis of steps."""
-        return len(self.names) - ("bottom" in self.names)
+        return len(self.names) - len({"bottom", "kappa"} & set(self.names))
 
     def random_inputs(
         self, batch_size: int, length: int, size: int = 5, *, dtype: torch.dtype = torch.float64
@@ -88,7 +93,8 @@ class Stack:
     def part(self, inputs: Sequence[Tensor], steps: slice, rows: Tensor | slice = slice(None)) -> list[Tensor]:
         """The inputs of some steps and some batch rows."""
         stepped, others = inputs[: self.num_stepped], inputs[self.num_stepped :]
-        return [*(x[rows, steps] for x in stepped), *(x[rows] if x.dim() == 2 else x for x in others)]
+        by_row = [x[rows] if x.dim() == 2 or "kappa" in self.names else x for x in others]
+        return [*(x[rows, steps] for x in stepped), *by_row]
 
 
 def actions(batch_size: int, length: int, size: int) -> list[Tensor]:
@@ -113,6 +119,27 @@ def log_weights(batch_size: int, length: int, size: int) -> list[Tensor]:
     weights = [torch.randn(batch_size, length, Q, S, *to, dtype=torch.float64) for to in ((Q, S), (Q, S), (Q,))]
     vectors = torch.randn(batch_size, length + 1, size, dtype=torch.float64)
     return [*weights, vectors[:, 1:], vectors[:, 0]]
+
+
+def updates(batch_size: int, length: int, size: int) -> list[Tensor]:
+    """Of the delta rule, with keys of length 1 and two updates per step."""
+    queries, keys = (torch.randn(batch_size, length, *more, 3, dtype=torch.float64) for more in ((), (2,)))
+    values = torch.randn(batch_size, length, 2, size, dtype=torch.float64)
+    strengths, decays = 2 * torch.rand(batch_size, length, 2).double(), -torch.rand(batch_size, length).double()
+    return [queries, torch.nn.functional.normalize(keys, dim=-1), values, strengths, decays]
+
+
+def pointer_actions(batch_size: int, length: int, size: int) -> list[Tensor]:
+    """Pushes and pops, values, and how sharp addresses are."""
+    push, pop, _ = actions(batch_size, length, size)[0].unbind(2)
+    values = torch.randn(batch_size, length, size, dtype=torch.float64)
+    return [push, pop, values, torch.randn(batch_size, dtype=torch.float64)]
+
+
+def _memory(inputs: Sequence[Tensor]) -> DeltaRuleState:
+    queries, _, values = inputs[:3]
+    sizes = {"batch_size": len(values), "key_size": queries.size(2), "value_size": values.size(3)}
+    return DeltaRuleState.initial(**sizes, dtype=values.dtype, device=values.device)
 
 
 def _of_values(state: Any, inputs: Sequence[Tensor], **options: Any) -> Any:
@@ -182,6 +209,16 @@ def _nondeterministic(**options: Any) -> Stack:
     )
 
 
+def _pointer(**options: Any) -> Stack:
+    return Stack(
+        names=("push", "pop", "values", "kappa"),
+        compute=partial(pointer_stack, cells=CELLS, **options),
+        draw=pointer_actions,
+        begin=lambda inputs: PointerStackState.initial(inputs[3], size=inputs[2].size(2), cells=CELLS, **options),
+        ways=("reference", "pytorch", "steps-pytorch"),
+    )
+
+
 _STACK_FILES, _QUEUE_FILES = ("stratification_*.npz", "neural_stacks/stack_*.npz"), ("neural_stacks/queue_*.npz",)
 STACKS = {
     "superposition": _superposition(),
@@ -190,6 +227,15 @@ STACKS = {
     "stratification-amounts": _items(stratification_stack, StratificationStackState, with_amounts=True, golden=()),
     "queue": _items(queue, QueueState, with_amounts=False, golden=_QUEUE_FILES),
     "queue-amounts": _items(queue, QueueState, with_amounts=True, golden=()),
+    "delta": Stack(
+        names=("queries", "keys", "values", "strengths", "log_decays"),
+        compute=delta_rule,
+        draw=updates,
+        begin=_memory,
+        ways=("reference", "pytorch", "steps-pytorch"),
+    ),
+    "pointer": _pointer(),
+    "pointer-clamped": _pointer(clamped=True),
     "nondeterministic": _nondeterministic(),
     "nondeterministic-window": _nondeterministic(window=3),
 }

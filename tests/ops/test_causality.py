@@ -19,7 +19,7 @@ LONG = [("superposition", way) for way in NATIVE]  # the kernel follows componen
 def spoil(inputs: list[Tensor], number: int, garbage: float, first: int) -> tuple[list[Tensor], Tensor]:
     """The inputs with garbage in row 0 of one of them from step ``first`` on; and where, a mask for that one."""
     where = torch.zeros_like(inputs[number], dtype=torch.bool)
-    place: Any = {2: (), 3: (1,), 5: (1, 2, 0), 6: (1, 2, 0)}[where.dim()]
+    place: Any = {2: (), 3: (1,), 4: (0, 1), 5: (1, 2, 0), 6: (1, 2, 0)}[where.dim()]
     where[(0, slice(first, None), *place)] = True
     return [x.masked_fill(where, garbage) if i == number else x for i, x in enumerate(inputs)], where
 

@@ -87,6 +87,8 @@ MOST_ROUNDINGS = {
     "superposition": [(1, 10, 10)],
     "stratification": [(1, 30, 80)],
     "queue": [(1, 25, 30)],
+    "delta": [(1, 100, 190)],
+    "pointer": [(1, 75, 75)],
     "nondeterministic": [(1, 40, 80), (3, 70, 200), (10, 8, 2400)],
 }
 
@@ -139,8 +141,8 @@ def test_precision_does_not_depend_on_dtype_or_autocast(dtype: torch.dtype, way:
 def test_layouts_of_arguments_and_cotangents(way: Way) -> None:
     """Transposed in memory, and expanded over the batch."""
     inputs = way.stack.random_inputs(3, 5 if way.on_gpus else 9)
-    strided = [x.detach().transpose(0, 1).contiguous().transpose(0, 1).requires_grad_() for x in inputs]
-    assert not any(x.is_contiguous() for x in strided)
+    strided = [x.detach().movedim(0, -1).contiguous().movedim(-1, 0).requires_grad_() for x in inputs]
+    assert not any(x.is_contiguous() for x in strided if x.dim() > 1)
     expected = way.read(inputs)
     readings = way.read(strided)
     assert_normwise_close(readings, expected, 1e-12)

@@ -46,7 +46,8 @@ def inputs_of(op: str, length: int, size: int = 9) -> tuple[Tensor, ...]:
     return tuple(STACKS[op.removesuffix("-weights")].draw(B, length, size))
 
 
-CLOSED = ("stratification", "queue", "input-buffer", "output-buffer")  # forms that autograd differentiates
+# Forms that autograd differentiates.
+CLOSED = ("stratification", "queue", "input-buffer", "output-buffer", "delta", "pointer", "pointer-clamped")
 FAST = [(op, backend) for op in OPS for backend in ("pytorch", "native") if op not in CLOSED or backend == "pytorch"]
 HAND_WRITTEN = [(op, backend) for op, backend in FAST if op not in CLOSED]
 CASES = [(*pair, *size) for pair in FAST for size in ((0, 9), (4, 9))]  # op, backend, n, m

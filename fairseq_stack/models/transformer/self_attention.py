@@ -8,7 +8,7 @@ from fairseq.incremental_decoding_utils import with_incremental_state
 from torch import Tensor, nn
 
 from fairseq_stack.models.incremental import IncrementalState, KeepsState
-from fairseq_stack.modules import StackAttention
+from fairseq_stack.modules import StatefulAttention
 
 
 @with_incremental_state
@@ -19,7 +19,7 @@ class StackSelfAttention(KeepsState, nn.Module):
         attention: the sublayer function.
     """
 
-    def __init__(self, attention: StackAttention) -> None:
+    def __init__(self, attention: StatefulAttention) -> None:
         super().__init__()
         self.attention = attention
         # Read by the constructor of fairseq's decoder layer.

@@ -17,6 +17,7 @@ from fairseq.models.transformer_lm import TransformerLanguageModelConfig
 from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, spellings
+from fairseq_stack.models.delta_options import DeltaOptions, check_delta_options
 from fairseq_stack.models.shared_options import (
     VocabularyOptions,
     check_compact_vocabulary,
@@ -33,7 +34,7 @@ INITIALIZATIONS = ChoiceEnum(["fairseq", "paper"])
 
 
 @dataclass
-class StackOptions(VocabularyOptions):
+class StackOptions(VocabularyOptions, DeltaOptions):
     """The options that all stack transformers add to fairseq's; the presets set them as in the paper."""
 
     stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
@@ -113,7 +114,9 @@ def settle(options: Namespace, model: str, sides: Mapping[str, str], num_embeddi
     """
     check_options(options)
     layers = {side: settle_layers(options, name, side, model) for side, name in sides.items()}
-    check_depth_limit(options.stack_depth_limit, [layer for of_side in layers.values() for layer in of_side])
+    all_layers = [layer for of_side in layers.values() for layer in of_side]
+    check_depth_limit(options.stack_depth_limit, all_layers)
+    check_delta_options(options, all_layers)
     weights = {}
     for side, name in sides.items():
         size, hidden_size = (getattr(options, f"{side}_{part}embed_dim") for part in ("", "ffn_"))

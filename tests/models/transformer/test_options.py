@@ -56,8 +56,23 @@ def test_layers_to_keep_are_those_of_the_list() -> None:
             ["--stack-layers=2xsdpa,strat-2", "--stack-depth-limit=5"],
             "^--stack-depth-limit has no effect: expected a layer of the kind sup, got sdpa,sdpa,strat-2$",
         ),
+        (
+            ["--stack-layers=3xgdelta-1-2-2", "--delta-beta-scale=3"],
+            r"^--delta-beta-scale: expected a number in \(0, 2\], got 3.0$",
+        ),
+        (
+            ["--stack-layers=3xgdelta-1-2-2", "--delta-convolution=-1"],
+            "^--delta-convolution: expected at least 0, got -1$",
+        ),
+        (
+            ["--stack-layers=2xsdpa,gdelta-1-2-2", "--deltastack-reading=current"],
+            "^--deltastack-reading has no effect: expected a layer of the kind deltastack, got sdpa,sdpa,gdelta-1-2-2$",
+        ),
     ],
-    ids=["bias-of-adaptive-softmax", "quantization-noise", "no-depth", "nothing-to-limit"],
+    ids=[
+        *("bias-of-adaptive-softmax", "quantization-noise", "no-depth", "nothing-to-limit"),
+        *("strengths-above-2", "no-convolution", "no-stack-to-read"),
+    ],
 )
 def test_options_that_do_not_go_together(flags: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):

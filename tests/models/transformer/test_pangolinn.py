@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.kinds import STRATIFICATION, Layer, kinds
 from fairseq_stack.models.transformer.layers import build_decoder_layer, build_encoder_layer
+from fairseq_stack.models.transformer.transformer_options import option_defaults
 
 SIZE = 8
 
@@ -22,8 +23,8 @@ def config() -> TransformerConfig:
     for part in (cfg.encoder, cfg.decoder):
         part.embed_dim, part.ffn_embed_dim, part.attention_heads = SIZE, 2 * SIZE, 2
         part.normalize_before = True
-    cfg.stack_value_activation = "sigmoid"
-    cfg.stack_depth_limit = None
+    for name, value in option_defaults().items():
+        setattr(cfg, name, value)
     return cfg
 
 
@@ -37,19 +38,19 @@ class Wrapper(seq2seq.PangolinnSeq2SeqModuleWrapper):
         return SIZE
 
     def build_module(self) -> nn.Module:
-        """With parameters that make biases and weights of normalisation matter, too."""
+        """In float64, with parameters that make biases and weights of normalisation matter."""
         torch.manual_seed(0)
         module = self.build()
         with torch.no_grad():
             for parameter in module.parameters():
                 parameter.add_(torch.randn_like(parameter))
-        return module
+        return module.double()
 
     def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
         """With scaled inputs: behind layer normalisation, gradients of components would sum to 0 but for rounding."""
-        x = x * torch.linspace(0.5, 1.5, SIZE)
+        x = x.double() * torch.linspace(0.5, 1.5, SIZE)
         padding = torch.arange(x.size(1)) >= lengths.unsqueeze(1)
-        return self.run(x.transpose(0, 1), padding if padding.any() else None).transpose(0, 1)
+        return self.run(x.transpose(0, 1), padding if padding.any() else None).transpose(0, 1).float()
 
     def build(self) -> nn.Module:
         raise NotImplementedError
@@ -72,7 +73,7 @@ class DecoderLayer(Wrapper):
         return build_decoder_layer(config(), self.attention, no_encoder_attn=True)
 
     def run(self, x: Tensor, padding: Tensor | None) -> Tensor:
-        future = torch.full((len(x), len(x)), -torch.inf).triu(1)
+        future = x.new_full((len(x), len(x)), -torch.inf).triu(1)
         output: Tensor = self._module(x, self_attn_mask=future, self_attn_padding_mask=padding)[0]
         return output
 

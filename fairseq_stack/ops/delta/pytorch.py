@@ -1,0 +1,73 @@
+"""The delta rule in plain PyTorch, for any device: chunks of updates, without a loop over the updates of a chunk.
+
+Let i and j number the updates of a chunk, S the memory before it, and G_i the sum of the log decays of the chunk up to
+update i. An update adds k_i x_i^T to the memory, where x_i = beta_i (v_i - S_{i-1}^T k_i) depends on the x of the
+updates before it. Written for all updates at once, with the x_i as the rows of X:
+
+    (I + L) X = diag(beta) (V - diag(e^G) K S),    L_ij = beta_i e^{G_i - G_j} k_i . k_j  for j < i, and 0 otherwise.
+
+The matrix is triangular with ones on its diagonal. Readings and the memory after the chunk are sums over X. The inverse
+has no large entries as long as beta |k|^2 <= 2, since each factor I - beta k k^T is then a contraction.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ._undefined import causal
+
+UPDATES = 64
+"""How many updates a chunk has, unless one step has more."""
+
+
+@causal
+def delta_rule_pytorch(
+    queries: Tensor, keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None
+) -> Tensor:
+    """As ``delta_rule_reference``."""
+    memory = values.new_zeros(len(values), keys.size(3), values.size(3))
+    return extend(memory, queries, keys, values, strengths, log_decays)[0]
+
+
+def extend(
+    memory: Tensor, queries: Tensor, keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The readings (B, n, v) of n steps after those that left the memory S (B, k, v), and the memory after them."""
+    length, num_updates = strengths.shape[1:]
+    steps = max(1, UPDATES // num_updates)
+    readings = [values.sum(2)[:, :0]]  # empty, if there is no step
+    for start in range(0, length, steps):
+        chunk = slice(start, start + steps)
+        decays = None if log_decays is None else log_decays[:, chunk]
+        arguments = queries[:, chunk], keys[:, chunk], values[:, chunk], strengths[:, chunk]
+        reading, memory = _chunk(memory, *arguments, decays)
+        readings.append(reading)
+    return torch.cat(readings, 1), memory
+
+
+def _chunk(
+    memory: Tensor, queries: Tensor, keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """As ``extend``, for the steps of a chunk."""
+    length, num_updates = strengths.shape[1:]
+    keys, values, strengths = keys.flatten(1, 2), values.flatten(1, 2), strengths.flatten(1, 2).unsqueeze(2)
+    overlaps, reads = keys @ keys.mT, queries @ keys.mT
+    known, read, kept = keys @ memory, queries @ memory, keys
+    if log_decays is not None:
+        of_steps = log_decays.cumsum(1)
+        total = of_steps.repeat_interleave(num_updates, 1)
+        later = torch.ones(overlaps.shape[1:], dtype=torch.bool, device=keys.device).triu(1)
+        decay = (total.unsqueeze(2) - total.unsqueeze(1)).masked_fill(later, -torch.inf).exp()
+        overlaps, reads = overlaps * decay, reads * decay[:, num_updates - 1 :: num_updates]
+        known, read = known * total.exp().unsqueeze(2), read * of_steps.exp().unsqueeze(2)
+        kept, memory = keys * decay[:, -1].unsqueeze(2), memory * of_steps[:, -1, None, None].exp()
+    added = torch.linalg.solve_triangular(
+        strengths * overlaps.tril(-1), strengths * (values - known), upper=False, unitriangular=True
+    )
+    until = torch.arange(num_updates, (length + 1) * num_updates, num_updates, device=keys.device)
+    unread = torch.arange(length * num_updates, device=keys.device) >= until.unsqueeze(1)
+    readings = read + reads.masked_fill(unread, 0) @ added
+    return readings / math.sqrt(keys.size(2)), memory + kept.mT @ added
