@@ -75,7 +75,7 @@ def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> Any:
     model = make(preset, DICTIONARY, *flags).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter), alpha=2.0 * parameter.size(-1) ** -0.5)
+            parameter.add_(torch.randn_like(parameter), alpha=2.0 * (1, *parameter.shape)[-1] ** -0.5)
         for module in model.modules():
             if isinstance(module, StackLSTM):
                 of_readings = module.gates.weight[:, module.input_size : -module.hidden_size]
