@@ -69,7 +69,7 @@ def gradients(readings: Tensor, inputs: Sequence[Tensor], cotangent: Tensor) -> 
 
 
 def assert_agree(
-    actual: Tensor,
+    actual: Tensor | Iterable[Tensor],
     expected: Tensor,
     inputs: Sequence[Tensor],
     tolerance: float = 1e-12,
@@ -82,19 +82,22 @@ def assert_agree(
     """Assert that readings and their gradients agree, in the dtype of each.
 
     Args:
+        actual: readings, or those of several backends, of which each is computed when the one before has been compared.
         of_gradients: the tolerance of gradients, if it is another one.
         rounding: an absolute error allowed in gradients.
         wide: the inputs of ``expected``, if they are other tensors.
         names: of the inputs.
     """
-    assert_normwise_close(actual, expected, tolerance, "readings")
     cotangent = torch.randn_like(expected)
-    of_actual = gradients(actual, inputs, cotangent.to(actual.dtype))
     of_expected = gradients(expected, inputs if wide is None else wide, cotangent)
-    for name, x, one, other in zip(names or map(str, itertools.count()), inputs, of_actual, of_expected, strict=False):
-        assert one.dtype == x.dtype
-        scale = float(other.abs().max() if other.numel() else 1) or 1.0
-        assert_normwise_close(one, other, max(of_gradients or tolerance, rounding / scale), name)
+    for readings in [actual] if isinstance(actual, Tensor) else actual:
+        assert_normwise_close(readings, expected, tolerance, "readings")
+        of_actual = gradients(readings, inputs, cotangent.to(readings.dtype))
+        pairs = zip(of_actual, of_expected, strict=True)
+        for name, x, (one, other) in zip(names or map(str, itertools.count()), inputs, pairs, strict=False):
+            assert one.dtype == x.dtype
+            scale = float(other.abs().max() if other.numel() else 1) or 1.0
+            assert_normwise_close(one, other, max(of_gradients or tolerance, rounding / scale), name)
 
 
 def assert_refuses_forward_mode(function: Callable[[Tensor], Tensor], x: Tensor, op: str) -> None:

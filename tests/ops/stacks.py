@@ -5,7 +5,8 @@ A way is a backend, such as ``native-avx2``, or the steps of a state, such as ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -239,6 +240,13 @@ STACKS = {
     "nondeterministic": _nondeterministic(),
     "nondeterministic-window": _nondeterministic(window=3),
 }
+
+
+def fast_backends() -> Iterator[str]:
+    """Each fast backend that this machine has, chosen until the next."""
+    for name in FAST:
+        with pytest.MonkeyPatch.context() as patch, contextlib.suppress(pytest.skip.Exception):
+            yield use_backend(name, patch)
 
 
 class Way:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -77,16 +76,6 @@ def test_output_buffer_equals_reference(steps: int, length: int, scale: float, r
     )
     assert actual.shape == (2, length, 3)
     assert_agree(actual, expected, inputs, 1e-12, 1e-11)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_gradcheck(backend: str) -> None:
-    inputs = random_input(5, 3)
-    assert torch.autograd.gradcheck(lambda *x: input_buffer(*x, backend=backend), inputs)
-    assert torch.autograd.gradgradcheck(lambda *x: input_buffer(*x, backend=backend), inputs)
-    for reading in READINGS:
-        write = partial(output_buffer, length=3, reading=reading, backend=backend)
-        assert torch.autograd.gradcheck(write, random_input(5, 5))
 
 
 def step_through(pop: Tensor, items: Tensor, rows: Tensor) -> Tensor:

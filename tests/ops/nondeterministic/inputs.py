@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import pytest
 import torch
 from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
-from tests.helpers import assert_agree, use_backend
-from tests.ops.stacks import FAST, STACKS, automaton
+from tests.helpers import assert_agree
+from tests.ops.stacks import STACKS, automaton, fast_backends
 
 ARGUMENTS = ("push", "replace", "pop", "values", "bottom")
 initial_state, step_through = automaton, STACKS["nondeterministic"].step_through
@@ -47,13 +45,6 @@ def vectors_of(inputs: Sequence[Tensor]) -> Tensor:
     return torch.cat([bottom.expand(values.shape[0], -1)[:, None], values], 1)
 
 
-def fast_backends() -> Iterator[str]:
-    """Each fast backend that this machine has, chosen until the next."""
-    for name in FAST:
-        with pytest.MonkeyPatch.context() as patch, contextlib.suppress(pytest.skip.Exception):
-            yield use_backend(name, patch)
-
-
 def assert_equal_results(
     inputs: Sequence[Tensor],
     backend: str | None = None,
@@ -67,9 +58,9 @@ def assert_equal_results(
         rounding: an absolute error allowed in gradients.
     """
     expected = nondeterministic_stack(*inputs, backend="reference", window=window)
-    for chosen in fast_backends() if backend is None else [backend]:
-        readings = nondeterministic_stack(*inputs, backend=chosen, window=window)
-        assert_agree(readings, expected, inputs, tolerance, rounding=rounding, names=ARGUMENTS)
+    backends = fast_backends() if backend is None else [backend]
+    readings = (nondeterministic_stack(*inputs, backend=chosen, window=window) for chosen in backends)
+    assert_agree(readings, expected, inputs, tolerance, rounding=rounding, names=ARGUMENTS)
 
 
 def weighted_sum(readings: Tensor) -> Tensor:

@@ -53,9 +53,9 @@ def test_enumeration_of_all_runs(
 
 def test_long_and_extreme() -> None:
     """In each step one symbol is on top, and all symbols on the stack are of one of the edges."""
-    inputs = random_inputs(1, 60, 2, 3, 1, std=15)[:3]
+    inputs = random_inputs(1, 30, 2, 3, 1, std=15)[:3]
     (edges,) = stack_contents(*inputs)
-    assert sum(edge.probability for edge in edges if edge.target.step == 60) == pytest.approx(1)
+    assert sum(edge.probability for edge in edges if edge.target.step == 30) == pytest.approx(1)
     assert sum(edge.probability for edge in edges if edge.source.step == -1) == pytest.approx(1)
     (likely,) = stack_contents(*inputs, least=0.1)
     assert likely == [edge for edge in edges if edge.probability >= 0.1] and likely != edges

@@ -14,8 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
@@ -81,11 +79,6 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES)
-def known(request: pytest.FixtureRequest) -> Runs:
-    return runs(*CASES[request.param])
-
-
 def test_integers_of_the_tests_are_those_of_all_runs() -> None:
     for seed in range(8):
         few = runs(5, 1 + seed % 2, 2, 0.25, quiet=seed // 4, seed=seed)
@@ -93,10 +86,6 @@ def test_integers_of_the_tests_are_those_of_all_runs() -> None:
         assert (few.tops == expected).all()
     motzkin_prefixes = [2, 5, 13, 35, 96, 267, 750]
     assert runs(7, 1, 1, 0.0, twos=0.0).totals.tolist() == motzkin_prefixes
-
-
-def test_integers_are_large_and_fit(known: Runs) -> None:
-    assert (40 if len(known.totals) > 2 else 0) <= digits(known.totals) <= MANTISSA[torch.float64]
 
 
 @ways("nondeterministic", reference=False, triton=False)
@@ -158,26 +147,3 @@ def test_nondeterministic_reference_in_log_space(case: str) -> None:
     _, weights = nondeterministic_stack(*known.inputs(torch.float64), backend="reference", return_weights=True)
     for (t, *rest), weight in np.ndenumerate(weights[0].numpy()):
         assert abs(weight * known.totals[t] - known.tops[t, *rest]) <= 2**-40 * known.totals[t]
-
-
-@pytest.mark.parametrize("backend", FAST)
-def test_nondeterministic_weights_are_the_nearest_doubles_for_any_transitions(
-    backend: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backend = use_backend(backend, monkeypatch)
-
-    @settings(max_examples=15)
-    @given(
-        length=st.integers(1, 6),
-        num_states=st.integers(1, 3),
-        num_symbols=st.integers(1, 3),
-        forbidden=st.sampled_from([0.0, 0.3, 0.7, 0.9]),
-        quiet=st.integers(0, 2),
-        seed=st.integers(0, 2**31),
-    )
-    def test(length: int, num_states: int, num_symbols: int, forbidden: float, quiet: int, seed: int) -> None:
-        known = runs(length, num_states, num_symbols, forbidden, quiet, seed=seed)
-        weights = nondeterministic_stack(*known.inputs(torch.float64), backend=backend, return_weights=True)[1]
-        assert torch.equal(weights, known.weights)
-
-    test()

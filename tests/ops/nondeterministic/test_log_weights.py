@@ -69,13 +69,13 @@ def test_instruction_sets(
 @pytest.mark.usefixtures("columns")
 def test_gradcheck() -> None:
     """Of the weights together with the readings, with rows that branch and end."""
-    inputs = random_inputs(2, 4, 1, 2)
+    inputs = random_inputs(2, 3, 1, 2)
     start = torch.randn(2, 1, 2, dtype=torch.float64, requires_grad=True)
 
     def results(start: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-        state = initial_state(inputs, window=3, start=start, weighs=True)
+        state = initial_state(inputs, window=2, start=start, weighs=True)
         outputs = [state.log_weights]
-        for t in range(4):
+        for t in range(3):
             reading, state = state.step(*(x[:, t] for x in inputs[:4]))
             state = state.reorder(torch.tensor([1, t % 2]))
             outputs += [reading, state.log_weights]

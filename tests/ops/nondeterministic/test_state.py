@@ -22,15 +22,6 @@ def test_steps_equal_the_whole_sequence(std: float, masked: float, num_states: i
         assert_agree(stepped, whole, inputs, 1e-12, 1e-9, rounding=1e-14, names=ARGUMENTS)
 
 
-@pytest.mark.parametrize(("std", "masked"), [(1, 0), (60, 0), (1, 0.5), (30, 0.5)])
-def test_steps_without_gradients_equal_the_whole_sequence(std: float, masked: float, instruction_set: str) -> None:
-    for num_states, num_symbols in ((1, 1), (2, 3), (3, 3), (4, 2)):
-        inputs = [x.detach() for x in random_inputs(3, 19, num_states, num_symbols, std=std, masked=masked)]
-        stepped, state = step_through(inputs, initial_state(inputs))
-        assert isinstance(state.columns, NativeColumns)
-        assert_normwise_close(stepped, nondeterministic_stack(*inputs, backend="pytorch"), 1e-12)
-
-
 def test_reordering_moves_no_columns() -> None:
     inputs = [x.detach() for x in random_inputs(3, 8)]
     _, state = step_through(inputs, initial_state(inputs))

@@ -15,7 +15,8 @@ from fairseq_stack.ops.nondeterministic import window
 from fairseq_stack.ops.nondeterministic._native_columns import NativeColumns
 from fairseq_stack.ops.nondeterministic._tracked_columns import TrackedColumns
 from tests.helpers import assert_normwise_close, each_golden_file
-from tests.ops.nondeterministic.inputs import fast_backends, initial_state, random_inputs, step_through, weighted_sum
+from tests.ops.nondeterministic.inputs import initial_state, random_inputs, step_through, weighted_sum
+from tests.ops.stacks import fast_backends
 
 
 @pytest.mark.parametrize(("length", "num_states", "num_symbols"), [(1, 1, 1), (2, 3, 1), (19, 2, 3)])

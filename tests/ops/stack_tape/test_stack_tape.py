@@ -125,17 +125,6 @@ def is_possible(attachments: Sequence[int]) -> bool:
     return True
 
 
-def test_number_of_parses() -> None:
-    """The numbers of Catalan."""
-    states, counts = StackTapeState.initial(batch_size=1), []
-    for _ in range(7):
-        rows, attached = states.legal().nonzero().unbind(1)
-        states = states.reorder(rows).step(attached)
-        counts.append(len(attached))
-    assert counts == [1, 2, 5, 14, 42, 132, 429]
-    assert int((states.legal().sum(1) == 2).sum()) == 132  # those that are one tree, to which a next word may attach
-
-
 def test_no_tokens() -> None:
     none = torch.zeros(2, 0, dtype=torch.long)
     assert stack_tape(none).shape == nodes_pytorch(none).shape == (2, 0, 0)

@@ -8,8 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor
 
 from tests.helpers import gradients
@@ -30,9 +28,9 @@ class Walk(NamedTuple):
 
 
 @functools.cache
-def walk(length: int, size: int, fractional: int, seed: int = 0) -> Walk:
+def walk(length: int, size: int, fractional: int) -> Walk:
     """At most ``fractional`` steps mix actions: with weights whose sum is at most 1."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     mixtures = torch.tensor([[4, 0, 0], [0, 4, 0], [0, 0, 4], [2, 1, 1], [1, 2, 1], [1, 1, 2], [2, 0, 2], [2, 1, 0]])
     choices = torch.randint(3, (length,), generator=generator)
     mixed = torch.randperm(length, generator=generator)[:fractional]
@@ -81,14 +79,3 @@ def test_readings_and_gradients_are_exact(
     assert torch.equal(readings, known.readings.to(dtype))
     for gradient, expected in zip(gradients(readings, inputs, known.cotangents.to(dtype)), known[4:], strict=True):
         assert torch.equal(gradient, expected.to(dtype))
-
-
-@ways("superposition", triton=False)
-def test_readings_are_exact_for_any_actions(way: Way) -> None:
-    @settings(max_examples=15)
-    @given(length=st.integers(1, 15), size=st.integers(1, 20), seed=st.integers(0, 2**31))
-    def test(length: int, size: int, seed: int) -> None:
-        known = walk(length, size, 15, seed)
-        assert torch.equal(way.read(known[:2]), known.readings)
-
-    test()

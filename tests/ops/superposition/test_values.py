@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 from functools import partial
 from typing import TypeVar
 
@@ -19,10 +17,9 @@ from tests.helpers import (
     assert_agree,
     assert_normwise_close,
     gradients,
-    use_backend,
     use_instruction_set,
 )
-from tests.ops.stacks import FAST, STACKS
+from tests.ops.stacks import STACKS, fast_backends
 
 STACK = STACKS["superposition"]
 PUSH, NOOP, POP = range(3)
@@ -37,19 +34,7 @@ SIZES = [(0, 1), (1, 70), (6, 33), (15, 5), (31, 33), (33, 5), (63, 1), (63, 70)
 # The compiled kernel follows push times, and in long sequences of short vectors components: one or several tiles of
 # them, or so few that a column is cut into 16, 8 or 4 parts.
 LONG_SIZES = [(127, 16), (128, 2), (129, 17), (256, 1), (258, 130), (300, 3), (290, 4), (385, 5), (300, 49), (259, 129)]
-
-
-def enumerated_readings(actions: Tensor, values: Tensor) -> Tensor:
-    """Eq. 13 for one sequence: all sequences of actions, each with a Python list as its stack."""
-    readings = torch.zeros_like(values)
-    for t in range(1, values.size(0) + 1):
-        for run in itertools.product((PUSH, NOOP, POP), repeat=t):
-            stack: list[Tensor] = []
-            for action, vector in zip(run, values, strict=False):
-                apply(stack, action, vector)
-            if stack:
-                readings[t - 1] += actions[range(t), run].prod() * stack[-1]
-    return readings
+LONG = [(*size, None) for size in LONG_SIZES] + [(300, 3, 149), (300, 3, 150), (290, 20, 130)]  # n, m, depth limit
 
 
 def apply(stack: list[Item], action: int, item: Item) -> None:
@@ -57,14 +42,6 @@ def apply(stack: list[Item], action: int, item: Item) -> None:
         stack.append(item)
     elif action == POP and stack:
         stack.pop()
-
-
-@pytest.mark.parametrize("length", [1, 2, 3, 6])
-def test_enumeration_of_all_runs(length: int, backend: str) -> None:
-    actions = torch.randn(length, 3, dtype=torch.float64).softmax(1)
-    values = torch.randn(length, 2, dtype=torch.float64)
-    readings = superposition_stack(actions[None], values[None], backend=backend)[0]
-    assert_normwise_close(readings, enumerated_readings(actions, values), 1e-12)
 
 
 @pytest.mark.usefixtures("poisoned_memory")
@@ -81,32 +58,30 @@ def test_fast_backends_equal_reference(length: int, size: int, fast_backend: str
 
 @pytest.mark.usefixtures("poisoned_memory")
 @pytest.mark.parametrize("name", INSTRUCTION_SETS)
-@pytest.mark.parametrize(("length", "size"), LONG_SIZES)
+@pytest.mark.parametrize(("length", "size", "limit"), LONG)
 def test_native_equals_pytorch_in_long_sequences(
-    length: int, size: int, name: str, monkeypatch: pytest.MonkeyPatch
+    length: int, size: int, limit: int | None, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_instruction_set(name, monkeypatch)
     inputs = STACK.random_inputs(2, length, size)
-    readings, expected = (superposition_stack(*inputs, backend=backend) for backend in ("native", "pytorch"))
+    readings, expected = (
+        superposition_stack(*inputs, depth_limit=limit, backend=backend) for backend in ("native", "pytorch")
+    )
     assert_agree(readings, expected, inputs)
 
 
 # Limits around those that change nothing, odd and even; components in several tiles, and fewer than a vector has.
 LIMITED = [(0, 5, 1), (1, 1, 2), (2, 5, 1), (3, 33, 3), (8, 5, 3), (8, 1, 31), (63, 1, 2), (63, 5, 31), (63, 33, 32)]
-LIMITED += [(300, 3, 7), (300, 3, 149), (300, 3, 150), (290, 20, 130), (129, 2, 64)]
+LIMITED += [(300, 3, 7), (129, 2, 64)]
 
 
 @pytest.mark.usefixtures("poisoned_memory")
 @pytest.mark.parametrize(("length", "size", "limit"), LIMITED)
-def test_a_limited_stack_equals_the_reference(
-    length: int, size: int, limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_limited_stack_equals_the_reference(length: int, size: int, limit: int) -> None:
     inputs = STACK.random_inputs(2, length, size)
     expected = superposition_stack(*inputs, depth_limit=limit, backend="reference")
-    for name in FAST:
-        with monkeypatch.context() as patch, contextlib.suppress(pytest.skip.Exception):
-            readings = superposition_stack(*inputs, depth_limit=limit, backend=use_backend(name, patch))
-            assert_agree(readings, expected, inputs)
+    readings = (superposition_stack(*inputs, depth_limit=limit, backend=backend) for backend in fast_backends())
+    assert_agree(readings, expected, inputs)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -127,7 +102,7 @@ def test_deterministic_actions_are_a_real_stack_that_loses_its_lowest_element(
 @pytest.mark.parametrize("backend", ["native", "pytorch"])
 def test_limited_stacks_are_read_at_any_length(backend: str) -> None:
     """What the last steps read does not depend on how long the sequence is, if everything older is lost."""
-    actions, values = STACK.random_inputs(1, 20_000, 2, dtype=torch.float32)
+    actions, values = STACK.random_inputs(1, 5_000, 2, dtype=torch.float32)
     actions.data[:, -40:-20] = torch.tensor([1.0, 0, 0])
     readings = superposition_stack(actions, values, depth_limit=20, backend=backend)
     last = superposition_stack(actions[:, -40:], values[:, -40:], depth_limit=20, backend=backend)
