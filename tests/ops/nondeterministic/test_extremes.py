@@ -41,6 +41,15 @@ def test_forbidden_transitions_out_of_unreachable_states_may_grow(backend: str) 
         assert_normwise_close(gradient[:, :, :1, :, :1] if i < 3 else gradient, wanted[i], 1e-9, ARGUMENTS[i])
 
 
+def test_derivatives_that_grow_where_no_run_passes() -> None:
+    """Symbol 1 is never on the stack. A derivative there is a large weight more in each step, until it is infinite."""
+    inputs = random_inputs(1, 40, 1, 2, 1)
+    with torch.no_grad():
+        inputs[0][..., 1] = inputs[1][:, :, :, 0, :, 1] = -torch.inf
+        inputs[1][:, :, :, 1, :, 1] = 20
+    assert_equal_results(inputs)
+
+
 def test_reading_is_zero_where_no_run_is_left(backend: str) -> None:
     inputs = random_inputs(3, 8, 2, 2, 3)
     with torch.no_grad():
