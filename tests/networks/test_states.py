@@ -131,11 +131,9 @@ def test_padding_within_a_sequence(name: str) -> None:
 @torch.no_grad()
 @each_model
 @pytest.mark.parametrize("read", [6, 7], ids=["unread", "read"])
-@pytest.mark.parametrize(
-    "index", [[0, 0, 2, 2, 2], [1, 3], [3, 1, 2, 0], [3]], ids=["repeated", "dropped", "permuted", "one"]
-)
+@pytest.mark.parametrize("index", [[3, 2, 2, 0, 0], [3, 1]], ids=["more", "fewer"])
 def test_reordering(name: str, read: int, index: list[int]) -> None:
-    """Rows of one batch that began at two columns: in the next call the batch is another one."""
+    """Rows of one batch that began at two columns are permuted, left out and repeated."""
     model = MODELS[name]()
     order = torch.tensor(index)
     tokens = batch(7, 5, 7, 4, left=True)
