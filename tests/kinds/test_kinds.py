@@ -19,13 +19,14 @@ from fairseq_stack.models.transformer.transformer_options import settle_layers
 from tests.commands.running import REPOSITORY, Ending, Server
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, TRAINING
-from tests.kinds.contract import AttentionContract, KindContract, LimitedMemoryContract
+from tests.kinds.contract import AttentionContract, KindContract, LayerContract, LimitedMemoryContract
 
 for _kind in kinds():
     for _sizes in _kind.examples if _kind.build is not None else ():
         _layer = Layer(_kind, _sizes)
         _name = f"Test{_layer}".replace("-", "_")
-        _contract = KindContract if _kind.recurrent else AttentionContract
+        _first = KindContract if _kind.recurrent else AttentionContract
+        _contract = _first if _sizes == _kind.examples[0] else LayerContract
         globals()[_name] = type(_name, (_contract,), {"layer": _layer})
     if _kind.limited_memory:
         _layer = Layer(_kind, _kind.examples[0], window=4)
@@ -35,7 +36,7 @@ for _kind in kinds():
 _LIMITED = SimpleNamespace(stack_value_activation="sigmoid", stack_depth_limit=2, push_hidden_state=False)
 
 
-class TestLimitedDepth(KindContract):
+class TestLimitedDepth(LayerContract):
     layer = Layer(SUPERPOSITION, (5,))
     cfg = controller_cfg = _LIMITED
 
