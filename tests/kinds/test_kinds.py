@@ -56,7 +56,7 @@ class TestLatch(KindContract):
 
 
 def test_layer_lists_name_it() -> None:
-    assert "'strat-M' or 'latch-M'" in grammar()
+    assert "'deltastack-H-K-V-C' or 'latch-M'" in grammar()
 """
 BENCHMARK = "import sys; from scripts.benchmark.command import main; sys.exit(main(sys.argv[1:]))"
 
