@@ -68,7 +68,8 @@ DELTA_RULE = {
 
 @pytest.mark.parametrize(("layers", "expected"), DELTA_RULE.items(), ids=DELTA_RULE)
 def test_the_delta_rule(layers: str, expected: int) -> None:
-    model = build_language_model("stack_transformer_lm_tf_cfl", make_dictionary(3), "--stack-layers", layers)
+    options = "--compact-vocab", "--stack-layers", layers
+    model = build_language_model("stack_transformer_lm_tf_cfl", make_dictionary(3), *options)
     assert count_parameters(model) == expected
 
 

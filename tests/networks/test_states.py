@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.kinds import Layer, kinds
+from fairseq_stack.kinds import Layer, kinds, parse_layer_list
 from fairseq_stack.modules import StackAttention, StackLSTM
 from fairseq_stack.networks import LSTMOptions, StackLSTMLM, StackTransformer, StackTransformerLM, TransformerOptions
 from tests.helpers import assert_normwise_close
@@ -26,7 +26,7 @@ LAYERS = [
     for sizes in kind.examples[:1]
     for window in ((None, 3) if kind.limited_memory else (None,))
 ]  # fmt: skip
-STACKS = [layer for layer in LAYERS if layer != "sdpa"]
+STACKS = [layer for layer in LAYERS if layer != "sdpa" and parse_layer_list(layer)[0].kind.recurrent]
 
 
 class Translator(nn.Module):

@@ -33,7 +33,7 @@ def test_tables(script: ModuleType) -> None:
 
 def test_every_kind_has_a_name(script: ModuleType) -> None:
     names = script.model_names()
-    assert list(names) == ["tf", "sup", "nd", "ns", "strat"]
+    assert list(names) == ["tf", "sup", "nd", "ns", "strat", "delta", "gdelta", "product", "deltastack"]
     assert (names["tf"], names["sup"]) == ("tf: no stack", "sup: superposition")
 
 
