@@ -82,7 +82,7 @@ def assert_agree(
     """Assert that readings and their gradients agree, in the dtype of each.
 
     Args:
-        actual: readings, or those of several backends, of which each is computed when the one before has been compared.
+        actual: readings, or the readings of several backends, computed and compared one after the other.
         of_gradients: the tolerance of gradients, if it is another one.
         rounding: an absolute error allowed in gradients.
         wide: the inputs of ``expected``, if they are other tensors.

@@ -12,6 +12,7 @@ It imports torch, ``ops``, ``modules`` and ``errors``.
 from fairseq_stack.kinds.kind import Kind, Layer, Size
 from fairseq_stack.kinds.layer_list import grammar, grammar_of_stacks, parse_layer_list, parse_stacks, spellings
 from fairseq_stack.kinds.register import (
+    DELTA_STACK,
     NONDETERMINISTIC,
     PUSHDOWN,
     SDPA,
@@ -23,6 +24,7 @@ from fairseq_stack.kinds.register import (
 )
 
 __all__ = [
+    "DELTA_STACK",
     "NONDETERMINISTIC",
     "PUSHDOWN",
     "SDPA",

@@ -38,8 +38,8 @@ class DeltaOptions(FairseqDataclass):
     deltastack_reading: READINGS = field(  # type: ignore[valid-type]
         default="previous",
         metadata={
-            "help": "deltastack: the stack reading that is subtracted from values: that of the step before, as "
-            "released, or that of the current step"
+            "help": "deltastack: which stack reading is subtracted from the values: the previous step's, as released, "
+            "or the current step's"
         },
     )
     deltastack_kappa: float = field(
@@ -48,7 +48,7 @@ class DeltaOptions(FairseqDataclass):
     deltastack_frozen_kappa: bool = field(default=False, metadata={"help": "deltastack: do not train kappa"})
     deltastack_clamped: bool = field(
         default=False,
-        metadata={"help": "deltastack: keep pointers within the cells, so that pops from an empty stack are no debt"},
+        metadata={"help": "deltastack: keep pointers within the cells, so that no later push pays back a pop"},
     )
     deltastack_kept_scale: bool = field(
         default=False,

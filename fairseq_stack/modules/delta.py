@@ -38,9 +38,8 @@ class ShortConvolution(nn.Module):
         if self.weight is not None:
             nn.init.uniform_(self.weight, -1 / math.sqrt(self.weight.size(1)), 1 / math.sqrt(self.weight.size(1)))
 
-    def none_before(self, batch_size: int) -> Tensor:
-        """The W - 1 inputs before the first, which are 0, (B, W - 1, channels)."""
-        like = next(self.parameters(), torch.empty(0))
+    def none_before(self, batch_size: int, like: Tensor) -> Tensor:
+        """The W - 1 inputs before the first, which are 0, (B, W - 1, channels), in the dtype of ``like``."""
         return like.new_zeros(batch_size, self.num_before, self.num_channels)
 
     def forward(self, inputs: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
@@ -200,9 +199,9 @@ class DeltaAttention(StatefulAttention):
             device=weight.device,
         )
         return DeltaState(
-            self.query_convolution.none_before(batch_size),
-            self.key_convolution.none_before(batch_size),
-            self.value_convolution.none_before(batch_size),
+            self.query_convolution.none_before(batch_size, weight),
+            self.key_convolution.none_before(batch_size, weight),
+            self.value_convolution.none_before(batch_size, weight),
             OfHeads(memory, self.num_heads),
         )
 

@@ -44,8 +44,8 @@ class DeltaStackAttention(DeltaAttention):
         key_size: k, of a head.
         value_size: v, of a head.
         num_cells: C, of a head's stack. The parameters do not depend on it.
-        reading: the reading that is subtracted: that of the step before (``"previous"``, as released), which knows
-            nothing of the action at t, or that of the step itself (``"current"``).
+        reading: which stack reading is subtracted: r_{t-1} (``"previous"``, as released), which knows nothing of the
+            action at t, or r_t (``"current"``).
         kappa: where kappa begins, which says how sharp addresses are.
         frozen_kappa: do not train kappa.
         clamped: see :func:`fairseq_stack.ops.pointer_stack`.

@@ -125,9 +125,6 @@ class StackAttention(StatefulAttention):
         """The reading r_0 of the stack before the first step, (B, d_r): 0 unless something lies on it."""
         return self.actions.weight.new_zeros(batch_size, self.reading_size)
 
-    def arguments_of(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        return self.arguments(*self._projected(inputs))
-
     def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
         """The arguments of the kind's op, for ``W_a x_t``, (B, n, d_a), and v_t, (B, n, m).
 

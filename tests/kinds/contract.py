@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.cli import doctor
 from fairseq_stack.compat.checkpoint_utils import is_uninitialised
-from fairseq_stack.kinds import Layer
+from fairseq_stack.kinds import DELTA_STACK, Layer
 from fairseq_stack.models.transformer.self_attention import StackSelfAttention
 from fairseq_stack.modules import (
     AutomatonStackAttention,
@@ -236,7 +236,8 @@ class AttentionContract(KindContract):
         sublayer, inputs = self.build(), torch.randn(6, SIZE, dtype=torch.float64)
         symbols = tuple("abcdef")
         heads = sublayer.inspected_heads(inputs, "decoder.layers.0", symbols)
-        assert [head.layer for head in heads] == [f"decoder.layers.0.heads.{number}" for number in range(len(heads))]
+        num_stacks = self.layer.sizes[0] if self.layer.kind is DELTA_STACK else 0
+        assert [head.layer for head in heads] == [f"decoder.layers.0.heads.{number}" for number in range(num_stacks)]
         for number, head in enumerate(heads):
             json.dumps(head.as_json(), allow_nan=False)
             assert_normwise_close(head.operations().sum(1), torch.ones(6, dtype=torch.float64), 1e-12)

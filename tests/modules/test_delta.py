@@ -200,6 +200,12 @@ def test_start() -> None:
     assert 12 < gated.log_rates.exp().max() <= 16
 
 
+def test_states_without_convolutions() -> None:
+    """They have the dtype and the device of the layer."""
+    state = DeltaAttention(6, 2, 3, 2, convolution=0).to("meta", torch.float64).initial_state(3)
+    assert all(x.dtype == torch.float64 and x.device.type == "meta" for x in (state.queries, state.keys, state.values))
+
+
 def test_float32() -> None:
     """At 400 steps, relative to float64."""
     layer, inputs = DeltaStackAttention(8, 2, 6, 5, 64), torch.randn(2, 400, 8)

@@ -60,7 +60,7 @@ def delta_rule(
         NaN. Earlier readings, and gradients through them, are the same as with any other numbers in its place.
 
     Raises:
-        ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.
+        ValueError: if an argument's shape, dtype, layout or device is wrong, or the backend is unknown.
     """
     check_updates(Sizes(), queries, keys, values, strengths, log_decays)
     compute = choose_backend("delta_rule", backend, BACKENDS, values.device)

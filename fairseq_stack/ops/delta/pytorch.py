@@ -38,7 +38,7 @@ def extend(
     """The readings (B, n, v) of n steps after those that left the memory S (B, k, v), and the memory after them."""
     length, num_updates = strengths.shape[1:]
     steps = max(1, UPDATES // num_updates)
-    readings = [values.sum(2)[:, :0]]  # empty, if there is no step
+    readings = [values.sum(2)[:, :0]]  # empty, for sequences without steps
     for start in range(0, length, steps):
         chunk = slice(start, start + steps)
         decays = None if log_decays is None else log_decays[:, chunk]

@@ -67,7 +67,7 @@ class DeltaRuleState(BatchState):
     def extend(
         self, queries: Tensor, keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None = None
     ) -> tuple[Tensor, Self]:
-        """n steps: the readings, (B, n, v), and the last state. The arguments are those of :func:`.delta_rule`.
+        """n steps: the readings, (B, n, v), and the last state. It takes the arguments of :func:`.delta_rule`.
 
         Raises:
             ValueError: if an argument's shape, dtype, layout or device is wrong.

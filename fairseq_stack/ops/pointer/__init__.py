@@ -3,8 +3,8 @@
 ``reference.py`` is the recurrence, and is where to begin; ``pointers.py`` says where the pointer is. ``pytorch.py``
 makes a delta rule of it. ``state.py`` takes one step, or several.
 
-An equation that changes, changes in ``reference.py`` and ``pytorch.py: extend``; those of pointers and addresses are in
-``pointers.py`` alone.
+An equation that changes, changes in ``reference.py`` and ``pytorch.py: extend``. Only ``pointers.py`` has the equations
+of pointers and addresses.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def pointer_stack(
         its place. If kappa is not finite, all readings of its row are NaN.
 
     Raises:
-        ValueError: if an argument's shape, dtype, layout or device is wrong, there is no cell, or no such backend.
+        ValueError: if an argument's shape, dtype, layout or device is wrong, ``cells`` is below 1, or the backend is
+            unknown.
     """
     sizes = Sizes()
     check_actions(sizes, push, pop, values)

@@ -67,7 +67,7 @@ class PointerStackState(BatchState):
         return readings[:, 0], state
 
     def extend(self, push: Tensor, pop: Tensor, values: Tensor) -> tuple[Tensor, Self]:
-        """n steps: the readings, (B, n, m), and the last state. The arguments are those of :func:`.pointer_stack`.
+        """n steps: the readings, (B, n, m), and the last state. It takes the arguments of :func:`.pointer_stack`.
 
         Raises:
             ValueError: if an argument's shape, dtype, layout or device is wrong.
