@@ -130,7 +130,7 @@ def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = 
                 f"{sentence.name} is empty; expected a word, since the model does not read {dictionary.eos_word}"
             )
         symbols = tuple(dictionary[token] for token in tokens.tolist()[unread:])
-        driven.append(DrivenStack(name.partition(".self_attn")[0], symbols, stack, inputs))
+        driven.append(DrivenStack(name, symbols, stack, inputs))
     return driven
 
 
@@ -141,11 +141,16 @@ def _require_length(name: str, tokens: Tensor, limit: int) -> None:
 
 @contextmanager
 def _recorded(model: nn.Module) -> Iterator[dict[str, tuple[StatefulAttention, Tensor]]]:
-    """Within the block, a call of the model records each stack and its inputs (n, d_model) of one sentence, by name."""
+    """Within the block, a call of the model records each stack and its inputs (n, d_model) of one sentence, by name.
+
+    What a looped transformer calls again is recorded again, with the number of the loop in the name.
+    """
     recorded: dict[str, tuple[StatefulAttention, Tensor]] = {}
 
     def of_attention(name: str, attention: StatefulAttention, inputs: tuple[Tensor, ...]) -> None:
-        recorded[name] = attention, inputs[0][0]
+        loop = sum(stack is attention for stack, _ in recorded.values()) + 1
+        layer = name.partition(".self_attn")[0]
+        recorded[layer if loop == 1 else f"{layer}.loop-{loop}"] = attention, inputs[0][0]
 
     def of_lstm(name: str, lstm: StackLSTM, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, Any]) -> None:
         for number, stack in enumerate(lstm.stacks):

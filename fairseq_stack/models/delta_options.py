@@ -72,7 +72,7 @@ def check_delta_options(options: Namespace, layers: Sequence[Layer]) -> None:
     }
     used = {name for layer in layers for name in layer.kind.options.values()}
     for option in fields(DeltaOptions):
-        name, value = option.name, getattr(options, option.name, option.default)
+        name, value = option.name, getattr(options, option.name)
         if name == "_name" or value == option.default:
             continue
         what, holds = expected.get(name, ("", lambda _: True))

@@ -59,6 +59,8 @@ class TransformerOptions(DeltaOptions):
         stack_init: the initialisation: ``"fairseq"``, or ``"paper"``, see
             :func:`fairseq_stack.networks.initialization.initialize_transformer`.
         stack_init_scale: the scale of the paper's initialisation.
+        stack_loops: how often the layers run, with the same weights.
+        loop_injection: every loop also reads what the first one read.
     """
 
     stack_layers: str = "6xsdpa"
@@ -95,6 +97,8 @@ class TransformerOptions(DeltaOptions):
     activation_dropout: float = 0.0
     stack_init: str = "fairseq"
     stack_init_scale: float = 0.01
+    stack_loops: int = 1
+    loop_injection: bool = False
 
     def __post_init__(self) -> None:
         """Check what no module checks.
@@ -102,6 +106,8 @@ class TransformerOptions(DeltaOptions):
         Raises:
             UserError: an option has an unknown value.
         """
+        if self.stack_loops < 1:
+            raise UserError(f"stack_loops: expected at least 1, got {self.stack_loops}")
         _check_choice(self, "stack_positions", ("fairseq", "interleaved"))
         _check_choice(self, "stack_init", ("fairseq", "paper"))
 

@@ -90,6 +90,7 @@ class _Side(nn.Module):
         )
         self.layer_norm = nn.LayerNorm(size) if has_norm else None
         self.dropout = Dropout(options.dropout)
+        self.num_loops, self.injects = options.stack_loops, options.loop_injection
 
     def embed(self, tokens: Tensor, padding: Tensor | None, counts: Tensor | None = None, length: int = 0) -> Tensor:
         """What the first layer reads, (B, n, d), for tokens (B, n) after ``counts`` symbols (B,) in ``length`` columns.
@@ -135,13 +136,17 @@ class _Side(nn.Module):
         visible: Visible,
         encoded: Encoded | None = None,
     ) -> tuple[Tensor, tuple[LayerState, ...]]:
-        """The outputs of the last layer, (B, n, d), and the states of all layers."""
-        after = []
-        for number, layer in enumerate(self.layers):
-            before = None if states is None else states[number]
-            inputs, state = cast(TransformerLayer, layer).extend(inputs, padding, before, visible, encoded)
-            after.append(state)
-        return inputs if self.layer_norm is None else self.layer_norm(inputs), tuple(after)
+        """The outputs of the last layer, (B, n, d), and the states of all layers, those of the first loop first."""
+        after: list[LayerState] = []
+        hidden = inputs
+        for loop in range(self.num_loops):
+            if loop > 0 and self.injects:
+                hidden = hidden + inputs
+            for layer in self.layers:
+                before = None if states is None else states[len(after)]
+                hidden, state = cast(TransformerLayer, layer).extend(hidden, padding, before, visible, encoded)
+                after.append(state)
+        return hidden if self.layer_norm is None else self.layer_norm(hidden), tuple(after)
 
 
 class Encoder(_Side):

@@ -25,10 +25,12 @@ NAMES = [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS]
 
 OTHERS = (
     ("stack_transformer_lm_nd_cfl", ("--stack-layers=sdpa,nd-2-3-4@3",)),
+    ("stack_transformer_lm_nd_cfl", ("--stack-layers=sdpa,nd-2-3-4", "--stack-loops=3", "--loop-injection")),
     ("stack_lstm_lm_ns_2020", ("--stack=ns-2-2@3",)),
     ("stack_lstm_lm_ns_2020", ("--read-log-weights",)),
 )
-ALL_MODELS = each_model(NAMES, *OTHERS)
+LOOPED = ("stack_transformer_nd_small", ("--stack-loops=2",))
+ALL_MODELS = each_model(NAMES, *OTHERS, LOOPED)
 
 
 def decoder_input(batch_size: int, length: int) -> Tensor:
@@ -81,7 +83,7 @@ def test_what_is_read_ahead_equals_the_parallel_logits(preset: str, num_ahead: i
 
 
 @torch.no_grad()
-@each_model(TRANSLATION_PRESETS)
+@each_model(TRANSLATION_PRESETS, LOOPED)
 @pytest.mark.parametrize("left_pad", [True, False], ids=["pads-left", "pads-right"])
 def test_translation_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags: tuple[str, ...]) -> None:
     model = build_opinionated_model(preset, flags)

@@ -51,6 +51,7 @@ OTHERS: list[list[Options]] = [
     [{"layernorm_embedding": True}],
     [{"activation_fn": name} for name in ("gelu", "gelu_accurate", "gelu_fast", "tanh", "linear")],
     [{"stack_value_activation": "released"}],
+    [{"stack_loops": 3}, {"stack_loops": 2, "loop_injection": True}],
 ]
 OF_LANGUAGE_MODELS: list[list[Options]] = [
     [*VOCABULARIES, {"compact_vocab": True, "compact_vocab_unk": True}, {"decoder_input_dim": 6},

@@ -14,6 +14,7 @@ from fairseq_stack.kinds import SDPA, Layer, parse_layer_list
 from fairseq_stack.models.checkpoints import FINGERPRINT
 from fairseq_stack.models.incremental import IncrementalState, ReadsAhead
 from fairseq_stack.models.transformer.layers import build_decoder_layer, build_encoder_layer
+from fairseq_stack.models.transformer.loops import Visit, loop_layers, of_loop
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, fingerprint, new_table
 from fairseq_stack.modules import InterleavedSinusoidalPositions
 
@@ -24,6 +25,7 @@ class StackTransformerEncoder(TransformerEncoderBase):
     def __init__(self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module, return_fc: bool = False) -> None:
         self._layers_to_build = iter(layers_of(cfg.stack_encoder_layers, cfg.encoder))
         super().__init__(cfg, dictionary, embed_tokens, return_fc=return_fc)
+        loop_layers(self, cfg)
         _set_positions(self, cfg, cfg.encoder.embed_dim, cfg.max_source_positions)
         self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
@@ -49,6 +51,8 @@ class StackTransformerDecoder(ReadsAhead, TransformerDecoderBase):
         if isinstance(embed_tokens, CompactEmbedding):
             embed_tokens = embed_tokens.at_beginning()
         super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
+        self.num_loops: int = cfg.stack_loops
+        loop_layers(self, cfg)
         _set_positions(self, cfg, cfg.decoder.embed_dim, cfg.max_target_positions)
         self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
@@ -84,16 +88,27 @@ class StackTransformerDecoder(ReadsAhead, TransformerDecoderBase):
             ahead = self.take_step(incremental_state, prev_output_tokens)
             if ahead is not None:
                 return ahead, {"attn": [None]}
+        if self.num_loops > 1 and kwargs.get("alignment_layer") is None:
+            kwargs["alignment_layer"] = self.num_loops * self.num_layers - 1
         return super().extract_features(prev_output_tokens, encoder_out, incremental_state, *args, **kwargs)
 
     def read_all(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         features, extra = self.extract_features(tokens)
         # fairseq's decoder gives its layers a state or a mask of the future, so only their attention is given both.
-        for layer, inputs in zip(self.layers, extra["inner_states"], strict=False):
+        for visited, hidden in zip(self.layers, extra["inner_states"], strict=False):
+            layer, inputs, state = visited, hidden, incremental_state
+            if isinstance(visited, Visit):
+                layer, inputs = visited.layer, visited.inputs(hidden)
+                state = of_loop(incremental_state, visited.loop)
             if layer.normalize_before:
                 inputs = layer.self_attn_layer_norm(inputs)
-            layer.self_attn(inputs, key=inputs, value=inputs, incremental_state=incremental_state)
+            layer.self_attn(inputs, key=inputs, value=inputs, incremental_state=state)
         return features
+
+    def reorder_incremental_state_scripting(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
+        super().reorder_incremental_state_scripting(incremental_state, new_order)
+        for loop in range(1, self.num_loops):
+            super().reorder_incremental_state_scripting(of_loop(incremental_state, loop), new_order)
 
 
 def layers_of(layers: str | None, cfg: Any) -> tuple[Layer, ...]:

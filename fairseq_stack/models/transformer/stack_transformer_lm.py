@@ -13,12 +13,17 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
-from fairseq_stack.models.presets import register_presets
+from fairseq_stack.models.presets import fill_in, register_presets
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.shared_options import plain_namespace, require_language_modeling
 from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder
 from fairseq_stack.models.transformer.initialization import initialize
-from fairseq_stack.models.transformer.transformer_options import StackTransformerLanguageModelConfig, set_depth, settle
+from fairseq_stack.models.transformer.transformer_options import (
+    StackTransformerLanguageModelConfig,
+    option_defaults,
+    set_depth,
+    settle,
+)
 from fairseq_stack.models.vocabulary import CompactVocabulary, check_symbols, compact_embedding
 
 MODEL = "stack_transformer_lm"
@@ -38,6 +43,7 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
         """
         require_language_modeling(MODEL, task)
         options = plain_namespace(args)
+        fill_in(options, option_defaults())  # checkpoints of earlier versions lack some
         if options.character_embeddings or options.adaptive_input:
             raise UserError(f"{MODEL} has no character embeddings and no adaptive input")
         options.stack_decoder_layers = options.stack_layers

@@ -20,6 +20,7 @@ from fairseq_stack.kinds import SDPA, Layer, spellings
 from fairseq_stack.models.delta_options import DeltaOptions, check_delta_options
 from fairseq_stack.models.shared_options import (
     VocabularyOptions,
+    check_at_least_one,
     check_compact_vocabulary,
     check_depth_limit,
     check_kinds,
@@ -62,6 +63,13 @@ class StackOptions(VocabularyOptions, DeltaOptions):
     stack_init_scale: Optional[float] = field(
         default=None,
         metadata={"help": "with --stack-init paper: other parameters are drawn from [-scale, scale] (default: 0.01)"},
+    )
+    stack_loops: int = field(
+        default=1,
+        metadata={"help": "run the list of layers this often, with the same weights; an encoder's list as well"},
+    )
+    loop_injection: bool = field(
+        default=False, metadata={"help": "with --stack-loops: every loop also reads what the first one read"}
     )
 
 
@@ -161,6 +169,12 @@ def check_options(options: Namespace) -> None:
         for name in ("encoder_learned_pos", "decoder_learned_pos"):
             if getattr(options, name, None):
                 raise UserError(f"--stack-positions interleaved and {flag(name)} cannot be combined")
+    check_at_least_one(options, "stack_loops")
+    if options.loop_injection and options.stack_loops == 1:
+        raise UserError("--loop-injection has no effect: expected --stack-loops of at least 2")
+    for name in ("encoder_layerdrop", "decoder_layerdrop", "base_layers"):
+        if options.stack_loops > 1 and getattr(options, name, None):
+            raise UserError(f"--stack-loops and {flag(name)} cannot be combined")
     check_compact_vocabulary(options)
     if not options.compact_vocab:
         return
