@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.interface import Hub, LanguageModelHub
+from fairseq_stack.hub.interface import Hub, LanguageModelHub, TransductionHub
 from fairseq_stack.inspection.sentences import Sentence, sentence_of_text
 from fairseq_stack.modules import InspectedStack, StackLSTM, StatefulAttention
 from fairseq_stack_preprocess.progress import say
@@ -110,6 +110,10 @@ def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = 
     if isinstance(hub, LanguageModelHub):
         _require_length(sentence.name, source, hub.max_positions)
         read = {"decoder": (source.roll(1), hub.src_dict)}
+    elif isinstance(hub, TransductionHub):
+        source = source[source.ne(hub.src_dict.eos())]
+        _require_length(sentence.name, source, hub.max_positions)
+        read = {"encoder": (source, hub.src_dict)}
     else:
         source_limit, target_limit = hub.max_positions
         _require_length(sentence.name, source, source_limit)

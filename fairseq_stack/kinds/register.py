@@ -126,7 +126,7 @@ DELTA = Kind(
     recurrent=False,
     options=_DELTA,
     op=delta.OP,
-    models=("stack_transformer_lm", "stack_transformer"),
+    models=("stack_transformer_lm", "stack_transformer", "stack_tagger_transformer"),
     examples=((2, 3, 2),),
 )
 GATED_DELTA = replace(

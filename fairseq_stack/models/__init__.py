@@ -5,7 +5,8 @@ Each family has a folder:
 - ``transformer/``: layers that a layer list names, for translation and for language modelling (DuSell & Chiang, 2024);
 - ``lstm/``: LSTMs that control stacks (2020, 2022, 2023), decoded from sequence to sequence or along one stream;
 - ``pushdown/``: the syntactic language model of Murty et al. (2023);
-- ``neural_stack/``: the transducers of Hao et al. (2018).
+- ``neural_stack/``: the transducers of Hao et al. (2018);
+- ``tagger/``: the same layers and LSTMs with an output at each position, for transductions.
 
 Begin with ``build_model`` in ``transformer/stack_transformer_lm.py``: a file has the name of the ``--arch`` that it
 builds. The options of a family are declared, completed and checked in one file of its folder. What all families share
@@ -24,13 +25,16 @@ compat.apply()
 from fairseq_stack.models.lstm import StackLSTMLanguageModel  # noqa: E402  (needs the shims above)
 from fairseq_stack.models.neural_stack import BufferedNeuralStackModel, NeuralStackModel  # noqa: E402
 from fairseq_stack.models.pushdown import PushdownLanguageModel  # noqa: E402
+from fairseq_stack.models.tagger import LSTMTaggerModel, TransformerTaggerModel  # noqa: E402
 from fairseq_stack.models.transformer import StackTransformer, StackTransformerLanguageModel  # noqa: E402
 
 __all__ = [
     "BufferedNeuralStackModel",
+    "LSTMTaggerModel",
     "NeuralStackModel",
     "PushdownLanguageModel",
     "StackLSTMLanguageModel",
     "StackTransformer",
     "StackTransformerLanguageModel",
+    "TransformerTaggerModel",
 ]

@@ -51,7 +51,7 @@ class DecoderState:
         )
 
 
-class _Side(nn.Module):
+class Side(nn.Module):
     """What encoder and decoder share: embeddings with positions, layers, and a final layer normalisation.
 
     Args:
@@ -149,7 +149,7 @@ class _Side(nn.Module):
         return hidden if self.layer_norm is None else self.layer_norm(hidden), tuple(after)
 
 
-class Encoder(_Side):
+class Encoder(Side):
     """The encoder of a transformer."""
 
     def __init__(self, options: TransformerOptions, embed_tokens: nn.Embedding) -> None:
@@ -166,7 +166,7 @@ class Encoder(_Side):
         return Encoded(outputs, padding)
 
 
-class Decoder(_Side):
+class Decoder(Side):
     """The decoder of a transformer; without ``source_size`` that of a language model.
 
     Raises:

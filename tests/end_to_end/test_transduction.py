@@ -30,6 +30,8 @@ MODELS: dict[str, list[Any]] = {
     "lstm-none": ["--arch", "neural_stack_lstm_none_2018", "--reduction", "sum"],
     "queue": ["--arch", "neural_stack", "--controller", "gru", "--memory", "queue", "--pushed", "input"],
     "buffered": ["--arch", "neural_stack_buffered_linear_2018", "--output-reading", "read-first"],
+    "tagger": ["--arch", "stack_tagger_transformer", "--causal", "--stack-layers", "sdpa,nd-2-2-3"],
+    "tagger-lstm": ["--arch", "stack_tagger_lstm", "--stack", "sup-3"],
 }
 GENERATION = ["--batch-size", 7, "--num-workers", 0, "--no-progress-bar", "--cpu"]
 
@@ -95,6 +97,15 @@ def test_validation_evaluation_and_generation_agree(corpus: Path, checkpoint: Pa
     )
     assert (result.overall.correct, result.overall.scored) == (correct, scored)
     assert result.overall.whole_strings.value == pytest.approx(whole / 30)
+
+
+@pytest.mark.parametrize("checkpoint", ["tagger", "tagger-lstm"], indirect=True)
+def test_stacks_of_taggers_are_inspected(checkpoint: Path, tmp_path: Path) -> None:
+    for name in ("stacks.json", "stacks.png"):
+        assert cli.main(["inspect", str(checkpoint), "--text", "0 1 2 2", "--output", str(tmp_path / name)]) == 0
+    (stack,) = json.loads((tmp_path / "stacks.json").read_text())
+    assert stack["inputs"] == ["0", "1", "2", "2"]
+    assert re.fullmatch(r"encoder\.network\.(decoder\.layers\.1|lstm\.stacks\.0)", stack["layer"])
 
 
 @with_two_models

@@ -111,15 +111,13 @@ def run(args: argparse.Namespace) -> int:
     check_sentences(args)
     require_writable(args.output)
     hub = load_checkpoint(args, folder_of_data(args.data))
-    from fairseq_stack.hub.interface import TransductionHub
-
     if hub.parses_sentences:
         content: Any = inspect_parses.inspect_parsed(hub, args)
     else:
         inspect_parses.refuse_options(args)
         _require_format(args.output)
-        inspect = inspect_neural_stack if isinstance(hub, TransductionHub) else inspect_stacks.inspect_stacks
-        content = inspect(hub, args)
+        is_neural_stack = hasattr(hub.models[0], "network_class")
+        content = (inspect_neural_stack if is_neural_stack else inspect_stacks.inspect_stacks)(hub, args)
     if content is not None:
         text = content if isinstance(content, str) else f"{json.dumps(content, indent=2, ensure_ascii=False)}\n"
         with written_whole(args.output) as file:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
-from fairseq.dataclass import ChoiceEnum
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import II
 
 from fairseq_stack.errors import UserError
@@ -32,8 +32,8 @@ BOTTOM_VECTORS = ChoiceEnum(["learned", "zero", "one"])
 
 
 @dataclass
-class StackLSTMLanguageModelConfig(VocabularyOptions):
-    """The options of a language model that is an LSTM with stacks; the presets set them as in the papers."""
+class StackLSTMOptions(FairseqDataclass):
+    """The options of an LSTM with stacks; the presets set them as in the papers."""
 
     stack: str = field(
         default="none",
@@ -49,9 +49,6 @@ class StackLSTMLanguageModelConfig(VocabularyOptions):
             "help": "size of input embeddings (default: --decoder-hidden-size with "
             "--share-decoder-input-output-embed, otherwise the input is one-hot vectors)"
         },
-    )
-    share_decoder_input_output_embed: bool = field(
-        default=False, metadata={"help": "share the embedding table with the output layer"}
     )
     dropout: float = field(default=0.0, metadata={"help": "dropout probability of embeddings and hidden states"})
     decoder_dropout_in: Optional[float] = field(
@@ -109,6 +106,15 @@ class StackLSTMLanguageModelConfig(VocabularyOptions):
             "(default: 0.1)"
         },
     )
+
+
+@dataclass
+class StackLSTMLanguageModelConfig(VocabularyOptions, StackLSTMOptions):
+    """The options of a language model that is an LSTM with stacks."""
+
+    share_decoder_input_output_embed: bool = field(
+        default=False, metadata={"help": "share the embedding table with the output layer"}
+    )
     add_bos_token: bool = II("task.add_bos_token")
     tokens_per_sample: int = II("task.tokens_per_sample")
     max_target_positions: Optional[int] = II("task.max_target_positions")
@@ -123,8 +129,7 @@ def settle(options: Namespace) -> tuple[Layer, ...]:
     Raises:
         UserError: an option is wrong, or options cannot be combined.
     """
-    options.states_in_reading = not options.no_states_in_reading  # as kinds know it
-    check_at_least_one(options, "decoder_hidden_size", "decoder_embed_dim", "stack_depth_limit")
+    check_at_least_one(options, "decoder_hidden_size", "decoder_embed_dim")
     if options.share_decoder_input_output_embed:
         options.decoder_embed_dim = options.decoder_embed_dim or options.decoder_hidden_size
         if options.decoder_embed_dim != options.decoder_hidden_size:
@@ -134,13 +139,21 @@ def settle(options: Namespace) -> tuple[Layer, ...]:
             )
     if options.add_bos_token:
         raise UserError(f"--add-bos-token: {MODEL} has no BOS token; leave the option out")
-    _settle_dropout(options)
     check_compact_vocabulary(options)
-    stacks = parse_option(options, "stack", parse_stacks)
-    check_kinds("stack", stacks, MODEL)
-    _check_options_of_stacks(options, stacks)
+    stacks = settle_stacks(options, MODEL)
     if options.max_target_positions is None:
         options.max_target_positions = options.tokens_per_sample
+    return stacks
+
+
+def settle_stacks(options: Namespace, model: str) -> tuple[Layer, ...]:
+    """As :func:`settle`, for the options that any model with such an LSTM has."""
+    options.states_in_reading = not options.no_states_in_reading  # as kinds know it
+    check_at_least_one(options, "decoder_hidden_size", "decoder_embed_dim", "stack_depth_limit")
+    _settle_dropout(options)
+    stacks = parse_option(options, "stack", parse_stacks)
+    check_kinds("stack", stacks, model)
+    _check_options_of_stacks(options, stacks)
     return stacks
 
 
@@ -157,7 +170,7 @@ def _settle_dropout(options: Namespace) -> None:
 def _check_options_of_stacks(options: Namespace, stacks: Sequence[Layer]) -> None:
     for option in dict.fromkeys(option for kind in kinds() for option in kind.controller_options.values()):
         name = "no_states_in_reading" if option == "states_in_reading" else option
-        declared = StackLSTMLanguageModelConfig.__dataclass_fields__.get(name)
+        declared = StackLSTMOptions.__dataclass_fields__.get(name)
         is_set = declared is not None and getattr(options, name) != declared.default
         if is_set and not any(_takes(layer, option) for layer in stacks):
             taking = " or ".join(kind.name for kind in kinds() if option in kind.controller_options.values())

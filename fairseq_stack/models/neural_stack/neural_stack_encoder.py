@@ -14,10 +14,9 @@ from torch.nn.functional import embedding
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import FINGERPRINT
 from fairseq_stack.models.incremental import IncrementalState, KeepsState, count_step
+from fairseq_stack.models.transducer import Output
 from fairseq_stack.models.vocabulary import fingerprint, num_words
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, Controller, NeuralStack
-
-Output = dict[str, Tensor]
 
 
 class OneHotEncoder(FairseqEncoder):

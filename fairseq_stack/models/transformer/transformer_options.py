@@ -35,8 +35,8 @@ INITIALIZATIONS = ChoiceEnum(["fairseq", "paper"])
 
 
 @dataclass
-class StackOptions(VocabularyOptions, DeltaOptions):
-    """The options that all stack transformers add to fairseq's; the presets set them as in the paper."""
+class LayerOptions(DeltaOptions):
+    """The options of layers, and of how the list of them is run, initialised and given positions."""
 
     stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
         default="sigmoid",
@@ -71,6 +71,11 @@ class StackOptions(VocabularyOptions, DeltaOptions):
     loop_injection: bool = field(
         default=False, metadata={"help": "with --stack-loops: every loop also reads what the first one read"}
     )
+
+
+@dataclass
+class StackOptions(VocabularyOptions, LayerOptions):
+    """The options that all stack transformers add to fairseq's; the presets set them as in the paper."""
 
 
 @dataclass
@@ -169,9 +174,7 @@ def check_options(options: Namespace) -> None:
         for name in ("encoder_learned_pos", "decoder_learned_pos"):
             if getattr(options, name, None):
                 raise UserError(f"--stack-positions interleaved and {flag(name)} cannot be combined")
-    check_at_least_one(options, "stack_loops")
-    if options.loop_injection and options.stack_loops == 1:
-        raise UserError("--loop-injection has no effect: expected --stack-loops of at least 2")
+    check_loops(options)
     for name in ("encoder_layerdrop", "decoder_layerdrop", "base_layers"):
         if options.stack_loops > 1 and getattr(options, name, None):
             raise UserError(f"--stack-loops and {flag(name)} cannot be combined")
@@ -182,3 +185,10 @@ def check_options(options: Namespace) -> None:
                  "decoder_embed_path", "adaptive_input"):  # fmt: skip
         if getattr(options, name, None):
             raise UserError(f"--compact-vocab and {flag(name)} cannot be combined")
+
+
+def check_loops(options: Namespace) -> None:
+    """Raise UserError if the layers are to run less than once, or an option of loops has no effect."""
+    check_at_least_one(options, "stack_loops")
+    if options.loop_injection and options.stack_loops == 1:
+        raise UserError("--loop-injection has no effect: expected --stack-loops of at least 2")

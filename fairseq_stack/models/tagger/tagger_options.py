@@ -1,0 +1,110 @@
+"""The options of taggers, named as those of the language models with the same layers.
+
+fairseq reads the types of options at run time: annotations must not be postponed, and optional ones be spelled
+``Optional``.
+"""
+
+from argparse import Namespace
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+from fairseq.dataclass import ChoiceEnum
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.kinds import spellings
+from fairseq_stack.models.delta_options import check_delta_options
+from fairseq_stack.models.lstm.lstm_options import StackLSTMOptions, settle_stacks
+from fairseq_stack.models.shared_options import (
+    check_at_least_one,
+    check_depth_limit,
+    check_kinds,
+    check_probabilities,
+    flag,
+    initial_scale,
+    parse_option,
+    plain_value,
+)
+from fairseq_stack.models.sizes import num_lstm_weights, num_transformer_weights, require_memory
+from fairseq_stack.models.transformer.transformer_options import LayerOptions, check_loops
+from fairseq_stack.networks import LSTMOptions, TransformerOptions
+from fairseq_stack.networks.layers import ACTIVATIONS
+
+TRANSFORMER, LSTM = "stack_tagger_transformer", "stack_tagger_lstm"
+ACTIVATION_NAMES = ChoiceEnum(list(ACTIVATIONS))
+_UNIFORM_SCALE = 0.1
+_Options = TypeVar("_Options", LSTMOptions, TransformerOptions)
+
+
+@dataclass
+class TransformerTaggerConfig(LayerOptions):
+    """The options of a transformer with an output at each position."""
+
+    stack_layers: str = field(
+        default="2xsdpa", metadata={"help": f"attention of each layer ({spellings()}), e.g. 2xsdpa,nd-3-3-10,2xsdpa"}
+    )
+    causal: bool = field(
+        default=False,
+        metadata={"help": "outputs depend only on the input up to their positions (default: on the whole input)"},
+    )
+    decoder_embed_dim: int = field(default=64, metadata={"help": "size of the layers' inputs and outputs"})
+    decoder_ffn_embed_dim: int = field(default=256, metadata={"help": "size of the feed-forward networks"})
+    decoder_attention_heads: int = field(default=4, metadata={"help": "how many heads the attention of sdpa has"})
+    activation_fn: ACTIVATION_NAMES = field(  # type: ignore[valid-type]
+        default="relu", metadata={"help": "activation of the feed-forward networks"}
+    )
+    dropout: float = field(default=0.0, metadata={"help": "dropout probability of embeddings and sublayers"})
+    attention_dropout: float = field(default=0.0, metadata={"help": "dropout probability of the weights of sdpa"})
+    activation_dropout: float = field(default=0.0, metadata={"help": "dropout probability in feed-forward networks"})
+    no_token_positional_embeddings: bool = field(default=False, metadata={"help": "have no positional encodings"})
+    max_target_positions: int = field(default=4096, metadata={"help": "how many symbols the model can read"})
+
+
+@dataclass
+class LSTMTaggerConfig(StackLSTMOptions):
+    """The options of an LSTM with stacks and an output after each symbol."""
+
+
+def transformer_options(options: Namespace, count: int) -> TransformerOptions:
+    """The options of a transformer that reads and writes ``count`` words.
+
+    Raises:
+        UserError: one is out of range, they cannot be combined, or the model would not fit into the memory.
+    """
+    check_at_least_one(
+        options, "decoder_embed_dim", "decoder_ffn_embed_dim", "decoder_attention_heads", "max_target_positions"
+    )
+    check_probabilities(options, "dropout", "attention_dropout", "activation_dropout")
+    check_loops(options)
+    layers = parse_option(options, "stack_layers")
+    check_kinds("stack_layers", layers, TRANSFORMER)
+    check_depth_limit(options.stack_depth_limit, layers)
+    check_delta_options(options, layers)
+    size, heads = options.decoder_embed_dim, options.decoder_attention_heads
+    if any(layer.kind.build is None for layer in layers) and size % heads:
+        raise UserError(f"{flag('decoder_attention_heads')}: expected a divisor of {size}, the size, got {heads}")
+    require_memory(
+        {"--stack-layers": num_transformer_weights(layers, size, options.decoder_ffn_embed_dim) + 2 * count * size}
+    )
+    options.stack_init_scale = initial_scale(options, TransformerOptions.stack_init_scale)
+    return _shared(TransformerOptions, options)
+
+
+def lstm_options(options: Namespace, count: int) -> LSTMOptions:
+    """The options of an LSTM that reads and writes ``count`` words.
+
+    Raises:
+        UserError: as :func:`transformer_options`.
+    """
+    stacks = settle_stacks(options, LSTM)
+    size, input_size = options.decoder_hidden_size, options.decoder_embed_dim or count
+    require_memory({"--stack": num_lstm_weights(stacks, input_size, size) + count * (size + input_size)})
+    options.stack_init_scale = initial_scale(options, _UNIFORM_SCALE)
+    if options.stack_init == "fairseq":
+        options.stack_init = "uniform"  # as fairseq's LSTM
+    return _shared(LSTMOptions, options)
+
+
+def _shared(kind: type[_Options], options: Any) -> _Options:
+    """The options of a network that a model has by the same names."""
+    names = [option.name for option in fields(kind) if hasattr(options, option.name)]
+    return kind(**{name: plain_value(getattr(options, name)) for name in names})
