@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from torch import Tensor, nn
 
 from fairseq_stack.kinds import parse_stacks
@@ -51,7 +53,7 @@ class TransformerTagger(nn.Module):
         length = words.size(1)
         visible = Visible.before(length, length, padding, words.device) if self.causal else Visible.everything(padding)
         features, _ = self.decoder.read(embedded, padding, None, visible)
-        logits: Tensor = self.decoder.output_projection(features)
+        logits: Tensor = cast(Output, self.decoder.output_projection)(features)
         return logits
 
 

@@ -18,7 +18,9 @@ from tests.inspection.test_stacks import automaton
     [
         ("encoder.layers.0", "layer 1 of the encoder"),
         ("decoder.layers.2", "layer 3 of the decoder"),
+        ("decoder.layers.2.loop-2", "layer 3 of the decoder, loop 2"),
         ("decoder.lstm.stacks.0", "stack 1 of the LSTM"),
+        ("encoder.network.decoder.layers.2", "layer 3 of the tagger"),
         ("decoder.memory", "decoder.memory"),
     ],
 )
