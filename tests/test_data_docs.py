@@ -14,6 +14,7 @@ from fairseq_stack import cli
 from fairseq_stack.cli.prepare import CORPORA
 from fairseq_stack_preprocess.cfl.language_corpus import Options, distribution_from, lengths_of
 from fairseq_stack_preprocess.transduction import task_corpus as transduction
+from fairseq_stack_preprocess.transduction.tasks import TASKS
 from tests.documents import Document
 
 DOCUMENT = Document("docs/data.md")
@@ -95,6 +96,10 @@ def test_table_of_tasks(row: tuple[str, str]) -> None:
     assert (symbols, scored) == (str(len(alphabet.symbols)), f"`{' '.join(alphabet.scored)}`")
     assert lengths == " / ".join(longest)
     assert pairs == f"{options.test_size:,}{authors}"
+
+
+def test_tables_name_all_tasks() -> None:
+    assert set(TASKS) <= set(re.findall(r"^\| `(\w+)` \|", DOCUMENT.text, re.MULTILINE))
 
 
 def test_example_of_a_task(tmp_path: Path) -> None:

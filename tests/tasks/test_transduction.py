@@ -16,7 +16,7 @@ from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.tasks import StackTransductionConfig, StackTransductionTask
 from fairseq_stack.tasks._transductions import may_be_scored
-from fairseq_stack_preprocess.transduction.tasks import AFTER_READING, TASKS
+from fairseq_stack_preprocess.transduction.tasks import AFTER_READING, AT_LAST, TASKS
 from tests.end_to_end.fairseq_commands import run
 
 PAIRS = [("a b #", "# b a"), ("a #", "# a"), ("b b # a", "# # b b"), ("a", "a")]
@@ -109,6 +109,7 @@ def test_where_a_task_can_score(name: str) -> None:
         scored = torch.tensor([[word in source.alphabet.scored for word in pair.target]])
         places = may_be_scored(name, inputs, torch.tensor([len(pair.input)]), number[source.alphabet.blank])
         assert not (scored & ~places).any()
+        assert name not in AT_LAST or torch.equal(scored, places)
         scored_while_reading |= bool((scored & (inputs != number[source.alphabet.blank])).any())
     assert scored_while_reading == (name not in AFTER_READING)
 

@@ -17,15 +17,16 @@ from ._common import SIZES, add_common, add_strip_cr, options_from, refuse, run_
 
 DESCRIPTION = """\
 Pairs of strings of equal length for neural stacks: the tasks of Hao et al. (2018),
-the further tasks of their code, and the tasks of Delétang et al. (2023) that one
-stack can solve. Lengths and depths default to the papers'. The test set of the
-first six tasks is the authors' own. task.json names the alphabet in the order of
-the authors' one-hot vectors, the blank, and the scored symbols.
+the further tasks of their code, the tasks of Delétang et al. (2023) and of the
+first version of their code, and those of DeltaStack (2026). Lengths and depths
+default to the papers'. The test set of the first six tasks is the authors' own.
+task.json names the alphabet in the order of the authors' one-hot vectors, the
+blank, and the scored symbols.
 
 tasks:
 """ + "\n".join(
-    [f"  {task.name:18}  {task.form}" for task in TASKS.values()]
-    + [f"  {NATURAL:18}  words -> number of the verb; read from files"]
+    [f"  {task.name:29}  {task.form}" for task in TASKS.values()]
+    + [f"  {NATURAL:29}  words -> number of the verb; read from files"]
 )
 
 EXAMPLE = """\
@@ -44,6 +45,9 @@ MEANINGS = {
     "mean_length": "mean length, before lengths are clipped to the range",
     "std_length": "standard deviation of the length",
 }
+
+NAMED = 10
+"""The number of tasks that the help names for one default."""
 
 DEFAULT_SIZES = {"train": Options.train_size, "valid": Options.valid_size, "test": "1000, or 50 for counting"}
 
@@ -90,9 +94,12 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def describe_defaults(defaults: dict[str, float | None]) -> str:
-    """The default of each task that has one; tasks with the same default stand together."""
+    """The default of each task that has one; tasks with the same default stand together, the most as "the others"."""
     values = dict.fromkeys(value for value in defaults.values() if value is not None)
     tasks = {value: [task for task in defaults if defaults[task] == value] for value in values}
+    most = max(tasks, key=lambda value: len(tasks[value]))
+    if len(tasks[most]) > NAMED:
+        tasks = {**{value: names for value, names in tasks.items() if value != most}, most: ["the others"]}
     return "; ".join(f"{value:g} for {', '.join(names)}" for value, names in tasks.items())
 
 

@@ -8,7 +8,10 @@ module               what
 ==================== ==================================================================================
 :mod:`.pairs`        a pair, the alphabet of a task, and what pairs are drawn from
 :mod:`.strings`      tasks on strings of given lengths: reversal, copy, reverse deletion, XOR, counting
-:mod:`.chomsky`      tasks of Delétang et al. (2023): stack manipulation, arithmetic, equations
+:mod:`.chomsky`      tasks of Delétang et al. (2023) for one stack: stack manipulation, arithmetic, equations
+:mod:`.answers`      the answers of further tasks of that family, as functions of the question
+:mod:`.questions`    random questions of a given length
+:mod:`.problems`     the further tasks of Delétang et al., and those of DeltaStack (2026)
 :mod:`.derivations`  the derivations of a grammar by depth: counts, uniform draws, ambiguity
 :mod:`.grammars`     tasks on strings of a grammar: parentheses, formulas, agreement
 :mod:`.tasks`        all generated tasks, with the lengths and depths of the papers

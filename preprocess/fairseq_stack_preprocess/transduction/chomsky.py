@@ -1,6 +1,6 @@
 """Tasks of Delétang et al. (2023), "Neural Networks and the Chomsky Hierarchy", that one stack can solve.
 
-The input is a string and then blanks; the answer stands where the blanks are.
+The others are in :mod:`.problems`. The input is a string and then blanks; the answer stands where the blanks are.
 """
 
 from __future__ import annotations
@@ -56,17 +56,19 @@ def modular_arithmetic(lengths: Lengths) -> Source:
     return Source(alphabet, lengths.greatest + 1, draw)
 
 
-def solve_equation(lengths: Lengths) -> Source:
+def solve_equation(lengths: Lengths, *, from_index: bool = False) -> Source:
     """An equation, a digit of whose left side is replaced by x -> that digit.
 
-    There is no multiplication: so x has one solution modulo 5.
+    There is no multiplication: so x has one solution modulo 5. The digit is uniform among the digits. With
+    ``from_index``, it is the next one from a place that is uniform among the symbols, as in the authors' code.
     """
     alphabet = Alphabet((*DIGITS, "+", "-", "(", ")", "x", "=", BLANK), BLANK, DIGITS)
 
     def draw(rng: random.Random) -> Pair:
         expression, value = draw_expression(rng, lengths.draw(rng) - 2, "+-")
         places = [i for i, symbol in enumerate(expression) if symbol in DIGITS]
-        place = places[int(rng.random() * len(places))]
+        drawn = int(rng.random() * len(expression if from_index else places))
+        place = min(places, key=lambda i: (i - drawn) % len(expression)) if from_index else places[drawn]
         equation = (*expression[:place], "x", *expression[place + 1 :], "=", str(value))
         return after_reading(equation, (expression[place],), BLANK)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from . import chomsky, strings
 from .grammars import AGREEMENT_TASK, FORMULA_TASK, PARENTHESIS_TASK, GrammarTask
 from .pairs import Source
+from .problems import DELETANG, DELTASTACK, FIRST_VERSION, Problem
 from .strings import Lengths
 
 Settings = Mapping[str, float]
@@ -96,6 +98,11 @@ def _of_grammar(name: str, form: str, task: GrammarTask, depth: int, test_depth:
     )
 
 
+def _of_problem(problem: Problem, train: Lengths, test: Lengths) -> Task:
+    train = Lengths(max(train.least, problem.least_length), train.greatest)
+    return _of_lengths(problem.name, problem.form, problem.source, train, test, least_length=problem.least_length)
+
+
 _SHORT, _LONG = Lengths(1, 12, 10.0, 2.0), Lengths(1, 24, 20.0, 4.0)
 _UP_TO_40, _UP_TO_500 = Lengths(1, 40), Lengths(41, 500)
 _BITS = Lengths(12, 12), Lengths(24, 24)
@@ -134,11 +141,29 @@ TASKS = {
             _UP_TO_500,
             least_length=3,
         ),
+        _of_lengths(
+            "solve_equation_as_coded",
+            "the same, x placed as in the authors' code",
+            partial(chomsky.solve_equation, from_index=True),
+            Lengths(3, 40),
+            _UP_TO_500,
+            least_length=3,
+        ),
+        *(_of_problem(problem, _UP_TO_40, _UP_TO_500) for problem in (*DELETANG, *FIRST_VERSION)),
+        *(_of_problem(problem, Lengths(3, 60), Lengths(60, 256)) for problem in DELTASTACK),
     )
 }
 """All generated tasks by name."""
 
+_PROBLEMS = (*DELETANG, *FIRST_VERSION, *DELTASTACK)
+AT_LAST = frozenset(problem.name for problem in _PROBLEMS if problem.at_last)
+"""The tasks whose answer stands at the last symbol of the input."""
+
 AFTER_READING = frozenset(
-    {"reversal", "reverse_deletion", "reverse_string", "stack_manipulation", "modular_arithmetic", "solve_equation"}
+    {
+        *("reversal", "reverse_deletion", "reverse_string", "stack_manipulation", "modular_arithmetic"),
+        *("solve_equation", "solve_equation_as_coded"),
+        *(problem.name for problem in _PROBLEMS if not problem.at_last),
+    }
 )
 """The tasks whose targets are blank until the input is, and are not scored there."""
