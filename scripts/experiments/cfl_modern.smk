@@ -46,6 +46,7 @@ include: "cfl.smk"
 
 RESULTS = f"cfl-modern/{PROTOCOL}-epochs-{EPOCHS}{SELECTION}"
 EVALUATION, RESTARTS = [], "--mean"
+RATES = [f"{float(rate):g}" for rate in setting_list("rates", "1e-2,3e-3,1e-3")]  # 1e-2 alone comes as the number 0.01
 shown = shown_by_average
 
 
@@ -57,7 +58,7 @@ def model(language, kind):
 
 for language in LANGUAGES:
     for kind in KINDS:
-        for rate in setting_list("rates", "1e-2,3e-3,1e-3"):
+        for rate in RATES:
             for seed in SEEDS:
                 training = papers_training(rate, seed) if PAPER else recipe("tf", rate, seed)
                 folder = f"{corpus(language, seed)}/{PROTOCOL}-epochs-{EPOCHS}-rate-{rate}/{kind}"

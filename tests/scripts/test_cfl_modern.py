@@ -38,7 +38,7 @@ def test_it_runs(tmp_path: Path, server: Server) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = tmp_path.glob("cfl-modern/*/table.md")
     number = r" +\d+\.\d\d\d ± \d\.\d\d\d \|"
-    row = rf"^\| dyck +\| (\S+) +\| +43,\d\d\d \| +0\.01 \|{number}{number} +\S+ ± \S+ \| +\d+ ± \d+ \|$"
+    row = rf"^\| dyck +\| +(\S+) \| +43,\d\d\d \| +0\.01 \|{number}{number} +\S+ ± \S+ \| +\d+ ± \d+ \|$"
     assert re.findall(row, path.read_text(encoding="utf-8"), re.MULTILINE) == ["tf", "deltastack"]
     of_one_rate = experiment(server, "cfl_modern", tmp_path, "--dry-run", rates="1e-9", **settings)
     assert ": training" not in of_one_rate.stdout + of_one_rate.stderr
