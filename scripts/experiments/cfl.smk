@@ -1,15 +1,18 @@
 """What the experiments on formal languages share: settings, corpora and the papers' training.
 
-A workflow sets ALL_KINDS, DEFAULT_SEEDS, DEFAULT_EPOCHS and OWN_SETTINGS before it includes this file, and DEFAULT_LANGUAGES
-if these are not the papers' five. It then adds its models, and includes cfl_results.smk. Each seed has training and validation data of its own; the test data
-are the same for all.
+A workflow sets ALL_KINDS, DEFAULT_SEEDS and OWN_SETTINGS before it includes this file, DEFAULT_EPOCHS if it has no setting
+protocol, and DEFAULT_LANGUAGES if these are not the papers' five. It then adds its models, and includes cfl_results.smk. Each
+seed has training and validation data of its own; the test data are the same for all.
 """
+
+import json
 
 CONTEXT_FREE = "marked-reversal,unmarked-reversal,padded-reversal,dyck,hardest-cfl"
 ALL_LANGUAGES = (
     f"{CONTEXT_FREE},count-3,marked-copy,unmarked-copy,marked-reverse-and-copy,unmarked-reverse-and-copy,"
     "count-and-copy,unmarked-copy-different-alphabets"
 )
+LANGUAGES_OF_THREE_STATES = ("padded-reversal", "hardest-cfl")  # the paper's automata have two for the others
 OWN_SETTINGS = {"languages", "kinds", "seeds", "epochs", "limit", "samples", "threads", *OWN_SETTINGS}
 
 
@@ -17,7 +20,11 @@ include: "settings.smk"
 
 
 LANGUAGES = chosen("languages", ALL_LANGUAGES, globals().get("DEFAULT_LANGUAGES", CONTEXT_FREE))
-EPOCHS = int(setting("epochs", DEFAULT_EPOCHS))
+PROTOCOL = setting("protocol", "recipe")
+if PROTOCOL not in ("recipe", "paper"):
+    refuse(f"protocol={PROTOCOL}: expected recipe or paper")
+PAPER = PROTOCOL == "paper"
+EPOCHS = int(setting("epochs", globals().get("DEFAULT_EPOCHS", 200 if PAPER else 60)))
 STRINGS = min(int(setting("limit", 10000)), 10000)
 SAMPLES = int(setting("samples", 1000))
 SELECTION = selection("languages", "symbols", "sizes", "rates", "kinds", "seeds", "limit", "samples")
@@ -44,6 +51,36 @@ def add(group, language, folder, arguments):
 def shown():
     """The runs in the tables and figures, by name and language: all of them, unless an experiment chooses."""
     return GROUPS
+
+
+def shown_by_average():
+    """For each name and language, the restarts with the least average on validation data; groups are names and choices."""
+    choices = {}
+    for ((name, _), language), runs in GROUPS.items():
+        differences = [json.loads(Path(run, "valid.json").read_text())["overall"]["difference"]["value"] for run in runs]
+        choices.setdefault((name, language), []).append((sum(differences) / len(differences), runs))
+    return {
+        group: min(averages, key=lambda choice: (math.isnan(choice[0]), choice[0]))[1]  # NaN: a run has diverged
+        for group, averages in choices.items()
+    }
+
+
+WITHOUT_DROPOUT = ["--dropout", 0, "--attention-dropout", 0, "--activation-dropout", 0]
+RECIPES = {  # learning rate, strings in a batch, and other options
+    "tf": ("1e-2", 50, WITHOUT_DROPOUT),
+    "lstm": ("5e-3", 10, ["--batches-of-neighbours"]),
+}
+
+
+def recipe(family, rate, seed):
+    """Training with fewer updates than the papers'."""
+    _, batch, options = RECIPES[family]
+    updates = EPOCHS * -(-STRINGS // batch)
+    return [
+        *("--seed", seed, "--stack-init", "fairseq", *options, "--batch-size", batch, "--sentence-avg"),
+        *("--optimizer", "adam", "--adam-betas", "(0.9, 0.999)", "--lr", rate, "--clip-norm", 5),
+        *("--lr-scheduler", "polynomial_decay", "--warmup-updates", 200, "--total-num-update", updates),
+    ]
 
 
 def papers_training(rate, seed):

@@ -11,8 +11,6 @@ As in the paper, neither the loss nor the scores count the end of a string. The 
 language, the rate and the size with the lowest average on the validation set, and averages over its five restarts.
 """
 
-import json
-
 ALL_KINDS = "lstm,strat,sup,ns"
 OWN_SETTINGS = {"rates", "sizes"}
 DEFAULT_SEEDS = "1,2,3,4,5"
@@ -53,15 +51,7 @@ for language in LANGUAGES:
                     )
 
 
-def shown():
-    """For each kind and language, the restarts of the stack and the rate with the least average on validation data."""
-    averages, best = {}, {}
-    for ((kind, choice), language), runs in GROUPS.items():
-        differences = [json.loads(Path(run, "valid.json").read_text())["overall"]["difference"]["value"] for run in runs]
-        averages.setdefault((kind, language), {})[choice] = sum(differences) / len(differences), runs
-    for group, choices in averages.items():
-        _, best[group] = min(choices.values())
-    return best
+shown = shown_by_average
 
 
 rule results:

@@ -14,23 +14,14 @@ updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates,
 the recipe.
 """
 
-PROTOCOL = config.get("protocol", "recipe")
-PAPER = PROTOCOL == "paper"
 ALL_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
 OWN_SETTINGS = {"protocol", "rate"}
-DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if PAPER else 1
-DEFAULT_EPOCHS = 200 if PAPER else 60
+DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if config.get("protocol") == "paper" else 1
 
 
 include: "cfl.smk"
 
 
-if PROTOCOL not in ("recipe", "paper"):
-    refuse(f"protocol={PROTOCOL}: expected recipe or paper")
-RECIPES = {  # learning rate, strings in a batch, and how batches are made
-    "tf": ("1e-2", 50, []),
-    "lstm": ("5e-3", 10, ["--batches-of-neighbours"]),
-}
 RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
@@ -42,9 +33,7 @@ MODELS = {  # the paper's names, and presets
     "lstm-sup": ("LSTM+Sup", "stack_lstm_lm_sup_cfl"),
     "lstm-nd": ("LSTM+Nd", "stack_lstm_lm_nd_cfl"),
 }
-# The paper's automata have three states for these languages, and two for the others.
 THREE_STATES = {"tf-nd": ["--stack-layers", "2xsdpa,nd-3-3-5,2xsdpa"], "lstm-nd": ["--stack", "nd-3-3-5"]}
-LANGUAGES_OF_THREE_STATES = ("padded-reversal", "hardest-cfl")
 
 
 def model(language, kind):
@@ -62,18 +51,6 @@ def family(kind):
     return kind.partition("-")[0]
 
 
-def recipe(kind, rate, seed):
-    """Training with fewer updates than the paper's."""
-    _, batch, batching = RECIPES[family(kind)]
-    updates = EPOCHS * -(-STRINGS // batch)
-    dropout = ["--dropout", 0, "--attention-dropout", 0, "--activation-dropout", 0] if family(kind) == "tf" else []
-    return [
-        *("--seed", seed, "--stack-init", "fairseq", *dropout, "--batch-size", batch, *batching, "--sentence-avg"),
-        *("--optimizer", "adam", "--adam-betas", "(0.9, 0.999)", "--lr", rate, "--clip-norm", 5),
-        *("--lr-scheduler", "polynomial_decay", "--warmup-updates", 200, "--total-num-update", updates),
-    ]
-
-
 for language in LANGUAGES:
     for seed in SEEDS:
         for kind in KINDS:
@@ -81,7 +58,7 @@ for language in LANGUAGES:
             folder = f"{corpus(language, seed)}/{PROTOCOL}-epochs-{EPOCHS}-rate-{rate}/{kind}"
             if rate == "draw":
                 rate = log_uniform(draw(f"{language} {kind}", seed), 5e-4, 1e-2)
-            training = papers_training(rate, seed) if PAPER else recipe(kind, rate, seed)
+            training = papers_training(rate, seed) if PAPER else recipe(family(kind), rate, seed)
             add(MODELS[kind][0], language, folder, [*model(language, kind), *training])
 
 

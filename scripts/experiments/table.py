@@ -2,14 +2,15 @@
 
 If there are several runs of a kind, a second table has the mean of their scores and the standard deviation.
 
-python scripts/experiments/table.py translation|language-modeling|stream|syntax|cost OUT KIND=RUN[,RUN...] ...
+python scripts/experiments/table.py translation|language-modeling|stream|syntax|cost|cfl OUT KIND=RUN[,RUN...] ...
 
 A RUN is a folder with train.log, in it or above it, and, for translation, scores.json (of sacrebleu); for language
 modelling, score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for a stream, stream-valid.out
 and stream-test.out (of fairseq-validate --task stack_truncated_bptt --log-format json); for syntax,
 surprisals-valid.tsv and surprisals-test.tsv (of fairseq-stack surprisal --unit nats --end), blimp.json and suites.json;
-for cost, train.resources.tsv (Snakemake's benchmark of the training run). The table is written to OUT, in Markdown,
-with a signature for each score, and printed.
+for cost, train.resources.tsv (Snakemake's benchmark of the training run); for cfl, valid.json and test.json (of
+fairseq-stack evaluate-cfl), with LANGUAGE:KIND=RUN for each run. The table is written to OUT, in Markdown, with a
+signature for each score, and printed; that of cfl has means and deviations alone.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from pathlib import Path
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult
-from fairseq_stack.evaluation.markdown import table
+from fairseq_stack.evaluation.cfl_result import CFLResult
+from fairseq_stack.evaluation.markdown import MISSING, table
 from fairseq_stack.evaluation.scores import Score, method_of
 from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
@@ -158,12 +160,14 @@ def figures(run: Run) -> dict[str, float]:
     return scores if "valid ppl" in scores else {"valid ppl": math.exp(run.training.best.loss), **scores}
 
 
-def mean_and_deviation(values: Sequence[float]) -> str:
+def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
     """The mean, and the standard deviation of the population that the values are a sample of."""
+    if not values:
+        return MISSING
     if not all(map(math.isfinite, values)):  # a run has diverged
         return "nan"
-    deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{statistics.mean(values):.2f}{deviation}"
+    deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.{digits}f}{deviation}"
 
 
 def cost_table(runs: Mapping[str, Sequence[Path]]) -> str:
@@ -179,14 +183,46 @@ def cost_table(runs: Mapping[str, Sequence[Path]]) -> str:
     return f"{table(['model', 'sentences/s', 'minutes/epoch', 'memory'], rows)}\n"
 
 
+def cfl_table(runs: Mapping[str, Sequence[Path]]) -> str:
+    """Nats per symbol above the bound, samples and time; the bound of one length knows it, that of all does not."""
+    rows = []
+    for name, folders in runs.items():
+        logs = [folder / "train.log" for folder in folders]
+        trainings = list(map(read_training_log, logs))
+        valid, test = ([CFLResult.read(folder / f"{split}.json") for folder in folders] for split in ("valid", "test"))
+        rates = dict.fromkeys(rate for log in logs for rate in re.findall(r"'lr': \[([^]]+)\]", read_text(log))[:1])
+        rows.append(
+            [
+                *name.split(":"),
+                f"{trainings[0].parameters:,}",
+                ", ".join(rates),
+                mean_and_deviation([result.overall.difference.value for result in valid], 3),
+                mean_and_deviation(list(map(above_bound, test)), 3),
+                mean_and_deviation([100 * result.samples.share for result in test if result.samples], 1),
+                mean_and_deviation([1000 * training.seconds / training.updates for training in trainings], 0),
+            ]
+        )
+    columns = ["language", "model", "parameters", "rate", "valid", "81 to 100", "samples, %", "ms per update"]
+    return f"{table(columns, rows)}\n"
+
+
+def above_bound(result: CFLResult) -> float:
+    """Nats per symbol above the bounds of lengths 81 to 100."""
+    rows = [scores for scores in result.by_length if 81 <= scores.length <= 100]
+    return sum(scores.difference.value * scores.tokens for scores in rows) / sum(scores.tokens for scores in rows)
+
+
+TABLES: dict[str, Callable[[Mapping[str, Sequence[Path]]], str]] = {"cost": cost_table, "cfl": cfl_table}
+
+
 def main(task: str, output: str, *kinds: str) -> None:
     """Write and print the table."""
-    runs = {}
+    runs: dict[str, list[Path]] = {}
     for argument in kinds:
         kind, _, folders = argument.partition("=")
-        runs[kind] = [Path(folder) for folder in folders.split(",")]
-    if task == "cost":
-        text = cost_table(runs)
+        runs.setdefault(kind, []).extend(map(Path, folders.split(",")))
+    if task in TABLES:
+        text = TABLES[task](runs)
     else:
         text = as_markdown({kind: read_runs(folders, READERS[task]) for kind, folders in runs.items()})
     with written_whole(Path(output)) as file:
