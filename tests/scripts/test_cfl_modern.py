@@ -31,6 +31,7 @@ def test_models_have_equal_parameters(tmp_path: Path, protocol: str, server: Ser
     assert len(kinds) == 9 and len(trainings) == 9 * len(TABLE_5)
 
 
+@pytest.mark.hostile
 def test_it_runs(tmp_path: Path, server: Server) -> None:
     """The rate is chosen by the validation data, and what is complete is not done again."""
     settings = {"languages": "dyck", "limit": 20, "samples": 5, "kinds": "tf,deltastack", "seeds": "1,2"}
