@@ -51,12 +51,10 @@ WARNING = "#D55E00"
 
 def named(layer: str) -> str:
     """A stack in words, such as layer 3 of the decoder (``decoder.layers.2``) or stack 1 of the LSTM."""
-    match = re.fullmatch(
-        r"(encoder|decoder|encoder\.network(?:\.decoder)?)\.(lstm\.stacks|layers)\.(\d+)(?:\.loop-(\d+))?", layer
-    )
+    match = re.fullmatch(r"(encoder|decoder|encoder\.network)\.(lstm\.stacks|layers)\.(\d+)(?:\.loop-(\d+))?", layer)
     if match is None:
         return layer
-    side, part, number = match[1].replace("encoder.network.decoder", "tagger"), match[2], int(match[3]) + 1
+    side, part, number = match[1].replace("encoder.network", "tagger"), match[2], int(match[3]) + 1
     words = f"layer {number} of the {side}" if part == "layers" else f"stack {number} of the LSTM"
     return words if match[4] is None else f"{words}, loop {match[4]}"
 

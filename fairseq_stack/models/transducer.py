@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from argparse import Namespace
 from typing import Any, ClassVar, Self
 
@@ -19,7 +19,7 @@ from fairseq_stack.models.shared_options import plain_namespace
 Output = dict[str, Tensor]
 
 
-class Transducer(CheckedLoading, Pretrained, FairseqEncoderModel):
+class Transducer(CheckedLoading, Pretrained, FairseqEncoderModel, ABC):
     """A network that maps each string to a string of the same length.
 
     Attributes:

@@ -21,7 +21,8 @@ def initialize_transformer(model: Any, scale: float) -> None:
     [-scale, scale]. The first feedforward layer has gain sqrt(2), for its ReLU.
 
     Args:
-        model: the transformer, of these networks or of fairseq's models.
+        model: the transformer, of these networks or of fairseq's models. Its decoder, if it has one, has the
+            output layer.
         scale: the scale.
     """
     _draw_uniform(model, scale)
@@ -34,7 +35,7 @@ def initialize_transformer(model: Any, scale: float) -> None:
         elif isinstance(getattr(getattr(module, "self_attn", None), "attention", None), StatefulAttention):
             draw_linear(module.get_submodule("fc1"), gain=math.sqrt(2))
             draw_linear(module.get_submodule("fc2"))
-    _draw_output(model.decoder)
+    _draw_output(getattr(model, "decoder", model))
 
 
 @torch.no_grad()

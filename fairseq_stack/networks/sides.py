@@ -136,7 +136,7 @@ class Side(nn.Module):
         visible: Visible,
         encoded: Encoded | None = None,
     ) -> tuple[Tensor, tuple[LayerState, ...]]:
-        """The outputs of the last layer, (B, n, d), and the states of all layers, those of the first loop first."""
+        """The outputs of the last layer, (B, n, d), and the states of all layers, loop by loop."""
         after: list[LayerState] = []
         hidden = inputs
         for loop in range(self.num_loops):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from torch import Tensor, nn
 
 from fairseq_stack.kinds import parse_stacks
@@ -16,7 +14,7 @@ from fairseq_stack.networks.sides import Side
 from fairseq_stack.networks.vocabulary import ABSENT, Output, table
 
 
-class TransformerTagger(nn.Module):
+class TransformerTagger(Side):
     """A transformer with an output at each position.
 
     Args:
@@ -29,11 +27,9 @@ class TransformerTagger(nn.Module):
     """
 
     def __init__(self, options: TransformerOptions, num_words: int, *, causal: bool) -> None:
-        super().__init__()
+        super().__init__(options, "decoder", table(num_words + 1, options.decoder_embed_dim, padding_idx=0))
         self.causal = causal
-        size = options.decoder_embed_dim
-        self.decoder = Side(options, "decoder", table(num_words + 1, size, padding_idx=0))
-        self.decoder.output_projection = Output(size, num_words, bias=True, compact=False)
+        self.output_projection = Output(self.size, num_words, bias=True, compact=False)
         if options.stack_init == "paper":
             initialize_transformer(self, options.stack_init_scale)
 
@@ -47,13 +43,11 @@ class TransformerTagger(nn.Module):
         Raises:
             ValueError: there are more words than positions.
         """
-        if padding is not None:
-            words = words.masked_fill(padding, ABSENT)
-        embedded = self.decoder.embed(words - ABSENT, padding)
+        embedded = self.embed(words - ABSENT, padding)
         length = words.size(1)
         visible = Visible.before(length, length, padding, words.device) if self.causal else Visible.everything(padding)
-        features, _ = self.decoder.read(embedded, padding, None, visible)
-        logits: Tensor = cast(Output, self.decoder.output_projection)(features)
+        features, _ = self.read(embedded, padding, None, visible)
+        logits: Tensor = self.output_projection(features)
         return logits
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def write_translation_model(data: Path, checkpoint: Path, layers: str) -> None:
+def write_translation_model(data: Path, checkpoint: Path, layers: str, *options_of_model: str) -> None:
     """A checkpoint of an untrained translation model with the symbols w0 and w1, as fairseq writes it."""
     from fairseq import checkpoint_utils, options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
@@ -22,7 +22,7 @@ def write_translation_model(data: Path, checkpoint: Path, layers: str) -> None:
         for side in ("encoder", "decoder")
         for what, value in {"embed-dim": 8, "ffn-embed-dim": 8, "attention-heads": 2}.items()
     ]
-    flags = [f"--stack-encoder-layers={layers}", f"--stack-decoder-layers={layers}", "--stack-init=fairseq", *sizes]
+    flags = [f"--stack-encoder-layers={layers}", f"--stack-decoder-layers={layers}", "--stack-init=fairseq", *sizes, *options_of_model]
     languages = ["--source-lang", "de", "--target-lang", "en"]
     parser = options.get_training_parser(default_task="translation")
     arguments = [str(data), "--task", "translation", *languages, "--arch", "stack_transformer_nd_small", *flags]

@@ -20,7 +20,7 @@ from tests.inspection.test_stacks import automaton
         ("decoder.layers.2", "layer 3 of the decoder"),
         ("decoder.layers.2.loop-2", "layer 3 of the decoder, loop 2"),
         ("decoder.lstm.stacks.0", "stack 1 of the LSTM"),
-        ("encoder.network.decoder.layers.2", "layer 3 of the tagger"),
+        ("encoder.network.layers.2", "layer 3 of the tagger"),
         ("decoder.memory", "decoder.memory"),
     ],
 )

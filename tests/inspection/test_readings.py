@@ -62,6 +62,15 @@ def test_after_a_word(hub: Hub) -> None:
         readings(hub, sentences, after="#")
 
 
+def test_each_loop_has_readings(tmp_path: Path) -> None:
+    write_translation_model(tmp_path / "data", tmp_path / "checkpoint.pt", "sdpa,sup-4", "--stack-loops=2")
+    hub = load(tmp_path / "checkpoint.pt", tmp_path / "data")
+    first, second, *in_decoder = read_sentence(hub, sentence_of_text(hub, "w0 w1", "w1"))
+    assert (first.layer, second.layer) == ("encoder.layers.1", "encoder.layers.1.loop-2")
+    assert [x.layer for x in in_decoder] == ["decoder.layers.1", "decoder.layers.1.loop-2"]
+    assert first.stack is second.stack and not torch.equal(first.inputs, second.inputs)
+
+
 def test_no_stack(hub: Hub) -> None:
     assert readings(hub, []) == []
 

@@ -31,15 +31,14 @@ def test_models_have_equal_parameters(tmp_path: Path, protocol: str, server: Ser
     assert len(kinds) == 9 and len(trainings) == 9 * len(TABLE_5)
 
 
-@pytest.mark.hostile
 def test_it_runs(tmp_path: Path, server: Server) -> None:
     """The rate is chosen by the validation data, and what is complete is not done again."""
-    settings = {"languages": "dyck", "limit": 20, "samples": 5, "kinds": "tf,deltastack", "seeds": "1,2"}
+    settings = {"languages": "dyck", "limit": 20, "samples": 5, "kinds": "deltastack", "seeds": 1}
     done = experiment(server, "cfl_modern", tmp_path, rates="1e-2,1e-9", **settings)
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = tmp_path.glob("cfl-modern/*/table.md")
-    number = r" +\d+\.\d\d\d ± \d\.\d\d\d \|"
-    row = rf"^\| dyck +\| +(\S+) \| +43,\d\d\d \| +0\.01 \|{number}{number} +\S+ ± \S+ \| +\d+ ± \d+ \|$"
-    assert re.findall(row, path.read_text(encoding="utf-8"), re.MULTILINE) == ["tf", "deltastack"]
+    number = r" +\d+\.\d\d\d \|"
+    row = rf"^\| dyck +\| +(\S+) \| +43,\d\d\d \| +0\.01 \|{number}{number} +\S+ \| +\d+ \|$"
+    assert re.findall(row, path.read_text(encoding="utf-8"), re.MULTILINE) == ["deltastack"]
     of_one_rate = experiment(server, "cfl_modern", tmp_path, "--dry-run", rates="1e-9", **settings)
     assert ": training" not in of_one_rate.stdout + of_one_rate.stderr

@@ -111,12 +111,14 @@ def run(args: argparse.Namespace) -> int:
     check_sentences(args)
     require_writable(args.output)
     hub = load_checkpoint(args, folder_of_data(args.data))
+    from fairseq_stack.models import BufferedNeuralStackModel, NeuralStackModel
+
     if hub.parses_sentences:
         content: Any = inspect_parses.inspect_parsed(hub, args)
     else:
         inspect_parses.refuse_options(args)
         _require_format(args.output)
-        is_neural_stack = hasattr(hub.models[0], "network_class")
+        is_neural_stack = isinstance(hub.models[0], NeuralStackModel | BufferedNeuralStackModel)
         content = (inspect_neural_stack if is_neural_stack else inspect_stacks.inspect_stacks)(hub, args)
     if content is not None:
         text = content if isinstance(content, str) else f"{json.dumps(content, indent=2, ensure_ascii=False)}\n"

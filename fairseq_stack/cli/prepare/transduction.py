@@ -18,10 +18,10 @@ from ._common import SIZES, add_common, add_strip_cr, options_from, refuse, run_
 DESCRIPTION = """\
 Pairs of strings of equal length for neural stacks: the tasks of Hao et al. (2018),
 the further tasks of their code, the tasks of Delétang et al. (2023) and of the
-first version of their code, and those of DeltaStack (2026). Lengths and depths
-default to the papers'. The test set of the first six tasks is the authors' own.
-task.json names the alphabet in the order of the authors' one-hot vectors, the
-blank, and the scored symbols.
+first version of their code, and the tasks of DeltaStack (2026). Lengths and
+depths default to the papers'. The test set of the first six tasks is the authors'
+own. task.json names the alphabet in the order of the authors' one-hot vectors,
+the blank, and the symbols that are scored.
 
 tasks:
 """ + "\n".join(

@@ -129,9 +129,9 @@ def settle(options: Namespace) -> tuple[Layer, ...]:
     Raises:
         UserError: an option is wrong, or options cannot be combined.
     """
-    check_at_least_one(options, "decoder_hidden_size", "decoder_embed_dim")
     if options.share_decoder_input_output_embed:
-        options.decoder_embed_dim = options.decoder_embed_dim or options.decoder_hidden_size
+        if options.decoder_embed_dim is None:
+            options.decoder_embed_dim = options.decoder_hidden_size
         if options.decoder_embed_dim != options.decoder_hidden_size:
             raise UserError(
                 "--share-decoder-input-output-embed needs embeddings of the size of the hidden state: expected "

@@ -1,4 +1,4 @@
-"""The options of taggers, named as those of the language models with the same layers.
+"""The options of taggers, which have the names that they have in language models with the same layers.
 
 fairseq reads the types of options at run time: annotations must not be postponed, and optional ones be spelled
 ``Optional``.
@@ -13,7 +13,7 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import spellings
 from fairseq_stack.models.delta_options import check_delta_options
-from fairseq_stack.models.lstm.lstm_options import StackLSTMOptions, settle_stacks
+from fairseq_stack.models.lstm.lstm_options import settle_stacks
 from fairseq_stack.models.shared_options import (
     check_at_least_one,
     check_depth_limit,
@@ -31,7 +31,6 @@ from fairseq_stack.networks.layers import ACTIVATIONS
 
 TRANSFORMER, LSTM = "stack_tagger_transformer", "stack_tagger_lstm"
 ACTIVATION_NAMES = ChoiceEnum(list(ACTIVATIONS))
-_UNIFORM_SCALE = 0.1
 _Options = TypeVar("_Options", LSTMOptions, TransformerOptions)
 
 
@@ -57,11 +56,6 @@ class TransformerTaggerConfig(LayerOptions):
     activation_dropout: float = field(default=0.0, metadata={"help": "dropout probability in feed-forward networks"})
     no_token_positional_embeddings: bool = field(default=False, metadata={"help": "have no positional encodings"})
     max_target_positions: int = field(default=4096, metadata={"help": "how many symbols the model can read"})
-
-
-@dataclass
-class LSTMTaggerConfig(StackLSTMOptions):
-    """The options of an LSTM with stacks and an output after each symbol."""
 
 
 def transformer_options(options: Namespace, count: int) -> TransformerOptions:
@@ -98,7 +92,7 @@ def lstm_options(options: Namespace, count: int) -> LSTMOptions:
     stacks = settle_stacks(options, LSTM)
     size, input_size = options.decoder_hidden_size, options.decoder_embed_dim or count
     require_memory({"--stack": num_lstm_weights(stacks, input_size, size) + count * (size + input_size)})
-    options.stack_init_scale = initial_scale(options, _UNIFORM_SCALE)
+    options.stack_init_scale = initial_scale(options, LSTMOptions.stack_init_scale)
     if options.stack_init == "fairseq":
         options.stack_init = "uniform"  # as fairseq's LSTM
     return _shared(LSTMOptions, options)

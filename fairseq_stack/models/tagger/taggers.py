@@ -11,10 +11,10 @@ from fairseq.models import FairseqEncoder, register_model
 from torch import Tensor, nn
 
 from fairseq_stack.models.checkpoints import FINGERPRINT
+from fairseq_stack.models.lstm.lstm_options import StackLSTMOptions
 from fairseq_stack.models.tagger.tagger_options import (
     LSTM,
     TRANSFORMER,
-    LSTMTaggerConfig,
     TransformerTaggerConfig,
     lstm_options,
     transformer_options,
@@ -28,11 +28,10 @@ from fairseq_stack.networks.vocabulary import ABSENT
 class TaggerEncoder(FairseqEncoder):
     """A tagger behind the interface of fairseq's encoders; special symbols of the dictionary are vectors of zeros."""
 
-    def __init__(self, cfg: Any, dictionary: Dictionary, network: nn.Module, max_positions: int) -> None:
+    def __init__(self, cfg: Any, dictionary: Dictionary, network: nn.Module) -> None:
         super().__init__(dictionary)
         self.cfg = cfg
         self.network = network
-        self.longest = max_positions
         self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **kwargs: Any) -> Output:
@@ -51,8 +50,8 @@ class TaggerEncoder(FairseqEncoder):
         return {"encoder_out": self.network(words, padding if padding is not None and padding.any() else None)}
 
     def max_positions(self) -> int:
-        """The longest input that is accepted."""
-        return self.longest
+        """The longest input that is accepted; of an LSTM, fairseq's maximum."""
+        return int(getattr(self.network, "max_positions", super().max_positions()))
 
 
 @register_model(TRANSFORMER, dataclass=TransformerTaggerConfig)
@@ -65,10 +64,10 @@ class TransformerTaggerModel(Transducer):
     def build_encoder(cls, options: Namespace, dictionary: Dictionary) -> TaggerEncoder:
         count = num_words(dictionary)
         network = TransformerTagger(transformer_options(options, count), count, causal=options.causal)
-        return TaggerEncoder(options, dictionary, network, options.max_target_positions)
+        return TaggerEncoder(options, dictionary, network)
 
 
-@register_model(LSTM, dataclass=LSTMTaggerConfig)
+@register_model(LSTM, dataclass=StackLSTMOptions)
 class LSTMTaggerModel(Transducer):
     """An LSTM of one layer with the stacks that ``--stack`` gives, with an output after each symbol."""
 
@@ -77,4 +76,4 @@ class LSTMTaggerModel(Transducer):
     @classmethod
     def build_encoder(cls, options: Namespace, dictionary: Dictionary) -> TaggerEncoder:
         count = num_words(dictionary)
-        return TaggerEncoder(options, dictionary, LSTMTagger(lstm_options(options, count), count), 1_000_000)
+        return TaggerEncoder(options, dictionary, LSTMTagger(lstm_options(options, count), count))

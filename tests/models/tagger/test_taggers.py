@@ -72,8 +72,9 @@ def test_without_causal_outputs_depend_on_the_whole_input() -> None:
 
 @pytest.mark.parametrize(("arch", "flags"), [WHOLE, CAUSAL[-1]])
 def test_special_symbols_are_vectors_of_zeros(arch: str, flags: list[str]) -> None:
-    model = build(arch, flags)
-    special = torch.tensor([[0, FIRST, 2], [3, FIRST, FIRST + 6]])
+    model = build_transduction_model(arch, DICTIONARY, *flags)
+    assert not model.encoder.network.embed_tokens.weight[0].any()
+    model, special = randomized(model), torch.tensor([[0, FIRST, 2], [3, FIRST, FIRST + 6]])
     first, second = model(special)["encoder_out"]
     assert_normwise_close(first, second, 1e-12)
 
@@ -82,11 +83,7 @@ def test_special_symbols_are_vectors_of_zeros(arch: str, flags: list[str]) -> No
     ("arch", "flags", "message"),
     [
         ("stack_tagger_transformer", "--stack-layers=sup", "^--stack-layers: "),
-        (
-            "stack_tagger_transformer",
-            "--stack-layers=pushdown",
-            "pushdown is .* cannot have",
-        ),
+        ("stack_tagger_transformer", "--stack-layers=pushdown", "pushdown is .* cannot have"),
         ("stack_tagger_transformer", "--decoder-embed-dim=6", "^--decoder-attention-heads: expected a divisor of 6"),
         ("stack_tagger_transformer", "--loop-injection", "^--loop-injection has no effect"),
         ("stack_tagger_transformer", "--dropout=1", "^--dropout: expected a probability below 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,11 @@ from tests.models.building import (
 )
 from tests.networks.agreement import randomized
 
-SIZES = ("--decoder-embed-dim=8", "--decoder-ffn-embed-dim=12", "--decoder-attention-heads=2")
+SMALL = ("--decoder-embed-dim=8", "--decoder-ffn-embed-dim=12", "--decoder-attention-heads=2")
 
 
-def golden_names(layer: str) -> dict[str, tuple[str, slice]]:
-    """For each parameter of fairseq's layer, that of torch's and the part of it."""
+def golden_names(layer: str, size: int) -> dict[str, tuple[str, slice]]:
+    """For each parameter of fairseq's layer of this size, that of torch's and the part of it."""
     names = {"linear1": "fc1", "linear2": "fc2", "norm1": "self_attn_layer_norm", "norm2": "final_layer_norm",
              "self_attn.out_proj": "self_attn.out_proj"}  # fmt: skip
     found = {}
@@ -36,7 +37,10 @@ def golden_names(layer: str) -> dict[str, tuple[str, slice]]:
             found[f"decoder.layers.{layer}.{ours}.{kind}"] = f"{layer}.{theirs}.{kind}", slice(None)
         for place, part in enumerate("qkv"):
             theirs = f"{layer}.self_attn.in_proj_{kind}"
-            found[f"decoder.layers.{layer}.self_attn.{part}_proj.{kind}"] = theirs, slice(8 * place, 8 * place + 8)
+            found[f"decoder.layers.{layer}.self_attn.{part}_proj.{kind}"] = (
+                theirs,
+                slice(size * place, size * place + size),
+            )
     return found
 
 
@@ -45,19 +49,21 @@ def golden_names(layer: str) -> dict[str, tuple[str, slice]]:
 @each_golden_file("modern/looped_*.npz")
 def test_golden_values(path: Path, injection: str, plain: bool) -> None:
     golden = {name: torch.from_numpy(np.asarray(array)) for name, array in np.load(path).items()}
-    num_layers, batch_shape = int(golden["layers"]), golden["inputs"].shape[:2]
+    num_layers, (*batch_shape, size) = int(golden["layers"]), golden["inputs"].shape
+    num_tokens = math.prod(batch_shape)
     model: Any = build_language_model(
-        "stack_transformer_lm", make_dictionary(batch_shape.numel()),
-        f"--stack-layers={num_layers}xsdpa", f"--stack-loops={int(golden['loops'])}", *SIZES,
+        "stack_transformer_lm", make_dictionary(num_tokens),
+        f"--stack-layers={num_layers}xsdpa", f"--stack-loops={int(golden['loops'])}", f"--decoder-embed-dim={size}",
+        f"--decoder-ffn-embed-dim={len(golden['0.linear1.bias'])}",
         f"--decoder-attention-heads={int(golden['heads'])}", "--no-token-positional-embeddings", "--no-scale-embedding",
         "--no-decoder-final-norm", "--dropout=0", *["--loop-injection"] * (injection == "injected"),
     ).double()  # fmt: skip
-    names = {name: of for layer in range(num_layers) for name, of in golden_names(str(layer)).items()}
+    names = {name: of for layer in range(num_layers) for name, of in golden_names(str(layer), size).items()}
     with torch.no_grad():
         for name, (theirs, rows) in names.items():
             model.get_parameter(name).copy_(golden[theirs][rows])
         model.decoder.embed_tokens.weight[DICTIONARY.nspecial :] = golden["inputs"].flatten(0, 1)
-    tokens = DICTIONARY.nspecial + torch.arange(batch_shape.numel()).view(batch_shape)
+    tokens = DICTIONARY.nspecial + torch.arange(num_tokens).view(batch_shape)
     if plain:
         model = plain_model(model)
         outputs = model.decoder.extend(tokens, None, None)[0]
@@ -122,4 +128,4 @@ def _sum_over_copies(model: nn.Module, name: str) -> Tensor:
 )
 def test_options_that_cannot_be(flags: list[str], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        build_language_model("stack_transformer_lm", DICTIONARY, *SIZES, *flags)
+        build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, *flags)
