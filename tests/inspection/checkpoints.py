@@ -22,7 +22,13 @@ def write_translation_model(data: Path, checkpoint: Path, layers: str, *options_
         for side in ("encoder", "decoder")
         for what, value in {"embed-dim": 8, "ffn-embed-dim": 8, "attention-heads": 2}.items()
     ]
-    flags = [f"--stack-encoder-layers={layers}", f"--stack-decoder-layers={layers}", "--stack-init=fairseq", *sizes, *options_of_model]
+    flags = [
+        f"--stack-encoder-layers={layers}",
+        f"--stack-decoder-layers={layers}",
+        "--stack-init=fairseq",
+        *sizes,
+        *options_of_model,
+    ]
     languages = ["--source-lang", "de", "--target-lang", "en"]
     parser = options.get_training_parser(default_task="translation")
     arguments = [str(data), "--task", "translation", *languages, "--arch", "stack_transformer_nd_small", *flags]
