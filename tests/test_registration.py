@@ -24,9 +24,6 @@ ORDERS = {
         "import fairseq_stack, importlib.util; assert importlib.util.find_spec('fairseq'); import fairseq"
     ),
     "fairseq-first": "import fairseq, fairseq_stack.ops",
-    "models-first": "import fairseq_stack.models",
-    "tasks-first": "import fairseq_stack.tasks",
-    "schedules-first": "import fairseq_stack.optim",
     "criterions-first": "import fairseq_stack.criterions",
     "hub-first": "import fairseq_stack.hub.interface",
 }

@@ -1,7 +1,7 @@
 """What the experiments on formal languages share: settings, corpora and the papers' training.
 
-A workflow sets ALL_KINDS, DEFAULT_SEEDS and OWN_SETTINGS before it includes this file, DEFAULT_EPOCHS if it has no setting
-protocol, and DEFAULT_LANGUAGES if these are not the papers' five. It then adds its models, and includes cfl_results.smk. Each
+A workflow sets ALL_KINDS, DEFAULT_SEEDS and OWN_SETTINGS before it includes this file, DEFAULT_EPOCHS if they are not those
+of cfl_2024.smk, and DEFAULT_LANGUAGES if these are not the papers' five. It then adds its models, and includes cfl_results.smk. Each
 seed has training and validation data of its own; the test data are the same for all.
 """
 

@@ -4,7 +4,7 @@ snakemake --snakefile scripts/experiments/cfl_modern.smk --profile scripts/exper
 
 Settings (--config NAME=VALUE ...): languages (default: the paper's five), kinds (of MODELS below; default: those of equal
 parameters), rates (tried for each kind; 1e-2,3e-3,1e-3), protocol (recipe, or paper; see cfl_2024.smk), seeds (1,2,3),
-epochs (at most; 60, or 200 for protocol=paper), limit (strings in a set, for a quick look), samples (drawn from each model;
+epochs (at most; 20, or 200 for protocol=paper), limit (strings in a set, for a quick look), samples (drawn from each model;
 1000) and threads (of a training run, 1).
 
 Each kind has the same number of trials. For each kind and language, the tables show the mean over the seeds at the rate
@@ -39,6 +39,7 @@ ALL_KINDS = ",".join(MODELS)
 DEFAULT_KINDS = ",".join(kind for kind in MODELS if not kind.endswith("-paper"))
 OWN_SETTINGS = {"protocol", "rates"}
 DEFAULT_SEEDS = "1,2,3"
+DEFAULT_EPOCHS = 200 if config.get("protocol") == "paper" else 20
 
 
 include: "cfl.smk"

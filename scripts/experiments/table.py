@@ -2,15 +2,18 @@
 
 If there are several runs of a kind, a second table has the mean of their scores and the standard deviation.
 
-python scripts/experiments/table.py translation|language-modeling|stream|syntax|cost|cfl OUT KIND=RUN[,RUN...] ...
+python scripts/experiments/table.py TASK OUT KIND=RUN[,RUN...] ...
+
+TASK is translation, language-modeling, stream, syntax, cost, cfl or transduction.
 
 A RUN is a folder with train.log, in it or above it, and, for translation, scores.json (of sacrebleu); for language
 modelling, score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for a stream, stream-valid.out
 and stream-test.out (of fairseq-validate --task stack_truncated_bptt --log-format json); for syntax,
 surprisals-valid.tsv and surprisals-test.tsv (of fairseq-stack surprisal --unit nats --end), blimp.json and suites.json;
 for cost, train.resources.tsv (Snakemake's benchmark of the training run); for cfl, valid.json and test.json (of
-fairseq-stack evaluate-cfl), with LANGUAGE:KIND=RUN for each run. The table is written to OUT, in Markdown, with a
-signature for each score, and printed; that of cfl has means and deviations alone.
+fairseq-stack evaluate-cfl), with LANGUAGE:KIND=RUN for each run; for transduction, valid.json and length-N.json (of
+fairseq-stack evaluate-transduction), with TASK:KIND=RUN. The table is written to OUT, in Markdown, with a signature for
+each score, and printed; those of cfl and transduction have means and deviations alone.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from fairseq_stack.evaluation.markdown import MISSING, table
 from fairseq_stack.evaluation.scores import Score, method_of
 from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
+from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.evaluation.word_scores import cross_entropy, read_word_scores
 from fairseq_stack.files import read_lines, read_text, written_whole
 
@@ -187,23 +191,28 @@ def cfl_table(runs: Mapping[str, Sequence[Path]]) -> str:
     """Nats per symbol above the bound, samples and time; the bound of one length knows it, that of all does not."""
     rows = []
     for name, folders in runs.items():
-        logs = [folder / "train.log" for folder in folders]
-        trainings = list(map(read_training_log, logs))
+        logs = [read_text(folder / "train.log") for folder in folders]
         valid, test = ([CFLResult.read(folder / f"{split}.json") for folder in folders] for split in ("valid", "test"))
-        rates = dict.fromkeys(rate for log in logs for rate in re.findall(r"'lr': \[([^]]+)\]", read_text(log))[:1])
+        rates = dict.fromkeys(rate for log in logs for rate in re.findall(r"'lr': \[([^]]+)\]", log)[:1])
+        parameters, milliseconds = size_and_time(folders)
         rows.append(
             [
-                *name.split(":"),
-                f"{trainings[0].parameters:,}",
-                ", ".join(rates),
+                *(*name.split(":"), parameters, ", ".join(rates)),
                 mean_and_deviation([result.overall.difference.value for result in valid], 3),
                 mean_and_deviation(list(map(above_bound, test)), 3),
                 mean_and_deviation([100 * result.samples.share for result in test if result.samples], 1),
-                mean_and_deviation([1000 * training.seconds / training.updates for training in trainings], 0),
+                milliseconds,
             ]
         )
     columns = ["language", "model", "parameters", "rate", "valid", "81 to 100", "samples, %", "ms per update"]
     return f"{table(columns, rows)}\n"
+
+
+def size_and_time(folders: Sequence[Path]) -> tuple[str, str]:
+    """The number of parameters of these runs, and the milliseconds of their updates."""
+    trainings = [read_training_log(folder / "train.log") for folder in folders]
+    milliseconds = [1000 * training.seconds / training.updates for training in trainings]
+    return f"{trainings[0].parameters:,}", mean_and_deviation(milliseconds, 0)
 
 
 def above_bound(result: CFLResult) -> float:
@@ -212,7 +221,25 @@ def above_bound(result: CFLResult) -> float:
     return sum(scores.difference.value * scores.tokens for scores in rows) / sum(scores.tokens for scores in rows)
 
 
-TABLES: dict[str, Callable[[Mapping[str, Sequence[Path]]], str]] = {"cost": cost_table, "cfl": cfl_table}
+def transduction_table(runs: Mapping[str, Sequence[Path]]) -> str:
+    """The share of scored symbols that are right, in percent, on validation data and at each length of test strings."""
+    first = next(iter(runs.values()))[0]
+    splits = ["valid", *sorted((path.stem for path in first.glob("length-*.json")), key=lambda name: int(name[7:]))]
+    rows = []
+    for name, folders in runs.items():
+        parameters, milliseconds = size_and_time(folders)
+        results = [[TransductionResult.read(run / f"{split}.json") for run in folders] for split in splits]
+        shares = [mean_and_deviation([100 * x.overall.accuracy.value for x in of_split], 1) for of_split in results]
+        rows.append([*name.split(":"), parameters, *shares, milliseconds])
+    columns = ["task", "model", "parameters", *(name.removeprefix("length-") for name in splits), "ms per update"]
+    return f"{table(columns, rows)}\n"
+
+
+TABLES: dict[str, Callable[[Mapping[str, Sequence[Path]]], str]] = {
+    "cost": cost_table,
+    "cfl": cfl_table,
+    "transduction": transduction_table,
+}
 
 
 def main(task: str, output: str, *kinds: str) -> None:

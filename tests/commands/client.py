@@ -14,6 +14,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 
+def with_plugin(path: str) -> str:
+    """The socket of the process that has imported the plugin."""
+    return f"{path}.plugin"
+
+
 def run(
     path: str,
     command: Sequence[str],
@@ -35,9 +40,10 @@ def run(
     Returns:
         The exit code, or minus the number of the signal that ended the command.
     """
+    loads_plugin = command[0] != "-c" and (command[0].endswith("fairseq-stack") or "--user-dir" in command)
     request = {"command": list(command), "folder": folder, "environment": dict(environment)}
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(path)
+        connection.connect(with_plugin(path) if loads_plugin else path)
         message = f"{json.dumps(request)}\n".encode()
         sent = socket.send_fds(connection, [message], list(streams))
         connection.sendall(message[sent:])

@@ -62,7 +62,8 @@ class Server:
 
     def wait(self) -> None:
         """Wait until it answers requests."""
-        while not self._socket.exists():
+        sockets = [self._socket, Path(client.with_plugin(str(self._socket)))]
+        while not all(socket.exists() for socket in sockets):
             if self._process.poll() is not None:
                 raise RuntimeError(f"the server of commands ended with exit code {self._process.returncode}")
             time.sleep(0.05)

@@ -1,21 +1,26 @@
 """Runs commands as a shell would, and ``-c PROGRAM``: each one in a fork of a process that has imported fairseq.
 
 ``python -m tests.commands.server SOCKET`` answers the requests of ``tests/commands/client.py`` until it is killed. A
+second process, which has imported the plugin as well, answers those for commands that load it at once anyway. A
 child leaves this module as a program leaves ``main``, so that uncaught exceptions and exit handlers are Python's own
 business.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
+import logging
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from tests.commands import client
 
 SECONDS_AT_MOST = 3600
 """After so long a command counts as hanging, and SIGALRM ends it."""
@@ -92,18 +97,33 @@ def main_of(command: str) -> Callable[[], Any]:
     return main
 
 
+def import_plugin() -> None:
+    """Import all of ``fairseq_stack``, and what it draws with."""
+    for name in ("cli", "cli.checkpoint", "cli.inspect", "hub.interface", "tasks"):
+        importlib.import_module(f"fairseq_stack.{name}")
+    with contextlib.suppress(ImportError):
+        importlib.import_module("matplotlib.figure")
+
+
 if __name__ == "__main__":
-    # fairseq_stack is left to the commands: when it is imported, it looks which command this is.
     modules = [module for module, _ in COMMANDS.values() if module.startswith("fairseq_cli.")]
     for name in ("torch._dynamo", "fairseq.tasks", "sacrebleu", "sentencepiece", *modules):
         importlib.import_module(name)
     composing = importlib.import_module("tests.commands.composing")
     composing.install()
     composing.parse_defaults()
+    SOCKET, PARENT = sys.argv[1], os.getpid()
+    if os.fork() == 0:
+        import_plugin()
+        importlib.import_module("fairseq_stack_preprocess.text.child").end_with(PARENT)
+        SOCKET = client.with_plugin(SOCKET)
     gc.collect()
     gc.freeze()  # a child that ends need not visit, and so copy, all that was imported
-    REQUEST = serve(sys.argv[1])
+    REQUEST = serve(SOCKET)
     sys.argv = REQUEST["command"]
+    if "fairseq_stack" in sys.modules:
+        logging.getLogger().setLevel(logging.DEBUG)  # as the import of fairseq left it
+        importlib.import_module("fairseq_stack.compat").apply()  # again, now that it can see which command this is
     if sys.argv[0] == "-c":
         exec(compile(sys.argv.pop(1), "<string>", "exec"), {"__name__": "__main__"})
     else:

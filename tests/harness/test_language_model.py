@@ -171,6 +171,7 @@ def test_the_tasks_of_the_page(tasks: Any, hub: LanguageModelHub, capsys: pytest
         assert json.loads(Path("blimp.json").read_text())["overall"]["accuracy"]["value"] == pytest.approx(right / 3)
 
 
+@pytest.mark.hostile
 def test_the_exported_folder_without_fairseq(tasks: Any, tmp_path: Path) -> None:
     """The commands of the page, through lm-eval's own class; lm-eval itself needs sacrebleu."""
     pytest.importorskip("transformers")
