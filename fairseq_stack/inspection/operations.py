@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub
-from fairseq_stack.inspection.sentences import Sentence
+from fairseq_stack.inspection.sentences import Sentence, first_place
 from fairseq_stack.inspection.stacks import inspect_stacks
 from fairseq_stack.modules import InspectedStack
 from fairseq_stack.modules.inspected import with_none
@@ -56,7 +57,7 @@ class MeanOperations:
         return dict(zip(self.names, with_none(means.tolist()), strict=True))
 
 
-def mean_operations(hub: Hub, sentences: Iterable[str | Sentence]) -> list[MeanOperations]:
+def mean_operations(hub: Hub, sentences: Iterable[str | Sentence], *, after: str | None = None) -> list[MeanOperations]:
     """What each stack of a model does at each symbol.
 
     For a nondeterministic stack, these are the posterior probabilities of the operations given the whole sentence.
@@ -64,26 +65,30 @@ def mean_operations(hub: Hub, sentences: Iterable[str | Sentence]) -> list[MeanO
     Args:
         hub: what ``from_pretrained`` returns, with one model.
         sentences: what the model reads, as for :func:`fairseq_stack.inspection.stacks.read_sentence`.
+        after: leave out what it does before the first input of this name.
 
     Returns:
-        The operations of each stack; none for a model without stacks whose kinds say what they do.
+        The operations of each stack that reads this name; none for a model without stacks whose kinds say what they do.
 
     Raises:
-        UserError: see :func:`fairseq_stack.inspection.stacks.read_sentence`.
+        UserError: see :func:`fairseq_stack.inspection.stacks.read_sentence`; or ``after`` is in no sentence.
     """
-    read: dict[str, list[InspectedStack]] = {}
+    read: dict[str, list[tuple[InspectedStack, int]]] = {}
     for sentence in sentences:
         for stack in inspect_stacks(hub, sentence, num_runs=0):
-            read.setdefault(stack.layer, []).append(stack)
-    return [_mean_operations(stacks) for stacks in read.values()]
+            read.setdefault(stack.layer, []).append((stack, first_place(stack.inputs, after)))
+    with_inputs = [stacks for stacks in read.values() if any(start < len(stack.inputs) for stack, start in stacks)]
+    if read and not with_inputs:
+        raise UserError(f"no sentence has {after!r}")
+    return [_mean_operations(stacks) for stacks in with_inputs]
 
 
-def _mean_operations(stacks: list[InspectedStack]) -> MeanOperations:
-    """The operations of one stack in many sentences."""
-    first = stacks[0]
-    operations = torch.cat([stack.operations() for stack in stacks])
+def _mean_operations(stacks: list[tuple[InspectedStack, int]]) -> MeanOperations:
+    """The operations of one stack in many sentences, in each from an input on."""
+    (first, _), *_ = stacks
+    operations = torch.cat([stack.operations()[start:] for stack, start in stacks])
     places: dict[str, list[int]] = {}
-    for place, symbol in enumerate(symbol for stack in stacks for symbol in stack.inputs):
+    for place, symbol in enumerate(symbol for stack, start in stacks for symbol in stack.inputs[start:]):
         places.setdefault(symbol, []).append(place)
     symbols = sorted(places, key=lambda symbol: -len(places[symbol]))
     return MeanOperations(

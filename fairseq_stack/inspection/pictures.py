@@ -5,6 +5,7 @@ In a notebook, ``Picture.of(draw_runs, stacks)`` is such a picture.
 
 from __future__ import annotations
 
+import math
 import re
 import tempfile
 from collections import Counter
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
@@ -51,12 +53,14 @@ WARNING = "#D55E00"
 
 def named(layer: str) -> str:
     """A stack in words, such as layer 3 of the decoder (``decoder.layers.2``) or stack 1 of the LSTM."""
-    match = re.fullmatch(r"(encoder|decoder|encoder\.network)\.(lstm\.stacks|layers)\.(\d+)(?:\.loop-(\d+))?", layer)
+    side_and_number = r"(encoder|decoder|encoder\.network)\.(lstm\.stacks|layers)\.(\d+)"
+    match = re.fullmatch(rf"{side_and_number}(?:\.loop-(\d+))?(?:\.heads\.(\d+))?", layer)
     if match is None:
         return layer
     side, part, number = match[1].replace("encoder.network", "tagger"), match[2], int(match[3]) + 1
     words = f"layer {number} of the {side}" if part == "layers" else f"stack {number} of the LSTM"
-    return words if match[4] is None else f"{words}, loop {match[4]}"
+    loop = "" if match[4] is None else f", loop {match[4]}"
+    return words + loop + ("" if match[5] is None else f", head {int(match[5]) + 1}")
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,8 @@ def draw_operations(stacks: Sequence[InspectedStack], path: Path, title: str = "
         if isinstance(stack, InspectedStratification):
             strengths = stack.strengths.T.tolist()
             panels.append(_Panel(stack, strengths, stack.inputs, "strength", "item pushed at", "items on the stack"))
+        if stack.pointers is not None:
+            panels.append(_panel_of_pointers(stack, stack.pointers))
     _draw_panels(panels, path, title)
 
 
@@ -130,6 +136,13 @@ def _draw_panels(panels: Sequence[_Panel], path: Path, title: str) -> None:
             draw_shares(axes, panel.shares, panel.rows, panel.stack.inputs, panel.unit)
             axes.set_title(f"{named(panel.stack.layer)}: {panel.title}", loc="left")
             axes.set(ylabel=panel.ylabel, xlabel="input")
+
+
+def _panel_of_pointers(stack: InspectedStack, pointers: Tensor) -> _Panel:
+    """Between two cells, the pointer has a share in each; the top row is the highest cell that it reaches."""
+    cells = torch.arange(math.ceil(pointers.max()), -1, -1)
+    shares = (1 - (pointers - cells[:, None]).abs()).clamp(min=0).tolist()
+    return _Panel(stack, shares, [str(cell) for cell in cells.tolist()], "share", "cell", "pointer")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub
-from fairseq_stack.inspection.sentences import Sentence
+from fairseq_stack.inspection.sentences import Sentence, first_place
 from fairseq_stack.inspection.stacks import DrivenStack, read_sentence
 
 Named = Literal["input", "prediction"]
@@ -97,7 +97,7 @@ def _readings(layer: str, read: Iterable[tuple[int, DrivenStack]], by: Named, af
     for sentence, driven in read:
         symbols = driven.symbols
         names = symbols if by == "input" else (*symbols, *[end] * driven.delay)[driven.delay :]
-        first = 0 if after is None else symbols.index(after) if after in symbols else len(symbols)
+        first = first_place(symbols, after)
         places += [Place(sentence, i + 1, names[i]) for i in range(first, len(symbols))]
         vectors.append(_vectors(driven)[first:])
     return Readings(layer, driven.stack.is_automaton, tuple(places), torch.cat(vectors))

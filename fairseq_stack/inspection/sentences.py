@@ -50,6 +50,11 @@ def sentence_of_text(hub: Hub, text: str, translation: str | None = None, *, nam
     return Sentence(name, source, hub.encode_target(translation))
 
 
+def first_place(symbols: Sequence[str], name: str | None) -> int:
+    """Where the first symbol of this name is, or the number of symbols without one; 0 if no name is asked for."""
+    return 0 if name is None else [*symbols, name].index(name)
+
+
 def _require_words(unknown: Sequence[str], hub: Hub, dictionary: Dictionary, name: str) -> None:
     if not unknown:
         return

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub
 from fairseq_stack.inspection.operations import mean_operations
 from fairseq_stack.inspection.sentences import sentence_of_text
@@ -32,3 +34,15 @@ def test_means_are_of_what_the_stacks_do(hub: Hub) -> None:
         for symbol, mean in zip(layer.symbols, layer.means, strict=True):
             places = [place for place, name in enumerate(inputs) if name == symbol]
             assert_normwise_close(mean, sum(operations[place] for place in places) / len(places), 1e-12)
+
+
+def test_after_a_word(hub: Hub) -> None:
+    sentences = [sentence_of_text(hub, "w0 w1 w0", "w1 w0"), sentence_of_text(hub, "w0", "w0")]
+    first, *_ = mean_operations(hub, sentences, after="w1")
+    (stack, *_) = inspect_stacks(hub, sentences[0])
+    assert (first.symbols, first.counts) == (("w1", "w0", "</s>"), (1, 1, 1))
+    assert_normwise_close(first.mean, stack.operations()[1:].mean(0), 1e-12)
+    only_in_source = mean_operations(hub, [sentence_of_text(hub, "w1", "w0")], after="w1")
+    assert [x.layer for x in only_in_source] == ["encoder.layers.1", "encoder.layers.2", "encoder.layers.3"]
+    with pytest.raises(UserError, match="no sentence has '#'"):
+        mean_operations(hub, sentences, after="#")

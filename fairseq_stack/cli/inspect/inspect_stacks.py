@@ -36,7 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--after",
         metavar="WORD",
-        help="for --show readings: leave out the stack readings of a sentence before this word",
+        help="for --show readings, and --show operations of many sentences: leave out what is before this word in a "
+        "sentence",
     )
 
 
@@ -48,6 +49,8 @@ def inspect_stacks(hub: Hub, args: argparse.Namespace) -> str | list[Any] | None
     """
     if args.show == "readings":
         return _readings(hub, args)
+    if args.after is not None and not reads_many(args):
+        raise UserError("--after: expected --show readings, or --show operations of many sentences")
     return _operations(hub, args) if reads_many(args) else _sentence(hub, args)
 
 
@@ -77,7 +80,7 @@ def _operations(hub: Hub, args: argparse.Namespace) -> str | list[Any] | None:
 
     sentences = sentences_of(hub, args)
     read = progress(sentences, label="sentences", total=len(sentences), unit="sentence")
-    stacks = _chosen(mean_operations(hub, read), args)
+    stacks = _chosen(mean_operations(hub, read, after=args.after), args)
     if args.output.suffix == ".json":
         return [stack.as_json() for stack in stacks]
     if args.output.suffix == ".tsv":
