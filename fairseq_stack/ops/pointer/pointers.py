@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import softplus, threshold
 
 
 def positions(before: Tensor, push: Tensor, pop: Tensor, cells: int, clamped: bool) -> Tensor:
@@ -25,9 +27,10 @@ def positions(before: Tensor, push: Tensor, pop: Tensor, cells: int, clamped: bo
 def addresses_of(positions: Tensor, kappa: Tensor, cells: int) -> Tensor:
     """a_t, (B, n, C), for the positions z_t, (B, n), and kappa, (B,).
 
-    A softmax over -s |j - c_t|, where s = log(1 + exp(kappa)).
+    A softmax over -s |j - c_t|, where s = log(1 + exp(kappa)). Below the root of the least normal number, addresses are
+    0: products of subnormal numbers would take up to 45 times as long.
     """
     pointers = positions.clamp(0, cells - 1).to(kappa.dtype)  # c_t
     distances = (torch.arange(cells, device=kappa.device, dtype=kappa.dtype) - pointers.unsqueeze(-1)).abs()
     sharpness = softplus(kappa, threshold=40)[:, None, None]  # s
-    return (-sharpness * distances).softmax(-1)
+    return threshold((-sharpness * distances).softmax(-1), math.sqrt(torch.finfo(kappa.dtype).tiny), 0.0)
