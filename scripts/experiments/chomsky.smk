@@ -14,7 +14,7 @@ LAYERS = {  # of equal parameters: within 1 % of sdpa's
     "sdpa": ["--stack-layers", "5xsdpa"],
     "nd": ["--stack-layers", "2xsdpa,nd-2-3-5,2xsdpa", "--decoder-ffn-embed-dim", 65],
     "delta": ["--stack-layers", "2xsdpa,delta-2-15-15,2xsdpa", "--delta-beta-scale", 2],
-    "deltastack": ["--stack-layers", "2xsdpa,deltastack-2-14-14-64,2xsdpa"],
+    "deltastack": ["--stack-layers", "2xsdpa,deltastack-2-14-14-64,2xsdpa", "--deltastack-kept-scale"],
 }
 ALL_KINDS = ",".join(LAYERS)
 DEFAULT_SEEDS = "1,2"
