@@ -1,7 +1,7 @@
 """What the experiments on formal languages share: settings, corpora and the papers' training.
 
-A workflow sets ALL_KINDS, DEFAULT_SEEDS and OWN_SETTINGS before it includes this file, DEFAULT_EPOCHS if they are not those
-of cfl_2024.smk, and DEFAULT_LANGUAGES if these are not the papers' five. It then adds its models, and includes cfl_results.smk. Each
+A workflow sets ALL_KINDS, DEFAULT_SEEDS and OWN_SETTINGS before it includes this file, DEFAULT_EPOCHS unless its recipe
+has 60, and DEFAULT_LANGUAGES if these are not the papers' five. It then adds its models, and includes cfl_results.smk. Each
 seed has training and validation data of its own; the test data are the same for all.
 """
 
@@ -24,7 +24,7 @@ PROTOCOL = setting("protocol", "recipe")
 if PROTOCOL not in ("recipe", "paper"):
     refuse(f"protocol={PROTOCOL}: expected recipe or paper")
 PAPER = PROTOCOL == "paper"
-EPOCHS = int(setting("epochs", globals().get("DEFAULT_EPOCHS", 200 if PAPER else 60)))
+EPOCHS = int(setting("epochs", 200 if PAPER else globals().get("DEFAULT_EPOCHS", 60)))
 STRINGS = min(int(setting("limit", 10000)), 10000)
 SAMPLES = int(setting("samples", 1000))
 SELECTION = selection("languages", "symbols", "sizes", "rates", "kinds", "seeds", "limit", "samples")

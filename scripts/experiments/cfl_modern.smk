@@ -39,7 +39,7 @@ ALL_KINDS = ",".join(MODELS)
 DEFAULT_KINDS = ",".join(kind for kind in MODELS if not kind.endswith("-paper"))
 OWN_SETTINGS = {"protocol", "rates"}
 DEFAULT_SEEDS = "1,2,3"
-DEFAULT_EPOCHS = 200 if config.get("protocol") == "paper" else 20
+DEFAULT_EPOCHS = 20
 
 
 include: "cfl.smk"

@@ -80,7 +80,7 @@ rule evaluate_transduction:
         "{model}/trained",
         lambda wildcards: f"{scored_corpus(wildcards)}/prepared",
     output:
-        "{model}/{split,valid|length-.*}.json",
+        "{model}/{split,valid|length-\\d+}.json",
     log:
         "{model}/{split}.out",
     message:

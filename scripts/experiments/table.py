@@ -13,7 +13,7 @@ surprisals-valid.tsv and surprisals-test.tsv (of fairseq-stack surprisal --unit 
 for cost, train.resources.tsv (Snakemake's benchmark of the training run); for cfl, valid.json and test.json (of
 fairseq-stack evaluate-cfl), with LANGUAGE:KIND=RUN for each run; for transduction, valid.json and length-N.json (of
 fairseq-stack evaluate-transduction), with TASK:KIND=RUN. The table is written to OUT, in Markdown, with a signature for
-each score, and printed; those of cfl and transduction have means and deviations alone.
+each score, and printed; the tables of cfl and transduction have only means and deviations.
 """
 
 from __future__ import annotations
@@ -222,9 +222,9 @@ def above_bound(result: CFLResult) -> float:
 
 
 def transduction_table(runs: Mapping[str, Sequence[Path]]) -> str:
-    """The share of scored symbols that are right, in percent, on validation data and at each length of test strings."""
-    first = next(iter(runs.values()))[0]
-    splits = ["valid", *sorted((path.stem for path in first.glob("length-*.json")), key=lambda name: int(name[7:]))]
+    """The share of scored symbols that are right, in percent, on validation data and at each length of all runs."""
+    scored = [{path.stem for path in run.glob("length-*.json")} for folders in runs.values() for run in folders]
+    splits = ["valid", *sorted(set.intersection(*scored), key=lambda name: int(name.removeprefix("length-")))]
     rows = []
     for name, folders in runs.items():
         parameters, milliseconds = size_and_time(folders)

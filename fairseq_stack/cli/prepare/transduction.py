@@ -21,7 +21,7 @@ the further tasks of their code, the tasks of Delétang et al. (2023) and of the
 first version of their code, and the tasks of DeltaStack (2026). Lengths and
 depths default to the papers'. The test set of the first six tasks is the authors'
 own. task.json names the alphabet in the order of the authors' one-hot vectors,
-the blank, and the symbols that are scored.
+the blank, and which symbols count in scores.
 
 tasks:
 """ + "\n".join(
