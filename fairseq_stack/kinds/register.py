@@ -21,6 +21,7 @@ _VECTOR = Size("M", "size of the stack vectors")
 _AUTOMATON = (Size("Q", "states"), Size("S", "stack symbols"))
 _VALUE_ACTIVATION = {"value_activation": "stack_value_activation"}
 _DEPTH_LIMIT = {"depth_limit": "stack_depth_limit"}
+_BIAS = {"bias": "stack_bias"}
 _NORMALIZE = {"normalize_transitions": "normalize_transitions"}
 
 
@@ -66,7 +67,7 @@ NONDETERMINISTIC = Kind(
     ),
     cost="n^3 Q^3 S^2",
     build=NondeterministicStackAttention,
-    options=_VALUE_ACTIVATION,
+    options={**_VALUE_ACTIVATION, **_BIAS},
     controller_options={**_NORMALIZE, "bottom_vector": "bottom_vector"},
     limited_memory=True,
     op=nondeterministic.OP,
@@ -81,6 +82,7 @@ SYMBOLS = Kind(
     ),
     cost="n^3 Q^3 S^2",
     build=SymbolStackAttention,
+    options=_BIAS,
     controller_options={
         **_NORMALIZE,
         "states_in_reading": "states_in_reading",

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, fields
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.kinds import Layer, kinds
-from fairseq_stack.models.shared_options import flag
+from fairseq_stack.kinds import Layer
+from fairseq_stack.models.shared_options import flag, require_taken
 
 READINGS = ChoiceEnum(["previous", "current"])
 
@@ -70,7 +70,6 @@ def check_delta_options(options: Namespace, layers: Sequence[Layer]) -> None:
         "delta_convolution": ("at least 0", lambda x: x >= 0),
         "deltastack_action_gain": ("a positive number", lambda x: x > 0),
     }
-    used = {name for layer in layers for name in layer.kind.options.values()}
     for option in fields(DeltaOptions):
         name, value = option.name, getattr(options, option.name)
         if name == "_name" or value == option.default:
@@ -78,8 +77,4 @@ def check_delta_options(options: Namespace, layers: Sequence[Layer]) -> None:
         what, holds = expected.get(name, ("", lambda _: True))
         if not holds(value):
             raise UserError(f"{flag(name)}: expected {what}, got {value}")
-        if name not in used:
-            possible = " or ".join(kind.name for kind in kinds() if name in kind.options.values())
-            raise UserError(
-                f"{flag(name)} has no effect: expected a layer of the kind {possible}, got {','.join(map(str, layers))}"
-            )
+        require_taken(name, layers)

@@ -14,6 +14,8 @@ from typing import Any
 import yaml
 from fairseq.models import register_model_architecture
 
+from fairseq_stack.models.shared_options import WITHOUT_SCALE
+
 Settings = dict[str, Any]
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one is four times as fast
 
@@ -43,7 +45,7 @@ def register_presets(model: str, complete: Callable[[Namespace], None] = lambda 
 
 def fill_in(args: Any, settings: Settings) -> None:
     """Set the options that the user has not set."""
-    if getattr(args, "stack_init", None) == "fairseq":
+    if getattr(args, "stack_init", None) in WITHOUT_SCALE:
         settings = settings | {"stack_init_scale": None}  # the preset's is for another initialisation
     for name, value in settings.items():
         setattr(args, name, getattr(args, name, value))

@@ -1,22 +1,29 @@
 """What all families of models have in common in their options: their declaration, and how they are settled.
 
-fairseq reads the types of options at run time: annotations must not be postponed.
+fairseq reads the types of options at run time: annotations must not be postponed, and optional ones be spelled
+``Optional``.
 """
+
+# ruff: noqa: UP045
 
 import math
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Optional
 
-from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.tasks import FairseqTask
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer, kinds, parse_layer_list
+
+VALUE_ACTIVATIONS = ChoiceEnum(["sigmoid", "released"])
+WITHOUT_SCALE = ("fairseq", "one-turn")
+"""The initialisations that ``--stack-init-scale`` has no effect on."""
 
 
 @dataclass
@@ -32,6 +39,27 @@ class VocabularyOptions(FairseqDataclass):
         metadata={"help": "with --compact-vocab: <unk> can occur in language modelling (it always can in translation)"},
     )
     output_bias: bool = field(default=False, metadata={"help": "add a bias to the output layer"})
+
+
+@dataclass
+class StackAttentionOptions(FairseqDataclass):
+    """The options of layers of stack attention."""
+
+    stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
+        default="sigmoid",
+        metadata={
+            "help": "how pushed vectors are computed: with a sigmoid (Eq. 17 of DuSell & Chiang 2024), or as in the "
+            "authors' released code (no activation for sup, exp for nd; strat has no released code)"
+        },
+    )
+    stack_depth_limit: Optional[int] = field(
+        default=None,
+        metadata={"help": "sup: maximum depth; deeper elements are discarded (default: no limit)"},
+    )
+    stack_bias: bool = field(
+        default=False,
+        metadata={"help": "nd, ns: the layers that drive the automaton have biases; --stack-init one-turn sets it"},
+    )
 
 
 def plain_namespace(args: Any) -> Namespace:
@@ -97,20 +125,32 @@ def check_kinds(name: str, layers: Sequence[Layer], model: str) -> None:
             )
 
 
-def check_depth_limit(limit: int | None, layers: Sequence[Layer]) -> None:
-    """Check the option ``--stack-depth-limit`` of a transformer with these layers.
+def is_taken(name: str, layers: Sequence[Layer]) -> bool:
+    """Whether one of the layers of a transformer takes an option."""
+    return any(name in layer.kind.options.values() for layer in layers)
+
+
+def require_taken(name: str, layers: Sequence[Layer]) -> None:
+    """Raise UserError if no layer of a transformer takes an option."""
+    if not is_taken(name, layers):
+        taking = " or ".join(kind.name for kind in kinds() if name in kind.options.values())
+        listed = ",".join(map(str, layers))
+        raise UserError(f"{flag(name)} has no effect: expected a layer of the kind {taking}, got {listed}")
+
+
+def settle_stack_options(options: Namespace, layers: Sequence[Layer]) -> None:
+    """Check the options of stack attention in a transformer, and set the biases that ``--stack-init one-turn`` needs.
 
     Raises:
-        UserError: the limit is not positive, or no layer has a stack that it limits.
+        UserError: the limit is not positive, or no layer takes the option.
     """
-    if limit is None:
-        return
-    if limit < 1:
-        raise UserError(f"--stack-depth-limit: expected at least 1, got {limit}")
-    if not any("stack_depth_limit" in layer.kind.options.values() for layer in layers):
-        limited = " or ".join(kind.name for kind in kinds() if "stack_depth_limit" in kind.options.values())
-        listed = ",".join(map(str, layers))
-        raise UserError(f"--stack-depth-limit has no effect: expected a layer of the kind {limited}, got {listed}")
+    begins_with_one_turn = getattr(options, "stack_init", None) == "one-turn"
+    check_at_least_one(options, "stack_depth_limit")
+    if options.stack_depth_limit is not None:
+        require_taken("stack_depth_limit", layers)
+    if options.stack_bias:
+        require_taken("stack_bias", layers)
+    options.stack_bias = options.stack_bias or (begins_with_one_turn and is_taken("stack_bias", layers))
 
 
 def initial_scale(options: Namespace, default: float) -> float:
@@ -124,9 +164,9 @@ def initial_scale(options: Namespace, default: float) -> float:
         return default
     if not 0 < scale < math.inf:
         raise UserError(f"--stack-init-scale: expected a positive number, got {scale}")
-    if options.stack_init == "fairseq":
+    if options.stack_init in WITHOUT_SCALE:
         raise UserError(
-            f"--stack-init-scale {scale} has no effect with --stack-init fairseq: expected another --stack-init, or no "
-            "scale"
+            f"--stack-init-scale {scale} has no effect with --stack-init {options.stack_init}: expected another "
+            "--stack-init, or no scale"
         )
     return scale

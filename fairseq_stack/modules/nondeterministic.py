@@ -20,6 +20,8 @@ from fairseq_stack.ops.nondeterministic import Transitions, stack_outputs
 
 BottomVector = Literal["learned", "zero", "one"]
 
+_UNLIKELY = -3.0  # the initial log weight of what a one-turn automaton does not do, next to 0
+
 
 class AutomatonStackAttention(StackAttention):
     """Attention by a pushdown automaton, whose transitions a_t weighs: Eq. 12 and Eq. 19.
@@ -86,6 +88,29 @@ class AutomatonStackAttention(StackAttention):
         """
         if isinstance(self.output, nn.Linear):
             super().initialize_as_in_paper()
+
+    @torch.no_grad()
+    def initialize_as_one_turn(self) -> None:
+        """Begin as a one-turn automaton, which pushes, then keeps the top if it has states for that, then pops.
+
+        The biases of these transitions are 0: push in the first state; keep the top and go from a state to the next, or
+        stay there, but for the first and the last one; pop from any state to the last one. All other biases are -3.
+        W_a weighs a push by the pushed symbol alone, whatever the states and the top are.
+
+        Raises:
+            ValueError: W_a has no biases.
+        """
+        if self.actions.bias is None:
+            raise ValueError("a one-turn automaton needs biases of W_a: expected bias=True")
+        self._draw_linears()
+        pushed, _, _ = self._by_operation(self.actions.weight.t())
+        pushed.copy_(pushed[:, :1, :1, :1].expand_as(pushed).clone())
+        push, replace, pop = self._by_operation(self.actions.bias.fill_(_UNLIKELY))
+        push[0, :, 0] = 0
+        pop[..., -1] = 0
+        for state in range(1, self.num_states - 1):
+            for top in range(self.num_symbols):
+                replace[state - 1 : state + 1, top, state, top] = 0
 
     def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
         return (*self.transitions_of_sequence(actions), values, self.bottom())
@@ -167,9 +192,13 @@ class AutomatonStackAttention(StackAttention):
         """Split ``W_a x_t``, (..., d_a), into the log weights of transitions: push (Eq. 9) and replace (Eq. 10),
         (..., Q, S, Q, S), and pop (Eq. 11), (..., Q, S, Q).
         """
+        return self._by_operation(self.log_weights(actions))
+
+    def _by_operation(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Views of the numbers (..., d_a) of all transitions, in the shapes of :meth:`transitions`."""
         states, symbols = self.num_states, self.num_symbols
         tops = states * symbols
-        by_top = self.log_weights(actions).unflatten(-1, (states, symbols, 2 * tops + states))
+        by_top = actions.unflatten(-1, (states, symbols, 2 * tops + states))
         push, replace, pop = by_top.split([tops, tops, states], dim=-1)
         return push.unflatten(-1, (states, symbols)), replace.unflatten(-1, (states, symbols)), pop
 

@@ -19,7 +19,7 @@ class StatefulAttention(nn.Module, ABC):
 
     A subclass computes whole sequences, and steps from a state. It also says what else is to be known of it:
     :meth:`arguments` for measurements, :meth:`inspected` for ``fairseq-stack inspect``,
-    :meth:`initialize_as_in_paper` for ``--stack-init paper``.
+    :meth:`initialize_as_in_paper` and :meth:`initialize_as_one_turn` for ``--stack-init``.
 
     Args:
         model_size: d_model, the size of the inputs.
@@ -95,6 +95,9 @@ class StatefulAttention(nn.Module, ABC):
     @abstractmethod
     def initialize_as_in_paper(self) -> None:
         """Draw the parameters again as in Appendix D.2 of DuSell & Chiang (2024), or leave them."""
+
+    def initialize_as_one_turn(self) -> None:
+        """Begin as a one-turn pushdown automaton, if the sublayer is an automaton."""
 
     def arguments_of(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """The arguments of the kind's op, for inputs (B, n, d_model).

@@ -140,4 +140,4 @@ class StackLSTMLM(CausalLM):
 
     def reset_parameters(self) -> None:
         """Initialise all parameters again, as the options say."""
-        initialize_lstm(self.decoder, self.options.stack_init_scale, self.options.stack_init == "paper")
+        initialize_lstm(self.decoder, self.options.stack_init, self.options.stack_init_scale)

@@ -54,9 +54,10 @@ class TransformerOptions(DeltaOptions):
         compact_vocab: the output layer has a buffer ``possible`` that says which symbols can occur.
         stack_value_activation: see :class:`fairseq_stack.modules.StackAttention`.
         stack_depth_limit: see :class:`fairseq_stack.modules.SuperpositionStackAttention`.
+        stack_bias: the linear layers that drive automata have biases.
         dropout, attention_dropout, activation_dropout: probabilities of dropout: of embeddings and sublayers, of the
             weights of SDPA, and within feed-forward networks.
-        stack_init: the initialisation: ``"fairseq"``, or ``"paper"``, see
+        stack_init: the initialisation: ``"fairseq"``, ``"paper"`` or ``"one-turn"``, see
             :func:`fairseq_stack.networks.initialization.initialize_transformer`.
         stack_init_scale: the scale of the paper's initialisation.
         stack_loops: how often the layers run, with the same weights.
@@ -92,6 +93,7 @@ class TransformerOptions(DeltaOptions):
     compact_vocab: bool = False
     stack_value_activation: str = "sigmoid"
     stack_depth_limit: int | None = None
+    stack_bias: bool = False
     dropout: float = 0.1
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
@@ -109,7 +111,7 @@ class TransformerOptions(DeltaOptions):
         if self.stack_loops < 1:
             raise UserError(f"stack_loops: expected at least 1, got {self.stack_loops}")
         _check_choice(self, "stack_positions", ("fairseq", "interleaved"))
-        _check_choice(self, "stack_init", ("fairseq", "paper"))
+        _check_choice(self, "stack_init", ("fairseq", "paper", "one-turn"))
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class LSTMOptions:
         normalize_transitions, bottom_vector: see :class:`fairseq_stack.modules.NondeterministicStackAttention`.
         states_in_reading, read_log_weights, original_bottom: see :class:`fairseq_stack.modules.SymbolStackAttention`.
         first: the token that is read in place of the first one; None: the first token is not read.
-        stack_init: the initialisation: ``"uniform"``, or ``"paper"``, see
+        stack_init: the initialisation: ``"uniform"``, ``"paper"`` or ``"one-turn"``, see
             :func:`fairseq_stack.networks.initialization.initialize_lstm`.
         stack_init_scale: its scale.
     """
@@ -160,7 +162,7 @@ class LSTMOptions:
         Raises:
             UserError: an option has an unknown value, or the shared table another size than the hidden state.
         """
-        _check_choice(self, "stack_init", ("uniform", "paper"))
+        _check_choice(self, "stack_init", ("uniform", "paper", "one-turn"))
         if self.share_decoder_input_output_embed and self.decoder_embed_dim != self.decoder_hidden_size:
             raise UserError(
                 f"decoder_embed_dim: expected {self.decoder_hidden_size}, the size of the hidden state, since input "

@@ -30,8 +30,7 @@ class TransformerTagger(Side):
         super().__init__(options, "decoder", table(num_words + 1, options.decoder_embed_dim, padding_idx=0))
         self.causal = causal
         self.output_projection = Output(self.size, num_words, bias=True, compact=False)
-        if options.stack_init == "paper":
-            initialize_transformer(self, options.stack_init_scale)
+        initialize_transformer(self, options.stack_init, options.stack_init_scale)
 
     def forward(self, words: Tensor, padding: Tensor | None = None) -> Tensor:
         """The logits (B, n, k) of a word at each position.
@@ -71,7 +70,7 @@ class LSTMTagger(nn.Module):
         self.output_projection = Output(size, num_words, bias=True, compact=False)
         self.dropout_in = Dropout(options.decoder_dropout_in)
         self.dropout_out = Dropout(options.decoder_dropout_out)
-        initialize_lstm(self, options.stack_init_scale, options.stack_init == "paper")
+        initialize_lstm(self, options.stack_init, options.stack_init_scale)
 
     def forward(self, words: Tensor, padding: Tensor | None = None) -> Tensor:
         """As :meth:`TransformerTagger.forward`; padding, on the right, comes too late to matter."""

@@ -30,8 +30,7 @@ class StackTransformerLM(CausalLM):
         self.options, self.padding_idx = options, padding_idx
         input_size = options.decoder_input_dim or options.decoder_embed_dim
         self.decoder = Decoder(options, table(vocab_size, input_size, padding_idx))
-        if options.stack_init == "paper":
-            initialize_transformer(self, options.stack_init_scale)
+        initialize_transformer(self, options.stack_init, options.stack_init_scale)
 
 
 class StackTransformer(nn.Module):
@@ -66,8 +65,7 @@ class StackTransformer(nn.Module):
             target_table = table(vocab_size, sizes[1], padding_idx)
         self.encoder = Encoder(options, source_table)
         self.decoder = Decoder(options, target_table, None if options.no_cross_attention else sizes[0])
-        if options.stack_init == "paper":
-            initialize_transformer(self, options.stack_init_scale)
+        initialize_transformer(self, options.stack_init, options.stack_init_scale)
 
     def forward(
         self,

@@ -28,7 +28,7 @@ EPOCHS = int(setting("epochs", 200 if PAPER else globals().get("DEFAULT_EPOCHS",
 STRINGS = min(int(setting("limit", 10000)), 10000)
 SAMPLES = int(setting("samples", 1000))
 SELECTION = selection("languages", "symbols", "sizes", "rates", "kinds", "seeds", "limit", "samples")
-CORPORA, TRAINING = {}, {}
+CORPORA, TRAINING, CONTINUED = {}, {}, {}
 GROUPS = {}  # for each name in the tables, and each language: the runs
 
 
@@ -42,6 +42,11 @@ def corpus(language, seed, *options, name=None):
 def add(group, language, folder, arguments):
     """Train a model in this folder, and show it in the tables under the name of the group."""
     GROUPS.setdefault((group, language), []).append(folder)
+    add_training(folder, arguments)
+
+
+def add_training(folder, arguments):
+    """Train a model in this folder."""
     TRAINING[folder] = [
         *("--task", "stack_language_modeling", "--compact-vocab", "--sample-break-mode", "eos"),
         *("--tokens-per-sample", 512, "--max-epoch", EPOCHS, "--no-epoch-checkpoints", *arguments),

@@ -5,7 +5,9 @@ snakemake --snakefile scripts/experiments/cfl_2024.smk --profile scripts/experim
 Settings (--config NAME=VALUE ...): languages (default: the paper's five; several with commas between them), kinds
 (tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd), protocol (recipe, or paper), seeds (1, or 1..10 for protocol=paper), epochs (at
 most; 60, or 200 for protocol=paper), rate (a learning rate, or draw), limit (strings in a set, for a quick look),
-samples (drawn from each model; 1000) and threads (of a training run, 1). The best run by validation is shown.
+samples (drawn from each model; 1000), threads (of a training run, 1), init (instead of the protocol's: one of
+--stack-init) and short (first train for 10 epochs on strings of at most so many symbols; 0). The best run by validation
+is shown.
 
 protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no dropout,
 fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings (a fifth of the
@@ -15,14 +17,16 @@ the recipe.
 """
 
 ALL_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
-OWN_SETTINGS = {"protocol", "rate"}
+OWN_SETTINGS = {"protocol", "rate", "init", "short"}
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if config.get("protocol") == "paper" else 1
 
 
 include: "cfl.smk"
 
 
-RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{SELECTION}"
+SHORT, EPOCHS_OF_SHORT = int(setting("short", 0)), 10
+BEGINNING = selection("init", "short")
+RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{BEGINNING}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
 MODELS = {  # the paper's names, and presets
@@ -55,11 +59,19 @@ for language in LANGUAGES:
     for seed in SEEDS:
         for kind in KINDS:
             rate = rate_of(kind)
-            folder = f"{corpus(language, seed)}/{PROTOCOL}-epochs-{EPOCHS}-rate-{rate}/{kind}"
+            name = f"{PROTOCOL}-epochs-{EPOCHS}-rate-{rate}{BEGINNING}/{kind}"
+            folder = f"{corpus(language, seed)}/{name}"
             if rate == "draw":
                 rate = log_uniform(draw(f"{language} {kind}", seed), 5e-4, 1e-2)
             training = papers_training(rate, seed) if PAPER else recipe(family(kind), rate, seed)
-            add(MODELS[kind][0], language, folder, [*model(language, kind), *training])
+            training = [*model(language, kind), *training, *(["--stack-init", config["init"]] if "init" in config else [])]
+            if SHORT:
+                lengths = ["--min-length", 1, "--max-length", SHORT, "--test-min-length", 1, "--test-max-length", SHORT]
+                on_short = f"{corpus(language, seed, *lengths, name=f'{language}-short-{SHORT}')}/{name}"
+                add_training(on_short, [*training, "--max-epoch", EPOCHS_OF_SHORT])
+                CONTINUED[folder] = on_short
+                training = [*training, "--finetune-from-model", f"{on_short}/checkpoint_best.pt"]
+            add(MODELS[kind][0], language, folder, training)
 
 
 rule results:

@@ -22,7 +22,7 @@ include: "evaluate_cfl.smk"
 
 rule choose:
     input:
-        [f"{run}/{split}.json" for run in TRAINING for split in ("valid", "test")],
+        [f"{run}/{split}.json" for runs in GROUPS.values() for run in runs for split in ("valid", "test")],
     output:
         **{name: temp(f"{RESULTS}/{name}.arguments") for name in ("valid", "test", "training")},
     localrule: True

@@ -29,6 +29,7 @@ VOCAB_SIZE = len(DICTIONARY)
     {}, {"decoder_learned_pos": True, "layernorm_embedding": True, "output_bias": True},
     {"decoder_input_dim": 6, "decoder_output_dim": 10}, {"stack_init": "paper"},
     {"stack_init": "paper", "share_decoder_input_output_embed": True, "stack_init_scale": 0.3},
+    {"stack_init": "one-turn"},
 ])  # fmt: skip
 def test_language_models_begin_as_in_fairseq(changed: dict[str, Any]) -> None:
     """From the same random numbers, parameter by parameter."""
@@ -50,12 +51,15 @@ def test_translation_models_begin_as_in_fairseq(changed: dict[str, Any]) -> None
     assert_same_parameters(StackTransformer(options, VOCAB_SIZE), model)
 
 
-@pytest.mark.parametrize("changed", [{}, {"stack_init": "paper"}, {"stack_init": "uniform", "stack_init_scale": 0.3}])
+@pytest.mark.parametrize(
+    "changed",
+    [{}, {"stack_init": "paper"}, {"stack_init": "uniform", "stack_init_scale": 0.3}, {"stack_init": "one-turn"}],
+)
 def test_lstms_begin_as_in_fairseq(changed: dict[str, Any]) -> None:
     model = build_language_model("stack_lstm_lm", DICTIONARY, stack="sup-3+nd-2-2-3", **changed)
     plain = plain_model(model)
     torch.manual_seed(3)
-    initialize_lstm(model.decoder, changed.get("stack_init_scale", 0.1), "paper" in changed.values())
+    initialize_lstm(model.decoder, changed.get("stack_init", "uniform"), changed.get("stack_init_scale", 0.1))
     torch.manual_seed(3)
     plain.reset_parameters()
     assert_same_parameters(plain, model)
@@ -99,8 +103,9 @@ def test_options_survive_json(options: Any) -> None:
 
 @pytest.mark.parametrize(("build", "message"), [
     (lambda: TransformerOptions(stack_positions="learned"), "stack_positions: expected one of fairseq, interleaved"),
-    (lambda: TransformerOptions(stack_init="uniform"), "stack_init: expected one of fairseq, paper, got 'uniform'"),
-    (lambda: LSTMOptions(stack_init="fairseq"), "stack_init: expected one of uniform, paper, got 'fairseq'"),
+    (lambda: TransformerOptions(stack_init="uniform"),
+     "stack_init: expected one of fairseq, paper, one-turn, got 'uniform'"),
+    (lambda: LSTMOptions(stack_init="fairseq"), "stack_init: expected one of uniform, paper, one-turn, got 'fairseq'"),
     (lambda: LSTMOptions(share_decoder_input_output_embed=True), "decoder_embed_dim: expected 100"),
     (lambda: NETWORKS["lm"](decoder_attention_heads=7), "attention heads: expected a divisor of the size 512, got 7"),
     (lambda: NETWORKS["lm"](activation_fn="swish"), "activation_fn: expected one of relu, gelu.*, got 'swish'"),

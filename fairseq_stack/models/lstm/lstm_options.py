@@ -27,7 +27,7 @@ from fairseq_stack.models.shared_options import (
 )
 
 MODEL = "stack_lstm_lm"
-INITIALIZATIONS = ChoiceEnum(["fairseq", "paper", "uniform"])
+INITIALIZATIONS = ChoiceEnum(["fairseq", "paper", "uniform", "one-turn"])
 BOTTOM_VECTORS = ChoiceEnum(["learned", "zero", "one"])
 
 
@@ -95,8 +95,9 @@ class StackLSTMOptions(FairseqDataclass):
     stack_init: INITIALIZATIONS = field(  # type: ignore[valid-type]
         default="fairseq",
         metadata={
-            "help": "initialization: that of fairseq's LSTM; as in Appendix D.2 of DuSell & Chiang 2024 ('paper'); or "
-            "all parameters from [-scale, scale] ('uniform')"
+            "help": "initialization: that of fairseq's LSTM; as in Appendix D.2 of DuSell & Chiang 2024 ('paper'); "
+            "all parameters from [-scale, scale] ('uniform'); or fairseq's with automata that push, then pop "
+            "('one-turn')"
         },
     )
     stack_init_scale: Optional[float] = field(

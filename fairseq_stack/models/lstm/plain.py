@@ -46,7 +46,7 @@ def _options(decoder: Any) -> LSTMOptions:
         "share_decoder_input_output_embed": cfg.share_decoder_input_output_embed and not compact,
         "compact_vocab": compact,
         "first": decoder.first,
-        "stack_init": "paper" if cfg.stack_init == "paper" else "uniform",
+        "stack_init": "uniform" if cfg.stack_init == "fairseq" else plain_value(cfg.stack_init),
         "stack_init_scale": cfg.stack_init_scale or LSTMOptions.stack_init_scale,
     }
     return LSTMOptions(**same | decided)

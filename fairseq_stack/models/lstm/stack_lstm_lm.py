@@ -68,7 +68,7 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         )
         output = _output(options, dictionary, vocabulary, embed_tokens)
         decoder = StackLSTMDecoder(options, dictionary, embed_tokens, lstm, output, first)
-        initialize_lstm(decoder, initial_scale(options, FAIRSEQ_SCALE), options.stack_init == "paper")
+        initialize_lstm(decoder, options.stack_init, initial_scale(options, FAIRSEQ_SCALE))
         return cls(decoder)
 
     def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:

@@ -16,17 +16,17 @@ from omegaconf import II
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer, spellings
 from fairseq_stack.models.shared_options import (
+    StackAttentionOptions,
     VocabularyOptions,
     check_at_least_one,
     check_compact_vocabulary,
-    check_depth_limit,
     check_kinds,
     check_probabilities,
     flag,
     parse_option,
+    settle_stack_options,
 )
 from fairseq_stack.models.sizes import num_transformer_weights, require_memory
-from fairseq_stack.models.transformer.transformer_options import VALUE_ACTIVATIONS
 from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS
 
 MODEL = "pushdown_transformer_lm"
@@ -35,7 +35,7 @@ ACTIVATIONS = ChoiceEnum(["relu", "gelu"])
 
 
 @dataclass
-class PushdownLanguageModelConfig(VocabularyOptions):
+class PushdownLanguageModelConfig(VocabularyOptions, StackAttentionOptions):
     """The options of a Transformer that predicts words and attachments; the presets set them as in the paper."""
 
     stack_layers: str = field(
@@ -83,13 +83,6 @@ class PushdownLanguageModelConfig(VocabularyOptions):
         default=None,
         metadata={"help": "size of the attachment head's embeddings of depths (default: --decoder-embed-dim)"},
     )
-    stack_value_activation: VALUE_ACTIVATIONS = field(
-        default="sigmoid", metadata={"help": "how layers of stack attention compute pushed vectors"}
-    )
-    stack_depth_limit: Optional[int] = field(
-        default=None,
-        metadata={"help": "sup: maximum depth; deeper elements are discarded (default: no limit)"},
-    )
     tokens_per_sample: int = II("task.tokens_per_sample")
     max_target_positions: Optional[int] = II("task.max_target_positions")
 
@@ -110,7 +103,7 @@ def settle(options: Namespace, num_words: int) -> tuple[Layer, ...]:
     """
     layers = parse_option(options, "stack_layers")
     check_kinds("stack_layers", layers, MODEL)
-    check_depth_limit(options.stack_depth_limit, layers)
+    settle_stack_options(options, layers)
     check_compact_vocabulary(options)
     size, hidden, heads = options.decoder_embed_dim, options.decoder_ffn_embed_dim, options.decoder_attention_heads
     of_head = ("attachment_size", "attachment_depth_size")

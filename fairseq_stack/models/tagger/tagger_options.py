@@ -16,13 +16,13 @@ from fairseq_stack.models.delta_options import check_delta_options
 from fairseq_stack.models.lstm.lstm_options import settle_stacks
 from fairseq_stack.models.shared_options import (
     check_at_least_one,
-    check_depth_limit,
     check_kinds,
     check_probabilities,
     flag,
     initial_scale,
     parse_option,
     plain_value,
+    settle_stack_options,
 )
 from fairseq_stack.models.sizes import num_lstm_weights, num_transformer_weights, require_memory
 from fairseq_stack.models.transformer.transformer_options import LayerOptions, check_loops
@@ -71,7 +71,7 @@ def transformer_options(options: Namespace, count: int) -> TransformerOptions:
     check_loops(options)
     layers = parse_option(options, "stack_layers")
     check_kinds("stack_layers", layers, TRANSFORMER)
-    check_depth_limit(options.stack_depth_limit, layers)
+    settle_stack_options(options, layers)
     check_delta_options(options, layers)
     size, heads = options.decoder_embed_dim, options.decoder_attention_heads
     if any(layer.kind.build is None for layer in layers) and size % heads:

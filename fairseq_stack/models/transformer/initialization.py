@@ -1,4 +1,4 @@
-"""Initialization as in Appendix D.2 of DuSell & Chiang (2024)."""
+"""Initialization of stack transformers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from fairseq_stack.networks.initialization import initialize_transformer
 
 
 def initialize(model: Any, args: Namespace) -> None:
-    """Initialise the model again if ``--stack-init paper`` is set.
+    """Initialise the model again as ``--stack-init`` says.
 
     Raises:
         UserError: the scale is not a positive number, or has no effect.
     """
-    scale = initial_scale(args, 0.01)
-    if args.stack_init == "paper":
-        initialize_transformer(model, scale)
+    initialize_transformer(model, args.stack_init, initial_scale(args, 0.01))

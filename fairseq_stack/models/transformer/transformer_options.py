@@ -19,36 +19,25 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, spellings
 from fairseq_stack.models.delta_options import DeltaOptions, check_delta_options
 from fairseq_stack.models.shared_options import (
+    StackAttentionOptions,
     VocabularyOptions,
     check_at_least_one,
     check_compact_vocabulary,
-    check_depth_limit,
     check_kinds,
     flag,
     parse_option,
+    settle_stack_options,
 )
 from fairseq_stack.models.sizes import num_transformer_weights, require_memory
 
-VALUE_ACTIVATIONS = ChoiceEnum(["sigmoid", "released"])
 POSITIONS = ChoiceEnum(["fairseq", "interleaved"])
-INITIALIZATIONS = ChoiceEnum(["fairseq", "paper"])
+INITIALIZATIONS = ChoiceEnum(["fairseq", "paper", "one-turn"])
 
 
 @dataclass
-class LayerOptions(DeltaOptions):
+class LayerOptions(StackAttentionOptions, DeltaOptions):
     """The options of layers, and of how the list of them is run, initialised and given positions."""
 
-    stack_value_activation: VALUE_ACTIVATIONS = field(  # type: ignore[valid-type]
-        default="sigmoid",
-        metadata={
-            "help": "how pushed vectors are computed: with a sigmoid (Eq. 17 of DuSell & Chiang 2024), or as in the "
-            "authors' released code (no activation for sup, exp for nd; strat has no released code)"
-        },
-    )
-    stack_depth_limit: Optional[int] = field(
-        default=None,
-        metadata={"help": "sup: maximum depth; deeper elements are discarded (default: no limit)"},
-    )
     stack_positions: POSITIONS = field(  # type: ignore[valid-type]
         default="fairseq",
         metadata={
@@ -58,7 +47,10 @@ class LayerOptions(DeltaOptions):
     )
     stack_init: INITIALIZATIONS = field(  # type: ignore[valid-type]
         default="fairseq",
-        metadata={"help": "initialization: fairseq's, or as in Appendix D.2 of DuSell & Chiang 2024 ('paper')"},
+        metadata={
+            "help": "initialization: fairseq's; as in Appendix D.2 of DuSell & Chiang 2024 ('paper'); or fairseq's, "
+            "but automata push, then pop, and layers without a stack are the identity ('one-turn')"
+        },
     )
     stack_init_scale: Optional[float] = field(
         default=None,
@@ -128,7 +120,7 @@ def settle(options: Namespace, model: str, sides: Mapping[str, str], num_embeddi
     check_options(options)
     layers = {side: settle_layers(options, name, side, model) for side, name in sides.items()}
     all_layers = [layer for of_side in layers.values() for layer in of_side]
-    check_depth_limit(options.stack_depth_limit, all_layers)
+    settle_stack_options(options, all_layers)
     check_delta_options(options, all_layers)
     weights = {}
     for side, name in sides.items():

@@ -27,6 +27,16 @@ def test_paper(stack: str) -> None:
         assert bool(projection.bias.count_nonzero()) is not is_xavier
 
 
+def test_one_turn_is_of_the_automata_alone() -> None:
+    decoder = build_language_model(
+        "stack_lstm_lm_lstm_cfl", DICTIONARY, WIDE, "--stack=nd-2-3-5+sup-4", "--stack-init=one-turn"
+    ).decoder
+    automaton, superposition = decoder.lstm.stacks
+    assert automaton.actions.bias.unique().tolist() == [-3, 0]
+    for module in (decoder.lstm.gates, decoder.output_projection, superposition.actions):
+        assert_uniform(module, "weight", 0.1)
+
+
 @pytest.mark.parametrize(("init", "scale"), [("uniform", 0.05), ("fairseq", 0.1)])
 def test_everything_is_uniform(init: str, scale: float) -> None:
     decoder = build_language_model(

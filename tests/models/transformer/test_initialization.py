@@ -1,11 +1,13 @@
-"""``--stack-init paper`` is Appendix D.2 of DuSell & Chiang (2024)."""
+"""``--stack-init``: Appendix D.2 of DuSell & Chiang (2024), and stacks that come first."""
 
 from __future__ import annotations
 
 import math
 
 import pytest
+import torch
 
+from tests.helpers import assert_normwise_close
 from tests.models.building import (
     assert_uniform,
     build_language_model,
@@ -46,6 +48,28 @@ def test_language_model_with_an_output_layer_of_its_own(flags: tuple[str, ...]) 
     assert output.bias.count_nonzero() == 0
     assert_uniform(model.decoder.embed_tokens, "weight", 0.1)
     assert_uniform(model.decoder.layers[2].self_attn.attention, "bottom_logits", 0.1)
+
+
+def test_one_turn() -> None:
+    """Layers without a stack are the identity, and the automaton pushes a symbol whatever is on top."""
+    model = build_translation_model("stack_transformer_nd_small", DICTIONARY, *SMALL, "--stack-init=one-turn")
+    model.eval()
+    inputs = torch.randn(4, 3, 16)
+    for layers in (model.encoder.layers, model.decoder.layers):
+        for number, layer in enumerate(layers):
+            without_source = layer(inputs, None)
+            outputs = without_source[0] if isinstance(without_source, tuple) else without_source
+            assert torch.equal(outputs, inputs) == (number != 2)
+    stack = model.decoder.layers[2].self_attn.attention
+    push, _, pop = stack.transitions(stack.actions(torch.randn(16)) - stack.actions.bias)
+    assert_normwise_close(push, push[:1, :1, :1].expand_as(push), 1e-5)
+    assert pop.unique().numel() == pop.numel()
+
+
+def test_without_automata_one_turn_only_closes_layers() -> None:
+    model = build_language_model("stack_transformer_lm_sup_cfl", DICTIONARY, "--stack-init=one-turn")
+    assert model.decoder.layers[2].self_attn.attention.actions.bias is None
+    assert not model.decoder.layers[1].fc2.weight.count_nonzero()
 
 
 def test_fairseq_initialization_is_an_option() -> None:
