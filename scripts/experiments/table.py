@@ -4,16 +4,17 @@ If there are several runs of a kind, a second table has the mean of their scores
 
 python scripts/experiments/table.py TASK OUT KIND=RUN[,RUN...] ...
 
-TASK is translation, language-modeling, stream, syntax, cost, cfl or transduction.
+TASK is translation, language-modeling, stream, syntax, cost, cfl, learning or transduction.
 
 A RUN is a folder with train.log, in it or above it, and, for translation, scores.json (of sacrebleu); for language
 modelling, score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for a stream, stream-valid.out
 and stream-test.out (of fairseq-validate --task stack_truncated_bptt --log-format json); for syntax,
 surprisals-valid.tsv and surprisals-test.tsv (of fairseq-stack surprisal --unit nats --end), blimp.json and suites.json;
-for cost, train.resources.tsv (Snakemake's benchmark of the training run); for cfl, valid.json and test.json (of
-fairseq-stack evaluate-cfl), with LANGUAGE:KIND=RUN for each run; for transduction, valid.json and length-N.json (of
-fairseq-stack evaluate-transduction), with TASK:KIND=RUN. The table is written to OUT, in Markdown, with a signature for
-each score, and printed; the tables of cfl and transduction have only means and deviations.
+for cost, train.resources.tsv (Snakemake's benchmark of the training run); for cfl and learning, valid.json and
+test.json (of fairseq-stack evaluate-cfl), with LANGUAGE:KIND=RUN for each run; for transduction, valid.json and
+length-N.json (of fairseq-stack evaluate-transduction), with TASK:KIND=RUN. The table is written to OUT, in Markdown,
+with a signature for each score, and printed; the tables of cfl and transduction have only means and deviations, and
+that of learning says how many runs reach the lower bound.
 """
 
 from __future__ import annotations
@@ -208,6 +209,47 @@ def cfl_table(runs: Mapping[str, Sequence[Path]]) -> str:
     return f"{table(columns, rows)}\n"
 
 
+AT_THE_BOUND = 0.005  # nats per symbol
+NEAR_THE_BOUND = 0.05
+
+
+def learning_table(runs: Mapping[str, Sequence[Path]]) -> str:
+    """How many runs reach the lower bound on validation data, and after how many updates they are near it."""
+    rows = []
+    for name, folders in runs.items():
+        valid, test = ([CFLResult.read(folder / f"{split}.json") for folder in folders] for split in ("valid", "test"))
+        above = [result.overall.difference.value for result in valid]
+        reached = sum(value <= AT_THE_BOUND for value in above)
+        low, high = wilson_interval(reached, len(folders))
+        samples = [100 * result.samples.share for result in test if result.samples]
+        drops = [updates_until_near(run, result) for run, result in zip(folders, valid, strict=True)]
+        rows.append(
+            [
+                *(*name.split(":"), f"{reached} of {len(folders)}", f"{low:.2f} to {high:.2f}"),
+                "/".join(f"{value:.3f}" for value in (min(above), statistics.median(above), max(above))),
+                f"{statistics.median(samples):.1f}",
+                ", ".join(f"{drop:,}" if drop else "never" for drop in drops),
+            ]
+        )
+    reached_name, near = f"within {AT_THE_BOUND}", f"updates until {NEAR_THE_BOUND}"
+    columns = ["language", "model", reached_name, "95 % interval", "least/median/greatest", "samples, %", near]
+    return f"{table(columns, rows)}\n"
+
+
+def wilson_interval(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's score interval of a share."""
+    share, scale = successes / trials, 1 + z**2 / trials
+    half = z * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2)) / scale
+    centre = (share + z**2 / (2 * trials)) / scale
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def updates_until_near(run: Path, valid: CFLResult) -> int | None:
+    """After how many updates a validation is near the lower bound; None if none is."""
+    validations = read_training_log(run / "train.log").validations
+    return next((x.updates for x in validations if x.loss <= valid.overall.bound + NEAR_THE_BOUND), None)
+
+
 def size_and_time(folders: Sequence[Path]) -> tuple[str, str]:
     """The number of parameters of these runs, and the milliseconds of their updates."""
     trainings = [read_training_log(folder / "train.log") for folder in folders]
@@ -238,6 +280,7 @@ def transduction_table(runs: Mapping[str, Sequence[Path]]) -> str:
 TABLES: dict[str, Callable[[Mapping[str, Sequence[Path]]], str]] = {
     "cost": cost_table,
     "cfl": cfl_table,
+    "learning": learning_table,
     "transduction": transduction_table,
 }
 

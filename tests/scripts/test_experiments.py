@@ -184,6 +184,11 @@ def test_formal_languages(tmp_path: Path, name: str, shown: str, server: Server)
         ("ptb_stream", {"sizes": "paper"}, {"prepare": 1, "train": 40, "validate": 80, "table": 1}),
         ("cfl_2020", {"languages": "dyck"}, {"prepare": 5, "train": 160, "evaluate_cfl": 320, **FIGURES}),
         (
+            "cfl_2024",
+            {"languages": "dyck", "kinds": "lstm,lstm-nd", "init": "one-turn", "short": 20},
+            {"prepare": 2, "train": 4, "evaluate_cfl": 4, **FIGURES},
+        ),
+        (
             "capacity_2023",
             {"symbols": 200},
             {"prepare": 30, "train": 210, "evaluate_cfl": 420, **FIGURES, "figure_by_alphabet": 1},
@@ -205,6 +210,9 @@ def test_the_tables_of_the_paper_are_planned(
     trainings = training_commands(plan)
     assert len(trainings) == jobs["train"]
     assert {words[words.index("--max-epoch") + 1] for words in trainings} == {"7"}
+    assert sum("--finetune-from-model" in words for words in trainings) == (
+        jobs["train"] / 2 if "short" in settings else 0
+    )
 
 
 def documented_commands() -> list[str]:
