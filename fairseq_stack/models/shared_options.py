@@ -9,7 +9,7 @@ fairseq reads the types of options at run time: annotations must not be postpone
 import math
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, Optional
 
@@ -144,6 +144,8 @@ def settle_stack_options(options: Namespace, layers: Sequence[Layer]) -> None:
     Raises:
         UserError: the limit is not positive, or no layer takes the option.
     """
+    for option in fields(StackAttentionOptions):  # checkpoints of earlier versions lack some
+        vars(options).setdefault(option.name, option.default)
     begins_with_one_turn = getattr(options, "stack_init", None) == "one-turn"
     check_at_least_one(options, "stack_depth_limit")
     if options.stack_depth_limit is not None:
