@@ -29,6 +29,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from learning_table import learning_table  # type: ignore[import-not-found]  # the file next to this one
+
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.cfl_result import CFLResult
@@ -207,47 +209,6 @@ def cfl_table(runs: Mapping[str, Sequence[Path]]) -> str:
         )
     columns = ["language", "model", "parameters", "rate", "valid", "81 to 100", "samples, %", "ms per update"]
     return f"{table(columns, rows)}\n"
-
-
-AT_THE_BOUND = 0.005  # nats per symbol
-NEAR_THE_BOUND = 0.05
-
-
-def learning_table(runs: Mapping[str, Sequence[Path]]) -> str:
-    """How many runs reach the lower bound on validation data, and after how many updates they are near it."""
-    rows = []
-    for name, folders in runs.items():
-        valid, test = ([CFLResult.read(folder / f"{split}.json") for folder in folders] for split in ("valid", "test"))
-        above = [result.overall.difference.value for result in valid]
-        reached = sum(value <= AT_THE_BOUND for value in above)
-        low, high = wilson_interval(reached, len(folders))
-        samples = [100 * result.samples.share for result in test if result.samples]
-        drops = [updates_until_near(run, result) for run, result in zip(folders, valid, strict=True)]
-        rows.append(
-            [
-                *(*name.split(":"), f"{reached} of {len(folders)}", f"{low:.2f} to {high:.2f}"),
-                "/".join(f"{value:.3f}" for value in (min(above), statistics.median(above), max(above))),
-                f"{statistics.median(samples):.1f}",
-                ", ".join(f"{drop:,}" if drop else "never" for drop in drops),
-            ]
-        )
-    reached_name, near = f"within {AT_THE_BOUND}", f"updates until {NEAR_THE_BOUND}"
-    columns = ["language", "model", reached_name, "95 % interval", "least/median/greatest", "samples, %", near]
-    return f"{table(columns, rows)}\n"
-
-
-def wilson_interval(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's score interval of a share."""
-    share, scale = successes / trials, 1 + z**2 / trials
-    half = z * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2)) / scale
-    centre = (share + z**2 / (2 * trials)) / scale
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def updates_until_near(run: Path, valid: CFLResult) -> int | None:
-    """After how many updates a validation is near the lower bound; None if none is."""
-    validations = read_training_log(run / "train.log").validations
-    return next((x.updates for x in validations if x.loss <= valid.overall.bound + NEAR_THE_BOUND), None)
 
 
 def size_and_time(folders: Sequence[Path]) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 
@@ -49,21 +49,3 @@ def test_a_run_that_diverged_is_the_last(script: ModuleType, tmp_path: Path, mon
     best, _, means, _ = (tmp_path / "table.md").read_text(encoding="utf-8").split("\n\n")
     assert best.splitlines()[2].split("|")[5].strip() == "1.28"
     assert means.splitlines()[2].split("|")[2].strip() == "nan"
-
-
-def test_how_many_runs_reach_the_bound(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    above = {"nd-1": 0.004, "nd-2": 0.2}
-
-    def result(path: Path) -> SimpleNamespace:
-        scores = SimpleNamespace(difference=SimpleNamespace(value=above[path.parent.name]), bound=1.0)
-        return SimpleNamespace(overall=scores, samples=SimpleNamespace(share=0.5))
-
-    def log(path: Path) -> TrainingLog:
-        return TrainingLog(1, 1, 1, (Validation(1000, 1.3), Validation(2000, 1.0 + above[path.parent.name])))
-
-    monkeypatch.setattr(script, "CFLResult", SimpleNamespace(read=result))
-    monkeypatch.setattr(script, "read_training_log", log)
-    script.main("learning", str(tmp_path / "table.md"), "dyck:nd=nd-1,nd-2")
-    row = (tmp_path / "table.md").read_text(encoding="utf-8").splitlines()[2]
-    cells = ["dyck", "nd", "1 of 2", "0.09 to 0.91", "0.004/0.102/0.200", "50.0", "2,000, never"]
-    assert [cell.strip() for cell in row.split("|")[1:-1]] == cells
