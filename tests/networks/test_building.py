@@ -41,7 +41,8 @@ def test_language_models_begin_as_in_fairseq(changed: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [{}, {"encoder_embed_dim": 12}, {"share_all_embeddings": True, "stack_init": "paper"}]
+    "changed",
+    [{}, {"encoder_embed_dim": 12}, {"share_all_embeddings": True, "stack_init": "paper"}, {"stack_init": "one-turn"}],
 )
 def test_translation_models_begin_as_in_fairseq(changed: dict[str, Any]) -> None:
     torch.manual_seed(3)
