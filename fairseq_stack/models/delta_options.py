@@ -11,7 +11,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer
-from fairseq_stack.models.shared_options import flag, require_taken
+from fairseq_stack.models.shared_options import flag, require_effect
 
 READINGS = ChoiceEnum(["previous", "current"])
 
@@ -77,4 +77,4 @@ def check_delta_options(options: Namespace, layers: Sequence[Layer]) -> None:
         what, holds = expected.get(name, ("", lambda _: True))
         if not holds(value):
             raise UserError(f"{flag(name)}: expected {what}, got {value}")
-        require_taken(name, layers)
+        require_effect(name, layers)

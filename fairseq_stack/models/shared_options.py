@@ -125,14 +125,14 @@ def check_kinds(name: str, layers: Sequence[Layer], model: str) -> None:
             )
 
 
-def is_taken(name: str, layers: Sequence[Layer]) -> bool:
-    """Whether one of the layers of a transformer takes an option."""
+def has_effect(name: str, layers: Sequence[Layer]) -> bool:
+    """Whether an option has an effect on one of the layers of a transformer."""
     return any(name in layer.kind.options.values() for layer in layers)
 
 
-def require_taken(name: str, layers: Sequence[Layer]) -> None:
-    """Raise UserError if no layer of a transformer takes an option."""
-    if not is_taken(name, layers):
+def require_effect(name: str, layers: Sequence[Layer]) -> None:
+    """Raise UserError if an option has no effect on the layers of a transformer."""
+    if not has_effect(name, layers):
         taking = " or ".join(kind.name for kind in kinds() if name in kind.options.values())
         listed = ",".join(map(str, layers))
         raise UserError(f"{flag(name)} has no effect: expected a layer of the kind {taking}, got {listed}")
@@ -142,17 +142,17 @@ def settle_stack_options(options: Namespace, layers: Sequence[Layer]) -> None:
     """Check the options of stack attention in a transformer, and set the biases that ``--stack-init one-turn`` needs.
 
     Raises:
-        UserError: the limit is not positive, or no layer takes the option.
+        UserError: the limit is not positive, or an option has no effect.
     """
     for option in fields(StackAttentionOptions):  # checkpoints of earlier versions lack some
         vars(options).setdefault(option.name, option.default)
     begins_with_one_turn = getattr(options, "stack_init", None) == "one-turn"
     check_at_least_one(options, "stack_depth_limit")
     if options.stack_depth_limit is not None:
-        require_taken("stack_depth_limit", layers)
+        require_effect("stack_depth_limit", layers)
     if options.stack_bias:
-        require_taken("stack_bias", layers)
-    options.stack_bias = options.stack_bias or (begins_with_one_turn and is_taken("stack_bias", layers))
+        require_effect("stack_bias", layers)
+    options.stack_bias = options.stack_bias or (begins_with_one_turn and has_effect("stack_bias", layers))
 
 
 def initial_scale(options: Namespace, default: float) -> float:

@@ -93,15 +93,17 @@ class AutomatonStackAttention(StackAttention):
     def initialize_as_one_turn(self) -> None:
         """Begin as a one-turn automaton, which pushes, then keeps the top if it has states for that, then pops.
 
-        The biases of these transitions are 0: push in the first state; keep the top and go from a state to the next, or
-        stay there, but for the first and the last one; pop from any state to the last one. All other biases are -3.
-        W_a weighs a push by the pushed symbol alone, whatever the states and the top are.
+        Transitions with the bias 0 are: pushes within the first state; replacements of the top by itself, within a
+        middle state or from the state before it; and pops from any state to the last one. All other biases are -3. W_a
+        weighs a push by the pushed symbol alone, whatever the states and the top are.
 
         Raises:
             ValueError: W_a has no biases.
         """
         if self.actions.bias is None:
-            raise ValueError("a one-turn automaton needs biases of W_a: expected bias=True")
+            raise ValueError(
+                "bias: expected True (stack_bias in a transformer), since one-turn automata begin by their biases"
+            )
         self._draw_linears()
         pushed, _, _ = self._by_operation(self.actions.weight.t())
         pushed.copy_(pushed[:, :1, :1, :1].expand_as(pushed).clone())

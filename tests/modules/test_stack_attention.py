@@ -107,3 +107,18 @@ def test_autocast_agrees_with_full_precision(build: Callable[..., StackAttention
     output.float().sum().backward()
     assert_normwise_close(output, expected, 0.05)
     assert_normwise_close(step, expected[:, 0], 0.05)
+
+
+def test_a_one_turn_automaton_pushes_keeps_the_top_and_pops() -> None:
+    """Which transitions (state, top, next state, next top) are likely at first, with three states."""
+    attention = NondeterministicStackAttention(SIZE, 3, 2, 4, bias=True)
+    attention.initialize_as_one_turn()
+    push, replace, pop = (x.eq(0).nonzero().tolist() for x in attention.transitions(attention.actions.bias))
+    assert push == [[0, x, 0, y] for x in range(2) for y in range(2)]
+    assert replace == [[q, x, 1, x] for q in range(2) for x in range(2)]
+    assert pop == [[q, x, 2] for q in range(3) for x in range(2)]
+
+
+def test_a_one_turn_automaton_needs_biases() -> None:
+    with pytest.raises(ValueError, match=r"bias: expected True"):
+        NondeterministicStackAttention(SIZE, 2, 3, 4).initialize_as_one_turn()

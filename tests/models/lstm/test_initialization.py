@@ -27,12 +27,13 @@ def test_paper(stack: str) -> None:
         assert bool(projection.bias.count_nonzero()) is not is_xavier
 
 
-def test_one_turn_is_of_the_automata_alone() -> None:
+def test_one_turn_is_only_for_automata() -> None:
     decoder = build_language_model(
         "stack_lstm_lm_lstm_cfl", DICTIONARY, WIDE, "--stack=nd-2-3-5+sup-4", "--stack-init=one-turn"
     ).decoder
     automaton, superposition = decoder.lstm.stacks
     assert automaton.actions.bias.unique().tolist() == [-3, 0]
+    assert superposition.actions.bias.unique().numel() > 2
     for module in (decoder.lstm.gates, decoder.output_projection, superposition.actions):
         assert_uniform(module, "weight", 0.1)
 

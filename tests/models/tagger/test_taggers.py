@@ -88,6 +88,7 @@ def test_special_symbols_are_vectors_of_zeros(arch: str, flags: list[str]) -> No
         ("stack_tagger_transformer", "--loop-injection", "^--loop-injection has no effect"),
         ("stack_tagger_transformer", "--dropout=1", "^--dropout: expected a probability below 1"),
         ("stack_tagger_transformer", "--stack-depth-limit=3", "^--stack-depth-limit has no effect"),
+        ("stack_tagger_transformer", "--stack-bias", "^--stack-bias has no effect"),
         ("stack_tagger_lstm", "--stack=delta-1-2-2", "^--stack: "),
         ("stack_tagger_lstm", "--normalize-transitions", "^--normalize-transitions has no effect"),
     ],
